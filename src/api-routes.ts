@@ -13,13 +13,14 @@ import type { Config } from './config.ts'
 import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { billingRoutes } from './http/account/billing-routes.ts'
 import { consoleScope } from './http/account/console-scope.ts'
+import { verificationRoutes } from './http/account/email-routes.ts'
 import { gatewayRoute } from './http/account/gateway-route.ts'
 import { keyRoutes } from './http/account/key-routes.ts'
 import { liveRoute } from './http/account/live-route.ts'
 import { modelRoutes } from './http/account/model-routes.ts'
 import { type OperatorSessions, operatorSessionRoutes } from './http/account/operator-session-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
-import { sessionRoutes, verificationRoutes } from './http/account/session-routes.ts'
+import { sessionRoutes } from './http/account/session-routes.ts'
 import { webhookRoutes } from './http/account/webhook-routes.ts'
 import { accountRoutes } from './http/admin/account-routes.ts'
 import { alarmRoutes } from './http/admin/alarm-routes.ts'
@@ -140,7 +141,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       signUpClosed: config.signUpClosed,
       ...{ accounts, sessions, sessionMs, holds, ledger, freeCredits, publicUrl },
     })
-    await app.register(verificationRoutes, { freeCredits, verification, publicUrl })
+    await app.register(verificationRoutes, { verification, publicUrl })
     await app.register(keyRoutes, { keys, keyActivity, announce: parts.announce, limits, clock })
     await app.register(modelRoutes, { catalog, modelStats: reports.models })
     await app.register(billingRoutes, { topUps, limits, holds, ledger, consoleSlots })

@@ -63,6 +63,10 @@ const DEPENDENT = {
     '',
     'mail; set it with `MAIL_FROM` and `PUBLIC_URL`, or neither: `smtp://user:password@mail.example:587`. With mail, an account gets its free credit only after its address is verified, see [console.md](console.md#free-credit). API instances and the settlement process need both',
   ),
+  MAIL_FOLDER: text(
+    '',
+    'instead of `SMTP_URL`: messages are written to this folder and not sent, and free credit does not wait for verification. `npm start` sets it to `mail` in `DATA_DIR`',
+  ),
   MAIL_FROM: text('', 'the sender, `Switchyard <noreply@example.com>`'),
   STRIPE_SECRET_KEY: text('', 'card payments; with `STRIPE_WEBHOOK_SECRET`. See [payments.md](payments.md)'),
   STRIPE_WEBHOOK_SECRET: text('', 'with `STRIPE_SECRET_KEY`'),
@@ -308,7 +312,7 @@ export const SETTINGS = [...Object.entries(DEPENDENT), ...ofVariables].map(([var
 export interface Config extends Static<typeof Settings>, ServiceAddresses, PaymentSettings {
   /** MASTER_KEY, then those of MASTER_KEY_PREVIOUS: seal job bodies and provider keys; the key pepper derives from them. */
   masterKeys: MasterKeys
-  /** Null: no mail is sent, and no email is verified. */
+  /** Null: there is no mail, and no email is verified. */
   mail: MailSettings | null
   /** Null: every call needs a key. */
   callPayment: CallPaymentSettings | null

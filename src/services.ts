@@ -37,7 +37,7 @@ import { createSurfaceManagement } from './operations/surface-management.ts'
 import { createPaymentStore } from './payments/payment-store.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import type { Postgres } from './platform/postgres/postgres.ts'
-import { enqueueVerificationMail, type MailQueue } from './platform/queues/queues.ts'
+import { enqueueMails, type MailQueue } from './platform/queues/queues.ts'
 import type { KeyChange } from './platform/redis/key-changes.ts'
 import type { Redis } from './platform/redis/redis.ts'
 import { createSealer } from './platform/sealing.ts'
@@ -154,7 +154,8 @@ export function createSignIn(
     postLedger,
     budget: createFreeCreditBudget(redis, { ...config, budgetPico }, Date.now),
     amountPico: parseUsd(config.freeCreditUsd),
-    awaitsVerification: config.mail !== null,
+    // Whoever reads the folder may read every message: it proves nothing.
+    awaitsVerification: config.mail?.transport.kind === 'smtp',
     logger,
   })
   const verification =
@@ -165,7 +166,7 @@ export function createSignIn(
       tokens: createEmailTokenStore(postgres),
       freeCredits,
       throttle,
-      enqueue: (accountId) => enqueueVerificationMail(mailQueue, accountId),
+      enqueue: (accountId) => enqueueMails(mailQueue, [{ kind: 'verify_email', accountId }]),
       loadBalance: (account) => holds.apply(account.id, account, []),
       logger,
     })

@@ -1,19 +1,17 @@
 import { UnrecoverableError, Worker } from 'bullmq'
-import type { EmailTokenStore } from '../src/accounts/email-token-store.ts'
-import { verificationMessage } from '../src/accounts/verification-message.ts'
+import { composeMail, type MailSources } from '../src/accounts/mail/compose-mail.ts'
+import type { EventMailStore } from '../src/accounts/mail/event-mail-store.ts'
 import type { Mailer } from '../src/platform/network/mailer.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { MAIL_QUEUE, type MailJob } from '../src/platform/queues/queues.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
 import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 
-export interface MailWorkerOptions {
+export interface MailWorkerOptions extends MailSources {
   /** A client in mode `wait`. BullMQ makes a second connection of it for blocking. The caller closes it. */
   redis: Redis
-  tokens: Pick<EmailTokenStore, 'issue'>
+  eventMails: Pick<EventMailStore, 'find' | 'finish'>
   mailer: Mailer
-  /** Where links lead, without a slash at the end. */
-  publicUrl: string
   jobLockMs: number
   logger: Logger
 }
@@ -28,13 +26,13 @@ const IDLE_LOOK_SECONDS = 5
  * running attempts finish, which their deadlines bound.
  */
 export function startMailWorker(options: MailWorkerOptions) {
-  const { tokens, mailer, publicUrl, logger } = options
+  const { eventMails, mailer, logger } = options
   const worker = new Worker<MailJob>(
     MAIL_QUEUE,
-    async ({ data: { accountId } }) => {
-      const issued = await tokens.issue(accountId)
-      if (!issued) return
-      const result = await mailer.send(verificationMessage(issued.email, issued.token, publicUrl))
+    async ({ data: job }) => {
+      const message = await composeMail(job, options)
+      const result = message && (await mailer.send(message))
+      if (job.kind === 'event') await eventMails.finish(job.eventId)
       if (result === 'refused') throw new UnrecoverableError('the mail server refused the recipient')
     },
     {
@@ -49,7 +47,7 @@ export function startMailWorker(options: MailWorkerOptions) {
   )
   worker.on('error', (error) => logger.error({ err: error, queue: MAIL_QUEUE }, 'queue error'))
   worker.on('failed', (job, error) => {
-    const about = { err: error, accountId: job?.data.accountId, attempt: job?.attemptsMade }
+    const about = { err: error, ...job?.data, attempt: job?.attemptsMade }
     if (error instanceof UnrecoverableError) logger.warn(about, 'a message was given up')
     else logger.error({ ...about, alarm: 'mail-not-sent', subject: 'mail' }, 'a message could not be sent')
   })

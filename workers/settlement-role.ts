@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import { createEmailTokenStore } from '../src/accounts/email-token-store.ts'
+import { createEventMailStore } from '../src/accounts/mail/event-mail-store.ts'
 import { createAuditRunStore } from '../src/billing/audit/audit-run-store.ts'
 import { runAudit } from '../src/billing/audit/run-audit.ts'
 import { createHoldStore } from '../src/billing/holds/hold-store.ts'
@@ -173,6 +174,7 @@ async function composeSettlement(
     startMailWorker({
       redis: queueRedis,
       tokens: createEmailTokenStore(postgres),
+      eventMails: createEventMailStore(postgres),
       mailer: createMailer(config.mail),
       publicUrl: config.mail.publicUrl,
       jobLockMs: config.jobLockMs,

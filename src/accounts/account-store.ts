@@ -3,6 +3,7 @@ import { creditPosting, customerAccount, freeCreditPosting, type Posting } from 
 import { RefusedPosting } from '../core/billing/refused-posting.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { type PicoUsd, parseUsd, picoUsd } from '../core/kernel/money.ts'
+import type { MailPreference } from '../core/operations/mail-preference.ts'
 import {
   type IdPage,
   newestFirst,
@@ -46,6 +47,11 @@ UPDATE accounts SET state = account_state_after('exhausted', balance_pico, balan
   ) THEN 'free_credit'::ledger_kind
   ELSE 'credit' END, least_call_pico)
 WHERE id = $1 AND state = 'suspended'`
+
+const SET_MAILS = `
+UPDATE accounts SET muted_mails =
+  ARRAY (SELECT kind FROM unnest(muted_mails) AS kind WHERE kind <> ALL ($2::text[])) || $3::text[]
+WHERE id = $1`
 
 /**
  * The account store over PostgreSQL; balances and states change only through `postLedger`.
@@ -105,6 +111,13 @@ export function createAccountStore(
     /** Sets the threshold of the event `balance.low`; null: never. Throws if the account is unknown. */
     async setLowBalance(accountId: string, lowBalancePico: PicoUsd | null): Promise<Account> {
       return postgres.account.update({ where: { id: accountId }, data: { lowBalancePico } })
+    },
+
+    /** Turns kinds of messages on or off, and leaves the others. Throws if the account is unknown. */
+    async setMails(accountId: string, mails: Partial<Record<MailPreference, boolean>>): Promise<void> {
+      const changed = Object.keys(mails)
+      const muted = changed.filter((kind) => mails[kind as MailPreference] === false)
+      await postgres.$executeRawUnsafe(SET_MAILS, accountId, changed, muted)
     },
 
     /** Sets limits over all keys; absent: unchanged, null: the gateway's default. Throws if the account is unknown. */

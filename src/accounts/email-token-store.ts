@@ -1,52 +1,69 @@
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import { hashOfToken, isToken, newToken } from './secret-token.ts'
 
-const VALID_MS = 24 * 3_600_000
+const HOUR_MS = 3_600_000
+
+/** What the link of a message allows, and for how long it is valid. */
+const VALID_MS = { verify_email: 24 * HOUR_MS }
+export type EmailTokenPurpose = keyof typeof VALID_MS
+
+export interface IssuedToken {
+  token: string
+  /** Where it is to be sent. */
+  email: string
+}
 
 /**
- * Links that verify the email of an account with pending free credit. Each is valid for 24 hours, together with
- * earlier ones, until the first of them is used.
+ * Tokens of the links in messages. Several of one purpose are valid together; the first use ends them all. Only
+ * their hashes are stored.
  */
 export type EmailTokenStore = ReturnType<typeof createEmailTokenStore>
 
-const FIND = `
-SELECT account.id AS "accountId", account.email
-FROM email_tokens AS token JOIN accounts AS account ON account.id = token.account_id
-WHERE token.token_hash = $1 AND token.expires_at > now()`
+const USE = `
+DELETE FROM email_tokens WHERE token_hash = $1 AND purpose = $2 AND expires_at > now()
+RETURNING account_id AS "accountId", email`
 
 export function createEmailTokenStore(postgres: Postgres) {
+  const issue = async (
+    accountId: string,
+    purpose: EmailTokenPurpose,
+    email: string,
+  ): Promise<IssuedToken> => {
+    const token = newToken()
+    await postgres.emailToken.deleteMany({ where: { accountId, expiresAt: { lt: new Date() } } })
+    const expiresAt = new Date(Date.now() + VALID_MS[purpose])
+    await postgres.emailToken.create({
+      data: { tokenHash: hashOfToken(token), accountId, purpose, email, expiresAt },
+    })
+    return { token, email }
+  }
   return {
-    /** A new token and its recipient; null if the account has nothing pending. */
-    async issue(accountId: string): Promise<{ token: string; email: string } | null> {
-      const waits = { accountId, state: 'unverified' as const }
-      const [account, waiting] = await Promise.all([
-        postgres.account.findUnique({ where: { id: accountId }, select: { email: true } }),
-        postgres.freeCredit.findFirst({ where: waits }),
-      ])
-      if (!account || !waiting) return null
-      const token = newToken()
-      await postgres.emailToken.deleteMany({ where: { accountId, expiresAt: { lt: new Date() } } })
-      await postgres.emailToken.create({
-        data: { tokenHash: hashOfToken(token), accountId, expiresAt: new Date(Date.now() + VALID_MS) },
+    /** A token that verifies the email of an account; null if it is verified. */
+    async issueVerification(accountId: string): Promise<IssuedToken | null> {
+      const account = await postgres.account.findUnique({
+        where: { id: accountId },
+        select: { email: true, emailVerifiedAt: true },
       })
-      return { token, email: account.email }
+      return account && account.emailVerifiedAt === null
+        ? issue(accountId, 'verify_email', account.email)
+        : null
     },
 
-    /** The account of a valid token, with its email; else null. Read-only. */
-    async find(
+    /** Uses a valid token, with all others of its account and purpose: its account and recipient; else null. */
+    async use(
       transaction: PostgresTransaction,
+      purpose: EmailTokenPurpose,
       token: string,
     ): Promise<{ accountId: string; email: string } | null> {
       if (!isToken(token)) return null
-      const [row] = await transaction.$queryRawUnsafe<Array<{ accountId: string; email: string }>>(
-        FIND,
+      const [used] = await transaction.$queryRawUnsafe<Array<{ accountId: string; email: string }>>(
+        USE,
         hashOfToken(token),
+        purpose,
       )
-      return row ?? null
-    },
-
-    async end(transaction: PostgresTransaction, accountId: string): Promise<void> {
-      await transaction.emailToken.deleteMany({ where: { accountId } })
+      if (!used) return null
+      await transaction.emailToken.deleteMany({ where: { accountId: used.accountId, purpose } })
+      return used
     },
   }
 }

@@ -7,7 +7,7 @@ import type { EmailTokenStore } from './email-token-store.ts'
 import type { FreeCredits } from './free-credit.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
-/** Email verification, if mail is configured; it decides on the account's free credit. */
+/** Email verification, if mail is configured. It also decides on a free credit that waits for it. */
 export type EmailVerification = ReturnType<typeof createEmailVerification>
 
 export function createEmailVerification(deps: {
@@ -44,17 +44,22 @@ export function createEmailVerification(deps: {
     },
 
     /**
-     * Uses a link once, before it expires, and decides on the free credit. Throws ApiError for another link. Rejects if
-     * PostgreSQL or Redis is unavailable; the link then stays valid.
+     * Uses a link once, before it expires, and decides on a free credit that waits; null where none does. Throws
+     * ApiError for another link. Rejects if PostgreSQL or Redis is unavailable; the link then stays valid.
      */
-    async verify(token: string, networkAddress: string): Promise<FreeCreditState> {
+    async verify(token: string, networkAddress: string): Promise<FreeCreditState | null> {
       await throttle.verification(networkAddress)
       const verified = await postgres.$transaction(async (transaction) => {
-        const found = await tokens.find(transaction, token)
-        if (!found) return null
-        const freeCredit = await freeCredits.decideVerified(transaction, { ...found, networkAddress })
-        await tokens.end(transaction, found.accountId)
-        return freeCredit && { accountId: found.accountId, freeCredit }
+        const used = await tokens.use(transaction, 'verify_email', token)
+        if (!used) return null
+        const freeCredit = await freeCredits.decideVerified(transaction, { ...used, networkAddress })
+        // The address may have changed since the message was sent.
+        const { count } = await transaction.account.updateMany({
+          where: { id: used.accountId, email: used.email },
+          data: { emailVerifiedAt: new Date() },
+        })
+        if (count === 0) throw noSuchLink()
+        return { accountId: used.accountId, freeCredit }
       })
       if (!verified) throw noSuchLink()
       if (verified.freeCredit === 'granted') await letSpend(verified.accountId)

@@ -1,4 +1,5 @@
 import type { EventData, EventType, OutboxEvent } from '../core/operations/event.ts'
+import { EVENT_MAILS } from '../core/operations/event-mails.ts'
 import type { AfterAttempt, AttemptResult } from '../core/operations/webhook-retry.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { DeliveryAttempt } from '../platform/queues/queues.ts'
@@ -40,7 +41,12 @@ export interface ClaimBounds {
 
 const HAS_WORK = `
 SELECT EXISTS (SELECT FROM events WHERE fanned_out_at IS NULL)
-    OR EXISTS (SELECT FROM webhook_deliveries WHERE state = 'pending' AND next_attempt_at <= now()) AS "hasWork"`
+    OR EXISTS (SELECT FROM webhook_deliveries WHERE state = 'pending' AND next_attempt_at <= now())
+    OR EXISTS (SELECT FROM event_mails WHERE finished_at IS NULL AND (queued_until IS NULL OR queued_until <= now()))
+       AS "hasWork"`
+
+/** Messages about events that an account gets in a day; beyond it there are none. */
+const MAILS_PER_DAY = 50
 
 const FAN_OUT = `
 WITH event AS MATERIALIZED (
@@ -54,6 +60,17 @@ WITH event AS MATERIALIZED (
     WHEN event.endpoint_id IS NULL THEN endpoint.event_types = '{}' OR event.type = ANY (endpoint.event_types)
     ELSE event.endpoint_id = endpoint.id END
   ON CONFLICT (event_id, endpoint_id) DO NOTHING
+), mail AS (
+  INSERT INTO event_mails (event_id, account_id)
+  SELECT event.id, event.account_id
+  FROM event JOIN unnest($2::text[], $3::text[]) AS mailed (type, preference) ON mailed.type = event.type
+  JOIN accounts AS account ON account.id = event.account_id
+  WHERE account.email_verified_at IS NOT NULL AND coalesce(mailed.preference <> ALL (account.muted_mails), true)
+    AND ${MAILS_PER_DAY} > (
+      SELECT count(*) FROM event_mails AS sent
+      WHERE sent.account_id = event.account_id AND sent.created_at > now() - interval '1 day'
+    )
+  ON CONFLICT (event_id) DO NOTHING
 ), done AS (
   UPDATE events SET fanned_out_at = now() FROM event WHERE events.id = event.id RETURNING events.id
 )
@@ -125,8 +142,13 @@ interface DueRow {
 /** Deliveries, the work and the log of webhooks. Every time is the database's. */
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>
 
-/** The delivery store over PostgreSQL. */
-export function createDeliveryStore(postgres: Postgres) {
+/** Types of events that account holders get messages about. */
+const MAILED_TYPES = Object.entries(EVENT_MAILS)
+
+/** The delivery store over PostgreSQL. `isMailed`: events also become messages to account holders. */
+export function createDeliveryStore(postgres: Postgres, { isMailed = false } = {}) {
+  const mailed = isMailed ? MAILED_TYPES : []
+  const [types, preferences] = [mailed.map(([type]) => type), mailed.map(([, preference]) => preference)]
   return {
     /** Whether an event waits to be fanned out, or a delivery is due. */
     async hasWork() {
@@ -134,9 +156,17 @@ export function createDeliveryStore(postgres: Postgres) {
       return row?.hasWork ?? false
     },
 
-    /** Makes a delivery of each waiting event for each enabled endpoint that asks for it. Returns the events done. */
+    /**
+     * Makes a delivery of each waiting event for each enabled endpoint that asks for it, and a message where its
+     * account has a verified address. Returns the events done.
+     */
     async fanOut(limit: number) {
-      const [row] = await postgres.$queryRawUnsafe<Array<{ events: number }>>(FAN_OUT, limit)
+      const [row] = await postgres.$queryRawUnsafe<Array<{ events: number }>>(
+        FAN_OUT,
+        limit,
+        types,
+        preferences,
+      )
       return row?.events ?? 0
     },
 

@@ -80,6 +80,7 @@ describe('events out', () => {
     const moving = startEventRelay({
       deliveries,
       enqueue: (due) => enqueueDeliveries(queue, due),
+      mail: null,
       keepEventsMs: 30 * DAY_MS,
       logger,
       everyMs: 10,
@@ -428,6 +429,7 @@ describe('events out', () => {
         enqueued.push(...due)
         await enqueueDeliveries(queue, due)
       },
+      mail: null,
       keepEventsMs: DAY_MS,
       logger,
       everyMs: 10,

@@ -14,6 +14,7 @@ import {
   ensureMasterKey,
   findOllama,
   hasRailKeys,
+  mailEnvironment,
   paymentEnvironment,
   simulateAllEnvironment,
 } from './start/gateway-environment.ts'
@@ -107,6 +108,7 @@ async function startAll(context: StartContext): Promise<void> {
     PORT: String(ports.api),
     METRICS_HOST: metricsHost,
     SIMULATED_PROVIDERS_URL: `http://127.0.0.1:${ports.simulatedProviders}`,
+    ...mailEnvironment(dataDir, environment),
     ...payments,
     ...simulateAll,
     ...(ollamaUrl && { OLLAMA_URL: ollamaUrl }),
@@ -147,7 +149,10 @@ async function startAll(context: StartContext): Promise<void> {
       ? 'simulated: every answer is made up, whichever model is asked; set OPENAI_API_KEY and the like for real ones'
       : 'real ones whose keys are set; models under sim/ are simulated'
   const providers = ollamaUrl ? `${simulated}; Ollama at ${ollamaUrl} is real` : simulated
-  process.stdout.write(welcome({ baseUrl, keys, metricsUrl, logsFolder: context.logsFolder, providers }))
+  const mail = 'MAIL_FOLDER' in shared ? `in ${shared.MAIL_FOLDER}; set SMTP_URL to send messages` : 'sent'
+  process.stdout.write(
+    welcome({ baseUrl, keys, metricsUrl, logsFolder: context.logsFolder, providers, mail }),
+  )
 }
 
 /** An address a client can use, for one a server listens on. */
@@ -174,10 +179,11 @@ export interface WelcomeFacts {
   metricsUrl: string
   logsFolder: string
   providers: string
+  mail: string
 }
 
 /** What `npm start` ends with: everything needed for a first call. */
-export function welcome({ baseUrl, keys, metricsUrl, logsFolder, providers }: WelcomeFacts): string {
+export function welcome({ baseUrl, keys, metricsUrl, logsFolder, providers, mail }: WelcomeFacts): string {
   const call = (flags: string, body: object) =>
     [
       `curl ${flags}${baseUrl}/v1/chat/completions \\`,
@@ -195,6 +201,7 @@ Switchyard is running.
   queues         ${baseUrl}/admin/queues   (asks for the admin key)
   metrics        ${metricsUrl}
   providers      ${providers}
+  mail           ${mail}
   logs           ${logsFolder}
 
 One answer:

@@ -10,6 +10,8 @@ import { Identifier } from '../components/text/copy.tsx'
 import { Facts } from '../components/text/values.tsx'
 import { isWholeCents, newPasswordProblem } from '../lib/checks.ts'
 import { formatDate } from '../lib/format.ts'
+import { EmailAddress } from './settings/email-address.tsx'
+import { MailPreferences } from './settings/mail-preferences.tsx'
 
 /** The account itself, its theme, its low-balance threshold and its password. */
 export function SettingsPage() {
@@ -23,7 +25,7 @@ export function SettingsPage() {
       <Panel title="Account" padded>
         <Facts
           rows={{
-            'Email address': account.email,
+            'Email address': <EmailAddress account={account} />,
             'Account ID': <Identifier id={account.id} of="the account ID" />,
             Created: formatDate(account.created_at),
           }}
@@ -34,6 +36,9 @@ export function SettingsPage() {
       </Panel>
       <Panel title="Low balance" padded>
         <LowBalanceForm threshold={session.balance.low_balance_usd} />
+      </Panel>
+      <Panel title="Email" padded>
+        <MailPreferences account={account} />
       </Panel>
       <Panel title="Password" padded>
         <PasswordForm email={account.email} />
@@ -64,7 +69,7 @@ function LowBalanceForm({ threshold }: { threshold: string | null }) {
         {...form.field('low_balance_usd')}
         inputMode="decimal"
         placeholder="off"
-        hint="Your webhooks receive balance.low when the balance falls to this amount. Leave empty to turn off."
+        hint="You get an email, and your webhooks receive balance.low, when the balance falls to this amount. Leave empty to turn off."
       />
       <div>
         <Submit form={form} pending="Saving …">

@@ -42,14 +42,13 @@ export function VerifyPage() {
   )
 }
 
-function Outcome({ freeCredit }: { freeCredit: FreeCreditState }) {
+function Outcome({ freeCredit }: { freeCredit: FreeCreditState | null }) {
   const why = whyNoFreeCredit(freeCredit)
   return (
     <Note tone={why === null ? 'good' : 'warn'} announce>
       <strong>Your address is verified.</strong>{' '}
-      {why === null
-        ? 'The free credit is in your balance.'
-        : `There is no free credit for this account: ${why}`}
+      {freeCredit === 'granted' && 'The free credit is in your balance.'}
+      {why !== null && `There is no free credit for this account: ${why}`}
     </Note>
   )
 }

@@ -1,4 +1,5 @@
 import { Counter, type Registry } from 'prom-client'
+import { createEventMailStore, type EventMailStore } from '../../src/accounts/mail/event-mail-store.ts'
 import type { Config } from '../../src/config.ts'
 import { DAY_MS } from '../../src/core/kernel/time.ts'
 import { RETRY_DELAYS_MS } from '../../src/core/operations/webhook-retry.ts'
@@ -8,8 +9,10 @@ import type { Postgres } from '../../src/platform/postgres/postgres.ts'
 import { pollEvery } from '../../src/platform/process/poll-every.ts'
 import {
   createEventsQueue,
+  createMailQueue,
   type DeliveryAttempt,
   enqueueDeliveries,
+  enqueueMails,
 } from '../../src/platform/queues/queues.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
 import { createSealer } from '../../src/platform/sealing.ts'
@@ -46,10 +49,19 @@ export function startEvents(
   registry: Registry,
 ): { stop(): Promise<void> } {
   const queue = createEventsQueue(relayRedis)
-  const deliveries = createDeliveryStore(postgres)
+  const mailQueue = createMailQueue(relayRedis)
+  const deliveries = createDeliveryStore(postgres, { isMailed: config.mail !== null })
   const relay = startEventRelay({
     deliveries,
     enqueue: (due) => enqueueDeliveries(queue, due),
+    mail: config.mail && {
+      claimDue: createEventMailStore(postgres).claimDue,
+      enqueue: (eventIds) =>
+        enqueueMails(
+          mailQueue,
+          eventIds.map((eventId) => ({ kind: 'event', eventId })),
+        ),
+    },
     keepEventsMs: config.eventRetentionDays * DAY_MS,
     logger,
   })
@@ -78,7 +90,7 @@ export function startEvents(
   return {
     async stop() {
       await Promise.all([relay.stop(), worker.stop()])
-      await queue.close()
+      await Promise.all([queue.close(), mailQueue.close()])
     },
   }
 }
@@ -87,6 +99,8 @@ export interface EventRelayOptions {
   deliveries: DeliveryStore
   /** Puts deliveries into the queue; one that is there already stays one. */
   enqueue: (due: DeliveryAttempt[]) => Promise<void>
+  /** Messages about events, and the queue that sends them; null: there is no mail. */
+  mail: { claimDue: EventMailStore['claimDue']; enqueue: (eventIds: string[]) => Promise<void> } | null
   /** Events and their deliveries are kept this long. */
   keepEventsMs: number
   logger: Logger
@@ -107,6 +121,9 @@ const BOUNDS: Omit<ClaimBounds, 'leaseMs'> = {
   },
 }
 const LEASE_MS = 60_000
+const MAILS_AT_ONCE = 100
+/** Outlasts all attempts of a message's job. */
+const MAIL_LEASE_MS = 60 * 60_000
 const PURGE_EVERY_MS = 10 * 60_000
 const PURGE_AT_ONCE = 1_000
 
@@ -115,7 +132,7 @@ const PURGE_AT_ONCE = 1_000
  * has what is still to be done, so a queue that lost its jobs loses no event. Any number may run at once.
  */
 export function startEventRelay(options: EventRelayOptions) {
-  const { deliveries, logger, everyMs = EVERY_MS, leaseMs = LEASE_MS } = options
+  const { deliveries, mail, logger, everyMs = EVERY_MS, leaseMs = LEASE_MS } = options
   const stopping = new AbortController()
   let purgedAt = Number.NEGATIVE_INFINITY
 
@@ -124,6 +141,8 @@ export function startEventRelay(options: EventRelayOptions) {
       while ((await deliveries.fanOut(EVENTS_AT_ONCE)) === EVENTS_AT_ONCE && !stopping.signal.aborted);
       const due = await deliveries.claimDue({ ...BOUNDS, leaseMs })
       if (due.length > 0) await options.enqueue(due)
+      const messages = await mail?.claimDue(MAILS_AT_ONCE, MAIL_LEASE_MS)
+      if (messages && messages.length > 0) await mail?.enqueue(messages)
     }
     if (performance.now() - purgedAt < PURGE_EVERY_MS) return
     if ((await deliveries.purge(options.keepEventsMs, PURGE_AT_ONCE)) < PURGE_AT_ONCE)

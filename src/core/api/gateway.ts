@@ -4,5 +4,7 @@ import { type Static, Type } from 'typebox'
 export const GatewayView = Type.Object({
   /** Simulated providers make completions up: `mixed` for models without a provider only. */
   answers: Type.Enum(['real', 'simulated', 'mixed']),
+  /** Whether it sends mail. `folder`: to a folder of the operator's, as under `npm start`. */
+  mail: Type.Enum(['none', 'folder', 'smtp']),
 })
 export type GatewayView = Static<typeof GatewayView>

@@ -1,4 +1,5 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
+import type { MailPreference } from '../operations/mail-preference.ts'
 import { CLOSED, line, nullable, usd } from './request-fields.ts'
 
 const email = (format: 'email' | 'new-email') =>
@@ -23,6 +24,13 @@ export const CredentialsBody = Type.Object({ email: email('email'), password }, 
 export type CredentialsBody = Static<typeof CredentialsBody>
 export const SignUpBody = Type.Object({ email: email('new-email'), password: newPassword }, CLOSED)
 
+const Mails = Type.Object({
+  /** The balance falls to the threshold, or is used up. */
+  low_balance: Type.Boolean(),
+  key_limit: Type.Boolean(),
+  provider_key: Type.Boolean(),
+} satisfies Record<MailPreference, TSchema>)
+
 export const AccountView = Type.Object({
   id: Type.String(),
   email: Type.String(),
@@ -32,6 +40,10 @@ export const AccountView = Type.Object({
   free_credit_usd: nullable(Type.String()),
   /** What became of the free credit of an account that signed up; null where none was on offer. */
   free_credit: nullable(FreeCredit),
+  /** Messages about events go to verified addresses only. */
+  email_verified: Type.Boolean(),
+  /** Which messages about events the account gets. */
+  mails: Mails,
   created_at: Type.String(),
 })
 export type AccountView = Static<typeof AccountView>
@@ -64,13 +76,14 @@ export type VisitorView = Static<typeof VisitorView>
 
 /**
  * POST /console/api/verify → 200 VerifiedView, without a session; 400 for a link that was used or has expired.
- * POST /console/api/verification-mails → 204, 409 where nothing waits for it, 429 after too many.
+ * POST /console/api/verification-mails → 204, 409 if the address is verified or there is no mail, 429 after too many.
  */
 export const VerifyBody = Type.Object({ token: line('token', 1, 100) }, CLOSED)
 export type VerifyBody = Static<typeof VerifyBody>
 
 export const VerifiedView = Type.Object({
-  free_credit: FreeCredit,
+  /** Null: none waited for the verification. */
+  free_credit: nullable(FreeCredit),
 })
 export type VerifiedView = Static<typeof VerifiedView>
 
@@ -83,6 +96,8 @@ export const AccountPatch = Type.Object(
   {
     /** Null: never. */
     low_balance_usd: Type.Optional(usd('low_balance_usd')),
+    /** Absent kinds are unchanged. */
+    mails: Type.Optional(Type.Partial(Mails, CLOSED)),
   },
   CLOSED,
 )

@@ -48,31 +48,52 @@ function redisProblems(text: string): string[] {
   return []
 }
 
+/** `smtp`: `smtp://user:password@host:port`, or `smtps://` for TLS from the first byte. `folder`: nothing is sent. */
+export type MailTransport = { kind: 'smtp'; url: string } | { kind: 'folder'; path: string }
+
 export interface MailSettings {
-  /** `smtp://user:password@host:port`, or `smtps://` for TLS from the first byte. */
-  smtpUrl: string
+  transport: MailTransport
   from: string
   /** Base URL of links, without a trailing slash. */
   publicUrl: string
 }
 
-/** Reads SMTP_URL, MAIL_FROM and PUBLIC_URL; null without SMTP_URL. Adds invalid values to `problems`. */
+/**
+ * Reads SMTP_URL, MAIL_FROM and PUBLIC_URL, or MAIL_FOLDER; null without either. Adds invalid values to `problems`.
+ */
 export function readMailSettings(
   environment: Record<string, string | undefined>,
   problems: string[],
 ): MailSettings | null {
-  const { SMTP_URL: smtpUrl = '', MAIL_FROM: from = '', PUBLIC_URL: publicUrl = '' } = environment
-  if (smtpUrl === '') {
-    if (from !== '') problems.push('MAIL_FROM goes with SMTP_URL')
-    return null
+  const { SMTP_URL: url = '', MAIL_FROM: from = '', PUBLIC_URL = '', MAIL_FOLDER: folder = '' } = environment
+  const publicUrl = PUBLIC_URL.replace(/\/+$/, '')
+  if (url === '') {
+    if (from !== '' && folder === '') problems.push('MAIL_FROM goes with SMTP_URL')
+    return folder === ''
+      ? null
+      : {
+          transport: { kind: 'folder', path: folder },
+          from: from || LOCAL_SENDER,
+          publicUrl: publicUrl || localUrl(environment),
+        }
   }
+  if (folder !== '') problems.push('MAIL_FOLDER goes without SMTP_URL: it is used instead of a mail server')
   // The URL itself is not repeated: it contains a password.
-  if (!isUrlOf(smtpUrl, ['smtp:', 'smtps:'])) problems.push('SMTP_URL must be an smtp or smtps address')
+  if (!isUrlOf(url, ['smtp:', 'smtps:'])) problems.push('SMTP_URL must be an smtp or smtps address')
   if (!/\S@\S/.test(from) || hasControlCharacters(from))
     problems.push('SMTP_URL needs MAIL_FROM, such as Switchyard <noreply@example.com>')
   if (!isUrlOf(publicUrl, ['http:', 'https:']))
     problems.push('SMTP_URL needs PUBLIC_URL, an http or https address: links in messages lead there')
-  return { smtpUrl, from, publicUrl: publicUrl.replace(/\/+$/, '') }
+  return { transport: { kind: 'smtp', url }, from, publicUrl }
+}
+
+const LOCAL_SENDER = 'Switchyard <noreply@localhost>'
+
+/** The address of a gateway that is used on its own machine. */
+function localUrl({ HOST: host = '', PORT: port = '8080' }: Record<string, string | undefined>): string {
+  const isAny = host === '' || host === '0.0.0.0' || host === '::'
+  const name = isAny ? '127.0.0.1' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
 }
 
 const isUrlOf = (text: string, protocols: readonly string[]): boolean =>

@@ -5,6 +5,7 @@ import type { LedgerListStore } from '../../billing/ledger/ledger-list-store.ts'
 import type { BalanceView, SessionView } from '../../core/api/sessions.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
+import { MAIL_PREFERENCES, type MailPreference } from '../../core/operations/mail-preference.ts'
 import { notSignedIn } from '../plugins/session.ts'
 
 type BalanceReader = Pick<HoldStore, 'balance'>
@@ -31,11 +32,19 @@ export async function sessionView(account: Account, services: SessionViewService
       state,
       free_credit_usd: freeCreditPico === null ? null : formatUsd(freeCreditPico),
       free_credit: freeCredit,
+      email_verified: account.emailVerifiedAt !== null,
+      mails: mailsView(account),
       created_at: isoTime(account.createdAt),
     },
     balance,
   }
 }
+
+const mailsView = ({ mutedMails }: Account) =>
+  Object.fromEntries(MAIL_PREFERENCES.map((kind) => [kind, !mutedMails.includes(kind)])) as Record<
+    MailPreference,
+    boolean
+  >
 
 /**
  * The balance of the ledger, and what of it the balance cache lets be spent. Where Redis does not have the balance

@@ -5,7 +5,7 @@ import { answersSource } from '../../core/catalog/answers-source.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 
 interface GatewayServices {
-  config: Pick<Config, 'simulatedProvidersUrl' | 'simulateAll'>
+  config: Pick<Config, 'simulatedProvidersUrl' | 'simulateAll' | 'mail'>
   catalog: () => CatalogSnapshot
 }
 
@@ -13,5 +13,6 @@ interface GatewayServices {
 export const gatewayRoute: FastifyPluginAsyncTypebox<GatewayServices> = async (app, { config, catalog }) => {
   app.get('/gateway', { schema: { response: { 200: GatewayView } } }, async () => ({
     answers: answersSource(config, catalog()),
+    mail: config.mail?.transport.kind ?? ('none' as const),
   }))
 }

@@ -1,8 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import type { AccountStore } from '../../accounts/account-store.ts'
-import { type EmailVerification, noSuchLink } from '../../accounts/email-verification.ts'
-import type { FreeCredits } from '../../accounts/free-credit.ts'
 import type { SessionStore } from '../../accounts/session-store.ts'
 import type { BegunSession, SignInService } from '../../accounts/sign-in-service.ts'
 import {
@@ -11,8 +9,6 @@ import {
   PasswordBody,
   SessionView,
   SignUpBody,
-  VerifiedView,
-  VerifyBody,
   VisitorView,
 } from '../../core/api/sessions.ts'
 import { normalizeEmail } from '../../core/kernel/email-address.ts'
@@ -22,9 +18,10 @@ import { readUsd } from '../read-usd.ts'
 import { fromOwnPages } from '../same-origin.ts'
 import type { SessionCookies } from '../session-cookie.ts'
 import { type SessionViewServices, sessionView } from './account-view.ts'
+import { refuseGuessable } from './refuse-guessable.ts'
 
 interface SessionServices extends SessionViewServices {
-  accounts: Pick<AccountStore, 'find' | 'setLowBalance'>
+  accounts: Pick<AccountStore, 'find' | 'setLowBalance' | 'setMails'>
   cookies: SessionCookies
   sessions: SessionStore
   sessionMs: number
@@ -94,12 +91,17 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (
   const patching = { ...ofSession, schema: { body: AccountPatch, response: { 200: SessionView } } }
   app.patch('/account', patching, async (request) => {
     const { account } = signedIn(request)
-    const { low_balance_usd: lowBalance } = request.body
-    if (lowBalance === undefined)
-      throw new ApiError('invalid_request', 'Send `low_balance_usd`: an amount, or null for never.', {
-        param: 'low_balance_usd',
-      })
-    await accounts.setLowBalance(account.id, readUsd(lowBalance))
+    const { low_balance_usd: lowBalance, mails } = request.body
+    if (lowBalance === undefined && mails === undefined)
+      throw new ApiError(
+        'invalid_request',
+        'Send `low_balance_usd`, an amount or null for never, or `mails`.',
+        {
+          param: 'low_balance_usd',
+        },
+      )
+    if (lowBalance !== undefined) await accounts.setLowBalance(account.id, readUsd(lowBalance))
+    if (mails !== undefined) await accounts.setMails(account.id, mails)
     return viewOf(account.id)
   })
 
@@ -108,46 +110,6 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (
     const { current_password: current, new_password: next } = request.body
     refuseGuessable(next, 'new_password', account.email)
     keep(reply, await signIn.changePassword(account.id, current, next))
-    return reply.code(204).send()
-  })
-}
-
-/** Refuses a new password that is the email, or of fewer than four different characters. */
-function refuseGuessable(password: string, param: string, email: string): void {
-  if (password.toLowerCase() === email || new Set(password).size < 4)
-    throw new ApiError('invalid_request', 'This password is too easy to guess. Choose another one.', {
-      param,
-    })
-}
-
-interface VerificationServices {
-  freeCredits: Pick<FreeCredits, 'find'>
-  /** Null where mail is not set up. */
-  verification: EmailVerification | null
-  publicUrl: string | null
-}
-
-/** Verifying the email of an account: the link of a message, and another message. */
-export const verificationRoutes: FastifyPluginAsyncTypebox<VerificationServices> = async (
-  app,
-  { freeCredits, verification, publicUrl },
-) => {
-  // Without a session: the link proves the mailbox, which may be read on another device.
-  const verifying = {
-    ...fromOwnPages(publicUrl),
-    schema: { body: VerifyBody, response: { 200: VerifiedView } },
-  }
-  app.post('/verify', verifying, async (request) => {
-    if (!verification) throw noSuchLink()
-    return { free_credit: await verification.verify(request.body.token, request.ip) }
-  })
-
-  app.post('/verification-mails', { onRequest: [app.requireSession] }, async (request, reply) => {
-    const { account } = signedIn(request)
-    const freeCredit = await freeCredits.find(account.id)
-    if (!verification || freeCredit !== 'unverified')
-      throw new ApiError('conflict', 'There is nothing to verify: this account waits for no message.')
-    await verification.send(account.id, account.email)
     return reply.code(204).send()
   })
 }

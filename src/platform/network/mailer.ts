@@ -1,5 +1,6 @@
 import { createTransport } from 'nodemailer'
 import type { MailSettings } from '../../core/kernel/service-addresses.ts'
+import { createMailFolder } from './mail-folder.ts'
 
 export interface MailMessage {
   to: string
@@ -8,39 +9,37 @@ export interface MailMessage {
   text: string
 }
 
-/** Sends mail over SMTP, a connection a message. */
-export type Mailer = ReturnType<typeof createMailer>
+/** Sends mail over SMTP, a connection a message, or writes it to a folder. */
+export interface Mailer {
+  /**
+   * `sent`: the server took it. `refused`: it will never take mail for this recipient (a 5xx answer to RCPT). Throws
+   * on everything that may pass, or is ours to mend.
+   */
+  send(message: MailMessage): Promise<'sent' | 'refused'>
+}
 
 const CONNECT_TIMEOUT_MS = 10_000
 /** Of silence, once connected. */
 const IDLE_TIMEOUT_MS = 30_000
+const CLOSED = { disableFileAccess: true, disableUrlAccess: true }
 
-export function createMailer({ smtpUrl, from }: Pick<MailSettings, 'smtpUrl' | 'from'>) {
+export function createMailer({ transport, from }: Pick<MailSettings, 'transport' | 'from'>): Mailer {
+  return transport.kind === 'smtp' ? smtpMailer(transport.url, from) : folderMailer(transport.path, from)
+}
+
+function smtpMailer(url: string, from: string): Mailer {
   const transport = createTransport({
-    url: smtpUrl,
+    url,
     connectionTimeout: CONNECT_TIMEOUT_MS,
     greetingTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: IDLE_TIMEOUT_MS,
     dnsTimeout: CONNECT_TIMEOUT_MS,
-    disableFileAccess: true,
-    disableUrlAccess: true,
+    ...CLOSED,
   })
   return {
-    /**
-     * `sent`: the server took it. `refused`: it will never take mail for this recipient (a 5xx answer to RCPT). Throws
-     * on everything that may pass, or is ours to mend.
-     */
-    async send({ to, subject, text }: MailMessage): Promise<'sent' | 'refused'> {
+    async send(message) {
       try {
-        await transport.sendMail({
-          from,
-          // As an object it is one address, never a list to parse.
-          to: { name: '', address: to },
-          subject,
-          text,
-          // RFC 3834: nobody's vacation responder answers.
-          headers: { 'Auto-Submitted': 'auto-generated' },
-        })
+        await transport.sendMail(envelope(message, from))
         return 'sent'
       } catch (error) {
         if (isRefusedRecipient(error)) return 'refused'
@@ -49,6 +48,28 @@ export function createMailer({ smtpUrl, from }: Pick<MailSettings, 'smtpUrl' | '
     },
   }
 }
+
+function folderMailer(path: string, from: string): Mailer {
+  const transport = createTransport({ streamTransport: true, buffer: true, ...CLOSED })
+  const folder = createMailFolder(path)
+  return {
+    async send(message) {
+      const { message: bytes } = await transport.sendMail(envelope(message, from))
+      await folder.write(message, bytes as Buffer)
+      return 'sent'
+    },
+  }
+}
+
+const envelope = ({ to, subject, text }: MailMessage, from: string) => ({
+  from,
+  // As an object it is one address, never a list to parse.
+  to: { name: '', address: to },
+  subject,
+  text,
+  // RFC 3834: nobody's vacation responder answers.
+  headers: { 'Auto-Submitted': 'auto-generated' },
+})
 
 const isRefusedRecipient = (error: unknown): boolean =>
   error instanceof Error &&

@@ -25,10 +25,8 @@ export interface EventJob {
 export type EventsQueue = Queue<EventJob>
 /** Jobs of the catalog, which carry no data: the name says what to do. */
 export type CatalogQueue = Queue<Record<string, never>>
-/** A message that verifies an account's email. Only the account's id: the link is made when the message is sent. */
-export interface MailJob {
-  accountId: string
-}
+/** A message to send. Only ids: addresses and links are read or made when it is sent. */
+export type MailJob = { kind: 'verify_email'; accountId: string } | { kind: 'event'; eventId: string }
 export type MailQueue = Queue<MailJob>
 
 /** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */
@@ -53,12 +51,18 @@ function open<T extends Queue>(name: string, connection: Redis): T {
 /** A message is tried this often, after 1, 2, 4 … seconds: for half an hour in all. */
 const MAIL_ATTEMPTS = 12
 
-/** Enqueues an account's message; one that still waits is the same message. */
-export async function enqueueVerificationMail(queue: MailQueue, accountId: string): Promise<void> {
-  await queue.add(
-    'verify-email',
-    { accountId },
-    { ...jobOptions(accountId), attempts: MAIL_ATTEMPTS, backoff: { type: 'exponential', delay: 1_000 } },
+/** Enqueues messages; one of the same kind and ids that still waits is the same message. */
+export async function enqueueMails(queue: MailQueue, jobs: readonly MailJob[]): Promise<void> {
+  await queue.addBulk(
+    jobs.map((job) => ({
+      name: job.kind,
+      data: job,
+      opts: {
+        ...jobOptions(Object.values(job).join('-')),
+        attempts: MAIL_ATTEMPTS,
+        backoff: { type: 'exponential', delay: 1_000 },
+      },
+    })),
   )
 }
 

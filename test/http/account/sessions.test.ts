@@ -349,7 +349,10 @@ test('a page learns who is signed in, if anyone, without an error on its console
 })
 
 test('a page learns whether answers are simulated, also without a session', async () => {
-  expect(await consoleClient(stack.url).json('/console/api/gateway')).toEqual({ answers: 'real' })
+  expect(await consoleClient(stack.url).json('/console/api/gateway')).toEqual({
+    answers: 'real',
+    mail: 'none',
+  })
 })
 
 test('every route but signing up, in and out, who is there, and what the gateway is, wants a session', async () => {

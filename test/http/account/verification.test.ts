@@ -74,7 +74,7 @@ describe('an account whose email is not verified', () => {
     const [{ to, content } = { to: [], content: '' }] = messages
     expect(to).toEqual([client.email])
     expect(content).toMatch(/^From: Switchyard <noreply@gateway\.example>\r$/m)
-    expect(content).toMatch(/^Subject: Verify your e-mail address\r$/m)
+    expect(content).toMatch(/^Subject: Verify your email address\r$/m)
     expect(content).toMatch(/^Auto-Submitted: auto-generated\r$/m)
     expect(content).toMatch(/^Content-Type: text\/plain/m)
     expect(content).toContain(`${SITE}/verify#`)
@@ -221,7 +221,7 @@ describe('messages', () => {
     await client.json('/console/api/sign-up', { body: { email: 'nobody@example.test', password: PASSWORD } })
     await eventually(async () => {
       expect(refused).toHaveLength(1)
-      expect(await stack.redis.keys(`${QUEUE_PREFIX}:mail:acct_*`)).toEqual([])
+      expect(await stack.redis.keys(`${QUEUE_PREFIX}:mail:verify_email-*`)).toEqual([])
     })
   })
 })

@@ -55,6 +55,10 @@ export async function findOllama(environment: Environment): Promise<string | nul
   }
 }
 
+/** Without a mail server, messages are written to a folder, where whoever tries the gateway out reads them. */
+export const mailEnvironment = (dataDir: string, { SMTP_URL, MAIL_FOLDER }: Environment): Environment =>
+  SMTP_URL ? {} : { MAIL_FOLDER: MAIL_FOLDER || join(dataDir, 'mail') }
+
 const RAIL_KEYS = ['STRIPE_SECRET_KEY', 'PAYPAL_CLIENT_ID']
 
 export const hasRailKeys = (environment: Environment): boolean => RAIL_KEYS.some((name) => environment[name])

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs'
+import type { MailMessage } from '../../platform/network/mailer.ts'
+
+/** The templates: the subject, an empty line, the text with `{{facts}}`. */
+const NAMES = [
+  'verify-email',
+  'balance-low',
+  'balance-exhausted',
+  'receipt',
+  'key-limit-reached',
+  'provider-key-failing',
+] as const
+export type MailTemplate = (typeof NAMES)[number]
+
+const TEMPLATES = new Map(
+  NAMES.map((name) => [name, readFileSync(new URL(`./templates/${name}.txt`, import.meta.url), 'utf8')]),
+)
+
+/** Facts come from users and providers: each stays on its line, and within bounds. */
+const FACT_LENGTH_MAX = 500
+
+/** The message of a template with its facts. Throws if the template names a fact that is not given. */
+export function mailMessage(
+  template: MailTemplate,
+  to: string,
+  facts: Readonly<Record<string, string>>,
+): MailMessage {
+  const [subject = '', ...text] = TEMPLATES.get(template)!
+    .replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
+      const fact = facts[name]
+      if (fact === undefined) throw new Error(`the message ${template} has no fact ${name}`)
+      return fact.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, FACT_LENGTH_MAX)
+    })
+    .split('\n')
+  return { to, subject, text: text.join('\n').trimStart() }
+}

@@ -1,0 +1,15 @@
+import type { SubscribedEventType } from './event.ts'
+import type { MailPreference } from './mail-preference.ts'
+
+/** Messages about events: the preference that turns each off; null: always sent, as a receipt is. */
+export const EVENT_MAILS = {
+  'balance.low': 'low_balance',
+  'balance.exhausted': 'low_balance',
+  'topup.settled': null,
+  'key.limit_reached': 'key_limit',
+  'provider_key.failing': 'provider_key',
+} as const satisfies { [type in SubscribedEventType]?: MailPreference | null }
+
+export type MailedEventType = keyof typeof EVENT_MAILS
+
+export const isMailed = (type: string): type is MailedEventType => type in EVENT_MAILS

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { eventMessage } from '../../../src/accounts/mail/event-message.ts'
+import type { EventData } from '../../../src/core/operations/event.ts'
+import { EVENT_MAILS, type MailedEventType } from '../../../src/core/operations/event-mails.ts'
+
+const SITE = 'https://gateway.example'
+
+/** As the database and the gateway record them; see docs/webhooks.md. */
+const DATA: Record<MailedEventType, EventData> = {
+  'balance.low': { balance_usd: '0.99', threshold_usd: '1.00' },
+  'balance.exhausted': { balance_usd: '0.0000001' },
+  'topup.settled': { payment_id: 'pay_1', amount_usd: '5.00', test: true },
+  'key.limit_reached': {
+    key_id: 'key_1',
+    name: 'app',
+    limit_usd: '2.00',
+    limit_reset: 'none',
+    resets_at: null,
+  },
+  'provider_key.failing': {
+    provider_key_id: 'pkey_1',
+    provider: 'openai',
+    name: '',
+    last4: 'abcd',
+    error: 'invalid key',
+  },
+}
+const message = (type: MailedEventType, data: EventData = DATA[type]) =>
+  eventMessage({ type, data, email: 'ann@example.test', createdAt: new Date('2026-02-02T10:00:00Z') }, SITE)
+
+test.each(Object.keys(EVENT_MAILS) as MailedEventType[])(
+  'the message about %s says what happened',
+  (type) => {
+    const { to, subject, text } = message(type)
+    expect(to).toBe('ann@example.test')
+    expect(subject).toMatch(/^[\w ,.'-]{10,60}$/)
+    expect(text).not.toMatch(/\{\{|undefined|null/)
+    expect(text).toContain(SITE)
+    for (const name of ['amount_usd', 'balance_usd', 'limit_usd', 'last4', 'payment_id', 'error'])
+      if (DATA[type][name] !== undefined) expect(text).toContain(String(DATA[type][name]))
+  },
+)
+
+test('a receipt of the development rail says that no money was charged', () => {
+  expect(message('topup.settled').text).toContain('no money was charged')
+  expect(message('topup.settled', { ...DATA['topup.settled'], test: false }).text).not.toContain('charged')
+})
+
+test('names and errors of others stay on their line, and are no templates', () => {
+  const name = 'app\r\n\r\nSend your password to {{site}}'
+  const { text } = message('key.limit_reached', { ...DATA['key.limit_reached'], name })
+  expect(text).toContain('Key:    "app Send your password to {{site}}" (key_1)')
+  const error = 'x'.repeat(10_000)
+  expect(
+    message('provider_key.failing', { ...DATA['provider_key.failing'], error }).text.length,
+  ).toBeLessThan(1_500)
+})

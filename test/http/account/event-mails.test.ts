@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { SessionView } from '../../../src/core/api/sessions.ts'
+import type { EventData, EventType } from '../../../src/core/operations/event.ts'
+import { recordEvent } from '../../../src/webhooks/event-outbox.ts'
+import { signedUp } from '../../helpers/console-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { type MailCatcher, startMailCatcher } from '../../helpers/mail-catcher.ts'
+import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { expectError } from '../wire.ts'
+
+const SITE = 'https://gateway.example'
+
+let catcher: MailCatcher
+let stack: TestStack
+
+beforeAll(async () => {
+  catcher = await startMailCatcher()
+  stack = await startStack({
+    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
+    environment: {
+      SMTP_URL: catcher.url,
+      MAIL_FROM: 'Switchyard <noreply@gateway.example>',
+      PUBLIC_URL: SITE,
+    },
+  })
+})
+afterAll(async () => {
+  await stack.close()
+  await catcher.close()
+})
+
+async function verifiedAccount() {
+  const client = await signedUp(stack.url)
+  const [token = ''] = await catcher.tokens(client.email)
+  await client.json('/console/api/verify', { body: { token } })
+  const { account } = await client.json<SessionView>('/console/api/session')
+  expect(account.email_verified).toBe(true)
+  return { client, accountId: account.id }
+}
+
+const record = (accountId: string, type: EventType, data: EventData) =>
+  stack.postgres.$transaction((transaction) => recordEvent(transaction, { type, accountId, data }))
+
+const LIMIT_REACHED = {
+  key_id: 'key_1',
+  name: 'app',
+  limit_usd: '2.00',
+  limit_reset: 'none',
+  resets_at: null,
+}
+
+/** What was sent to an address, the message that verifies it aside. */
+const messagesTo = (email: string) =>
+  catcher.received
+    .filter(({ to, content }) => to.includes(email) && !content.includes('/verify#'))
+    .map(({ content }) => content)
+
+/** Every event so far is fanned out, and no message waits. */
+const quiet = () =>
+  eventually(async () => {
+    expect(await stack.postgres.event.count({ where: { fannedOutAt: null } })).toBe(0)
+    expect(await stack.postgres.eventMail.count({ where: { finishedAt: null } })).toBe(0)
+  })
+
+test('events are told to the verified address of their account, once each', async () => {
+  const { client, accountId } = await verifiedAccount()
+  await stack.command('admin', 'account', 'adjust', accountId, '--amount', '-0.30', '--reason', 'test')
+  await record(accountId, 'balance.low', { balance_usd: '0.20', threshold_usd: '0.25' })
+  await record(accountId, 'topup.settled', { payment_id: 'pay_1', amount_usd: '7.00', test: true })
+  await record(accountId, 'key.limit_reached', LIMIT_REACHED)
+  const failing = { provider: 'openai', name: 'mine', last4: 'wxyz', error: 'invalid key' }
+  await record(accountId, 'provider_key.failing', failing)
+  // Events that are for programs alone.
+  await record(accountId, 'key.revoked', { key_id: 'key_1', name: 'app', hint: '…', revoked_at: '' })
+  await quiet()
+  const subjects = messagesTo(client.email).map((content) => /^Subject: (.*)\r$/m.exec(content)?.[1])
+  expect(subjects.sort()).toEqual([
+    'A provider refuses one of your keys',
+    'An API key reached its spending limit',
+    'Receipt for your top-up',
+    'Your balance is low',
+  ])
+  expect(messagesTo(client.email).join()).toContain(`${SITE}/billing/receipts/pay_1`)
+})
+
+test('kinds that are turned off are not sent; receipts always are', async () => {
+  const { client, accountId } = await verifiedAccount()
+  const { account } = await client.json<SessionView>('/console/api/account', {
+    method: 'PATCH',
+    body: { mails: { low_balance: false, key_limit: false } },
+  })
+  expect(account.mails).toEqual({ low_balance: false, key_limit: false, provider_key: true })
+  const again = await client.json<SessionView>('/console/api/account', {
+    method: 'PATCH',
+    body: { mails: { key_limit: true } },
+  })
+  expect(again.account.mails).toEqual({ low_balance: false, key_limit: true, provider_key: true })
+  await record(accountId, 'balance.low', { balance_usd: '0.20', threshold_usd: '0.25' })
+  await record(accountId, 'balance.exhausted', { balance_usd: '0.00' })
+  await record(accountId, 'key.limit_reached', LIMIT_REACHED)
+  await record(accountId, 'topup.settled', { payment_id: 'pay_2', amount_usd: '7.00', test: false })
+  await quiet()
+  expect(messagesTo(client.email)).toHaveLength(2)
+  const refused = await client.ask('/console/api/account', {
+    method: 'PATCH',
+    body: { mails: { all: true } },
+  })
+  await expectError(refused, 400, 'invalid_request')
+})
+
+test('an address that nobody verified gets nothing but the link', async () => {
+  const client = await signedUp(stack.url)
+  const { account } = await client.json<SessionView>('/console/api/session')
+  expect(account.email_verified).toBe(false)
+  await record(account.id, 'balance.low', { balance_usd: '0.20', threshold_usd: '0.25' })
+  await quiet()
+  expect(messagesTo(client.email)).toEqual([])
+})
+
+test('a message that the mail server does not take yet is sent later, though its job was lost', async () => {
+  const { client, accountId } = await verifiedAccount()
+  catcher.answer = (recipient) => (recipient === client.email ? 451 : null)
+  await record(accountId, 'key.limit_reached', LIMIT_REACHED)
+  await eventually(async () =>
+    expect(await stack.postgres.eventMail.count({ where: { accountId, queuedUntil: { not: null } } })).toBe(
+      1,
+    ),
+  )
+  const jobs = await stack.redis.keys('*:mail:event-*')
+  await stack.redis.del(...jobs)
+  catcher.answer = () => null
+  await stack.postgres.eventMail.updateMany({ where: { accountId }, data: { queuedUntil: new Date(0) } })
+  await quiet()
+  expect(messagesTo(client.email)).toHaveLength(1)
+})

@@ -1,0 +1,37 @@
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createMailer } from '../../../src/platform/network/mailer.ts'
+
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'switchyard-mail-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const mailer = () =>
+  createMailer({ transport: { kind: 'folder', path: join(folder, 'mail') }, from: 'Switchyard <a@b.test>' })
+
+test('a gateway without a mail server writes each message to a file that only its owner reads', async () => {
+  const link = `http://127.0.0.1:8080/verify#${'A'.repeat(43)}`
+  await mailer().send({ to: 'ann@example.test', subject: 'Verify your address', text: `Open:\n\n${link}\n` })
+  const [name = '', ...others] = await readdir(join(folder, 'mail'))
+  expect(others).toEqual([])
+  expect(name).toMatch(/^\d{4}-\d\d-\d\dT[\d-]+Z_Verify-your-address-to-ann@example\.test_[0-9a-f]{4}\.eml$/)
+  const file = join(folder, 'mail', name)
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  const content = await readFile(file, 'utf8')
+  expect(content).toMatch(/^From: Switchyard <a@b\.test>\r$/m)
+  expect(content).toMatch(/^To: ann@example\.test\r$/m)
+  expect(content).toMatch(/^Subject: Verify your address\r$/m)
+  // To be copied from a terminal: in one piece.
+  expect(content).toContain(link)
+})
+
+test('recipients do not name files elsewhere', async () => {
+  await mailer().send({ to: '../../x/y@example.test', subject: 'S', text: 'T' })
+  expect(await readdir(folder)).toEqual(['mail'])
+  expect(await readdir(join(folder, 'mail'))).toHaveLength(1)
+})
