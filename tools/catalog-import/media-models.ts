@@ -1,5 +1,5 @@
 import type { DocumentModel } from '../../src/core/catalog/catalog-document.ts'
-import { amount, type LitellmTable, perMillion, upstreamName } from './litellm-table.ts'
+import { amount, type LitellmRow, type LitellmTable, perMillion, upstreamName } from './litellm-table.ts'
 
 /**
  * Models for images, speech and transcriptions, from litellm's table. docs/catalog.md says which are left out and why.
@@ -14,6 +14,8 @@ export const mediaModels = (table: LitellmTable): DocumentModel[] => [
 interface GptImage {
   id: string
   name: string
+  /** Of its line's dated version. */
+  releasedAt: string
   /** Its qualities, the default first, by those of the generation whose tokens are listed. */
   qualities: Record<string, string>
   /** Prices of its images at a host that passes tokens on, with the most by which they are rounded. */
@@ -28,6 +30,7 @@ const EARLIER = { medium: 'high', low: 'low', high: 'max' }
 const gptImage2 = (id: string, name: string): GptImage => ({
   id,
   name,
+  releasedAt: '2026-04-21',
   qualities: EARLIER,
   listed: (quality, size) => `fal_ai/${quality}/${size}/openai/gpt-image-2`,
   roundedBy: 0.001,
@@ -36,6 +39,7 @@ const gptImage2 = (id: string, name: string): GptImage => ({
 const gptImage25 = (line: string, id: string, name: string): GptImage => ({
   id,
   name,
+  releasedAt: '2026-09-08',
   qualities: SAME,
   listed: (quality, size) => `fal_ai/${quality}/${size}/openai/gpt-image-2.5/${line}/text-to-image`,
   roundedBy: 0.000_001,
@@ -64,7 +68,10 @@ const GPT_IMAGE_INPUT_TOKENS = 8_192
 /** No window is published: a prompt of 32,000 characters beside 16 images and a mask. */
 const GPT_IMAGE_WINDOW = 4 * 32_000 + 17 * GPT_IMAGE_INPUT_TOKENS
 
-function gptImage({ id, name, qualities, listed, roundedBy }: GptImage, table: LitellmTable): DocumentModel {
+function gptImage(
+  { id, name, releasedAt, qualities, listed, roundedBy }: GptImage,
+  table: LitellmTable,
+): DocumentModel {
   const row = table.row(id)
   const tokenPrice = amount(row.output_cost_per_image_token)
   const units: Record<string, number> = {}
@@ -88,6 +95,8 @@ function gptImage({ id, name, qualities, listed, roundedBy }: GptImage, table: L
     context_length: GPT_IMAGE_WINDOW,
     input_modalities: modalities(row.supported_endpoints),
     media: { image_tokens: GPT_IMAGE_INPUT_TOKENS },
+    released_at: releasedAt,
+    ...switchedOff(row),
     list_price: {
       prompt: perMillion(row.input_cost_per_token),
       completion: '0',
@@ -169,16 +178,20 @@ const SPEECH: ReadonlyArray<readonly [id: string, name: string]> = [
 /** Characters of a text at most, says the maker. */
 const SPEECH_WINDOW = 4_096
 
-const speech = (id: string, name: string, table: LitellmTable): DocumentModel => ({
-  id,
-  name,
-  vendor: 'openai',
-  kind: 'speech',
-  unit: 'character',
-  context_length: SPEECH_WINDOW,
-  list_price: unitPrice(table.row(id).input_cost_per_character),
-  offers: [{ provider: 'openai', upstream_model: id }],
-})
+function speech(id: string, name: string, table: LitellmTable): DocumentModel {
+  const row = table.row(id)
+  return {
+    id,
+    name,
+    vendor: 'openai',
+    kind: 'speech',
+    unit: 'character',
+    context_length: SPEECH_WINDOW,
+    ...switchedOff(row),
+    list_price: unitPrice(row.input_cost_per_character),
+    offers: [{ provider: 'openai', upstream_model: id }],
+  }
+}
 
 interface Transcription extends Offered {
   /** Its provider has `/audio/translations` for it. */
@@ -230,6 +243,7 @@ function transcription(
     input_modalities: ['text', 'audio'],
     supported_parameters: ['timestamp_granularities', ...(translates ? ['translations'] : [])],
     ...(id.startsWith('whisper-large') && { open_weights: true }),
+    ...switchedOff(row),
     list_price: unitPrice(row.input_cost_per_second),
     offers: [{ provider, upstream_model: upstreamName(key, row) }],
   }
@@ -240,3 +254,7 @@ const unitPrice = (price: unknown): DocumentModel['list_price'] => ({
   completion: '0',
   units: perMillion(price),
 })
+
+/** The day on which its maker ends it, if there is one. */
+const switchedOff = ({ deprecation_date: day }: LitellmRow): Pick<DocumentModel, 'deprecated_at'> =>
+  typeof day === 'string' ? { deprecated_at: day } : {}
