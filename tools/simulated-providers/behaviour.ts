@@ -69,6 +69,12 @@ export interface Behaviour {
   contextTokens: number | undefined
   /** Components of an embedding. */
   dimensions: number
+  /** How many qualities its images have; their tokens are reported then. Undefined: it knows no qualities. */
+  imageQualities: 3 | 5 | undefined
+  /** Sends addresses of images unless base64 is asked for. */
+  sendsImageUrls: boolean
+  /** Files and transcripts are noise, of the right length. */
+  garbage: boolean
 }
 
 const PLAIN: Behaviour = {
@@ -100,6 +106,9 @@ const PLAIN: Behaviour = {
   needsKey: false,
   contextTokens: undefined,
   dimensions: 1_536,
+  imageQualities: undefined,
+  sendsImageUrls: false,
+  garbage: false,
 }
 
 const DEFAULT_FAULT_TOKENS = 3
@@ -138,6 +147,9 @@ const TRAITS: readonly Row[] = [
   [/^auth$/, () => ({ needsKey: true })],
   [/^context-(\d{1,8})$/, (tokens) => ({ contextTokens: Number(tokens) })],
   [/^dimensions-(\d{1,4})$/, (components) => ({ dimensions: Math.max(1, Number(components)) })],
+  [/^image-tokens-([35])$/, (qualities) => ({ imageQualities: qualities === '3' ? 3 : 5 })],
+  [/^image-urls$/, () => ({ sendsImageUrls: true })],
+  [/^garbage$/, () => ({ garbage: true })],
   // Makes otherwise equal names distinct, so that tests do not share the counters of `flaky` and `every`.
   [/^tag-[a-z0-9-]+$/, () => ({})],
 ]

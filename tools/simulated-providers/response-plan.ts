@@ -109,11 +109,12 @@ const errorBody = ({ wire, provider, model }: ResponseFrame, refusal: Refusal): 
   wire.error(refusal, provider, model)
 
 function planBody(input: ResponseFrame, body: string | Buffer): Step[] {
-  const write = (end: number): Step =>
+  const part = (from: number, to: number): Step =>
     typeof body === 'string'
-      ? { kind: 'write', data: body.slice(0, end) }
-      : { kind: 'bytes', data: body.subarray(0, end) }
-  const half = body.length / 2
+      ? { kind: 'write', data: body.slice(from, to) }
+      : { kind: 'bytes', data: body.subarray(from, to) }
+  const write = (end: number) => part(0, end)
+  const half = Math.floor(body.length / 2)
   const pause: Step[] =
     input.behaviour.firstTokenMs > 0 ? [{ kind: 'wait', durationMs: input.behaviour.firstTokenMs }] : []
   switch (input.fault?.kind) {
@@ -128,7 +129,9 @@ function planBody(input: ResponseFrame, body: string | Buffer): Step[] {
     case 'hang-after-role':
       return [{ kind: 'stall' }]
     default:
-      return [...pause, write(body.length), { kind: 'end' }]
+      return input.behaviour.heldAfter
+        ? [...pause, write(half), { kind: 'hold' }, part(half, body.length), { kind: 'end' }]
+        : [...pause, write(body.length), { kind: 'end' }]
   }
 }
 

@@ -41,6 +41,40 @@ const EMBEDDINGS: Omit<Fields, 'list_price'> = {
   supported_parameters: ['dimensions'],
 }
 
+const IMAGE_SIZES = ['256x256', '1024x1024', '1536x1024', '1024x1536']
+/** Their tokens are those that the behaviour `image-tokens-3` reports. */
+const IMAGE_TOKENS = imageUnits({
+  low: [133, 196, 158, 158],
+  medium: [1_190, 1_756, 1_372, 1_372],
+  high: [4_759, 7_024, 5_488, 5_488],
+})
+const TOKEN_IMAGES: Fields = {
+  context_length: 200_000,
+  input_modalities: ['text', 'image'],
+  kind: 'image',
+  unit: 'image_token',
+  image_units: IMAGE_TOKENS,
+  media: { image_tokens: 2_048 },
+  list_price: { ...usd('5', '0'), prompt_image: '8', units: '30' },
+}
+const SPEECH: Fields = {
+  ...TEXT,
+  kind: 'speech',
+  unit: 'character',
+  list_price: { ...usd('0', '0'), units: '15' },
+}
+const TRANSCRIPTION: Fields = {
+  ...TEXT,
+  kind: 'transcription',
+  input_modalities: ['text', 'audio'],
+  unit: 'second',
+  list_price: { ...usd('0', '0'), units: '100' },
+}
+const TRANSLATION: Fields = {
+  ...TRANSCRIPTION,
+  supported_parameters: ['translations', 'timestamp_granularities'],
+}
+
 interface Offers {
   /** What the first, second and third offer cost, in percent of the list price. */
   costPercents?: readonly number[]
@@ -142,6 +176,17 @@ const MODELS: readonly DocumentModel[] = [
     kind: 'moderation',
     list_price: usd('0', '0'),
   }),
+  model('Image 1', 'sim-image-tokens-3', ['alpha', 'beta'], TOKEN_IMAGES),
+  model('Image 2', 'sim-image-urls', ['zeta'], {
+    ...TEXT,
+    kind: 'image',
+    unit: 'image',
+    image_units: { '/512x512': 1, '/1024x1024': 2 },
+    list_price: { ...usd('0', '0'), units: '20000' },
+  }),
+  model('Speech 1', 'sim-tag-speech', ['alpha', 'beta'], SPEECH),
+  model('Transcribe 1', 'sim-tag-transcribe', ['alpha', 'beta'], TRANSLATION),
+  model('Transcribe 2', 'sim-tag-transcribe-only', ['alpha', 'beta'], TRANSCRIPTION),
   model('Burst 1', 'sim-words-400.burst-4', ['alpha', 'beta'], DEMONSTRATION),
   model('Paced 1', 'sim-words-200.rate-50.tag-paced', ['alpha', 'beta'], DEMONSTRATION),
 ]
@@ -198,6 +243,9 @@ const FAULT_MODELS: readonly DocumentModel[] = [
     { ...EMBEDDINGS, dimensions: 8, list_price: usd('0.10', '0') },
     IN_ORDER,
   ),
+  model('Image failover', 'sim-fail-on-alpha.image-tokens-3', ['alpha', 'beta'], TOKEN_IMAGES, IN_ORDER),
+  model('Speech failover', 'sim-fail-on-alpha.tag-speech', ['alpha', 'beta'], SPEECH, IN_ORDER),
+  model('Transcribe failover', 'sim-fail-on-alpha.tag-transcribe', ['alpha', 'beta'], TRANSLATION, IN_ORDER),
   faultModel('everywhere', 'sim-status-503.tag-everywhere', ['alpha', 'beta', 'gamma']),
 ]
 
@@ -230,6 +278,13 @@ export function simulatedCatalog(simulatedProvidersUrl: string): CatalogDocument
       name: 'Simulated Epsilon',
       wire: 'google-generate-content',
       base_url: `${base}/epsilon/v1beta`,
+      ...keeps,
+    },
+    {
+      id: 'zeta',
+      name: 'Simulated Zeta',
+      base_url: `${base}/zeta/v1`,
+      quirks: { base64_images: true },
       ...keeps,
     },
   ]
@@ -273,6 +328,14 @@ function faultModel(
   return { ...model(`fault-${fault}`, behaviour, providers, DEMONSTRATION, offers), name }
 }
 
+/** Units of images of IMAGE_SIZES by quality; medium, the first one, is the default. */
+function imageUnits({ medium, ...others }: Record<'medium' | 'low' | 'high', readonly number[]>) {
+  const entries = Object.entries({ medium, ...others }).flatMap(([quality, units]) =>
+    units.map((each, index) => [`${quality}/${IMAGE_SIZES[index]}`, each] as const),
+  )
+  return Object.fromEntries(entries)
+}
+
 /** A simulated provider that replaces real ones; `costPercent` is of the list price, below any rate. */
 const STAND_INS = [
   { provider: 'alpha', costPercent: 70, exactTools: true },
@@ -292,11 +355,22 @@ const BEHAVIOURS = [
   { belowUsd: Number.POSITIVE_INFINITY, upstreamModel: LARGE },
 ] as const
 
-function behaviourOf({ kind = 'chat', dimensions, list_price: listPrice }: DocumentModel): string {
-  if (kind === 'chat')
-    return BEHAVIOURS.find(({ belowUsd }) => Number(listPrice.completion) < belowUsd)!.upstreamModel
-  return dimensions === undefined ? TASK : `${TASK}.dimensions-${dimensions}`
+function behaviourOf(model: DocumentModel): string {
+  const { kind = 'chat', dimensions, list_price: listPrice } = model
+  switch (kind) {
+    case 'chat':
+      return BEHAVIOURS.find(({ belowUsd }) => Number(listPrice.completion) < belowUsd)!.upstreamModel
+    case 'embeddings':
+      return `${TASK}.dimensions-${dimensions}`
+    case 'image':
+      return model.unit === 'image_token' ? `${TASK}.image-tokens-${qualitiesOf(model)}` : TASK
+    default:
+      return TASK
+  }
 }
+
+const qualitiesOf = ({ image_units: units = {} }: DocumentModel): number =>
+  new Set(Object.keys(units).map((key) => key.split('/')[0])).size
 
 /** A document that offers every model at the simulated providers too, whose completions are made up. */
 export function withStandIns(document: CatalogDocument): CatalogDocument {

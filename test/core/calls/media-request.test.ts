@@ -12,7 +12,8 @@ import {
 import { imageChoice, mediaUnitsBound, secondsCharged } from '../../../src/core/calls/media-task.ts'
 import { fileFormat } from '../../../src/core/media/file-format.ts'
 import { encodePng } from '../../../tools/simulated-providers/tasks/png.ts'
-import { encodeWav, silentMp3, toneSamples } from '../../../tools/simulated-providers/tasks/speech-audio.ts'
+import { silentMp3 } from '../../../tools/simulated-providers/tasks/silent-audio.ts'
+import { encodeWav, toneSamples } from '../../../tools/simulated-providers/tasks/speech-audio.ts'
 
 const png = encodePng(64, 64, 1)
 const wav = encodeWav(toneSamples(2.4, 1))

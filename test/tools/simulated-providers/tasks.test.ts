@@ -1,6 +1,7 @@
 import { inflateSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { audioLength } from '../../../src/core/media/audio-length.ts'
+import { fileFormat } from '../../../src/core/media/file-format.ts'
 import { imageSize } from '../../../src/core/media/image-size.ts'
 import {
   type SimulatedProviders,
@@ -114,6 +115,41 @@ describe('images', () => {
     expect((await ask('images/edits', form(fields, { image: Buffer.from('GIF89a') }))).status).toBe(400)
     expect((await ask('images/edits', form(fields, {}))).status).toBe(400)
   })
+
+  test('that are made of tokens have qualities, and come with the tokens of each kind', async () => {
+    const asked = { model: 'sim-image-tokens-3', prompt: 'a red fox', size: '256x256' }
+    const { data, usage } = await json('images/generations', { ...asked, n: 2, quality: 'high' })
+    expect(data).toHaveLength(2)
+    expect(usage).toEqual({
+      input_tokens: 3,
+      input_tokens_details: { text_tokens: 3, image_tokens: 0 },
+      output_tokens: 9_518,
+      output_tokens_details: { text_tokens: 0, image_tokens: 9_518 },
+      total_tokens: 9_521,
+    })
+    const image = Buffer.from(data[0].b64_json, 'base64')
+    const edited = await json('images/edits', form(asked, { image }))
+    expect(edited.usage).toMatchObject({
+      input_tokens_details: { image_tokens: 1_024 },
+      output_tokens: 1_190,
+    })
+    for (const refused of [{ quality: 'max' }, { response_format: 'b64_json' }, { style: 'vivid' }]) {
+      expect((await ask('images/generations', { ...asked, ...refused })).status).toBe(400)
+    }
+    const without = { ...asked, model: `${asked.model}.missing-usage` }
+    expect(await json('images/generations', without)).not.toHaveProperty('usage')
+  })
+
+  test('have addresses where base64 is not asked for, or are noise, as the model name says', async () => {
+    const asked = { prompt: 'a fox', size: '64x64' }
+    const first = async (fields: object) =>
+      (await json('images/generations', { ...asked, ...fields })).data[0]
+    expect(Object.keys(await first({ model: 'sim-image-urls' }))).toEqual(['url'])
+    const base64 = await first({ model: 'sim-image-urls', response_format: 'b64_json' })
+    expect(imageSize(base64.b64_json)).toEqual({ width: 64, height: 64 })
+    const { b64_json: noise } = await first({ model: 'sim-garbage' })
+    expect(fileFormat(Buffer.from(noise, 'base64'))).toBeNull()
+  })
 })
 
 describe('audio', () => {
@@ -127,7 +163,35 @@ describe('audio', () => {
     )
     const mp3 = await ask('audio/speech', { ...speech, response_format: 'mp3' })
     expect([mp3.type, mp3.bytes.subarray(0, 2)]).toEqual(['audio/mpeg', Buffer.from([0xff, 0xfb])])
-    expect((await ask('audio/speech', { ...speech, response_format: 'opus' })).status).toBe(400)
+    expect((await ask('audio/speech', { ...speech, response_format: 'midi' })).status).toBe(400)
+  })
+
+  test.each([
+    ['opus', 'audio/ogg'],
+    ['flac', 'audio/flac'],
+    ['aac', null],
+  ])('speech is a file of the format %s', async (format, mediaType) => {
+    const speech = { input: 'word '.repeat(12), voice: 'alloy', response_format: format }
+    const { bytes } = await ask('audio/speech', speech)
+    expect(fileFormat(bytes)?.mediaType ?? null).toBe(mediaType)
+    expect(bytes.length).toBeGreaterThan(300)
+    const garbage = await ask('audio/speech', { ...speech, model: 'sim-garbage' })
+    expect([garbage.bytes.length, fileFormat(garbage.bytes)]).toEqual([bytes.length, null])
+  })
+
+  test('speech that is held waits in its middle', async () => {
+    const response = await fetch(`${providers.url}/alpha/v1/audio/speech`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'sim-held-1', input: 'word', voice: 'alloy', response_format: 'pcm' }),
+    })
+    const reader = response.body!.getReader()
+    const { value: begun } = await reader.read()
+    expect(begun!.length).toBeGreaterThan(0)
+    providers.release()
+    let bytes = begun!.length
+    for (let next = await reader.read(); !next.done; next = await reader.read()) bytes += next.value.length
+    expect(bytes).toBe(12_800)
   })
 
   test('a recording becomes text and its duration, in the format that was asked for', async () => {
@@ -144,6 +208,11 @@ describe('audio', () => {
     expect([plain.type, plain.text]).toEqual(['text/plain; charset=utf-8', `${text}\n`])
     expect((await ask('audio/translations', form({ language: 'de' }, { file }))).status).toBe(400)
     expect((await ask('audio/transcriptions', form({}, { file: Buffer.from('noise') }))).status).toBe(400)
+    const mp3 = Buffer.concat([Buffer.from('ID3'), Buffer.alloc(15_997)])
+    const absurd = form({ model: 'sim-absurd-usage', response_format: 'verbose_json' }, { file: mp3 })
+    expect((await json('audio/transcriptions', absurd)).duration).toBe(1_000_000_000_000)
+    const usual = await json('audio/transcriptions', form({ response_format: 'verbose_json' }, { file: mp3 }))
+    expect(usual.duration).toBe(2)
   })
 
   test('the bytes of a form are recorded as its files', async () => {

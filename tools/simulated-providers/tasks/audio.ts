@@ -1,32 +1,45 @@
 import { prose, textHash } from '../answer.ts'
+import type { Behaviour } from '../behaviour.ts'
 import { listOf } from '../simulated-request.ts'
-import { hasOnly, jsonReply, reportedCount, type SimulatedTask } from './simulated-task.ts'
-import { encodeWav, secondsOf, silentMp3, toneSamples } from './speech-audio.ts'
+import { silentAac, silentFlac, silentMp3, silentOpus } from './silent-audio.ts'
+import { hasOnly, jsonReply, noise, reportedCount, type SimulatedTask } from './simulated-task.ts'
+import { encodeWav, secondsOf, toneSamples } from './speech-audio.ts'
 
 const CHARACTERS_PER_SECOND = 15
 const CHARACTERS_MAX = 4_096
 
-/** A tone that lasts as long as the text takes to say; as MP3 it is silence of that length. */
+/** A recording that lasts as long as the text takes to say. */
 export const SPEECH: SimulatedTask = {
   reply({ fields, files }, { behaviour }) {
     if (!hasOnly(fields, ['model', 'input', 'voice', 'response_format', 'speed', 'instructions'])) return null
     const { input, voice, response_format: format = 'mp3', speed = 1 } = fields
-    if (files.length > 0 || typeof input !== 'string' || input === '' || input.length > CHARACTERS_MAX)
+    if (files.length > 0 || typeof input !== 'string' || input === '' || [...input].length > CHARACTERS_MAX)
       return null
     if (typeof voice !== 'string' || typeof speed !== 'number' || speed < 0.25 || speed > 4) return null
     const seconds = behaviour.style === 'empty' ? 0 : input.length / CHARACTERS_PER_SECOND / speed
-    const seed = textHash(`${voice}:${input}`)
-    switch (format) {
-      case 'mp3':
-        return { contentType: 'audio/mpeg', body: silentMp3(seconds) }
-      case 'wav':
-        return { contentType: 'audio/wav', body: encodeWav(toneSamples(seconds, seed)) }
-      case 'pcm':
-        return { contentType: 'audio/pcm', body: toneSamples(seconds, seed) }
-      default:
-        return null
-    }
+    const speech = recordingOf(format, seconds, textHash(`${voice}:${input}`))
+    return speech && behaviour.garbage ? { ...speech, body: noise(speech.body.length) } : speech
   },
+}
+
+/** A tone, or in formats that are compressed silence. */
+function recordingOf(format: unknown, seconds: number, seed: number) {
+  switch (format) {
+    case 'mp3':
+      return { contentType: 'audio/mpeg', body: silentMp3(seconds) }
+    case 'opus':
+      return { contentType: 'audio/ogg', body: silentOpus(seconds) }
+    case 'aac':
+      return { contentType: 'audio/aac', body: silentAac(seconds) }
+    case 'flac':
+      return { contentType: 'audio/flac', body: silentFlac(seconds) }
+    case 'wav':
+      return { contentType: 'audio/wav', body: encodeWav(toneSamples(seconds, seed)) }
+    case 'pcm':
+      return { contentType: 'audio/pcm', body: toneSamples(seconds, seed) }
+    default:
+      return null
+  }
 }
 
 const LISTENING_FIELDS = ['model', 'prompt', 'response_format', 'temperature']
@@ -40,6 +53,7 @@ function listening(task: 'transcribe' | 'translate', fieldNames: readonly string
       if (file?.field !== 'file' || others.length > 0 || !hasOnly(fields, fieldNames)) return null
       const duration = secondsOf(file.bytes)
       if (duration === null) return null
+      if (behaviour.garbage) return { contentType: 'application/json', body: noise(file.bytes.length) }
       const seed = textHash(file.bytes.toString('latin1'))
       const words = Math.max(1, Math.round(duration * WORDS_PER_SECOND))
       const text = behaviour.style === 'empty' ? '' : prose('', words, seed)
@@ -62,7 +76,16 @@ function listening(task: 'transcribe' | 'translate', fieldNames: readonly string
           const segments = text === '' ? [] : [{ id: 0, seek: 0, ...span, text, tokens: [], temperature: 0 }]
           const language = task === 'translate' ? 'english' : (fields.language ?? 'english')
           return jsonReply(
-            { task, language, duration, text, segments, ...wordTimes, ...usage, provider },
+            {
+              task,
+              language,
+              ...lengthOf(duration, behaviour),
+              text,
+              segments,
+              ...wordTimes,
+              ...usage,
+              provider,
+            },
             behaviour,
           )
         }
@@ -71,6 +94,12 @@ function listening(task: 'transcribe' | 'translate', fieldNames: readonly string
       }
     },
   }
+}
+
+/** As reported: it is what is paid for. */
+function lengthOf(duration: number, behaviour: Behaviour): { duration?: number } {
+  const reported = reportedCount(duration, behaviour)
+  return reported === undefined ? {} : { duration: reported }
 }
 
 const spanOf = (at: number, count: number, duration: number) => ({

@@ -78,6 +78,9 @@ export function jsonReply(value: unknown, { brokenJson }: Behaviour): WholeBody 
   return { contentType: 'application/json', body: brokenJson ? text.slice(0, -1) : text }
 }
 
+/** Bytes that are no file of any format. */
+export const noise = (length: number): Buffer => Buffer.alloc(length, 'not what was asked for ')
+
 const ABSURD = 1_000_000_000_000
 
 /** A count as the behaviour reports it; undefined where it reports none. */

@@ -1,3 +1,6 @@
+import { fileFormat } from '../../../src/core/media/file-format.ts'
+import { MP3_FRAME_BYTES, MP3_FRAME_HEAD, MP3_FRAME_SECONDS } from './silent-audio.ts'
+
 /** Samples of 16 bits, one channel: what speech is made of. */
 const SAMPLES_PER_SECOND = 24_000
 const BYTES_PER_SAMPLE = 2
@@ -33,25 +36,22 @@ export function encodeWav(samples: Buffer): Buffer {
   return Buffer.concat([head, samples])
 }
 
-/** MPEG 1, layer III, 32 kbit/s, 48 kHz, one channel: 24 ms. */
-const FRAME_HEAD = [0xff, 0xfb, 0x14, 0xc0]
-const FRAME_BYTES = 96
-const FRAME_SECONDS = 0.024
+/** A usual bitrate: 64 kbit/s. */
+const USUAL_BYTES_PER_SECOND = 8_000
 
-/** An MP3 of silence: frames whose samples are all zero, so that no encoder is needed. */
-export function silentMp3(seconds: number): Buffer {
-  const frames = Math.ceil(seconds / FRAME_SECONDS)
-  const bytes = Buffer.alloc(frames * FRAME_BYTES)
-  for (let frame = 0; frame < frames; frame++) bytes.set(FRAME_HEAD, frame * FRAME_BYTES)
-  return bytes
-}
-
-/** The duration of a recording in seconds: exact for WAV and the MP3 above; null for anything else. */
+/**
+ * The duration of a recording in seconds: exact for WAV and MP3s of silence, a guess by its length for other recordings;
+ * null for what is none.
+ */
 export function secondsOf(bytes: Buffer): number | null {
-  if (bytes.toString('latin1', 0, 4) === 'RIFF' && bytes.toString('latin1', 8, 12) === 'WAVE') {
+  const format = fileFormat(bytes)
+  if (format?.modality !== 'audio') return null
+  if (format.extension === 'wav') {
     const rate = bytes.length >= HEAD_BYTES ? bytes.readUInt32LE(28) : 0
     return rate === 0 ? null : (bytes.length - HEAD_BYTES) / rate
   }
-  const isMp3 = FRAME_HEAD.every((byte, at) => bytes[at] === byte)
-  return isMp3 ? (bytes.length / FRAME_BYTES) * FRAME_SECONDS : null
+  const isSilence = MP3_FRAME_HEAD.every((byte, at) => bytes[at] === byte)
+  return isSilence
+    ? (bytes.length / MP3_FRAME_BYTES) * MP3_FRAME_SECONDS
+    : bytes.length / USUAL_BYTES_PER_SECOND
 }
