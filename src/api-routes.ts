@@ -110,7 +110,10 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...{ directory, holds, keys, usage, payments, auditLog, clock: now },
     })
     await app.register(operatorKeyRoutes, { keyManagement: services.keyManagement })
-    await app.register(operatorSurfaceRoutes, { surfaceManagement: services.surfaceManagement })
+    await app.register(operatorSurfaceRoutes, {
+      accountManagement: services.accountManagement,
+      surfaceManagement: services.surfaceManagement,
+    })
     await app.register(reportRoutes, { margin: services.margin, sumLedger: services.sumLedger, clock: now })
     await app.register(auditRoutes, {
       audits: services.audits,

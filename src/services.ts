@@ -128,7 +128,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
       directory,
       keys,
       announce,
-      auditedAction,
+      auditLog,
     }),
     settlementDecisions: createSettlementDecisions({
       quarantine,

@@ -32,4 +32,11 @@ export const createSurfaceGrantStore = (postgres: Postgres) => ({
   /** Oldest first; of one holder, or all. */
   list: (holder?: SurfaceHolder): Promise<SurfaceGrant[]> =>
     postgres.surfaceGrant.findMany({ ...(holder && { where: holder }), orderBy: { id: 'asc' } }),
+
+  /** Oldest first; of an account and of its keys. */
+  listOfAccount: (accountId: string): Promise<SurfaceGrant[]> =>
+    postgres.surfaceGrant.findMany({
+      where: { OR: [{ accountId }, { key: { accountId } }] },
+      orderBy: { id: 'asc' },
+    }),
 })

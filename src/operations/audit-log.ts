@@ -24,6 +24,8 @@ export interface AuditedAction {
 /** `outcome`: `asked` is recorded before the action, `failed` after one that was refused or failed. */
 export type OperatorAction = ActionRow
 
+const LATEST_MAX = 1_000
+
 /** What operators did: append-only, written before the action, so that nothing is done without its row. */
 export type AuditLog = ReturnType<typeof createAuditLog>
 export type RunAudited = AuditLog['auditedAction']
@@ -63,6 +65,14 @@ export function createAuditLog(postgres: Postgres, logger: Logger) {
         throw error
       }
     },
+
+    /** The latest actions of a kind on some targets as they were asked for, newest first. */
+    latest: (action: string, targets: string[]): Promise<OperatorAction[]> =>
+      postgres.operatorAction.findMany({
+        where: { action, target: { in: targets }, outcome: 'asked' },
+        orderBy: { id: 'desc' },
+        take: LATEST_MAX,
+      }),
 
     /** Newest first, after an action's id; of one target, or all. */
     page: ({ target, ...page }: { target: string | null } & IdPage): Promise<OperatorAction[]> =>

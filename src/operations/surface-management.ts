@@ -4,7 +4,15 @@ import type { SurfaceGrant, SurfaceGrantStore, SurfaceHolder } from '../accounts
 import { SURFACES, type Surface } from '../core/api/surface-registry.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
-import type { Operator, RunAudited } from './audit-log.ts'
+import type { AuditLog, Operator } from './audit-log.ts'
+
+/** A surface that operators open, with the grants of an account and its keys. */
+export interface OpenableSurface extends Surface {
+  /** `openedBy`: the actor of the audit log; null where that is not known. */
+  grants: Array<SurfaceGrant & { openedBy: string | null }>
+}
+
+const holderOf = ({ keyId, accountId }: Pick<SurfaceGrant, 'keyId' | 'accountId'>) => keyId ?? accountId ?? ''
 
 /** Opens surfaces to accounts and keys, and closes them again. Every change is recorded in the audit log. Throws ApiError. */
 export function createSurfaceManagement(options: {
@@ -12,9 +20,9 @@ export function createSurfaceManagement(options: {
   directory: Pick<AccountDirectory, 'find'>
   keys: Pick<KeyStore, 'find'>
   announce: (change: KeyChange) => Promise<void>
-  auditedAction: RunAudited
+  auditLog: Pick<AuditLog, 'auditedAction' | 'latest'>
 }) {
-  const { grants, directory, keys, announce, auditedAction } = options
+  const { grants, directory, keys, announce, auditLog } = options
 
   const change = <T>(
     operator: Operator,
@@ -25,7 +33,7 @@ export function createSurfaceManagement(options: {
   ): Promise<T> => {
     const target = 'keyId' in holder ? holder.keyId : holder.accountId
     const action = { action: `surface.${verb}`, target, details: { surface: surface.id } }
-    return auditedAction(operator, action, async () => {
+    return auditLog.auditedAction(operator, action, async () => {
       const done = await work()
       // Without the announcement instances learn of it late, so its failure fails the action. Repeating it is safe.
       await announce(holder)
@@ -74,6 +82,26 @@ export function createSurfaceManagement(options: {
     },
 
     list: grants.list,
+
+    /** Every surface that can be opened, with whom of an account it is opened to, and by whom. */
+    async listOfAccount(accountId: string): Promise<OpenableSurface[]> {
+      const held = await grants.listOfAccount(accountId)
+      const opened = await auditLog.latest('surface.open', [...new Set(held.map(holderOf))])
+      const granted = held.map((grant) => {
+        // A grant is kept when it is opened again; the action that made it was recorded right before it.
+        const made = opened.find(
+          ({ target, at, details }) =>
+            target === holderOf(grant) &&
+            at <= grant.createdAt &&
+            (details as { surface?: string } | null)?.surface === grant.surface,
+        )
+        return { ...grant, openedBy: made?.actor ?? null }
+      })
+      return SURFACES.filter(({ access }) => access === 'granted').map((surface) => ({
+        ...surface,
+        grants: granted.filter((grant) => grant.surface === surface.id),
+      }))
+    },
   }
 }
 

@@ -5,6 +5,7 @@ import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import type { TestStack } from '../helpers/stack.ts'
+import { expectAccessible } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
 import { CONSOLE_MODELS, PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
 import { amountOnScreen, heading, stat } from './on-screen.ts'
@@ -147,6 +148,30 @@ test('an alarm is open until it is acknowledged', async () => {
   await row.waitFor({ state: 'detached' })
   await page.getByRole('radio', { name: 'All' }).check()
   await row.getByText(/acknowledged/).waitFor()
+})
+
+test('a surface is opened to a key and closed again, and the page says who opened it', async () => {
+  const { page } = operator
+  await page.goto(`${stack.url}/admin/accounts/${owner.accountId}`)
+  const row = panel(page, 'Surfaces').getByRole('row').filter({ hasText: '/v1/embeddings' })
+  await row.getByText('nobody').waitFor()
+  await row.getByRole('button', { name: 'Open embeddings' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Open embeddings?' })
+  await dialog.getByLabel('Open to').selectOption({ value: owner.keyId })
+  await expectAccessible(page)
+  await dialog.getByRole('button', { name: 'Open the surface' }).click()
+  await row.getByText(/since .*, by key_/).waitFor()
+  const embed = () =>
+    fetch(`${stack.url}/v1/embeddings`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' },
+      body: '{}',
+    }).then(({ status }) => status)
+  await expect.poll(embed).toBe(400)
+  await row.getByRole('button', { name: /^Close embeddings to the key/ }).click()
+  await page.getByRole('button', { name: 'Close the surface' }).click()
+  await row.getByText('nobody').waitFor()
+  await expect.poll(embed).toBe(404)
 })
 
 test('nothing an operator saw holds a prompt or a secret, and nothing went wrong on any page', async () => {

@@ -58,7 +58,7 @@ beforeAll(async () => {
     directory: createAccountDirectory(ledger.postgres),
     keys,
     announce: (change) => announceKeyChange(redis, change),
-    auditedAction: createAuditLog(ledger.postgres, logger).auditedAction,
+    auditLog: createAuditLog(ledger.postgres, logger),
   })
   const startInstance = async () => {
     const subscriber = createRedis({ url: server.url, name: 'test-keys', mode: 'wait' })

@@ -14,6 +14,7 @@ import type {
 } from '../../src/core/api/operations.ts'
 import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
 import type { List } from '../../src/core/api/shared.ts'
+import type { OpenableSurface } from '../../src/core/api/surfaces.ts'
 import type { OperatorCallFilters } from '../lib/call-filters.ts'
 import { pagesOf, readOf } from './read.ts'
 import { path, queryString, requestJson } from './request.ts'
@@ -63,6 +64,9 @@ export const accountsQuery = (search: string | undefined) =>
 
 export const accountQuery = (id: string) =>
   readOf<OperatorAccountDetail>(path`/admin/api/accounts/${id}`, CALM_MS)
+
+export const accountSurfacesQuery = (id: string) =>
+  readOf<List<OpenableSurface>>(path`/admin/api/accounts/${id}/surfaces`, CALM_MS)
 
 export const marginQuery = (span: { from: string; to: string }, group: MarginView['group_by']) =>
   readOf<MarginView>(`/admin/api/margin${queryString({ ...span, group_by: group })}`, LAZY_MS)

@@ -47,6 +47,23 @@ export const SurfaceGrant = Type.Object({
 })
 export type SurfaceGrant = Static<typeof SurfaceGrant>
 
+/** GET /admin/api/accounts/:id/surfaces: `List<OpenableSurface>`. A surface that operators open, and whom of the account to. */
+export const OpenableSurface = Type.Object({
+  id: Type.String(),
+  method: Type.String(),
+  path: Type.String(),
+  behaviour: Type.String(),
+  /** Of the account and of its keys, oldest first. */
+  grants: Type.Array(
+    Type.Object({
+      ...SurfaceGrant.properties,
+      /** The admin key's id, or the operator's account; null where that is not known. */
+      opened_by: nullable(Type.String()),
+    }),
+  ),
+})
+export type OpenableSurface = Static<typeof OpenableSurface>
+
 /** POST /admin/api/surfaces/:id/open and /close: names the account, by id or email, or the key. */
 export const SurfaceHolderRequest = Type.Object(
   { account: Type.Optional(Type.String()), key_id: Type.Optional(Type.String()) },

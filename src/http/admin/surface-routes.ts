@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { SurfaceGrant as StoredGrant } from '../../accounts/surface-grant-store.ts'
 import { List } from '../../core/api/shared.ts'
-import { SurfaceGrant, SurfaceHolderRequest } from '../../core/api/surfaces.ts'
+import { OpenableSurface, SurfaceGrant, SurfaceHolderRequest } from '../../core/api/surfaces.ts'
 import { isoTime } from '../../core/kernel/time.ts'
+import type { OpenableSurface as StoredSurface } from '../../operations/surface-management.ts'
 import type { Services } from '../../services.ts'
 import { OfId } from '../page.ts'
 import { askingOperator } from './asking-operator.ts'
@@ -11,10 +12,9 @@ import { askingOperator } from './asking-operator.ts'
 const OfHolder = Type.Partial(Type.Object({ account: Type.String(), key_id: Type.String() }))
 
 /** Surfaces: opened to accounts and keys, and closed again. */
-export const surfaceRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'surfaceManagement'>> = async (
-  app,
-  { surfaceManagement },
-) => {
+export const surfaceRoutes: FastifyPluginAsyncTypebox<
+  Pick<Services, 'accountManagement' | 'surfaceManagement'>
+> = async (app, { accountManagement, surfaceManagement }) => {
   const findHolder = ({ account, key_id: keyId }: SurfaceHolderRequest) =>
     surfaceManagement.findHolder({ ...(account && { account }), ...(keyId && { keyId }) })
 
@@ -25,6 +25,16 @@ export const surfaceRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'surfaceMan
       const isOfAll = query.account === undefined && query.key_id === undefined
       const grants = await surfaceManagement.list(isOfAll ? undefined : await findHolder(query))
       return { object: 'list' as const, data: grants.map(grantView) }
+    },
+  )
+
+  app.get(
+    '/accounts/:id/surfaces',
+    { schema: { params: OfId, response: { 200: List(OpenableSurface) } } },
+    async ({ params }) => {
+      const { id } = await accountManagement.find(params.id)
+      const surfaces = await surfaceManagement.listOfAccount(id)
+      return { object: 'list' as const, data: surfaces.map(openableView) }
     },
   )
 
@@ -39,6 +49,14 @@ export const surfaceRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'surfaceMan
     )
   }
 }
+
+const openableView = ({ id, method, path, behaviour, grants }: StoredSurface): OpenableSurface => ({
+  id,
+  method,
+  path,
+  behaviour,
+  grants: grants.map((grant) => ({ ...grantView(grant), opened_by: grant.openedBy })),
+})
 
 /** A grant as operators see it. */
 export const grantView = (grant: StoredGrant): SurfaceGrant => ({

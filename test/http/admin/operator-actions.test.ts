@@ -16,7 +16,8 @@ import type {
   AuditView,
   OperatorActionView,
 } from '../../../src/core/api/operations.ts'
-import type { Page } from '../../../src/core/api/shared.ts'
+import type { List, Page } from '../../../src/core/api/shared.ts'
+import type { OpenableSurface } from '../../../src/core/api/surfaces.ts'
 import { parseUsd } from '../../../src/core/kernel/money.ts'
 import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
 import { ask } from '../../helpers/chat-client.ts'
@@ -197,6 +198,34 @@ describe('keys', () => {
     await stack.settled(owner.accountId)
     expect((await stack.command('audit')).json).toMatchObject({ ok: true })
     await expectError(await admin.send('POST', `/keys/${owner.keyId}/limits`, {}), 400, 'invalid_request')
+  })
+})
+
+describe('surfaces', () => {
+  test('an account shows which are open to it and to its keys, since when, and who opened them', async () => {
+    const { accountId, keyId } = await stack.account('1.00')
+    const grants = async () => {
+      const { data } = await admin.get<List<OpenableSurface>>(`/accounts/${accountId}/surfaces`)
+      return data.flatMap((surface) => surface.grants)
+    }
+    expect(await grants()).toEqual([])
+    await admin.post('/surfaces/embeddings/open', { account: accountId })
+    await admin.post('/surfaces/rerank/open', { key_id: keyId })
+    const [{ actor } = { actor: '' }] = await actionsOn(accountId)
+    const opened = await grants()
+    expect(opened).toMatchObject([
+      { surface: 'embeddings', account_id: accountId, key_id: null, opened_by: actor },
+      { surface: 'rerank', account_id: null, key_id: keyId, opened_by: actor },
+    ])
+    // Opened again by somebody else, it is still the grant that the first made.
+    const other = adminClient(stack, await stack.adminKey())
+    await other.post('/surfaces/embeddings/open', { account: accountId })
+    expect(await grants()).toEqual(opened)
+    await other.post('/surfaces/embeddings/close', { account: accountId })
+    await other.post('/surfaces/embeddings/open', { account: accountId })
+    const [{ opened_by: second } = { opened_by: null }] = await grants()
+    expect(second).toMatch(/^key_/)
+    expect(second).not.toBe(actor)
   })
 })
 

@@ -8,6 +8,7 @@ import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
 import { BalanceDialog, LimitsDialog, SuspendDialog } from './account-dialogs.tsx'
+import { AccountSurfaces } from './account-surfaces.tsx'
 import { AccountKeys, AccountSpend, AccountStats, AccountTopUps } from './account-view.tsx'
 import { ActionTable } from './action-table.tsx'
 
@@ -51,6 +52,9 @@ function Account({ account }: { account: OperatorAccountDetail }) {
       <AccountStats account={account} />
       <Panel title="Keys">
         <AccountKeys accountId={account.id} keys={account.keys} />
+      </Panel>
+      <Panel title="Surfaces">
+        <AccountSurfaces account={account} />
       </Panel>
       <Panel title="Spend, last 30 days">
         <AccountSpend spend={account.spend} />
