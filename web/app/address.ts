@@ -8,6 +8,9 @@ export function localPath(value: unknown): string | null {
   return value.startsWith('/sign-') ? null : value
 }
 
+/** The fragment of an address with its `#`; empty without one. */
+export const fragmentOf = ({ hash }: { hash: string }): string => (hash === '' ? '' : `#${hash}`)
+
 /** Where an operator goes on to after signing in. The queue board is a page of the server, not of this router. */
 export const onwards = (next = '/admin') => ({ href: next, reloadDocument: next.startsWith('/admin/queues') })
 

@@ -4,7 +4,7 @@ import { pricingQuery, sessionQuery } from '../api/queries.ts'
 import { readModelFilters } from '../lib/model-filters.ts'
 import { LandingPage } from '../pages/landing-page.tsx'
 import { CrashPage, NotFoundPage } from '../pages/not-found-page.tsx'
-import { localPath, readQuery, textParameters, writeQuery } from './address.ts'
+import { fragmentOf, localPath, readQuery, textParameters, writeQuery } from './address.ts'
 import { operatorRoutes } from './operator-routes.tsx'
 import { page, searchPage } from './page-route.ts'
 import { rootRoute } from './root-route.tsx'
@@ -29,9 +29,9 @@ const guestRoute = createRoute({
     const path = localPath(next)
     return path ? { next: path } : {}
   },
-  beforeLoad: async ({ context, search }) => {
+  beforeLoad: async ({ context, search, location }) => {
     const session = await context.queryClient.ensureQueryData(sessionQuery).catch(() => null)
-    if (session) throw redirect({ href: search.next ?? '/dashboard' })
+    if (session) throw redirect({ href: (search.next ?? '/dashboard') + fragmentOf(location) })
   },
 })
 
@@ -41,7 +41,9 @@ const accountRoute = createRoute({
   id: 'account',
   beforeLoad: async ({ context, location }) => {
     const session = await context.queryClient.ensureQueryData(sessionQuery)
-    if (!session) throw redirect({ to: '/sign-in', search: { next: location.href } })
+    // The fragment may hold what servers are not told, so it stays one.
+    const next = location.pathname + location.searchStr
+    if (!session) throw redirect({ to: '/sign-in', search: { next }, hash: location.hash })
   },
   component: lazyRouteComponent(() => import('./account-layout.tsx'), 'AccountLayout'),
   // When the session cannot be read, there is no frame to show that in.

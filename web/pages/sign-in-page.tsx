@@ -3,6 +3,7 @@ import { Link, useRouter, useSearch } from '@tanstack/react-router'
 import type { CredentialsBody, SessionView } from '../../src/core/api/sessions.ts'
 import { requestJson } from '../api/request.ts'
 import { switchSession } from '../api/session.ts'
+import { fragmentOf } from '../app/address.ts'
 import { TextField } from '../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../components/form/form.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
@@ -14,7 +15,7 @@ export function SignInPage() {
   const signUp = (
     <>
       New here?{' '}
-      <Link to="/sign-up" search={next ? { next } : {}}>
+      <Link to="/sign-up" search={next ? { next } : {}} hash>
         Create an account
       </Link>
       .
@@ -33,7 +34,7 @@ export function SignUpPage() {
   const signIn = (
     <>
       No card required. New accounts usually get free credit. Already have an account?{' '}
-      <Link to="/sign-in" search={next ? { next } : {}}>
+      <Link to="/sign-in" search={next ? { next } : {}} hash>
         Sign in
       </Link>
     </>
@@ -58,7 +59,7 @@ function CredentialsForm({ isNew = false, next }: { isNew?: boolean; next: strin
       const route = `/console/api/${isNew ? 'sign-up' : 'sign-in'}`
       const session = await requestJson<SessionView>('POST', route, body)
       switchSession(client, session)
-      await router.navigate({ href: next ?? '/dashboard' })
+      await router.navigate({ href: (next ?? '/dashboard') + fragmentOf(router.state.location) })
     },
   })
   const [submit, pending] = isNew ? ['Create account', 'Creating account …'] : ['Sign in', 'Signing in …']
