@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
+import { NO_SETTINGS } from '../../web/lib/playground/chat-settings.ts'
+import { linkFragment } from '../../web/lib/playground/playground-link.ts'
 import { PASSWORD, signedUp } from '../helpers/console-client.ts'
 import type { TestStack } from '../helpers/stack.ts'
+import { expectAccessible } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
-import { startConsoleStack } from './console-stack.ts'
-import { amountOnScreen, expectToFit, goTo, heading, stat } from './on-screen.ts'
+import { CONSOLE_MODELS, startConsoleStack } from './console-stack.ts'
+import { amountOnScreen, expectToFit, goTo, heading } from './on-screen.ts'
 import { lendSession } from './sample-account.ts'
 
 const TRIES = 3
@@ -17,6 +21,10 @@ let close = async (): Promise<void> => undefined
 
 beforeAll(async () => {
   ;({ stack, browser, close } = await startConsoleStack({
+    models: {
+      ...CONSOLE_MODELS,
+      'birch/mirror': { offers: [{ at: 'beta', model: 'echo' }], name: 'Mirror', vendor: 'birch' },
+    },
     environment: { SIGN_INS_PER_EMAIL: String(TRIES) },
   }))
 }, BROWSER_START_TIMEOUT_MS)
@@ -209,34 +217,93 @@ test("a webhook's signing secret is shown once", async () => {
   await context.close()
 })
 
-test('the playground shows tokens as they come, then the time to the first one and the exact cost', async () => {
-  const { page, watch, context, client, accountId } = await openSignedIn('/dashboard')
-  const { secret } = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
-  await goTo(page, 'Playground')
-  const prompt = 'How does a hump yard sort its wagons by gravity?'
-  await page.getByLabel('Model').fill('acme/scribe')
-  await page.getByLabel('Message', { exact: true }).fill(prompt)
-  // It is asked for until it is settled.
-  watch.expectRefusal(/^GET \/console\/api\/calls\/chatcmpl_\w+ 404$/)
-  await page.getByRole('button', { name: 'Send' }).click()
-  const answer = page.locator('.completion-text')
-  await page.locator('.completion-text[data-streaming="true"]').waitFor()
-  const early = (await answer.innerText()).length
-  await page.locator('.completion-text[data-streaming="false"]').waitFor()
-  expect((await answer.innerText()).length).toBeGreaterThan(early)
-  await page.getByRole('link', { name: 'Details of this call' }).waitFor()
-  expect(await stat(page, 'Output tokens').innerText()).toBe('60')
-  // 150 ms is how long this model thinks.
-  const [, firstToken] =
-    /^(\d+) ms$|^[\d.]+ s$/.exec(await stat(page, 'Time to first token').innerText()) ?? []
-  expect(Number(firstToken ?? 1_000)).toBeGreaterThanOrEqual(150)
-  const { chargePico } = await stack.postgres.callRecord.findFirstOrThrow({ where: { accountId } })
-  expect(amountOnScreen(await stat(page, 'Cost').innerText())).toBe(chargePico)
-  expect(chargePico).toBeGreaterThan(0n)
-  for (const hidden of [prompt, secret]) expect(await watch.placesOf(hidden)).toEqual([])
-  expect(watch.problems).toEqual([])
-  await context.close()
+describe('the playground', () => {
+  const messageOn = (page: Page) => page.getByLabel('Message', { exact: true })
+
+  test('streams two models side by side, with the exact cost of each, and keeps the conversation here', async () => {
+    const opened = await openSignedIn('/dashboard', NARROW)
+    const { page, watch, context, client, accountId } = opened
+    const { secret } = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
+    await page.goto(`${stack.url}/playground?model=acme/scribe`)
+    await page.getByRole('button', { name: 'Compare' }).click()
+    await page.getByLabel('Search models').fill('swift')
+    await page.keyboard.press('Enter')
+    const prompt = 'How does a hump yard sort its wagons by gravity?'
+    await messageOn(page).fill(prompt)
+    await messageOn(page).press('Enter')
+    const [scribe, swift] = [0, 1].map((lane) => page.locator('.answer').nth(lane))
+    await scribe!.locator('.completion-text[data-streaming="true"]').waitFor()
+    const early = (await scribe!.innerText()).length
+    await scribe!.getByText('Output tokens').waitFor()
+    expect((await scribe!.locator('.completion-text').innerText()).length).toBeGreaterThan(early)
+    await swift!.getByText('Output tokens').waitFor()
+    // 150 ms is how long this model thinks.
+    const [, firstToken] = /First token\s*(\d+) ms/.exec(await scribe!.innerText()) ?? []
+    expect(Number(firstToken ?? 1_000)).toBeGreaterThanOrEqual(150)
+    await stack.settled(accountId)
+    const calls = await stack.postgres.callRecord.findMany({ where: { accountId } })
+    for (const [lane, model] of [[scribe!, 'acme/scribe'] as const, [swift!, 'acme/swift'] as const]) {
+      const charged = calls.find(({ requestedModel }) => requestedModel === model)?.chargePico
+      expect(amountOnScreen(await lane.locator('.money').innerText())).toBe(charged)
+      expect(charged).toBeGreaterThan(0n)
+    }
+    await expectToFit(page)
+    await expectAccessible(page)
+    // Found again in this browser, and nowhere else.
+    await page.reload()
+    await page.getByRole('button', { name: 'History' }).click()
+    await page.getByRole('button', { name: new RegExp(`^${prompt.slice(0, 20)}`) }).click()
+    await page.getByText('Output tokens').nth(1).waitFor()
+    for (const hidden of [prompt, secret]) expect(await watch.placesOf(hidden)).toEqual([])
+    expect(watch.problems).toEqual([])
+    await context.close()
+  })
+
+  test('loops through a tool, shows Markdown without loading anything, and opens from a link', async () => {
+    const { page, watch, context, client } = await openSignedIn('/dashboard')
+    await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
+    const settings = { ...NO_SETTINGS, models: ['birch/open-leaf'], tools: JSON.stringify([SORT_TOOL]) }
+    await page.goto(`${stack.url}/playground${linkFragment(settings, true)}`)
+    await messageOn(page).fill('Use sort_wagons, please')
+    expect(new URL(page.url()).hash).toBe('')
+    await messageOn(page).press('Enter')
+    await page.getByLabel('Result of sort_wagons').fill('{"sorted":true}')
+    await page.getByRole('button', { name: 'Send the result' }).click()
+    const answer = page.locator('.answer .completion-text')
+    await expect.poll(() => answer.innerText()).toContain('sorted')
+    await page.getByRole('button', { name: 'New', exact: true }).click()
+    await page.getByRole('button', { name: /^Model/ }).click()
+    await page.getByLabel('Search models').fill('birch/mirror')
+    await page.keyboard.press('Enter')
+    await messageOn(page).fill(MARKDOWN)
+    await page.getByRole('button', { name: 'Send' }).click()
+    await answer.getByRole('table').waitFor()
+    expect(await answer.locator('img, script, style').count()).toBe(0)
+    expect(await answer.getByRole('link', { name: 'Image: a train' }).getAttribute('href')).toBe(
+      'https://example.com/train.png',
+    )
+    expect(await answer.getByRole('link').count()).toBe(1)
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Code', exact: true }).click()
+    await page.getByText(`${stack.url}/v2/chat/completions`).waitFor()
+    expect(watch.problems).toEqual([])
+    await context.close()
+  })
 })
+
+const SORT_TOOL = { type: 'function', function: { name: 'sort_wagons', parameters: { type: 'object' } } }
+const MARKDOWN = `# Yard
+
+| wagon | track |
+|---|---|
+| 1 | 2 |
+
+![a train](https://example.com/train.png) <img src="https://example.com/a.png"> [here](/settings) [run](javascript:alert(1))
+
+\`\`\`
+points
+\`\`\`
+`
 
 test.each([
   ['on a desk', WIDE],
@@ -246,11 +313,11 @@ test.each([
   const count = page.getByRole('status').getByText(/\d+ models?/)
   const links = page.getByRole('link', { name: /Acme|Leaf|Brittle/ })
   await page.goto(`${stack.url}/models`)
-  await count.getByText('4 models').waitFor()
+  await count.getByText('5 models').waitFor()
   await page.getByLabel('Search models').fill('acme')
   await count.getByText('2 models').waitFor()
   await page.getByLabel('Search models').fill('')
-  await count.getByText('4 models').waitFor()
+  await count.getByText('5 models').waitFor()
   if (viewport === NARROW) await page.getByRole('button', { name: /^Filters/ }).click()
   await page.getByLabel('Open weights').check()
   await count.getByText('1 model', { exact: true }).waitFor()

@@ -96,14 +96,16 @@ async function shoot({ page }: WatchedPage, gateway: DemoGateway, [name, path]: 
   if (ON_A_PHONE.has(name)) await keep(page, `${name}-phone`, NARROW)
 }
 
-async function shootPlayground({ page, watch }: WatchedPage, { stack }: DemoGateway): Promise<void> {
-  watch.expectRefusal(/^GET \/console\/api\/calls\/chatcmpl_\w+ 404$/)
+async function shootPlayground({ page }: WatchedPage, { stack }: DemoGateway): Promise<void> {
   await page.setViewportSize(DESK)
   await page.goto(`${stack.url}/playground?model=anthropic/claude-sonnet-5`)
   await heading(page, 'Playground').waitFor()
+  await page.getByRole('button', { name: 'Compare' }).click()
+  await page.getByLabel('Search models').fill('deepseek/deepseek-v4-pro')
+  await page.keyboard.press('Enter')
   await page.getByLabel('Message', { exact: true }).fill(PROMPT)
   await page.getByRole('button', { name: 'Send' }).click()
-  await page.getByRole('link', { name: 'Details of this call' }).waitFor()
+  await page.getByRole('link', { name: 'Details' }).nth(1).waitFor()
   await keep(page, 'playground', DESK)
   await keep(page, 'playground-phone', NARROW)
 }

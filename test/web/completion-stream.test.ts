@@ -17,13 +17,13 @@ const WHOLE =
 const PARTS: StreamPart[] = [
   { kind: 'text', text: 'Grüße, ', callId: 'chatcmpl_1' },
   { kind: 'text', text: '世界 🚂', callId: 'chatcmpl_1' },
+  { kind: 'finish', reason: 'stop', callId: 'chatcmpl_1' },
   {
-    kind: 'finish',
-    reason: 'stop',
-    usage: { promptTokens: 3, completionTokens: 5 },
+    kind: 'usage',
+    usage: { promptTokens: 3, completionTokens: 5, costUsd: null },
     callId: 'chatcmpl_1',
   },
-  { kind: 'done' },
+  { kind: 'done', callId: null },
 ]
 
 async function* cut(text: string, places: number[]): AsyncGenerator<Uint8Array> {
@@ -56,7 +56,7 @@ describe('the stream of the playground', () => {
     const text = WHOLE.replaceAll('\n', '\r\n')
     const cuts = [...text].flatMap((character, index) => (character === '\r' ? [index + 1] : []))
     const ascii = text.replace('Grüße, ', 'Hello, ').replace('世界 🚂', 'world')
-    expect((await read(ascii, cuts)).at(-1)).toEqual({ kind: 'done' })
+    expect((await read(ascii, cuts)).at(-1)).toEqual({ kind: 'done', callId: null })
     expect(await read(text)).toEqual(PARTS)
   })
 
@@ -74,6 +74,25 @@ describe('the stream of the playground', () => {
     expect(parts).toEqual([
       { kind: 'text', text: 'half', callId: 'chatcmpl_1' },
       { kind: 'error', message: 'It broke.', code: 'all_providers_failed', callId: 'chatcmpl_1' },
+    ])
+  })
+
+  test('tells reasoning, tool calls piece by piece and, in a chunk of its own, what the call cost', async () => {
+    const call = (piece: object) => chunk({ choices: [{ delta: { tool_calls: [piece] } }] })
+    const parts = await read(
+      chunk({ choices: [{ delta: { reasoning: 'Hm.' } }] }) +
+        call({ index: 0, id: 'call_1', function: { name: 'sort', arguments: '' } }) +
+        call({ index: 0, function: { arguments: '{}' } }) +
+        chunk({ choices: [{ delta: {}, finish_reason: 'tool_calls' }] }) +
+        chunk({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 5, cost: '0.000017' } }),
+    )
+    const callId = 'chatcmpl_1'
+    expect(parts).toEqual([
+      { kind: 'reasoning', text: 'Hm.', callId },
+      { kind: 'tool-calls', calls: [{ index: 0, id: 'call_1', name: 'sort', arguments: '' }], callId },
+      { kind: 'tool-calls', calls: [{ index: 0, arguments: '{}' }], callId },
+      { kind: 'finish', reason: 'tool_calls', callId },
+      { kind: 'usage', usage: { promptTokens: 3, completionTokens: 5, costUsd: '0.000017' }, callId },
     ])
   })
 

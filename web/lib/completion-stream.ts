@@ -1,13 +1,26 @@
 /** The content of one event of a completion's stream. */
-export type StreamPart =
-  | { kind: 'text'; text: string; callId: string | null }
-  | { kind: 'finish'; reason: string; usage: StreamUsage | null; callId: string | null }
-  | { kind: 'error'; message: string; code: string; callId: string | null }
+export type StreamPart = { callId: string | null } & (
+  | { kind: 'text' | 'reasoning'; text: string }
+  | { kind: 'tool-calls'; calls: ToolCallPiece[] }
+  | { kind: 'finish'; reason: string }
+  | { kind: 'usage'; usage: StreamUsage }
+  | { kind: 'error'; message: string; code: string }
   | { kind: 'done' }
+)
+
+/** Pieces of the same index make up one call: the first has its id and name, all of them parts of its arguments. */
+export interface ToolCallPiece {
+  index: number
+  id?: string
+  name?: string
+  arguments: string
+}
 
 export interface StreamUsage {
   promptTokens: number
   completionTokens: number
+  /** What the call was charged, a decimal string; null: the stream does not say. */
+  costUsd: string | null
 }
 
 /** No event of the gateway comes near this; more without a line's end is no stream of events. */
@@ -20,7 +33,7 @@ const LINE_CHARACTERS_MAX = 4_000_000
 export async function* readCompletionStream(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<StreamPart> {
   for await (const data of readEvents(bytes)) {
     if (data === '[DONE]') {
-      yield { kind: 'done' }
+      yield { kind: 'done', callId: null }
       return
     }
     yield* chunkParts(JSON.parse(data))
@@ -49,25 +62,51 @@ async function* readEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<str
 
 interface Chunk {
   id?: string
-  choices?: Array<{ delta?: { content?: string | null }; finish_reason?: string | null }>
-  usage?: { prompt_tokens?: number; completion_tokens?: number } | null
+  choices?: Array<{ delta?: ChunkDelta; finish_reason?: string | null }>
+  usage?: { prompt_tokens?: number; completion_tokens?: number; cost?: string } | null
   error?: { message?: string; code?: string }
+}
+
+interface ChunkDelta {
+  content?: string | null
+  reasoning?: string | null
+  refusal?: string | null
+  tool_calls?: Array<{ index?: number; id?: string; function?: { name?: string; arguments?: string } }>
 }
 
 function* chunkParts(chunk: Chunk): Generator<StreamPart> {
   const callId = chunk.id ?? null
   const choice = chunk.choices?.[0]
-  const text = choice?.delta?.content
+  const { content, reasoning, refusal, tool_calls: calls } = choice?.delta ?? {}
+  if (reasoning) yield { kind: 'reasoning', text: reasoning, callId }
+  // A refusal is what the model says instead.
+  const text = content || refusal
   if (text) yield { kind: 'text', text, callId }
+  if (calls?.length) yield { kind: 'tool-calls', calls: calls.map(toPiece), callId }
   if (chunk.error) {
     const { message = 'The completion broke off.', code = 'unknown' } = chunk.error
     yield { kind: 'error', message, code, callId }
-  } else if (choice?.finish_reason) {
-    yield { kind: 'finish', reason: choice.finish_reason, usage: usageOf(chunk), callId }
+    return
   }
+  if (choice?.finish_reason) yield { kind: 'finish', reason: choice.finish_reason, callId }
+  const usage = usageOf(chunk)
+  if (usage) yield { kind: 'usage', usage, callId }
 }
+
+type ChunkCall = NonNullable<ChunkDelta['tool_calls']>[number]
+
+const toPiece = ({ index = 0, id, function: named }: ChunkCall): ToolCallPiece => ({
+  index,
+  ...(id !== undefined && { id }),
+  ...(named?.name !== undefined && { name: named.name }),
+  arguments: named?.arguments ?? '',
+})
 
 function usageOf({ usage }: Chunk): StreamUsage | null {
   if (usage?.prompt_tokens === undefined || usage.completion_tokens === undefined) return null
-  return { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens }
+  return {
+    promptTokens: usage.prompt_tokens,
+    completionTokens: usage.completion_tokens,
+    costUsd: usage.cost ?? null,
+  }
 }

@@ -1,0 +1,154 @@
+import type { SnippetLanguage } from '../snippets.ts'
+
+/** A request to show as a program. Keys are never part of it: programs take theirs from the environment. */
+export interface ShownRequest {
+  /** The gateway's address without a path. */
+  origin: string
+  path: string
+  /** A JSON body. */
+  body?: Record<string, unknown>
+  /** The fields of a form; a value `@name` is a file. */
+  form?: Record<string, string>
+  /** The answer is a file: its name. */
+  output?: string
+}
+
+/** The environment variable that programs take the key from. */
+const KEY = 'SWITCHYARD_API_KEY'
+
+/** A chat completion in the usual client library, or any request with what the language has for HTTP. */
+export function requestCode(language: SnippetLanguage, request: ShownRequest): string {
+  const isChat = request.path.endsWith('/chat/completions')
+  switch (language) {
+    case 'curl':
+      return curl(request)
+    case 'javascript':
+      return isChat ? chatJavascript(request) : javascript(request)
+    case 'python':
+      return isChat ? chatPython(request) : python(request)
+    default:
+      return language satisfies never
+  }
+}
+
+const IMAGE_CHARACTERS_MAX = 200
+
+/** A body with long data: addresses cut down to what they stand for. */
+export const withoutFiles = (body: Record<string, unknown>): Record<string, unknown> =>
+  JSON.parse(JSON.stringify(body), (_, value) =>
+    typeof value === 'string' && value.startsWith('data:') && value.length > IMAGE_CHARACTERS_MAX
+      ? `${value.slice(0, value.indexOf(',') + 1)}<base64 of the file>`
+      : value,
+  )
+
+function curl({ origin, path, body, form, output }: ShownRequest): string {
+  return [
+    `curl ${shellQuoted(origin + path)}`,
+    `-H "Authorization: Bearer $${KEY}"`,
+    ...(body
+      ? [`-H 'Content-Type: application/json'`, `-d ${shellQuoted(JSON.stringify(body, null, 2))}`]
+      : []),
+    ...Object.entries(form ?? {}).map(([name, value]) => `-F ${shellQuoted(`${name}=${value}`)}`),
+    ...(output ? [`--output ${shellQuoted(output)}`] : []),
+  ].join(' \\\n  ')
+}
+
+const baseOf = ({ origin, path }: ShownRequest): string => origin + path.replace('/chat/completions', '')
+
+const chatPython = (request: ShownRequest): string => `import os
+
+from openai import OpenAI
+
+client = OpenAI(
+    base_url=${JSON.stringify(baseOf(request))},
+    api_key=os.environ["${KEY}"],
+)
+stream = client.chat.completions.create(
+${keywords(request.body ?? {})}
+)
+for chunk in stream:
+    if chunk.choices and chunk.choices[0].delta.content:
+        print(chunk.choices[0].delta.content, end="", flush=True)`
+
+const chatJavascript = (request: ShownRequest): string => `import OpenAI from 'openai'
+
+const client = new OpenAI({
+  baseURL: ${JSON.stringify(baseOf(request))},
+  apiKey: process.env.${KEY},
+})
+const stream = await client.chat.completions.create(${JSON.stringify(request.body, null, 2)})
+for await (const chunk of stream) {
+  process.stdout.write(chunk.choices[0]?.delta?.content ?? '')
+}`
+
+const isFile = (value: string): boolean => value.startsWith('@')
+
+function python({ origin, path, body, form = {}, output }: ShownRequest): string {
+  const fields = Object.entries(form)
+  const data = Object.fromEntries(fields.filter(([, value]) => !isFile(value)))
+  const files = fields
+    .filter(([, value]) => isFile(value))
+    .map(([name, value]) => `${JSON.stringify(name)}: open(${JSON.stringify(value.slice(1))}, "rb")`)
+  return [
+    'import os',
+    '',
+    'import requests',
+    '',
+    'response = requests.post(',
+    `    ${JSON.stringify(origin + path)},`,
+    `    headers={"Authorization": f"Bearer {os.environ['${KEY}']}"},`,
+    ...(body ? [`    json=${pythonLiteral(body, 4)},`] : []),
+    ...(Object.keys(data).length > 0 ? [`    data=${pythonLiteral(data, 4)},`] : []),
+    ...(files.length > 0 ? [`    files={${files.join(', ')}},`] : []),
+    ')',
+    'response.raise_for_status()',
+    output ? `open(${JSON.stringify(output)}, "wb").write(response.content)` : 'print(response.text)',
+  ].join('\n')
+}
+
+function javascript({ origin, path, body, form, output }: ShownRequest): string {
+  const fields = Object.entries(form ?? {})
+  const contentType = body ? `, 'Content-Type': 'application/json'` : ''
+  return [
+    ...(fields.some(([, value]) => isFile(value)) ? [`import { openAsBlob } from 'node:fs'`] : []),
+    ...(output ? [`import { writeFile } from 'node:fs/promises'`] : []),
+    ...(form ? ['const form = new FormData()'] : []),
+    ...fields.map(([name, value]) => {
+      const text = JSON.stringify(isFile(value) ? value.slice(1) : value)
+      return `form.append(${JSON.stringify(name)}, ${isFile(value) ? `await openAsBlob(${text}), ${text}` : text})`
+    }),
+    `const response = await fetch(${JSON.stringify(origin + path)}, {`,
+    `  method: 'POST',`,
+    `  headers: { Authorization: \`Bearer $\{process.env.${KEY}}\`${contentType} },`,
+    form ? '  body: form,' : `  body: JSON.stringify(${JSON.stringify(body, null, 2)}),`,
+    '})',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is one in the program
+    'if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`)',
+    output
+      ? `await writeFile(${JSON.stringify(output)}, new Uint8Array(await response.arrayBuffer()))`
+      : 'console.log(await response.text())',
+  ].join('\n')
+}
+
+const keywords = (body: Record<string, unknown>): string =>
+  Object.entries(body)
+    .map(([name, value]) => `    ${name}=${pythonLiteral(value, 4)},`)
+    .join('\n')
+
+/** JSON is Python but for three words. `indent`: of the line that it stands in. */
+function pythonLiteral(value: unknown, indent: number): string {
+  if (value === null) return 'None'
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
+  if (typeof value !== 'object') return JSON.stringify(value)
+  const [pad, end] = [' '.repeat(indent + 4), ' '.repeat(indent)]
+  const lines = Array.isArray(value)
+    ? value.map((item) => `${pad}${pythonLiteral(item, indent + 4)},`)
+    : Object.entries(value).map(
+        ([name, field]) => `${pad}${JSON.stringify(name)}: ${pythonLiteral(field, indent + 4)},`,
+      )
+  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}']
+  return lines.length === 0 ? open + close : `${open}\n${lines.join('\n')}\n${end}${close}`
+}
+
+/** For a POSIX shell: nothing inside single quotes means anything but a single quote. */
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -1,0 +1,105 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { lazy, type ReactNode, Suspense, useDeferredValue } from 'react'
+import { callQuery } from '../../api/queries.ts'
+import { Note } from '../../components/feedback/messages.tsx'
+import { Money } from '../../components/text/values.tsx'
+import { formatCount, formatDuration } from '../../lib/format.ts'
+import { type Answer, isRunning } from '../../lib/playground/answer.ts'
+
+const Markdown = lazy(async () => ({ default: (await import('./markdown.tsx')).Markdown }))
+
+const ANNOUNCED: Record<Answer['phase'], string> = {
+  waiting: 'Waiting for the first token.',
+  streaming: 'The answer is streaming.',
+  done: 'The answer is complete.',
+  failed: '',
+  stopped: 'Stopped.',
+}
+
+/** One answer as it streams in. One that broke off or was cut off says so. `children`: what stands below its text. */
+export function AnswerView(props: { answer: Answer; model: string; children: ReactNode }) {
+  const { answer, model, children } = props
+  const { phase, text, reasoning, toolCalls, error, finishReason } = answer
+  // Long answers are laid out when there is time for it.
+  const shownText = useDeferredValue(text)
+  const isPartial = text !== '' || reasoning !== '' || toolCalls.length > 0
+  return (
+    <>
+      <p className="sr-only" role="status">
+        {ANNOUNCED[phase] && `${model}: ${ANNOUNCED[phase]}`}
+      </p>
+      {phase === 'waiting' && <span className="skeleton h-[1.1rem]" />}
+      {reasoning !== '' && (
+        <details className="disclosure text-sm">
+          <summary>Reasoning</summary>
+          <p className="mt-1 border-l-2 border-line pl-3 wrap-anywhere whitespace-pre-wrap text-soft">
+            {reasoning}
+          </p>
+        </details>
+      )}
+      {text !== '' && (
+        <div className="completion-text min-w-0" data-streaming={phase === 'streaming'}>
+          <Suspense fallback={<p className="wrap-anywhere whitespace-pre-wrap">{text}</p>}>
+            <Markdown text={shownText} />
+          </Suspense>
+        </div>
+      )}
+      {phase === 'stopped' && (
+        <Note>
+          {isPartial
+            ? 'Stopped: the answer is incomplete. The tokens received until then are charged.'
+            : 'Stopped before the first token.'}
+        </Note>
+      )}
+      {phase === 'done' && FINISHES[finishReason ?? '']}
+      {phase === 'failed' && (
+        <Note tone="bad" announce>
+          {isPartial && <strong>The answer is incomplete. </strong>}
+          {error}
+        </Note>
+      )}
+      {children}
+      {!isRunning(answer) && <AnswerFacts answer={answer} />}
+    </>
+  )
+}
+
+const FINISHES: Record<string, ReactNode> = {
+  length: <Note tone="warn">Cut off at the token limit.</Note>,
+  content_filter: <Note tone="warn">Cut off by the provider’s content filter.</Note>,
+}
+
+/** Times as measured in this browser; tokens and cost as charged. */
+function AnswerFacts({ answer }: { answer: Answer }) {
+  const { callId, usage, firstTokenMs, durationMs } = answer
+  // A stream that was cut off does not say what it cost; its call does, once it is settled.
+  const isCostUnknown = callId !== null && usage?.costUsd == null
+  const { data: call, isLoading } = useQuery({ ...callQuery(callId ?? ''), enabled: isCostUnknown })
+  const tokens = (count: number | undefined) => (count === undefined ? '–' : formatCount(count))
+  const cost = usage?.costUsd ?? call?.cost_usd
+  const facts: Record<string, ReactNode> = {
+    'First token': formatDuration(firstTokenMs),
+    Total: formatDuration(durationMs),
+    'Input tokens': tokens(usage?.promptTokens ?? call?.prompt_tokens),
+    'Output tokens': tokens(usage?.completionTokens ?? call?.completion_tokens),
+    Cost: cost === undefined && isLoading ? 'settling …' : <Money usd={cost} />,
+  }
+  return (
+    <div className="answer-facts flex flex-wrap gap-x-4 gap-y-1 text-sm">
+      <dl className="contents">
+        {Object.entries(facts).map(([name, value]) => (
+          <div key={name} className="flex gap-1">
+            <dt className="text-muted">{name}</dt>
+            <dd className="tabular-nums">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {callId && (
+        <Link to="/calls/$id" params={{ id: callId }}>
+          Details
+        </Link>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,261 @@
+import {
+  Code,
+  History as HistoryIcon,
+  Link as LinkIcon,
+  Plus,
+  SlidersHorizontal,
+  SquarePen,
+} from 'lucide-react'
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
+import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
+import { Button } from '../../components/form/button.tsx'
+import {
+  type ChatSettings,
+  MODELS_MAX,
+  settingsCount,
+  settingsProblems,
+} from '../../lib/playground/chat-settings.ts'
+import {
+  type Conversation,
+  chatBody,
+  type UserMessage,
+  waitsForTools,
+  withTurn,
+} from '../../lib/playground/conversation.ts'
+import { knownModel } from '../../lib/playground/known-model.ts'
+import { CodeDialog } from './code-dialog.tsx'
+import { Composer } from './composer.tsx'
+import { HistoryDialog } from './history-dialog.tsx'
+import { LinkDialog } from './link-dialog.tsx'
+import { ModelDialog, ModelPicker } from './model-picker.tsx'
+import { CHAT_PATH } from './run-chat.ts'
+import { SettingsPanel } from './settings-panel.tsx'
+import { TurnView } from './turn-view.tsx'
+import { type ConversationControl, useConversation } from './use-conversation.ts'
+import { useHistory } from './use-history.ts'
+import { useLinkedSettings } from './use-linked-settings.ts'
+
+const NO_DRAFT: UserMessage = { text: '', images: [] }
+
+interface ChatTabProps {
+  accountId: string
+  keyId: string
+  initial: ChatSettings
+  models: readonly PricingFeedEntry[]
+}
+
+/** A conversation with up to three models at once. */
+export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
+  const control = useConversation(keyId, initial)
+  const { conversation, isBusy } = control
+  const { settings, turns } = conversation
+  const history = useHistory(accountId, conversation)
+  const [draft, setDraft] = useState(NO_DRAFT)
+  const [dialog, setDialog] = useState<'history' | 'code' | 'link' | null>(null)
+  const [showsSettings, setShowsSettings] = useState(false)
+  useLinkedSettings((linked) => {
+    control.startNew()
+    control.setSettings(linked)
+    setShowsSettings(settingsCount(linked) > 0)
+  })
+  const lastTurn = useInSight(turns.length)
+  const close = () => setDialog(null)
+  const problems = Object.keys(settingsProblems(settings)).length > 0
+  return (
+    <div className="stack">
+      <div className="spread gap-y-2">
+        <Models settings={settings} models={models} onChange={control.setSettings} />
+        <div className="row gap-1">
+          <Tool
+            label="Settings"
+            icon={<SlidersHorizontal size={17} aria-hidden="true" />}
+            isOpen={showsSettings}
+            onClick={() => setShowsSettings(!showsSettings)}
+          >
+            {settingsCount(settings) > 0 && ` (${settingsCount(settings)})`}
+          </Tool>
+          <Tool label="New" icon={<SquarePen size={17} aria-hidden="true" />} onClick={control.startNew} />
+          <Tool
+            label="History"
+            icon={<HistoryIcon size={17} aria-hidden="true" />}
+            onClick={() => setDialog('history')}
+          />
+          <Tool
+            label="Code"
+            icon={<Code size={17} aria-hidden="true" />}
+            onClick={() => !problems && setDialog('code')}
+          />
+          <Tool
+            label="Link"
+            icon={<LinkIcon size={17} aria-hidden="true" />}
+            onClick={() => setDialog('link')}
+          />
+        </div>
+      </div>
+      {showsSettings && <SettingsPanel settings={settings} onChange={control.setSettings} />}
+      {turns.length === 0 ? (
+        <p className="py-8 text-center text-muted">
+          Send a message to start. Add a second or third model to compare their answers.
+        </p>
+      ) : (
+        <Turns control={control} hasProblems={problems} lastTurn={lastTurn} />
+      )}
+      <Composer
+        draft={draft}
+        onDraft={setDraft}
+        isBusy={isBusy}
+        obstacle={obstacleOf(conversation, problems)}
+        imageObstacle={imageObstacleOf(settings, models)}
+        onStop={control.stop}
+        onSend={() => {
+          control.send(draft)
+          setDraft(NO_DRAFT)
+        }}
+      />
+      {dialog === 'history' && (
+        <HistoryDialog
+          history={history}
+          onOpen={control.open}
+          onRemoved={(ids) => ids.includes(conversation.id) && control.startNew()}
+          onClose={close}
+        />
+      )}
+      {dialog === 'code' && <CodeDialog requests={requestsOf(conversation, draft)} onClose={close} />}
+      {dialog === 'link' && <LinkDialog settings={settings} onClose={close} />}
+    </div>
+  )
+}
+
+/** A new turn is scrolled to the top, so that its answers come in below it. */
+function useInSight(turns: number) {
+  const last = useRef<HTMLLIElement>(null)
+  const seen = useRef(turns)
+  useEffect(() => {
+    if (turns > seen.current) last.current?.scrollIntoView({ block: 'start', behavior: 'smooth' })
+    seen.current = turns
+  }, [turns])
+  return last
+}
+
+function Tool(props: {
+  label: string
+  icon: ReactNode
+  isOpen?: boolean
+  onClick: () => void
+  children?: ReactNode
+}) {
+  const { label, icon, isOpen, onClick, children } = props
+  return (
+    <button
+      type="button"
+      className="button button-quiet button-small"
+      aria-expanded={isOpen}
+      onClick={onClick}
+    >
+      {icon}
+      <span className="max-sm:sr-only">
+        {label}
+        {children}
+      </span>
+    </button>
+  )
+}
+
+function Models(props: {
+  settings: ChatSettings
+  models: readonly PricingFeedEntry[]
+  onChange: (settings: ChatSettings) => void
+}) {
+  const { settings, models, onChange } = props
+  const [isAdding, setIsAdding] = useState(false)
+  const change = (chosen: string[]) => onChange({ ...settings, models: chosen })
+  return (
+    <div className="row min-w-0 gap-2">
+      {settings.models.map((model, index) => (
+        <ModelPicker
+          // biome-ignore lint/suspicious/noArrayIndexKey: models keep their order
+          key={index}
+          label={settings.models.length > 1 ? `Model ${index + 1}` : 'Model'}
+          model={model}
+          models={models}
+          onChange={(picked) => change(settings.models.with(index, picked))}
+          onRemove={
+            settings.models.length > 1
+              ? () => change(settings.models.filter((_, at) => at !== index))
+              : undefined
+          }
+        />
+      ))}
+      {settings.models.length < MODELS_MAX && (
+        <Button kind="quiet" size="small" onClick={() => setIsAdding(true)}>
+          <Plus size={16} aria-hidden="true" />
+          Compare
+        </Button>
+      )}
+      {isAdding && (
+        <ModelDialog
+          title="Compare with"
+          models={models}
+          onClose={() => setIsAdding(false)}
+          onPick={(picked) => {
+            change([...settings.models, picked])
+            setIsAdding(false)
+          }}
+        />
+      )}
+    </div>
+  )
+}
+
+function Turns(props: {
+  control: ConversationControl
+  hasProblems: boolean
+  lastTurn: RefObject<HTMLLIElement | null>
+}) {
+  const { control, hasProblems, lastTurn } = props
+  const { turns } = control.conversation
+  return (
+    <ol className="stack gap-8" aria-label="Conversation">
+      {turns.map((turn, index) => (
+        <TurnView
+          key={turn.id}
+          turn={turn}
+          place={index === turns.length - 1 ? lastTurn : undefined}
+          isLast={index === turns.length - 1}
+          isBusy={control.isBusy || hasProblems}
+          onResend={(message) => control.resend(index, message)}
+          onRetry={(lane) => control.retry({ turn: index, lane })}
+          onResults={(lane, results) => control.answerTools({ turn: index, lane }, results)}
+        />
+      ))}
+    </ol>
+  )
+}
+
+function obstacleOf(conversation: Conversation, hasProblems: boolean): string | null {
+  if (hasProblems) return 'Correct the settings first.'
+  return waitsForTools(conversation) ? 'Enter the results of the tool calls first.' : null
+}
+
+function imageObstacleOf(settings: ChatSettings, models: readonly PricingFeedEntry[]): string | null {
+  const blind = settings.models.find(
+    (name) => knownModel(models, name)?.input_modalities.includes('image') === false,
+  )
+  return blind === undefined ? null : `${blind} does not take images.`
+}
+
+const EXAMPLE: UserMessage = { text: 'Why do trains need switchyards?', images: [] }
+
+/** What sending the draft would send; without one, what was sent last, or an example. By the names of models. */
+function requestsOf(conversation: Conversation, draft: UserMessage) {
+  const isEmpty = draft.text.trim() === '' && draft.images.length === 0
+  const shown =
+    isEmpty && conversation.turns.length > 0
+      ? conversation
+      : withTurn(conversation, 'next', isEmpty ? EXAMPLE : draft)
+  const turn = shown.turns.length - 1
+  const lanes = shown.turns[turn]?.lanes ?? []
+  return Object.fromEntries(
+    lanes.map(({ model }, lane) => [model, { path: CHAT_PATH, body: chatBody(shown, { turn, lane }) }]),
+  )
+}

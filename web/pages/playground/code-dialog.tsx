@@ -1,0 +1,54 @@
+import { useState } from 'react'
+import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
+import { DialogBox } from '../../components/feedback/dialogs.tsx'
+import { SelectField } from '../../components/form/fields.tsx'
+import { CodeBlock } from '../../components/text/copy.tsx'
+import { requestCode, type ShownRequest, withoutFiles } from '../../lib/playground/request-code.ts'
+import { SNIPPET_LANGUAGES } from '../../lib/snippets.ts'
+
+/** What the playground is about to send, as programs. `requests`: by the name of their model. */
+export function CodeDialog(props: {
+  requests: Record<string, Omit<ShownRequest, 'origin'>>
+  onClose: () => void
+}) {
+  const { requests, onClose } = props
+  const names = Object.keys(requests)
+  const [name, setName] = useState(names[0] ?? '')
+  const chosen = requests[name]
+  const shown = chosen && {
+    ...chosen,
+    ...(chosen.body && { body: withoutFiles(chosen.body) }),
+    origin: window.location.origin,
+  }
+  return (
+    <DialogBox title="View as code" onClose={onClose} className="w-[min(100%,46rem)]">
+      {names.length > 1 && (
+        <SelectField
+          label="Model"
+          value={name}
+          onChange={setName}
+          options={names.map((value) => ({ value, name: value }))}
+        />
+      )}
+      <p className="text-muted">
+        The programs take your API key from the environment variable <code>SWITCHYARD_API_KEY</code>.
+      </p>
+      {shown && (
+        <Tabs className="stack gap-2">
+          <TabList className="flex gap-1" aria-label="Language">
+            {SNIPPET_LANGUAGES.map((language) => (
+              <Tab key={language.id} id={language.id} className="tab">
+                {language.name}
+              </Tab>
+            ))}
+          </TabList>
+          {SNIPPET_LANGUAGES.map((language) => (
+            <TabPanel key={language.id} id={language.id}>
+              <CodeBlock code={requestCode(language.id, shown)} of={`the ${language.name} program`} />
+            </TabPanel>
+          ))}
+        </Tabs>
+      )}
+    </DialogBox>
+  )
+}

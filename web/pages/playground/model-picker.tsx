@@ -1,0 +1,124 @@
+import { ChevronDown, X } from 'lucide-react'
+import { useState } from 'react'
+import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
+import { DialogBox } from '../../components/feedback/dialogs.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { TextField } from '../../components/form/fields.tsx'
+import { filterModels } from '../../lib/model-filters.ts'
+
+const SHOWN_MAX = 40
+
+/** A button with the name of a model, which opens a search for another. `onRemove`: it can also be taken away. */
+export function ModelPicker(props: {
+  label: string
+  model: string
+  models: readonly PricingFeedEntry[]
+  onChange: (model: string) => void
+  onRemove?: (() => void) | undefined
+}) {
+  const { label, model, models, onChange, onRemove } = props
+  const [isOpen, setIsOpen] = useState(false)
+  const name = models.find(({ id }) => id === model)?.name ?? model
+  return (
+    <span className="inline-flex max-w-full items-center">
+      <button
+        type="button"
+        className="button min-w-0 justify-between"
+        title={model}
+        aria-haspopup="dialog"
+        onClick={() => setIsOpen(true)}
+      >
+        <span className="sr-only">{label}:</span>
+        <span className="truncate">{name}</span>
+        <ChevronDown size={16} aria-hidden="true" />
+      </button>
+      {onRemove && (
+        <Button kind="quiet" icon size="small" about={`Remove ${name}`} onClick={onRemove}>
+          <X size={16} aria-hidden="true" />
+        </Button>
+      )}
+      {isOpen && (
+        <ModelDialog
+          title={label}
+          models={models}
+          onClose={() => setIsOpen(false)}
+          onPick={(picked) => {
+            onChange(picked)
+            setIsOpen(false)
+          }}
+        />
+      )}
+    </span>
+  )
+}
+
+/** Searches the models that are available. What was typed can be used as it is, since ids take suffixes such as `:floor`. */
+export function ModelDialog(props: {
+  title: string
+  models: readonly PricingFeedEntry[]
+  onPick: (model: string) => void
+  onClose: () => void
+}) {
+  const { title, models, onPick, onClose } = props
+  const [search, setSearch] = useState('')
+  const typed = search.trim()
+  const found = filterModels(models, { q: typed })
+  const isKnown = found.some(({ id }) => id === typed)
+  return (
+    <DialogBox title={title} onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const first = isKnown ? typed : (found[0]?.id ?? typed)
+          if (first !== '') onPick(first)
+        }}
+      >
+        <TextField
+          label="Search models"
+          type="search"
+          value={search}
+          onChange={setSearch}
+          placeholder="Name, id or maker"
+        />
+      </form>
+      <ul className="max-h-[50dvh] divide-y divide-line overflow-y-auto rounded-md border border-line">
+        {typed === '' && models.some(({ kind }) => kind === undefined) && (
+          <Choice id="auto" name="auto" note="Chosen by the difficulty of the prompt" onPick={onPick} />
+        )}
+        {found.slice(0, SHOWN_MAX).map(({ id, name, prompt, completion }) => (
+          <Choice key={id} id={id} name={name} note={`$${prompt} in, $${completion} out`} onPick={onPick} />
+        ))}
+        {typed !== '' && !isKnown && (
+          <Choice id={typed} name={`Use “${typed}”`} note="As typed" onPick={onPick} />
+        )}
+      </ul>
+      <p className="text-sm text-muted" role="status">
+        {found.length > SHOWN_MAX
+          ? `The first ${SHOWN_MAX} of ${found.length} models. Type to narrow them down.`
+          : `${found.length} ${found.length === 1 ? 'model' : 'models'}. Prices per million tokens.`}
+      </p>
+    </DialogBox>
+  )
+}
+
+function Choice(props: { id: string; name: string; note: string; onPick: (id: string) => void }) {
+  const { id, name, note, onPick } = props
+  return (
+    <li>
+      <button
+        type="button"
+        className="grid w-full cursor-pointer bg-transparent px-4 py-2 text-left hover:bg-sunken"
+        onClick={() => onPick(id)}
+      >
+        <span className="spread gap-y-0">
+          <span className="font-medium wrap-anywhere">{name}</span>
+          <span className="text-sm text-muted">{note}</span>
+        </span>
+        {name !== id && !name.startsWith('Use') && (
+          <span className="text-sm text-muted wrap-anywhere">{id}</span>
+        )}
+      </button>
+    </li>
+  )
+}

@@ -1,0 +1,100 @@
+import { Button } from '../../components/form/button.tsx'
+import { SelectField, TextField } from '../../components/form/fields.tsx'
+import {
+  type ChatSettings,
+  NO_SETTINGS,
+  REASONING_EFFORTS,
+  settingsProblems,
+  type TextSetting,
+} from '../../lib/playground/chat-settings.ts'
+
+const DEFAULT = { value: '', name: 'Model default' }
+const EFFORTS = [DEFAULT, ...REASONING_EFFORTS.map((value) => ({ value, name: value }))]
+const FORMATS = [
+  { value: '', name: 'Text' },
+  { value: 'json_object', name: 'JSON object' },
+  { value: 'json_schema', name: 'JSON schema' },
+]
+
+const EXAMPLE_TOOLS = `[
+  {
+    "type": "function",
+    "function": {
+      "name": "get_weather",
+      "description": "The weather in a city.",
+      "parameters": {
+        "type": "object",
+        "properties": { "city": { "type": "string" } },
+        "required": ["city"]
+      }
+    }
+  }
+]`
+
+/** What every call of the conversation is sent with. Empty fields are not sent. */
+export function SettingsPanel(props: { settings: ChatSettings; onChange: (settings: ChatSettings) => void }) {
+  const { settings, onChange } = props
+  const problems = settingsProblems(settings)
+  const field = (name: TextSetting) => ({
+    value: settings[name],
+    onChange: (text: string) => onChange({ ...settings, [name]: text }),
+    error: problems[name] ?? null,
+  })
+  return (
+    <section className="panel" aria-label="Settings">
+      <div className="panel-body">
+        <TextField label="System prompt" {...field('system')} rows={3} placeholder="None" />
+        <div className="columns gap-4 [--column:8.5rem]">
+          <TextField
+            label="Temperature"
+            {...field('temperature')}
+            inputMode="decimal"
+            placeholder="Default"
+          />
+          <TextField label="Top P" {...field('top_p')} inputMode="decimal" placeholder="Default" />
+          <TextField
+            label="Max output tokens"
+            {...field('max_tokens')}
+            inputMode="numeric"
+            placeholder="Model maximum"
+          />
+          <TextField label="Seed" {...field('seed')} inputMode="numeric" placeholder="None" />
+          <SelectField label="Reasoning effort" {...field('reasoning_effort')} options={EFFORTS} />
+          <SelectField
+            label="Response format"
+            value={settings.response_format}
+            onChange={(value) =>
+              onChange({ ...settings, response_format: value as ChatSettings['response_format'] })
+            }
+            options={FORMATS}
+          />
+        </div>
+        {settings.response_format === 'json_schema' && (
+          <TextField
+            label="JSON schema"
+            {...field('schema')}
+            rows={5}
+            placeholder='{"type": "object", "properties": {…}}'
+          />
+        )}
+        <TextField label="Stop sequences" hint="One per line, at most 4." {...field('stop')} rows={2} />
+        <TextField
+          label="Tools"
+          hint="A JSON array of functions. When the model calls one, you enter its result."
+          {...field('tools')}
+          rows={5}
+        />
+        <div className="row">
+          {settings.tools.trim() === '' && (
+            <Button size="small" onClick={() => onChange({ ...settings, tools: EXAMPLE_TOOLS })}>
+              Insert an example tool
+            </Button>
+          )}
+          <Button size="small" onClick={() => onChange({ ...NO_SETTINGS, models: settings.models })}>
+            Reset settings
+          </Button>
+        </div>
+      </div>
+    </section>
+  )
+}

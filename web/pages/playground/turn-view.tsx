@@ -1,0 +1,151 @@
+import { Pencil, RotateCcw } from 'lucide-react'
+import { type RefObject, useState } from 'react'
+import { Button } from '../../components/form/button.tsx'
+import { TextField } from '../../components/form/fields.tsx'
+import { CopyButton } from '../../components/text/copy.tsx'
+import { isRunning, wantsResults } from '../../lib/playground/answer.ts'
+import type { Lane, Turn, UserMessage } from '../../lib/playground/conversation.ts'
+import { AnswerView } from './answer-view.tsx'
+import { ToolCalls } from './tool-calls.tsx'
+
+interface TurnViewProps {
+  turn: Turn
+  place: RefObject<HTMLLIElement | null> | undefined
+  isLast: boolean
+  isBusy: boolean
+  onResend: (message: UserMessage) => void
+  onRetry: (lane: number) => void
+  onResults: (lane: number, results: string[]) => void
+}
+
+/** What was said, and below it what each model answered, side by side where there is room. */
+export function TurnView(props: TurnViewProps) {
+  const { turn, place, isLast, isBusy, onResend, onRetry, onResults } = props
+  return (
+    <li ref={place} className={`stack content-start gap-4 ${isLast ? 'min-h-[60dvh]' : ''}`}>
+      <Said turn={turn} isBusy={isBusy} onResend={onResend} />
+      <div className={turn.lanes.length > 1 ? 'columns gap-4 [--column:17rem]' : 'stack'}>
+        {turn.lanes.map((lane, index) => (
+          <LaneView
+            // biome-ignore lint/suspicious/noArrayIndexKey: lanes keep their order, and one model may have two
+            key={index}
+            lane={lane}
+            isLast={isLast}
+            isBusy={isBusy}
+            onRetry={() => onRetry(index)}
+            onResults={(results) => onResults(index, results)}
+          />
+        ))}
+      </div>
+    </li>
+  )
+}
+
+function Said({ turn, isBusy, onResend }: Pick<TurnViewProps, 'turn' | 'isBusy' | 'onResend'>) {
+  const [edited, setEdited] = useState<string | null>(null)
+  const { text, images } = turn
+  if (edited !== null) {
+    return (
+      <form
+        className="stack gap-2"
+        onSubmit={(event) => {
+          event.preventDefault()
+          setEdited(null)
+          onResend({ text: edited, images })
+        }}
+      >
+        <TextField
+          label="Edit the message"
+          value={edited}
+          onChange={setEdited}
+          rows={4}
+          hint="The conversation continues from here; what follows is replaced."
+        />
+        <div className="row">
+          <Button
+            kind="primary"
+            size="small"
+            disabled={isBusy || (edited.trim() === '' && images.length === 0)}
+          >
+            Send again
+          </Button>
+          <Button size="small" onClick={() => setEdited(null)}>
+            Cancel
+          </Button>
+        </div>
+      </form>
+    )
+  }
+  return (
+    <div className="ml-auto flex max-w-[min(100%,44rem)] items-start gap-1">
+      <Button
+        kind="quiet"
+        icon
+        size="small"
+        about="Edit the message"
+        disabled={isBusy}
+        onClick={() => setEdited(text)}
+      >
+        <Pencil size={15} aria-hidden="true" />
+      </Button>
+      <div className="stack min-w-0 gap-2 rounded-lg bg-sunken px-4 py-3">
+        <h2 className="sr-only">You</h2>
+        {text !== '' && <p className="wrap-anywhere whitespace-pre-wrap">{text}</p>}
+        {images.length > 0 && (
+          <div className="row gap-2">
+            {images.map((url, index) => (
+              <img
+                key={url}
+                src={url}
+                alt={`Attachment ${index + 1}`}
+                className="max-h-40 max-w-full rounded-md"
+              />
+            ))}
+          </div>
+        )}
+      </div>
+    </div>
+  )
+}
+
+function LaneView(props: {
+  lane: Lane
+  isLast: boolean
+  isBusy: boolean
+  onRetry: () => void
+  onResults: (results: string[]) => void
+}) {
+  const { lane, isLast, isBusy, onRetry, onResults } = props
+  const last = lane.answers.at(-1)
+  if (!last) return null
+  return (
+    <article className="answer stack min-w-0 content-start gap-3 rounded-lg border border-line bg-surface p-4">
+      <header className="spread">
+        <h2 className="min-w-0 text-sm font-semibold wrap-anywhere">{lane.model}</h2>
+        {!isRunning(last) && (
+          <span className="line gap-0">
+            {last.text !== '' && <CopyButton text={last.text} of="the answer" />}
+            {isLast && (
+              <Button kind="quiet" icon size="small" about="Retry" disabled={isBusy} onClick={onRetry}>
+                <RotateCcw size={15} aria-hidden="true" />
+              </Button>
+            )}
+          </span>
+        )}
+      </header>
+      {lane.answers.map((answer, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: answers keep their order
+        <div key={index} className="stack gap-3">
+          <AnswerView answer={answer} model={lane.model}>
+            {answer.toolCalls.length > 0 && (
+              <ToolCalls
+                calls={answer.toolCalls}
+                onResults={isLast && wantsResults(answer) ? onResults : null}
+              />
+            )}
+          </AnswerView>
+        </div>
+      ))}
+    </article>
+  )
+}

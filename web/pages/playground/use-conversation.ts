@@ -1,0 +1,88 @@
+import { useCallback, useEffect, useRef, useState } from 'react'
+import { newReference } from '../../api/request.ts'
+import type { ChatSettings } from '../../lib/playground/chat-settings.ts'
+import {
+  type Conversation,
+  changeLast,
+  chatBody,
+  continued,
+  isBusy,
+  type LanePlace,
+  newConversation,
+  retried,
+  type UserMessage,
+  withLane,
+  withoutTurns,
+  withTurn,
+} from '../../lib/playground/conversation.ts'
+import { runChat } from './run-chat.ts'
+
+export type ConversationControl = ReturnType<typeof useConversation>
+
+/** One conversation: what was said so far, and everything that can be done with it. Leaving the page stops its calls. */
+export function useConversation(keyId: string, initial: ChatSettings) {
+  const [conversation, setConversation] = useState(() => newConversation(newReference(), initial, Date.now()))
+  // Calls read what is there when they begin, and write to what is there when they hear something.
+  const present = useRef(conversation)
+  const running = useRef(new Set<AbortController>())
+
+  const change = useCallback((to: (conversation: Conversation) => Conversation) => {
+    present.current = to(present.current)
+    setConversation(present.current)
+  }, [])
+  const stop = useCallback(() => {
+    for (const controller of running.current) controller.abort()
+  }, [])
+  useEffect(() => stop, [stop])
+
+  const run = (place: LanePlace) => {
+    const { id } = present.current
+    const controller = new AbortController()
+    running.current.add(controller)
+    const body = chatBody(present.current, place)
+    const done = runChat(keyId, body, controller.signal, (update) => {
+      // Of a conversation that was put away nothing is shown.
+      if (present.current.id === id)
+        change((before) => ({
+          ...withLane(before, place, changeLast(update)),
+          updatedAt: Date.now(),
+        }))
+    })
+    void done.finally(() => running.current.delete(controller))
+  }
+  const send = (message: UserMessage) => {
+    change((before) => withTurn(before, newReference(), message))
+    const turn = present.current.turns.length - 1
+    for (const lane of present.current.settings.models.keys()) run({ turn, lane })
+  }
+
+  return {
+    conversation,
+    isBusy: isBusy(conversation),
+    stop,
+    send,
+    /** Says something else instead of a turn; what followed is dropped. */
+    resend: (turn: number, message: UserMessage) => {
+      change((before) => withoutTurns(before, turn))
+      send(message)
+    },
+    retry: (place: LanePlace) => {
+      change((before) => withLane(before, place, retried))
+      run(place)
+    },
+    answerTools: (place: LanePlace, results: readonly string[]) => {
+      change((before) => withLane(before, place, continued(results)))
+      run(place)
+    },
+    setSettings: (settings: ChatSettings) => change((before) => ({ ...before, settings })),
+    /** Puts this conversation away and shows another. */
+    open: (other: Conversation) => {
+      stop()
+      change(() => other)
+    },
+    startNew: () => {
+      stop()
+      change(({ settings }) => newConversation(newReference(), settings, Date.now()))
+    },
+  }
+}

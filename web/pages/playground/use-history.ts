@@ -1,0 +1,60 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { type Conversation, resumed } from '../../lib/playground/conversation.ts'
+import { openConversations } from './conversation-store.ts'
+
+/** While an answer streams in, it is kept this often. */
+const SAVE_EVERY_MS = 1_000
+
+export interface History {
+  /** The newest first; null: not read yet. */
+  kept: Conversation[] | null
+  /** Why nothing can be kept; null: it can. */
+  problem: string | null
+  refresh: () => void
+  remove: (ids: readonly string[]) => Promise<void>
+}
+
+/** Keeps a conversation in this browser as it goes on, and lists those that are kept. */
+export function useHistory(accountId: string, conversation: Conversation): History {
+  const store = useMemo(() => openConversations(accountId), [accountId])
+  const [kept, setKept] = useState<Conversation[] | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  const noteProblem = useCallback((error: unknown) => {
+    setProblem(`This browser does not keep the history: ${(error as Error).message}`)
+  }, [])
+
+  const unsaved = useRef<Conversation | null>(null)
+  const save = useCallback(() => {
+    const latest = unsaved.current
+    unsaved.current = null
+    if (latest) store.save(resumed(latest)).catch(noteProblem)
+  }, [store, noteProblem])
+
+  useEffect(() => {
+    if (conversation.turns.length === 0) return
+    // What was put away is not waited for.
+    if (unsaved.current?.id !== conversation.id) save()
+    const isWaiting = unsaved.current !== null
+    unsaved.current = conversation
+    if (!isWaiting) window.setTimeout(save, SAVE_EVERY_MS)
+  }, [conversation, save])
+  // At once when the page is left.
+  useEffect(() => {
+    window.addEventListener('pagehide', save)
+    return () => {
+      window.removeEventListener('pagehide', save)
+      save()
+    }
+  }, [save])
+
+  return {
+    kept,
+    problem,
+    refresh: useCallback(() => void store.list().then(setKept, noteProblem), [store, noteProblem]),
+    remove: async (ids) => {
+      if (unsaved.current && ids.includes(unsaved.current.id)) unsaved.current = null
+      await store.remove(ids).catch(noteProblem)
+      setKept((before) => before?.filter(({ id }) => !ids.includes(id)) ?? null)
+    },
+  }
+}
