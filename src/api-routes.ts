@@ -47,6 +47,7 @@ import { consoleTopUpRoutes, topUpRoutes } from './http/top-ups.ts'
 import { consoleUsageRoute } from './http/usage.ts'
 import type { CatalogManagement } from './operations/catalog-management.ts'
 import type { TopUps } from './payments/create-top-ups.ts'
+import type { BodyStore } from './platform/body-store/body-store.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import type { Queues } from './platform/queues/queue-stats.ts'
 import type { JobQueue } from './platform/queues/queues.ts'
@@ -61,6 +62,8 @@ export interface ApiParts {
   signIn: ReturnType<typeof createSignIn>
   operators: OperatorSessions
   calls: StartCallDependencies
+  /** Where the files of calls are. */
+  files: BodyStore
   keyCache: KeyCache
   catalog: CatalogStore
   catalogEdits: CatalogEdits
@@ -156,7 +159,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       webhookThrottle: parts.webhookThrottle,
       ...{ endpoints, deliveries, retryDelivery, webhooksAllowPrivate, clock },
     })
-    await app.register(playgroundRoute, { ...calls, keys, limits, clock })
+    await app.register(playgroundRoute, { ...calls, files: parts.files, keys, limits, clock })
     await app.register(liveRoute, {
       recentCalls: parts.recentCalls,
       ...{ accounts, holds, sessions, logger, clock },
@@ -170,6 +173,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(paymentWebhooks, { topUps, logger })
     await app.register(surfaceRoutes, {
       ...calls,
+      files: parts.files,
       ...{ reports, catalog, rateTimes, providerKeys, keyChecker, limits, publicUrl, logger, clock },
       paidCalls: parts.paidCalls,
     })

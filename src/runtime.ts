@@ -35,6 +35,7 @@ import { createSessionCookies } from './http/session-cookie.ts'
 import { createCatalogManagement } from './operations/catalog-management.ts'
 import { createTopUps } from './payments/create-top-ups.ts'
 import { createCallPayments } from './payments/per-call/call-payments.ts'
+import { openBodyStore } from './platform/body-store/create-body-store.ts'
 import { type Connections, openConnections } from './platform/connections.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import { createProcessReport, type ProcessReport } from './platform/observability/process-report.ts'
@@ -170,6 +171,7 @@ async function composeApi(
     logger,
   })
   const measures = await followOfferMeasures({ redis, now: Date.now, logger })
+  const files = await openBodyStore(config)
   const bodies = createCallBodies({
     ...config,
     name: 'switchyard-api-bodies',
@@ -231,6 +233,7 @@ async function composeApi(
         logger,
       }),
     },
+    files,
     keyCache,
     catalog,
     catalogEdits,
@@ -300,6 +303,7 @@ async function composeApi(
       catalog.close()
       overlay.stop()
       await bodies.close()
+      files.close()
     },
   }
 }

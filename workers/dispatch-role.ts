@@ -21,6 +21,7 @@ import type { Config } from '../src/config.ts'
 import type { CallJob, SettlementRecord } from '../src/core/calls/call-job.ts'
 import type { CatalogSnapshot } from '../src/core/catalog/catalog.ts'
 import { newId } from '../src/core/kernel/ids.ts'
+import { openBodyStore } from '../src/platform/body-store/create-body-store.ts'
 import { openConnections } from '../src/platform/connections.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { createProcessReport } from '../src/platform/observability/process-report.ts'
@@ -106,6 +107,7 @@ export async function startDispatchRole(
     sealer: createSealer(config.masterKeys, 'call-body'),
     logger,
   })
+  const files = await openBodyStore(config)
   const dispatch = await composeDispatch({
     workerId,
     redis,
@@ -130,6 +132,7 @@ export async function startDispatchRole(
       providers: createProviderClients({
         transport,
         environment: process.env,
+        files,
         connectTimeoutMs: config.connectTimeoutMs,
         now: Date.now,
       }),
@@ -173,6 +176,7 @@ export async function startDispatchRole(
       await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       catalog.close()
       overlay.stop()
+      files.close()
       // QUIT, not disconnect: the last frames are still on their way.
       await redis.quit()
       await Promise.all([connections.close(), bodies.close()])

@@ -5,6 +5,7 @@ import type { Delta } from '../core/calls/completion.ts'
 import { endsCall, type FinishFrame, type FrameBody, type WholeFrame } from '../core/calls/frames.ts'
 import { ApiError, type ErrorCode } from '../core/kernel/errors.ts'
 import type { CallId } from '../core/kernel/ids.ts'
+import type { StoredBody } from '../platform/body-store/body-store.ts'
 
 /**
  * How the answer of a call becomes the bytes of its response. Nothing an upstream said reaches a client except through
@@ -14,16 +15,24 @@ import type { CallId } from '../core/kernel/ids.ts'
 /** Writes the answer of one call. */
 export interface CompletionWriter extends CallSink {
   /** The body of the response; null where the writer has taken its connection over. Rejects with ApiError. */
-  readonly body: Promise<string | null>
+  readonly body: Promise<string | WholeBody | null>
 }
 
 /** How a surface writes what comes of a call. */
-export interface ResponseFormat {
+export interface ResponseFormat<Whole extends string | WholeBody = string> {
   /** Opens the stream of one answer. Called again when it is known which candidate answers, before any delta. */
   stream(head: CompletionHead): StreamRenderer
-  /** The JSON text of a whole answer. */
-  whole(head: CompletionHead, answer: WholeFrame): string
+  /** A whole answer: its JSON text, or what else it is. */
+  whole(head: CompletionHead, answer: WholeFrame): Whole
 }
+
+/** A body of texts and files of the call, one after the other. */
+export interface WholeBody {
+  contentType: string
+  pieces: ReadonlyArray<string | StoredPiece>
+}
+
+export type StoredPiece = Pick<StoredBody, 'ref' | 'bytes'>
 
 /** Renders the server-sent events of one answer. */
 export interface StreamRenderer {
@@ -38,7 +47,7 @@ export interface StreamRenderer {
 
 export interface StreamWriterOptions {
   envelope: ResponseEnvelope
-  format: ResponseFormat
+  format: Pick<ResponseFormat, 'stream'>
   response: ServerResponse
   requestId: string
   /** Writes status and headers; called once, right before the first byte of the body. */
@@ -141,15 +150,15 @@ export class StreamWriter implements CompletionWriter {
   }
 }
 
-/** Waits for the one answer of a non-streaming call. `body` resolves to the JSON text, or rejects with ApiError. */
+/** Waits for the one answer of a non-streaming call. */
 export class CompletionCollector implements CompletionWriter {
-  readonly body: Promise<string>
+  readonly body: Promise<string | WholeBody>
   private readonly envelope: ResponseEnvelope
-  private readonly format: ResponseFormat
-  private resolve!: (body: string) => void
+  private readonly format: Pick<ResponseFormat<string | WholeBody>, 'whole'>
+  private resolve!: (body: string | WholeBody) => void
   private reject!: (error: Error) => void
 
-  constructor(envelope: ResponseEnvelope, format: ResponseFormat) {
+  constructor(envelope: ResponseEnvelope, format: Pick<ResponseFormat<string | WholeBody>, 'whole'>) {
     this.envelope = envelope
     this.format = format
     this.body = new Promise((resolve, reject) => {

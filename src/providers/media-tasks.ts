@@ -1,40 +1,40 @@
+import type { Usage } from '../core/billing/pricing.ts'
 import {
+  type ImageChoice,
   type ImageTask,
-  type ImageUnits,
-  imageChoice,
+  type MadeFile,
   type MediaTask,
   type SpeechTask,
   secondsCharged,
-  type TaskFile,
+  speechType,
+  type Transcript,
   type TranscriptionTask,
 } from '../core/calls/media-task.ts'
 import { fileFormat } from '../core/media/file-format.ts'
-import { type Fields, isObject, parseObject } from './wire.ts'
+import type { FormFile } from './http/form-body.ts'
+import type { FilePlace, ReplyFile } from './reply-files.ts'
+import { type Fields, isObject } from './wire.ts'
 
-/** Images, speech and transcriptions on the chat-completions wire: what is sent, and what of a reply is passed on. Pure. */
+/** Images, speech and transcriptions: what a provider is sent, and what of its reply is passed on. Pure. */
 
-/** A request beside the path of chat completions: a JSON body, or a form. */
+/** A request beside the path of its kind: a JSON body, or a form. */
 export type MediaRequest =
   | { path: string; body: Fields }
   | {
       path: string
       fields: ReadonlyArray<readonly [name: string, value: string]>
-      files: readonly SentFile[]
+      files: readonly FormFile[]
     }
-
-export interface SentFile extends TaskFile {
-  field: string
-}
 
 export interface MediaModel {
   upstreamModel: string
-  /** Of a model for images. */
-  imageUnits?: ImageUnits
+  /** Of a task that makes images. */
+  image?: ImageChoice | undefined
   /** It sends addresses of images unless it is asked for base64. */
-  asksForBase64?: boolean
+  asksForBase64?: boolean | undefined
 }
 
-/** What a provider is sent. The model's table has an entry for what an image task asks. */
+/** What a provider is sent. */
 export function mediaRequest(task: MediaTask, model: MediaModel): MediaRequest {
   switch (task.kind) {
     case 'image':
@@ -42,7 +42,7 @@ export function mediaRequest(task: MediaTask, model: MediaModel): MediaRequest {
     case 'speech': {
       const { input, voice, format, speed } = task
       const body = { model: model.upstreamModel, input, voice, response_format: format }
-      return { path: '/audio/speech', body: { ...body, ...(speed !== undefined && { speed }) } }
+      return { path: '', body: { ...body, ...(speed !== undefined && { speed }) } }
     }
     case 'transcription':
       return transcriptionRequest(task, model)
@@ -51,28 +51,24 @@ export function mediaRequest(task: MediaTask, model: MediaModel): MediaRequest {
   }
 }
 
-function imageRequest(
-  task: ImageTask,
-  { upstreamModel, imageUnits = {}, asksForBase64 }: MediaModel,
-): MediaRequest {
-  const choice = imageChoice(task, imageUnits)
-  if (!choice) throw new Error('an image was planned that its model does not make')
+function imageRequest(task: ImageTask, { upstreamModel, image, asksForBase64 }: MediaModel): MediaRequest {
+  if (!image) throw new Error('an image was planned that its model does not make')
   const { prompt, count: n, background, style, sources, mask } = task
   const body = {
     model: upstreamModel,
     prompt,
     n,
     // Always named, so that what is made is what is held for.
-    size: choice.size,
-    ...(choice.quality !== '' && { quality: choice.quality }),
+    size: image.size,
+    ...(image.quality !== '' && { quality: image.quality }),
     ...(background && { background }),
     ...(style && { style }),
     ...(asksForBase64 && { response_format: 'b64_json' }),
   }
-  if (sources.length === 0) return { path: '/images/generations', body }
+  if (sources.length === 0) return { path: '/generations', body }
   const field = sources.length === 1 ? 'image' : 'image[]'
   return {
-    path: '/images/edits',
+    path: '/edits',
     fields: Object.entries(body).map(([name, value]) => [name, String(value)]),
     files: [...sources.map((file) => ({ ...file, field })), ...(mask ? [{ ...mask, field: 'mask' }] : [])],
   }
@@ -81,7 +77,7 @@ function imageRequest(
 function transcriptionRequest(task: TranscriptionTask, { upstreamModel }: MediaModel): MediaRequest {
   const { translates, file, language, prompt, temperature, granularities } = task
   return {
-    path: translates ? '/audio/translations' : '/audio/transcriptions',
+    path: translates ? '/translations' : '/transcriptions',
     fields: [
       ['model', upstreamModel],
       // The only format that says how long the recording is; the client's own is made from it.
@@ -95,63 +91,83 @@ function transcriptionRequest(task: TranscriptionTask, { upstreamModel }: MediaM
   }
 }
 
-export interface MadeImage {
-  b64_json: string
-  revised_prompt?: string
+const IMAGE_FIELD = 'b64_json'
+/** Names and values of a transcript with a time for every word of some hours. */
+const TRANSCRIPT_VALUES_MAX = 400_000
+/** Of so many bytes is the longest reply: ten images of the largest size, as base64. */
+export const MEDIA_REPLY_BYTES_MAX = 160 * 1024 * 1024
+
+/** How a reply is to be read. */
+export function mediaReply({ kind }: MediaTask): { files?: FilePlace; wholeValuesMax?: number } {
+  switch (kind) {
+    case 'image':
+      return { files: { kind: 'field', name: IMAGE_FIELD } }
+    case 'speech':
+      return { files: { kind: 'body' } }
+    case 'transcription':
+      return { wholeValuesMax: TRANSCRIPT_VALUES_MAX }
+    default:
+      return kind satisfies never
+  }
+}
+
+/** What a reply answers, and what it used as far as it says; null if it is no answer to all of the task. */
+export interface MediaAnswer {
+  answer: ReadonlyArray<MadeFile | Transcript>
+  usage: Usage | null
+}
+
+/** Speech. */
+export function readSpeech(task: SpeechTask, [file]: readonly ReplyFile[]): MediaAnswer | null {
+  if (!file || !isSpeech(task, file.head)) return null
+  return { answer: [{ ref: file.ref, bytes: file.bytes }], usage: null }
+}
+
+/** Whether the first bytes of a reply can be the speech that was asked for. Samples and AAC have no certain start. */
+function isSpeech(task: SpeechTask, head: Uint8Array): boolean {
+  if (head.length === 0) return false
+  if (task.format === 'pcm' || task.format === 'aac') return head[0] !== 0x7b && head[0] !== 0x3c
+  return fileFormat(head)?.mediaType === speechType(task)
 }
 
 const PNG_START = 'iVBORw0KGgo'
 
-/** The images of a reply and the units they take; null if it has none, more than asked, or something else. */
+/** The images of a reply, one at least and no more than asked. */
 export function readImages(
   task: ImageTask,
-  { imageUnits = {} }: Pick<MediaModel, 'imageUnits'>,
-  text: string,
-): { images: MadeImage[]; units: number } | null {
-  const data = parseObject(text)?.data
+  image: ImageChoice,
+  { data, usage }: Fields,
+  files: readonly ReplyFile[],
+): MediaAnswer | null {
   if (!Array.isArray(data) || data.length === 0 || data.length > task.count) return null
-  const images: MadeImage[] = []
+  const answer: MadeFile[] = []
   for (const entry of data) {
-    if (!isObject(entry) || typeof entry.b64_json !== 'string' || !entry.b64_json.startsWith(PNG_START))
-      return null
-    const { b64_json, revised_prompt: revised } = entry
-    images.push({ b64_json, ...(typeof revised === 'string' && { revised_prompt: revised }) })
+    if (!isObject(entry)) return null
+    const file = files[Number(entry[IMAGE_FIELD] ?? Number.NaN)]
+    if (!file?.head.toString('latin1').startsWith(PNG_START)) return null
+    const { revised_prompt: revised } = entry
+    answer.push({
+      ref: file.ref,
+      bytes: file.bytes,
+      ...(typeof revised === 'string' && { revisedPrompt: revised }),
+    })
   }
-  return { images, units: images.length * (imageChoice(task, imageUnits)?.unitsEach ?? 0) }
+  return { answer, usage: imageUsage(usage, answer.length * image.unitsEach) }
 }
 
-/** As clients read it. `created`: unix seconds. */
-export const imagesResponse = (images: readonly MadeImage[], created: number): Fields => ({
-  created,
-  data: images,
-})
-
-const SPEECH_TYPES: Record<SpeechTask['format'], string> = {
-  mp3: 'audio/mpeg',
-  opus: 'audio/ogg',
-  aac: 'audio/aac',
-  flac: 'audio/flac',
-  wav: 'audio/wav',
-  pcm: 'audio/pcm',
+/** Tokens of the prompt and its images where the provider reports them; of the output it may report fewer than planned. */
+function imageUsage(reported: unknown, units: number): Usage {
+  const { input_tokens: input, input_tokens_details: details, output_tokens: output } = fieldsOf(reported)
+  const { image_tokens: imageTokens } = fieldsOf(details)
+  return {
+    promptTokens: typeof input === 'number' ? input : 0,
+    completionTokens: 0,
+    ...(typeof imageTokens === 'number' && { imageTokens }),
+    units: typeof output === 'number' && output > 0 ? Math.min(units, output) : units,
+  }
 }
 
-export const speechType = ({ format }: SpeechTask): string => SPEECH_TYPES[format]
-
-/** Whether the first bytes of a reply can be the speech that was asked for. Samples and AAC have no certain start. */
-export function isSpeech({ format }: SpeechTask, head: Uint8Array): boolean {
-  if (head.length === 0) return false
-  if (format === 'pcm' || format === 'aac') return head[0] !== 0x7b && head[0] !== 0x3c
-  return fileFormat(head)?.mediaType === SPEECH_TYPES[format]
-}
-
-export interface Transcript {
-  text: string
-  /** Seconds. */
-  duration: number
-  language: string
-  segments: readonly Fields[]
-  words: readonly Fields[]
-}
+const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {})
 
 const SEGMENT_FIELDS = [
   'id',
@@ -167,13 +183,9 @@ const SEGMENT_FIELDS = [
 ]
 const WORD_FIELDS = ['word', 'start', 'end']
 
-/** The transcript of a reply and the seconds charged for; null if it is none. */
-export function readTranscript(
-  task: TranscriptionTask,
-  text: string,
-): { transcript: Transcript; units: number } | null {
-  const reply = parseObject(text)
-  if (typeof reply?.text !== 'string') return null
+/** A transcript, and the seconds that are charged for. */
+export function readTranscript(task: TranscriptionTask, reply: Fields): MediaAnswer | null {
+  if (typeof reply.text !== 'string') return null
   const { duration } = reply
   if (typeof duration !== 'number' || !Number.isFinite(duration) || duration < 0) return null
   const transcript: Transcript = {
@@ -183,7 +195,10 @@ export function readTranscript(
     segments: entriesOf(reply.segments, SEGMENT_FIELDS),
     words: entriesOf(reply.words, WORD_FIELDS),
   }
-  return { transcript, units: secondsCharged(task, duration) }
+  return {
+    answer: [transcript],
+    usage: { promptTokens: 0, completionTokens: 0, units: secondsCharged(task, duration) },
+  }
 }
 
 /** Entries of a list with these fields only. */
@@ -195,24 +210,3 @@ const entriesOf = (list: unknown, names: readonly string[]): Fields[] =>
           Object.fromEntries(names.flatMap((name) => (name in entry ? [[name, entry[name]]] : []))),
         )
     : []
-
-/** A transcript in the format that the client asked for. `seconds`: those charged. */
-export function transcriptResponse(
-  { format, translates, granularities }: TranscriptionTask,
-  { text, duration, language, segments, words }: Transcript,
-  seconds: number,
-): { contentType: string; body: string } {
-  if (format === 'text') return { contentType: 'text/plain; charset=utf-8', body: `${text}\n` }
-  const usage = { type: 'duration', seconds }
-  const details = {
-    task: translates ? 'translate' : 'transcribe',
-    language,
-    duration,
-    text,
-    ...(granularities.includes('word') && { words }),
-    ...((granularities.length === 0 || granularities.includes('segment')) && { segments }),
-    usage,
-  }
-  const body = JSON.stringify(format === 'json' ? { text, usage } : details)
-  return { contentType: 'application/json; charset=utf-8', body }
-}

@@ -1,13 +1,16 @@
 import { Pool } from 'undici'
 import { WIRES, type Wire } from '../core/catalog/catalog.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
+import type { BodyStore } from '../platform/body-store/body-store.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { chatCompletions } from './chat-completions.ts'
 import { googleGenerateContent } from './google-generate-content.ts'
 import { Exchange, type ResponseReceiver, type TransportRequest } from './http/exchange.ts'
+import { formStream } from './http/form-body.ts'
+import { ReplyFiles } from './reply-files.ts'
 import { ResponseReader } from './response-reader.ts'
 import { tasks } from './tasks.ts'
-import { type ProviderClient, unsent, type WireMapping } from './wire.ts'
+import { type AttemptRequest, type ProviderClient, unsent, type WireMapping } from './wire.ts'
 
 /** The client for each wire a provider can speak. */
 export type ProviderClients = (wire: Wire) => ProviderClient
@@ -16,6 +19,8 @@ interface ProviderClientOptions {
   transport: Transport
   /** Where providers' keys are looked up by name. */
   environment: Readonly<Record<string, string | undefined>>
+  /** Where the files of calls are. Absent: no task makes or reads any. */
+  files?: Pick<BodyStore, 'put' | 'open'>
   connectTimeoutMs: number
   /** Unix milliseconds. */
   now: () => number
@@ -48,13 +53,32 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
       const limits = { ...request.limits, connectMs: connectTimeoutMs }
       return new Promise((resolve, reject) => {
         const answer = wire.openReader(request)
+        const { body, ...sent } = wire.request(request, apiKey)
         transport.post(
-          { ...wire.request(request, apiKey), limits, signal, accountId },
-          (exchange) => new ResponseReader({ wire, answer, exchange, onProgress, now, resolve, reject }),
+          {
+            ...sent,
+            body: typeof body === 'string' ? body : formStream(body, storeOf(options).open, reject),
+            ...{ limits, signal, accountId },
+          },
+          (exchange) =>
+            new ResponseReader({
+              files: answer.files && new ReplyFiles(answer.files, ownedFiles(request, options), exchange),
+              ...{ wire, answer, exchange, onProgress, now, resolve, reject },
+            }),
         )
       })
     },
   }
+}
+
+function ownedFiles({ accountId, callId }: AttemptRequest, options: ProviderClientOptions) {
+  if (!callId) throw new Error('a task with files was sent without a call')
+  return { store: storeOf(options), owner: { accountId, callId } }
+}
+
+function storeOf({ files }: ProviderClientOptions): NonNullable<ProviderClientOptions['files']> {
+  if (!files) throw new Error('a task with files was sent by a client without a store')
+  return files
 }
 
 const WITHOUT_KEY = unsent(attemptFailure('refused', 'no key for this provider in the environment'))

@@ -10,11 +10,14 @@ import {
 import { MAX_NESTING, scanJson } from '../core/json/json-text.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
+import type { ReplyFile, ReplyFiles } from './reply-files.ts'
 import type { AttemptEnd, AttemptResult, CompletionReader, StreamSignal, WireMapping } from './wire.ts'
 
 interface ReaderOptions {
   wire: WireMapping
   answer: CompletionReader
+  /** Takes the files of the reply; absent: it has none. */
+  files?: ReplyFiles | undefined
   exchange: Pick<Exchange, 'silentMs' | 'token' | 'cutShort' | 'endAfter' | 'drain' | 'abort'>
   onProgress: OnProgress
   /** Unix milliseconds. */
@@ -53,7 +56,7 @@ const FAILURE_OF: Record<Exclude<TransportFailureKind, 'cancelled' | 'cut-short'
  * reply or a page of HTML, is told by its first byte: content types are often wrong.
  */
 export class ResponseReader implements ResponseReceiver {
-  #mode: 'unknown' | 'events' | 'whole' | 'refusal' = 'unknown'
+  #mode: 'unknown' | 'events' | 'whole' | 'files' | 'refusal' = 'unknown'
   #httpStatus: number | null = null
   #retryAfterMs: number | null = null
   #pieces: Buffer[] = []
@@ -80,7 +83,10 @@ export class ResponseReader implements ResponseReceiver {
 
   head(status: number, headers: Record<string, string | string[] | undefined>): void {
     this.#httpStatus = status
-    if (status >= 200 && status < 300) return
+    if (status >= 200 && status < 300) {
+      if (this.#options.files) this.#mode = 'files'
+      return
+    }
     this.#mode = 'refusal'
     const [retryAfter] = [headers['retry-after']].flat()
     this.#retryAfterMs = parseRetryAfter(retryAfter, this.#options.now())
@@ -91,6 +97,7 @@ export class ResponseReader implements ResponseReceiver {
     if (this.#settled) return
     if (this.#mode === 'unknown') this.#sniff(chunk)
     else if (this.#mode === 'events') this.#events(chunk)
+    else if (this.#mode === 'files') this.#fileBytes(chunk)
     else this.#keep(chunk)
   }
 
@@ -105,6 +112,9 @@ export class ResponseReader implements ResponseReceiver {
         break
       case 'whole':
         this.#wholeReply()
+        break
+      case 'files':
+        void this.#filesEnded()
         break
       case 'events':
         this.#decoder.end()
@@ -130,6 +140,7 @@ export class ResponseReader implements ResponseReceiver {
 
   crash(error: unknown): void {
     this.#settled = true
+    this.#options.files?.discard()
     this.#options.reject(error)
   }
 
@@ -254,7 +265,27 @@ export class ResponseReader implements ResponseReceiver {
     const { wholeValuesMax: values = WHOLE_REPLY_LIMITS.values } = this.#options.answer
     if (scanJson(body, { ...WHOLE_REPLY_LIMITS, values }) !== 'ok')
       return this.#fail(attemptFailure('unreadable', 'the body is too intricate for an answer'))
-    const reading = this.#options.answer.whole(body.toString('utf8'), this.#emit)
+    this.#read(body.toString('utf8'))
+  }
+
+  /** As it is made the reply is read, so that from its first bytes on the limit between tokens applies. */
+  #fileBytes(chunk: Buffer): void {
+    this.#options.exchange.token()
+    if (!this.#options.files!.push(chunk)) this.#giveUp('the body is no reply with files')
+  }
+
+  /** The provider is done; what it sent is still being stored. */
+  async #filesEnded(): Promise<void> {
+    try {
+      const { rest, files } = await this.#options.files!.end()
+      if (!this.#settled) this.#read(rest, files)
+    } catch (error) {
+      this.crash(error)
+    }
+  }
+
+  #read(text: string, files?: readonly ReplyFile[]): void {
+    const reading = this.#options.answer.whole(text, this.#emit, files)
     if (reading === 'malformed') this.#fail(attemptFailure('unreadable', 'the body is no completion'))
     else if (reading === 'ok') this.#finished()
     else this.#fail(this.#options.wire.failureOfErrorObject(reading.error, this.#httpStatus ?? 200))
@@ -281,6 +312,7 @@ export class ResponseReader implements ResponseReceiver {
   #settle(result: AttemptResult): void {
     if (this.#settled) return
     this.#settled = true
+    if (result.kind !== 'finished') this.#options.files?.discard()
     this.#options.exchange.drain()
     this.#options.resolve({
       result,

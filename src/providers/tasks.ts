@@ -1,6 +1,8 @@
 import type { Usage } from '../core/billing/pricing.ts'
+import type { MediaTask } from '../core/calls/media-task.ts'
 import {
   type EmbeddingsTask,
+  isMediaTask,
   type ModerationTask,
   type RerankTask,
   type Task,
@@ -8,6 +10,17 @@ import {
 } from '../core/calls/task.ts'
 import type { Offer } from '../core/catalog/catalog.ts'
 import { failureOfErrorObject, failureOfStatus } from './chat-completions.ts'
+import { formBody } from './http/form-body.ts'
+import {
+  MEDIA_REPLY_BYTES_MAX,
+  type MediaAnswer,
+  mediaReply,
+  mediaRequest,
+  readImages,
+  readSpeech,
+  readTranscript,
+} from './media-tasks.ts'
+import type { FilePlace, ReplyFile } from './reply-files.ts'
 import {
   type AttemptRequest,
   type CompletionReader,
@@ -18,6 +31,7 @@ import {
   requestHeaders,
   type WholeReading,
   type WireMapping,
+  type WireRequest,
 } from './wire.ts'
 
 /** A vector as a number a component, with what stands around them. */
@@ -26,15 +40,20 @@ const WHOLE_VALUES_MAX = VECTOR_COMPONENTS_MAX + 100_000
 /** How tasks are asked, of every provider: the paths beside that of chat completions, with small differences as quirks. */
 export const tasks: WireMapping = {
   request(request, apiKey) {
+    const task = taskOf(request)
     const { provider } = request.offer
+    const url = provider.quirks?.taskUrls?.[task.kind] ?? provider.baseUrl + PATHS[task.kind]
+    if (isMediaTask(task)) return mediaWireRequest(task, url, request, apiKey)
     return {
-      url:
-        provider.quirks?.taskUrls?.[taskOf(request).kind] ?? provider.baseUrl + PATHS[taskOf(request).kind],
+      url,
       headers: requestHeaders(provider, apiKey, 'authorization'),
-      body: JSON.stringify(bodyOf(taskOf(request), request.offer)),
+      body: JSON.stringify(bodyOf(task, request.offer)),
     }
   },
-  openReader: (request) => new TaskReader(taskOf(request)),
+  openReader(request) {
+    const task = taskOf(request)
+    return isMediaTask(task) ? new MediaReader(task, request) : new TaskReader(task)
+  },
   failureOfStatus,
   failureOfErrorObject,
 }
@@ -43,6 +62,33 @@ const PATHS: Record<Task['kind'], string> = {
   embeddings: '/embeddings',
   rerank: '/rerank',
   moderation: '/moderations',
+  image: '/images',
+  speech: '/audio/speech',
+  transcription: '/audio',
+}
+
+type TextTask = Exclude<Task, MediaTask>
+
+function mediaWireRequest(
+  task: MediaTask,
+  url: string,
+  { offer: { provider, upstreamModel }, image }: AttemptRequest,
+  apiKey: string | null,
+): WireRequest {
+  const asksForBase64 = provider.quirks?.base64Images
+  const request = mediaRequest(task, { upstreamModel, image, asksForBase64 })
+  const form = 'files' in request ? formBody(request.fields, request.files) : null
+  const headers = requestHeaders(provider, apiKey, 'authorization', {
+    ...(form && { contentType: form.contentType }),
+    accept: '*/*',
+  })
+  if (form) headers.push('content-length', String(form.bytes))
+  return {
+    url: url + request.path,
+    headers,
+    body: form ?? JSON.stringify('body' in request ? request.body : null),
+    replyBytesMax: MEDIA_REPLY_BYTES_MAX,
+  }
 }
 
 function taskOf({ task }: AttemptRequest): Task {
@@ -50,7 +96,7 @@ function taskOf({ task }: AttemptRequest): Task {
   return task
 }
 
-function bodyOf(task: Task, { upstreamModel: model, provider }: Offer): Fields {
+function bodyOf(task: TextTask, { upstreamModel: model, provider }: Offer): Fields {
   switch (task.kind) {
     case 'embeddings': {
       const { input, dimensions, encoding } = task
@@ -76,9 +122,9 @@ function bodyOf(task: Task, { upstreamModel: model, provider }: Offer): Fields {
 /** Reads the whole reply to a task; what is no answer to all of it is malformed. */
 class TaskReader implements CompletionReader {
   readonly wholeValuesMax = WHOLE_VALUES_MAX
-  readonly #task: Task
+  readonly #task: TextTask
 
-  constructor(task: Task) {
+  constructor(task: TextTask) {
     this.#task = task
   }
 
@@ -100,7 +146,49 @@ class TaskReader implements CompletionReader {
   }
 }
 
-function answerOf(task: Task, reply: Fields): unknown[] | null {
+/** Reads the whole reply to a task with files, which are in the store. */
+class MediaReader implements CompletionReader {
+  readonly files?: FilePlace
+  readonly wholeValuesMax?: number
+  readonly #task: MediaTask
+  readonly #image: AttemptRequest['image']
+
+  constructor(task: MediaTask, { image }: AttemptRequest) {
+    this.#task = task
+    this.#image = image
+    Object.assign(this, mediaReply(task))
+  }
+
+  event(): 'malformed' {
+    return 'malformed'
+  }
+
+  whole(body: string, emit: Emit, files: readonly ReplyFile[] = []): WholeReading {
+    const reply = this.#task.kind === 'speech' ? {} : parseObject(body)
+    if (reply?.error != null) return { error: reply.error }
+    const read = reply && this.#answer(reply, files)
+    if (!read) return 'malformed'
+    emit(['text', JSON.stringify(read.answer)])
+    emit(['finish', 'stop'])
+    if (read.usage) emit(['usage', read.usage, 0])
+    return 'ok'
+  }
+
+  #answer(reply: Fields, files: readonly ReplyFile[]): MediaAnswer | null {
+    switch (this.#task.kind) {
+      case 'image':
+        return readImages(this.#task, this.#image!, reply, files)
+      case 'speech':
+        return readSpeech(this.#task, files)
+      case 'transcription':
+        return readTranscript(this.#task, reply)
+      default:
+        return this.#task satisfies never
+    }
+  }
+}
+
+function answerOf(task: TextTask, reply: Fields): unknown[] | null {
   switch (task.kind) {
     case 'embeddings':
       return vectorsOf(task, reply.data)

@@ -2,12 +2,16 @@ import { createHash } from 'node:crypto'
 import type { Usage } from '../core/billing/pricing.ts'
 import type { ChatMessage, SamplingParameters } from '../core/calls/chat-request.ts'
 import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
+import type { ImageChoice } from '../core/calls/media-task.ts'
 import type { NativeRequest, NativeStop } from '../core/calls/native-message.ts'
 import type { Task } from '../core/calls/task.ts'
 import type { Offer, Provider, ProviderQuirks, SamplingParameter } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import type { ExactJson } from '../core/json/json-text.ts'
+import type { CallId } from '../core/kernel/ids.ts'
 import type { TransportRequest } from './http/exchange.ts'
+import type { FormBody } from './http/form-body.ts'
+import type { FilePlace, ReplyFile } from './reply-files.ts'
 
 /** One try at one offer. */
 export interface AttemptRequest {
@@ -26,6 +30,10 @@ export interface AttemptRequest {
   native?: NativeRequest | undefined
   /** What to ask instead of a completion; the answer comes as its text. */
   task?: Task | undefined
+  /** Of a task: the call whose files it reads and makes. */
+  callId?: CallId | undefined
+  /** Of a task that makes images: what each of them is. */
+  image?: ImageChoice | undefined
   /** Breakpoints of the prompt cache are passed on, since what is written to it has a price. Absent: they are not. */
   cachesPrompt?: true
   /** Tokens; sent upstream, so that the hold is a true bound. */
@@ -113,16 +121,23 @@ export interface CompletionReader {
   readonly endsWithStream?: boolean
   /** How many names and values a whole reply may hold; absent: as many as a completion. */
   readonly wholeValuesMax?: number
+  /** Where the files of a reply are, which go into the store as they come; absent: it has none. */
+  readonly files?: FilePlace
   /** One event of a stream. An error object anywhere in it is the provider's failure, whatever the status said. */
   event(data: string, emit: Emit): StreamSignal
-  /** A whole reply, which some providers send although a stream was asked for. */
-  whole(body: string, emit: Emit): WholeReading
+  /** A whole reply, which some providers send although a stream was asked for. `files`: those that were taken out of it. */
+  whole(body: string, emit: Emit, files?: readonly ReplyFile[]): WholeReading
+}
+
+/** What is sent. */
+export interface WireRequest extends Pick<TransportRequest, 'url' | 'headers' | 'replyBytesMax'> {
+  body: string | FormBody
 }
 
 /** A wire: pure mappings, without I/O, between the gateway's own shapes and a provider's. */
 export interface WireMapping {
   /** `apiKey` is null where the provider needs none. Headers are names and values in turn. */
-  request(request: AttemptRequest, apiKey: string | null): Pick<TransportRequest, 'url' | 'headers' | 'body'>
+  request(request: AttemptRequest, apiKey: string | null): WireRequest
   openReader(request: AttemptRequest): CompletionReader
   /** A refusal: an HTTP status other than 2xx with its body. `retryAfterMs` as its header asked. */
   failureOfStatus(httpStatus: number, body: string, retryAfterMs: number | null): AttemptFailure
@@ -139,12 +154,13 @@ export function requestHeaders(
   { quirks }: Provider,
   apiKey: string | null,
   authHeader: NonNullable<ProviderQuirks['authHeader']>,
+  { contentType = 'application/json', accept = 'text/event-stream, application/json' } = {},
 ): string[] {
   const headers = [
     'content-type',
-    'application/json',
+    contentType,
     'accept',
-    'text/event-stream, application/json',
+    accept,
     // A compressed stream is held back by the compressor; tokens should come as they are made.
     'accept-encoding',
     'identity',

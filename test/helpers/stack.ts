@@ -146,6 +146,7 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
     REDIS_URL: redisServer.url,
     MASTER_KEY: randomBytes(32).toString('base64'),
     CATALOG_FILE: catalogFile,
+    DATA_DIR: folder,
     HOST: '127.0.0.1',
     METRICS_PORT: '0',
     LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',

@@ -1,171 +1,227 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { ImageTask, SpeechTask, TranscriptionTask } from '../../src/core/calls/media-task.ts'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type {
+  ImageTask,
+  MadeFile,
+  MediaTask,
+  SpeechTask,
+  TranscriptionTask,
+} from '../../src/core/calls/media-task.ts'
 import { imageSize } from '../../src/core/media/image-size.ts'
+import { createBodyStore } from '../../src/platform/body-store/body-store.ts'
+import { createFolderStorage } from '../../src/platform/body-store/folder-storage.ts'
+import { createStreamSealer } from '../../src/platform/body-store/stream-sealer.ts'
 import {
-  imagesResponse,
-  isSpeech,
-  type MediaRequest,
+  type MediaModel,
   mediaRequest,
   readImages,
+  readSpeech,
   readTranscript,
-  speechType,
-  transcriptResponse,
 } from '../../src/providers/media-tasks.ts'
+import {
+  createProviderClients,
+  createTransport,
+  type Transport,
+} from '../../src/providers/provider-clients.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,
 } from '../../tools/simulated-providers/start-simulated-providers.ts'
 import { encodePng } from '../../tools/simulated-providers/tasks/png.ts'
 import { encodeWav, toneSamples } from '../../tools/simulated-providers/tasks/speech-audio.ts'
+import { offerAt } from '../helpers/scripted-provider.ts'
+
+const OWNER = { accountId: 'acct_1', callId: 'chatcmpl_1' } as const
+const LIMITS = { bytesPerAccount: 2 ** 30, bytesInAll: 2 ** 30, freeBytes: 0 }
+const PATIENT = { firstTokenMs: 30_000, idleMs: 30_000, totalMs: 60_000 }
 
 let providers: SimulatedProviders
+let transport: Transport
+let folder: string
 beforeAll(async () => {
   providers = await startSimulatedProviders()
+  transport = createTransport({ connectTimeoutMs: 30_000 })
 })
-afterAll(() => providers.close())
+afterAll(() => Promise.all([providers.close(), transport.close()]))
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'switchyard-files-'))
+  return () => rm(folder, { recursive: true })
+})
 
-const MODEL = { upstreamModel: 'sim-tag-media', imageUnits: { '/64x64': 3, '/128x64': 5 } }
 const png = encodePng(64, 64, 1)
 const wav = encodeWav(toneSamples(2.6, 1))
+const CHOICE = { quality: '', size: '128x64', unitsEach: 5 }
 const IMAGE: ImageTask = { kind: 'image', prompt: 'a fox', count: 2, sources: [] }
 const SPEECH: SpeechTask = { kind: 'speech', input: 'Hello there', voice: 'alloy', format: 'wav' }
-const FILE = {
-  ref: 'acct_1/chatcmpl_1/file-0',
-  bytes: wav.length,
-  mediaType: 'audio/wav',
-  fileName: 'file.wav',
-}
+const FILE = { ref: 'acct_1/chatcmpl_1/file-0', bytes: 0, mediaType: 'image/png', fileName: 'file.png' }
 const TRANSCRIPTION: TranscriptionTask = {
   kind: 'transcription',
   translates: false,
-  file: FILE,
+  file: { ...FILE, mediaType: 'audio/wav', fileName: 'file.wav' },
   secondsBound: 3,
   granularities: [],
   format: 'json',
 }
 
-/** Sends a request to a provider that refuses unknown fields, with these bytes as its files. */
-async function send(request: MediaRequest, bytes: Buffer) {
-  let body: string | FormData
-  if ('body' in request) body = JSON.stringify(request.body)
-  else {
-    body = new FormData()
-    for (const [name, value] of request.fields) body.append(name, value)
-    for (const { field, fileName, mediaType } of request.files)
-      body.append(field, new Blob([new Uint8Array(bytes)], { type: mediaType }), fileName)
-  }
-  const response = await fetch(`${providers.url}/alpha/v1${request.path}`, { method: 'POST', body })
-  expect(response.status).toBe(200)
-  return { type: response.headers.get('content-type'), bytes: Buffer.from(await response.arrayBuffer()) }
+/** Asks a provider that refuses unknown fields, with a store in which these files are. */
+async function ask(task: MediaTask, behaviour = 'tag-media', ...files: Buffer[]) {
+  const store = createBodyStore({
+    storage: createFolderStorage(folder),
+    sealer: createStreamSealer([randomBytes(32)], 'test'),
+    limits: LIMITS,
+    clock: Date.now,
+  })
+  const options = { maxBytes: 2 ** 24, mediaType: 'any' }
+  for (const [index, file] of files.entries())
+    await store.put(OWNER, `file-${index}`, toStream(file), options)
+  const client = createProviderClients({
+    transport,
+    environment: {},
+    files: store,
+    connectTimeoutMs: 30_000,
+    now: Date.now,
+  })('chat-completions')
+  const offer = offerAt(`${providers.url}/alpha/v1`)
+  let content = ''
+  const end = await client.attempt(
+    {
+      ...{ task, image: CHOICE, ...OWNER, limits: PATIENT, messages: [], parameters: {}, completionLimit: 0 },
+      offer: { ...offer, upstreamModel: behaviour, provider: { ...offer.provider, apiKeyEnv: null } },
+      signal: new AbortController().signal,
+    },
+    (progress) => {
+      if (progress[0] === 'text') content += progress[1]
+    },
+  )
+  const answer = content === '' ? null : (JSON.parse(content) as MadeFile[])
+  const read = async ({ ref }: MadeFile) => text((await store.open(ref))!)
+  return { result: end.result, answer, read }
 }
 
-describe('images', () => {
-  const image = `{"b64_json":"${png.toString('base64')}"}`
+async function* toStream(bytes: Buffer) {
+  yield bytes
+}
 
-  test.each<[string, Partial<ImageTask>, string]>([
-    ['generated', {}, '/images/generations'],
-    [
-      'edited',
-      { sources: [{ ...FILE, mediaType: 'image/png', fileName: 'file.png' }], mask: FILE },
-      '/images/edits',
-    ],
-    ['edited from several', { sources: [FILE, FILE] }, '/images/edits'],
-  ])('are %s in the size that is held for, and charged by number', async (_, fields, path) => {
-    const task = { ...IMAGE, size: '128x64', ...fields }
-    const request = mediaRequest(task, MODEL)
-    expect(request.path).toBe(path)
-    const { bytes } = await send(request, png)
-    const read = readImages(task, MODEL, bytes.toString())!
-    expect(read.units).toBe(10)
-    expect(read.images.map(({ b64_json }) => imageSize(b64_json))).toEqual(
-      Array.from({ length: 2 }, () => ({ width: 128, height: 64 })),
-    )
-    expect(imagesResponse(read.images, 5)).toEqual({ created: 5, data: read.images })
+const sent = (file: Buffer) => ({ ...FILE, bytes: file.length })
+
+describe('images', () => {
+  test.each<[string, Partial<ImageTask>, Buffer[]]>([
+    ['generated', {}, []],
+    ['edited', { sources: [sent(png)], mask: { ...sent(png), ref: 'acct_1/chatcmpl_1/file-1' } }, [png, png]],
+    ['edited from several', { sources: [sent(png), sent(png)] }, [png]],
+  ])('are %s in the size that is held for, stored, and charged by number', async (_, fields, files) => {
+    const { result, answer, read } = await ask({ ...IMAGE, ...fields }, undefined, ...files)
+    expect(result).toMatchObject({ kind: 'finished', usage: { units: 10 } })
+    expect(await Promise.all(answer!.map(read)).then((all) => all.map(imageSize))).toEqual([
+      { width: 128, height: 64 },
+      { width: 128, height: 64 },
+    ])
   })
 
   test('name size and quality upstream where the client named none, and base64 where it is not the default', () => {
-    const model = { ...MODEL, imageUnits: { 'low/64x64': 1 }, asksForBase64: true }
+    const image = { size: '64x64', quality: 'low', unitsEach: 1 }
+    const model: MediaModel = { upstreamModel: 'm', image, asksForBase64: true }
     expect(mediaRequest({ ...IMAGE, quality: 'auto' }, model)).toMatchObject({
-      body: { model: 'sim-tag-media', size: '64x64', quality: 'low', response_format: 'b64_json', n: 2 },
+      path: '/generations',
+      body: { model: 'm', size: '64x64', quality: 'low', response_format: 'b64_json', n: 2 },
     })
   })
+
+  const files = [png, png].map((bytes, index) => ({
+    ...{ ref: `file-${index}`, bytes: 9, mediaType: '' },
+    head: Buffer.from(bytes.toString('base64')),
+  }))
+  const image = { b64_json: '0' }
 
   test('of a reply are passed on without anything else, and charged for as many as there are', () => {
-    const text = `{"created":1,"provider":"alpha","data":[${image.replace('}', ',"revised_prompt":"a red fox","url":"https://x"}')}]}`
-    expect(readImages(IMAGE, MODEL, text)).toEqual({
-      images: [{ b64_json: png.toString('base64'), revised_prompt: 'a red fox' }],
-      units: 3,
+    const data = [{ ...image, revised_prompt: 'a red fox', url: 'https://x' }]
+    expect(readImages(IMAGE, CHOICE, { provider: 'alpha', data }, files)).toEqual({
+      answer: [{ ref: 'file-0', bytes: 9, revisedPrompt: 'a red fox' }],
+      usage: { promptTokens: 0, completionTokens: 0, units: 5 },
     })
   })
 
-  test.each([
-    ['more than asked', `{"data":[${image},${image},${image}]}`],
-    ['none', '{"data":[]}'],
-    ['an address', '{"data":[{"url":"https://images.example/1.png"}]}'],
-    ['no image', '{"data":[{"b64_json":"PGh0bWw+"}]}'],
-    ['no JSON', '<html>'],
-  ])('are malformed: %s', (_, text) => {
-    expect(readImages(IMAGE, MODEL, text)).toBeNull()
+  test('take the tokens that are reported, and of their output no more than is held for', () => {
+    const usage = { input_tokens: 9, input_tokens_details: { image_tokens: 4 }, output_tokens: 3 }
+    const read = (output: unknown) =>
+      readImages(IMAGE, CHOICE, { data: [image], usage: { ...usage, output_tokens: output } }, files)?.usage
+    expect(read(3)).toEqual({ promptTokens: 9, imageTokens: 4, completionTokens: 0, units: 3 })
+    expect([read(1e9)?.units, read(0)?.units, read('3')?.units]).toEqual([5, 5, 5])
+  })
+
+  test.each<[string, unknown]>([
+    ['more than asked', [image, image, image]],
+    ['none', []],
+    ['an address', [{ url: 'https://images.example/1.png' }]],
+    ['no image', [{ b64_json: '1' }]],
+    ['a file that is not there', [{ b64_json: '7' }]],
+    ['no list', 'x'],
+  ])('are malformed: %s', (_, data) => {
+    const others = [files[0]!, { ...files[1]!, head: Buffer.from('PGh0bWw+') }]
+    expect(readImages(IMAGE, CHOICE, { data }, others)).toBeNull()
+  })
+
+  test.each(['cut-after-1', 'html-200', 'garbage', 'status-500'])(
+    'of a reply that is broken (%s) leave nothing',
+    async (behaviour) => {
+      const { result, answer } = await ask(IMAGE, behaviour)
+      expect(result.kind).toBe('failed')
+      expect(answer).toBeNull()
+    },
+  )
+})
+
+describe('speech', () => {
+  test.each(['wav', 'mp3', 'pcm'] as const)('comes as %s, into the store', async (format) => {
+    const { result, answer, read } = await ask({ ...SPEECH, format, speed: 2 })
+    expect(result).toMatchObject({ kind: 'finished', usage: null })
+    expect(answer).toHaveLength(1)
+    expect((await read(answer![0]!)).length).toBeGreaterThan(0)
+  })
+
+  test('is known by its first bytes', () => {
+    const read = (head: Buffer) => readSpeech(SPEECH, [{ ref: 'f', bytes: 9, mediaType: '', head }])
+    expect(read(wav)).toEqual({ answer: [{ ref: 'f', bytes: 9 }], usage: null })
+    expect([read(Buffer.from('{"error":{}}')), read(Buffer.from('<html>')), readSpeech(SPEECH, [])]).toEqual([
+      null,
+      null,
+      null,
+    ])
+  })
+
+  test('that breaks off leaves nothing in the store', async () => {
+    expect((await ask(SPEECH, 'cut-after-1')).result.kind).toBe('failed')
+    expect(await readdir(folder)).toEqual([])
   })
 })
 
-test.each(['wav', 'mp3', 'pcm'] as const)(
-  'speech comes as %s and is known by its first bytes',
-  async (format) => {
-    const task = { ...SPEECH, format, speed: 2 }
-    const { bytes, type } = await send(mediaRequest(task, MODEL), wav)
-    expect(type).toBe(speechType(task))
-    expect(isSpeech(task, bytes)).toBe(true)
-    expect(isSpeech(task, Buffer.from('{"error":{}}'))).toBe(false)
-    expect(isSpeech(task, Buffer.from('<html>'))).toBe(false)
-    expect(isSpeech(task, Buffer.alloc(0))).toBe(false)
-  },
-)
-
 describe('a transcript', () => {
-  test('is charged by its duration and written in every format', async () => {
-    const { bytes } = await send(
-      mediaRequest({ ...TRANSCRIPTION, language: 'de', granularities: ['word'] }, MODEL),
-      wav,
-    )
-    const { transcript, units } = readTranscript(TRANSCRIPTION, bytes.toString())!
-    expect([transcript.duration, units]).toEqual([2.6, 3])
-    const written = (fields: Partial<TranscriptionTask>) =>
-      transcriptResponse({ ...TRANSCRIPTION, ...fields }, transcript, units)
-    const { text } = transcript
-    expect(JSON.parse(written({}).body)).toEqual({ text, usage: { type: 'duration', seconds: 3 } })
-    expect(written({ format: 'text' })).toEqual({
-      contentType: 'text/plain; charset=utf-8',
-      body: `${text}\n`,
-    })
-    const verbose = JSON.parse(written({ format: 'verbose_json' }).body)
-    expect(verbose).toMatchObject({ task: 'transcribe', language: 'de', duration: 2.6, segments: [{ text }] })
-    expect(verbose).not.toHaveProperty('provider')
-    expect(JSON.parse(written({ format: 'verbose_json', granularities: ['word'] }).body).words).toHaveLength(
-      text.split(' ').length,
-    )
+  test.each([false, true])('is read, with its seconds; translated: %s', async (translates) => {
+    const file = { ...TRANSCRIPTION.file, bytes: wav.length }
+    const task = { ...TRANSCRIPTION, translates, file, prompt: 'names', temperature: 0.5 }
+    const { result, answer } = await ask(task, undefined, wav)
+    expect(result).toMatchObject({ kind: 'finished', usage: { units: 3 } })
+    expect(answer).toMatchObject([{ duration: 2.6, segments: [{ id: 0 }], words: [] }])
+    expect(answer![0]).not.toHaveProperty('provider')
   })
 
-  test('is translated at a path of its own', async () => {
-    const task = { ...TRANSCRIPTION, translates: true, prompt: 'names', temperature: 0.5 }
-    const { bytes } = await send(mediaRequest(task, MODEL), wav)
-    const { transcript, units } = readTranscript(task, bytes.toString())!
-    expect(
-      JSON.parse(transcriptResponse({ ...task, format: 'verbose_json' }, transcript, units).body).task,
-    ).toBe('translate')
-  })
-
-  test.each([
-    '{"text":"x"}',
-    '{"text":"x","duration":-1}',
-    '{"text":"x","duration":"2"}',
-    '{"duration":2}',
-    'text',
-  ])('is malformed without a text and its duration: %s', (reply) => {
-    expect(readTranscript(TRANSCRIPTION, reply)).toBeNull()
-  })
+  test.each([{ text: 'x' }, { text: 'x', duration: -1 }, { text: 'x', duration: '2' }, { duration: 2 }])(
+    'is malformed without a text and its duration: %j',
+    (reply) => {
+      expect(readTranscript(TRANSCRIPTION, reply)).toBeNull()
+    },
+  )
 
   test('never costs more than is held, whatever its provider says', () => {
-    expect(readTranscript(TRANSCRIPTION, '{"text":"x","duration":1e12}')?.units).toBe(3)
+    expect(readTranscript(TRANSCRIPTION, { text: 'x', duration: 1e12 })?.usage?.units).toBe(3)
+  })
+
+  test('of a recording that is gone is no fault of its provider', async () => {
+    const asked = ask({ ...TRANSCRIPTION, file: { ...TRANSCRIPTION.file, bytes: 10 } })
+    await expect(asked).rejects.toThrow('a file of the call is gone')
   })
 })

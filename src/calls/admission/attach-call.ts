@@ -130,5 +130,6 @@ export function attachCall(
   const timer = setInterval(() => void lookOnce(), LOOK_AGAIN_MS)
   void lookOnce()
 
-  return { cancel: () => stop(true) }
+  // A repeat costs nothing.
+  return { cancel: () => stop(true), lost: () => undefined }
 }

@@ -46,6 +46,8 @@ export interface AdmittedCall {
 export interface DispatchedCall {
   /** Its client is gone. */
   cancel(): void
+  /** Its answer was lost on the way to its client, who is told a failure and shall not pay. */
+  lost(): void
 }
 
 const NOT_QUEUED: FrameError = {
@@ -173,6 +175,10 @@ export function dispatchCall(
       queued.then(withdraw).catch((cause) => {
         logger.warn({ err: cause, callId: id }, 'call not withdrawn from the queue')
       })
+    },
+    lost() {
+      logger.error({ callId: id }, 'the files of an answer were lost')
+      cleanup.add(() => settleUnserved('failed', LOST))
     },
   }
 }

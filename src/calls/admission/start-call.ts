@@ -51,10 +51,11 @@ interface IncomingCall {
   planned?: PlannedCall | undefined
 }
 
-/** A call that has its id and its plan before it is started. */
+/** A call that has its id before it is started. */
 export interface PlannedCall {
   callId: CallId
-  plan: RoutingPlan
+  /** Absent: it is planned when it starts. */
+  plan?: RoutingPlan
 }
 
 /** A call to be relayed: one that was admitted and is to be enqueued, or the original of a repeat. */

@@ -15,7 +15,7 @@ import { EchoGuard } from './prefix-guard.ts'
 import { continueAnswer, repeatAnswer } from './rescue.ts'
 
 interface AttemptCall {
-  envelope: Pick<CallEnvelope, 'accountId' | 'callDeadlineAt' | 'extended'>
+  envelope: Pick<CallEnvelope, 'id' | 'accountId' | 'callDeadlineAt' | 'extended'>
   body: CallBody
   signal: AbortSignal
 }
@@ -55,7 +55,7 @@ export async function runAttempt(
     // What finishes another attempt's text shows no reasoning of its own: the client has read on.
     ...(call.envelope.extended && plan.rescue === null && { extended: true }),
     native: nativeAt(plan.candidate, call.body),
-    task,
+    ...(task && { task, callId: call.envelope.id, image: plan.candidate.image }),
     ...(pricesCacheWrites(plan.candidate) && { cachesPrompt: true }),
     completionLimit: plan.candidate.completionLimit,
     limits: {

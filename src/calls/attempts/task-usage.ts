@@ -1,5 +1,6 @@
 import type { Usage } from '../../core/billing/pricing.ts'
 import { taskUnits } from '../../core/calls/task.ts'
+import type { UnitKind } from '../../core/catalog/catalog.ts'
 import {
   type Answer,
   type CallUsage,
@@ -12,6 +13,8 @@ import {
 /** Tokens that a provider may add to a task's, beyond our bound. */
 const TASK_FACTOR = 4
 const TASK_PREAMBLE_TOKENS = 2_000
+/** Units with which nothing has a price in tokens, so that none are counted where none are reported. */
+const PRICED_WHOLE: ReadonlySet<UnitKind> = new Set(['image', 'character', 'second'])
 
 /**
  * The usage to charge for a task, which has no completion tokens: the provider's report where it can be, or else a count
@@ -19,18 +22,20 @@ const TASK_PREAMBLE_TOKENS = 2_000
  */
 export async function taskUsage(
   { finalUsage }: Pick<Answer, 'finalUsage'>,
-  { body, served }: ServedCall,
+  { body, served: { promptTokensBound, media, units } }: ServedCall,
   counts: TokenCounts = COUNTS,
 ): Promise<{ used: CallUsage; faults: UsageFaults }> {
-  const { promptTokensBound, units } = served
   const prompt = finalUsage && faultOf(finalUsage, promptTokensBound, units?.bound)
   const theirs = prompt === null ? finalUsage : null
-  const promptTokens = theirs?.promptTokens || (await counts.prompt(body, undefined))
-  const used = theirs?.units || (body.task ? taskUnits(body.task) : 0)
+  const reported = theirs?.promptTokens ? theirs : null
+  const counted = () => (units && PRICED_WHOLE.has(units.kind) ? 0 : counts.prompt(body, media))
+  const promptTokens = Math.min(reported?.promptTokens ?? (await counted()), promptTokensBound)
+  const imageTokens = reported ? reported.imageTokens : media?.likely.image
   const usage: Usage = {
-    promptTokens: Math.min(promptTokens, promptTokensBound),
+    promptTokens,
     completionTokens: 0,
-    ...(units && { units: Math.min(used, units.bound) }),
+    ...(imageTokens && { imageTokens: Math.min(imageTokens, media?.bound.image ?? 0, promptTokens) }),
+    ...(units && { units: Math.min(theirs?.units || taskUnits(body.task!, units.bound), units.bound) }),
   }
   return {
     used: { usage, usageSource: theirs ? 'upstream' : 'counted', usageClamped: prompt !== null },
@@ -40,11 +45,11 @@ export async function taskUsage(
 
 /** What is wrong with a report. Nothing, where it leaves out the tokens of a model that is not priced by them. */
 function faultOf(
-  { promptTokens, units = 0 }: Usage,
+  { promptTokens, imageTokens = 0, units = 0 }: Usage,
   tokensBound: number,
   unitsBound: number | undefined,
 ): UsageFaults['prompt'] {
-  if (!isCount(promptTokens) || !isCount(units)) return 'absurd'
+  if (![promptTokens, imageTokens, units].every(isCount) || imageTokens > promptTokens) return 'absurd'
   // Units of a model that is not priced by them are of no account.
   if (promptTokens <= tokensBound && (unitsBound === undefined || units <= unitsBound)) return null
   return promptTokens <= TASK_FACTOR * tokensBound + TASK_PREAMBLE_TOKENS ? 'beyond-bound' : 'absurd'

@@ -32,6 +32,18 @@ export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample
     },
   },
   moderations: { body: { model: 'omni-moderation-latest', input: 'Why do trains need switchyards?' } },
+  'images.generations': {
+    body: { model: 'gpt-image-2', prompt: 'A freight train in a switchyard, watercolour', size: '1024x1024' },
+  },
+  'images.edits': {
+    form: { model: 'gpt-image-2', prompt: 'Add a signal tower', image: '@yard.png' },
+  },
+  'audio.speech': {
+    body: { model: 'tts-1', voice: 'alloy', input: 'The train on track two departs.' },
+    output: 'speech.mp3',
+  },
+  'audio.transcriptions': { form: { model: 'whisper-1', file: '@meeting.mp3' } },
+  'audio.translations': { form: { model: 'whisper-1', file: '@meeting.mp3' } },
   responses: { body: { model: 'auto', input: 'Why do trains need switchyards?' } },
   generation: { path: { id: 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0' } },
   usage: { query: { group_by: 'model' } },

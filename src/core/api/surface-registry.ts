@@ -47,7 +47,6 @@ type Entry = readonly [
   lifecycle?: SurfaceLifecycle,
 ]
 
-const UNVERIFIED = 'Registered, unverified end to end.'
 const ISOLATED = 'Its handlers are isolated from public routing.'
 const USE_CHAT = 'Not implemented end to end. Use chat completions.'
 
@@ -138,11 +137,36 @@ const ENTRIES = {
     'granted',
     'Documents by their relevance to a query. Not verified with every provider.',
   ],
-  'images.generations': ['POST /v1/images/generations', 'Not release-ready', 'closed', UNVERIFIED],
-  'images.edits': ['POST /v1/images/edits', 'Not release-ready', 'closed', UNVERIFIED],
-  'audio.speech': ['POST /v1/audio/speech', 'Not release-ready', 'closed', UNVERIFIED],
-  'audio.transcriptions': ['POST /v1/audio/transcriptions', 'Not release-ready', 'closed', UNVERIFIED],
-  'audio.translations': ['POST /v1/audio/translations', 'Not release-ready', 'closed', UNVERIFIED],
+  'images.generations': [
+    'POST /v1/images/generations',
+    'Not release-ready',
+    'granted',
+    'Images from a prompt. Not verified with every provider.',
+  ],
+  'images.edits': [
+    'POST /v1/images/edits',
+    'Not release-ready',
+    'granted',
+    'Images from images and a prompt. Not verified with every provider.',
+  ],
+  'audio.speech': [
+    'POST /v1/audio/speech',
+    'Not release-ready',
+    'granted',
+    'Speech from a text. Not verified with every provider.',
+  ],
+  'audio.transcriptions': [
+    'POST /v1/audio/transcriptions',
+    'Not release-ready',
+    'granted',
+    'The text of a recording. Not verified with every provider.',
+  ],
+  'audio.translations': [
+    'POST /v1/audio/translations',
+    'Not release-ready',
+    'granted',
+    'The text of a recording, in English. Not verified with every provider.',
+  ],
   moderations: [
     'POST /v1/moderations',
     'Not release-ready',

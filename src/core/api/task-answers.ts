@@ -40,6 +40,36 @@ export const RerankAnswer = Type.Object({
   meta: Type.Optional(Type.Object({ billed_units: Type.Object({ search_units: Type.Integer() }) })),
 })
 
+/** POST /v1/images/generations and /v1/images/edits. */
+export const ImagesAnswer = Type.Object({
+  created: Type.Integer({ description: 'Unix seconds' }),
+  data: Type.Array(
+    Type.Object({
+      b64_json: Type.String({ description: 'A PNG, base64' }),
+      revised_prompt: Type.Optional(Type.String()),
+    }),
+  ),
+  usage: Type.Optional(
+    Type.Object({
+      input_tokens: Type.Integer(),
+      input_tokens_details: Type.Object({ text_tokens: Type.Integer(), image_tokens: Type.Integer() }),
+      output_tokens: Type.Integer(),
+      total_tokens: Type.Integer(),
+    }),
+  ),
+})
+
+/** POST /v1/audio/transcriptions and /v1/audio/translations. */
+export const TranscriptAnswer = Type.Object({
+  text: Type.String(),
+  usage: Type.Object({ type: Type.Literal('duration'), seconds: Type.Integer({ minimum: 1 }) }),
+  task: Type.Optional(Type.Enum(['transcribe', 'translate'])),
+  language: Type.Optional(Type.String()),
+  duration: Type.Optional(Type.Number({ description: 'Seconds' })),
+  segments: Type.Optional(Type.Array(Type.Unknown())),
+  words: Type.Optional(Type.Array(Type.Unknown())),
+})
+
 /** POST /v1/moderations. */
 export const ModerationsAnswer = Type.Object({
   ...head,

@@ -6,6 +6,7 @@ import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'
 import type { ChatMessage, SamplingParameters } from './chat-request.ts'
+import type { ImageChoice } from './media-task.ts'
 import type { NativeRequest } from './native-message.ts'
 import type { Task } from './task.ts'
 
@@ -50,8 +51,11 @@ export interface Candidate {
   media?: MediaTokens
   /** What is not priced by tokens, as held; absent: nothing. */
   units?: { kind: UnitKind; bound: number }
+  /** Of a task that makes images: what each of them is, as held and as asked of the provider. */
+  image?: ImageChoice
   /** Sent upstream, so that the hold is a true bound. */
   completionLimit: number
+  /** Its first token may be late. */
   reasoning: boolean
   /** What its provider has to keep to when it is called; absent: nothing. A catalog may change while a call waits. */
   privacy?: Privacy

@@ -4,6 +4,7 @@ import { createValidator } from '../api/schema-validator.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { audioFileLength } from '../media/audio-length.ts'
 import { type FileFormat, fileFormat } from '../media/file-format.ts'
+import type { ChatRequest } from './chat-request.ts'
 import {
   BACKGROUNDS,
   charactersOf,
@@ -11,11 +12,10 @@ import {
   IMAGE_STYLES,
   type ImageTask,
   SPEECH_FORMATS,
-  type SpeechTask,
   type TaskFile,
   TRANSCRIPT_FORMATS,
-  type TranscriptionTask,
 } from './media-task.ts'
+import { TASK_FIELDS, taskRequest } from './task-request.ts'
 
 /**
  * The requests of images and audio, and the tasks that they ask for. Fields that would change the price or the form of
@@ -56,14 +56,17 @@ const IMAGE_FIELDS = {
 }
 
 export const ImageGenerationBody = Type.Object({
+  ...TASK_FIELDS,
   ...IMAGE_FIELDS,
   style: Type.Optional(nullable(Type.Enum([...IMAGE_STYLES]))),
 })
 export type ImageGenerationBody = Static<typeof ImageGenerationBody>
 
-export const ImageEditFields = Type.Object(IMAGE_FIELDS)
+/** The fields of a form beside its files. */
+const ImageEditFields = Type.Object({ ...TASK_FIELDS, ...IMAGE_FIELDS })
 
 export const SpeechBody = Type.Object({
+  ...TASK_FIELDS,
   input: Type.String({ minLength: 1 }),
   voice: Type.String({ minLength: 1, maxLength: 64, pattern: '^[\\w-]+$' }),
   response_format: Type.Optional(nullable(Type.Enum([...SPEECH_FORMATS]))),
@@ -78,14 +81,15 @@ export const SpeechBody = Type.Object({
 export type SpeechBody = Static<typeof SpeechBody>
 
 const LISTENING_FIELDS = {
+  ...TASK_FIELDS,
   prompt: Type.Optional(nullable(Type.String({ maxLength: PROMPT_CHARS_MAX }))),
   response_format: Type.Optional(nullable(Type.Enum([...TRANSCRIPT_FORMATS]))),
   temperature: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
 }
 
-export const TranslationFields = Type.Object(LISTENING_FIELDS)
+const TranslationFields = Type.Object(LISTENING_FIELDS)
 
-export const TranscriptionFields = Type.Object({
+const TranscriptionFields = Type.Object({
   ...LISTENING_FIELDS,
   language: Type.Optional(
     nullable(
@@ -101,8 +105,18 @@ export const TranscriptionFields = Type.Object({
   stream: onlyWhole,
 })
 
-/** The task of a validated body. */
-export const generationTask = (body: ImageGenerationBody): ImageTask => imageTask(body, [])
+/** What a form is, for its description. */
+const FILE = Type.Unsafe<string>({ type: 'string', format: 'binary' })
+export const ImageEditForm = Type.Object({
+  ...ImageEditFields.properties,
+  image: Type.Array(FILE, { minItems: 1, maxItems: SOURCES_MAX }),
+  mask: Type.Optional(FILE),
+})
+export const TranscriptionForm = Type.Object({ ...TranscriptionFields.properties, file: FILE })
+export const TranslationForm = Type.Object({ ...TranslationFields.properties, file: FILE })
+
+export const normalizeImageGeneration = (body: ImageGenerationBody): ChatRequest =>
+  taskRequest(body.model, body.provider, imageTask(body, []))
 
 /** A file of a form as it was read. */
 export interface FormFile {
@@ -118,7 +132,7 @@ interface Form {
 }
 
 /** Throws ApiError `invalid_request`. */
-export function editTask({ fields, files }: Form): ImageTask {
+export function normalizeImageEdit({ fields, files }: Form): ChatRequest {
   const body = readFields(ImageEditFields, fields)
   const taken = files.map((file) => ({ field: file.field, ...taskFile(file, 'image') }))
   const sources = taken.filter(({ field }) => field === 'image')
@@ -128,7 +142,8 @@ export function editTask({ fields, files }: Form): ImageTask {
   if (masks.length > 1 || sources.length + masks.length < files.length)
     throw invalid('mask', 'Beside `image`, only one file is taken, as `mask`.')
   const withoutField = ({ field: _, ...file }: TaskFile & { field: string }): TaskFile => file
-  return imageTask(body, sources.map(withoutField), masks.map(withoutField)[0])
+  const task = imageTask(body, sources.map(withoutField), masks.map(withoutField)[0])
+  return taskRequest(body.model, body.provider, task)
 }
 
 function imageTask(
@@ -150,22 +165,24 @@ function imageTask(
   }
 }
 
-/** The task of a validated body. Throws ApiError `invalid_request`. */
-export function speechTask({ input, voice, response_format: format, speed }: SpeechBody): SpeechTask {
+/** Throws ApiError `invalid_request`. */
+export function normalizeSpeech(body: SpeechBody): ChatRequest {
+  const { input, voice, response_format: format, speed } = body
   if (charactersOf(input) > SPEECH_CHARS_MAX)
     throw invalid('input', `\`input\` takes a text of 1 to ${SPEECH_CHARS_MAX} characters.`)
-  return { kind: 'speech', input, voice, format: format ?? 'mp3', ...(speed != null && { speed }) }
+  const task = { kind: 'speech', input, voice, format: format ?? 'mp3' } as const
+  return taskRequest(body.model, body.provider, { ...task, ...(speed != null && { speed }) })
 }
 
 /** Throws ApiError `invalid_request`. */
-export function transcriptionTask({ fields, files }: Form, translates: boolean): TranscriptionTask {
+export function normalizeTranscription({ fields, files }: Form, translates: boolean): ChatRequest {
   const body: Static<typeof TranscriptionFields> = translates
     ? readFields(TranslationFields, fields)
     : readFields(TranscriptionFields, fields)
   const [file, ...others] = files
   if (file?.field !== 'file' || others.length > 0) throw invalid('file', 'Send one file, as `file`.')
   const { prompt, temperature, language } = body
-  return {
+  return taskRequest(body.model, body.provider, {
     kind: 'transcription',
     translates,
     file: taskFile(file, 'audio'),
@@ -175,7 +192,7 @@ export function transcriptionTask({ fields, files }: Form, translates: boolean):
     ...(language != null && { language }),
     granularities: body.timestamp_granularities ?? [],
     format: body.response_format ?? 'json',
-  }
+  })
 }
 
 const FORMATS: Record<FileFormat['modality'], string> = {
@@ -189,7 +206,7 @@ function taskFile({ field, ref, bytes, head }: FormFile, modality: FileFormat['m
   return { ref, bytes, mediaType: format.mediaType, fileName: `file.${format.extension}` }
 }
 
-/** The fields of a form as the body that a schema describes: texts become numbers, booleans and lists. */
+/** The fields of a form as the body that a schema describes: texts become numbers, booleans, lists, and objects of JSON. */
 function readFields<Schema extends TObject>(
   schema: Schema,
   fields: ReadonlyMap<string, readonly string[]>,
@@ -208,9 +225,19 @@ function readFields<Schema extends TObject>(
 }
 
 function readValue(text: string, types: ReadonlyArray<string | undefined>): unknown {
+  if (types.includes('object')) return parseObject(text) ?? text
   if (types.includes('boolean')) return text === 'true' || (text === 'false' ? false : text)
   const isNumeric = types.includes('number') || types.includes('integer')
   return isNumeric && /^-?\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : text
+}
+
+function parseObject(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // It is refused as a text.
+    return null
+  }
 }
 
 const validators = new WeakMap<TObject, ReturnType<typeof createValidator>>()

@@ -33,6 +33,18 @@ export interface ImageTask {
 export const SPEECH_FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const
 export type SpeechFormat = (typeof SPEECH_FORMATS)[number]
 
+const SPEECH_TYPES: Record<SpeechFormat, string> = {
+  mp3: 'audio/mpeg',
+  opus: 'audio/ogg',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+  pcm: 'audio/pcm',
+}
+
+/** The media type of speech. */
+export const speechType = ({ format }: Pick<SpeechTask, 'format'>): string => SPEECH_TYPES[format]
+
 export interface SpeechTask {
   kind: 'speech'
   input: string
@@ -60,6 +72,23 @@ export interface TranscriptionTask {
   format: TranscriptFormat
 }
 
+/** A file that was made, in the answer to an image or speech task: an image is stored as base64. */
+export interface MadeFile {
+  ref: string
+  bytes: number
+  revisedPrompt?: string
+}
+
+/** The answer to a transcription task. */
+export interface Transcript {
+  text: string
+  /** Seconds. */
+  duration: number
+  language: string
+  segments: ReadonlyArray<Record<string, unknown>>
+  words: ReadonlyArray<Record<string, unknown>>
+}
+
 /**
  * Units of one image by `<quality>/<size>`, as `high/1024x1024`; `/1024x1024` of a model without qualities. The first
  * is what the model makes when nothing is asked. Only what is in it can be made, so that every price is known.
@@ -76,7 +105,7 @@ export interface ImageChoice {
 const AUTO = 'auto'
 
 /** What a model makes of a request; null if it makes no such image. */
-export function imageChoice({ quality, size }: ImageTask, table: ImageUnits): ImageChoice | null {
+export function imageChoice({ quality, size }: ImageTask, table: ImageUnits = {}): ImageChoice | null {
   const fits = (asked: string | undefined, offered: string) =>
     asked === undefined || asked === AUTO || asked === offered
   for (const [key, unitsEach] of Object.entries(table)) {
@@ -88,7 +117,7 @@ export function imageChoice({ quality, size }: ImageTask, table: ImageUnits): Im
 }
 
 /** The units that a task takes at most; null if the model cannot do it. `table`: of a model for images. */
-export function mediaUnitsBound(task: MediaTask, table: ImageUnits = {}): number | null {
+export function mediaUnitsBound(task: MediaTask, table?: ImageUnits): number | null {
   switch (task.kind) {
     case 'image': {
       const choice = imageChoice(task, table)

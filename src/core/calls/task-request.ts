@@ -22,11 +22,12 @@ const DIMENSIONS_MAX = 65_536
 const MODERATION_MODEL = 'omni-moderation-latest'
 
 const isObjectBody = { errorMessage: { type: 'The request body must be a JSON object.' } }
-const common = { model: modelId, provider: Type.Optional(nullable(Preferences)) }
+/** What every task names. */
+export const TASK_FIELDS = { model: modelId, provider: Type.Optional(nullable(Preferences)) }
 
 export const EmbeddingsBody = Type.Object(
   {
-    ...common,
+    ...TASK_FIELDS,
     input: Type.Unknown({ description: 'A text, texts, token ids, or lists of token ids' }),
     dimensions: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: DIMENSIONS_MAX }))),
     encoding_format: Type.Optional(nullable(Type.Enum([...VECTOR_ENCODINGS]))),
@@ -37,7 +38,7 @@ export type EmbeddingsBody = Static<typeof EmbeddingsBody>
 
 export const RerankBody = Type.Object(
   {
-    ...common,
+    ...TASK_FIELDS,
     query: Type.String({ minLength: 1 }),
     documents: Type.Array(Type.Unknown({ description: 'A text, or an object with a `text`' }), {
       minItems: 1,
@@ -54,7 +55,7 @@ export type RerankBody = Static<typeof RerankBody>
 export const ModerationsBody = Type.Object(
   {
     model: Type.Optional(nullable(modelId)),
-    provider: common.provider,
+    provider: TASK_FIELDS.provider,
     input: Type.Unknown({ description: 'A text, texts, or the parts of one content: text and image_url' }),
   },
   isObjectBody,
@@ -63,7 +64,7 @@ export type ModerationsBody = Static<typeof ModerationsBody>
 
 /** Throws ApiError `invalid_request`. */
 export function normalizeEmbeddings(body: EmbeddingsBody): ChatRequest {
-  return requestOf(body.model, body.provider, {
+  return taskRequest(body.model, body.provider, {
     kind: 'embeddings',
     input: parseEmbeddingsInput(body.input),
     ...(body.dimensions != null && { dimensions: body.dimensions }),
@@ -77,7 +78,7 @@ export function normalizeRerank(body: RerankBody): ChatRequest {
   const characters = documents.reduce((sum, { length }) => sum + length, 0)
   if (body.return_documents && characters > RETURNED_CHARS_MAX)
     throw invalid('return_documents', `Documents of ${RETURNED_CHARS_MAX} characters at most are returned.`)
-  return requestOf(body.model, body.provider, {
+  return taskRequest(body.model, body.provider, {
     kind: 'rerank',
     query: body.query,
     documents,
@@ -89,10 +90,11 @@ export function normalizeRerank(body: RerankBody): ChatRequest {
 /** Throws ApiError `invalid_request`. */
 export function normalizeModerations(body: ModerationsBody): ChatRequest {
   const task: ModerationTask = { kind: 'moderation', input: parseModerationInput(body.input) }
-  return requestOf(body.model ?? MODERATION_MODEL, body.provider, task)
+  return taskRequest(body.model ?? MODERATION_MODEL, body.provider, task)
 }
 
-function requestOf(
+/** The call that a task makes. */
+export function taskRequest(
   model: string,
   preferences: Static<typeof Preferences> | null | undefined,
   task: Task,

@@ -1,12 +1,15 @@
 import type { ModelKind } from '../catalog/catalog.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { createTextBound } from '../text-tokens/prompt-tokens.ts'
+import type { MediaPart } from './content-part.ts'
+import { type ImageUnits, type MediaTask, mediaUnitsBound } from './media-task.ts'
 
 /**
  * What a call asks that is no chat: one request with one whole answer. It travels in the call's body; its answer is the
- * content of a completion's message, as the JSON text of an array: of vectors, of scored documents, of verdicts.
+ * content of a completion's message, as the JSON text of an array: of vectors, of scored documents, of verdicts; of
+ * references to the files that were made, or of a transcript.
  */
-export type Task = EmbeddingsTask | RerankTask | ModerationTask
+export type Task = EmbeddingsTask | RerankTask | ModerationTask | MediaTask
 
 export interface EmbeddingsTask {
   kind: 'embeddings'
@@ -50,7 +53,11 @@ export const VECTOR_COMPONENTS_MAX = 262_144
 /** What tokenizers put around a text. */
 const TOKENS_AROUND = 8
 
-/** The texts that a task sends, each read by its model apart from the others; token ids are none. */
+/** Whether a task makes or reads files. */
+export const isMediaTask = (task: Task): task is MediaTask =>
+  task.kind === 'image' || task.kind === 'speech' || task.kind === 'transcription'
+
+/** The texts that a task sends whose tokens count, each read by its model apart from the others; token ids are none. */
 export function taskTexts(task: Task): string[] {
   switch (task.kind) {
     case 'embeddings':
@@ -61,13 +68,26 @@ export function taskTexts(task: Task): string[] {
       return task.input.flatMap((input) =>
         typeof input === 'string' ? [input] : input.type === 'text' ? [input.text] : [],
       )
+    case 'image':
+      return [task.prompt]
+    case 'speech':
+    case 'transcription':
+      return []
     default:
       return task satisfies never
   }
 }
 
+/** The images that a task sends, of sizes that are not known here. */
+export function taskMedia(task: Task): MediaPart[] {
+  if (task.kind !== 'image') return []
+  const files = task.mask ? [...task.sources, task.mask] : task.sources
+  return files.map(({ ref: url }) => ({ type: 'image', source: { url } }))
+}
+
 /** How many texts a model reads one by one, each within its window. */
 export function taskInputs(task: Task): number {
+  if (isMediaTask(task)) return 1
   return task.kind === 'rerank' ? task.documents.length : task.input.length
 }
 
@@ -105,10 +125,12 @@ const TOKENS_PER_DOCUMENT = 500
 const TOKENS_PER_DOCUMENT_LEAST = 100
 
 /**
- * The units that a task takes at most, of a model that counts them.
+ * The units that a task takes at most, of a model that counts them; `imageUnits`: of a model for images, which makes
+ * what is asked.
  * Source: the price list of the maker of the only models that are priced by searches.
  */
-export function taskUnitsBound(task: Task): number {
+export function taskUnitsBound(task: Task, imageUnits?: ImageUnits): number {
+  if (isMediaTask(task)) return mediaUnitsBound(task, imageUnits) ?? 0
   if (task.kind !== 'rerank') return 0
   const [query = 0, ...documents] = textBounds(task)
   const room = Math.max(TOKENS_PER_DOCUMENT - query, TOKENS_PER_DOCUMENT_LEAST)
@@ -116,6 +138,6 @@ export function taskUnitsBound(task: Task): number {
   return Math.ceil(parts / DOCUMENTS_PER_SEARCH)
 }
 
-/** The units of a task whose provider does not say: no document counts more than once. */
-export const taskUnits = (task: Task): number =>
-  task.kind === 'rerank' ? Math.ceil(task.documents.length / DOCUMENTS_PER_SEARCH) : 0
+/** The units of a task whose provider does not say: as many as were held for, but no document counts more than once. */
+export const taskUnits = (task: Task, bound: number): number =>
+  task.kind === 'rerank' ? Math.ceil(task.documents.length / DOCUMENTS_PER_SEARCH) : bound

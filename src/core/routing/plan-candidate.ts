@@ -2,8 +2,16 @@ import { costOf, mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
 import type { ChatMessage, ChatRequest } from '../calls/chat-request.ts'
 import { isAddress, type MediaPart } from '../calls/content-part.ts'
+import { imageChoice, type TranscriptionTask } from '../calls/media-task.ts'
 import type { ProviderPreferences } from '../calls/provider-preferences.ts'
-import { type Task, taskTokensAtLeast, taskUnitsBound, VECTOR_COMPONENTS_MAX } from '../calls/task.ts'
+import {
+  type EmbeddingsTask,
+  isMediaTask,
+  type Task,
+  taskTokensAtLeast,
+  taskUnitsBound,
+  VECTOR_COMPONENTS_MAX,
+} from '../calls/task.ts'
 import {
   type CatalogSnapshot,
   isAvailable,
@@ -67,8 +75,9 @@ function parametersOf({ parameters, messages }: ChatRequest): string[] {
 const charactersIn = ({ messages }: ChatRequest): number =>
   messages.reduce((sum, message) => sum + textLength(message), 0)
 
-function modalitiesOf({ messages }: Pick<ChatRequest, 'messages'>): string[] {
+function modalitiesOf({ messages, task }: Pick<ChatRequest, 'messages' | 'task'>): string[] {
   const modalities = new Set(['text'])
+  if (task?.kind === 'image' && task.sources.length > 0) modalities.add('image')
   for (const { content } of messages) {
     if (typeof content === 'string') continue
     for (const part of content) modalities.add(part.type)
@@ -77,7 +86,7 @@ function modalitiesOf({ messages }: Pick<ChatRequest, 'messages'>): string[] {
 }
 
 /** The kinds of content in a prompt as one word: `text`, or `image+text`. */
-export const contentKindsOf = (request: Pick<ChatRequest, 'messages'>): string =>
+export const contentKindsOf = (request: Pick<ChatRequest, 'messages' | 'task'>): string =>
   modalitiesOf(request).sort().join('+')
 
 /** Characters of text in a message, its calls of tools among them. */
@@ -99,15 +108,33 @@ export function pricedMediaOf({ modalities }: RequestShape): PricedMedia[] {
   ]
 }
 
-/** Whether a model takes a task: its vectors have the length that is asked for, and one answer holds them. */
-export function takesTask({ supportedParameters, dimensions = 0 }: Model, { task }: RequestShape): boolean {
-  if (task?.kind !== 'embeddings') return true
+/** Whether a model takes a task as it is asked. */
+export function takesTask(model: Model, { task }: RequestShape): boolean {
+  switch (task?.kind) {
+    case 'embeddings':
+      return makesVectors(model, task)
+    case 'image':
+      return imageChoice(task, model.imageUnits) !== null
+    case 'transcription': {
+      const { supportedParameters } = model
+      const isLanguageTaken = !task.translates || supportedParameters.includes('translations')
+      return isLanguageTaken && (!hasWords(task) || supportedParameters.includes('timestamp_granularities'))
+    }
+    default:
+      return true
+  }
+}
+
+/** Its vectors have the length that is asked for, and one answer holds them. */
+function makesVectors({ supportedParameters, dimensions = 0 }: Model, task: EmbeddingsTask): boolean {
   const length = task.dimensions ?? dimensions
   const isLengthTaken =
     task.dimensions === undefined ||
     (length <= dimensions && (length === dimensions || supportedParameters.includes('dimensions')))
   return isLengthTaken && task.input.length * length <= VECTOR_COMPONENTS_MAX
 }
+
+const hasWords = ({ granularities }: TranscriptionTask) => granularities.includes('word')
 
 /** Whether a model takes every kind of input of a request, and each in the way it is sent. */
 export const takesInput = (model: Model, { modalities, byAddress }: RequestShape): boolean =>
@@ -222,8 +249,10 @@ export function toCandidate(
   const isOwn = providerKeyId !== null
   // On the client's BYOK key the provider's cache costs us nothing.
   const listed = pricesCache(request) && (isOwn || !offer.lossCache) ? model.rate : withoutCache(model.rate)
+  const { task } = request
   const units = model.unit &&
-    request.task && { units: { kind: model.unit, bound: taskUnitsBound(request.task) } }
+    task && { units: { kind: model.unit, bound: taskUnitsBound(task, model.imageUnits) } }
+  const image = task?.kind === 'image' && imageChoice(task, model.imageUnits)
   const wanted = request.completionLimit ?? defaultCompletionLimit
   const most = Math.min(wanted, model.maxOutputTokens, offer.maxOutputTokens ?? model.maxOutputTokens)
   const limit = limitUnderCap(
@@ -235,7 +264,7 @@ export function toCandidate(
     ),
     request.preferences,
   )
-  if (limit === null || (limit < 1 && !request.task)) return null
+  if (limit === null || (limit < 1 && !task)) return null
   const rate = isOwn ? feeRate(listed, byokFeePercent) : listed
   return {
     offerId: offer.id,
@@ -247,8 +276,10 @@ export function toCandidate(
     promptTokensBound: promptTokens.bound,
     ...(promptTokens.media && { media: promptTokens.media }),
     ...units,
+    ...(image && { image }),
     completionLimit: limit,
-    reasoning: model.reasoning,
+    // What makes or reads files says nothing until it is done.
+    reasoning: model.reasoning || (task !== undefined && isMediaTask(task)),
     ...privacyOf(request.preferences),
     ...(isOwn && { providerKeyId }),
   }

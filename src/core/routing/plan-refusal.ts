@@ -49,7 +49,7 @@ export function planRefusal(
   obstacles: ReadonlySet<Obstacle>,
   { byAddress, modalities, task }: RequestShape,
 ): ApiError {
-  if (task && obstacles.has('task')) return vectorsRefused(task)
+  if (task && obstacles.has('task')) return taskRefused(task)
   if (task && obstacles.has('context')) return inputTooLong()
   const refusal = REFUSALS.find(([obstacle]) => obstacles.has(obstacle))
   if (refusal) return new ApiError(refusal[1], refusal[2], refusal[3])
@@ -60,7 +60,7 @@ export function planRefusal(
     media === ''
       ? `No eligible model takes this input (${modalities.join(', ')}). Choose a model that does.`
       : `No eligible model takes ${media} by address, since what they cost is not known before they are fetched. Send them inside the request, as a data URL.`,
-    { param: 'messages' },
+    { param: task ? 'image' : 'messages' },
   )
 }
 
@@ -71,6 +71,28 @@ export const unsupportedParameter = (name: string): ApiError =>
     `No eligible provider supports \`${name}\` in this request. Leave it out, choose another model, or set \`provider.require_parameters\` to false to have it ignored.`,
     { param: name },
   )
+
+/** The ApiError for a task that no model of the request does as it is asked. */
+function taskRefused(task: Task): ApiError {
+  switch (task.kind) {
+    case 'image':
+      return new ApiError(
+        'unsupported_shape',
+        'The model makes no images of this size and quality. Leave out `size` and `quality`, or send a pair of which GET /pricing.json lists the price.',
+        { param: task.size === undefined ? 'quality' : 'size' },
+      )
+    case 'transcription':
+      return task.translates
+        ? new ApiError('unsupported_shape', 'The model does not translate. Choose one that does.', {
+            param: 'model',
+          })
+        : new ApiError('unsupported_shape', 'The model gives no times of words. Ask for `segment` only.', {
+            param: 'timestamp_granularities',
+          })
+    default:
+      return vectorsRefused(task)
+  }
+}
 
 const vectorsRefused = (task: Task): ApiError =>
   new ApiError(

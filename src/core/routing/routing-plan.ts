@@ -3,7 +3,7 @@ import { mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
 import { type ChatRequest, mediaParts } from '../calls/chat-request.ts'
 import type { Sort } from '../calls/provider-preferences.ts'
-import { modelKindOf, taskInputs } from '../calls/task.ts'
+import { modelKindOf, taskInputs, taskMedia } from '../calls/task.ts'
 import { type CatalogSnapshot, findModel, type Model, type Offer } from '../catalog/catalog.ts'
 import { readRates } from '../catalog/token-rates.ts'
 import { putsReferencesInPlace, schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
@@ -94,7 +94,7 @@ export function planRoute(
     prompt: {
       textTokens,
       textTokensAtLeast: shape.promptTokensAtLeast,
-      media: mediaParts(request.messages),
+      media: request.task ? taskMedia(request.task) : mediaParts(request.messages),
       inputs: request.task ? taskInputs(request.task) : 1,
     },
     filter,

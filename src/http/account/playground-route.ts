@@ -7,9 +7,10 @@ import { mayUse, SURFACES, type SurfaceId } from '../../core/api/surface-registr
 import { ApiError } from '../../core/kernel/errors.ts'
 import { askingKey, liveKey } from '../plugins/authenticate.ts'
 import { signedIn } from '../plugins/session.ts'
-import { type CallServices, type ChatServices, chatCompletionsRoute } from '../public/chat-completions.ts'
+import { type ChatServices, chatCompletionsRoute } from '../public/chat-completions.ts'
 import { extendedChatRoute } from '../public/extended-chat.ts'
 import { embeddingsRoute, moderationsRoute, rerankRoute } from '../public/tasks.ts'
+import type { CallServices } from '../serve-call.ts'
 
 export interface PlaygroundServices extends CallServices {
   keys: Pick<KeyStore, 'find'>

@@ -18,8 +18,8 @@ import { mediaTokens } from '../../core/media/media-tokens.ts'
 import { modelNotFound } from '../../core/routing/plan-refusal.ts'
 import { countPromptTokens } from '../../providers/count-tokens.ts'
 import { MESSAGES_FORMAT, messagesError } from '../messages-format.ts'
+import { type CallServices, callingKey, serveCall } from '../serve-call.ts'
 import { createSlots } from '../slots.ts'
-import { type CallServices, callingKey, serveCall } from './chat-completions.ts'
 
 interface MessagesServices extends CallServices {
   catalog: () => CatalogSnapshot

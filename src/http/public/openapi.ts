@@ -3,7 +3,13 @@ import { ChatCompletionBody } from '../../core/api/chat-completion.ts'
 import { codeSamples } from '../../core/api/code-samples.ts'
 import { MessageBody } from '../../core/api/message.ts'
 import { SURFACES, type SurfaceId } from '../../core/api/surface-registry.ts'
-import { EmbeddingsAnswer, ModerationsAnswer, RerankAnswer } from '../../core/api/task-answers.ts'
+import {
+  EmbeddingsAnswer,
+  ImagesAnswer,
+  ModerationsAnswer,
+  RerankAnswer,
+  TranscriptAnswer,
+} from '../../core/api/task-answers.ts'
 import { publishedSurface, type SurfaceContracts } from './surface-list.ts'
 
 /** Stands for the gateway's address in the document, which is written once; a name that no host has. */
@@ -52,6 +58,19 @@ const RESPONSES: Partial<Record<SurfaceId, object>> = {
   embeddings: json('The vectors, in the order of the inputs', EmbeddingsAnswer),
   rerank: json('The documents, the most relevant first', RerankAnswer),
   moderations: json('The verdicts', ModerationsAnswer),
+  'images.generations': json('The images', ImagesAnswer),
+  'images.edits': json('The images', ImagesAnswer),
+  'audio.speech': {
+    description: 'The speech, of the format that was asked for',
+    content: { 'audio/*': { schema: { type: 'string', format: 'binary' } } },
+  },
+  'audio.transcriptions': transcript('The transcript'),
+  'audio.translations': transcript('The transcript, in English'),
+}
+
+function transcript(description: string) {
+  const { content } = json(description, TranscriptAnswer)
+  return { description, content: { ...content, 'text/plain': { schema: { type: 'string' } } } }
 }
 
 function json(description: string, schema: object) {

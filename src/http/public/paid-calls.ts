@@ -186,7 +186,7 @@ function watchPayment(
     isDecided = true
     cleanup.add(() => task(callId))
   }
-  const settle = async (body: string | null): Promise<string | null> => {
+  const settle = async (body: Awaited<CompletionWriter['body']>) => {
     if (isDecided) return body
     isDecided = true
     let verdict: Awaited<ReturnType<CallPayments['settle']>>

@@ -9,6 +9,13 @@ import { chatCompletionsRoute } from './chat-completions.ts'
 import { creditsRoute } from './credits.ts'
 import { extendedChatRoute } from './extended-chat.ts'
 import { keyRoute } from './key.ts'
+import {
+  imageEditsRoute,
+  imageGenerationsRoute,
+  speechRoute,
+  transcriptionsRoute,
+  translationsRoute,
+} from './media-tasks.ts'
 import { countTokensRoute, messagesRoute } from './messages.ts'
 import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
@@ -59,6 +66,11 @@ const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
   embeddings: embeddingsRoute,
   rerank: rerankRoute,
   moderations: moderationsRoute,
+  'images.generations': imageGenerationsRoute,
+  'images.edits': imageEditsRoute,
+  'audio.speech': speechRoute,
+  'audio.transcriptions': transcriptionsRoute,
+  'audio.translations': translationsRoute,
   pricing: pricingRoute,
   openapi: openapiRoute,
   'surfaces.public': publicSurfacesRoute,

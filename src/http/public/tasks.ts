@@ -10,8 +10,8 @@ import {
   normalizeRerank,
   RerankBody,
 } from '../../core/calls/task-request.ts'
+import { type CallServices, callingKey, mayCall, serveCall } from '../serve-call.ts'
 import { taskFormat } from '../task-format.ts'
-import { type CallServices, callingKey, mayCall, serveCall } from './chat-completions.ts'
 
 interface TaskSurface<Body> {
   id: SurfaceId
@@ -37,7 +37,7 @@ const taskRoute =
         const asked = {
           chat,
           fingerprint: { surface: id, task: chat.task, models: chat.models },
-          format: taskFormat(chat.task!.kind),
+          format: taskFormat(chat.task!),
         }
         return serveCall(callingKey(request), asked, request, reply, deps)
       },

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { ReadingTurns } from '../provider-clients.ts'
 import { type ContentDecoder, createContentDecoder } from './sse-decoder.ts'
 
@@ -24,7 +25,9 @@ export interface TransportRequest {
   url: string
   /** Names and values in turn. */
   headers: string[]
-  body: string
+  body: string | Readable
+  /** How long its answer may be, in bytes; absent: as a completion. */
+  replyBytesMax?: number
   limits: AttemptLimits
   signal: AbortSignal
   /** The account whose answer it is; it is read in turn with those of others. */
@@ -57,15 +60,20 @@ export class Exchange {
   readonly #deadline: AttemptDeadline
   readonly #accountId: string
   readonly #turns: ReadingTurns
-  readonly #resume = () => this.#controller?.resume()
+  readonly #bytesMax: number
+  #isHeld = false
+  readonly #resume = () => {
+    if (!this.#isHeld) this.#controller?.resume()
+  }
   readonly #cancel = () => this.#fail('cancelled', 'cancelled')
 
   constructor(
-    { limits, signal, accountId }: TransportRequest,
+    { limits, signal, accountId, replyBytesMax = MAX_BODY_BYTES }: TransportRequest,
     receive: (exchange: Exchange) => ResponseReceiver,
     turns: ReadingTurns,
   ) {
     this.#accountId = accountId
+    this.#bytesMax = replyBytesMax
     this.#turns = turns
     this.#signal = signal
     this.#deadline = new AttemptDeadline(limits, (what) => this.#fail(what, `limit passed: ${what}`))
@@ -96,6 +104,18 @@ export class Exchange {
   /** Ends with `cut-short` after `ms`, unless it is told so again. */
   endAfter(ms: number): void {
     if (this.#state === 'open') this.#deadline.endAfter(ms)
+  }
+
+  /** Reads no further, until it is released. Called while data is delivered. */
+  hold(): void {
+    this.#isHeld = true
+    this.#controller?.pause()
+  }
+
+  release(): void {
+    if (!this.#isHeld) return
+    this.#isHeld = false
+    this.#resume()
   }
 
   /** Nothing more is wanted. The connection is kept if the rest of the answer comes soon. */
@@ -166,7 +186,7 @@ export class Exchange {
   #deliver(chunk: Buffer): void {
     if (this.#state !== 'open') return
     this.#bytes += chunk.length
-    if (this.#bytes > MAX_BODY_BYTES) {
+    if (this.#bytes > this.#bytesMax) {
       this.#fail('unreadable', 'the body is too large')
       return
     }

@@ -1,15 +1,22 @@
 import { describe, expect, test } from 'vitest'
 import { createValidator } from '../../../src/core/api/schema-validator.ts'
 import {
-  editTask,
   type FormFile,
-  generationTask,
   ImageGenerationBody,
+  normalizeImageEdit,
+  normalizeImageGeneration,
+  normalizeSpeech,
+  normalizeTranscription,
   SpeechBody,
-  speechTask,
-  transcriptionTask,
 } from '../../../src/core/calls/media-request.ts'
-import { imageChoice, mediaUnitsBound, secondsCharged } from '../../../src/core/calls/media-task.ts'
+import {
+  type ImageTask,
+  imageChoice,
+  mediaUnitsBound,
+  type SpeechTask,
+  secondsCharged,
+  type TranscriptionTask,
+} from '../../../src/core/calls/media-task.ts'
 import { fileFormat } from '../../../src/core/media/file-format.ts'
 import { encodePng } from '../../../tools/simulated-providers/tasks/png.ts'
 import { silentMp3 } from '../../../tools/simulated-providers/tasks/silent-audio.ts'
@@ -24,15 +31,20 @@ const file = (field: string, content: Buffer): FormFile => ({
   head: content.subarray(0, 65_536),
 })
 const form = (fields: Record<string, string | string[]>, ...files: FormFile[]) => ({
-  fields: new Map(Object.entries(fields).map(([name, value]) => [name, [value].flat()])),
+  fields: new Map(Object.entries({ model: 'm', ...fields }).map(([name, value]) => [name, [value].flat()])),
   files,
 })
+
+const editTask = (given: ReturnType<typeof form>) => normalizeImageEdit(given).task
+const transcriptionTask = (given: ReturnType<typeof form>, translates: boolean) =>
+  normalizeTranscription(given, translates).task as TranscriptionTask
 
 /** Quality and size of a model whose images are priced in units of a cent. */
 const TABLE = { 'standard/1024x1024': 4, 'standard/1792x1024': 8, 'hd/1024x1024': 8, 'hd/1792x1024': 12 }
 
 describe('images', () => {
-  const task = (fields: Partial<ImageGenerationBody> = {}) => generationTask({ prompt: 'a fox', ...fields })
+  const task = (fields: Partial<ImageGenerationBody> = {}) =>
+    normalizeImageGeneration({ model: 'm', prompt: 'a fox', ...fields }).task as ImageTask
 
   test.each<[Partial<ImageGenerationBody>, number | null]>([
     [{}, 4],
@@ -70,7 +82,7 @@ describe('images', () => {
     ['output_format', { prompt: 'x', output_format: 'webp' }],
     ['stream', { prompt: 'x', stream: true }],
   ])('are refused for their %s: %j', (param, body) => {
-    expect(validate(body)).toMatchObject({ code: 'invalid_request', details: { param } })
+    expect(validate({ model: 'm', ...body })).toMatchObject({ code: 'invalid_request', details: { param } })
   })
 
   test('are edited from files that are images by their content, whatever they are called', () => {
@@ -109,6 +121,12 @@ describe('images', () => {
     ['a number that is none', 'n', form({ prompt: 'x', n: '2e0' }, file('image', png))],
     ['a field twice', 'prompt', form({ prompt: ['x', 'y'] }, file('image', png))],
     ['no prompt', 'prompt', form({}, file('image', png))],
+    ['no model', 'model', form({ model: '' }, file('image', png))],
+    [
+      'preferences that are no JSON',
+      'provider',
+      form({ prompt: 'x', provider: 'alpha' }, file('image', png)),
+    ],
     ['a stream', 'stream', form({ prompt: 'x', stream: 'true' }, file('image', png))],
   ])('are not edited: %s', (_, param, given) => {
     expect(() => editTask(given)).toThrow(
@@ -117,9 +135,15 @@ describe('images', () => {
   })
 })
 
+test('a form has preferences as JSON', () => {
+  const given = form({ prompt: 'x', provider: '{"only":["alpha"]}' }, file('image', png))
+  expect(normalizeImageEdit(given)).toMatchObject({ models: ['m'], preferences: { only: ['alpha'] } })
+})
+
 describe('speech', () => {
   test('is counted in Unicode characters, up to 4,096 of them', () => {
-    const speech = (input: string) => speechTask({ input, voice: 'alloy' })
+    const speech = (input: string) =>
+      normalizeSpeech({ model: 'm', input, voice: 'alloy' }).task as SpeechTask
     expect(speech('Grüße 🎉')).toEqual({ kind: 'speech', input: 'Grüße 🎉', voice: 'alloy', format: 'mp3' })
     expect(mediaUnitsBound(speech('Grüße 🎉'))).toBe(7)
     expect(mediaUnitsBound(speech('🎉'.repeat(4_096)))).toBe(4_096)
@@ -136,7 +160,7 @@ describe('speech', () => {
     ['instructions', { input: 'x', voice: 'alloy', instructions: 'Whisper.' }],
     ['stream_format', { input: 'x', voice: 'alloy', stream_format: 'sse' }],
   ])('is refused for its %s: %j', (param, body) => {
-    expect(validate(body)).toMatchObject({ code: 'invalid_request', details: { param } })
+    expect(validate({ model: 'm', ...body })).toMatchObject({ code: 'invalid_request', details: { param } })
   })
 })
 

@@ -1,0 +1,171 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { attachCall } from '../calls/admission/attach-call.ts'
+import { type DispatchedCall, dispatchCall } from '../calls/admission/dispatch-call.ts'
+import {
+  type PlannedCall,
+  type StartCallDependencies,
+  type StartedCall,
+  startCall,
+} from '../calls/admission/start-call.ts'
+import { type ChatRequest, refuseLongText } from '../core/calls/chat-request.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import type { BodyStore } from '../platform/body-store/body-store.ts'
+import {
+  CompletionCollector,
+  type CompletionWriter,
+  type ResponseFormat,
+  StreamWriter,
+  type WholeBody,
+} from './completion-writer.ts'
+import { startEventStream, whenResponseCloses } from './event-stream.ts'
+import { type StandardKey, standardKey } from './plugins/authenticate.ts'
+import { sendWholeBody } from './whole-body.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Called with the id of the call that a request makes, before anything is sent. */
+    callStarted?: ((callId: string) => void) | undefined
+  }
+}
+
+export const callingKey = (request: FastifyRequest) =>
+  standardKey(request, 'Admin keys cannot call models. Use a standard key.')
+
+/** Who may not call models hears so before the body is read. */
+export const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
+  callingKey(request)
+  done()
+}
+
+export interface CallServices extends StartCallDependencies {
+  /** Where the files of calls are. */
+  files: BodyStore
+  clock: () => number
+  limits: { textBodyLimitBytes: number; keepAliveMs: number; slowClientBufferBytes: number }
+}
+
+/** A call that a surface asks for. */
+export interface AskedCall {
+  chat: ChatRequest
+  /** What makes two requests the same, for their Idempotency-Key. */
+  fingerprint: unknown
+  format: ResponseFormat<string | WholeBody>
+  /** See IncomingCall. */
+  planned?: PlannedCall
+  /** Comes between the frames of the call and their writer. */
+  watch?: (writer: CompletionWriter) => CompletionWriter
+  /** Called when the call is sent on its way; what it returns, when the call is over, also for its worker. */
+  dispatched?: () => () => void
+}
+
+/** The one way a call is made, whoever asks: start it with this key, relay its response. Throws ApiError. */
+export async function serveCall(
+  key: StandardKey,
+  asked: AskedCall,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: CallServices,
+): Promise<FastifyReply> {
+  const { chat, fingerprint, format, planned, watch = (writer: CompletionWriter) => writer } = asked
+  const { bodyReservation: reservation, bodyBytes } = request
+  // One that came in chunks was taken for the longest until now.
+  reservation?.shrink(bodyBytes)
+  // The request outlives the response; its text shall not.
+  request.body = undefined
+  request.exactJson = undefined
+  refuseLongText(chat, bodyBytes, deps.limits.textBodyLimitBytes)
+  const incoming = {
+    chat,
+    key,
+    requestId: request.id,
+    idempotencyKey: idempotencyKey(request),
+    body: fingerprint,
+    bodyBytes,
+    noteRate: request.noteRate.bind(request),
+    planned,
+  }
+  const call = await startCall(incoming, deps)
+  request.callStarted?.(call.envelope.id)
+  // Nothing is awaited here from now on, so that the text of the request is freed while its response is sent.
+  const writer = watch(
+    chat.stream
+      ? streamTo(call, format, request, reply, deps)
+      : new CompletionCollector(call.envelope, format),
+  )
+  return send(writer, relay(call, asked, writer, reservation, deps), reply, deps.files)
+}
+
+/** Enqueues an admitted call, or attaches to the original of a repeat. Its frames go to the writer. */
+function relay(
+  call: StartedCall,
+  { chat, dispatched }: AskedCall,
+  writer: CompletionWriter,
+  reservation: FastifyRequest['bodyReservation'],
+  { dispatch, idempotency }: CallServices,
+): DispatchedCall {
+  if (call.kind === 'repeat') return attachCall(call.envelope, writer, { ...dispatch, idempotency })
+  reservation?.hold()
+  const over = dispatched?.()
+  return dispatchCall(call, chat, writer, dispatch, () => {
+    reservation?.release()
+    over?.()
+  })
+}
+
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/
+
+function idempotencyKey({ headers }: FastifyRequest): string | null {
+  const given = headers['idempotency-key']
+  if (given === undefined) return null
+  if (typeof given === 'string' && IDEMPOTENCY_KEY.test(given)) return given
+  throw new ApiError('invalid_request', '`Idempotency-Key` takes 1 to 255 printable ASCII characters.', {
+    param: 'Idempotency-Key',
+  })
+}
+
+async function send(
+  writer: CompletionWriter,
+  call: DispatchedCall,
+  reply: FastifyReply,
+  files: BodyStore,
+): Promise<FastifyReply> {
+  const body = await Promise.race([writer.body, clientGone(reply, call)])
+  // From here on the writer of a stream owns the connection.
+  if (body === null) return reply.hijack()
+  if (typeof body === 'string') return reply.type('application/json; charset=utf-8').send(body)
+  return sendWholeBody(body, reply, { files, lost: call.lost })
+}
+
+function streamTo(
+  { envelope }: StartedCall,
+  format: AskedCall['format'],
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { clock, limits }: CallServices,
+): StreamWriter {
+  return new StreamWriter({
+    envelope,
+    format,
+    response: reply.raw,
+    requestId: request.id,
+    commit: () =>
+      startEventStream(reply, { ...request.rateHeaders(), 'cache-control': 'no-cache, no-transform' }),
+    keepAliveMs: limits.keepAliveMs,
+    maxBufferedBytes: limits.slowClientBufferBytes,
+    failed: (code) => {
+      request.errorCode = code
+    },
+    nowMs: clock(),
+  })
+}
+
+/** Resolves, and cancels the call, when the client leaves before the response is complete. */
+function clientGone({ raw }: FastifyReply, call: DispatchedCall): Promise<null> {
+  return new Promise((resolve) => {
+    whenResponseCloses(raw, () => {
+      if (raw.writableFinished) return
+      call.cancel()
+      resolve(null)
+    })
+  })
+}

@@ -1,0 +1,60 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { ApiError } from '../core/kernel/errors.ts'
+import type { BodyStore } from '../platform/body-store/body-store.ts'
+import type { StoredPiece, WholeBody } from './completion-writer.ts'
+
+interface FileResponse {
+  files: Pick<BodyStore, 'open'>
+  /** Hears that the answer cannot be delivered, before its client does. */
+  lost: () => void
+}
+
+/**
+ * Sends a body with files. Its length is announced, so a client whose answer breaks off cannot take it for whole. Throws
+ * ApiError `internal_error` where a file is not to be had.
+ */
+export async function sendWholeBody(
+  { contentType, pieces }: WholeBody,
+  reply: FastifyReply,
+  { files, lost }: FileResponse,
+): Promise<FastifyReply> {
+  const opened = new Map<StoredPiece, Readable>()
+  const close = () => {
+    for (const file of opened.values()) file.destroy()
+  }
+  try {
+    for (const piece of pieces) if (typeof piece !== 'string') opened.set(piece, await fileOf(piece, files))
+  } catch (cause) {
+    close()
+    lost()
+    throw new ApiError('internal_error', 'The answer was lost inside the gateway. Retry the request.', {
+      cause,
+    })
+  }
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    try {
+      for (const piece of pieces) {
+        if (typeof piece === 'string') yield Buffer.from(piece)
+        else yield* opened.get(piece)!
+      }
+    } catch (error) {
+      lost()
+      throw error
+    } finally {
+      close()
+    }
+  }
+  const bytes = pieces.reduce(
+    (sum, piece) => sum + (typeof piece === 'string' ? Buffer.byteLength(piece) : piece.bytes),
+    0,
+  )
+  reply.type(contentType).header('content-length', bytes)
+  return reply.send(Readable.from(chunks(), { objectMode: false }))
+}
+
+async function fileOf({ ref }: StoredPiece, files: FileResponse['files']): Promise<Readable> {
+  const file = await files.open(ref)
+  if (!file) throw new Error('a file of an answer is gone')
+  return file
+}
