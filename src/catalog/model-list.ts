@@ -26,6 +26,9 @@ export function catalogModel(model: Model) {
     owned_by: model.vendor,
     name: model.name,
     kind: model.kind,
+    ...(model.unit && { unit: model.unit }),
+    ...(model.imageUnits && { image_units: model.imageUnits }),
+    ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
     context_length: model.contextLength,
     max_output_tokens: model.maxOutputTokens,
     input_modalities: model.inputModalities,
@@ -77,9 +80,13 @@ function marginRange(model: Model) {
   const margins = model.offers.filter((offer) => offer.shared).map((offer) => marginOf(offer, model))
   if (margins.length === 0) return null
   const pick = (best: boolean) => {
-    const extreme = (kind: 'prompt' | 'completion') =>
-      margins.map((margin) => margin[kind]).reduce((a, b) => (a > b === best ? a : b))
-    return prices({ prompt: extreme('prompt'), completion: extreme('completion') })
+    const extreme = (kind: 'prompt' | 'completion' | 'units') =>
+      margins.map((margin) => rateOf(margin, kind)).reduce((a, b) => (a > b === best ? a : b))
+    return prices({
+      prompt: extreme('prompt'),
+      completion: extreme('completion'),
+      ...(model.unit && { units: extreme('units') }),
+    })
   }
   return { worst: pick(false), best: pick(true) }
 }

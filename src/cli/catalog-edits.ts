@@ -69,13 +69,19 @@ export const showRateHistory = (modelId: string, environment: NodeJS.ProcessEnv)
   withClients(readConfig(environment), NAME, async ({ postgres }) => {
     const entries = await readRateHistory(postgres, modelId, HISTORY_MAX)
     const text = (rate: bigint) => formatRate(picoUsdPerToken(rate))
+    const ofUnits = (rate: bigint | null) => (rate === null ? {} : { units: text(rate) })
     const line = (entry: RateEntry) =>
-      `${isoTime(entry.effectiveAt)}  ${entry.rateVersion}  ${text(entry.prompt)} / ${text(entry.completion)} USD per million tokens`
+      `${isoTime(entry.effectiveAt)}  ${entry.rateVersion}  ${text(entry.prompt)} / ${text(entry.completion)} USD per million tokens` +
+      `${entry.units === null ? '' : `, ${text(entry.units)} per million units`}`
     const data = entries.map((entry) => ({
       effective_at: isoTime(entry.effectiveAt),
       rate_version: entry.rateVersion,
-      rate: { prompt: text(entry.prompt), completion: text(entry.completion) },
-      list_price: { prompt: text(entry.listPrompt), completion: text(entry.listCompletion) },
+      rate: { prompt: text(entry.prompt), completion: text(entry.completion), ...ofUnits(entry.units) },
+      list_price: {
+        prompt: text(entry.listPrompt),
+        completion: text(entry.listCompletion),
+        ...ofUnits(entry.listUnits),
+      },
       source: entry.source,
     }))
     return {

@@ -19,6 +19,7 @@ import { createCatalogStore } from '../catalog/catalog-store.ts'
 import { catalogModel, catalogModelList } from '../catalog/model-list.ts'
 import { type Config, readConfig, UNUSED_SERVICES } from '../config.ts'
 import { type CatalogSnapshot, findModel, isAvailable, type Model } from '../core/catalog/catalog.ts'
+import { rateOf } from '../core/catalog/token-rates.ts'
 import { formatRate } from '../core/kernel/money.ts'
 import { createRedis } from '../platform/redis/redis.ts'
 import { compareListings, type ListingComparison } from '../providers/listings/compare-listings.ts'
@@ -163,6 +164,7 @@ const ID_COLUMN = 48
 
 const modelLine = (model: Model): string =>
   `${model.id.padEnd(ID_COLUMN)} ${formatRate(model.rate.prompt)} / ${formatRate(model.rate.completion)} USD per million tokens, ` +
+  `${model.unit ? `${formatRate(rateOf(model.rate, 'units'))} per million units (${model.unit}), ` : ''}` +
   `${model.contextLength} tokens, at ${model.offers.map((offer) => offer.provider.id).join(', ')}`
 
 async function sync(catalog: CatalogSnapshot, environment: NodeJS.ProcessEnv): Promise<CommandOutput> {

@@ -56,6 +56,31 @@ test('the pricing feed has the fields of the contract, rates as decimal strings'
   })
 })
 
+test('a model that is priced by units lists them, the images that it makes, and the margin of each', () => {
+  const document = exampleDocument()
+  const { offers, ...model } = document.models[0]!
+  const images = {
+    ...model,
+    kind: 'image',
+    unit: 'image',
+    image_units: { '/512x512': 1, '/1024x1024': 2 },
+    list_price: { prompt: '0', completion: '0', units: '20000' },
+    offers: [{ ...offers[0]!, cost: { prompt: '0', completion: '0', units: '15000' } }],
+  }
+  const snapshot = snapshotOf({ ...document, models: [images] })
+  expect(pricingFeed(snapshot, new Map()).data[0]).toMatchObject({
+    kind: 'image',
+    unit: 'image',
+    image_units: { '/512x512': 1, '/1024x1024': 2 },
+    units: '19000.00',
+    list_units: '20000.00',
+    discount: '0.05',
+  })
+  const [listed] = catalogModelList(snapshot.models.values()).data
+  expect(listed).toMatchObject({ unit: 'image', image_units: images.image_units })
+  expect(listed!.margin!.worst).toEqual({ prompt: '0.00', completion: '0.00', units: '4000.00' })
+})
+
 test('the pricing feed promises zero data retention only where a call can reach it', () => {
   const zdrOf = (snapshot: CatalogSnapshot) => pricingFeed(snapshot, new Map()).data.map(({ zdr }) => zdr)
   expect(zdrOf(snapshotOf(exampleDocument()))).toEqual([true])
