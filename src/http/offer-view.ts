@@ -1,6 +1,7 @@
 import type { CallCounts, OfferHealthView, OfferView, PriceView, ProviderView } from '../core/api/offers.ts'
 import type { Model, Offer, Provider, TokenRates } from '../core/catalog/catalog.ts'
-import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
+import { mapRates, rateOf } from '../core/catalog/token-rates.ts'
+import { formatRate } from '../core/kernel/money.ts'
 import { isoTimeOrNull } from '../core/kernel/time.ts'
 import { type Endings, sumEndings } from '../core/routing/measures.ts'
 import type { OfferHealth } from '../routing/circuit-breaker/offer-health.ts'
@@ -30,6 +31,7 @@ function offerView(
     model: model.id,
     provider: offer.provider.id,
     upstream_model: offer.upstreamModel,
+    unit: model.unit ?? null,
     shared: offer.shared && withheld === null,
     withheld,
     priority: offer.priority,
@@ -38,12 +40,12 @@ function offerView(
     last_ten_minutes: callCounts(stats.lastTenMinutes),
     first_token_ms: stats.firstTokenMs,
     tokens_per_second: stats.tokensPerSecond,
-    cost: priceView(offer.cost),
-    rate: priceView(model.rate),
-    margin: priceView({
-      prompt: picoUsdPerToken(model.rate.prompt - offer.cost.prompt),
-      completion: picoUsdPerToken(model.rate.completion - offer.cost.completion),
-    }),
+    cost: priceView(offer.cost, model),
+    rate: priceView(model.rate, model),
+    margin: priceView(
+      mapRates(model.rate, (rate, kind) => rate - rateOf(offer.cost, kind)),
+      model,
+    ),
   }
 }
 
@@ -95,7 +97,8 @@ function callCounts({ success, failure, 'rate-limited': rateLimited }: Endings):
   }
 }
 
-const priceView = ({ prompt, completion }: TokenRates): PriceView => ({
-  prompt: formatRate(prompt),
-  completion: formatRate(completion),
+const priceView = (rates: TokenRates, { unit }: Model): PriceView => ({
+  prompt: formatRate(rates.prompt),
+  completion: formatRate(rates.completion),
+  ...(unit && { units: formatRate(rateOf(rates, 'units')) }),
 })

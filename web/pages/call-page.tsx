@@ -8,6 +8,7 @@ import { CallStatus, usageSource } from '../components/table/call-table.tsx'
 import { Identifier } from '../components/text/copy.tsx'
 import { Facts, Money, Stats } from '../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../lib/format.ts'
+import { unitPriceText, unitTitle } from '../lib/unit-prices.ts'
 
 /** One call: its usage, its cost and the reasons for it, and its duration. */
 export function CallPage() {
@@ -70,7 +71,9 @@ function CallView({ call }: { call: CallDetail }) {
                 <Tokens count={call.cache_write_tokens} rate={rates?.cache_write} />
               ),
               'Tokens out': <Tokens count={call.completion_tokens} rate={rates?.completion} />,
-              Searches: call.unit === 'search' && <Tokens count={call.units} rate={rates?.units} />,
+              ...(call.unit !== null && {
+                [unitTitle(call.unit)]: <Units count={call.units} unit={call.unit} rate={rates?.units} />,
+              }),
               [costName]: <Money usd={call.cost_usd} />,
               'Tokens counted by': usageSource(call.usage_source),
               Admitted: formatMoment(call.created_at),
@@ -90,6 +93,15 @@ function Tokens({ count, rate }: { count: number; rate: string | null | undefine
     <span className="tabular-nums">
       {formatCount(count)}
       {rate && <span className="text-muted"> × ${rate} per million</span>}
+    </span>
+  )
+}
+
+function Units({ count, unit, rate }: { count: number; unit: string; rate: string | undefined }) {
+  return (
+    <span className="tabular-nums">
+      {formatCount(count)}
+      {rate && <span className="text-muted"> at {unitPriceText(unit, rate)}</span>}
     </span>
   )
 }

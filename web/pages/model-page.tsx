@@ -7,7 +7,9 @@ import { Panel, SitePage } from '../components/layout/page.tsx'
 import { Identifier } from '../components/text/copy.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { Facts, Stats } from '../components/text/values.tsx'
-import { formatCount, formatDate, formatDiscount } from '../lib/format.ts'
+import { formatCount, formatDate, formatDiscount, rateNumber } from '../lib/format.ts'
+import { unitPrice, unitPriceTitle } from '../lib/unit-prices.ts'
+import { ImagePrices } from './models/image-prices.tsx'
 import { ModelTags } from './models/model-list.tsx'
 import { NotFoundPage } from './not-found-page.tsx'
 
@@ -44,7 +46,9 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
       )}
       <Stats
         rows={{
-          'Input, per million tokens': <Rate rate={model.prompt} list={model.list_prompt} />,
+          'Input, per million tokens': hasTokenPrice(model.prompt, model) && (
+            <Rate rate={model.prompt} list={model.list_prompt} />
+          ),
           'Audio input, per million tokens': model.prompt_audio !== undefined && (
             <Rate rate={model.prompt_audio} list={model.list_prompt_audio ?? model.list_prompt} />
           ),
@@ -57,14 +61,15 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
           'Cache write, per million tokens': model.cache_write !== undefined && (
             <Rate rate={model.cache_write} list={model.list_cache_write ?? model.list_prompt} />
           ),
-          'Output, per million tokens': <Rate rate={model.completion} list={model.list_completion} />,
-          'Searches, per million': model.units !== undefined && (
-            <Rate rate={model.units} list={model.list_units ?? model.units} />
+          'Output, per million tokens': hasTokenPrice(model.completion, model) && (
+            <Rate rate={model.completion} list={model.list_completion} />
           ),
+          ...unitRow(model),
           'Context window': <Tokens count={model.context_length} />,
           'Max output tokens': <Tokens count={model.max_output_tokens} />,
         }}
       />
+      <ImagePrices model={model} />
       <div className="columns">
         <Panel title="About" padded>
           <Facts
@@ -93,6 +98,15 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
       </div>
     </SitePage>
   )
+}
+
+/** Models that are priced by something else may charge nothing for tokens. */
+const hasTokenPrice = (rate: string, { unit }: PricingFeedEntry) => unit === undefined || rateNumber(rate) > 0
+
+/** The price of what is not counted in tokens. */
+function unitRow({ unit, units, list_units: list = units }: PricingFeedEntry) {
+  if (unit === undefined || units === undefined || list === undefined) return {}
+  return { [unitPriceTitle(unit)]: <Rate rate={unitPrice(unit, units)} list={unitPrice(unit, list)} /> }
 }
 
 function Rate({ rate, list }: { rate: string; list: string }) {

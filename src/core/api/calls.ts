@@ -107,6 +107,9 @@ export const CallSummary = Type.Object({
   byok: Type.Boolean(),
   prompt_tokens: Type.Number(),
   completion_tokens: Type.Number(),
+  /** What is not priced by tokens; null: nothing is. */
+  units: Type.Number(),
+  unit: nullable(Type.String()),
   cost_usd: DecimalUsd,
   first_token_ms: nullable(Type.Number()),
   duration_ms: Type.Number(),
@@ -127,9 +130,6 @@ export const CallDetail = Type.Object({
   image_tokens: Type.Number(),
   cached_tokens: Type.Number(),
   cache_write_tokens: Type.Number(),
-  /** What is not priced by tokens; null: nothing is. */
-  units: Type.Number(),
-  unit: nullable(Type.String()),
   queued_ms: nullable(Type.Number()),
   finished_at: IsoTime,
   settled_at: IsoTime,

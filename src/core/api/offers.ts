@@ -31,6 +31,8 @@ export type OfferHealthView = Static<typeof OfferHealthView>
 export const PriceView = Type.Object({
   prompt: Type.String(),
   completion: Type.String(),
+  /** Per million of what the model counts besides tokens; absent: nothing. */
+  units: Type.Optional(Type.String()),
 })
 export type PriceView = Static<typeof PriceView>
 
@@ -41,6 +43,8 @@ export const OfferView = Type.Object({
   model: Type.String(),
   provider: Type.String(),
   upstream_model: Type.String(),
+  /** What the model's `units` are; null: it has none. */
+  unit: nullable(Type.String()),
   /** Calls of every client may use it. False: only clients with a key of their own there. */
   shared: Type.Boolean(),
   /** Why it is not shared: `disabled` by an operator, or `unlisted` by its provider, not even with a key of one's own. */

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
+import { unitCount } from '../../lib/unit-prices.ts'
 import { Money, StateBadge } from '../text/values.tsx'
 import { DataTable } from './data-table.tsx'
 
@@ -46,7 +47,7 @@ export function CallTable({
         When: (call) => <span className="whitespace-nowrap">{formatMoment(call.created_at)}</span>,
         Status: (call) => <CallStatus call={call} />,
         Key: keyNames !== undefined && ((call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>),
-        'Tokens in / out': (call) => <TokensInOut of={call} />,
+        'Tokens in / out': (call) => <CallUsage of={call} />,
         'First token': (call) => formatDuration(call.first_token_ms),
         Duration: (call) => formatDuration(call.duration_ms),
         Cost: (call) => (
@@ -69,3 +70,15 @@ export function TokensInOut({ of }: { of: { prompt_tokens: number; completion_to
     </span>
   )
 }
+
+/** Tokens, or the units that the call was charged for instead. */
+export const CallUsage = ({
+  of,
+}: {
+  of: Pick<CallSummary, 'prompt_tokens' | 'completion_tokens' | 'units' | 'unit'>
+}) =>
+  of.unit === null || of.units === 0 ? (
+    <TokensInOut of={of} />
+  ) : (
+    <span className="whitespace-nowrap">{unitCount(of.unit, of.units)}</span>
+  )

@@ -8,6 +8,7 @@ import { CallStatus, usageSource } from '../../components/table/call-table.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
 import { Facts, Money, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment, plural } from '../../lib/format.ts'
+import { unitPriceText, unitTitle } from '../../lib/unit-prices.ts'
 import { EventTable, TimelineChart } from './call-timeline.tsx'
 import { AccountLink, ModelLink } from './links.tsx'
 
@@ -147,12 +148,14 @@ function SettledCall({ call }: { call: SettledTimeline }) {
                 </>
               ),
               'Tokens out': formatCount(call.completion_tokens),
-              Searches: call.unit === 'search' && (
-                <>
-                  {formatCount(call.units)}
-                  <PartRates rate={call.units_rate} cost={call.units_cost_rate} />
-                </>
-              ),
+              ...(call.unit !== null && {
+                [unitTitle(call.unit)]: (
+                  <>
+                    {formatCount(call.units)}
+                    <UnitRates unit={call.unit} rate={call.units_rate} cost={call.units_cost_rate} />
+                  </>
+                ),
+              }),
               'Counted by': `${usageSource(call.usage_source)}${
                 call.usage_clamped ? '; the provider reported an impossible count' : ''
               }`,
@@ -181,6 +184,17 @@ function PartRates({ rate, cost }: { rate: string | null; cost: string | null })
     <span className="text-muted">
       {' '}
       at {rate ?? 'the rate in'}, cost {cost ?? 'as the cost in'}
+    </span>
+  )
+}
+
+/** Nothing where nothing was delivered. */
+function UnitRates({ unit, rate, cost }: { unit: string; rate: string | null; cost: string | null }) {
+  if (rate === null || cost === null) return null
+  return (
+    <span className="text-muted">
+      {' '}
+      at {unitPriceText(unit, rate)}, cost {unitPriceText(unit, cost)}
     </span>
   )
 }

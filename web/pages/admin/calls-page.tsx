@@ -7,7 +7,7 @@ import { Button } from '../../components/form/button.tsx'
 import { SelectField, TextField } from '../../components/form/fields.tsx'
 import { Form, useForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
-import { CallStatus, TokensInOut } from '../../components/table/call-table.tsx'
+import { CallStatus, CallUsage } from '../../components/table/call-table.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/values.tsx'
 import {
@@ -78,7 +78,7 @@ function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] }) {
             …{id.slice(-8)}
           </Link>
         ),
-        'Tokens in / out': (call) => <TokensInOut of={call} />,
+        'Tokens in / out': (call) => <CallUsage of={call} />,
         Duration: (call) => (
           <span className="stack-tight whitespace-nowrap">
             {formatDuration(call.duration_ms)}

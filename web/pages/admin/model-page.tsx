@@ -115,7 +115,7 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
         <Panel title="Rate" padded>
           <RateForm
             // A new form for a new rate, which arrives a moment after the edits that changed it.
-            key={`${offers[0].rate.prompt} ${offers[0].rate.completion}`}
+            key={Object.values(offers[0].rate).join(' ')}
             id={id}
             offers={offers}
             content={content}
@@ -150,10 +150,19 @@ function RateHistory({ modelId }: { modelId: string }) {
               row.cache_read === null && row.cache_write === null
                 ? 'as in'
                 : `${row.cache_read ?? row.prompt} / ${row.cache_write ?? row.prompt}`,
+            'Rate / list of a million units':
+              data.some(({ units }) => units !== null) &&
+              ((row) => (row.units === null ? '–' : `${row.units} / ${row.list_units ?? row.units}`)),
             Version: (row) => <code>{row.rate_version}</code>,
             Catalog: ({ source }) => <code>{source}</code>,
           }}
-          numeric={['Rate in / out', 'List in / out', 'Audio / images in', 'Cache read / write']}
+          numeric={[
+            'Rate in / out',
+            'List in / out',
+            'Audio / images in',
+            'Cache read / write',
+            'Rate / list of a million units',
+          ]}
         />
       )}
     </QueryView>

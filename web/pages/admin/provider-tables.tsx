@@ -7,6 +7,7 @@ import { Button } from '../../components/form/button.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { StateBadge } from '../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
+import { unitPriceText } from '../../lib/unit-prices.ts'
 import { OfferHealth, OffersHealth, RecentSuccess, SuccessShare } from './health.tsx'
 import { ModelLink, ProviderLink } from './links.tsx'
 
@@ -96,9 +97,9 @@ export function OfferTable(props: {
           'Tokens/s p50': ({ tokens_per_second: rate }) => (
             <Spread of={rate} format={(value) => String(Math.round(value))} />
           ),
-          'Cost and margin': ({ cost, margin }) => (
-            <TwoLines nowrap second={`margin ${priceText(margin)}`}>
-              {priceText(cost)}
+          'Cost and margin': ({ cost, margin, unit }) => (
+            <TwoLines nowrap second={`margin ${priceText(margin, unit)}`}>
+              {priceText(cost, unit)}
             </TwoLines>
           ),
           Actions: (offer) => (
@@ -133,7 +134,9 @@ function Spread(props: { of: OfferView['first_token_ms']; format: (value: number
   )
 }
 
-const priceText = ({ prompt, completion }: PriceView) => `${prompt} / ${completion}`
+/** In tokens; of what is counted in other units, for a natural amount of them, such as a minute. */
+const priceText = ({ prompt, completion, units }: PriceView, unit: string | null) =>
+  unit === null || units === undefined ? `${prompt} / ${completion}` : unitPriceText(unit, units)
 
 /** Closes a breaker by hand, after asking. `subject` is the id of an offer, which holds a slash, or of a provider. */
 export function EnableDialog({ subject, onClose }: { subject: string; onClose: () => void }) {

@@ -4,6 +4,7 @@ import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-vi
 import { Button } from '../../components/form/button.tsx'
 import { Badge } from '../../components/text/values.tsx'
 import { formatTokens } from '../../lib/format.ts'
+import { unitPrice, unitPriceTitle } from '../../lib/unit-prices.ts'
 
 const PAGE = 50
 
@@ -38,10 +39,14 @@ function ModelRow({ model }: { model: PricingFeedEntry }) {
         <ModelTags model={model} />
       </div>
       <Price label="Input" rate={model.prompt} list={model.list_prompt} />
-      {model.units === undefined ? (
+      {model.unit === undefined || model.units === undefined ? (
         <Price label="Output" rate={model.completion} list={model.list_completion} />
       ) : (
-        <Price label="Searches" rate={model.units} list={model.list_units ?? model.units} />
+        <Price
+          label={unitPriceTitle(model.unit)}
+          rate={unitPrice(model.unit, model.units)}
+          list={unitPrice(model.unit, model.list_units ?? model.units)}
+        />
       )}
       <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
         <span className="text-xs text-muted">Context</span>
