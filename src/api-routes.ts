@@ -13,13 +13,14 @@ import type { Config } from './config.ts'
 import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { billingRoutes } from './http/account/billing-routes.ts'
 import { consoleScope } from './http/account/console-scope.ts'
-import { verificationRoutes } from './http/account/email-routes.ts'
+import { emailRoutes } from './http/account/email-routes.ts'
 import { gatewayRoute } from './http/account/gateway-route.ts'
 import { keyRoutes } from './http/account/key-routes.ts'
 import { liveRoute } from './http/account/live-route.ts'
 import { modelRoutes } from './http/account/model-routes.ts'
 import { type OperatorSessions, operatorSessionRoutes } from './http/account/operator-session-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
+import { sessionListRoutes } from './http/account/session-list-routes.ts'
 import { sessionRoutes } from './http/account/session-routes.ts'
 import { webhookRoutes } from './http/account/webhook-routes.ts'
 import { accountRoutes } from './http/admin/account-routes.ts'
@@ -97,7 +98,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
   const { topUps, reports, keyChecker, redis, queues, offers, rateTimes } = parts
   const { holds, keys, providerKeys, auditLog, usage, payments, directory } = services
   const { publicUrl, webhooksAllowPrivate } = config
-  const { freeCredits, verification } = signIn
+  const { freeCredits, verification, passwordReset, emailChange } = signIn
   const catalog = parts.catalog.snapshot
   const limits = config
 
@@ -147,7 +148,8 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       signUpClosed: config.signUpClosed,
       ...{ accounts, sessions, sessionMs, holds, ledger, freeCredits, publicUrl },
     })
-    await app.register(verificationRoutes, { verification, publicUrl })
+    await app.register(emailRoutes, { verification, passwordReset, emailChange, publicUrl })
+    await app.register(sessionListRoutes, { sessions })
     await app.register(keyRoutes, { keys, keyActivity, announce: parts.announce, limits, clock })
     await app.register(modelRoutes, { catalog, modelStats: reports.models })
     await app.register(billingRoutes, { topUps, limits, holds, ledger, consoleSlots })

@@ -1,12 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { createAccountDirectory, createAccountStore } from './accounts/account-store.ts'
 import { createCredentialStore } from './accounts/credential-store.ts'
+import { createEmailChange } from './accounts/email-change.ts'
 import { createEmailTokenStore } from './accounts/email-token-store.ts'
 import { createEmailVerification } from './accounts/email-verification.ts'
 import { createFreeCreditBudget, createFreeCredits } from './accounts/free-credit.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore, setKeyLimits } from './accounts/key-store.ts'
+import { createLetSpend } from './accounts/let-spend.ts'
+import { createNotify } from './accounts/mail/notify.ts'
+import { createPasswordCheck } from './accounts/password-check.ts'
 import { createPasswordHasher } from './accounts/password-hash.ts'
+import { createPasswordReset } from './accounts/password-reset.ts'
 import { createProviderKeyStore } from './accounts/provider-key-store.ts'
 import { createSessionStore } from './accounts/session-store.ts'
 import { createSignInService } from './accounts/sign-in-service.ts'
@@ -37,7 +42,7 @@ import { createSurfaceManagement } from './operations/surface-management.ts'
 import { createPaymentStore } from './payments/payment-store.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import type { Postgres } from './platform/postgres/postgres.ts'
-import { enqueueMails, type MailQueue } from './platform/queues/queues.ts'
+import { enqueueMails, type MailJob, type MailQueue } from './platform/queues/queues.ts'
 import type { KeyChange } from './platform/redis/key-changes.ts'
 import type { Redis } from './platform/redis/redis.ts'
 import { createSealer } from './platform/sealing.ts'
@@ -140,10 +145,10 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
   }
 }
 
-/** Signing up and in, email verification and free credit: what people have accounts by. */
+/** Signing up and in, the email and the free credit: what people have accounts by. */
 export function createSignIn(
   config: Readonly<Config>,
-  { postgres, redis, logger, mailQueue }: ServiceClients & { mailQueue: MailQueue },
+  { postgres, redis, logger, clock, mailQueue }: ServiceClients & { mailQueue: MailQueue },
   { accounts, credentials, passwords, holds }: Services,
 ) {
   const sessions = createSessionStore(postgres)
@@ -158,26 +163,52 @@ export function createSignIn(
     awaitsVerification: config.mail?.transport.kind === 'smtp',
     logger,
   })
-  const verification =
-    config.mail &&
-    createEmailVerification({
-      postgres,
-      accounts,
-      tokens: createEmailTokenStore(postgres),
-      freeCredits,
-      throttle,
-      enqueue: (accountId) => enqueueMails(mailQueue, [{ kind: 'verify_email', accountId }]),
-      loadBalance: (account) => holds.apply(account.id, account, []),
-      logger,
-    })
+  const letSpend = createLetSpend({
+    accounts,
+    loadBalance: (account) => holds.apply(account.id, account, []),
+    logger,
+  })
+  const tokens = createEmailTokenStore(postgres)
+  const enqueue = (job: MailJob) => enqueueMails(mailQueue, [job])
+  const hasMail = config.mail !== null
+  const notify = createNotify(
+    hasMail ? (accountId, notice) => enqueue({ kind: 'notice', accountId, notice, atMs: clock() }) : null,
+    logger,
+  )
+  const passwordCheck = createPasswordCheck({ credentials, passwords, throttle })
+  const shared = {
+    postgres,
+    credentials,
+    passwords,
+    passwordCheck,
+    tokens,
+    freeCredits,
+    throttle,
+    letSpend,
+    notify,
+  }
+  const verification = hasMail
+    ? createEmailVerification({
+        ...shared,
+        enqueue: (accountId) => enqueue({ kind: 'verify_email', accountId }),
+      })
+    : null
+  const passwordReset = hasMail
+    ? createPasswordReset({
+        ...shared,
+        enqueue: (accountId) => enqueue({ kind: 'reset_password', accountId }),
+      })
+    : null
+  const emailChange = hasMail ? createEmailChange({ ...shared, enqueue }) : null
   const sessionMs = config.sessionDays * DAY_MS
-  const deps = { accounts, credentials, passwords, sessions, throttle, freeCredits, verification, logger }
   return {
     sessions,
     sessionMs,
     throttle,
     freeCredits,
     verification,
-    signIn: createSignInService({ ...deps, sessionMs }),
+    passwordReset,
+    emailChange,
+    signIn: createSignInService({ ...shared, accounts, sessions, verification, logger, sessionMs }),
   }
 }

@@ -1,6 +1,5 @@
 import { UnrecoverableError, Worker } from 'bullmq'
-import { composeMail, type MailSources } from '../src/accounts/mail/compose-mail.ts'
-import type { EventMailStore } from '../src/accounts/mail/event-mail-store.ts'
+import { composeMail, finishMail, type MailSources } from '../src/accounts/mail/compose-mail.ts'
 import type { Mailer } from '../src/platform/network/mailer.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { MAIL_QUEUE, type MailJob } from '../src/platform/queues/queues.ts'
@@ -10,7 +9,6 @@ import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 export interface MailWorkerOptions extends MailSources {
   /** A client in mode `wait`. BullMQ makes a second connection of it for blocking. The caller closes it. */
   redis: Redis
-  eventMails: Pick<EventMailStore, 'find' | 'finish'>
   mailer: Mailer
   jobLockMs: number
   logger: Logger
@@ -26,13 +24,13 @@ const IDLE_LOOK_SECONDS = 5
  * running attempts finish, which their deadlines bound.
  */
 export function startMailWorker(options: MailWorkerOptions) {
-  const { eventMails, mailer, logger } = options
+  const { mailer, logger } = options
   const worker = new Worker<MailJob>(
     MAIL_QUEUE,
     async ({ data: job }) => {
       const message = await composeMail(job, options)
       const result = message && (await mailer.send(message))
-      if (job.kind === 'event') await eventMails.finish(job.eventId)
+      await finishMail(job, options)
       if (result === 'refused') throw new UnrecoverableError('the mail server refused the recipient')
     },
     {

@@ -173,6 +173,7 @@ async function composeSettlement(
     config.mail &&
     startMailWorker({
       redis: queueRedis,
+      postgres,
       tokens: createEmailTokenStore(postgres),
       eventMails: createEventMailStore(postgres),
       mailer: createMailer(config.mail),

@@ -14,6 +14,23 @@ SELECT account.id AS "accountId", account.state = 'suspended' AS "isSuspended",
        credential.password_hash AS "passwordHash"
 FROM accounts AS account LEFT JOIN account_credentials AS credential ON credential.account_id = account.id`
 
+async function replacePassword(
+  transaction: PostgresTransaction,
+  accountId: string,
+  passwordHash: string,
+): Promise<void> {
+  await transaction.accountCredential.upsert({
+    where: { accountId },
+    create: { accountId, passwordHash },
+    update: { passwordHash, changedAt: new Date() },
+  })
+  // Whoever knew the old password may have asked for a change of the email.
+  await transaction.emailToken.deleteMany({ where: { accountId, purpose: { not: 'verify_email' } } })
+  await transaction.emailChange.deleteMany({ where: { accountId, confirmedAt: null } })
+  // After the password: a concurrent new session has either waited for it or is visible here.
+  await transaction.consoleSession.deleteMany({ where: { accountId } })
+}
+
 export function createCredentialStore(postgres: Postgres) {
   const first = async (condition: string, value: string): Promise<Credentials | null> => {
     const [row] = await postgres.$queryRawUnsafe<Credentials[]>(`${FIND} ${condition} LIMIT 1`, value)
@@ -28,26 +45,20 @@ export function createCredentialStore(postgres: Postgres) {
     async create(transaction: PostgresTransaction, accountId: string, passwordHash: string): Promise<void> {
       await transaction.accountCredential.create({ data: { accountId, passwordHash } })
     },
-    /**
-     * Sets the password of an account and ends its sessions. Returns false without a change if
-     * `expectedHash` is given and is not the current hash.
-     */
-    async setPassword(accountId: string, passwordHash: string, expectedHash?: string): Promise<boolean> {
+    /** Sets the password of an account and ends its sessions, and links that were sent for it. */
+    async setPassword(accountId: string, passwordHash: string): Promise<void> {
+      await postgres.$transaction((transaction) => replacePassword(transaction, accountId, passwordHash))
+    },
+    /** The same, in the transaction of the link that allows it. */
+    replacePassword,
+    /** The same if the current hash is the expected one; else returns false without a change. */
+    async changePassword(accountId: string, passwordHash: string, expectedHash: string): Promise<boolean> {
       return postgres.$transaction(async (transaction) => {
-        const changed = { passwordHash, changedAt: new Date() }
-        if (expectedHash === undefined) {
-          await transaction.accountCredential.upsert({
-            where: { accountId },
-            create: { accountId, passwordHash },
-            update: changed,
-          })
-        } else {
-          const where = { accountId, passwordHash: expectedHash }
-          const { count } = await transaction.accountCredential.updateMany({ where, data: changed })
-          if (count === 0) return false
-        }
-        // After the password: a concurrent new session has either waited for it or is visible here.
-        await transaction.consoleSession.deleteMany({ where: { accountId } })
+        const where = { accountId, passwordHash: expectedHash }
+        // Locks the row, so that of several changes at once one finds the expected hash.
+        const { count } = await transaction.accountCredential.updateMany({ where, data: { passwordHash } })
+        if (count === 0) return false
+        await replacePassword(transaction, accountId, passwordHash)
         return true
       })
     },

@@ -4,7 +4,7 @@ import { hashOfToken, isToken, newToken } from './secret-token.ts'
 const HOUR_MS = 3_600_000
 
 /** What the link of a message allows, and for how long it is valid. */
-const VALID_MS = { verify_email: 24 * HOUR_MS }
+const VALID_MS = { verify_email: 24 * HOUR_MS, change_email: 24 * HOUR_MS, reset_password: HOUR_MS }
 export type EmailTokenPurpose = keyof typeof VALID_MS
 
 export interface IssuedToken {
@@ -38,6 +38,8 @@ export function createEmailTokenStore(postgres: Postgres) {
     return { token, email }
   }
   return {
+    issue,
+
     /** A token that verifies the email of an account; null if it is verified. */
     async issueVerification(accountId: string): Promise<IssuedToken | null> {
       const account = await postgres.account.findUnique({
@@ -47,6 +49,18 @@ export function createEmailTokenStore(postgres: Postgres) {
       return account && account.emailVerifiedAt === null
         ? issue(accountId, 'verify_email', account.email)
         : null
+    },
+
+    /** The account and recipient of a valid token, which stays valid; else null. */
+    async find(
+      purpose: EmailTokenPurpose,
+      token: string,
+    ): Promise<{ accountId: string; email: string } | null> {
+      if (!isToken(token)) return null
+      return postgres.emailToken.findFirst({
+        where: { tokenHash: hashOfToken(token), purpose, expiresAt: { gt: new Date() } },
+        select: { accountId: true, email: true },
+      })
     },
 
     /** Uses a valid token, with all others of its account and purpose: its account and recipient; else null. */

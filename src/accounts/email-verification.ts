@@ -1,10 +1,9 @@
 import type { FreeCreditState } from '../core/billing/free-credit-state.ts'
 import { ApiError } from '../core/kernel/errors.ts'
-import type { Logger } from '../platform/observability/logger.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
-import type { Account, AccountStore } from './account-store.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import type { FreeCredits } from './free-credit.ts'
+import type { LetSpend } from './let-spend.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
 /** Email verification, if mail is configured. It also decides on a free credit that waits for it. */
@@ -12,29 +11,14 @@ export type EmailVerification = ReturnType<typeof createEmailVerification>
 
 export function createEmailVerification(deps: {
   postgres: Postgres
-  accounts: Pick<AccountStore, 'find'>
   tokens: EmailTokenStore
   freeCredits: Pick<FreeCredits, 'decideVerified'>
   throttle: Pick<SignInThrottle, 'verification' | 'verificationMail'>
   /** Enqueues the message. */
   enqueue: (accountId: string) => Promise<void>
-  /** Makes the ledger balance spendable; if that fails, maintenance does it later. */
-  loadBalance: (account: Account) => Promise<unknown>
-  logger: Logger
+  letSpend: LetSpend
 }) {
-  const { postgres, tokens, freeCredits, throttle, logger } = deps
-
-  const letSpend = async (accountId: string): Promise<void> => {
-    try {
-      const account = await deps.accounts.find(accountId)
-      if (account) await deps.loadBalance(account)
-    } catch (error) {
-      logger.warn(
-        { err: error, accountId },
-        'a free credit is in the ledger and not in the balance cache yet',
-      )
-    }
-  }
+  const { postgres, tokens, freeCredits, throttle, letSpend } = deps
 
   return {
     /** Enqueues the message with the link. Throws ApiError 429 if the mailbox had too many. */
@@ -69,8 +53,6 @@ export function createEmailVerification(deps: {
 }
 
 export const noSuchLink = (): ApiError =>
-  new ApiError(
-    'invalid_request',
-    'This link was used before or has expired. Sign in: the dashboard says whether your address is verified, and sends another link.',
-    { param: 'token' },
-  )
+  new ApiError('invalid_request', 'This link was used before or has expired. Ask for another one.', {
+    param: 'token',
+  })

@@ -4,6 +4,20 @@ import { hashOfToken, isToken, newToken } from './secret-token.ts'
 /** The signed-in user: an account holder with this password hash, or an operator with an admin key. */
 export type SessionOwner = { accountId: string; passwordHash: string } | { keyId: string }
 
+/** Where a session is begun, for its list. */
+export interface SessionClient {
+  networkAddress: string
+  userAgent: string
+}
+
+/** A session as its holder sees it. */
+export interface ListedSession extends SessionClient {
+  id: string
+  createdAt: Date
+  /** To within `USED_EVERY_MS`. */
+  lastUsedAt: Date
+}
+
 export interface StoredSession {
   /** Identifies the session without granting access. */
   id: string
@@ -20,6 +34,9 @@ export type SessionStore = ReturnType<typeof createSessionStore>
 
 /** Maximum sessions; a further sign-in ends the oldest one. */
 const SESSIONS_PER_ACCOUNT_MAX = 50
+const USER_AGENT_LENGTH_MAX = 300
+/** The time of last use is written this often: a session is read with every request. */
+const USED_EVERY_MS = 10 * 60_000
 
 const TIDY = `
 DELETE FROM console_sessions WHERE token_hash IN (
@@ -30,8 +47,8 @@ DELETE FROM console_sessions WHERE token_hash IN (
 
 /** Waits for a concurrent change of password or state, and reads its result. */
 const BEGIN = `
-INSERT INTO console_sessions (token_hash, account_id, expires_at)
-SELECT $1, account.id, $4
+INSERT INTO console_sessions (token_hash, account_id, expires_at, user_agent, network_address)
+SELECT $1, account.id, $4, $5, $6
 FROM accounts AS account JOIN account_credentials AS credential ON credential.account_id = account.id
 WHERE account.id = $2 AND credential.password_hash = $3 AND account.state <> 'suspended'
 FOR SHARE OF account, credential`
@@ -51,6 +68,7 @@ export function createSessionStore(postgres: Postgres) {
     async create(
       owner: SessionOwner,
       ttlMs: number,
+      { networkAddress, userAgent }: SessionClient,
     ): Promise<{ token: string; session: StoredSession } | null> {
       const token = newToken()
       const row = {
@@ -58,10 +76,19 @@ export function createSessionStore(postgres: Postgres) {
         accountId: 'accountId' in owner ? owner.accountId : null,
         keyId: 'keyId' in owner ? owner.keyId : null,
         expiresAt: new Date(Date.now() + ttlMs),
+        networkAddress,
+        userAgent: userAgent.slice(0, USER_AGENT_LENGTH_MAX),
       }
       await postgres.$executeRawUnsafe(TIDY, row.accountId, SESSIONS_PER_ACCOUNT_MAX - 1)
       if ('accountId' in owner) {
-        const values = [row.tokenHash, owner.accountId, owner.passwordHash, row.expiresAt]
+        const values = [
+          row.tokenHash,
+          owner.accountId,
+          owner.passwordHash,
+          row.expiresAt,
+          row.userAgent,
+          networkAddress,
+        ]
         if ((await postgres.$executeRawUnsafe(BEGIN, ...values)) === 0) return null
       } else await postgres.consoleSession.create({ data: row })
       return { token, session: toSession(row) }
@@ -71,7 +98,36 @@ export function createSessionStore(postgres: Postgres) {
     async find(token: string): Promise<StoredSession | null> {
       if (!isToken(token)) return null
       const row = await postgres.consoleSession.findUnique({ where: { tokenHash: hashOfToken(token) } })
-      return row && row.expiresAt.getTime() > Date.now() ? toSession(row) : null
+      if (!row || row.expiresAt.getTime() <= Date.now()) return null
+      if (row.lastUsedAt.getTime() < Date.now() - USED_EVERY_MS)
+        await postgres.consoleSession.updateMany({
+          where: { tokenHash: row.tokenHash },
+          data: { lastUsedAt: new Date() },
+        })
+      return toSession(row)
+    },
+
+    /** Those of an account that have not expired, last used first. */
+    async list(accountId: string): Promise<ListedSession[]> {
+      const rows = await postgres.consoleSession.findMany({
+        where: { accountId, expiresAt: { gt: new Date() } },
+        orderBy: [{ lastUsedAt: 'desc' }, { createdAt: 'desc' }],
+      })
+      return rows.map((row) => ({ ...row, id: idOf(row.tokenHash) }))
+    },
+
+    /** Ends a session of this account; false if it has none of that id. */
+    async endOf(accountId: string, sessionId: string): Promise<boolean> {
+      const tokenHash = Buffer.from(sessionId, 'hex')
+      const { count } = await postgres.consoleSession.deleteMany({ where: { accountId, tokenHash } })
+      return count > 0
+    },
+
+    /** Ends all sessions of an account but one. */
+    async endOthers(accountId: string, keptId: string): Promise<void> {
+      await postgres.consoleSession.deleteMany({
+        where: { accountId, tokenHash: { not: Buffer.from(keptId, 'hex') } },
+      })
     },
 
     async end(sessionId: string): Promise<void> {
@@ -86,13 +142,15 @@ export function createSessionStore(postgres: Postgres) {
   }
 }
 
+const idOf = (tokenHash: Uint8Array): string => Buffer.from(tokenHash).toString('hex')
+
 const toSession = (row: {
   tokenHash: Uint8Array
   accountId: string | null
   keyId: string | null
   expiresAt: Date
 }): StoredSession => ({
-  id: Buffer.from(row.tokenHash).toString('hex'),
+  id: idOf(row.tokenHash),
   accountId: row.accountId,
   keyId: row.keyId,
   expiresAt: row.expiresAt,

@@ -2,12 +2,16 @@ import { ApiError } from '../core/kernel/errors.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { isDuplicate } from '../platform/postgres/postgres.ts'
-import type { AccountStore } from './account-store.ts'
+import type { Account, AccountStore } from './account-store.ts'
 import type { CredentialStore } from './credential-store.ts'
+import { emailTaken } from './email-taken.ts'
 import type { EmailVerification } from './email-verification.ts'
 import type { FreeCredits } from './free-credit.ts'
+import type { Notify } from './mail/notify.ts'
+import { type PasswordCheck, wrongPassword } from './password-check.ts'
 import type { PasswordHasher } from './password-hash.ts'
-import type { SessionStore } from './session-store.ts'
+import { refuseGuessable } from './refuse-guessable.ts'
+import type { SessionClient, SessionStore } from './session-store.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
 /** A new session; its token goes into the cookie. */
@@ -26,19 +30,25 @@ export function createSignInService(deps: {
   accounts: Pick<AccountStore, 'create'>
   credentials: CredentialStore
   passwords: PasswordHasher
+  passwordCheck: PasswordCheck
   sessions: SessionStore
   throttle: SignInThrottle
   freeCredits: Pick<FreeCredits, 'open'>
   /** Null if mail is not configured: emails are not verified. */
   verification: Pick<EmailVerification, 'send'> | null
+  notify: Notify
   logger: Logger
   sessionMs: number
 }) {
   const { accounts, credentials, passwords, sessions, throttle } = deps
 
   /** Null if the password was changed, or the account suspended, since it was read. */
-  const begin = async (accountId: string, passwordHash: string): Promise<BegunSession | null> => {
-    const begun = await sessions.create({ accountId, passwordHash }, deps.sessionMs)
+  const begin = async (
+    accountId: string,
+    passwordHash: string,
+    client: SessionClient,
+  ): Promise<BegunSession | null> => {
+    const begun = await sessions.create({ accountId, passwordHash }, deps.sessionMs, client)
     return begun && { token: begun.token, accountId }
   }
 
@@ -56,7 +66,9 @@ export function createSignInService(deps: {
      * Opens an account, and decides on its free credit or sends the verification message. Never takes over an
      * existing account.
      */
-    async signUp(email: string, password: string, networkAddress: string): Promise<BegunSession> {
+    async signUp(email: string, password: string, client: SessionClient): Promise<BegunSession> {
+      const { networkAddress } = client
+      refuseGuessable(password, 'password', email)
       await throttle.signUp(networkAddress)
       const asker = { group: clientNetworks(networkAddress).subnet, isKnown: false }
       const passwordHash = await passwords.hash(password, asker)
@@ -67,7 +79,7 @@ export function createSignInService(deps: {
           await deps.freeCredits.open(transaction, { accountId, email, networkAddress })
         })
         await sendVerification(id, email)
-        const begun = await begin(id, passwordHash)
+        const begun = await begin(id, passwordHash, client)
         if (begun === null) throw new Error(`account ${id} changed while it was opened`)
         return begun
       } catch (error) {
@@ -78,7 +90,8 @@ export function createSignInService(deps: {
     },
 
     /** A wrong email and a wrong password are indistinguishable, in the error and in its timing. */
-    async signIn(email: string, password: string, networkAddress: string): Promise<BegunSession> {
+    async signIn(email: string, password: string, client: SessionClient): Promise<BegunSession> {
+      const { networkAddress } = client
       const { isKnown } = await throttle.signIn(networkAddress, email)
       const found = await credentials.findByEmail(email)
       const asker = { group: clientNetworks(networkAddress).subnet, isKnown }
@@ -88,34 +101,29 @@ export function createSignInService(deps: {
       if (found.isSuspended)
         throw new ApiError('account_suspended', 'This account is suspended. Contact the operator.')
       await throttle.signedIn(networkAddress, email)
-      const begun = await begin(found.accountId, found.passwordHash)
+      const begun = await begin(found.accountId, found.passwordHash, client)
       if (begun === null) throw wrongCredentials()
       return begun
     },
 
     /** Ends every session of the account and begins a new one. */
-    async changePassword(accountId: string, current: string, next: string): Promise<BegunSession> {
-      await throttle.changePassword(accountId)
-      const found = await credentials.find(accountId)
-      const asker = { group: accountId, isKnown: true }
-      const isRight = await passwords.verify(found?.passwordHash ?? null, current, asker)
-      if (!found?.passwordHash || !isRight) throw wrongPassword()
-      const passwordHash = await passwords.hash(next, asker)
-      const isChanged = await credentials.setPassword(accountId, passwordHash, found.passwordHash)
-      const begun = isChanged ? await begin(accountId, passwordHash) : null
+    async changePassword(
+      account: Pick<Account, 'id' | 'email'>,
+      { current, next }: { current: string; next: string },
+      client: SessionClient,
+    ): Promise<BegunSession> {
+      const { id: accountId } = account
+      refuseGuessable(next, 'new_password', account.email)
+      const currentHash = await deps.passwordCheck(accountId, current)
+      const passwordHash = await passwords.hash(next, { group: accountId, isKnown: true })
+      const isChanged = await credentials.changePassword(accountId, passwordHash, currentHash)
+      const begun = isChanged ? await begin(accountId, passwordHash, client) : null
       if (begun === null) throw wrongPassword()
+      await deps.notify(accountId, 'password_changed')
       return begun
     },
   }
 }
 
-const emailTaken = () =>
-  new ApiError('email_taken', 'An account with this email already exists. Sign in instead.', {
-    param: 'email',
-  })
-
 const wrongCredentials = () =>
   new ApiError('invalid_credentials', 'Incorrect email or password.', { challenge: 'Session' })
-
-const wrongPassword = () =>
-  new ApiError('invalid_request', 'The current password is incorrect.', { param: 'current_password' })

@@ -48,7 +48,8 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
     limiter('sign-up-site', limits.signUpsPerSite, HOUR_SECONDS),
   )
   const mails = limiter('verification-mail', VERIFICATION_MAILS_PER_HOUR, HOUR_SECONDS)
-  const changes = limiter('password-change', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
+  const resets = limiter('password-reset', VERIFICATION_MAILS_PER_HOUR, HOUR_SECONDS)
+  const passwords = limiter('password-change', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
 
   return {
     /** `isKnown`: that email signed in from there before. */
@@ -75,8 +76,16 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
     verification: (networkAddress: string): Promise<void> => signIns.consume(networkAddress),
     /** Messages to one mailbox, for any account. */
     verificationMail: (email: string): Promise<void> => consume(mails, emailKey(mailboxOf(email))),
-    /** Wrong current passwords of a session that asks to change it. */
-    changePassword: (accountId: string): Promise<void> => consume(changes, accountId),
+    /** Messages that reset a password: counted alike for emails without an account. */
+    async passwordReset(networkAddress: string, email: string): Promise<void> {
+      await signIns.consume(networkAddress)
+      await consume(resets, emailKey(mailboxOf(email)))
+    },
+    /** Wrong current passwords of a session. */
+    password: (accountId: string): Promise<void> => consume(passwords, accountId),
+    async rightPassword(accountId: string): Promise<void> {
+      await passwords.reward(accountId, 1)
+    },
   }
 }
 

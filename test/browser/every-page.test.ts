@@ -62,6 +62,9 @@ describe('a page for everyone is accessible and loads from this host alone:', ()
     ['/sign-in', 'Sign in'],
     ['/sign-up', 'Create an account'],
     ['/verify', 'Verify your address'],
+    ['/forgot-password', 'Reset your password'],
+    ['/reset#token', 'Choose a new password'],
+    ['/email#token', 'Confirm your new address'],
   ])('%s', (path, title) => expectGoodPage(guest, stack.url + path, title), TEST_TIMEOUT_MS)
 })
 

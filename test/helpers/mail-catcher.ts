@@ -16,8 +16,8 @@ export interface MailCatcher {
   received: CaughtMail[]
   /** Answers each recipient: null takes it, a code such as 451 or 550 refuses it. */
   answer: (recipient: string) => number | null
-  /** Resolves with the tokens of the links sent to an address, once there are so many. */
-  tokens(recipient: string, wanted?: number): Promise<string[]>
+  /** Resolves with the tokens of the links sent to an address, once there are so many. `page`: that they lead to. */
+  tokens(recipient: string, wanted?: number, page?: string): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -55,12 +55,13 @@ export async function startMailCatcher(): Promise<MailCatcher> {
     url: `smtp://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`,
     received,
     answer: () => null,
-    tokens(recipient, wanted = 1) {
+    tokens(recipient, wanted = 1, page = 'verify') {
+      const link = new RegExp(`/${page}#([\\w-]{43})\\s`)
       return vi.waitFor(
         () => {
           const links = received
             .filter(({ to }) => to.includes(recipient))
-            .flatMap(({ content }) => /\/verify#([\w-]{43})\s/.exec(content)?.[1] ?? [])
+            .flatMap(({ content }) => link.exec(content)?.[1] ?? [])
           expect(links.length).toBeGreaterThanOrEqual(wanted)
           return links
         },

@@ -4,7 +4,7 @@ import type { CallDetail, CallSummary } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { KeyList } from '../../src/core/api/keys.ts'
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
-import type { SessionView, VisitorView } from '../../src/core/api/sessions.ts'
+import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'
 import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
 import type { UsageView } from '../../src/core/api/usage.ts'
 import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
@@ -36,6 +36,8 @@ export const surfacesQuery = queryOptions({
   ...readOf<PublishedSurfaceList>('/surfaces.json'),
   staleTime: 60_000,
 })
+
+export const sessionsQuery = readOf<SessionList>('/console/api/sessions')
 
 export const keysQuery = readOf<KeyList>('/console/api/keys')
 

@@ -70,6 +70,14 @@ const routeTree = rootRoute.addChildren([
     page(siteRoute, '/docs/api', () => import('../pages/api-reference-page.tsx'), 'ApiReferencePage'),
     page(siteRoute, '/status', () => import('../pages/status-page.tsx'), 'StatusPage'),
     page(siteRoute, '/verify', () => import('../pages/verify-page.tsx'), 'VerifyPage'),
+    page(siteRoute, '/email', () => import('../pages/confirm-email-page.tsx'), 'ConfirmEmailPage'),
+    page(
+      siteRoute,
+      '/forgot-password',
+      () => import('../pages/reset-password-page.tsx'),
+      'ForgotPasswordPage',
+    ),
+    page(siteRoute, '/reset', () => import('../pages/reset-password-page.tsx'), 'ResetPasswordPage'),
     guestRoute.addChildren([
       page(guestRoute, '/sign-in', () => import('../pages/sign-in-page.tsx'), 'SignInPage'),
       page(guestRoute, '/sign-up', () => import('../pages/sign-in-page.tsx'), 'SignUpPage'),

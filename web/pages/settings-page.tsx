@@ -12,8 +12,9 @@ import { isWholeCents, newPasswordProblem } from '../lib/checks.ts'
 import { formatDate } from '../lib/format.ts'
 import { EmailAddress } from './settings/email-address.tsx'
 import { MailPreferences } from './settings/mail-preferences.tsx'
+import { SessionsPanel } from './settings/sessions-panel.tsx'
 
-/** The account itself, its theme, its low-balance threshold and its password. */
+/** The account itself, its theme, its messages, its password and its sessions. */
 export function SettingsPage() {
   const { data: session } = useQuery(sessionQuery)
   const [theme, chooseTheme] = useTheme()
@@ -43,6 +44,7 @@ export function SettingsPage() {
       <Panel title="Password" padded>
         <PasswordForm email={account.email} />
       </Panel>
+      <SessionsPanel />
     </>
   )
 }

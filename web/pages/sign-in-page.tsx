@@ -24,6 +24,9 @@ export function SignInPage() {
   return (
     <CenterPage title="Sign in" lead={signUp}>
       <CredentialsForm next={next} />
+      <p>
+        <Link to="/forgot-password">Forgot your password?</Link>
+      </p>
     </CenterPage>
   )
 }

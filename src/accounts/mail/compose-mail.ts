@@ -1,13 +1,16 @@
+import { NOTICES } from '../../core/accounts/notice.ts'
 import type { MailMessage } from '../../platform/network/mailer.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { MailJob } from '../../platform/queues/queues.ts'
-import type { EmailTokenStore } from '../email-token-store.ts'
+import type { EmailTokenStore, IssuedToken } from '../email-token-store.ts'
 import type { EventMailStore } from './event-mail-store.ts'
 import { eventMessage } from './event-message.ts'
-import { mailMessage } from './mail-message.ts'
+import { inWords, type MailTemplate, mailMessage } from './mail-message.ts'
 
 export interface MailSources {
-  tokens: Pick<EmailTokenStore, 'issueVerification'>
-  eventMails: Pick<EventMailStore, 'find'>
+  postgres: Pick<Postgres, 'account' | 'emailChange'>
+  tokens: Pick<EmailTokenStore, 'issue' | 'issueVerification'>
+  eventMails: Pick<EventMailStore, 'find' | 'finish'>
   /** Where links lead, without a slash at the end. */
   publicUrl: string
 }
@@ -17,13 +20,38 @@ export interface MailSources {
  * browsers do not send that part, so no server logs it.
  */
 export async function composeMail(job: MailJob, sources: MailSources): Promise<MailMessage | null> {
-  const { tokens, eventMails, publicUrl: site } = sources
+  const { postgres, tokens, eventMails, publicUrl: site } = sources
+  /** A message to `email` with a link; `path` is the page that it opens. */
+  const withLink = async (template: MailTemplate, path: string, { token, email }: IssuedToken) =>
+    mailMessage(template, email, { site, link: `${site}/${path}#${token}` })
   switch (job.kind) {
     case 'verify_email': {
       const issued = await tokens.issueVerification(job.accountId)
-      return (
-        issued && mailMessage('verify-email', issued.email, { site, link: `${site}/verify#${issued.token}` })
-      )
+      return issued && withLink('verify-email', 'verify', issued)
+    }
+    case 'reset_password': {
+      const account = job.accountId === null ? null : await findAccount(postgres, job.accountId)
+      if (!account || account.state === 'suspended') return null
+      const issued = await tokens.issue(account.id, 'reset_password', account.email)
+      return withLink('reset-password', 'reset', issued)
+    }
+    case 'change_email': {
+      const change = await postgres.emailChange.findUnique({ where: { id: job.changeId } })
+      if (!change || change.confirmedAt !== null) return null
+      const issued = await tokens.issue(change.accountId, 'change_email', change.newEmail)
+      return withLink('change-email', 'email', issued)
+    }
+    case 'email_changed': {
+      const change = await postgres.emailChange.findUnique({ where: { id: job.changeId } })
+      if (!change?.confirmedAt) return null
+      const time = inWords(change.confirmedAt)
+      return mailMessage('email-changed', change.oldEmail, { site, email: change.newEmail, time })
+    }
+    case 'notice': {
+      const account = await findAccount(postgres, job.accountId)
+      if (!account?.emailVerifiedAt) return null
+      const facts = { site, what: NOTICES[job.notice], time: inWords(new Date(job.atMs)) }
+      return mailMessage('notice', account.email, facts)
     }
     case 'event': {
       const event = await eventMails.find(job.eventId)
@@ -33,3 +61,13 @@ export async function composeMail(job: MailJob, sources: MailSources): Promise<M
       return job satisfies never
   }
 }
+
+/** Removes what waited for the message of a job, which was sent or will never be. */
+export async function finishMail(job: MailJob, { postgres, eventMails }: MailSources): Promise<void> {
+  if (job.kind === 'event') await eventMails.finish(job.eventId)
+  // The old address is kept for its message only.
+  if (job.kind === 'email_changed') await postgres.emailChange.deleteMany({ where: { id: job.changeId } })
+}
+
+const findAccount = (postgres: Pick<Postgres, 'account'>, id: string) =>
+  postgres.account.findUnique({ where: { id } })

@@ -1,7 +1,7 @@
 import type { EventData } from '../../core/operations/event.ts'
 import type { MailedEventType } from '../../core/operations/event-mails.ts'
 import type { MailMessage } from '../../platform/network/mailer.ts'
-import { type MailTemplate, mailMessage } from './mail-message.ts'
+import { inWords, type MailTemplate, mailMessage } from './mail-message.ts'
 
 export interface MailedEvent {
   type: MailedEventType
@@ -25,7 +25,7 @@ export function eventMessage({ type, email, data, createdAt }: MailedEvent, site
   return mailMessage(TEMPLATES[type], email, {
     ...Object.fromEntries(facts),
     site,
-    time: `${createdAt.toISOString().slice(0, 16).replace('T', ' ')} UTC`,
+    time: inWords(createdAt),
     ...wordsOf(type, data),
   })
 }

@@ -4,6 +4,10 @@ import type { MailMessage } from '../../platform/network/mailer.ts'
 /** The templates: the subject, an empty line, the text with `{{facts}}`. */
 const NAMES = [
   'verify-email',
+  'reset-password',
+  'change-email',
+  'email-changed',
+  'notice',
   'balance-low',
   'balance-exhausted',
   'receipt',
@@ -18,6 +22,9 @@ const TEMPLATES = new Map(
 
 /** Facts come from users and providers: each stays on its line, and within bounds. */
 const FACT_LENGTH_MAX = 500
+
+/** A time as messages show it. */
+export const inWords = (time: Date): string => `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
 /** The message of a template with its facts. Throws if the template names a fact that is not given. */
 export function mailMessage(

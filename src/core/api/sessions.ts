@@ -87,6 +87,41 @@ export const VerifiedView = Type.Object({
 })
 export type VerifiedView = Static<typeof VerifiedView>
 
+/**
+ * POST /console/api/password-resets → 202, whether or not the email has an account; 409 where there is no mail, 429
+ * after too many. POST /console/api/password-resets/use → 204; 400 for a link that was used or has expired.
+ */
+export const PasswordResetBody = Type.Object({ email: email('email') }, CLOSED)
+export type PasswordResetBody = Static<typeof PasswordResetBody>
+export const NewPasswordBody = Type.Object({ token: line('token', 1, 100), password: newPassword }, CLOSED)
+export type NewPasswordBody = Static<typeof NewPasswordBody>
+
+/**
+ * POST /console/api/email-changes → 202: a link is sent to the new address; 409 if it has an account or there is no mail.
+ * POST /console/api/email-changes/confirm → 204, without a session; 400 for a link that was used or has expired.
+ */
+export const EmailChangeBody = Type.Object({ email: email('new-email'), current_password: password }, CLOSED)
+export type EmailChangeBody = Static<typeof EmailChangeBody>
+
+/**
+ * GET /console/api/sessions → 200. DELETE /console/api/sessions/ID → 204, or 404. DELETE /console/api/sessions → 204: all
+ * but this one.
+ */
+export const SessionEntry = Type.Object({
+  id: Type.String(),
+  /** The session of this request. */
+  current: Type.Boolean(),
+  /** Browser and system, such as `Firefox on Linux`; empty: not known. */
+  device: Type.String(),
+  network_address: Type.String(),
+  created_at: Type.String(),
+  /** To within some minutes. */
+  last_used_at: Type.String(),
+})
+export type SessionEntry = Static<typeof SessionEntry>
+export const SessionList = Type.Object({ data: Type.Array(SessionEntry) })
+export type SessionList = Static<typeof SessionList>
+
 /** POST /console/api/password → 204. Ends every other session of the account. */
 export const PasswordBody = Type.Object({ current_password: password, new_password: newPassword }, CLOSED)
 export type PasswordBody = Static<typeof PasswordBody>

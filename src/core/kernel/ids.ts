@@ -36,6 +36,7 @@ export type IdPrefix =
   | 'hook'
   | 'pkey'
   | 'grant'
+  | 'echg'
   | 'api'
   | 'settle'
   | 'act'

@@ -11,6 +11,7 @@ import { liveKey } from '../plugins/authenticate.ts'
 import { notSignedIn } from '../plugins/session.ts'
 import { fromOwnPages, requireSameOrigin } from '../same-origin.ts'
 import type { SessionCookies } from '../session-cookie.ts'
+import { clientOf } from './session-client.ts'
 
 const PATH = '/admin/api/session'
 const VISITOR_PATH = '/admin/api/visitor'
@@ -79,7 +80,7 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox<OperatorSessionSer
     const key = liveKey(found)
     if (key.kind !== 'admin')
       throw new ApiError('not_permitted', 'This is an ordinary API key. Signing in here takes an admin key.')
-    const begun = await sessions.create({ keyId: key.keyId }, SESSION_MS)
+    const begun = await sessions.create({ keyId: key.keyId }, SESSION_MS, clientOf(request))
     if (begun === null) throw notSignedIn()
     const { token, session } = begun
     cookies.write(reply, 'operator', token, session.expiresAt)

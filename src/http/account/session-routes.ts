@@ -18,7 +18,7 @@ import { readUsd } from '../read-usd.ts'
 import { fromOwnPages } from '../same-origin.ts'
 import type { SessionCookies } from '../session-cookie.ts'
 import { type SessionViewServices, sessionView } from './account-view.ts'
-import { refuseGuessable } from './refuse-guessable.ts'
+import { clientOf } from './session-client.ts'
 
 interface SessionServices extends SessionViewServices {
   accounts: Pick<AccountStore, 'find' | 'setLowBalance' | 'setMails'>
@@ -49,10 +49,9 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (
   app.post('/sign-up', signingUp, async (request, reply) => {
     const email = normalizeEmail(request.body.email)
     const { password } = request.body
-    refuseGuessable(password, 'password', email)
     if (services.signUpClosed)
       throw new ApiError('not_permitted', 'Accounts are opened by the operator here. Ask them for one.')
-    const begun = await signIn.signUp(email, password, request.ip)
+    const begun = await signIn.signUp(email, password, clientOf(request))
     keep(reply, begun)
     return reply.code(201).send(await viewOf(begun.accountId))
   })
@@ -60,7 +59,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (
   const signingIn = { ...ours, schema: { body: CredentialsBody, response: { 200: SessionView } } }
   app.post('/sign-in', signingIn, async (request, reply) => {
     const { email, password } = request.body
-    const begun = await signIn.signIn(normalizeEmail(email), password, request.ip)
+    const begun = await signIn.signIn(normalizeEmail(email), password, clientOf(request))
     keep(reply, begun)
     return viewOf(begun.accountId)
   })
@@ -108,8 +107,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (
   app.post('/password', { ...ofSession, schema: { body: PasswordBody } }, async (request, reply) => {
     const { account } = signedIn(request)
     const { current_password: current, new_password: next } = request.body
-    refuseGuessable(next, 'new_password', account.email)
-    keep(reply, await signIn.changePassword(account.id, current, next))
+    keep(reply, await signIn.changePassword(account, { current, next }, clientOf(request)))
     return reply.code(204).send()
   })
 }

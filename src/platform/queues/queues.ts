@@ -1,4 +1,5 @@
 import { Queue } from 'bullmq'
+import type { NoticeKind } from '../../core/accounts/notice.ts'
 import type { CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import type { Redis } from '../redis/redis.ts'
@@ -26,7 +27,13 @@ export type EventsQueue = Queue<EventJob>
 /** Jobs of the catalog, which carry no data: the name says what to do. */
 export type CatalogQueue = Queue<Record<string, never>>
 /** A message to send. Only ids: addresses and links are read or made when it is sent. */
-export type MailJob = { kind: 'verify_email'; accountId: string } | { kind: 'event'; eventId: string }
+export type MailJob =
+  | { kind: 'verify_email'; accountId: string }
+  /** Null: the email that was given has no account, and nothing is sent. */
+  | { kind: 'reset_password'; accountId: string | null }
+  | { kind: 'change_email' | 'email_changed'; changeId: string }
+  | { kind: 'notice'; accountId: string; notice: NoticeKind; atMs: number }
+  | { kind: 'event'; eventId: string }
 export type MailQueue = Queue<MailJob>
 
 /** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */

@@ -1,4 +1,4 @@
-import { ApiError } from '../../core/kernel/errors.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 
 /** Refuses a new password that is the email, or of fewer than four different characters. */
 export function refuseGuessable(password: string, param: string, email: string): void {

@@ -1,0 +1,24 @@
+import type { Logger } from '../platform/observability/logger.ts'
+import type { Account, AccountStore } from './account-store.ts'
+
+/** Makes credit that was just posted spendable. */
+export type LetSpend = (accountId: string) => Promise<void>
+
+/** `loadBalance` makes the ledger balance spendable; if that fails, maintenance does it later. */
+export function createLetSpend(deps: {
+  accounts: Pick<AccountStore, 'find'>
+  loadBalance: (account: Account) => Promise<unknown>
+  logger: Logger
+}): LetSpend {
+  return async (accountId) => {
+    try {
+      const account = await deps.accounts.find(accountId)
+      if (account) await deps.loadBalance(account)
+    } catch (error) {
+      deps.logger.warn(
+        { err: error, accountId },
+        'a free credit is in the ledger and not in the balance cache yet',
+      )
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { clientNetworks } from '../platform/network/client-networks.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { CredentialStore } from './credential-store.ts'
+import type { EmailTokenStore } from './email-token-store.ts'
+import { noSuchLink } from './email-verification.ts'
+import type { Notify } from './mail/notify.ts'
+import type { PasswordHasher } from './password-hash.ts'
+import { refuseGuessable } from './refuse-guessable.ts'
+import type { SignInThrottle } from './sign-in-throttle.ts'
+
+/** Setting a new password by a link that is sent to the account's address. */
+export type PasswordReset = ReturnType<typeof createPasswordReset>
+
+export function createPasswordReset(deps: {
+  postgres: Postgres
+  credentials: Pick<CredentialStore, 'findByEmail' | 'replacePassword'>
+  passwords: Pick<PasswordHasher, 'hash'>
+  tokens: Pick<EmailTokenStore, 'find' | 'use'>
+  throttle: Pick<SignInThrottle, 'verification' | 'passwordReset'>
+  /** Enqueues the message; null: nothing is sent. */
+  enqueue: (accountId: string | null) => Promise<void>
+  notify: Notify
+}) {
+  const { credentials, tokens } = deps
+  return {
+    /**
+     * Enqueues a message with a link, if the email has an account that is not suspended. A caller cannot tell: both
+     * take the same steps, and a link is made only when the message is sent. Throws ApiError 429 after too many.
+     */
+    async request(email: string, networkAddress: string): Promise<void> {
+      await deps.throttle.passwordReset(networkAddress, email)
+      const found = await credentials.findByEmail(email)
+      await deps.enqueue(found && !found.isSuspended ? found.accountId : null)
+    },
+
+    /**
+     * Sets the password of a link's account, and ends all its sessions. Throws ApiError for a link that was used or
+     * has expired.
+     */
+    async reset(token: string, password: string, networkAddress: string): Promise<void> {
+      await deps.throttle.verification(networkAddress)
+      const found = await tokens.find('reset_password', token)
+      if (!found) throw noSuchLink()
+      refuseGuessable(password, 'password', found.email)
+      const asker = { group: clientNetworks(networkAddress).subnet, isKnown: true }
+      const passwordHash = await deps.passwords.hash(password, asker)
+      await deps.postgres.$transaction(async (transaction) => {
+        const used = await tokens.use(transaction, 'reset_password', token)
+        if (!used) throw noSuchLink()
+        // Of an address that the account has no more, the link is worth nothing.
+        const { count } = await transaction.account.updateMany({
+          where: { id: used.accountId, email: used.email, state: { not: 'suspended' } },
+          data: { email: used.email },
+        })
+        if (count === 0) throw noSuchLink()
+        await credentials.replacePassword(transaction, used.accountId, passwordHash)
+      })
+      await deps.notify(found.accountId, 'password_reset')
+    },
+  }
+}
