@@ -56,7 +56,7 @@ export class SkippedCheck extends Error {
 
 export interface AskOptions {
   method?: string
-  /** Sent as JSON; a string as it is. */
+  /** Sent as JSON, or as a form where the path takes one; a string as it is. */
   body?: unknown
   headers?: Record<string, string>
   /** Null: no `Authorization`. */
@@ -66,6 +66,7 @@ export interface AskOptions {
 export interface Answer {
   status: number
   headers: Headers
+  bytes: Buffer
   text: string
   /** The body as JSON; undefined if it is none. */
   json: unknown
@@ -78,13 +79,30 @@ export async function ask(context: GateContext, path: string, options: AskOption
     method,
     headers: {
       ...(key !== null && { authorization: `Bearer ${key}` }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(body !== undefined && !isForm(path, body) && { 'content-type': 'application/json' }),
       ...headers,
     },
-    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    ...(body !== undefined && { body: isForm(path, body) ? formOf(body) : jsonOf(body) }),
   })
-  const text = await response.text()
-  return { status: response.status, headers: response.headers, text, json: parsed(text) }
+  const bytes = Buffer.from(await response.arrayBuffer())
+  const text = bytes.toString()
+  return { status: response.status, headers: response.headers, bytes, text, json: parsed(text) }
+}
+
+const FORM_PATHS = ['/v1/images/edits', '/v1/audio/transcriptions', '/v1/audio/translations']
+
+const isForm = (path: string, body: unknown): body is object =>
+  FORM_PATHS.some((form) => path.startsWith(form)) && typeof body === 'object'
+
+const jsonOf = (body: unknown): string => (typeof body === 'string' ? body : JSON.stringify(body))
+
+function formOf(body: object): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(body)) {
+    if (value instanceof Blob) form.append(name, value, 'file')
+    else if (value !== undefined) form.append(name, String(value))
+  }
+  return form
 }
 
 function parsed(text: string): unknown {

@@ -10,6 +10,24 @@ const EMBEDDINGS = {
 }
 const RERANK = { kind: 'rerank', list_price: { prompt: '0.02', completion: '0' } }
 const MODERATION = { kind: 'moderation', list_price: { prompt: '0', completion: '0' } }
+const IMAGE = {
+  kind: 'image',
+  input_modalities: ['text', 'image'],
+  unit: 'image',
+  image_units: { '/64x64': 1, '/128x64': 2 },
+  list_price: { prompt: '0', completion: '0', units: '10000' },
+}
+const SPEECH = {
+  kind: 'speech',
+  unit: 'character',
+  list_price: { prompt: '0', completion: '0', units: '15' },
+}
+const TRANSCRIPTION = {
+  kind: 'transcription',
+  supported_parameters: ['translations'],
+  unit: 'second',
+  list_price: { prompt: '0', completion: '0', units: '100' },
+}
 const at = (provider: string, model: string) => ({
   rate: undefined,
   offers: [{ at: provider, model: `${model}.tag-gate`, cost: '0' }],
@@ -30,6 +48,12 @@ export const GATE_MODELS: TestModels = {
   'gate/rerank': { ...RERANK, ...at('quillon', 'words-1') },
   'gate/rerank-failing': { ...RERANK, ...at('dovecot', 'status-500.words-1') },
   'gate/moderation': { ...MODERATION, ...at('quillon', 'words-2') },
+  'gate/image': { ...IMAGE, ...at('quillon', 'words-3') },
+  'gate/image-failing': { ...IMAGE, ...at('lantern', 'status-500.words-3') },
+  'gate/speech': { ...SPEECH, ...at('quillon', 'words-4') },
+  'gate/speech-failing': { ...SPEECH, ...at('lantern', 'status-500.words-4') },
+  'gate/hear': { ...TRANSCRIPTION, ...at('quillon', 'words-5') },
+  'gate/hear-failing': { ...TRANSCRIPTION, ...at('lantern', 'status-500.words-5') },
   'gate/moderation-failing': { ...MODERATION, ...at('lantern', 'status-500.words-2') },
 }
 

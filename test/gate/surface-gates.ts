@@ -3,6 +3,7 @@ import { AGENT_CHECKS } from './checks/agent-loops.ts'
 import { CHAT_ANSWER_CHECKS } from './checks/chat-answer-checks.ts'
 import { CHAT_REQUEST_CHECKS } from './checks/chat-request-checks.ts'
 import { EXTENDED_CHECKS } from './checks/extended-checks.ts'
+import { MEDIA_GATES } from './checks/media-checks.ts'
 import { MESSAGES_CHECKS } from './checks/messages-checks.ts'
 import { OPENAI_CLIENT_CHECKS } from './checks/openai-client-checks.ts'
 import { RESPONSES_CHECKS } from './checks/responses-checks.ts'
@@ -15,4 +16,5 @@ export const SURFACE_GATES: SurfaceGates = {
   messages: { checks: MESSAGES_CHECKS },
   responses: { checks: RESPONSES_CHECKS },
   ...TASK_GATES,
+  ...MEDIA_GATES,
 }

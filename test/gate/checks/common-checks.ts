@@ -36,9 +36,14 @@ export const fieldsRefused =
 
 /** An unreadable body, a model that nobody has, and a provider that fails. */
 export const errorsTold =
-  (path: string, body: object, models: { unknown: readonly string[]; failing: string }): Check['run'] =>
+  (
+    path: string,
+    body: object,
+    models: { unknown: readonly string[]; failing: string },
+    [unreadable, status]: readonly [code: string, status: number] = ['invalid_json', 400],
+  ): Check['run'] =>
   async (context) => {
-    expectError(await ask(context, path, { body: '{"model":' }), 'invalid_json', 400)
+    expectError(await ask(context, path, { body: '{"model":' }), unreadable, status)
     for (const model of models.unknown)
       expectError(await ask(context, path, { body: { ...body, model } }), 'model_not_found', 404)
     const failed = await ask(context, path, { body: { ...body, model: models.failing } })
