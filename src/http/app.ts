@@ -19,6 +19,7 @@ import {
 } from './plugins/read-requests.ts'
 import { accountSessions, type SessionOptions } from './plugins/session.ts'
 import { surfaceAccess } from './plugins/surface-access.ts'
+import { unroutedRequests } from './plugins/unrouted-requests.ts'
 import { healthRoutes } from './public/health.ts'
 
 /** What the server itself needs; routes bring what is theirs. */
@@ -95,6 +96,7 @@ export async function buildApp(
   })
   await app.register(guardRequests)
   await app.register(answerErrors, deps)
+  await app.register(unroutedRequests)
   await app.register(parseJson)
   await app.register(validateRequests)
   await app.register(openapi)

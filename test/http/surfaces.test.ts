@@ -146,6 +146,47 @@ describe('surfaces', () => {
   })
 })
 
+describe('a path that takes other methods', () => {
+  const answer = (method: string, path: string) =>
+    rawExchange(
+      stack.url,
+      `${method} ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\nconnection: close\r\n\r\n`,
+    )
+
+  test.each([
+    ['TRACE', CHAT_PATH, 'POST'],
+    ['QUERY', '/v1/generations/x1', 'GET, HEAD'],
+    ['TRACE', '/pricing.json', 'GET, HEAD, OPTIONS'],
+    ['TRACE', '/healthz', 'GET, HEAD'],
+    ['PROPFIND', '/healthz', 'GET, HEAD'],
+    ['QUERY', '/billing/topups', 'POST, GET, HEAD'],
+    ['GET', '/webhooks/stripe', 'POST'],
+    ['PUT', '/console/api/keys', 'GET, HEAD, POST'],
+    ['DELETE', '/admin/api/accounts/x1', 'GET, HEAD'],
+    ['GET', '/admin/api/accounts/x1/suspend', 'POST'],
+    ['POST', '/dashboard', 'GET, HEAD'],
+  ])('answers %s %s with 405 and allows %s', async (method, path, allowed) => {
+    const response = await answer(method, path)
+    expectRawError(response, 405, 'method_not_allowed')
+    expect(
+      response
+        .match(/^allow: (.*)\r$/im)?.[1]
+        ?.split(', ')
+        .sort(),
+    ).toEqual(allowed.split(', ').sort())
+  })
+
+  test.each([
+    ['TRACE', '/v1/embeddings'],
+    ['QUERY', '/v1/embeddings'],
+    ['PROPFIND', '/v1/embeddings'],
+    ['PROPFIND', CHAT_PATH],
+    ['TRACE', '/nothing'],
+  ])('answers %s %s as any unknown path', async (method, path) => {
+    expectRawError(await answer(method, path), 404, 'surface_unavailable')
+  })
+})
+
 describe('headers', () => {
   test("keep the client's x-request-id, in the body too, and make one where it is unfit", async () => {
     const kept = ['a', 'my-id: 7', '~'.repeat(128)]

@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { secureHeaders } from '../plugins/security-headers.ts'
 import { PLAYGROUND_PATH } from './playground-route.ts'
 
@@ -24,7 +23,7 @@ export const consoleScope: FastifyPluginAsync<ConsoleScopeOptions> = async (app,
   })
   await app.register(routes, { prefix: PREFIX })
   // Also what is not there is answered with the headers of this scope.
-  app.all(`${PREFIX}/*`, async () => {
-    throw surfaceUnavailable()
+  app.all(`${PREFIX}/*`, async (request, reply) => {
+    throw app.refusalOfUnrouted(request, reply)
   })
 }

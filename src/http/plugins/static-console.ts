@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import files from '@fastify/static'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { isOperatorApi } from './read-requests.ts'
 import { secureHeaders } from './security-headers.ts'
 
@@ -42,6 +41,8 @@ const PAGES = [
   '/admin/*',
 ]
 const ASSETS = 'assets'
+/** Pages are no part of the API's description. */
+const UNDOCUMENTED = { hide: true }
 const YEAR_MS = 31_536_000_000
 const HOUR_MS = 3_600_000
 
@@ -64,8 +65,8 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
     suppressWarning: true,
   })
   for (const url of PAGES) {
-    app.get(url, async (request, reply) => {
-      if (isOperatorApi(request)) throw surfaceUnavailable()
+    app.get(url, { schema: UNDOCUMENTED }, async (request, reply) => {
+      if (isOperatorApi(request)) throw app.refusalOfUnrouted(request, reply)
       // Read at every request, so that a build is seen without a restart.
       if (isBuilt()) return reply.header('cache-control', 'no-cache').sendFile('index.html')
       return reply.code(503).header('retry-after', '30').type('text/plain; charset=utf-8').send(NOT_BUILT)
@@ -73,7 +74,7 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
   }
   // Someone who mistyped an address in a browser is told so by a page; programs hear what they always did.
   app.get('/*', async (request, reply) => {
-    if (!isNavigation(request) || !isBuilt()) throw surfaceUnavailable()
+    if (!isNavigation(request) || !isBuilt()) throw app.refusalOfUnrouted(request, reply)
     const page = await readFile(join(pagesFolder, 'index.html'))
     return reply.code(404).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(page)
   })
@@ -86,7 +87,9 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
     }),
   )
   for (const name of ['icon.svg', 'favicon.ico', 'robots.txt']) {
-    app.get(`/${name}`, async (_, reply) => reply.sendFile(name, { cacheControl: true, maxAge: HOUR_MS }))
+    app.get(`/${name}`, { schema: UNDOCUMENTED }, async (_, reply) =>
+      reply.sendFile(name, { cacheControl: true, maxAge: HOUR_MS }),
+    )
   }
 }
 

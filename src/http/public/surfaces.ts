@@ -1,6 +1,6 @@
-import type { FastifyInstance, FastifyPluginAsync, HTTPMethods } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { contractDigest, type RouteContract } from '../../core/api/surface-evidence.ts'
-import { lifecycleHeaders, SURFACES, type Surface, type SurfaceId } from '../../core/api/surface-registry.ts'
+import { SURFACES, type Surface, type SurfaceId } from '../../core/api/surface-registry.ts'
 import { ApiError, surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { generationsRoute, usageCallsRoute } from '../calls.ts'
 import { providerKeysRoute } from '../provider-keys.ts'
@@ -21,6 +21,7 @@ import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
 import { responsesRoute } from './responses.ts'
+import { announceLifecycle, routerPath, surfaceOfRoute } from './surface-lifecycle.ts'
 import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
 import { embeddingsRoute, moderationsRoute, rerankRoute } from './tasks.ts'
 
@@ -76,32 +77,17 @@ const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
   'surfaces.public': publicSurfacesRoute,
 }
 
-const METHODS: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 /** Refusals are no part of the API's description. */
 const UNDOCUMENTED = { hide: true }
-
-/** A path of the registry as the router writes it. */
-export const routerPath = (path: string): string => path.replaceAll(':', '::').replace(/\{(\w+)\}/g, ':$1')
 
 /** Routes the surfaces. Whatever else lies under their versions asks for a key, then is unavailable. */
 export const surfaceRoutes: FastifyPluginAsync<SurfaceServices> = async (app, services) => {
   const contracts = new Map<SurfaceId, string>()
   app.addHook('onRoute', (route) => {
-    const surface = SURFACES.find(
-      ({ method, path }) => method === route.method && routerPath(path) === route.url,
-    )
+    const surface = surfaceOfRoute(route, SURFACES)
     if (!surface || route.schema?.hide) return
     contracts.set(surface.id, contractDigest(surface, (route.schema ?? {}) as RouteContract))
-    const headers = lifecycleHeaders(surface.lifecycle)
-    // Those of a granted surface come with `requireSurface`: to all others it is not there.
-    if (surface.access !== 'open' || Object.keys(headers).length === 0) return
-    route.onRequest = [
-      (_request, reply, done) => {
-        reply.headers(headers)
-        done()
-      },
-      ...[route.onRequest ?? []].flat(),
-    ]
+    announceLifecycle(route, surface)
   })
 
   for (const [route, surfaces] of Map.groupBy(SURFACES, ({ id }) => ROUTES[id]))
@@ -117,15 +103,17 @@ function routeOtherMethods(app: FastifyInstance, surfaces: Surface[]): void {
   const url = routerPath(path)
   if (!ROUTES[id]) return routeUnavailable(app, url)
   const methods = surfaces.map(({ method }) => method)
+  const routed = app.supportedMethods.filter((method) => app.hasRoute({ url, method }))
+  const refuse = async (_request: FastifyRequest, reply: FastifyReply): Promise<never> => {
+    reply.header('allow', routed.join(', '))
+    throw new ApiError('method_not_allowed', `Use ${methods.join(' or ')} ${path}.`)
+  }
   app.route({
     url,
-    method: METHODS.filter((other) => !app.hasRoute({ url, method: other })),
-    onRequest: status === 'Public' ? [] : [app.requireKey, app.requireSurface(id)],
+    method: app.supportedMethods.filter((method) => !routed.includes(method)),
+    onRequest: [...(status === 'Public' ? [] : [app.requireKey, app.requireSurface(id)]), refuse],
     schema: UNDOCUMENTED,
-    handler: async (_, reply) => {
-      reply.header('allow', methods.join(', '))
-      throw new ApiError('method_not_allowed', `Use ${methods.join(' or ')} ${path}.`)
-    },
+    handler: refuse,
   })
 }
 
@@ -136,7 +124,7 @@ function routeUnavailable(app: FastifyInstance, url: string): void {
   }
   app.route({
     url,
-    method: METHODS,
+    method: app.supportedMethods,
     onRequest: [app.requireKey, refuse],
     schema: UNDOCUMENTED,
     handler: refuse,

@@ -7,6 +7,7 @@ import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answerErrors } from '../../../src/http/plugins/answer-errors.ts'
 import { staticConsole } from '../../../src/http/plugins/static-console.ts'
+import { unroutedRequests } from '../../../src/http/plugins/unrouted-requests.ts'
 import { consoleClient, signedUp } from '../../helpers/console-client.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
@@ -25,6 +26,7 @@ describe('the pages', () => {
     folder = await mkdtemp(join(tmpdir(), 'switchyard-pages-'))
     app = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
     await app.register(answerErrors, { logger: pino({ level: 'silent' }) })
+    await app.register(unroutedRequests)
     await app.register(staticConsole, { pagesFolder: folder, isSecure: true })
     await app.ready()
   })
@@ -185,13 +187,13 @@ describe('headers', () => {
     expect(tags.size).toBe(3)
   })
 
-  test('unknown paths of the console are JSON errors', async () => {
+  test('unknown paths and methods of the console are JSON errors', async () => {
     const client = await signedUp(stack.url)
     await expectError(await client.ask('/console/api/nowhere'), 404, 'surface_unavailable')
     await expectError(
       await client.ask('/console/api/session', { method: 'DELETE' }),
-      404,
-      'surface_unavailable',
+      405,
+      'method_not_allowed',
     )
   })
 })

@@ -257,7 +257,7 @@ describe('live figures', () => {
       method: 'HEAD',
       signal: AbortSignal.timeout(60_000),
     })
-    expect(response.status).toBe(404)
+    expect(response.status).toBe(405)
   })
 
   test('do not keep an instance from stopping', async () => {

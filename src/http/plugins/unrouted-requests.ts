@@ -1,0 +1,61 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import plugin from 'fastify-plugin'
+import { ApiError, surfaceUnavailable } from '../../core/kernel/errors.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /**
+     * The refusal of a request that no route takes: 405 with `Allow` where its path takes other methods, else 404. For routes
+     * that take what is left over.
+     */
+    refusalOfUnrouted(request: FastifyRequest, reply: FastifyReply): ApiError
+  }
+}
+
+/** Surfaces answer for themselves: of a method that is none, too, only those hear who may use the path. */
+const SURFACE = /^\/v\d/
+
+/** A path of the router with the methods it takes. */
+interface Path {
+  pattern: RegExp
+  methods: Set<string>
+}
+
+/** Refuses what no route takes, before a body is read. */
+export const unroutedRequests = plugin(
+  async (app) => {
+    const paths = new Map<string, Path>()
+    app.addHook('onRoute', ({ url, method }) => {
+      if (url.includes('*') || SURFACE.test(url)) return
+      const path = paths.get(url) ?? { pattern: patternOf(url), methods: new Set() }
+      for (const one of [method].flat()) path.methods.add(one)
+      paths.set(url, path)
+    })
+    app.decorate('refusalOfUnrouted', (request, reply) => {
+      const methods = methodsOf(request, paths)
+      if (methods.length === 0) return surfaceUnavailable()
+      reply.header('allow', methods.join(', '))
+      return new ApiError('method_not_allowed', `Use ${methods.join(' or ')} ${pathOf(request)}.`)
+    })
+    app.addHook('onRequest', (request, reply, done) =>
+      done(request.is404 ? app.refusalOfUnrouted(request, reply) : undefined),
+    )
+  },
+  { name: 'unrouted-requests', dependencies: ['answer-errors'] },
+)
+
+const patternOf = (url: string): RegExp => {
+  const names = url
+    .split('/')
+    .map((name) => (name.startsWith(':') ? '[^/]+' : name.replace(/[^\w-]/g, '\\$&')))
+  return new RegExp(`^${names.join('/')}/?$`)
+}
+
+const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0]!
+
+/** The methods that any route has for the path of a request. */
+function methodsOf(request: FastifyRequest, paths: ReadonlyMap<string, Path>): string[] {
+  const path = pathOf(request)
+  const known = [...paths.values()].filter(({ pattern }) => pattern.test(path))
+  return [...new Set(known.flatMap(({ methods }) => [...methods]))]
+}
