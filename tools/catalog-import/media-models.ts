@@ -61,6 +61,8 @@ const GPT_IMAGE_SIZES: ReadonlyArray<readonly [size: string, listedAs: string]> 
   ['1024x1536', '1024-x-1536'],
   ['1024x768', '1024-x-768'],
   ['768x1024', '1024-x-768'],
+  ['2560x1440', '2560-x-1440'],
+  ['1440x2560', '2560-x-1440'],
 ]
 
 /** Above what the price of an edit at that host implies (1,536) and what the maker published of the first of the line. */
