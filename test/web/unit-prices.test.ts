@@ -39,14 +39,21 @@ describe('prices of units on screen', () => {
     expect([unitCount('image', 1), unitCount('character', 2_400)]).toEqual(['1 image', '2,400 characters'])
   })
 
-  test('lists the images that a model makes, each with its price', () => {
-    expect(imagePrices({ 'medium/1024x1024': 1_756, 'low/1024x1536': 158 }, '28.50')).toEqual([
-      { quality: 'medium', size: '1024 × 1024', usd: '0.050046' },
-      { quality: 'low', size: '1024 × 1536', usd: '0.004503' },
-    ])
-    expect(imagePrices({ '/512x512': 1 }, '19000')).toEqual([
-      { quality: '', size: '512 × 512', usd: '0.019' },
-    ])
+  test('lists the images that a model makes by size, each quality with its price', () => {
+    const units = { 'medium/1024x1024': 1_756, 'medium/1024x1536': 1_372, 'low/1024x1536': 158 }
+    expect(imagePrices(units, '28.50')).toEqual({
+      qualities: ['low', 'medium'],
+      usual: { quality: 'medium', size: '1024 × 1024' },
+      sizes: [
+        { size: '1024 × 1024', usd: { medium: '0.050046' } },
+        { size: '1024 × 1536', usd: { medium: '0.039102', low: '0.004503' } },
+      ],
+    })
+    expect(imagePrices({ '/512x512': 1 }, '19000')).toEqual({
+      qualities: [''],
+      usual: { quality: '', size: '512 × 512' },
+      sizes: [{ size: '512 × 512', usd: { '': '0.019' } }],
+    })
   })
 
   test('refuses what is no rate rather than show something else', () => {

@@ -61,21 +61,34 @@ export const unitName = (unit: string): string => unitOf(unit).many
 export const unitCount = (unit: string, count: number): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? unitOf(unit).one : unitOf(unit).many}`
 
-export interface ImagePrice {
-  /** Empty: the model has no qualities. */
-  quality: string
-  /** `1024 × 1024`. */
-  size: string
-  /** Of one image, in USD; without what its prompt costs. */
-  usd: string
+/** The images that a model makes: its qualities, and for each size the price of an image of each. */
+export interface ImagePrices {
+  /** The cheapest first; the only one is empty where the model has no qualities. */
+  qualities: string[]
+  /** What is made when nothing is asked. */
+  usual: { quality: string; size: string }
+  /** As the catalog has them. `usd`: of one image by quality, without what its prompt costs. */
+  sizes: Array<{ size: string; usd: Readonly<Record<string, string>> }>
 }
 
-/** The images that a model makes with the price of each, the one first that it makes when nothing is asked. */
-export const imagePrices = (units: Readonly<Record<string, number>>, rate: string): ImagePrice[] =>
-  Object.entries(units).map(([key, each]) => {
-    const [quality = '', size = ''] = key.split('/')
-    return { quality, size: size.replace('x', ' × '), usd: priceOf(BigInt(each), rate) }
-  })
+/** `rate`: USD per million units. */
+export function imagePrices(units: Readonly<Record<string, number>>, rate: string): ImagePrices {
+  const qualities = new Map<string, number>()
+  const sizes = new Map<string, Record<string, string>>()
+  for (const [key, each] of Object.entries(units)) {
+    const [quality = '', sides = ''] = key.split('/')
+    const size = sides.replace('x', ' × ')
+    if (!qualities.has(quality)) qualities.set(quality, each)
+    sizes.set(size, { ...sizes.get(size), [quality]: priceOf(BigInt(each), rate) })
+  }
+  const [[usualQuality = ''] = []] = qualities
+  const [[usualSize = ''] = []] = sizes
+  return {
+    qualities: [...qualities].sort(([, one], [, other]) => one - other).map(([quality]) => quality),
+    usual: { quality: usualQuality, size: usualSize },
+    sizes: [...sizes].map(([size, usd]) => ({ size, usd })),
+  }
+}
 
 const RATE_DECIMALS = 6
 const PRICE_DECIMALS = 2 * RATE_DECIMALS
