@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
-import { filterModels, readModelFilters } from '../../web/lib/model-filters.ts'
+import { type CatalogModel, findModel } from '../../web/lib/model-catalog.ts'
+import { filterModels, readCompared, readModelFilters } from '../../web/lib/model-filters.ts'
 
-function model(id: string, fields: Partial<PricingFeedEntry> = {}): PricingFeedEntry {
+function model(id: string, fields: Partial<CatalogModel> = {}): CatalogModel {
   return {
     id,
     name: id,
@@ -13,7 +13,15 @@ function model(id: string, fields: Partial<PricingFeedEntry> = {}): PricingFeedE
     list_completion: '4.22',
     discount: '0.05',
     context_length: 128_000,
-    max_output_tokens: 8_192,
+    max_output_tokens: null,
+    maker: id.split('/')[0] ?? '',
+    supported_parameters: [],
+    reasoning: false,
+    released_at: null,
+    deprecated_at: null,
+    popularity: null,
+    first_token_ms: null,
+    tokens_per_second: null,
     input_modalities: ['text'],
     open_weights: false,
     zdr: false,
@@ -24,9 +32,32 @@ function model(id: string, fields: Partial<PricingFeedEntry> = {}): PricingFeedE
 }
 
 const MODELS = [
-  model('acme/large', { name: 'Acme Large', prompt: '3.00', completion: '15.00', zdr: true }),
-  model('acme/small', { name: 'Acme Small', prompt: '0.10', completion: '0.40', context_length: 32_000 }),
-  model('other/vision', { name: 'Vision', input_modalities: ['text', 'image'], open_weights: true }),
+  model('acme/large', {
+    name: 'Acme Large',
+    prompt: '3.00',
+    completion: '15.00',
+    zdr: true,
+    supported_parameters: ['tools', 'response_format'],
+    released_at: '2026-01-31',
+    popularity: 2,
+  }),
+  model('acme/small', {
+    name: 'Acme Small',
+    prompt: '0.10',
+    completion: '0.40',
+    context_length: 32_000,
+    reasoning: true,
+    tokens_per_second: 80,
+  }),
+  model('other/vision', {
+    name: 'Vision',
+    input_modalities: ['text', 'image'],
+    open_weights: true,
+    supported_parameters: ['tools'],
+    released_at: '2026-05-01',
+    popularity: 1,
+    tokens_per_second: 120.5,
+  }),
   model('other/gone', { name: 'Gone', status: 'unavailable' }),
 ]
 
@@ -34,16 +65,20 @@ const ids = (search: Record<string, unknown>) =>
   filterModels(MODELS, readModelFilters(search)).map(({ id }) => id)
 
 describe('the filters of the catalog', () => {
-  test('shows what can be called, by name, until asked otherwise', () => {
-    expect(ids({})).toEqual(['acme/large', 'acme/small', 'other/vision'])
+  test('shows what can be called, the most used first, until asked otherwise', () => {
+    expect(ids({})).toEqual(['other/vision', 'acme/large', 'acme/small'])
     expect(ids({ all: 'true' })).toContain('other/gone')
   })
 
   test.each([
     [{ q: 'LARGE acme' }, ['acme/large']],
     [{ vendor: 'other' }, ['other/vision']],
-    [{ max_price: '4' }, ['acme/small', 'other/vision']],
-    [{ min_context: 100_000 }, ['acme/large', 'other/vision']],
+    [{ max_price: '4' }, ['other/vision', 'acme/small']],
+    [{ min_context: 100_000 }, ['other/vision', 'acme/large']],
+    [{ tools: true }, ['other/vision', 'acme/large']],
+    [{ structured: 'true' }, ['acme/large']],
+    [{ reasoning: true }, ['acme/small']],
+    [{ kind: 'embeddings' }, []],
     [{ input: 'image' }, ['other/vision']],
     [{ zdr: true }, ['acme/large']],
     [{ open_weights: 'true' }, ['other/vision']],
@@ -56,6 +91,9 @@ describe('the filters of the catalog', () => {
     ['price', ['acme/small', 'other/vision', 'acme/large']],
     ['dearest', ['acme/large', 'other/vision', 'acme/small']],
     ['context', ['acme/large', 'other/vision', 'acme/small']],
+    ['newest', ['other/vision', 'acme/large', 'acme/small']],
+    ['speed', ['other/vision', 'acme/small', 'acme/large']],
+    ['name', ['acme/large', 'acme/small', 'other/vision']],
   ])('sorts by %s', (sort, order) => {
     expect(ids({ sort })).toEqual(order)
   })
@@ -64,4 +102,57 @@ describe('the filters of the catalog', () => {
     expect(readModelFilters({ max_price: 'dear', min_context: -1, sort: 'up', zdr: 'no', x: 1 })).toEqual({})
     expect(readModelFilters({ q: { $ne: 1 }, vendor: ['a'] })).toEqual({})
   })
+})
+
+describe('the search of the catalog', () => {
+  const named = (id: string, name: string, maker: string) => model(id, { name, maker })
+  const catalog = [
+    named('gpt-5.1-codex-max', 'GPT 5.1 Codex Max', 'OpenAI'),
+    named('gpt-5-mini', 'GPT-5 Mini', 'OpenAI'),
+    named('gpt-5', 'GPT-5', 'OpenAI'),
+    named('gpt-4o', 'GPT-4o', 'OpenAI'),
+    named('deepseek/deepseek-r1', 'R1', 'DeepSeek'),
+    named('meta-llama/llama-4-scout', 'Llama 4 Scout', 'Meta'),
+    named('mistralai/mistral-large', 'Mistral Large', 'Mistral AI'),
+  ]
+  const found = (q: string) => filterModels(catalog, { q }).map(({ id }) => id)
+
+  test.each([
+    ['gpt-5', ['gpt-5', 'gpt-5-mini', 'gpt-5.1-codex-max']],
+    ['GPT 5', ['gpt-5', 'gpt-5-mini', 'gpt-5.1-codex-max']],
+    ['openai/gpt-5', ['gpt-5', 'gpt-5-mini', 'gpt-5.1-codex-max']],
+    ['gpt-5:nitro', ['gpt-5', 'gpt-5-mini', 'gpt-5.1-codex-max']],
+    ['mini', ['gpt-5-mini']],
+    ['meta', ['meta-llama/llama-4-scout']],
+    ['mistral ai large', ['mistralai/mistral-large']],
+    ['scout llama', ['meta-llama/llama-4-scout']],
+    ['istral', ['mistralai/mistral-large']],
+    ['dpsk', ['deepseek/deepseek-r1']],
+    ['gp', ['gpt-5', 'gpt-4o', 'gpt-5-mini', 'gpt-5.1-codex-max']],
+    ['nothing like it', []],
+  ])('finds with “%s” the best match first', (q, expected) => {
+    expect(found(q)).toEqual(expected)
+  })
+
+  test('an order that was asked for takes precedence', () => {
+    const order = filterModels(catalog, { q: 'gpt', sort: 'name' }).map(({ id }) => id)
+    expect(order).toEqual(['gpt-5.1-codex-max', 'gpt-4o', 'gpt-5', 'gpt-5-mini'])
+  })
+
+  test.each([
+    ['gpt-5', 'gpt-5'],
+    ['openai/gpt-5', 'gpt-5'],
+    ['openai/gpt-5:floor', 'gpt-5'],
+    ['DeepSeek/DeepSeek-R1', 'deepseek/deepseek-r1'],
+    ['deepseek-r1', undefined],
+    ['openai/deepseek/deepseek-r1', undefined],
+  ])('the name %s of a call leads to %s', (name, id) => {
+    expect(findModel(catalog, name)?.id).toBe(id)
+  })
+})
+
+test('a comparison has up to four models, each once', () => {
+  expect(readCompared({ models: 'a,b,,a,c,d,e' })).toEqual({ models: 'a,b,c,d' })
+  expect(readCompared({ models: 7, other: 1 })).toEqual({ models: '7' })
+  expect(readCompared({})).toEqual({})
 })

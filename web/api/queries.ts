@@ -3,12 +3,14 @@ import type { BillingView, LedgerRow, TopUpView } from '../../src/core/api/billi
 import type { CallDetail, CallSummary } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { KeyList } from '../../src/core/api/keys.ts'
+import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
 import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'
 import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
 import type { UsageView } from '../../src/core/api/usage.ts'
 import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
+import { joinCatalog } from '../lib/model-catalog.ts'
 import type { OpenApi } from '../lib/openapi-view.ts'
 import { pagesOf, readOf } from './read.ts'
 import { path, queryString, RequestFailure, requestJson } from './request.ts'
@@ -29,6 +31,25 @@ export const gatewayQuery = queryOptions({
 })
 
 export const pricingQuery = queryOptions({ ...readOf<PricingFeed>('/pricing.json'), staleTime: 60_000 })
+
+/** The catalog: prices, and what else is known of models. */
+export const modelsQuery = queryOptions({
+  queryKey: ['/console/api/models'] as readonly string[],
+  queryFn: async ({ signal }) => {
+    const [feed, facts] = await Promise.all([
+      requestJson<PricingFeed>('GET', '/pricing.json', undefined, signal),
+      requestJson<ModelFactsList>('GET', '/console/api/models', undefined, signal),
+    ])
+    return joinCatalog(feed, facts)
+  },
+  staleTime: 60_000,
+})
+
+export const modelProvidersQuery = (id: string) =>
+  queryOptions({
+    ...readOf<ModelProviderList>(path`/console/api/models/${id}/providers`),
+    staleTime: 60_000,
+  })
 
 export const openapiQuery = queryOptions({ ...readOf<OpenApi>('/openapi.json'), staleTime: 300_000 })
 

@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
-import { pricingQuery, sessionQuery } from '../api/queries.ts'
-import { readModelFilters } from '../lib/model-filters.ts'
+import { modelsQuery, sessionQuery } from '../api/queries.ts'
+import { readCompared, readModelFilters } from '../lib/model-filters.ts'
 import { LandingPage } from '../pages/landing-page.tsx'
 import { CrashPage, NotFoundPage } from '../pages/not-found-page.tsx'
 import { fragmentOf, localPath, readQuery, textParameters, writeQuery } from './address.ts'
@@ -18,7 +18,7 @@ const landingRoute = createRoute({ getParentRoute: () => siteRoute, path: '/', c
 const catalogRoute = createRoute({
   getParentRoute: () => siteRoute,
   path: '/models',
-  loader: ({ context }) => void context.queryClient.prefetchQuery(pricingQuery),
+  loader: ({ context }) => void context.queryClient.prefetchQuery(modelsQuery),
 })
 
 /** Pages for visitors without a session; with one they lead on. */
@@ -63,6 +63,13 @@ const routeTree = rootRoute.addChildren([
     landingRoute,
     catalogRoute.addChildren([
       searchPage(catalogRoute, '/', readModelFilters, () => import('../pages/models-page.tsx'), 'ModelsPage'),
+      searchPage(
+        catalogRoute,
+        'compare',
+        readCompared,
+        () => import('../pages/compare-page.tsx'),
+        'ComparePage',
+      ),
       // Ids of models hold slashes, so the rest of the path is the id.
       page(catalogRoute, '$', () => import('../pages/model-page.tsx'), 'ModelPage'),
     ]),

@@ -25,6 +25,10 @@ export function formatDuration(milliseconds: number | null): string {
 export const formatDiscount = (fraction: string): string =>
   `${trimZeros((Number(fraction) * 100).toFixed(2))}%`
 
+/** A share, 0 to 1, in percent: `99.87%`. Only a whole share is 100%. */
+export const formatPercent = (share: number): string =>
+  `${trimZeros((Math.floor(share * 10_000) / 100).toFixed(2))}%`
+
 /** One and many: `1 call`, `2,000 calls`. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`

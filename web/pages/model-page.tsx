@@ -1,32 +1,36 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, useParams } from '@tanstack/react-router'
-import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
-import { pricingQuery } from '../api/queries.ts'
+import { Link, Navigate, useParams } from '@tanstack/react-router'
+import { modelsQuery } from '../api/queries.ts'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { Identifier } from '../components/text/copy.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { Facts, Stats } from '../components/text/values.tsx'
-import { formatCount, formatDate, formatDiscount, rateNumber } from '../lib/format.ts'
-import { unitPrice, unitPriceTitle } from '../lib/unit-prices.ts'
+import { formatDate, formatDiscount, formatDuration } from '../lib/format.ts'
+import { type CatalogModel, findModel } from '../lib/model-catalog.ts'
+import { modelPrices } from '../lib/model-prices.ts'
 import { ImagePrices } from './models/image-prices.tsx'
+import { OutputLimit, Throughput, TokenCount } from './models/model-figures.tsx'
 import { ModelTags } from './models/model-list.tsx'
+import { ModelProviders } from './models/model-providers.tsx'
 import { NotFoundPage } from './not-found-page.tsx'
 
-/** One model: its prices, its inputs, and a call to it ready to paste. */
+/** One model: its prices, what it can do, who serves it, and a call to it ready to paste. An alias leads here, too. */
 export function ModelPage() {
-  const { _splat: id } = useParams({ from: '/site/models/$' })
+  const { _splat: id = '' } = useParams({ from: '/site/models/$' })
   return (
-    <QueryView query={useQuery(pricingQuery)}>
-      {({ data }) => {
-        const model = data.find((entry) => entry.id === id)
-        return model ? <ModelView model={model} /> : <NotFoundPage />
+    <QueryView query={useQuery(modelsQuery)}>
+      {({ models }) => {
+        const model = findModel(models, id)
+        if (!model) return <NotFoundPage />
+        if (model.id !== id) return <Navigate to="/models/$" params={{ _splat: model.id }} replace />
+        return <ModelView model={model} />
       }}
     </QueryView>
   )
 }
 
-function ModelView({ model }: { model: PricingFeedEntry }) {
+function ModelView({ model }: { model: CatalogModel }) {
   return (
     <SitePage
       back={<Link to="/models">← All models</Link>}
@@ -44,29 +48,19 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
           <Link to="/provider-keys">your own provider key</Link>, unless the operator disabled it.
         </Note>
       )}
+      {model.deprecated_at && (
+        <Note tone="warn">
+          {model.maker} has announced the end of this model: {formatDate(model.deprecated_at)}. Move to
+          another model before then.
+        </Note>
+      )}
       <Stats
         rows={{
-          'Input, per million tokens': hasTokenPrice(model.prompt, model) && (
-            <Rate rate={model.prompt} list={model.list_prompt} />
+          ...Object.fromEntries(
+            modelPrices(model).map(({ name, ...price }) => [name, <Rate key={name} {...price} />]),
           ),
-          'Audio input, per million tokens': model.prompt_audio !== undefined && (
-            <Rate rate={model.prompt_audio} list={model.list_prompt_audio ?? model.list_prompt} />
-          ),
-          'Image input, per million tokens': model.prompt_image !== undefined && (
-            <Rate rate={model.prompt_image} list={model.list_prompt_image ?? model.list_prompt} />
-          ),
-          'Cached input, per million tokens': model.cache_read !== undefined && (
-            <Rate rate={model.cache_read} list={model.list_cache_read ?? model.list_prompt} />
-          ),
-          'Cache write, per million tokens': model.cache_write !== undefined && (
-            <Rate rate={model.cache_write} list={model.list_cache_write ?? model.list_prompt} />
-          ),
-          'Output, per million tokens': hasTokenPrice(model.completion, model) && (
-            <Rate rate={model.completion} list={model.list_completion} />
-          ),
-          ...unitRow(model),
-          'Context window': <Tokens count={model.context_length} />,
-          'Max output tokens': <Tokens count={model.max_output_tokens} />,
+          'Context window': <TokenCount count={model.context_length} />,
+          'Max output tokens': <OutputLimit limit={model.max_output_tokens} />,
         }}
       />
       <ImagePrices model={model} />
@@ -76,19 +70,36 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
             rows={{
               Developer: (
                 <Link to="/models" search={{ vendor: model.vendor }}>
-                  {model.vendor}
+                  {model.maker}
                 </Link>
               ),
+              Released: model.released_at && formatDate(model.released_at),
               'Below list price': formatDiscount(model.discount),
               'Input modalities': model.input_modalities.join(', '),
-              'Open weights': model.open_weights ? 'yes' : 'no',
+              'Tool calling': yesNo(model.supported_parameters.includes('tools')),
+              'Structured output': yesNo(model.supported_parameters.includes('response_format')),
+              Reasoning: yesNo(model.reasoning),
+              'Use here':
+                model.popularity !== null && `no. ${model.popularity} by requests of the last 7 days`,
+              'Time to first token': model.first_token_ms !== null && (
+                <>{formatDuration(model.first_token_ms)}, median of the last 7 days</>
+              ),
+              Throughput: model.tokens_per_second !== null && (
+                <>
+                  <Throughput perSecond={model.tokens_per_second} />, median of the last 7 days
+                </>
+              ),
+              'Open weights': yesNo(model.open_weights),
               'Zero data retention': model.zdr ? 'available' : 'not available',
               'Price updated': formatDate(model.updated_at),
             }}
           />
-          <p>
+          <p className="row">
             <Link to="/playground" search={{ model: model.id }} className="button">
               Try it in the playground
+            </Link>
+            <Link to="/models/compare" search={{ models: model.id }} className="button">
+              Compare
             </Link>
           </p>
         </Panel>
@@ -96,17 +107,9 @@ function ModelView({ model }: { model: PricingFeedEntry }) {
           <Snippets apiKey="sk-sy-…" model={model.id} />
         </Panel>
       </div>
+      <ModelProviders model={model} />
     </SitePage>
   )
-}
-
-/** Models that are priced by something else may charge nothing for tokens. */
-const hasTokenPrice = (rate: string, { unit }: PricingFeedEntry) => unit === undefined || rateNumber(rate) > 0
-
-/** The price of what is not counted in tokens. */
-function unitRow({ unit, units, list_units: list = units }: PricingFeedEntry) {
-  if (unit === undefined || units === undefined || list === undefined) return {}
-  return { [unitPriceTitle(unit)]: <Rate rate={unitPrice(unit, units)} list={unitPrice(unit, list)} /> }
 }
 
 function Rate({ rate, list }: { rate: string; list: string }) {
@@ -122,8 +125,4 @@ function Rate({ rate, list }: { rate: string; list: string }) {
   )
 }
 
-const Tokens = ({ count }: { count: number }) => (
-  <>
-    {formatCount(count)} <span className="stat-note">tokens</span>
-  </>
-)
+const yesNo = (is: boolean) => (is ? 'yes' : 'no')

@@ -2,23 +2,27 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { SearchX } from 'lucide-react'
 import { useDeferredValue, useMemo } from 'react'
-import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
-import { pricingQuery } from '../api/queries.ts'
+import { modelsQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { SelectField } from '../components/form/fields.tsx'
 import { SitePage } from '../components/layout/page.tsx'
 import { plural } from '../lib/format.ts'
-import { filterModels, type ModelFilters } from '../lib/model-filters.ts'
+import type { CatalogModel } from '../lib/model-catalog.ts'
+import { comparedIds, filterModels, type ModelFilters } from '../lib/model-filters.ts'
+import { CompareBar } from './models/compare-bar.tsx'
 import { ModelFilterForm, SearchField } from './models/model-filter-form.tsx'
 import { ModelList } from './models/model-list.tsx'
 
 const ORDERS = [
-  { value: 'name', name: 'Name' },
+  { value: 'popular', name: 'Most used here' },
+  { value: 'newest', name: 'Newest' },
   { value: 'price', name: 'Price: low to high' },
   { value: 'dearest', name: 'Price: high to low' },
+  { value: 'speed', name: 'Throughput' },
   { value: 'context', name: 'Context window' },
-  { value: 'newest', name: 'Recently updated' },
+  { value: 'name', name: 'Name' },
 ]
+const BEST_MATCH = { value: '', name: 'Best match' }
 
 /** The catalog with its prices: searched, filtered and sorted as the address says. */
 export function ModelsPage() {
@@ -40,10 +44,10 @@ export function ModelsPage() {
         </>
       }
     >
-      <QueryView query={useQuery(pricingQuery)}>
-        {({ data }) => (
+      <QueryView query={useQuery(modelsQuery)}>
+        {({ models }) => (
           <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-[15rem_minmax(0,1fr)] lg:gap-8">
-            <ModelFilterForm models={data} filters={filters} onChange={change} />
+            <ModelFilterForm models={models} filters={filters} onChange={change} />
             <div className="stack">
               <div className="toolbar max-sm:[&_.field]:basis-full">
                 <SearchField
@@ -52,14 +56,12 @@ export function ModelsPage() {
                 />
                 <SelectField
                   label="Sort by"
-                  value={filters.sort ?? 'name'}
-                  options={ORDERS}
-                  onChange={(sort) =>
-                    change({ sort: sort === 'name' ? undefined : (sort as ModelFilters['sort']) })
-                  }
+                  value={filters.sort ?? (filters.q ? '' : 'popular')}
+                  options={filters.q ? [BEST_MATCH, ...ORDERS] : ORDERS}
+                  onChange={(sort) => change({ sort: (sort || undefined) as ModelFilters['sort'] })}
                 />
               </div>
-              <Found models={data} filters={filters} />
+              <Found models={models} filters={filters} onChange={change} />
             </div>
           </div>
         )}
@@ -68,10 +70,18 @@ export function ModelsPage() {
   )
 }
 
-function Found({ models, filters }: { models: PricingFeedEntry[]; filters: ModelFilters }) {
+function Found(props: {
+  models: CatalogModel[]
+  filters: ModelFilters
+  onChange: (changed: ModelFilters) => void
+}) {
+  const { models, filters, onChange } = props
+  const { compare, ...shown } = filters
   // Typing stays quick while hundreds of rows are drawn.
-  const deferred = useDeferredValue(filters)
-  const found = useMemo(() => filterModels(models, deferred), [models, deferred])
+  const deferred = useDeferredValue(JSON.stringify(shown))
+  const found = useMemo(() => filterModels(models, JSON.parse(deferred) as ModelFilters), [models, deferred])
+  const compared = comparedIds(compare)
+  const choose = (ids: string[]) => onChange({ compare: ids.join(',') || undefined })
   return (
     <>
       <p className="text-sm text-muted" role="status">
@@ -80,14 +90,14 @@ function Found({ models, filters }: { models: PricingFeedEntry[]; filters: Model
       {found.length === 0 ? (
         <div className="panel">
           <EmptyState icon={SearchX}>
-            No models found. Remove a filter or shorten the search; “Include unavailable models” also lists
-            models without a provider here.
+            No models match. Remove a filter, shorten the search or select “Include unavailable models”.
           </EmptyState>
         </div>
       ) : (
         // Another search begins at its top again.
-        <ModelList key={JSON.stringify(deferred)} models={found} />
+        <ModelList key={deferred} models={found} compared={compared} onCompare={choose} />
       )}
+      <CompareBar ids={compared} models={models} onChange={choose} />
     </>
   )
 }

@@ -3,7 +3,7 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import type { KeyView } from '../../src/core/api/keys.ts'
-import { keysQuery, pricingQuery, sessionQuery } from '../api/queries.ts'
+import { keysQuery, modelsQuery, sessionQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { SelectField } from '../components/form/fields.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
@@ -51,10 +51,10 @@ function NoKey() {
 function Playground({ keys }: { keys: KeyView[] }) {
   const { model = 'auto' } = useSearch({ from: '/account/playground' })
   const { data: session } = useQuery(sessionQuery)
-  const { data: feed } = useQuery(pricingQuery)
+  const { data: catalog } = useQuery(modelsQuery)
   const [chosenKey, setChosenKey] = useState(keys[0]?.id ?? '')
   const keyId = keys.some(({ id }) => id === chosenKey) ? chosenKey : (keys[0]?.id ?? '')
-  const chatModels = (feed?.data ?? []).filter(({ kind }) => kind === undefined)
+  const chatModels = (catalog?.models ?? []).filter(({ kind }) => kind === undefined)
   return (
     <>
       <PageHead

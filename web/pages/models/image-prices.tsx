@@ -9,7 +9,7 @@ import { imagePrices } from '../../lib/unit-prices.ts'
 export function ImagePrices({
   model: { image_units: units, units: rate, prompt },
 }: {
-  model: PricingFeedEntry
+  model: Pick<PricingFeedEntry, 'image_units' | 'units' | 'prompt'>
 }) {
   if (units === undefined || rate === undefined) return null
   const { qualities, usual, sizes } = imagePrices(units, rate)

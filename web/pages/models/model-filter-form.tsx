@@ -1,8 +1,8 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { useEffect, useState } from 'react'
-import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
 import { Button } from '../../components/form/button.tsx'
 import { CheckField, SelectField, TextField } from '../../components/form/fields.tsx'
+import type { CatalogModel } from '../../lib/model-catalog.ts'
 import { distinct, type ModelFilters } from '../../lib/model-filters.ts'
 
 const ANY = { value: '', name: 'Any' }
@@ -18,6 +18,9 @@ const CONTEXTS = [
 ]
 
 const FLAGS = [
+  { name: 'tools', label: 'Tool calling' },
+  { name: 'structured', label: 'Structured output' },
+  { name: 'reasoning', label: 'Reasoning' },
   { name: 'zdr', label: 'Zero data retention' },
   { name: 'open_weights', label: 'Open weights' },
   { name: 'all', label: 'Include unavailable models' },
@@ -25,13 +28,13 @@ const FLAGS = [
 
 /** The filters of the catalog. Collapsed on narrow screens. */
 export function ModelFilterForm(props: {
-  models: PricingFeedEntry[]
+  models: CatalogModel[]
   filters: ModelFilters
   onChange: (changed: ModelFilters) => void
 }) {
   const { models, filters, onChange } = props
   const [isOpen, setIsOpen] = useState(false)
-  const set = Object.keys(filters).filter((name) => name !== 'q' && name !== 'sort')
+  const set = Object.keys(filters).filter((name) => !['q', 'sort', 'compare'].includes(name))
   const number = (text: string) => (text === '' ? undefined : Number(text))
   return (
     <search className="stack lg:sticky lg:top-20" data-open={isOpen} aria-label="Filters">
@@ -48,7 +51,7 @@ export function ModelFilterForm(props: {
         <SelectField
           label="Developer"
           value={filters.vendor ?? ''}
-          options={[ANY, ...distinct(models.map(({ vendor }) => vendor)).map(asOption)]}
+          options={[ANY, ...makersOf(models)]}
           onChange={(vendor) => onChange({ vendor: vendor || undefined })}
         />
         <SelectField
@@ -62,6 +65,12 @@ export function ModelFilterForm(props: {
           value={String(filters.min_context ?? '')}
           options={withCurrent(CONTEXTS, filters.min_context, (tokens) => `${tokens} or more`)}
           onChange={(tokens) => onChange({ min_context: number(tokens) })}
+        />
+        <SelectField
+          label="Type"
+          value={filters.kind ?? ''}
+          options={[ANY, ...distinct(models.map(({ kind = 'chat' }) => kind)).map(asOption)]}
+          onChange={(kind) => onChange({ kind: kind || undefined })}
         />
         <SelectField
           label="Input modalities"
@@ -91,6 +100,11 @@ export function ModelFilterForm(props: {
     </search>
   )
 }
+
+const makersOf = (models: readonly CatalogModel[]) =>
+  [...new Map(models.map(({ vendor, maker }) => [vendor, maker]))]
+    .map(([value, name]) => ({ value, name }))
+    .sort((a, b) => a.name.localeCompare(b.name, 'en'))
 
 const asOption = (value: string) => ({ value, name: value })
 

@@ -1,22 +1,44 @@
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
-import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
+import { type ReactNode, useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import { Badge } from '../../components/text/values.tsx'
-import { formatTokens } from '../../lib/format.ts'
+import { formatDate, formatTokens } from '../../lib/format.ts'
+import type { CatalogModel } from '../../lib/model-catalog.ts'
+import { COMPARED_MAX } from '../../lib/model-filters.ts'
 import { unitPrice, unitPriceTitle } from '../../lib/unit-prices.ts'
 
 const PAGE = 50
 
 /** Models by the page; on a phone each is a card. */
-export function ModelList({ models }: { models: PricingFeedEntry[] }) {
+export function ModelList(props: {
+  models: CatalogModel[]
+  /** Ids of the models chosen for a comparison. */
+  compared: string[]
+  onCompare: (ids: string[]) => void
+}) {
+  const { models, compared, onCompare } = props
   const [shown, setShown] = useState(PAGE)
   const left = models.length - shown
+  // A mark that nearly every model has tells nothing.
+  const showsZdr = models.filter(({ zdr }) => zdr).length * 2 < models.length
   return (
     <div>
       <ul className="panel overflow-hidden">
         {models.slice(0, shown).map((model) => (
-          <ModelRow key={model.id} model={model} />
+          <ModelRow key={model.id} model={showsZdr ? model : { ...model, zdr: false }}>
+            <label className="relative z-1 inline-flex items-center gap-2 py-0.5 text-sm text-muted">
+              <input
+                type="checkbox"
+                className="size-4 accent-accent-fill"
+                checked={compared.includes(model.id)}
+                disabled={compared.length >= COMPARED_MAX && !compared.includes(model.id)}
+                onChange={({ target: { checked } }) =>
+                  onCompare(checked ? [...compared, model.id] : compared.filter((id) => id !== model.id))
+                }
+              />
+              Compare<span className="sr-only"> {model.name}</span>
+            </label>
+          </ModelRow>
         ))}
       </ul>
       {left > 0 && (
@@ -28,15 +50,18 @@ export function ModelList({ models }: { models: PricingFeedEntry[] }) {
   )
 }
 
-function ModelRow({ model }: { model: PricingFeedEntry }) {
+function ModelRow({ model, children }: { model: CatalogModel; children: ReactNode }) {
   return (
     <li className="model-row">
       <div className="stack-tight max-sm:col-span-full">
         <Link to="/models/$" params={{ _splat: model.id }} className="wrap-anywhere">
           {model.name}
         </Link>
-        <code className="text-xs wrap-anywhere text-muted">{model.id}</code>
+        <span className="text-xs wrap-anywhere text-muted">
+          {model.maker} · <code>{model.id}</code>
+        </span>
         <ModelTags model={model} />
+        {children}
       </div>
       <Price label="Input" rate={model.prompt} list={model.list_prompt} />
       {model.unit === undefined || model.units === undefined ? (
@@ -51,6 +76,9 @@ function ModelRow({ model }: { model: PricingFeedEntry }) {
       <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
         <span className="text-xs text-muted">Context</span>
         <span>{formatTokens(model.context_length)}</span>
+        {model.tokens_per_second !== null && (
+          <span className="text-xs text-muted">{Math.round(model.tokens_per_second)} tokens/s</span>
+        )}
       </div>
     </li>
   )
@@ -71,13 +99,15 @@ function Price({ label, rate, list }: { label: string; rate: string; list: strin
 }
 
 /** What sets a model apart, in a word each. Text is what all of them take, so it is not said. */
-export function ModelTags({ model }: { model: PricingFeedEntry }) {
+export function ModelTags({ model }: { model: CatalogModel }) {
   const others = model.input_modalities.filter((modality) => modality !== 'text')
-  const isPlain = others.length === 0 && !model.zdr && !model.open_weights && model.kind === undefined
-  if (isPlain && model.status === 'available') return null
+  const { kind, zdr, open_weights: isOpen, deprecated_at: deprecatedAt } = model
+  if (others.length === 0 && !zdr && !isOpen && !kind && !deprecatedAt && model.status === 'available')
+    return null
   return (
     <span className="row gap-1">
       {model.status === 'unavailable' && <Badge tone="warn">unavailable</Badge>}
+      {deprecatedAt && <Badge tone="warn">deprecated: ends {formatDate(deprecatedAt)}</Badge>}
       {model.kind && <Badge tone="accent">{model.kind}</Badge>}
       {model.zdr && (
         <Badge tone="good">

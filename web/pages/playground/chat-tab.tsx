@@ -7,8 +7,9 @@ import {
   SquarePen,
 } from 'lucide-react'
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
-import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
 import { Button } from '../../components/form/button.tsx'
+import type { CatalogModel } from '../../lib/model-catalog.ts'
+import { findModel } from '../../lib/model-catalog.ts'
 import {
   type ChatSettings,
   MODELS_MAX,
@@ -22,7 +23,6 @@ import {
   waitsForTools,
   withTurn,
 } from '../../lib/playground/conversation.ts'
-import { knownModel } from '../../lib/playground/known-model.ts'
 import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
 import { HistoryDialog } from './history-dialog.tsx'
@@ -41,7 +41,7 @@ interface ChatTabProps {
   accountId: string
   keyId: string
   initial: ChatSettings
-  models: readonly PricingFeedEntry[]
+  models: readonly CatalogModel[]
 }
 
 /** A conversation with up to three models at once. */
@@ -163,7 +163,7 @@ function Tool(props: {
 
 function Models(props: {
   settings: ChatSettings
-  models: readonly PricingFeedEntry[]
+  models: readonly CatalogModel[]
   onChange: (settings: ChatSettings) => void
 }) {
   const { settings, models, onChange } = props
@@ -237,9 +237,9 @@ function obstacleOf(conversation: Conversation, hasProblems: boolean): string | 
   return waitsForTools(conversation) ? 'Enter the results of the tool calls first.' : null
 }
 
-function imageObstacleOf(settings: ChatSettings, models: readonly PricingFeedEntry[]): string | null {
+function imageObstacleOf(settings: ChatSettings, models: readonly CatalogModel[]): string | null {
   const blind = settings.models.find(
-    (name) => knownModel(models, name)?.input_modalities.includes('image') === false,
+    (name) => findModel(models, name)?.input_modalities.includes('image') === false,
   )
   return blind === undefined ? null : `${blind} does not take images.`
 }

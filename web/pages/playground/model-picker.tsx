@@ -1,9 +1,9 @@
 import { ChevronDown, X } from 'lucide-react'
 import { useState } from 'react'
-import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
 import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
+import type { CatalogModel } from '../../lib/model-catalog.ts'
 import { filterModels } from '../../lib/model-filters.ts'
 
 const SHOWN_MAX = 40
@@ -12,7 +12,7 @@ const SHOWN_MAX = 40
 export function ModelPicker(props: {
   label: string
   model: string
-  models: readonly PricingFeedEntry[]
+  models: readonly CatalogModel[]
   onChange: (model: string) => void
   onRemove?: (() => void) | undefined
 }) {
@@ -55,7 +55,7 @@ export function ModelPicker(props: {
 /** Searches the models that are available. What was typed can be used as it is, since ids take suffixes such as `:floor`. */
 export function ModelDialog(props: {
   title: string
-  models: readonly PricingFeedEntry[]
+  models: readonly CatalogModel[]
   onPick: (model: string) => void
   onClose: () => void
 }) {

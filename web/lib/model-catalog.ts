@@ -1,0 +1,51 @@
+import type { ModelFacts, ModelFactsList } from '../../src/core/api/models.ts'
+import type { PricingFeed, PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
+
+/** A model with its prices and with what else is known of it. */
+export type CatalogModel = Omit<PricingFeedEntry, 'max_output_tokens'> & ModelFacts
+
+export interface ModelCatalog {
+  models: CatalogModel[]
+  measured: ModelFactsList['measured']
+}
+
+/** Joins prices and facts. The two are read one after the other, so a model may be in one of them only. */
+export function joinCatalog(feed: Pick<PricingFeed, 'data'>, facts: ModelFactsList): ModelCatalog {
+  const known = new Map(facts.data.map((model) => [model.id, model]))
+  return {
+    measured: facts.measured,
+    models: feed.data.map((model) => ({ ...model, ...(known.get(model.id) ?? unknownFacts(model)) })),
+  }
+}
+
+const unknownFacts = ({ id, vendor }: PricingFeedEntry): ModelFacts => ({
+  id,
+  maker: vendor,
+  max_output_tokens: null,
+  supported_parameters: [],
+  reasoning: false,
+  released_at: null,
+  deprecated_at: null,
+  popularity: null,
+  first_token_ms: null,
+  tokens_per_second: null,
+})
+
+const SUFFIX = /:(?:nitro|floor|exacto)$/
+const BARE_ALIAS = /^openai\/(?=[^/]+$)/
+
+/** The id that a name of a call stands for: without a routing suffix, and bare for `openai/<id>`. */
+export const canonicalId = (name: string): string => name.replace(SUFFIX, '').replace(BARE_ALIAS, '')
+
+/** The model of an id as calls may spell it; undefined if there is none. */
+export function findModel<Model extends { id: string }>(
+  models: readonly Model[],
+  name: string,
+): Model | undefined {
+  const id = canonicalId(name.trim())
+  return (
+    models.find((model) => model.id === name) ??
+    models.find((model) => model.id === id) ??
+    models.find((model) => model.id.toLowerCase() === id.toLowerCase())
+  )
+}
