@@ -1,8 +1,11 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, isStepCount, streamText, tool } from 'ai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
+import { encodeWav, toneSamples } from '../../tools/simulated-providers/tasks/speech-audio.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { type Caller, type OpenEvents, openEvents, type ReceivedEvent } from '../helpers/open-events.ts'
@@ -93,6 +96,13 @@ beforeAll(async () => {
         ...EMBEDDINGS,
         offers: [{ at: 'alpha', model: 'dimensions-8.flaky-1-hang', cost: '0' }],
       },
+      'hear/hangs-once': {
+        kind: 'transcription',
+        unit: 'second',
+        list_price: { prompt: '0', completion: '0', units: '100' },
+        rate: undefined,
+        offers: [{ at: 'alpha', model: 'flaky-1-hang.tag-hear', cost: '0' }],
+      },
       'loop/whole': [{ at: 'alpha', model: `words-${WORDS}.every-${LOST_TURN}-hang.tag-whole` }],
       'loop/streamed': [
         { at: 'alpha', model: `words-${WORDS}.every-${LOST_TURN}-hang-after-role.tag-streamed` },
@@ -105,7 +115,7 @@ beforeAll(async () => {
     },
   })
   const { accountId, key } = await stack.account('5.00')
-  for (const surface of ['responses', 'embeddings'])
+  for (const surface of ['responses', 'embeddings', 'audio.transcriptions'])
     await stack.command('admin', 'surface', 'open', surface, '--account', accountId)
   caller = { url: stack.url, key }
 })
@@ -116,6 +126,19 @@ const post = async (path: string, body: object): Promise<Written> => {
     method: 'POST',
     headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
+  })
+  return { status: response.status, ...((await response.json()) as object) }
+}
+
+/** The transcript of a recording, which is uploaded. */
+async function transcribe(): Promise<Written> {
+  const body = new FormData()
+  body.append('model', 'hear/hangs-once')
+  body.append('file', new Blob([new Uint8Array(encodeWav(toneSamples(2.6, 1)))]), 'meeting.wav')
+  const response = await fetch(`${stack.url}/v1/audio/transcriptions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${caller.key}` },
+    body,
   })
   return { status: response.status, ...((await response.json()) as object) }
 }
@@ -204,6 +227,7 @@ describe('a dispatch worker that is killed', () => {
   let thought: OpenEvents
   let called: OpenEvents
   let embedded: Written
+  let heard: Written
   let loops: Array<{ text: string; calls: number }>
 
   beforeAll(async () => {
@@ -212,6 +236,7 @@ describe('a dispatch worker that is killed', () => {
     await Promise.all([reached('tag-whole', LOST_TURN), reached('tag-streamed', LOST_TURN)])
     const streaming = surfaces.map((surface) => streamOf(surface, `streamed${surface.path}`))
     const asking = surfaces.map(({ path, body }) => post(path, { ...body, model: `whole${path}` }))
+    const hearing = transcribe()
     const embedding = post('/v1/embeddings', { model: 'embed/hangs-once', input: 'a text' })
     const path = '/v2/chat/completions'
     ;[thought, called] = await Promise.all([
@@ -230,7 +255,7 @@ describe('a dispatch worker that is killed', () => {
         stack.providers.log.requests.filter(
           ({ model, state }) => state === 'open' && hangs.some((name) => model!.split('.').includes(name)),
         ),
-      ).toHaveLength(2 * surfaces.length + 1),
+      ).toHaveLength(2 * surfaces.length + 2),
     )
     await stack.dispatch[0]!.kill()
     await Promise.all([...cut.values(), thought, called].map(({ end }) => end))
@@ -241,6 +266,7 @@ describe('a dispatch worker that is killed', () => {
     }
     await Promise.all([...streamed.values()].map(({ end }) => end))
     embedded = await embedding
+    heard = await hearing
     loops = await looping
     await expectLedgerInOrder(stack)
   }, 300_000)
@@ -315,6 +341,13 @@ describe('a dispatch worker that is killed', () => {
       status: 'completed',
       chargePico: BigInt(embedded.usage.prompt_tokens) * 1_000_000n,
     })
+  })
+
+  test('during a transcription: another reads the file again, charged once, and nothing of it stays', async () => {
+    expect(heard).toMatchObject({ status: 200, text: expect.stringMatching(/\S/) })
+    expect(await latest('hear/hangs-once')).toMatchObject({ status: 'completed', units: 3 })
+    const stored = () => readdir(join(stack.environment.DATA_DIR!, 'bodies'))
+    await eventually(async () => expect(await stored()).toEqual([]))
   })
 
   test('in the middle of a turn of an agent: its loop goes on, whole or streamed', () => {
