@@ -61,7 +61,8 @@ function imageRequest(task: ImageTask, { upstreamModel, image, asksForBase64 }: 
     // Always named, so that what is made is what is held for.
     size: image.size,
     ...(image.quality !== '' && { quality: image.quality }),
-    ...(background && { background }),
+    // What it is by default; not every provider knows the field.
+    ...(background && background !== 'auto' && { background }),
     ...(style && { style }),
     ...(asksForBase64 && { response_format: 'b64_json' }),
   }

@@ -96,6 +96,7 @@ function gptImage(
     image_units: units,
     context_length: GPT_IMAGE_WINDOW,
     input_modalities: modalities(row.supported_endpoints),
+    supported_parameters: ['background'],
     media: { image_tokens: GPT_IMAGE_INPUT_TOKENS },
     released_at: releasedAt,
     ...switchedOff(row),

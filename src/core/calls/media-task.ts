@@ -116,6 +116,26 @@ export function imageChoice({ quality, size }: ImageTask, table: ImageUnits = {}
   return null
 }
 
+/** What a task asks that not every model of its kind knows, named as in the catalog. */
+export function mediaParameters(task: MediaTask): string[] {
+  switch (task.kind) {
+    case 'image':
+      return [
+        ...(task.background === undefined || task.background === AUTO ? [] : ['background']),
+        ...(task.style === undefined ? [] : ['style']),
+      ]
+    case 'speech':
+      return []
+    case 'transcription':
+      return [
+        ...(task.translates ? ['translations'] : []),
+        ...(task.granularities.includes('word') ? ['timestamp_granularities'] : []),
+      ]
+    default:
+      return task satisfies never
+  }
+}
+
 /** The units that a task takes at most; null if the model cannot do it. `table`: of a model for images. */
 export function mediaUnitsBound(task: MediaTask, table?: ImageUnits): number | null {
   switch (task.kind) {

@@ -284,7 +284,8 @@ const MODEL = closed(
     supported_parameters: Type.Array(name(), {
       uniqueItems: true,
       default: [],
-      description: 'For example `tools`, `response_format`, `temperature`, `top_p`.',
+      description:
+        'For example `tools`, `response_format`, `temperature`, `top_p`; of images `background` and `style`, of transcriptions `translations` and `timestamp_granularities`.',
     }),
     reasoning: off('A reasoning model, whose first token may be late.'),
     open_weights: off('Gets the larger discount.'),

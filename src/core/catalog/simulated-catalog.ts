@@ -54,6 +54,7 @@ const TOKEN_IMAGES: Fields = {
   kind: 'image',
   unit: 'image_token',
   image_units: IMAGE_TOKENS,
+  supported_parameters: ['background'],
   media: { image_tokens: 2_048 },
   list_price: { ...usd('5', '0'), prompt_image: '8', units: '30' },
 }
@@ -182,6 +183,7 @@ const MODELS: readonly DocumentModel[] = [
     kind: 'image',
     unit: 'image',
     image_units: { '/512x512': 1, '/1024x1024': 2 },
+    supported_parameters: ['style'],
     list_price: { ...usd('0', '0'), units: '20000' },
   }),
   model('Speech 1', 'sim-tag-speech', ['alpha', 'beta'], SPEECH),

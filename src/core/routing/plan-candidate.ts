@@ -2,7 +2,7 @@ import { costOf, mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
 import type { ChatMessage, ChatRequest } from '../calls/chat-request.ts'
 import { isAddress, type MediaPart } from '../calls/content-part.ts'
-import { imageChoice, type TranscriptionTask } from '../calls/media-task.ts'
+import { imageChoice, mediaParameters } from '../calls/media-task.ts'
 import type { ProviderPreferences } from '../calls/provider-preferences.ts'
 import {
   type EmbeddingsTask,
@@ -110,19 +110,10 @@ export function pricedMediaOf({ modalities }: RequestShape): PricedMedia[] {
 
 /** Whether a model takes a task as it is asked. */
 export function takesTask(model: Model, { task }: RequestShape): boolean {
-  switch (task?.kind) {
-    case 'embeddings':
-      return makesVectors(model, task)
-    case 'image':
-      return imageChoice(task, model.imageUnits) !== null
-    case 'transcription': {
-      const { supportedParameters } = model
-      const isLanguageTaken = !task.translates || supportedParameters.includes('translations')
-      return isLanguageTaken && (!hasWords(task) || supportedParameters.includes('timestamp_granularities'))
-    }
-    default:
-      return true
-  }
+  if (task?.kind === 'embeddings') return makesVectors(model, task)
+  if (!task || !isMediaTask(task)) return true
+  const isMade = task.kind !== 'image' || imageChoice(task, model.imageUnits) !== null
+  return isMade && mediaParameters(task).every((name) => model.supportedParameters.includes(name))
 }
 
 /** Its vectors have the length that is asked for, and one answer holds them. */
@@ -133,8 +124,6 @@ function makesVectors({ supportedParameters, dimensions = 0 }: Model, task: Embe
     (length <= dimensions && (length === dimensions || supportedParameters.includes('dimensions')))
   return isLengthTaken && task.input.length * length <= VECTOR_COMPONENTS_MAX
 }
-
-const hasWords = ({ granularities }: TranscriptionTask) => granularities.includes('word')
 
 /** Whether a model takes every kind of input of a request, and each in the way it is sent. */
 export const takesInput = (model: Model, { modalities, byAddress }: RequestShape): boolean =>

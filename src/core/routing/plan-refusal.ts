@@ -1,4 +1,5 @@
 import { AUTO_MODEL } from '../auto/auto-routing.ts'
+import { type ImageTask, mediaParameters } from '../calls/media-task.ts'
 import { type Task, VECTOR_COMPONENTS_MAX } from '../calls/task.ts'
 import { type CatalogSnapshot, findModel, type ModelKind } from '../catalog/catalog.ts'
 import { ApiError, type ErrorCode, type ErrorDetails, surfaceUnavailable } from '../kernel/errors.ts'
@@ -76,11 +77,7 @@ export const unsupportedParameter = (name: string): ApiError =>
 function taskRefused(task: Task): ApiError {
   switch (task.kind) {
     case 'image':
-      return new ApiError(
-        'unsupported_shape',
-        'The model makes no images of this size and quality. Leave out `size` and `quality`, or send a pair of which GET /pricing.json lists the price.',
-        { param: task.size === undefined ? 'quality' : 'size' },
-      )
+      return imageRefused(task)
     case 'transcription':
       return task.translates
         ? new ApiError('unsupported_shape', 'The model does not translate. Choose one that does.', {
@@ -92,6 +89,20 @@ function taskRefused(task: Task): ApiError {
     default:
       return vectorsRefused(task)
   }
+}
+
+/** For a parameter that not every model takes, or for a size or quality: which of them it was is the model's matter. */
+function imageRefused(task: ImageTask): ApiError {
+  const [parameter] = mediaParameters(task)
+  if (parameter !== undefined) {
+    const message = `The model does not take \`${parameter}\`, or not in this size and quality. Leave it out, or choose another model.`
+    return new ApiError('unsupported_shape', message, { param: parameter })
+  }
+  return new ApiError(
+    'unsupported_shape',
+    'The model makes no images of this size and quality. Leave out `size` and `quality`, or send a pair of which GET /pricing.json lists the price.',
+    { param: task.size === undefined ? 'quality' : 'size' },
+  )
 }
 
 const vectorsRefused = (task: Task): ApiError =>

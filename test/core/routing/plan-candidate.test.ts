@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import type { MediaTask } from '../../../src/core/calls/media-task.ts'
 import type { CatalogSnapshot, Model } from '../../../src/core/catalog/catalog.ts'
 import { parseRate } from '../../../src/core/kernel/money.ts'
-import { leastCallCost } from '../../../src/core/routing/plan-candidate.ts'
+import { leastCallCost, type RequestShape, takesTask } from '../../../src/core/routing/plan-candidate.ts'
+import { planRefusal } from '../../../src/core/routing/plan-refusal.ts'
 import { PROMPT_TOKENS_LEAST, promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
 
 const snapshot = (...rates: Array<[prompt: string, completion: string]>) =>
@@ -30,4 +32,43 @@ test('is zero where nothing has a price', () => {
 
 test('takes the shortest prompt to be what an empty message is bounded by', () => {
   expect(promptTokensBound([{ role: 'user', content: '' }], {})).toBe(PROMPT_TOKENS_LEAST)
+})
+
+const IMAGE: MediaTask = { kind: 'image', prompt: 'A fox', count: 1, sources: [] }
+const TRANSCRIPTION: MediaTask = {
+  kind: 'transcription',
+  translates: false,
+  file: { ref: 'a/b/c', bytes: 1, mediaType: 'audio/wav', fileName: 'file.wav' },
+  secondsBound: 1,
+  granularities: ['segment'],
+  format: 'json',
+}
+const shapeOf = (task: MediaTask): RequestShape => ({
+  modalities: ['text'],
+  byAddress: [],
+  parameters: [],
+  promptTokensAtLeast: 0,
+  task,
+})
+
+test.each<[MediaTask, string[], string | null]>([
+  [IMAGE, [], null],
+  [{ ...IMAGE, background: 'auto' }, [], null],
+  [{ ...IMAGE, background: 'transparent' }, ['style'], 'background'],
+  [{ ...IMAGE, background: 'transparent', style: 'vivid' }, ['background'], 'background'],
+  [{ ...IMAGE, style: 'vivid' }, ['style'], null],
+  [{ ...IMAGE, size: '512x512' }, ['style'], 'size'],
+  [TRANSCRIPTION, [], null],
+  [{ ...TRANSCRIPTION, granularities: ['word'] }, [], 'timestamp_granularities'],
+  [{ ...TRANSCRIPTION, translates: true }, ['timestamp_granularities'], 'model'],
+  [{ ...TRANSCRIPTION, translates: true }, ['translations'], null],
+])('a task that asks %j of a model that knows %j is refused for %s', (task, supportedParameters, param) => {
+  const model = { supportedParameters, imageUnits: { '/1024x1024': 1 } } as unknown as Model
+  const shape = shapeOf(task)
+  expect(takesTask(model, shape)).toBe(param === null)
+  if (param !== null)
+    expect(planRefusal(new Set(['task']), shape)).toMatchObject({
+      code: 'unsupported_shape',
+      details: { param },
+    })
 })
