@@ -177,6 +177,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...calls,
       files: parts.files,
       ...{ reports, catalog, rateTimes, providerKeys, keyChecker, limits, publicUrl, logger, clock },
+      corsOrigins: config.corsOrigins,
       paidCalls: parts.paidCalls,
     })
     await app.register(operatorSessionRoutes, { ...operators, keyCache, throttle: signIn.throttle })

@@ -286,6 +286,9 @@ const Settings = Type.Object({
   trustedProxies: list(
     'addresses and networks of proxies whose `X-Forwarded-For` is believed, comma-separated',
   ),
+  corsOrigins: list(
+    'origins, comma-separated, whose pages may call `/v1` and `/v2` with a key of their own; `*`: any. A page shows its key to whoever reads it: give such keys a limit',
+  ),
   signUpClosed: flag('only the operator opens accounts'),
   sessionDays: integer(30, 'until a session of the console ends', [1, 365]),
   signInsPerEmail: integer(10, 'attempts per 15 minutes on one email from one address'),

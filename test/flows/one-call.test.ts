@@ -7,6 +7,7 @@ let accountId: string
 
 beforeAll(async () => {
   stack = await startStack({
+    environment: { CORS_ORIGINS: 'https://app.example,https://other.example' },
     models: {
       'test/plain': [{ at: 'alpha', model: 'words-12' }],
       'test/failover': [
@@ -83,3 +84,52 @@ const normalized = (text: string): string =>
     .replaceAll(/chatcmpl_[0-9A-Z]{26}/g, 'chatcmpl_ID')
     .replaceAll(/"created":\d{10}\b/g, '"created":0')
     .replaceAll(/"model":"[^"]*"/g, '"model":"MODEL"')
+
+describe('a page of another origin', () => {
+  const preflight = (origin: string, path = '/v1/chat/completions') =>
+    fetch(stack.url + path, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization,content-type',
+      },
+    })
+
+  test('may call models where the operator allows it, whole and streamed', async () => {
+    const origin = 'https://app.example'
+    const asked = await preflight(origin)
+    expect(asked.status).toBe(204)
+    expect(asked.headers.get('access-control-allow-origin')).toBe(origin)
+    expect(asked.headers.get('access-control-allow-headers')).toContain('authorization')
+    expect(asked.headers.get('access-control-allow-credentials')).toBeNull()
+    for (const stream of [false, true]) {
+      const answer = await call({ model: 'test/plain', stream }, { origin })
+      expect(answer.status).toBe(200)
+      expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
+      expect(answer.headers.get('access-control-expose-headers')).toContain('x-request-id')
+      await answer.text()
+    }
+    const refused = await call({ model: 'test/plain' }, { origin, authorization: 'Bearer sk-sy-none' })
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, origin])
+  })
+
+  test('is not allowed anywhere else, and learns nothing of paths that are closed', async () => {
+    expect((await preflight('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull()
+    const console = await preflight('https://app.example', '/console/api/session')
+    expect(console.headers.get('access-control-allow-origin')).toBeNull()
+    const [open, closed, unknown] = await Promise.all(
+      ['/v1/chat/completions', '/v1/files', '/v1/nothing'].map((path) =>
+        preflight('https://app.example', path),
+      ),
+    )
+    const told = ({ status, headers }: Response) => [status, headers.get('access-control-allow-origin')]
+    expect(told(closed!)).toEqual(told(open!))
+    expect(told(unknown!)).toEqual(told(open!))
+  })
+
+  test('an OPTIONS that is no preflight is a method like others', async () => {
+    const answer = await fetch(`${stack.url}/v1/chat/completions`, { method: 'OPTIONS' })
+    expect(answer.status).toBe(401)
+  })
+})

@@ -3,6 +3,7 @@ import { contractDigest, type RouteContract } from '../../core/api/surface-evide
 import { SURFACES, type Surface, type SurfaceId } from '../../core/api/surface-registry.ts'
 import { ApiError, surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { generationsRoute, usageCallsRoute } from '../calls.ts'
+import { type CrossOriginOptions, crossOrigin } from '../plugins/cross-origin.ts'
 import { providerKeysRoute } from '../provider-keys.ts'
 import { usageRoute } from '../usage.ts'
 import { chatCompletionsRoute } from './chat-completions.ts'
@@ -81,7 +82,11 @@ const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
 const UNDOCUMENTED = { hide: true }
 
 /** Routes the surfaces. Whatever else lies under their versions asks for a key, then is unavailable. */
-export const surfaceRoutes: FastifyPluginAsync<SurfaceServices> = async (app, services) => {
+export const surfaceRoutes: FastifyPluginAsync<SurfaceServices & CrossOriginOptions> = async (
+  app,
+  services,
+) => {
+  await app.register(crossOrigin, services)
   const contracts = new Map<SurfaceId, string>()
   app.addHook('onRoute', (route) => {
     const surface = surfaceOfRoute(route, SURFACES)
