@@ -37,6 +37,7 @@ import { surfaceRoutes as operatorSurfaceRoutes } from './http/admin/surface-rou
 import { trafficRoutes } from './http/admin/traffic-routes.ts'
 import { consoleCallRoutes } from './http/calls.ts'
 import type { OfferKnowledge } from './http/offer-view.ts'
+import { compressJson } from './http/plugins/compress-json.ts'
 import { staticConsole } from './http/plugins/static-console.ts'
 import { consoleProviderKeyRoutes } from './http/provider-keys.ts'
 import type { PaidCalls } from './http/public/paid-calls.ts'
@@ -105,6 +106,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
   /** For admin keys and signed-in operators; times of their routes are those of this host. */
   const operatorRoutes = async (app: FastifyInstance) => {
     const now = Date.now
+    await compressJson(app)
     app.addHook('onRequest', app.requireAdminKey)
     await app.register(processRoutes, { redis, queues, claimWait: services.claimWait, clock: now })
     await app.register(trafficRoutes, { redis, clock: now })
@@ -140,6 +142,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
   const consoleRoutes = async (app: FastifyInstance) => {
     const { accounts, ledger, deliveries, endpoints, retryDelivery, keyActivity } = services
     const { sessions, sessionMs } = signIn
+    await compressJson(app)
     const consoleSlots = reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account')
     await app.register(gatewayRoute, { catalog, config })
     await app.register(sessionRoutes, {
@@ -161,11 +164,15 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       webhookThrottle: parts.webhookThrottle,
       ...{ endpoints, deliveries, retryDelivery, webhooksAllowPrivate, clock },
     })
-    await app.register(playgroundRoute, { ...calls, files: parts.files, keys, limits, clock })
     await app.register(liveRoute, {
       recentCalls: parts.recentCalls,
       ...{ accounts, holds, sessions, logger, clock },
     })
+  }
+
+  const consolePages = async (app: FastifyInstance) => {
+    await app.register(consoleRoutes)
+    await app.register(playgroundRoute, { ...calls, files: parts.files, keys, limits, clock })
   }
 
   return async (app) => {
@@ -181,7 +188,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       paidCalls: parts.paidCalls,
     })
     await app.register(operatorSessionRoutes, { ...operators, keyCache, throttle: signIn.throttle })
-    await app.register(consoleScope, { isSecure, routes: consoleRoutes })
+    await app.register(consoleScope, { isSecure, routes: consolePages })
     await app.register(staticConsole, { pagesFolder: PAGES_FOLDER, isSecure })
   }
 }

@@ -1,3 +1,4 @@
+import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type {
   AccountLimitsRequest,
@@ -28,6 +29,7 @@ import { type AdminClient, adminClient } from './admin-client.ts'
 
 let stack: TestStack
 let admin: AdminClient
+let adminKey: string
 
 beforeAll(async () => {
   stack = await startStack({
@@ -36,7 +38,8 @@ beforeAll(async () => {
       'test/refused': [{ at: 'beta', model: 'status-401' }],
     },
   })
-  admin = adminClient(stack, await stack.adminKey())
+  adminKey = await stack.adminKey()
+  admin = adminClient(stack, adminKey)
 })
 afterAll(() => stack?.close())
 
@@ -335,4 +338,18 @@ describe('alarms', () => {
     expect(await open('provider-refused')).toEqual([])
     await expectError(await admin.send('POST', '/alarms/alarm_none/acknowledge'), 404, 'not_found')
   })
+})
+
+test('long JSON comes compressed to those who take it so', async () => {
+  for (let made = 0; made < 12; made++) await stack.account('1.00')
+  const read = async (encoding: string) => {
+    const { body, headers } = await request(`${stack.url}/admin/api/accounts`, {
+      headers: { authorization: `Bearer ${adminKey}`, 'accept-encoding': encoding },
+    })
+    return [headers['content-encoding'], (await body.arrayBuffer()).byteLength] as const
+  }
+  const [plain, length] = await read('identity')
+  const [brotli, compressed] = await read('br')
+  expect([plain, brotli]).toEqual([undefined, 'br'])
+  expect(compressed).toBeLessThan(length / 2)
 })
