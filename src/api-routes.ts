@@ -22,6 +22,7 @@ import { type OperatorSessions, operatorSessionRoutes } from './http/account/ope
 import { playgroundRoute } from './http/account/playground-route.ts'
 import { sessionListRoutes } from './http/account/session-list-routes.ts'
 import { sessionRoutes } from './http/account/session-routes.ts'
+import { usageSeriesRoutes } from './http/account/usage-series-routes.ts'
 import { webhookRoutes } from './http/account/webhook-routes.ts'
 import { accountRoutes } from './http/admin/account-routes.ts'
 import { alarmRoutes } from './http/admin/alarm-routes.ts'
@@ -158,6 +159,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(billingRoutes, { topUps, limits, holds, ledger, consoleSlots })
     await app.register(consoleTopUpRoutes, { topUps, limits })
     await app.register(consoleUsageRoute, { reports, clock, consoleSlots })
+    await app.register(usageSeriesRoutes, { reports, clock, consoleSlots })
     await app.register(consoleCallRoutes, { reports, clock, consoleSlots })
     await app.register(consoleProviderKeyRoutes, { providerKeys, keyChecker, catalog, limits })
     await app.register(webhookRoutes, {

@@ -6,7 +6,8 @@ import type { Reports } from '../billing/reports/reports.ts'
 import { CALL_STATUSES, CallDetail, CallSummary, Generation, GenerationDetail } from '../core/api/calls.ts'
 import { CLOSED } from '../core/api/request-fields.ts'
 import { Page } from '../core/api/shared.ts'
-import { Cursor, formatCursor, parseCursor, TIME_RANGE, timeRange } from '../core/billing/usage-query.ts'
+import { Cursor, formatCursor, parseCursor, TIME_RANGE } from '../core/billing/usage-query.ts'
+import { TIME_ZONE, zonedTimeRange } from '../core/billing/zoned-time-range.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { callCreatedAt } from '../core/kernel/ids.ts'
 import {
@@ -88,6 +89,9 @@ export const generationsRoute =
   }
 
 const FILTERS = {
+  ...TIME_ZONE,
+  /** Of the call, or the client's own of the request. */
+  id: Type.Optional(Type.String({ maxLength: 200 })),
   model: Type.Optional(Type.String()),
   key_id: Type.Optional(Type.String()),
   status: Type.Enum([...CALL_STATUSES, 'any'], { default: 'any' }),
@@ -121,7 +125,9 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox<CallServices & { conso
   })
 }
 
-type ListQuery = Partial<{ limit: number; cursor: string; model: string; key_id: string; status: string }>
+type ListQuery = Partial<
+  Record<'cursor' | 'id' | 'model' | 'key_id' | 'status' | 'time_zone', string> & { limit: number }
+>
 
 function registerList(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
@@ -138,7 +144,7 @@ function registerList(
     const { accountId, holder, reader } = asker(request)
     const query = request.query as ListQuery
     const { limit = CSV_PAGE } = query
-    const range = timeRange(request.query, clock())
+    const range = zonedTimeRange(request.query, clock())
     const filter = filterOf(query)
     const after = query.cursor === undefined ? null : parseCursor(query.cursor)
     const format = audience.format(request)
@@ -153,7 +159,8 @@ function registerList(
   })
 }
 
-const filterOf = ({ model, key_id: keyId, status = 'any' }: ListQuery): CallFilter => ({
+const filterOf = ({ id, model, key_id: keyId, status = 'any' }: ListQuery): CallFilter => ({
+  ...(id !== undefined && { id }),
   ...(model !== undefined && { model }),
   ...(keyId !== undefined && { keyId }),
   ...(status !== 'any' && { status: status as CallRecord['status'] }),

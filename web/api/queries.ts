@@ -7,11 +7,12 @@ import type { ModelFactsList, ModelProviderList } from '../../src/core/api/model
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
 import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'
 import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
-import type { UsageView } from '../../src/core/api/usage.ts'
+import type { UsageSeriesView, UsageView } from '../../src/core/api/usage.ts'
 import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { joinCatalog } from '../lib/model-catalog.ts'
 import type { OpenApi } from '../lib/openapi-view.ts'
+import type { seriesQuery } from '../lib/usage-view.ts'
 import { pagesOf, readOf } from './read.ts'
 import { path, queryString, RequestFailure, requestJson } from './request.ts'
 
@@ -73,12 +74,24 @@ export const ledgerQuery = pagesOf<LedgerRow>('/console/api/ledger')
 export const usageQuery = (span: { from: string; to: string }, group: UsageView['group_by']) =>
   readOf<UsageView>(`/console/api/usage${queryString({ ...span, group_by: group })}`)
 
+type SeriesQuery = ReturnType<typeof seriesQuery>
+
+export const usageSeriesQuery = (query: SeriesQuery) =>
+  readOf<UsageSeriesView>(`/console/api/usage/series${queryString({ ...query })}`)
+
+/** Where the figures of a chart are downloaded as CSV. */
+export const usageSeriesCsvPath = (query: SeriesQuery): string =>
+  `/console/api/usage/series.csv${queryString({ ...query })}`
+
 export interface CallFilters {
   from?: string
   to?: string
-  model?: string
-  key_id?: string
-  status?: string
+  time_zone?: string
+  /** Of the call, or the client's own of the request. */
+  id?: string | undefined
+  model?: string | undefined
+  key_id?: string | undefined
+  status?: string | undefined
 }
 
 /** Where the calls that pass the filters are downloaded as CSV. */

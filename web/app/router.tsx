@@ -56,7 +56,10 @@ const accountRoute = createRoute({
 
 // Payment providers send customers back with these.
 const checkoutParameters = textParameters('payment_id', 'outcome')
-const usageParameters = textParameters('days', 'group', 'model', 'key_id', 'status')
+const usageParameters = textParameters(
+  ...(['days', 'from', 'to', 'interval', 'group', 'measure', 'zone'] as const),
+  ...(['id', 'model', 'key_id', 'status', 'tag'] as const),
+)
 
 const routeTree = rootRoute.addChildren([
   siteRoute.addChildren([

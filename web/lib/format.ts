@@ -80,9 +80,9 @@ export const formatDay = (day: string): string =>
 export const formatShortDay = (day: string): string =>
   new Intl.DateTimeFormat('en-GB', { month: 'short', day: 'numeric', timeZone: 'UTC' }).format(new Date(day))
 
-/** A moment where the reader is: `31 Jan 2027, 14:03:07`. */
-export const formatMoment = (iso: string): string =>
-  new Intl.DateTimeFormat('en-GB', { ...DATE, ...TIME }).format(new Date(iso))
+/** A moment where the reader is, or in another time zone: `31 Jan 2027, 14:03:07`. */
+export const formatMoment = (iso: string, timeZone?: string): string =>
+  new Intl.DateTimeFormat('en-GB', { ...DATE, ...TIME, timeZone }).format(new Date(iso))
 
 /** A time of day where the reader is: `14:03:07`. */
 export const formatTime = (iso: string): string =>

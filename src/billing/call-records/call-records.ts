@@ -3,7 +3,7 @@ import type { ClaimWaitView } from '../../core/api/operations.ts'
 import type { CallCursor, TimeRange } from '../../core/billing/usage-query.ts'
 import type { AttemptRecord, CallStatus } from '../../core/calls/call-job.ts'
 import type { TokenRates } from '../../core/catalog/catalog.ts'
-import { callIdRange } from '../../core/kernel/ids.ts'
+import { callCreatedAt, callIdRange } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { CallRecord as CallRow, Prisma } from '../../platform/prisma-client/client.ts'
 
@@ -20,9 +20,11 @@ export type CallRecord = ListedCall & { attempts: AttemptRecord[] }
 
 /** Which calls; null or absent: any. */
 export interface CallFilter {
+  /** Of the call, or the client's own of the request. */
+  id?: string | null
   keyId?: string | null
   status?: CallStatus | null
-  /** As the client asked for it; in a search also as it was served. */
+  /** By whatever alias or with whatever suffix it was asked for; a search takes the name itself, also as served. */
   model?: string | null
 }
 
@@ -81,7 +83,7 @@ export function createCallRecords(postgres: Postgres) {
       { fromMs, toMs }: TimeRange,
       after: CallCursor | null,
       limit: number,
-      { model, keyId, status }: CallFilter = {},
+      { id, model, keyId, status }: CallFilter = {},
     ): Promise<ListedCall[]> {
       // Nothing sorts before the empty id, so without a cursor just the end of the span is left out.
       const start = { admittedAtMs: toMs, callId: '' }
@@ -89,7 +91,8 @@ export function createCallRecords(postgres: Postgres) {
       const rows = await postgres.callRecord.findMany({
         where: {
           accountId,
-          ...(model != null && { requestedModel: model }),
+          ...(id != null && (callCreatedAt(id) === null ? { requestId: id } : { id })),
+          ...(model != null && { requestedModel: { in: namesOf(model) } }),
           ...(keyId != null && { keyId }),
           ...(status != null && { status }),
           admittedAtMs: { gte: BigInt(fromMs), lte: BigInt(admittedAtMs) },
@@ -144,6 +147,16 @@ export function createCallRecords(postgres: Postgres) {
       listed(SETTLED_IDS, [accountIds, BigInt(settledAfterMs)], [{ settledAtMs: 'asc' }, { id: 'asc' }]),
   }
 }
+
+/** Every name that calls may give a model, whichever of them is given here. */
+function namesOf(model: string): string[] {
+  const id = model.replace(SUFFIX, '').replace(/^openai\/(?=[^/]+$)/, '')
+  const ids = id.includes('/') ? [id] : [id, `openai/${id}`]
+  return ids.flatMap((name) => ['', ...SUFFIXES].map((suffix) => name + suffix))
+}
+
+const SUFFIXES = [':nitro', ':floor', ':exacto']
+const SUFFIX = new RegExp(`(?:${SUFFIXES.join('|')})$`)
 
 function toRecord({ attempts, ...row }: CallRow): CallRecord {
   // Written by the settlement store alone, from records of this shape.

@@ -70,7 +70,8 @@ const speedSql = (tokens: string, streamedMs: string) =>
 
 const MODELS = `
 WITH ${LATEST}, served AS (
-  SELECT served_model_id AS id, greatest(0, first_token_at_ms - admitted_at_ms) AS first_token,
+  SELECT served_model_id AS id,
+         CASE WHEN first_token_at_ms IS NOT NULL THEN greatest(0, first_token_at_ms - admitted_at_ms) END AS first_token,
          ${speedSql('completion_tokens', '(finished_at_ms - first_token_at_ms)')} AS speed
   FROM latest WHERE served_model_id IS NOT NULL
 )

@@ -11,6 +11,7 @@ import {
 import { createHoldStore, type HoldStore } from '../holds/hold-store.ts'
 import { type CreditStore, createCreditStore } from '../ledger/credit-store.ts'
 import { createModelStatsStore, type ModelStatsStore } from './model-stats-store.ts'
+import { createUsageSeriesStore, type UsageSeriesStore } from './usage-series-store.ts'
 import { createSpendStore, createUsageStore, type SpendStore, type UsageStore } from './usage-store.ts'
 
 /** What customers may read of their calls and charges. */
@@ -18,6 +19,7 @@ export interface Reports {
   findCall: CallLookup
   calls: Pick<CallRecords, 'page'>
   usage: UsageStore
+  series: UsageSeriesStore
   models: ModelStatsStore
   spend: SpendStore
   credits: CreditStore
@@ -45,6 +47,7 @@ export function createReports(
     }),
     calls,
     usage: createUsageStore(postgres),
+    series: createUsageSeriesStore(postgres),
     models: createModelStatsStore({ postgres, clock, logger }),
     spend,
     credits: createCreditStore(postgres, holds),

@@ -39,3 +39,44 @@ export type UsageView = Static<typeof UsageView>
 
 /** GET /v1/usage, with the same parameters. */
 export const Usage = Type.Object({ object: Type.Literal('usage'), ...UsageView.properties })
+
+export const USAGE_INTERVALS = ['hour', 'day', 'month'] as const
+export type UsageInterval = (typeof USAGE_INTERVALS)[number]
+
+export const USAGE_SERIES_GROUPS = ['model', 'key'] as const
+export type UsageSeriesGroup = (typeof USAGE_SERIES_GROUPS)[number]
+
+export const UsageFiguresView = Type.Object({
+  ...UsageSumsView.properties,
+  failed_calls: Type.Integer(),
+  /** Medians; null where no call has one. */
+  first_token_ms: nullable(Type.Number()),
+  duration_ms: nullable(Type.Number()),
+})
+export type UsageFiguresView = Static<typeof UsageFiguresView>
+
+const Group = {
+  /** A model without alias and suffix, or a key's id. */
+  group: Type.String(),
+  /** The key's name; null for models, and for keys without one. */
+  name: nullable(Type.String()),
+}
+
+/**
+ * GET /console/api/usage/series?from&to&interval=hour|day|month&group_by=model|key&time_zone&model&key_id. Dates are those
+ * of the time zone. Buckets and groups without calls are left out. The cells at usage/series.csv, a download.
+ */
+export const UsageSeriesView = Type.Object({
+  from: IsoTime,
+  to: IsoTime,
+  interval: Type.Enum([...USAGE_INTERVALS]),
+  time_zone: Type.String(),
+  group_by: Type.Enum([...USAGE_SERIES_GROUPS]),
+  /** The start of every bucket, also of those without calls. */
+  starts: Type.Array(IsoTime),
+  cells: Type.Array(Type.Object({ at: IsoTime, ...Group, ...UsageFiguresView.properties })),
+  buckets: Type.Array(Type.Object({ at: IsoTime, ...UsageFiguresView.properties })),
+  groups: Type.Array(Type.Object({ ...Group, ...UsageFiguresView.properties })),
+  total: UsageFiguresView,
+})
+export type UsageSeriesView = Static<typeof UsageSeriesView>

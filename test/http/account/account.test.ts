@@ -6,7 +6,7 @@ import type { CreatedKey, KeyList, KeyView } from '../../../src/core/api/keys.ts
 import type { ProviderKeyList, ProviderKeyView } from '../../../src/core/api/provider-keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
-import type { UsageView } from '../../../src/core/api/usage.ts'
+import type { UsageSeriesView, UsageView } from '../../../src/core/api/usage.ts'
 import type {
   CreatedWebhook,
   DeliveryView,
@@ -311,11 +311,30 @@ describe('usage', () => {
       _sum: { amountPico: true },
     })
     const cost = formatUsd(picoUsd(-charged._sum.amountPico!))
+    const [dayBefore, yesterday] = [2, 1].map((days) =>
+      new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10),
+    )
     for (const group of ['day', 'model', 'key']) {
       const usage = await client.json<UsageView>(`/console/api/usage?group_by=${group}`)
       expect(usage.total).toMatchObject({ cost_usd: cost, calls: 4 })
       expect(sumUsd(usage.data.map((row) => row.cost_usd))).toBe(cost)
     }
+    for (const group of ['model', 'key']) {
+      const series = await client.json<UsageSeriesView>(
+        `/console/api/usage/series?group_by=${group}&interval=hour&time_zone=Asia/Kolkata&from=${yesterday}`,
+      )
+      expect(series.total).toMatchObject({ cost_usd: cost, calls: 4, failed_calls: 1 })
+      for (const rows of [series.cells, series.buckets, series.groups])
+        expect(sumUsd(rows.map((row) => row.cost_usd))).toBe(cost)
+      expect(series.starts[0]).toBe(`${dayBefore}T18:30:00.000Z`)
+    }
+    const exported = await client.ask('/console/api/usage/series.csv?group_by=key&interval=month')
+    expect(exported.headers.get('content-disposition')).toContain('usage-by-month-and-key.csv')
+    expect((await exported.text()).split('\r\n')[0]).toBe(
+      'month,key_id,key_name,calls,failed_calls,prompt_tokens,completion_tokens,cost_usd,first_token_ms,duration_ms',
+    )
+    for (const wrong of ['interval=hour&from=2026-01-01&to=2026-06-01', 'time_zone=Nowhere', 'interval=week'])
+      expect((await client.ask(`/console/api/usage/series?${wrong}`)).status).toBe(400)
     const { data } = await client.json<Page<CallSummary>>('/console/api/calls')
     expect(sumUsd(data.map((row) => row.cost_usd))).toBe(cost)
     const list = async (query: string) =>

@@ -9,6 +9,8 @@ export interface ChartColumn {
   value: number
   /** A second bar in front of the first, in the colour of errors. */
   errors?: number
+  /** What the value is made of, drawn upon each other instead of one bar; `fill` is a class. */
+  parts?: ReadonlyArray<{ value: number; fill: string }>
   /** Shown while the pointer is on the column. */
   text: string
 }
@@ -69,25 +71,36 @@ function Drawing(
   const ticks = y.ticks(4).filter((tick) => !isWhole || Number.isInteger(tick))
   const every = Math.max(1, Math.ceil((columns.length * labelWidth) / (width - MARGIN.left)))
   const labelled = columns.filter((_, index) => (columns.length - 1 - index) % every === 0)
-  const bar = (at: string, className: string, top: number) => (
+  const bar = (at: string, className: string, top: number, bottom = BOTTOM) => (
     <rect
       className={className}
       x={x(at)}
       y={top}
       width={x.bandwidth()}
-      height={BOTTOM - top}
-      rx={BAR_RADIUS}
+      height={bottom - top}
+      rx={bottom === BOTTOM ? BAR_RADIUS : 0}
     />
   )
+  const stack = (at: string, parts: NonNullable<ChartColumn['parts']>) => {
+    let below = 0
+    return parts.map(({ value, fill }, index) => {
+      const bottom = y(below)
+      below += value
+      return (
+        // biome-ignore lint/suspicious/noArrayIndexKey: parts have a place and no name.
+        <g key={index}>{value > 0 && bar(at, fill, y(below), bottom)}</g>
+      )
+    })
+  }
   return (
     <svg width={width} height={HEIGHT} aria-hidden="true">
       {ticks.map((tick) => (
         <line key={tick} className="stroke-line" x1={MARGIN.left} x2={width} y1={y(tick)} y2={y(tick)} />
       ))}
-      {columns.map(({ at, value, errors = 0 }) => (
+      {columns.map(({ at, value, errors = 0, parts }) => (
         <g key={at} onPointerEnter={() => onActive(at)} onPointerLeave={() => onActive(null)}>
           {bar(at, active === at ? 'fill-sunken' : 'fill-transparent', MARGIN.top)}
-          {bar(at, active === at ? 'fill-accent' : 'fill-accent-fill', y(value))}
+          {parts ? stack(at, parts) : bar(at, active === at ? 'fill-accent' : 'fill-accent-fill', y(value))}
           {errors > 0 && bar(at, 'fill-bad-fill', y(errors))}
         </g>
       ))}

@@ -29,9 +29,12 @@ export function CallStatus({ call }: { call: Pick<CallSummary, 'status' | 'error
 export function CallTable({
   calls,
   keyNames,
+  zone,
 }: {
   calls: readonly CallSummary[]
   keyNames?: ReadonlyMap<string, string>
+  /** Whose clocks the times are shown by; absent: the reader's. */
+  zone?: string
 }) {
   return (
     <DataTable
@@ -41,10 +44,10 @@ export function CallTable({
         Model: (call) => (
           <Link to="/calls/$id" params={{ id: call.id }}>
             {call.model}
-            <span className="sr-only">, details of the call of {formatMoment(call.created_at)}</span>
+            <span className="sr-only">, details of the call of {formatMoment(call.created_at, zone)}</span>
           </Link>
         ),
-        When: (call) => <span className="whitespace-nowrap">{formatMoment(call.created_at)}</span>,
+        When: (call) => <span className="whitespace-nowrap">{formatMoment(call.created_at, zone)}</span>,
         Status: (call) => <CallStatus call={call} />,
         Key: keyNames !== undefined && ((call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>),
         'Tokens in / out': (call) => <CallUsage of={call} />,

@@ -1,7 +1,8 @@
 import { SlidersHorizontal } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import { CheckField, SelectField, TextField } from '../../components/form/fields.tsx'
+import { useSettledText } from '../../components/form/use-settled-text.ts'
 import type { CatalogModel } from '../../lib/model-catalog.ts'
 import { distinct, type ModelFilters } from '../../lib/model-filters.ts'
 
@@ -114,18 +115,9 @@ function withCurrent(options: typeof PRICES, current: number | undefined, name: 
   return [...options, { value: String(current), name: name(current) }]
 }
 
-const WAIT_MS = 150
-
-/** The search box. What is typed shows at once, and reaches the address when the typing pauses. */
+/** The search box: it reaches the address when the typing pauses. */
 export function SearchField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  const [typed, setTyped] = useState(value)
-  // The address may change by itself: the browser's way back, or "clear".
-  useEffect(() => setTyped(value), [value])
-  useEffect(() => {
-    if (typed === value) return
-    const timer = window.setTimeout(() => onChange(typed), WAIT_MS)
-    return () => window.clearTimeout(timer)
-  }, [typed, value, onChange])
+  const [typed, setTyped] = useSettledText(value, onChange)
   return (
     <TextField
       className="field-wide"

@@ -1,0 +1,144 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import type { Reports } from '../../billing/reports/reports.ts'
+import type { UsageCell, UsageFigures } from '../../billing/reports/usage-series-store.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
+import {
+  USAGE_INTERVALS,
+  USAGE_SERIES_GROUPS,
+  type UsageFiguresView,
+  UsageSeriesView,
+} from '../../core/api/usage.ts'
+import { bucketStarts } from '../../core/billing/time-buckets.ts'
+import { TIME_RANGE, type TimeRange } from '../../core/billing/usage-query.ts'
+import { TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
+import { isoTime } from '../../core/kernel/time.ts'
+import { bySession } from '../asking-account.ts'
+import { asCsv, csvLine } from '../report-format.ts'
+import type { Slots } from '../slots.ts'
+
+interface UsageSeriesServices {
+  reports: Pick<Reports, 'series'>
+  clock: () => number
+  consoleSlots: Slots
+}
+
+/** The hours of a month, or the days of a year. */
+const BUCKETS_MAX = 800
+const CELLS_MAX = 20_000
+const NAME_LENGTH_MAX = 300
+
+const Query = Type.Object(
+  {
+    ...TIME_RANGE,
+    interval: Type.Enum([...USAGE_INTERVALS], { default: 'day' }),
+    group_by: Type.Enum([...USAGE_SERIES_GROUPS], { default: 'model' }),
+    ...TIME_ZONE,
+    model: Type.Optional(Type.String({ maxLength: NAME_LENGTH_MAX })),
+    key_id: Type.Optional(Type.String({ maxLength: NAME_LENGTH_MAX })),
+  },
+  CLOSED,
+)
+
+/** What an account's calls used and cost over time, by model or key, as JSON and as a download. */
+export const usageSeriesRoutes: FastifyPluginAsyncTypebox<UsageSeriesServices> = async (app, services) => {
+  const { reports, clock, consoleSlots } = services
+  const { asker, hooks } = bySession(app)
+
+  const read = async (
+    request: FastifyRequest & { query: Static<typeof Query> },
+  ): Promise<UsageSeriesView> => {
+    const { accountId, holder } = asker(request)
+    const { interval, group_by: group, time_zone: timeZone = 'UTC', model, key_id: keyId } = request.query
+    const range = zonedTimeRange(request.query, clock())
+    const starts = bucketStarts(range, interval, timeZone, BUCKETS_MAX)
+    if (starts === null)
+      throw new ApiError('invalid_request', 'Choose a longer interval or a shorter period.', {
+        param: 'interval',
+      })
+    const filter = { ...(model !== undefined && { model }), ...(keyId !== undefined && { keyId }) }
+    const query = { accountId, range, starts, group, ...filter }
+    const cells = await consoleSlots.run(holder, () => reports.series.series(query, CELLS_MAX))
+    if (cells === null)
+      throw new ApiError('invalid_request', `More than ${CELLS_MAX} values. Choose a shorter period.`)
+    return {
+      ...rangeView(range),
+      interval,
+      time_zone: timeZone,
+      group_by: group,
+      ...seriesView(cells, starts),
+    }
+  }
+
+  const asJson = { querystring: Query, response: { 200: UsageSeriesView } }
+  app.get('/usage/series', { ...hooks, schema: asJson }, (request) => read(request))
+
+  const asDownload = {
+    querystring: Query,
+    response: { 200: Type.Unsafe<unknown>({ content: { 'text/csv': { schema: Type.String() } } }) },
+  }
+  app.get('/usage/series.csv', { ...hooks, schema: asDownload }, async (request, reply) => {
+    const { interval, group_by: group } = request.query
+    return asCsv(reply, `usage-by-${interval}-and-${group}`).send(seriesCsv(await read(request)))
+  })
+}
+
+const rangeView = ({ fromMs, toMs }: TimeRange) => ({ from: isoTime(fromMs), to: isoTime(toMs) })
+
+function seriesView(cells: readonly UsageCell[], starts: readonly number[]) {
+  const at = ({ bucket }: UsageCell) => isoTime(starts[bucket ?? 0] ?? 0)
+  const group = ({ group: id, keyName: name }: UsageCell) => ({ group: id ?? '', name })
+  const total = cells.find((cell) => cell.bucket === null && cell.group === null)
+  if (!total) throw new Error('usage could not be summed')
+  return {
+    starts: starts.map(isoTime),
+    cells: cells
+      .filter((cell) => cell.bucket !== null && cell.group !== null)
+      .map((cell) => ({ at: at(cell), ...group(cell), ...figuresView(cell) })),
+    buckets: cells
+      .filter((cell) => cell.bucket !== null && cell.group === null)
+      .map((cell) => ({ at: at(cell), ...figuresView(cell) })),
+    groups: cells
+      .filter((cell) => cell.bucket === null && cell.group !== null)
+      .map((cell) => ({ ...group(cell), ...figuresView(cell) })),
+    total: figuresView(total),
+  }
+}
+
+const figuresView = (figures: UsageFigures): UsageFiguresView => ({
+  calls: Number(figures.calls),
+  prompt_tokens: Number(figures.promptTokens),
+  completion_tokens: Number(figures.completionTokens),
+  total_tokens: Number(figures.promptTokens + figures.completionTokens),
+  cost_usd: formatUsd(figures.chargePico),
+  failed_calls: Number(figures.failed),
+  first_token_ms: figures.firstTokenMs,
+  duration_ms: figures.durationMs,
+})
+
+const FIGURES = [
+  'calls',
+  'failed_calls',
+  'prompt_tokens',
+  'completion_tokens',
+  'cost_usd',
+  'first_token_ms',
+  'duration_ms',
+] as const
+
+/** The cells without their totals: a sum over the file's column must not count everything twice. */
+function seriesCsv({ interval, group_by: group, cells }: UsageSeriesView): string {
+  const names = group === 'key' ? ['key_id', 'key_name'] : ['model']
+  const lines = cells.map((cell) =>
+    csvLine([
+      cell.at,
+      cell.group,
+      ...(group === 'key' ? [cell.name] : []),
+      ...FIGURES.map((name) => cell[name]),
+    ]),
+  )
+  return csvLine([interval, ...names, ...FIGURES]) + lines.join('')
+}

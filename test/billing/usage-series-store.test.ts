@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createUsageSeriesStore } from '../../src/billing/reports/usage-series-store.ts'
+import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import { bucketStarts } from '../../src/core/billing/time-buckets.ts'
+import { newCallId } from '../../src/core/kernel/ids.ts'
+import {
+  failedSettlementOf,
+  openTestAccount,
+  openTestLedger,
+  settlementOf,
+  type TestLedger,
+} from '../helpers/billing.ts'
+
+const ZONE = 'Europe/Berlin'
+const RANGE = { fromMs: Date.parse('2027-03-27T23:00:00Z'), toMs: Date.parse('2027-04-02T22:00:00Z') }
+const NAMES = ['gpt-5', 'openai/gpt-5', 'gpt-5:nitro', 'acme/large', 'auto:floor']
+
+let ledger: TestLedger
+let accountId: string
+
+beforeAll(async () => {
+  ledger = await openTestLedger()
+  accountId = await openTestAccount(ledger.postgres, 1_000_000_000n)
+  const stranger = await openTestAccount(ledger.postgres, 1_000_000_000n)
+  const callOf = (account: string, index: number) => {
+    // Over a week around the change of clocks; some at midnight.
+    const admittedAt = RANGE.fromMs - 86_400_000 + index * 3_600_000
+    const changes = {
+      id: newCallId(admittedAt),
+      requestedModel: NAMES[index % NAMES.length]!,
+      keyId: index % 3 === 0 ? 'key_a' : 'key_b',
+      admittedAt,
+      claimedAt: admittedAt,
+      firstTokenAt: admittedAt + 100 + ((index * 37) % 500),
+      finishedAt: admittedAt + 1_000 + ((index * 53) % 900),
+      holdPico: '1000000',
+    }
+    if (index % 7 === 0) return failedSettlementOf(account, { ...changes, firstTokenAt: null })
+    const [promptTokens, completionTokens] = [index, index * 2]
+    const chargePico = String(promptTokens + completionTokens * 2)
+    return settlementOf(account, { ...changes, usage: { promptTokens, completionTokens }, chargePico })
+  }
+  const indexes = Array.from({ length: 200 }, (_, index) => index)
+  await createSettlementStore(ledger.postgres).settle([
+    ...indexes.map((index) => callOf(accountId, index)),
+    ...indexes.slice(0, 20).map((index) => callOf(stranger, index)),
+  ])
+})
+afterAll(() => ledger?.close())
+
+/** The same by PostgreSQL's own calendar, without a bucket or a grouping set. */
+const figures = async (condition: string, ...values: unknown[]) => {
+  const [row] = await ledger.postgres.$queryRawUnsafe<Array<Record<string, unknown>>>(
+    `SELECT count(*)::integer AS calls, (count(*) FILTER (WHERE status = 'failed'))::integer AS failed,
+            coalesce(sum(prompt_tokens), 0)::integer AS prompt, coalesce(sum(completion_tokens), 0)::integer AS completion,
+            coalesce(sum(charge_pico), 0)::integer AS charge,
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY first_token_at_ms - admitted_at_ms) AS first,
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY finished_at_ms - admitted_at_ms) AS duration
+     FROM call_records WHERE account_id = $1 AND admitted_at_ms >= $2::bigint AND admitted_at_ms < $3::bigint
+       AND ${condition}`,
+    accountId,
+    BigInt(RANGE.fromMs),
+    BigInt(RANGE.toMs),
+    ...values,
+  )
+  return row
+}
+
+const DAY = `(to_timestamp(admitted_at_ms / 1000.0) AT TIME ZONE '${ZONE}')::date`
+const CONDITIONS = {
+  model: `CASE WHEN requested_model LIKE '%gpt-5%' THEN 'gpt-5' ELSE split_part(requested_model, ':', 1) END`,
+  key: 'key_id',
+}
+
+test.each(['model', 'key'] as const)('figures by day and %s are those of the call records', async (group) => {
+  const starts = bucketStarts(RANGE, 'day', ZONE, 100)!
+  const store = createUsageSeriesStore(ledger.postgres)
+  const cells = (await store.series({ accountId, range: RANGE, starts, group }, 1_000))!
+  expect(cells.filter((cell) => cell.bucket !== null && cell.group === null)).toHaveLength(6)
+  expect(new Set(cells.map((cell) => cell.group))).toEqual(
+    new Set([null, ...(group === 'key' ? ['key_a', 'key_b'] : ['gpt-5', 'acme/large', 'auto'])]),
+  )
+  for (const { bucket, group: id, keyName, ...sums } of cells) {
+    const values: unknown[] = []
+    const value = (some: unknown) => `$${values.push(some) + 3}`
+    const conditions = ['true']
+    if (bucket !== null) {
+      const day = new Intl.DateTimeFormat('en-CA', { timeZone: ZONE }).format(starts[bucket])
+      conditions.push(`${DAY} = ${value(day)}::date`)
+    }
+    if (id !== null) conditions.push(`${CONDITIONS[group]} = ${value(id)}`)
+    expect({
+      calls: Number(sums.calls),
+      failed: Number(sums.failed),
+      prompt: Number(sums.promptTokens),
+      completion: Number(sums.completionTokens),
+      charge: Number(sums.chargePico),
+      first: sums.firstTokenMs,
+      duration: sums.durationMs,
+    }).toEqual(await figures(conditions.join(' AND '), ...values))
+    expect(keyName).toBeNull()
+  }
+})
+
+test('takes one model or key only, and says when there is too much', async () => {
+  const starts = bucketStarts(RANGE, 'day', 'UTC', 100)!
+  const { series } = createUsageSeriesStore(ledger.postgres)
+  const query = { accountId, range: RANGE, starts, group: 'model' as const }
+  const [total] = (await series({ ...query, model: 'gpt-5', keyId: 'key_a' }, 1_000))!
+  const expected = await figures(`requested_model LIKE '%gpt-5%' AND key_id = 'key_a'`)
+  expect(Number(total?.calls)).toBe(expected?.calls)
+  expect(await series(query, 3)).toBeNull()
+})

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import type { UsageFiguresView, UsageSeriesView } from '../../src/core/api/usage.ts'
+import {
+  formatShortStart,
+  formatStart,
+  OTHERS,
+  readUsageChoice,
+  seriesQuery,
+  stackUsage,
+  zoneOffset,
+} from '../../web/lib/usage-view.ts'
+
+/** Still the 31st in Los Angeles, the 1st in Berlin. */
+const NOW = new Date('2027-01-31T23:30:00Z')
+const choice = (search: Parameters<typeof readUsageChoice>[0], zone = 'UTC') =>
+  readUsageChoice(search, zone, NOW)
+
+describe('what the usage page shows', () => {
+  test('is the last 30 days where the reader is, by day and model, until asked otherwise', () => {
+    expect(choice({}, 'Europe/Berlin')).toMatchObject({
+      period: '30',
+      first: '2027-01-03',
+      last: '2027-02-01',
+      interval: 'day',
+      group: 'model',
+      measure: 'cost',
+      zone: 'Europe/Berlin',
+    })
+    expect(seriesQuery(choice({ zone: 'America/Los_Angeles' }, 'Europe/Berlin'))).toEqual({
+      from: '2027-01-02',
+      to: '2027-02-01',
+      interval: 'day',
+      group_by: 'model',
+      time_zone: 'America/Los_Angeles',
+    })
+  })
+
+  test.each([
+    [{ days: '1' }, ['2027-01-31', '2027-01-31', 'hour']],
+    [{ days: '7' }, ['2027-01-25', '2027-01-31', 'day']],
+    [{ days: '7', interval: 'hour' }, ['2027-01-25', '2027-01-31', 'hour']],
+    [{ days: '90', interval: 'hour' }, ['2026-11-03', '2027-01-31', 'day']],
+    [{ days: '365' }, ['2026-02-01', '2027-01-31', 'month']],
+    [{ days: '365', interval: 'day' }, ['2026-02-01', '2027-01-31', 'day']],
+    [{ days: 'custom', from: '2026-12-01', to: '2026-12-02' }, ['2026-12-01', '2026-12-02', 'hour']],
+    [{ days: 'custom', from: '2020-01-01', to: '2026-12-31' }, ['2025-12-31', '2026-12-31', 'month']],
+    [{ days: 'custom', from: '2027-05-01', to: 'then' }, ['2027-01-02', '2027-01-31', 'day']],
+    [{ days: 'ever', interval: 'week', zone: 'Nowhere' }, ['2027-01-02', '2027-01-31', 'day']],
+  ])('%j is from the first to the last day: %j', (search, [first, last, interval]) => {
+    expect(choice(search)).toMatchObject({ first, last, interval, zone: 'UTC' })
+  })
+})
+
+const figures = (cost: string, calls: number): UsageFiguresView => ({
+  calls,
+  prompt_tokens: calls,
+  completion_tokens: calls,
+  total_tokens: 2 * calls,
+  cost_usd: cost,
+  failed_calls: 0,
+  first_token_ms: 5,
+  duration_ms: 9,
+})
+
+test('a chart stacks the largest groups, draws the others as one, and leaves no bucket out', () => {
+  const [first, second] = ['2027-01-01T00:00:00.000Z', '2027-01-02T00:00:00.000Z']
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j']
+  const groups = names.map((group, index) => ({ group, name: null, ...figures(`${index}.00`, 10 - index) }))
+  const view: UsageSeriesView = {
+    from: first,
+    to: '2027-01-03T00:00:00.000Z',
+    interval: 'day',
+    time_zone: 'UTC',
+    group_by: 'model',
+    starts: [first, second],
+    cells: groups.map((group) => ({ at: first, ...group })),
+    buckets: [{ at: first, ...figures('45.00', 55) }],
+    groups,
+    total: figures('45.00', 55),
+  }
+  const { series, buckets } = stackUsage(view, 'cost')
+  expect(series).toEqual(['j', 'i', 'h', 'g', 'f', 'e', 'd', OTHERS])
+  expect(buckets[0]?.parts.map(({ value }) => value)).toEqual([9, 8, 7, 6, 5, 4, 3, 3])
+  expect(buckets[0]?.figures?.cost_usd).toBe('45.00')
+  expect(buckets[1]).toMatchObject({ at: second, figures: null })
+  expect(stackUsage(view, 'requests').series.slice(0, 2)).toEqual(['a', 'b'])
+})
+
+test('times are those of the zone', () => {
+  const at = '2027-01-31T23:00:00Z'
+  expect(formatStart(at, 'hour', 'Europe/Berlin')).toBe('1 Feb, 00:00')
+  expect(formatStart(at, 'day', 'Europe/Berlin')).toBe('1 Feb 2027')
+  expect(formatStart(at, 'month', 'UTC')).toBe('Jan 2027')
+  expect(formatShortStart(at, 'hour', 'Asia/Kolkata')).toBe('04:30')
+  expect(zoneOffset('Asia/Kolkata', NOW)).toBe('GMT+5:30')
+})

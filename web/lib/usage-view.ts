@@ -1,0 +1,183 @@
+import type { UsageFiguresView, UsageSeriesView } from '../../src/core/api/usage.ts'
+import { approximateAmount } from './format.ts'
+
+export const MEASURES = ['cost', 'tokens', 'requests', 'latency'] as const
+export type Measure = (typeof MEASURES)[number]
+
+export type Interval = UsageSeriesView['interval']
+type Group = UsageSeriesView['group_by']
+
+const PERIODS = ['1', '7', '30', '90', '365', 'custom'] as const
+type Period = (typeof PERIODS)[number]
+
+/** What the usage page shows, as its address has it; what is absent is the default. */
+export interface UsageSearch {
+  days?: string
+  /** Of a custom period: the first and the last day. */
+  from?: string
+  to?: string
+  interval?: string
+  group?: string
+  measure?: string
+  zone?: string
+}
+
+/** The same with every default filled in. */
+export interface UsageChoice {
+  period: Period
+  /** The first day and the last. */
+  first: string
+  last: string
+  interval: Interval
+  intervals: readonly Interval[]
+  group: Group
+  measure: Measure
+  zone: string
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/
+const DAY_MS = 86_400_000
+/** As many as the gateway gives at a time, and as it sums by the hour. */
+const DAYS_MAX = 366
+const HOURLY_DAYS_MAX = 31
+
+/** The day in a time zone at a moment: `2027-01-31`. */
+export const dayIn = (zone: string, moment: Date): string =>
+  new Intl.DateTimeFormat('en-CA', {
+    timeZone: zone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  }).format(moment)
+
+/** A day so many days later. */
+export const addDays = (day: string, days: number): string =>
+  new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10)
+
+const countDays = (first: string, last: string): number =>
+  Math.round((Date.parse(last) - Date.parse(first)) / DAY_MS) + 1
+
+const oneOf = <const Value extends string>(values: readonly Value[], given: unknown): Value | undefined =>
+  values.find((value) => value === given)
+
+/** Reads what to show. `localZone`: the reader's own time zone, the default. */
+export function readUsageChoice(search: UsageSearch, localZone: string, now: Date): UsageChoice {
+  const zone = search.zone && isTimeZone(search.zone) ? search.zone : localZone
+  const period = oneOf(PERIODS, search.days) ?? '30'
+  const { first, last } = daysOf(period, search, dayIn(zone, now))
+  const days = countDays(first, last)
+  const intervals: Interval[] = days <= HOURLY_DAYS_MAX ? ['hour', 'day', 'month'] : ['day', 'month']
+  return {
+    period,
+    first,
+    last,
+    interval: oneOf(intervals, search.interval) ?? (days <= 2 ? 'hour' : days <= 92 ? 'day' : 'month'),
+    intervals,
+    group: oneOf(['model', 'key'], search.group) ?? 'model',
+    measure: oneOf(MEASURES, search.measure) ?? 'cost',
+    zone,
+  }
+}
+
+function daysOf(period: Period, { from = '', to = '' }: UsageSearch, today: string) {
+  if (period !== 'custom') return { first: addDays(today, 1 - Number(period)), last: today }
+  const last = isDay(to) ? to : today
+  const first = isDay(from) && from <= last ? from : addDays(last, -29)
+  return { first: countDays(first, last) > DAYS_MAX ? addDays(last, 1 - DAYS_MAX) : first, last }
+}
+
+const isDay = (text: string): boolean => DAY.test(text) && !Number.isNaN(Date.parse(text))
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}
+
+/** The part of a choice that the gateway is asked for. */
+export const seriesQuery = ({ first, last, interval, group, zone }: UsageChoice) => ({
+  from: first,
+  to: addDays(last, 1),
+  interval,
+  group_by: group,
+  time_zone: zone,
+})
+
+/** A figure as a number, for drawing and sorting only. */
+export function measured(figures: UsageFiguresView, measure: Measure): number {
+  switch (measure) {
+    case 'cost':
+      return approximateAmount(figures.cost_usd)
+    case 'tokens':
+      return figures.total_tokens
+    case 'requests':
+      return figures.calls
+    case 'latency':
+      return figures.first_token_ms ?? 0
+  }
+}
+
+/** Groups that a chart tells apart; the others are drawn as one. */
+export const SERIES_MAX = 7
+/** The group of all others. */
+export const OTHERS = ''
+
+export interface StackedBucket {
+  at: string
+  figures: UsageFiguresView | null
+  /** By group, in the order of `series`. */
+  parts: Array<{ group: string; value: number }>
+}
+
+/** The largest groups by a measure, and what they have in each bucket, those without calls included. */
+export function stackUsage(
+  view: UsageSeriesView,
+  measure: Measure,
+): { series: string[]; buckets: StackedBucket[] } {
+  const ranked = view.groups
+    .toSorted((a, b) => measured(b, measure) - measured(a, measure))
+    .map(({ group }) => group)
+  const shown = ranked.slice(0, ranked.length > SERIES_MAX + 1 ? SERIES_MAX : SERIES_MAX + 1)
+  const series = shown.length < ranked.length ? [...shown, OTHERS] : shown
+  const totals = new Map(view.buckets.map((bucket) => [bucket.at, bucket]))
+  const values = new Map<string, number>()
+  const place = (at: string, group: string) => `${at} ${shown.includes(group) ? group : OTHERS}`
+  for (const cell of view.cells) {
+    const at = place(cell.at, cell.group)
+    values.set(at, (values.get(at) ?? 0) + measured(cell, measure))
+  }
+  const buckets = view.starts.map((at) => ({
+    at,
+    figures: totals.get(at) ?? null,
+    parts: series.map((group) => ({ group, value: values.get(place(at, group)) ?? 0 })),
+  }))
+  return { series, buckets }
+}
+
+/** The start of a bucket where clocks show that zone's time: `31 Jan 2027`, `31 Jan, 14:00`, `Jan 2027`. */
+export function formatStart(iso: string, interval: Interval, zone: string): string {
+  const options: Record<Interval, Intl.DateTimeFormatOptions> = {
+    hour: { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },
+    day: { day: 'numeric', month: 'short', year: 'numeric' },
+    month: { month: 'short', year: 'numeric' },
+  }
+  return new Intl.DateTimeFormat('en-GB', { ...options[interval], timeZone: zone }).format(new Date(iso))
+}
+
+/** The same in short, for axes. */
+export function formatShortStart(iso: string, interval: Interval, zone: string): string {
+  const options: Record<Interval, Intl.DateTimeFormatOptions> = {
+    hour: { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },
+    day: { day: 'numeric', month: 'short' },
+    month: { month: 'short', year: '2-digit' },
+  }
+  return new Intl.DateTimeFormat('en-GB', { ...options[interval], timeZone: zone }).format(new Date(iso))
+}
+
+/** How far a zone's clocks are ahead of UTC: `GMT+1`. */
+export const zoneOffset = (zone: string, moment: Date): string =>
+  new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName: 'shortOffset' })
+    .formatToParts(moment)
+    .find(({ type }) => type === 'timeZoneName')?.value ?? ''

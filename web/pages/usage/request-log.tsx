@@ -1,0 +1,87 @@
+import { useQuery } from '@tanstack/react-query'
+import { Download, ListX } from 'lucide-react'
+import { useMemo } from 'react'
+import { type CallFilters, callsCsvPath, callsQuery, keysQuery } from '../../api/queries.ts'
+import { SelectField, TextField } from '../../components/form/fields.tsx'
+import { useSettledText } from '../../components/form/use-settled-text.ts'
+import { CallTable } from '../../components/table/call-table.tsx'
+import { ListPanel } from '../../components/table/data-table.tsx'
+
+const STATUSES = [
+  { value: '', name: 'Any' },
+  { value: 'completed', name: 'Completed' },
+  { value: 'failed', name: 'Failed' },
+  { value: 'cancelled', name: 'Cancelled' },
+  { value: 'interrupted', name: 'Interrupted' },
+]
+
+const PAGE = 25
+
+/** The filters of the log that are in the address. */
+type LogFilters = Pick<CallFilters, 'id' | 'model' | 'key_id' | 'status'>
+
+/** Request by request: searched and filtered. */
+export function RequestLog(props: {
+  filters: CallFilters
+  /** The models of the period. */
+  models: string[]
+  zone: string
+  onChange: (changed: LogFilters) => void
+}) {
+  const { filters, models, zone, onChange } = props
+  const keys = useQuery(keysQuery)
+  const keyNames = useMemo(() => new Map(keys.data?.data.map(({ id, name }) => [id, name])), [keys.data])
+  const any = { value: '', name: 'Any' }
+  const known =
+    filters.model === undefined || models.includes(filters.model) ? models : [...models, filters.model]
+  const [id, setId] = useSettledText(filters.id ?? '', (text) => onChange({ id: text || undefined }))
+  return (
+    <div id="requests" className="scroll-mt-20">
+      <ListPanel
+        title="Requests"
+        actions={
+          <a href={callsCsvPath(filters)} className="button button-small" download>
+            <Download size={16} aria-hidden="true" />
+            Export CSV
+          </a>
+        }
+        filters={
+          <div className="panel-body toolbar">
+            <TextField
+              className="field-wide"
+              label="Request ID"
+              type="search"
+              placeholder="chatcmpl_… or your x-request-id"
+              value={id}
+              onChange={setId}
+              spellCheck={false}
+            />
+            <SelectField
+              label="Model"
+              value={filters.model ?? ''}
+              options={[any, ...known.map((model) => ({ value: model, name: model }))]}
+              onChange={(model) => onChange({ model: model || undefined })}
+            />
+            <SelectField
+              label="API key"
+              value={filters.key_id ?? ''}
+              options={[any, ...[...keyNames].map(([value, name]) => ({ value, name: name || value }))]}
+              onChange={(key) => onChange({ key_id: key || undefined })}
+            />
+            <SelectField
+              label="Status"
+              value={filters.status ?? ''}
+              options={STATUSES}
+              onChange={(status) => onChange({ status: status || undefined })}
+            />
+          </div>
+        }
+        query={callsQuery(filters, PAGE)}
+        icon={ListX}
+        empty="No requests match. Choose a longer period or remove a filter; a request appears about a second after its end."
+      >
+        {(calls) => <CallTable calls={calls} keyNames={keyNames} zone={zone} />}
+      </ListPanel>
+    </div>
+  )
+}

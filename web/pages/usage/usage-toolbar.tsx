@@ -1,0 +1,114 @@
+import { ChoiceField, SelectField, TextField } from '../../components/form/fields.tsx'
+import { MEASURES, type UsageChoice, type UsageSearch, zoneOffset } from '../../lib/usage-view.ts'
+
+const PERIODS = [
+  { value: '1', name: 'Today' },
+  { value: '7', name: 'Last 7 days' },
+  { value: '30', name: 'Last 30 days' },
+  { value: '90', name: 'Last 90 days' },
+  { value: '365', name: 'Last 365 days' },
+  { value: 'custom', name: 'Custom range' },
+]
+
+const INTERVALS = { hour: 'Hour', day: 'Day', month: 'Month' }
+const MEASURE_NAMES = { cost: 'Cost', tokens: 'Tokens', requests: 'Requests', latency: 'Latency' }
+const GROUPS = [
+  { value: 'model', name: 'Model' },
+  { value: 'key', name: 'API key' },
+]
+
+/** Which figures the usage page shows, of which time, and by whose clocks. */
+export function UsageToolbar(props: {
+  choice: UsageChoice
+  localZone: string
+  onChange: (changed: UsageSearch) => void
+}) {
+  const { choice, localZone, onChange } = props
+  return (
+    <div className="stack gap-3">
+      <div className="toolbar">
+        <SelectField
+          label="Period"
+          value={choice.period}
+          options={PERIODS}
+          onChange={(days) =>
+            onChange(
+              days === 'custom'
+                ? { days, from: choice.first, to: choice.last, interval: undefined }
+                : {
+                    days: days === '30' ? undefined : days,
+                    from: undefined,
+                    to: undefined,
+                    interval: undefined,
+                  },
+            )
+          }
+        />
+        {choice.period === 'custom' && <CustomPeriod choice={choice} onChange={onChange} />}
+        <SelectField
+          label="Interval"
+          value={choice.interval}
+          options={choice.intervals.map((value) => ({ value, name: INTERVALS[value] }))}
+          onChange={(interval) => onChange({ interval })}
+        />
+        <SelectField
+          label="Group by"
+          value={choice.group}
+          options={GROUPS}
+          onChange={(group) => onChange({ group: group === 'model' ? undefined : group })}
+        />
+        <SelectField
+          label="Time zone"
+          value={choice.zone}
+          options={zones(localZone, choice.zone)}
+          onChange={(zone) => onChange({ zone: zone === localZone ? undefined : zone })}
+        />
+      </div>
+      <ChoiceField
+        label="Chart"
+        value={choice.measure}
+        options={MEASURES.map((value) => ({ value, name: MEASURE_NAMES[value] }))}
+        onChange={(measure) => onChange({ measure: measure === 'cost' ? undefined : measure })}
+      />
+    </div>
+  )
+}
+
+function CustomPeriod({
+  choice,
+  onChange,
+}: {
+  choice: UsageChoice
+  onChange: (changed: UsageSearch) => void
+}) {
+  return (
+    <>
+      <TextField
+        label="From"
+        type="date"
+        value={choice.first}
+        max={choice.last}
+        onChange={(from) => from !== '' && onChange({ from })}
+      />
+      <TextField
+        label="To"
+        type="date"
+        value={choice.last}
+        min={choice.first}
+        onChange={(to) => to !== '' && onChange({ to })}
+      />
+    </>
+  )
+}
+
+/** The reader's own zone and UTC first, then all that the browser knows. */
+function zones(localZone: string, chosen: string) {
+  const now = new Date()
+  const named = (zone: string) => ({
+    value: zone,
+    name: `${zone.replaceAll('_', ' ')} (${zoneOffset(zone, now)})`,
+  })
+  const first = [...new Set([localZone, 'UTC', chosen])]
+  const others = Intl.supportedValuesOf('timeZone').filter((zone) => !first.includes(zone))
+  return [...first.map(named), ...others.map((zone) => ({ value: zone, name: zone.replaceAll('_', ' ') }))]
+}
