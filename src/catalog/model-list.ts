@@ -27,6 +27,7 @@ export function catalogModel(model: Model) {
     name: model.name,
     kind: model.kind,
     ...(model.unit && { unit: model.unit }),
+    ...(model.leastUnits !== undefined && { least_units: model.leastUnits }),
     ...(model.imageUnits && { image_units: model.imageUnits }),
     ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
     context_length: model.contextLength,

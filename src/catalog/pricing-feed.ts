@@ -34,6 +34,7 @@ function pricingEntry(model: Model, changedAt: number): PricingFeedEntry {
     discount: discountOf(model),
     ...(model.kind !== 'chat' && { kind: model.kind }),
     ...(model.unit && { unit: model.unit }),
+    ...(model.leastUnits !== undefined && { least_units: model.leastUnits }),
     ...(model.imageUnits && { image_units: model.imageUnits }),
     ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
     context_length: model.contextLength,

@@ -64,6 +64,7 @@ test('a model that is priced by units lists them, the images that it makes, and 
     kind: 'image',
     unit: 'image',
     image_units: { '/512x512': 1, '/1024x1024': 2 },
+    least_units: 2,
     list_price: { prompt: '0', completion: '0', units: '20000' },
     offers: [{ ...offers[0]!, cost: { prompt: '0', completion: '0', units: '15000' } }],
   }
@@ -72,6 +73,7 @@ test('a model that is priced by units lists them, the images that it makes, and 
     kind: 'image',
     unit: 'image',
     image_units: { '/512x512': 1, '/1024x1024': 2 },
+    least_units: 2,
     units: '19000.00',
     list_units: '20000.00',
     discount: '0.05',

@@ -199,6 +199,8 @@ function speech(id: string, name: string, table: LitellmTable): DocumentModel {
 interface Transcription extends Offered {
   /** Its provider has `/audio/translations` for it. */
   translates: boolean
+  /** Seconds that its provider bills at least. */
+  least?: number
 }
 
 /** Those that tell the length of a recording, and the times of words. The maker's and the host's documentation. */
@@ -218,6 +220,7 @@ const TRANSCRIPTION: readonly Transcription[] = [
     provider: 'groq',
     key: 'groq/whisper-large-v3',
     translates: true,
+    least: 10,
   },
   {
     id: 'whisper-large-v3-turbo',
@@ -226,13 +229,14 @@ const TRANSCRIPTION: readonly Transcription[] = [
     provider: 'groq',
     key: 'groq/whisper-large-v3-turbo',
     translates: false,
+    least: 10,
   },
 ]
 /** Tokens of the decoder, says the model card. */
 const WHISPER_WINDOW = 448
 
 function transcription(
-  { id, name, vendor, provider, key, translates }: Transcription,
+  { id, name, vendor, provider, key, translates, least }: Transcription,
   table: LitellmTable,
 ): DocumentModel {
   const row = table.row(key)
@@ -242,6 +246,7 @@ function transcription(
     vendor,
     kind: 'transcription',
     unit: 'second',
+    ...(least !== undefined && { least_units: least }),
     context_length: WHISPER_WINDOW,
     input_modalities: ['text', 'audio'],
     supported_parameters: ['timestamp_granularities', ...(translates ? ['translations'] : [])],

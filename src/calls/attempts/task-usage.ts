@@ -35,13 +35,18 @@ export async function taskUsage(
     promptTokens,
     completionTokens: 0,
     ...(imageTokens && { imageTokens: Math.min(imageTokens, media?.bound.image ?? 0, promptTokens) }),
-    ...(units && { units: Math.min(theirs?.units || taskUnits(body.task!, units.bound), units.bound) }),
+    ...(units && { units: chargedUnits(theirs?.units || taskUnits(body.task!, units.bound), units) }),
   }
   return {
     used: { usage, usageSource: theirs ? 'upstream' : 'counted', usageClamped: prompt !== null },
     faults: { prompt, completion: false },
   }
 }
+
+const chargedUnits = (
+  used: number,
+  { bound, least = 0 }: NonNullable<ServedCall['served']['units']>,
+): number => Math.min(Math.max(used, least), bound)
 
 /** What is wrong with a report. Nothing, where it leaves out the tokens of a model that is not priced by them. */
 function faultOf(

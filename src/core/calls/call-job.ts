@@ -49,8 +49,8 @@ export interface Candidate {
   promptTokensBound: number
   /** What of it is media; absent: nothing. */
   media?: MediaTokens
-  /** What is not priced by tokens, as held; absent: nothing. */
-  units?: { kind: UnitKind; bound: number }
+  /** What is not priced by tokens, as held, and what is charged at least; absent: nothing. */
+  units?: { kind: UnitKind; bound: number; least?: number }
   /** Of a task that makes images: what each of them is, as held and as asked of the provider. */
   image?: ImageChoice
   /** Sent upstream, so that the hold is a true bound. */

@@ -264,6 +264,11 @@ const MODEL = closed(
       description: 'What it does: only the surface of its kind reaches it.',
     }),
     unit: Type.Enum([...UNIT_KINDS], { description: 'What its price `units` is for. Default: it has none.' }),
+    least_units: Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'Units that a call is charged at least, where providers bill so many. Default: none.',
+    }),
     dimensions: tokens('Components of its vectors at most; required for `embeddings`.'),
     image_units: Type.Unsafe<Record<string, number>>({
       type: 'object',

@@ -88,6 +88,7 @@ export function toModel(
     vendor: model.vendor,
     kind,
     ...(model.unit && { unit: model.unit }),
+    ...(model.least_units !== undefined && { leastUnits: model.least_units }),
     ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
     ...(model.image_units && { imageUnits: model.image_units }),
     contextLength,

@@ -177,6 +177,8 @@ export interface Model {
   kind: ModelKind
   /** What its `units` rate is for; absent: it has none. */
   unit?: UnitKind
+  /** Units that a call is charged at least; absent: those that it takes. */
+  leastUnits?: number
   /** Components of its vectors, of a model for embeddings. */
   dimensions?: number
   /** The images that it makes and their units, of a model for images. */

@@ -76,11 +76,13 @@ const taskProblems = ({
   dimensions,
   image_units: imageUnits,
   unit,
+  least_units: leastUnits,
   list_price: list,
 }: DocumentModel): string[] => [
   ...(kind === 'embeddings' && dimensions === undefined ? ['dimensions: required for embeddings'] : []),
   ...(kind === 'image' && imageUnits === undefined ? ['image_units: required for image'] : []),
   ...(list.units !== undefined && unit === undefined ? ['unit: required beside a price of units'] : []),
+  ...(leastUnits !== undefined && unit === undefined ? ['unit: required beside least_units'] : []),
 ]
 
 /** Rates that share a document with their list price; otherwise the ceiling is applied when the catalog is built. */

@@ -26,6 +26,8 @@ export interface PricingFeedEntry {
   kind?: string
   /** What `units` are. */
   unit?: string
+  /** Units that a call is charged at least; absent: those that it takes. */
+  least_units?: number
   /** Units of one image by `<quality>/<size>`; the first is made when nothing is asked. Of models for images. */
   image_units?: Readonly<Record<string, number>>
   /** Components of its vectors at most. */

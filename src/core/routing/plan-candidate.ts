@@ -239,8 +239,7 @@ export function toCandidate(
   // On the client's BYOK key the provider's cache costs us nothing.
   const listed = pricesCache(request) && (isOwn || !offer.lossCache) ? model.rate : withoutCache(model.rate)
   const { task } = request
-  const units = model.unit &&
-    task && { units: { kind: model.unit, bound: taskUnitsBound(task, model.imageUnits) } }
+  const units = task && unitsOf(model, task)
   const image = task?.kind === 'image' && imageChoice(task, model.imageUnits)
   const wanted = request.completionLimit ?? defaultCompletionLimit
   const most = Math.min(wanted, model.maxOutputTokens, offer.maxOutputTokens ?? model.maxOutputTokens)
@@ -272,6 +271,13 @@ export function toCandidate(
     ...privacyOf(request.preferences),
     ...(isOwn && { providerKeyId }),
   }
+}
+
+/** The units of a task at a model that counts any. */
+function unitsOf({ unit, leastUnits: least, imageUnits }: Model, task: Task): Pick<Candidate, 'units'> {
+  if (unit === undefined) return {}
+  const bound = Math.max(taskUnitsBound(task, imageUnits), least ?? 0)
+  return { units: { kind: unit, bound, ...(least !== undefined && { least }) } }
 }
 
 /**

@@ -92,6 +92,21 @@ describe('the usage of a task', () => {
     expect(result.faults.prompt).toBe(fault)
   })
 
+  test.each([
+    [3, 10, 40, 10],
+    [25, 10, 40, 25],
+    [40, 10, 40, 40],
+    [3, undefined, 40, 3],
+  ])('of %i units and %s at least, held for %i, charges %i', async (units, least, bound, charged) => {
+    const served: Candidate = {
+      ...candidate(),
+      units: { kind: 'second', bound, ...(least !== undefined && { least }) },
+    }
+    const finalUsage = { promptTokens: 0, completionTokens: 0, units }
+    const { used } = await taskUsage({ finalUsage }, { envelope, body, served }, counts)
+    expect(used.usage.units).toBe(charged)
+  })
+
   test('never costs more than was held for, whatever is reported or counted', async () => {
     const count = fc.integer({ min: -10, max: 1_000 })
     await fc.assert(

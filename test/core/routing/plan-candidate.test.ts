@@ -1,10 +1,18 @@
 import { expect, test } from 'vitest'
+import type { ChatRequest } from '../../../src/core/calls/chat-request.ts'
 import type { MediaTask } from '../../../src/core/calls/media-task.ts'
+import { parsePreferences } from '../../../src/core/calls/provider-preferences.ts'
 import type { CatalogSnapshot, Model } from '../../../src/core/catalog/catalog.ts'
 import { parseRate } from '../../../src/core/kernel/money.ts'
-import { leastCallCost, type RequestShape, takesTask } from '../../../src/core/routing/plan-candidate.ts'
+import {
+  leastCallCost,
+  type RequestShape,
+  takesTask,
+  toCandidate,
+} from '../../../src/core/routing/plan-candidate.ts'
 import { planRefusal } from '../../../src/core/routing/plan-refusal.ts'
 import { PROMPT_TOKENS_LEAST, promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
+import { offerAt } from '../../helpers/scripted-provider.ts'
 
 const snapshot = (...rates: Array<[prompt: string, completion: string]>) =>
   ({
@@ -71,4 +79,31 @@ test.each<[MediaTask, string[], string | null]>([
       code: 'unsupported_shape',
       details: { param },
     })
+})
+
+test.each([
+  [3, 10, 10],
+  [25, 10, 25],
+  [3, undefined, 3],
+])('a recording of %i seconds, %s charged at least, is held for as %i', (secondsBound, leastUnits, bound) => {
+  const rate = { prompt: parseRate('0'), completion: parseRate('0'), units: parseRate('100') }
+  const model = {
+    rate,
+    unit: 'second',
+    contextLength: 448,
+    maxOutputTokens: 448,
+    ...(leastUnits && { leastUnits }),
+  } as unknown as Model
+  const request = {
+    ...{ messages: [], parameters: {}, preferences: parsePreferences({}) },
+    task: { ...TRANSCRIPTION, secondsBound },
+  } as unknown as ChatRequest
+  const candidate = toCandidate(
+    { asked: 'whisper', model },
+    { offer: offerAt('https://api.example/v1'), providerKeyId: null },
+    request,
+    { bound: 0, atLeast: 0, text: 0, window: 448 },
+    { defaultCompletionLimit: 100, byokFeePercent: 5 },
+  )
+  expect(candidate?.units).toEqual({ kind: 'second', bound, ...(leastUnits && { least: leastUnits }) })
 })
