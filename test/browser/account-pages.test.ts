@@ -6,6 +6,7 @@ import type { SessionView } from '../../src/core/api/sessions.ts'
 import { NO_SETTINGS } from '../../web/lib/playground/chat-settings.ts'
 import { linkFragment } from '../../web/lib/playground/playground-link.ts'
 import { PASSWORD, signedUp } from '../helpers/console-client.ts'
+import { eventually } from '../helpers/eventually.ts'
 import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessible } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
@@ -24,6 +25,15 @@ beforeAll(async () => {
     models: {
       ...CONSOLE_MODELS,
       'birch/mirror': { offers: [{ at: 'beta', model: 'echo' }], name: 'Mirror', vendor: 'birch' },
+      'birch/painter': {
+        kind: 'image',
+        unit: 'image',
+        image_units: { '/64x64': 1, '/128x64': 2 },
+        list_price: { prompt: '0', completion: '0', units: '10000' },
+        rate: undefined,
+        offers: [{ at: 'beta', model: 'tag-image', cost: '0' }],
+        vendor: 'birch',
+      },
     },
     environment: { SIGN_INS_PER_EMAIL: String(TRIES) },
   }))
@@ -260,7 +270,7 @@ describe('the playground', () => {
   })
 
   test('loops through a tool, shows Markdown without loading anything, and opens from a link', async () => {
-    const { page, watch, context, client } = await openSignedIn('/dashboard')
+    const { page, watch, context, client, accountId } = await openSignedIn('/dashboard')
     await client.json<CreatedKey>('/console/api/keys', { body: { name: 'playground' } })
     const settings = { ...NO_SETTINGS, models: ['birch/open-leaf'], tools: JSON.stringify([SORT_TOOL]) }
     await page.goto(`${stack.url}/playground${linkFragment(settings, true)}`)
@@ -286,6 +296,22 @@ describe('the playground', () => {
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Code', exact: true }).click()
     await page.getByText(`${stack.url}/v2/chat/completions`).waitFor()
+    // A surface has a tab once an operator opened it.
+    expect(await page.getByRole('tab', { name: 'Images' }).count()).toBe(0)
+    await stack.command('admin', 'surface', 'open', 'images.generations', '--account', accountId)
+    watch.expectRefusal(/^GET \/console\/api\/calls\/chatcmpl_\w+ 404$/)
+    await eventually(async () => {
+      await page.reload()
+      await messageOn(page).waitFor()
+      await page.getByRole('tab', { name: 'Images' }).click({ timeout: 2_000 })
+    })
+    await page.getByLabel('Prompt').fill('A hump yard')
+    await page.getByLabel('Size and quality').selectOption('/128x64')
+    await page.getByRole('tabpanel').getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('img', { name: 'Image 1 of 1' }).waitFor()
+    const width = `document.querySelector('img[alt="Image 1 of 1"]').naturalWidth`
+    await expect.poll(() => page.evaluate(width)).toBe(128)
+    await expectAccessible(page)
     expect(watch.problems).toEqual([])
     await context.close()
   })
@@ -313,17 +339,17 @@ test.each([
   const count = page.getByRole('status').getByText(/\d+ models?/)
   const links = page.getByRole('link', { name: /Acme|Leaf|Brittle/ })
   await page.goto(`${stack.url}/models`)
-  await count.getByText('5 models').waitFor()
+  await count.getByText('6 models').waitFor()
   await page.getByLabel('Search models').fill('acme')
   await count.getByText('2 models').waitFor()
   await page.getByLabel('Search models').fill('')
-  await count.getByText('5 models').waitFor()
+  await count.getByText('6 models').waitFor()
   for (const name of ['Acme Swift', 'Open Leaf']) await page.getByLabel(`Compare ${name}`).check()
   await page.getByRole('link', { name: 'Compare 2 models' }).click()
   await heading(page, 'Compare models').waitFor()
   await expectToFit(page)
   await page.goBack()
-  await count.getByText('5 models').waitFor()
+  await count.getByText('6 models').waitFor()
   await page.getByRole('button', { name: 'Clear', exact: true }).click()
   if (viewport === NARROW) await page.getByRole('button', { name: /^Filters/ }).click()
   await page.getByLabel('Open weights').check()

@@ -9,6 +9,7 @@ import { SelectField } from '../components/form/fields.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { NO_SETTINGS } from '../lib/playground/chat-settings.ts'
 import { ChatTab } from './playground/chat-tab.tsx'
+import { SurfaceTabs } from './playground/surface-tabs.tsx'
 
 /** Tries models with a key of the account: calls are charged like any other. */
 export function PlaygroundPage() {
@@ -69,12 +70,14 @@ function Playground({ keys }: { keys: KeyView[] }) {
         }
       />
       {session && (
-        <ChatTab
-          accountId={session.account.id}
-          keyId={keyId}
-          initial={{ ...NO_SETTINGS, models: [model] }}
-          models={chatModels}
-        />
+        <SurfaceTabs keyId={keyId} models={catalog?.models ?? []}>
+          <ChatTab
+            accountId={session.account.id}
+            keyId={keyId}
+            initial={{ ...NO_SETTINGS, models: [model] }}
+            models={chatModels}
+          />
+        </SurfaceTabs>
       )}
     </>
   )

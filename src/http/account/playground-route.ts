@@ -9,6 +9,13 @@ import { askingKey, liveKey } from '../plugins/authenticate.ts'
 import { signedIn } from '../plugins/session.ts'
 import { type ChatServices, chatCompletionsRoute } from '../public/chat-completions.ts'
 import { extendedChatRoute } from '../public/extended-chat.ts'
+import {
+  imageEditsRoute,
+  imageGenerationsRoute,
+  speechRoute,
+  transcriptionsRoute,
+  translationsRoute,
+} from '../public/media-tasks.ts'
 import { embeddingsRoute, moderationsRoute, rerankRoute } from '../public/tasks.ts'
 import type { CallServices } from '../serve-call.ts'
 
@@ -26,6 +33,11 @@ const ROUTES: Partial<Record<SurfaceId, PlaygroundRoute>> = {
   embeddings: embeddingsRoute,
   rerank: rerankRoute,
   moderations: moderationsRoute,
+  'images.generations': imageGenerationsRoute,
+  'images.edits': imageEditsRoute,
+  'audio.speech': speechRoute,
+  'audio.transcriptions': transcriptionsRoute,
+  'audio.translations': translationsRoute,
 }
 
 /** Below the prefix of the console; what is called there may be as long as any call. */

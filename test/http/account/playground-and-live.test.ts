@@ -16,6 +16,13 @@ import { expectError, readStream } from '../wire.ts'
 const PROMPT = `prompt-${randomBytes(12).toString('hex')}`
 const MESSAGES = [{ role: 'user', content: PROMPT }]
 
+const media = (kind: string, unit: string) => ({
+  kind,
+  unit,
+  list_price: { prompt: '0', completion: '0', units: '15' },
+  rate: undefined,
+})
+
 const logLines: string[] = []
 let stack: TestStack
 
@@ -30,6 +37,14 @@ beforeAll(async () => {
         list_price: { prompt: '1.06', completion: '0' },
         rate: { prompt: '1.00', completion: '0' },
         offers: [{ at: 'alpha', model: 'dimensions-8', cost: '0' }],
+      },
+      'test/speech': {
+        ...media('speech', 'character'),
+        offers: [{ at: 'alpha', model: 'tag-speech', cost: '0' }],
+      },
+      'test/hear': {
+        ...media('transcription', 'second'),
+        offers: [{ at: 'alpha', model: 'tag-hear', cost: '0' }],
       },
     },
     environment: { SIGN_UPS_PER_ADDRESS: '1000' },
@@ -153,6 +168,38 @@ describe('the playground', () => {
       404,
       'surface_unavailable',
     )
+  })
+
+  test('takes forms and answers in files, under the id of the call', async () => {
+    const { client, keyId, accountId } = await withKey()
+    for (const surface of ['audio.speech', 'audio.transcriptions'])
+      await stack.command('admin', 'surface', 'open', surface, '--account', accountId)
+    const speak = () =>
+      client.ask(`/console/api/playground/audio.speech?key_id=${keyId}`, {
+        body: { model: 'test/speech', input: 'All aboard.', voice: 'alloy', response_format: 'wav' },
+      })
+    await eventually(async () => expect((await speak()).status).toBe(200))
+    const spoken = await speak()
+    expect(spoken.headers.get('content-type')).toBe('audio/wav')
+    const form = new FormData()
+    form.append('model', 'test/hear')
+    form.append('file', new File([await spoken.blob()], 'speech.wav'))
+    const session = [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const send = (headers: Record<string, string>) =>
+      fetch(`${stack.url}/console/api/playground/audio.transcriptions?key_id=${keyId}`, {
+        method: 'POST',
+        headers: { cookie: session, ...headers },
+        body: form,
+      })
+    const heard = await send({ 'sec-fetch-site': 'same-origin' })
+    expect(await heard.json()).toMatchObject({ text: expect.stringMatching(/\w/) })
+    await stack.settled(accountId)
+    for (const response of [spoken, heard]) {
+      const call = await client.json<CallDetail>(`/console/api/calls/${response.headers.get('x-call-id')}`)
+      expect(call).toMatchObject({ key_id: keyId, status: 'completed' })
+    }
+    // A browser sends forms of other sites without asking first.
+    await expectError(await send({ 'sec-fetch-site': 'cross-site' }), 403, 'not_permitted')
   })
 
   test('stops the call when the browser leaves, and charges what was said until then', async () => {

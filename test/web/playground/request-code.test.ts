@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import { requestCode, withoutFiles } from '../../../web/lib/playground/request-code.ts'
+import { requestCode, type ShownRequest, withoutFiles } from '../../../web/lib/playground/request-code.ts'
 
 const TEXT = `it's "quoted" $HOME \`id\` \\ and\na new line`
 const CHAT = {
@@ -14,10 +14,13 @@ const SPEECH = {
   body: { model: 'm', input: TEXT },
   output: 'speech.mp3',
 }
-const FORM = {
+const FORM: ShownRequest = {
   origin: CHAT.origin,
   path: '/v1/audio/transcriptions',
-  form: { model: 'm', file: '@night train.wav' },
+  form: [
+    ['model', 'm'],
+    ['file', { file: 'night train.wav' }],
+  ],
 }
 
 describe('the playground as code', () => {
@@ -28,6 +31,12 @@ describe('the playground as code', () => {
     expect(words[0]).toBe(request.origin + request.path)
     expect(words).toContain('Authorization: Bearer sk-sy-secret')
     expect(JSON.parse(words[words.indexOf('-d') + 1] ?? '')).toEqual(request.body)
+  })
+
+  test('lets curl send a text that begins with @ as a text, and files as files', () => {
+    const code = requestCode('curl', { ...FORM, form: [...FORM.form!, ['prompt', '@yard']] })
+    expect(code).toContain("-F 'file=@night train.wav'")
+    expect(code).toContain("--form-string 'prompt=@yard'")
   })
 
   test.each([CHAT, SPEECH, FORM])('is JavaScript that parses: $path', (request) => {
@@ -44,7 +53,7 @@ describe('the playground as code', () => {
     expect(code).toContain('stream=True')
     expect(code).toContain('stop=None')
     expect(code).toContain(`"content": ${JSON.stringify(TEXT)}`)
-    expect(requestCode('python', FORM)).toContain('files={"file": open("night train.wav", "rb")}')
+    expect(requestCode('python', FORM)).toContain('files=[("file", open("night train.wav", "rb"))]')
     expect(requestCode('python', SPEECH)).toContain('open("speech.mp3", "wb").write(response.content)')
   })
 

@@ -7,8 +7,8 @@ export interface ShownRequest {
   path: string
   /** A JSON body. */
   body?: Record<string, unknown>
-  /** The fields of a form; a value `@name` is a file. */
-  form?: Record<string, string>
+  /** The fields of a form; files by their names. One field may come several times. */
+  form?: ReadonlyArray<readonly [field: string, value: string | { file: string }]>
   /** The answer is a file: its name. */
   output?: string
 }
@@ -48,7 +48,11 @@ function curl({ origin, path, body, form, output }: ShownRequest): string {
     ...(body
       ? [`-H 'Content-Type: application/json'`, `-d ${shellQuoted(JSON.stringify(body, null, 2))}`]
       : []),
-    ...Object.entries(form ?? {}).map(([name, value]) => `-F ${shellQuoted(`${name}=${value}`)}`),
+    ...(form ?? []).map(([field, value]) =>
+      typeof value === 'string'
+        ? `--form-string ${shellQuoted(`${field}=${value}`)}`
+        : `-F ${shellQuoted(`${field}=@${value.file}`)}`,
+    ),
     ...(output ? [`--output ${shellQuoted(output)}`] : []),
   ].join(' \\\n  ')
 }
@@ -81,14 +85,13 @@ for await (const chunk of stream) {
   process.stdout.write(chunk.choices[0]?.delta?.content ?? '')
 }`
 
-const isFile = (value: string): boolean => value.startsWith('@')
-
-function python({ origin, path, body, form = {}, output }: ShownRequest): string {
-  const fields = Object.entries(form)
-  const data = Object.fromEntries(fields.filter(([, value]) => !isFile(value)))
-  const files = fields
-    .filter(([, value]) => isFile(value))
-    .map(([name, value]) => `${JSON.stringify(name)}: open(${JSON.stringify(value.slice(1))}, "rb")`)
+function python({ origin, path, body, form = [], output }: ShownRequest): string {
+  const data = Object.fromEntries(form.filter(([, value]) => typeof value === 'string'))
+  const files = form.flatMap(([field, value]) =>
+    typeof value === 'string'
+      ? []
+      : [`(${JSON.stringify(field)}, open(${JSON.stringify(value.file)}, "rb"))`],
+  )
   return [
     'import os',
     '',
@@ -99,7 +102,7 @@ function python({ origin, path, body, form = {}, output }: ShownRequest): string
     `    headers={"Authorization": f"Bearer {os.environ['${KEY}']}"},`,
     ...(body ? [`    json=${pythonLiteral(body, 4)},`] : []),
     ...(Object.keys(data).length > 0 ? [`    data=${pythonLiteral(data, 4)},`] : []),
-    ...(files.length > 0 ? [`    files={${files.join(', ')}},`] : []),
+    ...(files.length > 0 ? [`    files=[${files.join(', ')}],`] : []),
     ')',
     'response.raise_for_status()',
     output ? `open(${JSON.stringify(output)}, "wb").write(response.content)` : 'print(response.text)',
@@ -107,15 +110,18 @@ function python({ origin, path, body, form = {}, output }: ShownRequest): string
 }
 
 function javascript({ origin, path, body, form, output }: ShownRequest): string {
-  const fields = Object.entries(form ?? {})
+  const fields = form ?? []
   const contentType = body ? `, 'Content-Type': 'application/json'` : ''
   return [
-    ...(fields.some(([, value]) => isFile(value)) ? [`import { openAsBlob } from 'node:fs'`] : []),
+    ...(fields.some(([, value]) => typeof value !== 'string')
+      ? [`import { openAsBlob } from 'node:fs'`]
+      : []),
     ...(output ? [`import { writeFile } from 'node:fs/promises'`] : []),
     ...(form ? ['const form = new FormData()'] : []),
-    ...fields.map(([name, value]) => {
-      const text = JSON.stringify(isFile(value) ? value.slice(1) : value)
-      return `form.append(${JSON.stringify(name)}, ${isFile(value) ? `await openAsBlob(${text}), ${text}` : text})`
+    ...fields.map(([field, value]) => {
+      const name = JSON.stringify(typeof value === 'string' ? value : value.file)
+      const given = typeof value === 'string' ? name : `await openAsBlob(${name}), ${name}`
+      return `form.append(${JSON.stringify(field)}, ${given})`
     }),
     `const response = await fetch(${JSON.stringify(origin + path)}, {`,
     `  method: 'POST',`,

@@ -3,8 +3,10 @@ import { useState } from 'react'
 import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
-import type { CatalogModel } from '../../lib/model-catalog.ts'
+import { plural } from '../../lib/format.ts'
+import { type CatalogModel, canonicalId } from '../../lib/model-catalog.ts'
 import { filterModels } from '../../lib/model-filters.ts'
+import { unitPriceText } from '../../lib/unit-prices.ts'
 
 const SHOWN_MAX = 40
 
@@ -52,6 +54,12 @@ export function ModelPicker(props: {
   )
 }
 
+/** Of a million tokens, or of what the model counts instead. */
+const priceOf = ({ kind, unit, units, prompt, completion }: CatalogModel): string => {
+  if (unit !== undefined && units !== undefined) return unitPriceText(unit, units)
+  return kind === undefined ? `$${prompt} in, $${completion} out / M tokens` : `$${prompt} / M tokens`
+}
+
 /** Searches the models that are available. What was typed can be used as it is, since ids take suffixes such as `:floor`. */
 export function ModelDialog(props: {
   title: string
@@ -63,7 +71,8 @@ export function ModelDialog(props: {
   const [search, setSearch] = useState('')
   const typed = search.trim()
   const found = filterModels(models, { q: typed })
-  const isKnown = found.some(({ id }) => id === typed)
+  // Also with a suffix, or as `openai/<id>`.
+  const isKnown = typed === 'auto' || found.some(({ id }) => id === canonicalId(typed))
   return (
     <DialogBox title={title} onClose={onClose}>
       <form
@@ -86,17 +95,17 @@ export function ModelDialog(props: {
         {typed === '' && models.some(({ kind }) => kind === undefined) && (
           <Choice id="auto" name="auto" note="Chosen by the difficulty of the prompt" onPick={onPick} />
         )}
-        {found.slice(0, SHOWN_MAX).map(({ id, name, prompt, completion }) => (
-          <Choice key={id} id={id} name={name} note={`$${prompt} in, $${completion} out`} onPick={onPick} />
+        {found.slice(0, SHOWN_MAX).map((model) => (
+          <Choice key={model.id} id={model.id} name={model.name} note={priceOf(model)} onPick={onPick} />
         ))}
-        {typed !== '' && !isKnown && (
+        {typed !== '' && !found.some(({ id }) => id === typed) && (
           <Choice id={typed} name={`Use “${typed}”`} note="As typed" onPick={onPick} />
         )}
       </ul>
       <p className="text-sm text-muted" role="status">
         {found.length > SHOWN_MAX
           ? `The first ${SHOWN_MAX} of ${found.length} models. Type to narrow them down.`
-          : `${found.length} ${found.length === 1 ? 'model' : 'models'}. Prices per million tokens.`}
+          : plural(found.length, 'model')}
       </p>
     </DialogBox>
   )

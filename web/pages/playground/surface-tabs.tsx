@@ -1,0 +1,56 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
+import type { PlaygroundSurfaces } from '../../../src/core/api/playground.ts'
+import { readOf } from '../../api/read.ts'
+import { path } from '../../api/request.ts'
+import type { CatalogModel } from '../../lib/model-catalog.ts'
+import { TASK_TABS } from './task-tabs.ts'
+
+const CHAT = 'chat'
+
+const surfacesOf = (keyId: string) =>
+  readOf<PlaygroundSurfaces>(path`/console/api/playground/surfaces?key_id=${keyId}`)
+
+/** The chat, and a tab for each other surface that the key may use. Without any, the chat alone. */
+export function SurfaceTabs(props: {
+  keyId: string
+  models: readonly CatalogModel[]
+  /** The chat. */
+  children: ReactNode
+}) {
+  const { keyId, models, children } = props
+  const { data } = useQuery(surfacesOf(keyId))
+  const open = (data?.data ?? []).filter(({ id, available }) => available && id in TASK_TABS)
+  return (
+    <Tabs className="stack gap-4">
+      <TabList className={open.length === 0 ? 'hidden' : 'flex flex-wrap gap-1'} aria-label="What to call">
+        <Tab id={CHAT} className="tab whitespace-nowrap">
+          Chat
+        </Tab>
+        {open.map(({ id }) => (
+          <Tab key={id} id={id} className="tab whitespace-nowrap">
+            {TASK_TABS[id]?.name}
+          </Tab>
+        ))}
+      </TabList>
+      {/* A conversation goes on behind the other tabs. */}
+      <TabPanel id={CHAT} shouldForceMount className="data-inert:hidden">
+        {children}
+      </TabPanel>
+      {open.map(({ id, path: address }) => {
+        const { Tab: Content, kind } = TASK_TABS[id]!
+        return (
+          <TabPanel key={id} id={id}>
+            <Content
+              surface={id}
+              path={address}
+              keyId={keyId}
+              models={models.filter((model) => model.kind === kind)}
+            />
+          </TabPanel>
+        )
+      })}
+    </Tabs>
+  )
+}
