@@ -20,8 +20,10 @@ import { liveRoute } from './http/account/live-route.ts'
 import { modelRoutes } from './http/account/model-routes.ts'
 import { type OperatorSessions, operatorSessionRoutes } from './http/account/operator-session-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
+import { secondFactorRoutes } from './http/account/second-factor-routes.ts'
 import { sessionListRoutes } from './http/account/session-list-routes.ts'
 import { sessionRoutes } from './http/account/session-routes.ts'
+import { signInStepRoutes } from './http/account/sign-in-step-routes.ts'
 import { usageSeriesRoutes } from './http/account/usage-series-routes.ts'
 import { webhookRoutes } from './http/account/webhook-routes.ts'
 import { accountRoutes } from './http/admin/account-routes.ts'
@@ -153,7 +155,13 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...{ accounts, sessions, sessionMs, holds, ledger, freeCredits, publicUrl },
     })
     await app.register(emailRoutes, { verification, passwordReset, emailChange, publicUrl })
+    await app.register(signInStepRoutes, {
+      signIn: signIn.signIn,
+      cookies: operators.cookies,
+      ...{ accounts, sessionMs, holds, ledger, freeCredits, publicUrl },
+    })
     await app.register(sessionListRoutes, { sessions })
+    await app.register(secondFactorRoutes, { secondFactor: signIn.secondFactor, publicUrl })
     await app.register(keyRoutes, { keys, keyActivity, announce: parts.announce, limits, clock })
     await app.register(modelRoutes, { catalog, modelStats: reports.models })
     await app.register(billingRoutes, { topUps, limits, holds, ledger, consoleSlots })

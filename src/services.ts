@@ -13,8 +13,13 @@ import { createPasswordCheck } from './accounts/password-check.ts'
 import { createPasswordHasher } from './accounts/password-hash.ts'
 import { createPasswordReset } from './accounts/password-reset.ts'
 import { createProviderKeyStore } from './accounts/provider-key-store.ts'
+import { createPasskeys } from './accounts/second-factor/passkeys.ts'
+import { createRecoveryCodes } from './accounts/second-factor/recovery-codes.ts'
+import { createSecondFactor } from './accounts/second-factor/second-factor.ts'
+import { createTotpStore, TOTP_PURPOSE } from './accounts/second-factor/totp.ts'
 import { createSessionStore } from './accounts/session-store.ts'
 import { createSignInService } from './accounts/sign-in-service.ts'
+import { createSignInSteps } from './accounts/sign-in-steps.ts'
 import { createSignInThrottle } from './accounts/sign-in-throttle.ts'
 import { createSurfaceGrantStore } from './accounts/surface-grant-store.ts'
 import { createAuditRunStore } from './billing/audit/audit-run-store.ts'
@@ -77,6 +82,11 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     masterKeys,
     announceAccount: (accountId) => announce({ accountId }),
   })
+  const factors = {
+    totp: createTotpStore(postgres, createSealer(masterKeys, TOTP_PURPOSE), clock),
+    passkeys: createPasskeys(postgres),
+    codes: createRecoveryCodes(postgres),
+  }
   const holds = createHoldStore(redis)
   const quarantine = createQuarantineStore(postgres)
   const conflicts = createConflictStore(postgres)
@@ -88,6 +98,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     directory,
     credentials,
     passwords,
+    factors,
     keys,
     providerKeys,
     holds,
@@ -114,6 +125,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
       directory,
       credentials,
       passwords,
+      factors,
       holds,
       adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, holds }),
       announce,
@@ -149,7 +161,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
 export function createSignIn(
   config: Readonly<Config>,
   { postgres, redis, logger, clock, mailQueue }: ServiceClients & { mailQueue: MailQueue },
-  { accounts, credentials, passwords, holds }: Services,
+  { accounts, credentials, passwords, factors, holds }: Services,
 ) {
   const sessions = createSessionStore(postgres)
   const throttle = createSignInThrottle(redis, config)
@@ -200,15 +212,22 @@ export function createSignIn(
       })
     : null
   const emailChange = hasMail ? createEmailChange({ ...shared, enqueue }) : null
+  const { passkeys, totp, codes } = factors
+  const steps = createSignInSteps(postgres)
+  const secondFactor = createSecondFactor({ ...shared, totp, passkeys, codes, steps })
   const sessionMs = config.sessionDays * DAY_MS
   return {
     sessions,
+    secondFactor,
     sessionMs,
     throttle,
     freeCredits,
     verification,
     passwordReset,
     emailChange,
-    signIn: createSignInService({ ...shared, accounts, sessions, verification, logger, sessionMs }),
+    signIn: createSignInService({
+      ...shared,
+      ...{ accounts, sessions, steps, secondFactor, passkeys, verification, logger, sessionMs },
+    }),
   }
 }

@@ -1,8 +1,11 @@
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { hashOfToken, isToken, newToken } from './secret-token.ts'
 
-/** The signed-in user: an account holder with this password hash, or an operator with an admin key. */
-export type SessionOwner = { accountId: string; passwordHash: string } | { keyId: string }
+/**
+ * The signed-in user: an account holder with this password hash (null: the account has no password), or an operator
+ * with an admin key.
+ */
+export type SessionOwner = { accountId: string; passwordHash: string | null } | { keyId: string }
 
 /** Where a session is begun, for its list. */
 export interface SessionClient {
@@ -53,6 +56,14 @@ FROM accounts AS account JOIN account_credentials AS credential ON credential.ac
 WHERE account.id = $2 AND credential.password_hash = $3 AND account.state <> 'suspended'
 FOR SHARE OF account, credential`
 
+/** The same for an account that has no password, and signs in by other means. */
+const BEGIN_WITHOUT_PASSWORD = `
+INSERT INTO console_sessions (token_hash, account_id, expires_at, user_agent, network_address)
+SELECT $1, account.id, $3, $4, $5 FROM accounts AS account
+WHERE account.id = $2 AND account.state <> 'suspended'
+  AND NOT EXISTS (SELECT FROM account_credentials WHERE account_id = account.id)
+FOR SHARE OF account`
+
 const RUNNING = `
 SELECT encode(session.token_hash, 'hex') AS "id"
 FROM console_sessions AS session LEFT JOIN accounts AS account ON account.id = session.account_id
@@ -81,15 +92,13 @@ export function createSessionStore(postgres: Postgres) {
       }
       await postgres.$executeRawUnsafe(TIDY, row.accountId, SESSIONS_PER_ACCOUNT_MAX - 1)
       if ('accountId' in owner) {
-        const values = [
-          row.tokenHash,
-          owner.accountId,
-          owner.passwordHash,
-          row.expiresAt,
-          row.userAgent,
-          networkAddress,
-        ]
-        if ((await postgres.$executeRawUnsafe(BEGIN, ...values)) === 0) return null
+        const { accountId, passwordHash } = owner
+        const where = [row.expiresAt, row.userAgent, networkAddress]
+        const begun =
+          passwordHash === null
+            ? await postgres.$executeRawUnsafe(BEGIN_WITHOUT_PASSWORD, row.tokenHash, accountId, ...where)
+            : await postgres.$executeRawUnsafe(BEGIN, row.tokenHash, accountId, passwordHash, ...where)
+        if (begun === 0) return null
       } else await postgres.consoleSession.create({ data: row })
       return { token, session: toSession(row) }
     },

@@ -11,7 +11,15 @@ import type { Notify } from './mail/notify.ts'
 import { type PasswordCheck, wrongPassword } from './password-check.ts'
 import type { PasswordHasher } from './password-hash.ts'
 import { refuseGuessable } from './refuse-guessable.ts'
+import type {
+  AuthenticationResponseJSON,
+  PasskeyRequestOptions,
+  PasskeySite,
+  Passkeys,
+} from './second-factor/passkeys.ts'
+import { type SecondFactor, stepEnded } from './second-factor/second-factor.ts'
 import type { SessionClient, SessionStore } from './session-store.ts'
+import type { SignInSteps } from './sign-in-steps.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
 /** A new session; its token goes into the cookie. */
@@ -19,6 +27,16 @@ export interface BegunSession {
   token: string
   accountId: string
 }
+
+/** The password was right. `passkey`: what the browser needs to sign with one, if the account has any. */
+export type SignInResult =
+  | ({ kind: 'begun' } & BegunSession)
+  | { kind: 'second_factor'; step: string; hasTotp: boolean; passkey: PasskeyRequestOptions | null }
+
+/** A second factor as it is given; the challenge of a passkey is that of the step. */
+export type AskedFactor =
+  | { kind: 'totp' | 'recovery_code'; code: string }
+  | { kind: 'passkey'; response: AuthenticationResponseJSON }
 
 /**
  * Sign-up and sign-in with an email and a password. Throws ApiError where it is refused, and 429 after too many
@@ -32,6 +50,9 @@ export function createSignInService(deps: {
   passwords: PasswordHasher
   passwordCheck: PasswordCheck
   sessions: SessionStore
+  steps: SignInSteps
+  secondFactor: Pick<SecondFactor, 'factorsOf' | 'take'>
+  passkeys: Pick<Passkeys, 'requestOptions' | 'take'>
   throttle: SignInThrottle
   freeCredits: Pick<FreeCredits, 'open'>
   /** Null if mail is not configured: emails are not verified. */
@@ -40,12 +61,12 @@ export function createSignInService(deps: {
   logger: Logger
   sessionMs: number
 }) {
-  const { accounts, credentials, passwords, sessions, throttle } = deps
+  const { accounts, credentials, passwords, sessions, throttle, steps, secondFactor } = deps
 
   /** Null if the password was changed, or the account suspended, since it was read. */
   const begin = async (
     accountId: string,
-    passwordHash: string,
+    passwordHash: string | null,
     client: SessionClient,
   ): Promise<BegunSession | null> => {
     const begun = await sessions.create({ accountId, passwordHash }, deps.sessionMs, client)
@@ -90,7 +111,12 @@ export function createSignInService(deps: {
     },
 
     /** A wrong email and a wrong password are indistinguishable, in the error and in its timing. */
-    async signIn(email: string, password: string, client: SessionClient): Promise<BegunSession> {
+    async signIn(
+      email: string,
+      password: string,
+      client: SessionClient,
+      site: PasskeySite,
+    ): Promise<SignInResult> {
       const { networkAddress } = client
       const { isKnown } = await throttle.signIn(networkAddress, email)
       const found = await credentials.findByEmail(email)
@@ -98,10 +124,65 @@ export function createSignInService(deps: {
       const isRight = await passwords.verify(found?.passwordHash ?? null, password, asker)
       if (!found?.passwordHash || !isRight) throw wrongCredentials()
       // Only a caller with the password learns of the suspension.
-      if (found.isSuspended)
-        throw new ApiError('account_suspended', 'This account is suspended. Contact the operator.')
+      if (found.isSuspended) throw suspended()
+      const { accountId, passwordHash } = found
+      const factors = await secondFactor.factorsOf(accountId)
+      if (factors.hasTotp || factors.hasPasskeys) {
+        const passkey = factors.hasPasskeys ? await deps.passkeys.requestOptions(site, accountId) : null
+        const challenge = passkey?.challenge ?? null
+        const step = await steps.begin('second_factor', accountId, { passwordHash, email, challenge })
+        return { kind: 'second_factor', step, hasTotp: factors.hasTotp, passkey }
+      }
       await throttle.signedIn(networkAddress, email)
-      const begun = await begin(found.accountId, found.passwordHash, client)
+      const begun = await begin(accountId, passwordHash, client)
+      if (begun === null) throw wrongCredentials()
+      return { kind: 'begun', ...begun }
+    },
+
+    /** The second step of a sign-in whose password was right. */
+    async giveSecondFactor(
+      { step, given, site }: { step: string; given: AskedFactor; site: PasskeySite },
+      client: SessionClient,
+    ): Promise<BegunSession> {
+      const { networkAddress } = client
+      await throttle.verification(networkAddress)
+      const found = await steps.find('second_factor', step)
+      if (!found?.accountId) throw stepEnded()
+      const { accountId, data } = found
+      const challenge = data.challenge ?? ''
+      await secondFactor.take(accountId, given.kind === 'passkey' ? { ...given, challenge, site } : given)
+      if (!(await steps.end('second_factor', step))) throw stepEnded()
+      const begun = await begin(accountId, data.passwordHash, client)
+      if (begun === null) throw wrongCredentials()
+      await throttle.signedIn(networkAddress, data.email)
+      return begun
+    },
+
+    /** Begins a sign-in by a passkey alone. */
+    async askPasskey(
+      site: PasskeySite,
+      { networkAddress }: SessionClient,
+    ): Promise<{ step: string; options: PasskeyRequestOptions }> {
+      await throttle.verification(networkAddress)
+      const options = await deps.passkeys.requestOptions(site, null)
+      return { step: await steps.begin('passkey', null, { challenge: options.challenge }), options }
+    },
+
+    async givePasskey(
+      { step, response, site }: { step: string; response: AuthenticationResponseJSON; site: PasskeySite },
+      client: SessionClient,
+    ): Promise<BegunSession> {
+      await throttle.verification(client.networkAddress)
+      const found = await steps.find('passkey', step)
+      if (!found || !(await steps.end('passkey', step))) throw stepEnded()
+      const accountId = await deps.passkeys.take(site, { ...found.data, isAlone: true }, response)
+      if (accountId === null)
+        throw new ApiError('invalid_credentials', 'No account here has this passkey.', {
+          challenge: 'Session',
+        })
+      const credential = await credentials.find(accountId)
+      if (credential?.isSuspended) throw suspended()
+      const begun = await begin(accountId, credential?.passwordHash ?? null, client)
       if (begun === null) throw wrongCredentials()
       return begun
     },
@@ -124,6 +205,8 @@ export function createSignInService(deps: {
     },
   }
 }
+
+const suspended = () => new ApiError('account_suspended', 'This account is suspended. Contact the operator.')
 
 const wrongCredentials = () =>
   new ApiError('invalid_credentials', 'Incorrect email or password.', { challenge: 'Session' })

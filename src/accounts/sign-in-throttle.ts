@@ -29,6 +29,9 @@ const QUARTER_HOUR_SECONDS = 900
 const ADDRESSES_FACTOR = 10
 const HOUR_SECONDS = 3_600
 const VERIFICATION_MAILS_PER_HOUR = 5
+const CODES_PER_QUARTER_HOUR = 10
+const CODES_PER_DAY = 30
+const DAY_SECONDS = 86_400
 const KNOWN_SECONDS = 90 * 86_400
 
 const knownKey = (both: string): string => `${throttlePrefix('sign-in-known')}:${both}`
@@ -50,6 +53,10 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
   const mails = limiter('verification-mail', VERIFICATION_MAILS_PER_HOUR, HOUR_SECONDS)
   const resets = limiter('password-reset', VERIFICATION_MAILS_PER_HOUR, HOUR_SECONDS)
   const passwords = limiter('password-change', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
+
+  // A code is one of a million, and three are valid at a time: at this rate a guess hits once in three decades.
+  const codes = limiter('second-factor', CODES_PER_QUARTER_HOUR, QUARTER_HOUR_SECONDS)
+  const codesOfDay = limiter('second-factor-day', CODES_PER_DAY, DAY_SECONDS)
 
   return {
     /** `isKnown`: that email signed in from there before. */
@@ -80,6 +87,14 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
     async passwordReset(networkAddress: string, email: string): Promise<void> {
       await signIns.consume(networkAddress)
       await consume(resets, emailKey(mailboxOf(email)))
+    },
+    /** Wrong codes of an account: whoever gives them had its password. */
+    async secondFactor(accountId: string): Promise<void> {
+      await consume(codes, accountId)
+      await consume(codesOfDay, accountId, () => 'tomorrow, or contact the operator')
+    },
+    async rightSecondFactor(accountId: string): Promise<void> {
+      await Promise.all([codes.delete(accountId), codesOfDay.delete(accountId)])
     },
     /** Wrong current passwords of a session. */
     password: (accountId: string): Promise<void> => consume(passwords, accountId),

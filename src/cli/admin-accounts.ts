@@ -112,6 +112,13 @@ export const accountCommands: AdminCommands = {
     return withSecret('password', password, note, { account_id: id, email })
   },
 
+  /** For a holder who lost app, passkeys and recovery codes, and proved who they are by other means. */
+  async 'account reset-second-factor'(context) {
+    const { id, email } = await find(context)
+    await context.accountManagement.resetSecondFactor(context.operator, id)
+    return one({ account_id: id, email })
+  },
+
   async 'account suspend'(context) {
     const { accountManagement, operator, input } = context
     const { id } = await find(context)

@@ -94,6 +94,7 @@ export const secretCommands: AdminCommands = {
     const view = {
       provider_keys_resealed: resealed.provider_keys ?? 0,
       webhook_secrets_resealed: resealed.webhook_endpoints ?? 0,
+      authenticator_secrets_resealed: resealed.account_totp ?? 0,
       not_opened: unopened.length,
       api_keys_under_previous: waiting,
     }

@@ -25,6 +25,7 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   account alert ACCOUNT --below USD|never         when balance.low is sent
   account limits ACCOUNT [--rpm N|default] [--concurrency N|default]   over all its keys
   account set-password ACCOUNT                    prints a new one, once; ends the account's sessions
+  account reset-second-factor ACCOUNT             for a holder who lost it: the password alone signs in
   account suspend | resume ACCOUNT [--reason TEXT]
   key create --account ACCOUNT [--name NAME] [--limit USD [--limit-reset daily|weekly|monthly]]
              [--expires DATE] [--rpm N] [--concurrency N]

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Account, AccountDirectory, AccountStore, OpeningCredit } from '../accounts/account-store.ts'
 import type { CredentialStore } from '../accounts/credential-store.ts'
 import type { PasswordHasher } from '../accounts/password-hash.ts'
+import { type FactorStores, removeFactors } from '../accounts/second-factor/second-factor.ts'
 import type { HoldStore } from '../billing/holds/hold-store.ts'
 import type { AdjustedBalance, Adjustment } from '../billing/ledger/adjust-balance.ts'
 import type { RateLimits } from '../core/accounts/api-key.ts'
@@ -28,6 +29,7 @@ export function createAccountManagement(options: {
   accounts: AccountStore
   directory: AccountDirectory
   credentials: Pick<CredentialStore, 'setPassword'>
+  factors: FactorStores
   passwords: Pick<PasswordHasher, 'hash'>
   holds: Pick<HoldStore, 'apply'>
   adjustBalance: (adjustment: Adjustment) => Promise<AdjustedBalance>
@@ -120,6 +122,12 @@ export function createAccountManagement(options: {
 
     resume: (operator: Operator, accountId: string, reason?: string): Promise<Account> =>
       change(operator, withReason('account.resume', accountId, reason), accounts.resume),
+
+    /** Removes the second factor of an account, for a holder who lost it. */
+    async resetSecondFactor(operator: Operator, accountId: string): Promise<void> {
+      const action = { action: 'account.reset-second-factor', target: accountId, details: {} }
+      await auditedAction(operator, action, () => removeFactors(options.factors, accountId))
+    },
 
     /** Sets a new random password, returns it and ends the account's sessions. */
     setPassword(operator: Operator, accountId: string): Promise<string> {

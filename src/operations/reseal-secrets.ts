@@ -1,3 +1,4 @@
+import { TOTP_PURPOSE } from '../accounts/second-factor/totp.ts'
 import { PROVIDER_KEY_PURPOSE } from '../core/routing/byok.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { createSealer, type MasterKeys, sealedPrefix } from '../platform/sealing.ts'
@@ -8,6 +9,8 @@ interface SealedColumn {
   table: string
   column: string
   purpose: string
+  /** The column that names a row; `id`, if absent. */
+  key?: string
   /** SQL for what a text is bound to. */
   context: string
 }
@@ -27,20 +30,27 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
     purpose: WEBHOOK_SECRET_PURPOSE,
     context: 'id',
   },
+  {
+    table: 'account_totp',
+    column: 'secret_sealed',
+    purpose: TOTP_PURPOSE,
+    key: 'account_id',
+    context: 'account_id',
+  },
 ]
 
 const BATCH = 100
 
-const nextSql = ({ table, column, context }: SealedColumn) => `
-SELECT id, ${column} AS "sealed", ${context} AS "context" FROM ${table}
-WHERE id > $1 AND ${column} IS NOT NULL AND NOT starts_with(${column}, $2)
-ORDER BY id LIMIT ${BATCH}`
+const nextSql = ({ table, column, key = 'id', context }: SealedColumn) => `
+SELECT ${key} AS "id", ${column} AS "sealed", ${context} AS "context" FROM ${table}
+WHERE ${key} > $1 AND ${column} IS NOT NULL AND NOT starts_with(${column}, $2)
+ORDER BY ${key} LIMIT ${BATCH}`
 
 /** A text that somebody else has changed meanwhile stays as it is. */
-const replaceSql = ({ table, column }: SealedColumn) => `
+const replaceSql = ({ table, column, key = 'id' }: SealedColumn) => `
 UPDATE ${table} SET ${column} = fresh.sealed
 FROM json_to_recordset($1::json) AS fresh (id text, before text, sealed text)
-WHERE ${table}.id = fresh.id AND ${table}.${column} = fresh.before`
+WHERE ${table}.${key} = fresh.id AND ${table}.${column} = fresh.before`
 
 export interface ResealReport {
   /** How many texts were resealed, by table. */

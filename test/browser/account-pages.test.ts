@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
@@ -99,6 +100,72 @@ describe('signing in', () => {
       .getByText(/Too many attempts. Try again in \d+ minutes?\./)
       .waitFor()
     await expectToFit(page)
+    expect(watch.problems).toEqual([])
+    await context.close()
+  })
+
+  test('takes an authenticator app or a passkey as a second step, and a passkey alone', async () => {
+    const { email } = await signedUp(stack.url)
+    // Browsers have passkeys for names, and not for addresses.
+    const site = stack.url.replace('127.0.0.1', 'localhost')
+    const { page, watch, context } = await browser.open(site)
+    const devtools = await context.newCDPSession(page)
+    await devtools.send('WebAuthn.enable')
+    await devtools.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+      },
+    })
+    const dialog = page.getByRole('dialog')
+    const passwordStep = async () => {
+      await dialog.getByLabel('Current password').fill(PASSWORD)
+      await dialog.getByRole('button', { name: 'Continue' }).click()
+    }
+    const signOut = async () => {
+      await context.clearCookies()
+      await page.goto(`${site}/sign-in`)
+    }
+    await page.goto(`${site}/sign-in?next=/settings`)
+    await page.getByLabel('Email address').fill(email)
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await heading(page, 'Settings').waitFor()
+
+    await page.getByRole('button', { name: 'Set up the authenticator app' }).click()
+    await passwordStep()
+    await page.getByRole('img', { name: 'QR code with the secret of this account' }).waitFor()
+    const secret = Secret.fromBase32(await dialog.locator('code').innerText())
+    const codeAt = (periods: number) =>
+      new TOTP({ secret }).generate({ timestamp: Date.now() + periods * 30_000 })
+    await expectAccessible(page)
+    await dialog.getByRole('textbox', { name: 'Code' }).fill(codeAt(0))
+    await dialog.getByRole('button', { name: 'Turn on' }).click()
+    await expect.poll(() => page.locator('.secret li').count()).toBe(10)
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'I have kept them' }).click()
+
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await dialog.getByLabel('Name').fill('Test device')
+    await passwordStep()
+    await page.getByText('Test device').first().waitFor()
+
+    await signOut()
+    await page.getByLabel('Email address').fill(email)
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('button', { name: 'Use your passkey' }).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('textbox', { name: 'Code' }).fill(codeAt(1))
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await heading(page, 'Dashboard').waitFor()
+
+    await signOut()
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await heading(page, 'Dashboard').waitFor()
     expect(watch.problems).toEqual([])
     await context.close()
   })

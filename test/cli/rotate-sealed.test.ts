@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { createProviderKeyStore } from '../../src/accounts/provider-key-store.ts'
+import { createTotpStore, TOTP_PURPOSE } from '../../src/accounts/second-factor/totp.ts'
 import { admin as adminCommand } from '../../src/cli/admin.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../../src/core/routing/byok.ts'
@@ -70,12 +71,16 @@ describe('rotate-sealed', () => {
     const limits = { name: '', limitPico: null, limitReset: 'none', expiresAt: null } as const
     const apiKey = await keys.create(accountId, { ...limits, requestsPerMinute: null, concurrentCalls: null })
 
+    const totp = createTotpStore(ledger.postgres, createSealer([before], TOTP_PURPOSE), Date.now)
+    const app = await totp.begin(accountId, 'ann@example.test')
+
     const first = await admin('rotate-sealed')
     expect(first).toMatchObject({
       code: 0,
       json: {
         provider_keys_resealed: 120,
         webhook_secrets_resealed: 2,
+        authenticator_secrets_resealed: 1,
         not_opened: 0,
         api_keys_under_previous: 1,
       },
@@ -86,6 +91,9 @@ describe('rotate-sealed', () => {
     const renewed = createSealer([after], WEBHOOK_SECRET_PURPOSE)
     expect(renewed.open(row.secretSealed, endpoint.id)).toBe(rotated)
     expect(renewed.open(row.previousSecretSealed!, endpoint.id)).toBe(secret)
+
+    const { secretSealed } = await ledger.postgres.accountTotp.findUniqueOrThrow({ where: { accountId } })
+    expect(createSealer([after], TOTP_PURPOSE).open(secretSealed, accountId)).toBe(app?.secret)
 
     const moved = createKeyStore(ledger.postgres, createKeyHasher([after, before]), randomBytes)
     expect(await moved.findBySecret(apiKey.secret)).toMatchObject({ id: apiKey.key.id })

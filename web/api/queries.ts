@@ -5,6 +5,7 @@ import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { KeyList } from '../../src/core/api/keys.ts'
 import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
+import type { SecondFactorView } from '../../src/core/api/second-factor.ts'
 import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'
 import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
 import type { UsageSeriesView, UsageView } from '../../src/core/api/usage.ts'
@@ -58,6 +59,8 @@ export const surfacesQuery = queryOptions({
   ...readOf<PublishedSurfaceList>('/surfaces.json'),
   staleTime: 60_000,
 })
+
+export const secondFactorQuery = readOf<SecondFactorView>('/console/api/second-factor')
 
 export const sessionsQuery = readOf<SessionList>('/console/api/sessions')
 

@@ -12,6 +12,7 @@ import { isWholeCents, newPasswordProblem } from '../lib/checks.ts'
 import { formatDate } from '../lib/format.ts'
 import { EmailAddress } from './settings/email-address.tsx'
 import { MailPreferences } from './settings/mail-preferences.tsx'
+import { SecondFactorPanel } from './settings/second-factor-panel.tsx'
 import { SessionsPanel } from './settings/sessions-panel.tsx'
 
 /** The account itself, its theme, its messages, its password and its sessions. */
@@ -44,6 +45,7 @@ export function SettingsPage() {
       <Panel title="Password" padded>
         <PasswordForm email={account.email} />
       </Panel>
+      <SecondFactorPanel />
       <SessionsPanel />
     </>
   )

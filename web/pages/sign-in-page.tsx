@@ -1,5 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, useRouter, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { SecondFactorAsked } from '../../src/core/api/second-factor.ts'
 import type { CredentialsBody, SessionView } from '../../src/core/api/sessions.ts'
 import { requestJson } from '../api/request.ts'
 import { switchSession } from '../api/session.ts'
@@ -8,10 +10,14 @@ import { TextField } from '../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../components/form/form.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { emailProblem, newPasswordProblem } from '../lib/checks.ts'
+import { PasskeySignIn } from './sign-in/passkey-sign-in.tsx'
+import { SecondFactorForm } from './sign-in/second-factor-form.tsx'
 
 /** Signs an account holder in, and leads on to the requested page. */
 export function SignInPage() {
   const { next } = useSearch({ from: '/site/guest' })
+  const [asked, setAsked] = useState<SecondFactorAsked | null>(null)
+  const enter = useEnter(next)
   const signUp = (
     <>
       New here?{' '}
@@ -22,11 +28,18 @@ export function SignInPage() {
     </>
   )
   return (
-    <CenterPage title="Sign in" lead={signUp}>
-      <CredentialsForm next={next} />
-      <p>
-        <Link to="/forgot-password">Forgot your password?</Link>
-      </p>
+    <CenterPage title="Sign in" lead={asked ? 'One more step: your second factor.' : signUp}>
+      {asked ? (
+        <SecondFactorForm asked={asked} onSession={enter} />
+      ) : (
+        <>
+          <CredentialsForm onSession={enter} onAsked={setAsked} />
+          <PasskeySignIn onSession={enter} />
+          <p>
+            <Link to="/forgot-password">Forgot your password?</Link>
+          </p>
+        </>
+      )}
     </CenterPage>
   )
 }
@@ -34,6 +47,7 @@ export function SignInPage() {
 /** Creates an account, and signs it in. */
 export function SignUpPage() {
   const { next } = useSearch({ from: '/site/guest' })
+  const enter = useEnter(next)
   const signIn = (
     <>
       No card required. New accounts usually get free credit. Already have an account?{' '}
@@ -44,15 +58,28 @@ export function SignUpPage() {
   )
   return (
     <CenterPage title="Create an account" name="Sign up" lead={signIn}>
-      <CredentialsForm isNew next={next} />
+      <CredentialsForm isNew onSession={enter} />
     </CenterPage>
   )
 }
 
-/** Signs in with an email address and a password, or creates an account with them. */
-function CredentialsForm({ isNew = false, next }: { isNew?: boolean; next: string | undefined }) {
+/** Signs the page in with a session that has begun, and leads on. */
+function useEnter(next = '/dashboard') {
   const client = useQueryClient()
   const router = useRouter()
+  return async (session: SessionView) => {
+    switchSession(client, session)
+    await router.navigate({ href: next + fragmentOf(router.state.location) })
+  }
+}
+
+/** Signs in with an email address and a password, or creates an account with them. `onAsked`: a second factor is missing. */
+function CredentialsForm(props: {
+  isNew?: boolean
+  onSession: (session: SessionView) => Promise<void>
+  onAsked?: (asked: SecondFactorAsked) => void
+}) {
+  const { isNew = false, onSession, onAsked } = props
   const form = useForm({
     initial: { email: '', password: '' },
     check: ({ email, password }) =>
@@ -60,9 +87,9 @@ function CredentialsForm({ isNew = false, next }: { isNew?: boolean; next: strin
     send: async ({ email, password }) => {
       const body: CredentialsBody = { email: email.trim(), password }
       const route = `/console/api/${isNew ? 'sign-up' : 'sign-in'}`
-      const session = await requestJson<SessionView>('POST', route, body)
-      switchSession(client, session)
-      await router.navigate({ href: (next ?? '/dashboard') + fragmentOf(router.state.location) })
+      const result = await requestJson<SessionView | SecondFactorAsked>('POST', route, body)
+      if ('step' in result) onAsked?.(result)
+      else await onSession(result)
     },
   })
   const [submit, pending] = isNew ? ['Create account', 'Creating account …'] : ['Sign in', 'Signing in …']

@@ -2,5 +2,11 @@
 export const NOTICES = {
   password_changed: 'The password of your account was changed, and all other sessions ended.',
   password_reset: 'The password of your account was reset with a link, and all sessions ended.',
+  totp_added: 'An authenticator app was added to your account. Signing in now takes a code of it.',
+  totp_removed: 'The authenticator app of your account was removed.',
+  passkey_added: 'A passkey was added to your account.',
+  passkey_removed: 'A passkey of your account was removed.',
+  recovery_codes_replaced: 'New recovery codes of your account were made. Earlier ones no longer work.',
+  recovery_code_used: 'Somebody signed in to your account with one of its recovery codes.',
 } as const
 export type NoticeKind = keyof typeof NOTICES

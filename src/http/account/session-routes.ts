@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply } from 'fastify'
 import type { AccountStore } from '../../accounts/account-store.ts'
 import type { SessionStore } from '../../accounts/session-store.ts'
-import type { BegunSession, SignInService } from '../../accounts/sign-in-service.ts'
+import type { SignInService } from '../../accounts/sign-in-service.ts'
+import { SecondFactorAsked } from '../../core/api/second-factor.ts'
 import {
   AccountPatch,
   CredentialsBody,
@@ -13,18 +13,17 @@ import {
 } from '../../core/api/sessions.ts'
 import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { notSignedIn, signedIn } from '../plugins/session.ts'
+import { signedIn } from '../plugins/session.ts'
 import { readUsd } from '../read-usd.ts'
 import { fromOwnPages } from '../same-origin.ts'
-import type { SessionCookies } from '../session-cookie.ts'
-import { type SessionViewServices, sessionView } from './account-view.ts'
+import { sessionView } from './account-view.ts'
+import { passkeySite } from './passkey-site.ts'
 import { clientOf } from './session-client.ts'
+import { type SessionReplyServices, sessionReplies } from './session-replies.ts'
 
-interface SessionServices extends SessionViewServices {
+interface SessionServices extends SessionReplyServices {
   accounts: Pick<AccountStore, 'find' | 'setLowBalance' | 'setMails'>
-  cookies: SessionCookies
   sessions: SessionStore
-  sessionMs: number
   signIn: SignInService
   /** Only the operator opens accounts. */
   signUpClosed: boolean
@@ -37,13 +36,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (
   const ours = fromOwnPages(services.publicUrl)
   const ofSession = { onRequest: [app.requireSession] }
 
-  const keep = (reply: FastifyReply, { token }: BegunSession) =>
-    cookies.write(reply, 'account', token, new Date(Date.now() + services.sessionMs))
-  const viewOf = async (accountId: string): Promise<SessionView> => {
-    const account = await accounts.find(accountId)
-    if (!account) throw notSignedIn()
-    return sessionView(account, services)
-  }
+  const { keep, viewOf, begun: answerBegun } = sessionReplies(services)
 
   const signingUp = { ...ours, schema: { body: SignUpBody, response: { 201: SessionView } } }
   app.post('/sign-up', signingUp, async (request, reply) => {
@@ -52,16 +45,20 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (
     if (services.signUpClosed)
       throw new ApiError('not_permitted', 'Accounts are opened by the operator here. Ask them for one.')
     const begun = await signIn.signUp(email, password, clientOf(request))
-    keep(reply, begun)
-    return reply.code(201).send(await viewOf(begun.accountId))
+    return reply.code(201).send(await answerBegun(reply, begun))
   })
 
-  const signingIn = { ...ours, schema: { body: CredentialsBody, response: { 200: SessionView } } }
+  const signingIn = {
+    ...ours,
+    schema: { body: CredentialsBody, response: { 200: SessionView, 202: SecondFactorAsked } },
+  }
   app.post('/sign-in', signingIn, async (request, reply) => {
     const { email, password } = request.body
-    const begun = await signIn.signIn(normalizeEmail(email), password, clientOf(request))
-    keep(reply, begun)
-    return viewOf(begun.accountId)
+    const site = passkeySite(request, services.publicUrl)
+    const result = await signIn.signIn(normalizeEmail(email), password, clientOf(request), site)
+    if (result.kind === 'begun') return reply.code(200).send(await answerBegun(reply, result))
+    const { step, hasTotp, passkey } = result
+    return reply.code(202).send({ step, totp: hasTotp, passkey: passkey && { ...passkey } })
   })
 
   app.post('/sign-out', ours, async (request, reply) => {

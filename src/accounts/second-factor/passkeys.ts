@@ -1,0 +1,151 @@
+import {
+  type AuthenticationResponseJSON,
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  type PublicKeyCredentialCreationOptionsJSON,
+  type PublicKeyCredentialRequestOptionsJSON,
+  type RegistrationResponseJSON,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from '@simplewebauthn/server'
+import { isDuplicate, type Postgres } from '../../platform/postgres/postgres.ts'
+import type { Passkey as PasskeyRow } from '../../platform/prisma-client/client.ts'
+
+export type { AuthenticationResponseJSON, RegistrationResponseJSON }
+export type PasskeyCreationOptions = PublicKeyCredentialCreationOptionsJSON
+export type PasskeyRequestOptions = PublicKeyCredentialRequestOptionsJSON
+
+/** The site that passkeys belong to, as browsers see it. */
+export interface PasskeySite {
+  /** `https://console.example`. */
+  origin: string
+  /** Its host name. */
+  id: string
+}
+
+export interface ListedPasskey {
+  id: string
+  name: string
+  createdAt: Date
+  lastUsedAt: Date | null
+}
+
+export const PASSKEYS_PER_ACCOUNT_MAX = 20
+/** COSE: EdDSA, ES256, RS256. */
+const ALGORITHMS = [-8, -7, -257] as const
+const TIMEOUT_MS = 5 * 60_000
+
+/** Takes a signature whose count is later than the last one; authenticators that do not count say 0 each time. */
+const TAKE_COUNT = `
+UPDATE passkeys SET counter = $2::bigint, last_used_at = now()
+WHERE id = $1 AND (counter < $2::bigint OR (counter = 0 AND $2::bigint = 0))`
+
+/** Passkeys of accounts (WebAuthn): their ceremonies and their store. */
+export type Passkeys = ReturnType<typeof createPasskeys>
+
+export function createPasskeys(postgres: Postgres) {
+  const ofAccount = (accountId: string): Promise<PasskeyRow[]> =>
+    postgres.passkey.findMany({ where: { accountId }, orderBy: { createdAt: 'asc' } })
+
+  return {
+    list: (accountId: string): Promise<ListedPasskey[]> => ofAccount(accountId),
+
+    async has(accountId: string): Promise<boolean> {
+      return (await postgres.passkey.count({ where: { accountId } })) > 0
+    },
+
+    /** What the browser needs to make a passkey. */
+    async creationOptions(
+      site: PasskeySite,
+      account: { id: string; email: string },
+    ): Promise<PasskeyCreationOptions> {
+      const known = await ofAccount(account.id)
+      return generateRegistrationOptions({
+        rpName: 'Switchyard',
+        rpID: site.id,
+        userID: new TextEncoder().encode(account.id),
+        userName: account.email,
+        timeout: TIMEOUT_MS,
+        excludeCredentials: known.map(({ id, transports }) => ({ id, transports })),
+        supportedAlgorithmIDs: [...ALGORITHMS],
+        authenticatorSelection: { residentKey: 'preferred', userVerification: 'preferred' },
+      })
+    },
+
+    /** Stores a passkey that a browser made; false if the response is not valid. */
+    async add(
+      site: PasskeySite,
+      { accountId, name, challenge }: { accountId: string; name: string; challenge: string },
+      response: RegistrationResponseJSON,
+    ): Promise<boolean> {
+      const verified = await verifyRegistrationResponse({
+        response,
+        expectedChallenge: challenge,
+        expectedOrigin: site.origin,
+        expectedRPID: site.id,
+        requireUserVerification: false,
+        supportedAlgorithmIDs: [...ALGORITHMS],
+      }).catch(() => null) // It throws on whatever is not valid.
+      if (!verified?.verified) return false
+      const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential
+      try {
+        await postgres.passkey.create({
+          data: {
+            id,
+            accountId,
+            publicKey: new Uint8Array(publicKey),
+            counter: BigInt(counter),
+            transports: [...transports],
+            name,
+          },
+        })
+        return true
+      } catch (error) {
+        if (isDuplicate(error)) return false
+        throw error
+      }
+    },
+
+    /** What the browser needs to sign with a passkey: of this account, or any that it knows of this site. */
+    async requestOptions(site: PasskeySite, accountId: string | null): Promise<PasskeyRequestOptions> {
+      const known = accountId === null ? [] : await ofAccount(accountId)
+      return generateAuthenticationOptions({
+        rpID: site.id,
+        timeout: TIMEOUT_MS,
+        allowCredentials: known.map(({ id, transports }) => ({ id, transports })),
+        // Alone, it must be two factors: the device, and the finger or code that unlocks it.
+        userVerification: accountId === null ? 'required' : 'preferred',
+      })
+    },
+
+    /** The account of a passkey whose signature is valid; else null. `isAlone`: no password was given. */
+    async take(
+      site: PasskeySite,
+      { challenge, isAlone }: { challenge: string; isAlone: boolean },
+      response: AuthenticationResponseJSON,
+    ): Promise<string | null> {
+      const row = await postgres.passkey.findUnique({ where: { id: response.id } })
+      if (!row) return null
+      const verified = await verifyAuthenticationResponse({
+        response,
+        expectedChallenge: challenge,
+        expectedOrigin: site.origin,
+        expectedRPID: site.id,
+        credential: { id: row.id, publicKey: row.publicKey, counter: Number(row.counter) },
+        requireUserVerification: isAlone,
+      }).catch(() => null) // It throws on whatever is not valid.
+      if (!verified?.verified) return null
+      const count = BigInt(verified.authenticationInfo.newCounter)
+      return (await postgres.$executeRawUnsafe(TAKE_COUNT, row.id, count)) === 1 ? row.accountId : null
+    },
+
+    async remove(accountId: string, id: string): Promise<boolean> {
+      const { count } = await postgres.passkey.deleteMany({ where: { accountId, id } })
+      return count > 0
+    },
+
+    async removeAll(accountId: string): Promise<void> {
+      await postgres.passkey.deleteMany({ where: { accountId } })
+    },
+  }
+}

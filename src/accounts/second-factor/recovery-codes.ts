@@ -1,0 +1,50 @@
+import { createHash, randomInt } from 'node:crypto'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+
+const CODES = 10
+/** Without 0, o, 1, i and l, which people confuse. 31 letters, 16 of them a code: 79 bits. */
+const LETTERS = '23456789abcdefghjkmnpqrstuvwxyz'
+const GROUPS = 4
+const GROUP_LENGTH = 4
+
+/** Codes that replace a second factor, once each. They are random, so a plain hash keeps them. */
+export type RecoveryCodes = ReturnType<typeof createRecoveryCodes>
+
+export function createRecoveryCodes(postgres: Postgres) {
+  return {
+    /** New codes instead of all earlier ones; the only time that they are known. */
+    async replace(accountId: string): Promise<string[]> {
+      const codes = Array.from({ length: CODES }, newCode)
+      await postgres.$transaction([
+        postgres.recoveryCode.deleteMany({ where: { accountId } }),
+        postgres.recoveryCode.createMany({
+          data: codes.map((code) => ({ accountId, codeHash: hashOf(code) })),
+        }),
+      ])
+      return codes
+    },
+
+    /** Uses a code up; false if it is none. */
+    async take(accountId: string, code: string): Promise<boolean> {
+      const { count } = await postgres.recoveryCode.deleteMany({
+        where: { accountId, codeHash: hashOf(code) },
+      })
+      return count > 0
+    },
+
+    left: (accountId: string): Promise<number> => postgres.recoveryCode.count({ where: { accountId } }),
+
+    async remove(accountId: string): Promise<void> {
+      await postgres.recoveryCode.deleteMany({ where: { accountId } })
+    },
+  }
+}
+
+const newCode = (): string =>
+  Array.from({ length: GROUPS }, () =>
+    Array.from({ length: GROUP_LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join(''),
+  ).join('-')
+
+/** However it was typed: case, spaces and hyphens do not count. */
+const hashOf = (code: string): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(createHash('sha256').update(code.toLowerCase().replace(/[\s-]/g, '')).digest())

@@ -1,0 +1,202 @@
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { Notify } from '../mail/notify.ts'
+import type { PasswordCheck } from '../password-check.ts'
+import type { SignInSteps } from '../sign-in-steps.ts'
+import type { SignInThrottle } from '../sign-in-throttle.ts'
+import {
+  type AuthenticationResponseJSON,
+  type ListedPasskey,
+  PASSKEYS_PER_ACCOUNT_MAX,
+  type PasskeyCreationOptions,
+  type PasskeySite,
+  type Passkeys,
+  type RegistrationResponseJSON,
+} from './passkeys.ts'
+import type { RecoveryCodes } from './recovery-codes.ts'
+import type { TotpStore } from './totp.ts'
+
+/** What an account has beside its password. Either is asked for at sign-in. */
+export interface SecondFactors {
+  hasTotp: boolean
+  hasPasskeys: boolean
+}
+
+/** What is given as a second factor. */
+export type GivenFactor =
+  | { kind: 'totp'; code: string }
+  | { kind: 'recovery_code'; code: string }
+  | { kind: 'passkey'; response: AuthenticationResponseJSON; challenge: string; site: PasskeySite }
+
+/** The stores of second factors. */
+export interface FactorStores {
+  totp: TotpStore
+  passkeys: Passkeys
+  codes: RecoveryCodes
+}
+
+/** Removes every second factor of an account, whose holder lost them all: the password alone signs in. */
+export async function removeFactors(
+  { totp, passkeys, codes }: FactorStores,
+  accountId: string,
+): Promise<void> {
+  await Promise.all([totp.remove(accountId), passkeys.removeAll(accountId), codes.remove(accountId)])
+}
+
+/** The second factor of accounts: set up with the password, asked for at sign-in. */
+export type SecondFactor = ReturnType<typeof createSecondFactor>
+
+interface Holder {
+  id: string
+  email: string
+}
+
+interface SecondFactorDependencies extends FactorStores {
+  steps: SignInSteps
+  throttle: Pick<SignInThrottle, 'secondFactor' | 'rightSecondFactor'>
+  passwordCheck: PasswordCheck
+  notify: Notify
+}
+
+export function createSecondFactor(deps: SecondFactorDependencies) {
+  const { totp, passkeys, codes, steps, throttle, passwordCheck, notify } = deps
+
+  const factorsOf = async (accountId: string): Promise<SecondFactors> => {
+    const [hasTotp, hasPasskeys] = await Promise.all([totp.has(accountId), passkeys.has(accountId)])
+    return { hasTotp, hasPasskeys }
+  }
+  const isOn = async (accountId: string): Promise<boolean> => {
+    const { hasTotp, hasPasskeys } = await factorsOf(accountId)
+    return hasTotp || hasPasskeys
+  }
+  /** Recovery codes for the first factor; null if the account has some. */
+  const firstCodes = async (accountId: string): Promise<string[] | null> =>
+    (await codes.left(accountId)) > 0 ? null : codes.replace(accountId)
+  /** Without a factor there is nothing to recover. */
+  const afterRemoval = async (accountId: string): Promise<void> => {
+    if (!(await isOn(accountId))) await codes.remove(accountId)
+  }
+
+  return {
+    factorsOf,
+
+    async status(
+      accountId: string,
+    ): Promise<{ totp: boolean; passkeys: ListedPasskey[]; codesLeft: number }> {
+      const [hasTotp, list, codesLeft] = await Promise.all([
+        totp.has(accountId),
+        passkeys.list(accountId),
+        codes.left(accountId),
+      ])
+      return { totp: hasTotp, passkeys: list, codesLeft }
+    },
+
+    /** Begins to set an app up. Throws ApiError for a wrong password, and if the account has one. */
+    async beginTotp(account: Holder, password: string): Promise<{ secret: string; uri: string }> {
+      await passwordCheck(account.id, password)
+      const begun = await totp.begin(account.id, account.email)
+      if (!begun) throw new ApiError('conflict', 'This account has an authenticator app. Remove it first.')
+      return begun
+    },
+
+    /** Turns the app on with its first code. Throws ApiError for a wrong code, and 429 after too many. */
+    async confirmTotp(accountId: string, code: string): Promise<string[] | null> {
+      await throttle.secondFactor(accountId)
+      if (!(await totp.confirm(accountId, code))) throw wrongCode()
+      await throttle.rightSecondFactor(accountId)
+      await notify(accountId, 'totp_added')
+      return firstCodes(accountId)
+    },
+
+    async removeTotp(accountId: string, password: string): Promise<void> {
+      await passwordCheck(accountId, password)
+      if (!(await totp.remove(accountId))) return
+      await afterRemoval(accountId)
+      await notify(accountId, 'totp_removed')
+    },
+
+    async beginPasskey(
+      site: PasskeySite,
+      account: Holder,
+      password: string,
+    ): Promise<{ step: string; options: PasskeyCreationOptions }> {
+      await passwordCheck(account.id, password)
+      if ((await passkeys.list(account.id)).length >= PASSKEYS_PER_ACCOUNT_MAX)
+        throw new ApiError('conflict', `An account has ${PASSKEYS_PER_ACCOUNT_MAX} passkeys at most.`)
+      const options = await passkeys.creationOptions(site, account)
+      return { step: await steps.begin('new_passkey', account.id, { challenge: options.challenge }), options }
+    },
+
+    /** Adds the passkey of a step that this account began. */
+    async addPasskey(
+      site: PasskeySite,
+      accountId: string,
+      { step, name, response }: { step: string; name: string; response: RegistrationResponseJSON },
+    ): Promise<string[] | null> {
+      const begun = await steps.find('new_passkey', step)
+      if (begun?.accountId !== accountId || !(await steps.end('new_passkey', step))) throw stepEnded()
+      const { challenge } = begun.data
+      if (!(await passkeys.add(site, { accountId, name, challenge }, response)))
+        throw new ApiError(
+          'invalid_request',
+          'The browser’s response is not a valid new passkey of this site.',
+          {
+            param: 'passkey',
+          },
+        )
+      await notify(accountId, 'passkey_added')
+      return firstCodes(accountId)
+    },
+
+    async removePasskey(accountId: string, id: string, password: string): Promise<void> {
+      await passwordCheck(accountId, password)
+      if (!(await passkeys.remove(accountId, id)))
+        throw new ApiError('not_found', 'This account has no passkey of that id.')
+      await afterRemoval(accountId)
+      await notify(accountId, 'passkey_removed')
+    },
+
+    async replaceCodes(accountId: string, password: string): Promise<string[]> {
+      await passwordCheck(accountId, password)
+      if (!(await isOn(accountId)))
+        throw new ApiError('conflict', 'Recovery codes come with an authenticator app or a passkey.')
+      const fresh = await codes.replace(accountId)
+      await notify(accountId, 'recovery_codes_replaced')
+      return fresh
+    },
+
+    /** Checks what is given at sign-in. Throws ApiError where it is wrong, and 429 after too many. */
+    async take(accountId: string, given: GivenFactor): Promise<void> {
+      await throttle.secondFactor(accountId)
+      if (!(await isRight(accountId, given))) throw wrongCode()
+      await throttle.rightSecondFactor(accountId)
+      if (given.kind === 'recovery_code') await notify(accountId, 'recovery_code_used')
+    },
+  }
+
+  async function isRight(accountId: string, given: GivenFactor): Promise<boolean> {
+    switch (given.kind) {
+      case 'totp':
+        return totp.take(accountId, given.code)
+      case 'recovery_code':
+        return codes.take(accountId, given.code)
+      case 'passkey': {
+        const { site, challenge, response } = given
+        return (await passkeys.take(site, { challenge, isAlone: false }, response)) === accountId
+      }
+      default:
+        return given satisfies never
+    }
+  }
+}
+
+const wrongCode = (): ApiError =>
+  new ApiError('invalid_credentials', 'This code is wrong, has expired or was used before.', {
+    param: 'code',
+    challenge: 'Session',
+  })
+
+export const stepEnded = (): ApiError =>
+  new ApiError('invalid_credentials', 'This took too long, or was finished before. Begin again.', {
+    param: 'step',
+    challenge: 'Session',
+  })

@@ -1,0 +1,77 @@
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import { hashOfToken, isToken, newToken } from './secret-token.ts'
+
+/** What each step keeps until the next request, by its purpose. */
+export interface StepData {
+  /** The password was right; a second factor is missing. `challenge`: for a passkey, if the account has one. */
+  second_factor: { passwordHash: string; email: string; challenge: string | null }
+  /** A passkey is asked for without naming an account. */
+  passkey: { challenge: string }
+  /** Who is signed in adds a passkey. */
+  new_passkey: { challenge: string }
+}
+export type StepPurpose = keyof StepData
+
+export interface SignInStep<Purpose extends StepPurpose> {
+  accountId: string | null
+  data: StepData[Purpose]
+}
+
+const VALID_MS = 10 * 60_000
+/** Steps of one account that are kept; a further one ends the oldest. */
+const STEPS_PER_ACCOUNT_MAX = 20
+
+const TIDY = `
+DELETE FROM sign_in_steps WHERE token_hash IN (
+  (SELECT token_hash FROM sign_in_steps WHERE expires_at < now() LIMIT 100)
+  UNION ALL
+  (SELECT token_hash FROM sign_in_steps WHERE account_id = $1 ORDER BY expires_at DESC OFFSET ${STEPS_PER_ACCOUNT_MAX - 1})
+)`
+
+/** The state between two requests of one sign-in: the page has a token, and only its hash is stored. */
+export type SignInSteps = ReturnType<typeof createSignInSteps>
+
+export function createSignInSteps(postgres: Postgres) {
+  const stored = <Purpose extends StepPurpose>(purpose: Purpose, token: string) => ({
+    tokenHash: hashOfToken(token),
+    purpose,
+    expiresAt: { gt: new Date() },
+  })
+  return {
+    /** Begins a step and returns its token. */
+    async begin<Purpose extends StepPurpose>(
+      purpose: Purpose,
+      accountId: string | null,
+      data: StepData[Purpose],
+    ): Promise<string> {
+      const token = newToken()
+      await postgres.$executeRawUnsafe(TIDY, accountId)
+      await postgres.signInStep.create({
+        data: {
+          tokenHash: hashOfToken(token),
+          purpose,
+          accountId,
+          data: { ...data },
+          expiresAt: new Date(Date.now() + VALID_MS),
+        },
+      })
+      return token
+    },
+
+    /** A step that has not ended; else null. It stays, so that a mistyped code can be corrected. */
+    async find<Purpose extends StepPurpose>(
+      purpose: Purpose,
+      token: string,
+    ): Promise<SignInStep<Purpose> | null> {
+      if (!isToken(token)) return null
+      const row = await postgres.signInStep.findFirst({ where: stored(purpose, token) })
+      return row && { accountId: row.accountId, data: row.data as unknown as StepData[Purpose] }
+    },
+
+    /** Ends a step; false if it has ended, so that of several requests at once one goes on. */
+    async end(purpose: StepPurpose, token: string): Promise<boolean> {
+      const { count } = await postgres.signInStep.deleteMany({ where: stored(purpose, token) })
+      return count > 0
+    },
+  }
+}

@@ -1,0 +1,99 @@
+import { useState } from 'react'
+import type { SecondFactorAsked, SecondFactorBody } from '../../../src/core/api/second-factor.ts'
+import type { SessionView } from '../../../src/core/api/sessions.ts'
+import { requestJson } from '../../api/request.ts'
+import { useChange } from '../../api/use-change.ts'
+import { ErrorNote } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { TextField } from '../../components/form/fields.tsx'
+import { Form, Submit, useForm } from '../../components/form/form.tsx'
+import { signWithPasskey } from '../../lib/passkeys.ts'
+
+interface Props {
+  asked: SecondFactorAsked
+  onSession: (session: SessionView) => Promise<void>
+}
+
+type Factor = Omit<SecondFactorBody, 'step'>
+
+/** The second step of a sign-in: a code of an app, a passkey, or a recovery code instead of either. */
+export function SecondFactorForm({ asked, onSession }: Props) {
+  const [isRecovering, setIsRecovering] = useState(false)
+  const give = async (factor: Factor) => {
+    const body: SecondFactorBody = { step: asked.step, ...factor }
+    await onSession(await requestJson<SessionView>('POST', '/console/api/sign-in/second-factor', body))
+  }
+  return (
+    <div className="stack gap-6">
+      {isRecovering ? (
+        <CodeForm
+          key="recovery"
+          label="Recovery code"
+          hint="One of the ten codes that you kept. Each works once."
+          inputMode="text"
+          send={(code) => give({ recovery_code: code })}
+        />
+      ) : (
+        <>
+          {asked.totp && (
+            <CodeForm
+              key="code"
+              label="Code"
+              hint="The six digits that your authenticator app shows."
+              inputMode="numeric"
+              send={(code) => give({ code: code.replace(/\s/g, '') })}
+            />
+          )}
+          {asked.passkey && <PasskeyButton options={asked.passkey} give={give} />}
+        </>
+      )}
+      <p>
+        <Button kind="quiet" size="small" onClick={() => setIsRecovering(!isRecovering)}>
+          {isRecovering ? 'Use your second factor' : 'Use a recovery code'}
+        </Button>
+      </p>
+    </div>
+  )
+}
+
+function CodeForm(props: {
+  label: string
+  hint: string
+  inputMode: 'numeric' | 'text'
+  send: (code: string) => Promise<void>
+}) {
+  const { label, hint, inputMode, send } = props
+  const form = useForm({
+    initial: { code: '' },
+    check: ({ code }) => ({ code: code.trim() === '' ? 'Enter a code.' : null }),
+    send: ({ code }) => send(code.trim()),
+  })
+  return (
+    <Form form={form}>
+      <TextField
+        label={label}
+        hint={hint}
+        inputMode={inputMode}
+        autoComplete="one-time-code"
+        {...form.field('code')}
+        required
+      />
+      <Submit form={form} kind="primary" size="large" pending="Signing in …">
+        Sign in
+      </Submit>
+    </Form>
+  )
+}
+
+function PasskeyButton(props: { options: Record<string, unknown>; give: (factor: Factor) => Promise<void> }) {
+  const { options, give } = props
+  const sign = useChange({ send: async () => give({ passkey: await signWithPasskey(options) }) })
+  return (
+    <div className="stack">
+      <ErrorNote error={sign.error} />
+      <Button size="large" disabled={sign.isPending} onClick={() => sign.mutate()}>
+        {sign.isPending ? 'Waiting for the passkey …' : 'Use your passkey'}
+      </Button>
+    </div>
+  )
+}
