@@ -11,6 +11,7 @@ import type { ProviderKeyChecker } from './catalog/check-provider-key.ts'
 import type { RateChangeTimes } from './catalog/pricing-feed.ts'
 import type { Config } from './config.ts'
 import type { CatalogSnapshot } from './core/catalog/catalog.ts'
+import { publicPathOf } from './core/kernel/public-path.ts'
 import { billingRoutes } from './http/account/billing-routes.ts'
 import { consoleScope } from './http/account/console-scope.ts'
 import { emailRoutes } from './http/account/email-routes.ts'
@@ -102,6 +103,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
   const { topUps, reports, keyChecker, redis, queues, offers, rateTimes } = parts
   const { holds, keys, providerKeys, auditLog, usage, payments, directory } = services
   const { publicUrl, webhooksAllowPrivate } = config
+  const publicPath = publicPathOf(publicUrl)
   const { freeCredits, verification, passwordReset, emailChange } = signIn
   const catalog = parts.catalog.snapshot
   const limits = config
@@ -186,7 +188,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
   }
 
   return async (app) => {
-    await app.register(queuesDashboard, { queues: Object.values(queues), isSecure })
+    await app.register(queuesDashboard, { queues: Object.values(queues), isSecure, publicPath })
     await app.register(operatorRoutes, { prefix: '/admin/api' })
     await app.register(topUpRoutes, { topUps, limits })
     await app.register(paymentWebhooks, { topUps, logger })
@@ -199,6 +201,6 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     })
     await app.register(operatorSessionRoutes, { ...operators, keyCache, throttle: signIn.throttle })
     await app.register(consoleScope, { isSecure, routes: consolePages })
-    await app.register(staticConsole, { pagesFolder: PAGES_FOLDER, isSecure })
+    await app.register(staticConsole, { pagesFolder: PAGES_FOLDER, isSecure, publicPath })
   }
 }

@@ -16,6 +16,10 @@ const dist = join(import.meta.dirname, 'dist')
 export default defineConfig({
   root: import.meta.dirname,
   base: '/',
+  // Only the document names files by absolute paths, which the gateway puts below its own (static-console.ts).
+  experimental: {
+    renderBuiltUrl: (file, { hostType }) => (hostType === 'html' ? `/${file}` : { relative: true }),
+  },
   plugins: [react(), tailwind(), precompress()],
   build: {
     outDir: dist,

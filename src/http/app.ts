@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { BlockList, isIP, type Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
+import { publicPathOf } from '../core/kernel/public-path.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { ProcessReport } from '../platform/observability/process-report.ts'
@@ -60,6 +61,7 @@ export async function buildApp(
   deps: AppDependencies,
   registerRoutes: (app: FastifyInstance) => Promise<void>,
 ): Promise<FastifyInstance> {
+  const publicPath = publicPathOf(deps.publicUrl)
   const app = Fastify({
     logger: false,
     bodyLimit: OTHER_BODY_LIMIT_BYTES,
@@ -72,6 +74,9 @@ export async function buildApp(
       // Node would refuse a request without one with an empty body; guardRequests refuses it with ours.
       requireHostHeader: false,
     },
+    // A proxy in front may pass on the path below which it serves us, or take it off.
+    rewriteUrl: ({ url = '/' }) =>
+      publicPath !== '' && url.startsWith(`${publicPath}/`) ? url.slice(publicPath.length) : url,
     genReqId: ({ headers }) => {
       const given = headers['x-request-id']
       return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()

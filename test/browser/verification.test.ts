@@ -8,11 +8,14 @@ import { startConsoleStack } from './console-stack.ts'
 import { expectToFit, heading, signUp, stat } from './on-screen.ts'
 
 const EMAIL = 'verifier@example.test'
+/** Where a proxy serves the gateway: not at the root of its host. */
+const BELOW = '/gw'
 
 let catcher: MailCatcher
 let stack: TestStack
 let browser: TestBrowser
 let close = async (): Promise<void> => undefined
+const address = () => stack.url + BELOW
 
 beforeAll(async () => {
   catcher = await startMailCatcher()
@@ -20,7 +23,7 @@ beforeAll(async () => {
     environment: {
       SMTP_URL: catcher.url,
       MAIL_FROM: 'noreply@gateway.example',
-      PUBLIC_URL: 'http://gateway.example',
+      PUBLIC_URL: `http://gateway.example${BELOW}`,
     },
   }))
 }, BROWSER_START_TIMEOUT_MS)
@@ -32,7 +35,7 @@ afterAll(async () => {
 test('a new user is asked to verify the address, has the message sent again, follows its link and has the credit', async () => {
   const opened = await browser.open(stack.url)
   const { page, watch } = opened
-  await signUp(opened, stack.url, EMAIL, PASSWORD)
+  await signUp(opened, address(), EMAIL, PASSWORD)
   const banner = page.getByText('Verify your address to get your free credit.')
   await banner.waitFor()
   expect(await stat(page, 'Available').innerText()).toBe('$0.00')
@@ -43,7 +46,7 @@ test('a new user is asked to verify the address, has the message sent again, fol
   await expectAccessibleAtBothWidths(page)
   await expectToFit(page)
 
-  await page.goto(`${stack.url}/verify#${token}`)
+  await page.goto(`${address()}/verify#${token}`)
   await heading(page, 'Verify your address').waitFor()
   await expectAccessibleAtBothWidths(page)
   await page.getByRole('button', { name: 'Verify this address' }).click()
@@ -54,10 +57,26 @@ test('a new user is asked to verify the address, has the message sent again, fol
   await banner.waitFor({ state: 'detached' })
 
   // The same link, again.
-  watch.expectRefusal('POST /console/api/verify 400')
-  await page.goto(`${stack.url}/verify#${token}`)
+  watch.expectRefusal(`POST ${BELOW}/console/api/verify 400`)
+  await page.goto(`${address()}/verify#${token}`)
   await page.reload()
   await page.getByRole('button', { name: 'Verify this address' }).click()
   await page.getByText('This link was used before or has expired.').waitFor()
   expect(watch.problems).toEqual([])
+})
+
+test('everything is found below the path that the gateway is served at', async () => {
+  const { page, watch } = await browser.open(stack.url)
+  await page.goto(`${address()}/models/acme/swift`)
+  await heading(page, 'Acme Swift').waitFor()
+  await page.reload()
+  await heading(page, 'Acme Swift').waitFor()
+  await page.getByText(`${address()}/v1`).first().waitFor()
+  await page.getByRole('link', { name: 'Models' }).first().click()
+  await page.waitForURL(`${address()}/models`)
+  const answer = await page.goto(`${address()}/pricing.json`)
+  expect(answer?.status()).toBe(200)
+  expect(watch.problems).toEqual([])
+  const call = await fetch(`${address()}/v1/chat/completions`, { method: 'POST' })
+  expect(call.status).toBe(401)
 })

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
 import type { LiveView } from '../../src/core/api/operations.ts'
+import { BASE_PATH } from '../lib/base-path.ts'
 import { nextLiveStep } from '../lib/live-stats.ts'
 import { operatorSessionQuery } from './operator-queries.ts'
 
@@ -48,7 +49,7 @@ function listen({ onView, onStale, onReopen }: Listener): () => void {
   let openedAt = receivedAt
   let source = open()
   function open(): EventSource {
-    const opened = new EventSource('/admin/api/live')
+    const opened = new EventSource(`${BASE_PATH}/admin/api/live`)
     opened.addEventListener('message', ({ data }) => {
       receivedAt = performance.now()
       onView(JSON.parse(data) as LiveView)

@@ -11,6 +11,7 @@ import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
 import type { UsageSeriesView, UsageView } from '../../src/core/api/usage.ts'
 import type { DeliveryView, WebhookList } from '../../src/core/api/webhooks.ts'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
+import { BASE_PATH } from '../lib/base-path.ts'
 import { joinCatalog } from '../lib/model-catalog.ts'
 import type { OpenApi } from '../lib/openapi-view.ts'
 import type { seriesQuery } from '../lib/usage-view.ts'
@@ -97,9 +98,9 @@ export interface CallFilters {
   status?: string | undefined
 }
 
-/** Where the calls that pass the filters are downloaded as CSV. */
+/** Where the calls that pass the filters are downloaded as CSV, for a link. */
 export const callsCsvPath = (filters: CallFilters): string =>
-  `/console/api/calls.csv${queryString({ ...filters })}`
+  `${BASE_PATH}/console/api/calls.csv${queryString({ ...filters })}`
 
 export const callsQuery = (filters: CallFilters, limit: number) =>
   pagesOf<CallSummary>('/console/api/calls', { ...filters, limit })

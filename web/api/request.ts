@@ -1,4 +1,5 @@
 import type { ErrorBody } from '../../src/core/api/shared.ts'
+import { BASE_PATH } from '../lib/base-path.ts'
 
 const TIMEOUT_MS = 20_000
 
@@ -53,7 +54,7 @@ export const path = (texts: TemplateStringsArray, ...parts: string[]): string =>
 /** fetch with readable failures. An abort by the caller stays an abort. */
 export async function reach(path: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(path, { ...init, credentials: 'same-origin' })
+    return await fetch(BASE_PATH + path, { ...init, credentials: 'same-origin' })
   } catch (error) {
     const name = (error as Error).name
     if (name === 'AbortError') throw error

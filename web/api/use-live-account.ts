@@ -2,6 +2,7 @@ import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import type { CallSummary } from '../../src/core/api/calls.ts'
 import type { LiveBalance } from '../../src/core/api/sessions.ts'
+import { BASE_PATH } from '../lib/base-path.ts'
 import { billingQuery, callQuery, sessionQuery } from './queries.ts'
 import { isRead } from './read.ts'
 
@@ -17,7 +18,7 @@ export function useLiveAccount(): void {
     let source: EventSource
     let isLeft = false
     const connect = () => {
-      source = new EventSource('/console/api/live')
+      source = new EventSource(`${BASE_PATH}/console/api/live`)
       source.addEventListener('balance', ({ data }) => {
         const balance = JSON.parse(data) as LiveBalance
         // The balance changed: also by a call whose event was missed while the connection was down.

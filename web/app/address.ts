@@ -1,3 +1,5 @@
+import { BASE_PATH } from '../lib/base-path.ts'
+
 /**
  * A path of this site to go on to after signing in; null for anything else. An address of another site must not
  * pass, in whatever spelling a browser would follow it (`//host`, `/\host`).
@@ -12,7 +14,10 @@ export function localPath(value: unknown): string | null {
 export const fragmentOf = ({ hash }: { hash: string }): string => (hash === '' ? '' : `#${hash}`)
 
 /** Where an operator goes on to after signing in. The queue board is a page of the server, not of this router. */
-export const onwards = (next = '/admin') => ({ href: next, reloadDocument: next.startsWith('/admin/queues') })
+export function onwards(next = '/admin') {
+  const reloadDocument = next.startsWith('/admin/queues')
+  return { href: reloadDocument ? BASE_PATH + next : next, reloadDocument }
+}
 
 /** Reads these texts of an address' query; what is absent or empty is left out. */
 export const textParameters =

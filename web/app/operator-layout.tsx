@@ -17,6 +17,7 @@ import { operatorSessionQuery } from '../api/operator-queries.ts'
 import { requestJson } from '../api/request.ts'
 import { switchOperatorSession } from '../api/session.ts'
 import { Badge } from '../components/text/values.tsx'
+import { BASE_PATH } from '../lib/base-path.ts'
 import { formatCount } from '../lib/format.ts'
 import { SideFrame } from './side-frame.tsx'
 import { ThemeMenu } from './theme.tsx'
@@ -67,7 +68,7 @@ function Frame() {
         ),
       }}
       extraPage={
-        <a href="/admin/queues" className="nav-link">
+        <a href={`${BASE_PATH}/admin/queues`} className="nav-link">
           <ListTree size={18} aria-hidden="true" />
           Queues (Bull Board)
         </a>

@@ -1,6 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { modelsQuery, sessionQuery } from '../api/queries.ts'
+import { BASE_PATH } from '../lib/base-path.ts'
 import { readCompared, readModelFilters } from '../lib/model-filters.ts'
 import { LandingPage } from '../pages/landing-page.tsx'
 import { CrashPage, NotFoundPage } from '../pages/not-found-page.tsx'
@@ -124,6 +125,7 @@ const routeTree = rootRoute.addChildren([
 export function createConsoleRouter(queryClient: QueryClient) {
   return createRouter({
     routeTree,
+    basepath: BASE_PATH,
     context: { queryClient },
     defaultPreload: 'intent',
     // The query cache decides what is fresh.

@@ -3,6 +3,7 @@ import { Link, Outlet } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { sessionQuery } from '../api/queries.ts'
 import { Brand } from '../components/layout/brand.tsx'
+import { BASE_PATH } from '../lib/base-path.ts'
 import { ThemeMenu } from './theme.tsx'
 
 /** The frame of the pages that everyone may see. Without children it has the page of the address. */
@@ -52,7 +53,7 @@ export function SiteLayout({ children }: { children?: ReactNode }) {
                 <Link to="/models">Models and prices</Link>
               </li>
               <li>
-                <a href="/pricing.json">pricing.json</a>
+                <a href={`${BASE_PATH}/pricing.json`}>pricing.json</a>
               </li>
               <li>
                 <Link to="/docs">Docs</Link>

@@ -5,6 +5,7 @@ import { openapiQuery } from '../api/queries.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { Badge } from '../components/text/values.tsx'
+import { BASE_PATH } from '../lib/base-path.ts'
 import { type Operation, operationsOf } from '../lib/openapi-view.ts'
 import { OperationDetails } from './reference/operation-details.tsx'
 import { StatusBadge } from './reference/status-badge.tsx'
@@ -25,8 +26,8 @@ export function ApiReferencePage() {
       title="API reference"
       description={
         <>
-          Every operation, from the OpenAPI document at <a href="/openapi.json">openapi.json</a>. How to begin
-          is in the <Link to="/docs">docs</Link>, what each status means on the{' '}
+          Every operation, from the OpenAPI document at <a href={`${BASE_PATH}/openapi.json`}>openapi.json</a>
+          . How to begin is in the <Link to="/docs">docs</Link>, what each status means on the{' '}
           <Link to="/status">status page</Link>.
         </>
       }

@@ -2,6 +2,8 @@ import { Link } from '@tanstack/react-router'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { Facts } from '../components/text/values.tsx'
+import { BASE_PATH } from '../lib/base-path.ts'
+import { gatewayAddress } from '../lib/gateway-address.ts'
 
 const ROUTING = {
   'model: "auto"':
@@ -33,8 +35,8 @@ export function DocsPage() {
       title="Docs"
       description={
         <>
-          The chat-completions wire format, at another address: <code>{window.location.origin}/v1</code>.
-          Client libraries for it work as they are. Every operation is in the{' '}
+          The chat-completions wire format, at another address: <code>{gatewayAddress()}/v1</code>. Client
+          libraries for it work as they are. Every operation is in the{' '}
           <Link to="/docs/api">API reference</Link>.
         </>
       }
@@ -67,7 +69,7 @@ export function DocsPage() {
         <p>
           A call costs its tokens times the listed rates, exactly: nothing is rounded up, and one that
           delivers nothing costs nothing. The rates are on the <Link to="/models">models page</Link> and, for
-          machines, in <a href="/pricing.json">pricing.json</a>.
+          machines, in <a href={`${BASE_PATH}/pricing.json`}>pricing.json</a>.
         </p>
       </Panel>
     </SitePage>

@@ -4,7 +4,9 @@ import type { ReactNode } from 'react'
 import { pricingQuery, sessionQuery } from '../api/queries.ts'
 import { usePageTitle } from '../components/layout/page.tsx'
 import { CodeBlock } from '../components/text/copy.tsx'
+import { BASE_PATH } from '../lib/base-path.ts'
 import { plural } from '../lib/format.ts'
+import { gatewayAddress } from '../lib/gateway-address.ts'
 import { snippet } from '../lib/snippets.ts'
 import { YardDrawing } from './yard-drawing.tsx'
 
@@ -12,7 +14,7 @@ import { YardDrawing } from './yard-drawing.tsx'
 export function LandingPage() {
   const heading = usePageTitle('One address for every model')
   const { data: session } = useQuery(sessionQuery)
-  const { origin } = window.location
+  const origin = gatewayAddress()
   return (
     <>
       <section className="site-width grid items-center gap-8 py-[clamp(2rem,5vw,4rem)] min-[56rem]:grid-cols-2">
@@ -97,7 +99,7 @@ export function LandingPage() {
             proof={
               <>
                 The makers' list price and ours stand side by side for every <Link to="/models">model</Link>,
-                and in <a href="/pricing.json">pricing.json</a> for machines.
+                and in <a href={`${BASE_PATH}/pricing.json`}>pricing.json</a> for machines.
               </>
             }
           >

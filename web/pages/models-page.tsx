@@ -6,6 +6,7 @@ import { modelsQuery } from '../api/queries.ts'
 import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
 import { SelectField } from '../components/form/fields.tsx'
 import { SitePage } from '../components/layout/page.tsx'
+import { BASE_PATH } from '../lib/base-path.ts'
 import { plural } from '../lib/format.ts'
 import type { CatalogModel } from '../lib/model-catalog.ts'
 import { comparedIds, filterModels, type ModelFilters } from '../lib/model-filters.ts'
@@ -40,7 +41,7 @@ export function ModelsPage() {
       description={
         <>
           USD per million tokens, as charged. The developer's list price is struck through. JSON:{' '}
-          <a href="/pricing.json">pricing.json</a>.
+          <a href={`${BASE_PATH}/pricing.json`}>pricing.json</a>.
         </>
       }
     >

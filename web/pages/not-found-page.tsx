@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { messageOf } from '../api/request.ts'
 import { Button } from '../components/form/button.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
+import { BASE_PATH } from '../lib/base-path.ts'
 
 /** For an address without a page. */
 export function NotFoundPage() {
@@ -29,7 +30,7 @@ export function CrashPage({ error }: { error: unknown }) {
         <Button kind="primary" onClick={() => window.location.reload()}>
           Reload
         </Button>
-        <a href="/" className="button">
+        <a href={`${BASE_PATH}/`} className="button">
           Go home
         </a>
       </p>

@@ -5,6 +5,7 @@ import { QueryView } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../components/table/data-table.tsx'
 import { Facts } from '../components/text/values.tsx'
+import { BASE_PATH } from '../lib/base-path.ts'
 import { StatusBadge } from './reference/status-badge.tsx'
 
 const MEANINGS = {
@@ -26,7 +27,7 @@ export function StatusPage() {
       description={
         <>
           What each surface promises. A surface is Stable only while the release gate has passed for its
-          present contract. For machines: <a href="/surfaces.json">surfaces.json</a>.
+          present contract. For machines: <a href={`${BASE_PATH}/surfaces.json`}>surfaces.json</a>.
         </>
       }
     >

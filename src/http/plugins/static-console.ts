@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import files from '@fastify/static'
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { isOperatorApi } from './read-requests.ts'
 import { secureHeaders } from './security-headers.ts'
 
@@ -10,6 +10,8 @@ export interface StaticConsoleOptions {
   /** Where the built pages lie: index.html, and files whose names carry a hash of their content under assets/. */
   pagesFolder: string
   isSecure: boolean
+  /** Below which browsers reach the gateway; empty: the root of its host. */
+  publicPath: string
 }
 
 /** The pages of the console; the one document finds out which by the address. */
@@ -52,9 +54,17 @@ const NOT_BUILT =
 
 /** Serves the console's pages: assets for good, the document that names them anew each time. */
 export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (app, options) => {
-  const { pagesFolder, isSecure } = options
+  const { pagesFolder, isSecure, publicPath } = options
   await secureHeaders(app, 'own-pages', isSecure)
   const isBuilt = () => existsSync(join(pagesFolder, 'index.html'))
+  /** The document, whose absolute paths are put below that of the gateway. */
+  const sendPage = async (reply: FastifyReply) => {
+    const page = await readFile(join(pagesFolder, 'index.html'), 'utf8')
+    return reply
+      .header('cache-control', 'no-cache')
+      .type('text/html; charset=utf-8')
+      .send(page.replace(/(?<=\b(?:href|src)=")(?=\/)/g, publicPath))
+  }
 
   await app.register(files, {
     root: pagesFolder,
@@ -68,15 +78,16 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
     app.get(url, { schema: UNDOCUMENTED }, async (request, reply) => {
       if (isOperatorApi(request)) throw app.refusalOfUnrouted(request, reply)
       // Read at every request, so that a build is seen without a restart.
-      if (isBuilt()) return reply.header('cache-control', 'no-cache').sendFile('index.html')
+      if (isBuilt() && publicPath === '')
+        return reply.header('cache-control', 'no-cache').sendFile('index.html')
+      if (isBuilt()) return sendPage(reply)
       return reply.code(503).header('retry-after', '30').type('text/plain; charset=utf-8').send(NOT_BUILT)
     })
   }
   // Someone who mistyped an address in a browser is told so by a page; programs hear what they always did.
   app.get('/*', async (request, reply) => {
     if (!isNavigation(request) || !isBuilt()) throw app.refusalOfUnrouted(request, reply)
-    const page = await readFile(join(pagesFolder, 'index.html'))
-    return reply.code(404).header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(page)
+    return sendPage(reply.code(404))
   })
   app.get<{ Params: { '*': string } }>(`/${ASSETS}/*`, async (request, reply) =>
     // Said of files that are there, never of a 404.

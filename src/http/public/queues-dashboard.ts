@@ -14,15 +14,17 @@ const FONT_LINK = /<link href="https:\/\/fonts\.googleapis\.com[^>]*>/
 interface QueuesDashboardServices {
   queues: JobQueue[]
   isSecure: boolean
+  /** See StaticConsoleOptions. */
+  publicPath: string
 }
 
 /** Bull Board behind the admin key: every queue live, read-only, and no call's text anywhere. */
 export const queuesDashboard: FastifyPluginAsync<QueuesDashboardServices> = async (
   app,
-  { queues, isSecure },
+  { queues, isSecure, publicPath },
 ) => {
   const server = new FastifyAdapter()
-  server.setBasePath(PATH)
+  server.setBasePath(publicPath + PATH)
   // Read-only: a settlement deleted by hand would be a charge lost.
   const adapters = queues.map((queue) => {
     const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
@@ -35,7 +37,10 @@ export const queuesDashboard: FastifyPluginAsync<QueuesDashboardServices> = asyn
     queues: adapters,
     serverAdapter: server,
     options: {
-      uiConfig: { boardTitle: 'Switchyard', miscLinks: [{ text: 'Operators’ pages', url: '/admin' }] },
+      uiConfig: {
+        boardTitle: 'Switchyard',
+        miscLinks: [{ text: 'Operators’ pages', url: `${publicPath}/admin` }],
+      },
     },
   })
   await app.register(async (scope) => {
@@ -49,7 +54,7 @@ export const queuesDashboard: FastifyPluginAsync<QueuesDashboardServices> = asyn
         await scope.requireAdminKey(request)
       } catch (error) {
         if (error instanceof ApiError && isNavigation(request))
-          return reply.redirect(`/admin?next=${encodeURIComponent(PATH)}`)
+          return reply.redirect(`${publicPath}/admin?next=${encodeURIComponent(PATH)}`)
         throw error
       }
     })

@@ -27,7 +27,7 @@ describe('the pages', () => {
     app = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
     await app.register(answerErrors, { logger: pino({ level: 'silent' }) })
     await app.register(unroutedRequests)
-    await app.register(staticConsole, { pagesFolder: folder, isSecure: true })
+    await app.register(staticConsole, { pagesFolder: folder, isSecure: true, publicPath: '' })
     await app.ready()
   })
   afterAll(async () => {
@@ -115,6 +115,21 @@ describe('the pages', () => {
     expect(headers['content-type']).toMatch(/^application\/json/)
     expect(headers['cache-control'] ?? '').not.toContain('immutable')
   })
+})
+
+test('below a path of its host the document names its files there', async () => {
+  const pagesFolder = await mkdtemp(join(tmpdir(), 'switchyard-pages-'))
+  const app = Fastify()
+  await app.register(answerErrors, { logger: pino({ level: 'silent' }) })
+  await app.register(unroutedRequests)
+  await app.register(staticConsole, { pagesFolder, isSecure: true, publicPath: '/gw' })
+  await writeFile(join(pagesFolder, 'index.html'), INDEX)
+  for (const url of ['/models/acme/large-1', '/nothing']) {
+    const { body } = await app.inject({ url, headers: { accept: 'text/html' } })
+    expect(body).toBe(INDEX.replace('"/assets', '"/gw/assets'))
+  }
+  await app.close()
+  await rm(pagesFolder, { recursive: true })
 })
 
 describe('headers', () => {

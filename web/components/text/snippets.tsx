@@ -1,10 +1,11 @@
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
+import { gatewayAddress } from '../../lib/gateway-address.ts'
 import { SNIPPET_LANGUAGES, snippet } from '../../lib/snippets.ts'
 import { CodeBlock } from './copy.tsx'
 
 /** A first call in each language, against the gateway that this page comes from. */
 export function Snippets({ apiKey, model = 'auto' }: { apiKey: string; model?: string }) {
-  const facts = { origin: window.location.origin, apiKey, model }
+  const facts = { origin: gatewayAddress(), apiKey, model }
   return (
     <Tabs className="stack gap-2">
       <TabList className="flex gap-1" aria-label="Language of the example">

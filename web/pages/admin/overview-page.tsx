@@ -9,6 +9,7 @@ import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { Badge, Money, StateBadge, Stats } from '../../components/text/values.tsx'
+import { BASE_PATH } from '../../lib/base-path.ts'
 import { formatCount, formatDuration, formatMoment, lastDays, plural } from '../../lib/format.ts'
 import {
   busyFirst,
@@ -59,7 +60,7 @@ export function OverviewPage() {
       <Panel
         title="Queues"
         actions={
-          <a href="/admin/queues" className="button button-small">
+          <a href={`${BASE_PATH}/admin/queues`} className="button button-small">
             Open Bull Board
           </a>
         }

@@ -3,6 +3,7 @@ import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
 import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { SelectField } from '../../components/form/fields.tsx'
 import { CodeBlock } from '../../components/text/copy.tsx'
+import { gatewayAddress } from '../../lib/gateway-address.ts'
 import { requestCode, type ShownRequest, withoutFiles } from '../../lib/playground/request-code.ts'
 import { SNIPPET_LANGUAGES } from '../../lib/snippets.ts'
 
@@ -18,7 +19,7 @@ export function CodeDialog(props: {
   const shown = chosen && {
     ...chosen,
     ...(chosen.body && { body: withoutFiles(chosen.body) }),
-    origin: window.location.origin,
+    origin: gatewayAddress(),
   }
   return (
     <DialogBox title="View as code" onClose={onClose} className="w-[min(100%,46rem)]">

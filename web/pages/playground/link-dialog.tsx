@@ -2,13 +2,14 @@ import { useState } from 'react'
 import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { CheckField } from '../../components/form/fields.tsx'
 import { CodeBlock } from '../../components/text/copy.tsx'
+import { gatewayAddress } from '../../lib/gateway-address.ts'
 import type { ChatSettings } from '../../lib/playground/chat-settings.ts'
 import { linkFragment } from '../../lib/playground/playground-link.ts'
 
 /** A link to the playground with these settings, to copy. */
 export function LinkDialog({ settings, onClose }: { settings: ChatSettings; onClose: () => void }) {
   const [withSystem, setWithSystem] = useState(false)
-  const link = `${window.location.origin}/playground${linkFragment(settings, withSystem)}`
+  const link = `${gatewayAddress()}/playground${linkFragment(settings, withSystem)}`
   return (
     <DialogBox title="Copy a link" onClose={onClose}>
       <p>
