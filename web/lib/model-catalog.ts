@@ -49,3 +49,9 @@ export function findModel<Model extends { id: string }>(
     models.find((model) => model.id.toLowerCase() === id.toLowerCase())
   )
 }
+
+const WITHOUT_WINDOW: ReadonlySet<string> = new Set(['image', 'speech', 'transcription'])
+
+/** Whether its context window is of interest: what makes or reads files has other limits. */
+export const hasWindow = ({ kind }: Pick<CatalogModel, 'kind'>): boolean =>
+  kind === undefined || !WITHOUT_WINDOW.has(kind)

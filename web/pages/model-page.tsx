@@ -4,11 +4,15 @@ import { modelsQuery } from '../api/queries.ts'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { Identifier } from '../components/text/copy.tsx'
-import { Snippets } from '../components/text/snippets.tsx'
+import { CodeTabs, Snippets } from '../components/text/snippets.tsx'
 import { Facts, Stats } from '../components/text/values.tsx'
-import { formatDate, formatDiscount, formatDuration } from '../lib/format.ts'
-import { type CatalogModel, findModel } from '../lib/model-catalog.ts'
+import { formatCount, formatDate, formatDiscount, formatDuration } from '../lib/format.ts'
+import { gatewayAddress } from '../lib/gateway-address.ts'
+import { type CatalogModel, findModel, hasWindow } from '../lib/model-catalog.ts'
+import { exampleRequest } from '../lib/model-example.ts'
 import { modelPrices } from '../lib/model-prices.ts'
+import { requestCode } from '../lib/playground/request-code.ts'
+import { unitCount } from '../lib/unit-prices.ts'
 import { ImagePrices } from './models/image-prices.tsx'
 import { OutputLimit, Throughput, TokenCount } from './models/model-figures.tsx'
 import { ModelTags } from './models/model-list.tsx'
@@ -59,8 +63,9 @@ function ModelView({ model }: { model: CatalogModel }) {
           ...Object.fromEntries(
             modelPrices(model).map(({ name, ...price }) => [name, <Rate key={name} {...price} />]),
           ),
-          'Context window': <TokenCount count={model.context_length} />,
-          'Max output tokens': <OutputLimit limit={model.max_output_tokens} />,
+          'Context window': hasWindow(model) && <TokenCount count={model.context_length} />,
+          'Longest text': model.kind === 'speech' && `${formatCount(model.context_length)} characters`,
+          'Max output tokens': !model.kind && <OutputLimit limit={model.max_output_tokens} />,
         }}
       />
       <ImagePrices model={model} />
@@ -75,10 +80,12 @@ function ModelView({ model }: { model: CatalogModel }) {
               ),
               Released: model.released_at && formatDate(model.released_at),
               'Below list price': formatDiscount(model.discount),
+              'Charged at least':
+                model.unit !== undefined &&
+                model.least_units !== undefined &&
+                `${unitCount(model.unit, model.least_units)} a request`,
               'Input modalities': model.input_modalities.join(', '),
-              'Tool calling': yesNo(model.supported_parameters.includes('tools')),
-              'Structured output': yesNo(model.supported_parameters.includes('response_format')),
-              Reasoning: yesNo(model.reasoning),
+              ...abilitiesOf(model),
               'Use here':
                 model.popularity !== null && `no. ${model.popularity} by requests of the last 7 days`,
               'Time to first token': model.first_token_ms !== null && (
@@ -95,20 +102,52 @@ function ModelView({ model }: { model: CatalogModel }) {
             }}
           />
           <p className="row">
-            <Link to="/playground" search={{ model: model.id }} className="button">
-              Try it in the playground
-            </Link>
+            {!model.kind && (
+              <Link to="/playground" search={{ model: model.id }} className="button">
+                Try it in the playground
+              </Link>
+            )}
             <Link to="/models/compare" search={{ models: model.id }} className="button">
               Compare
             </Link>
           </p>
         </Panel>
         <Panel title="Call it" padded>
-          <Snippets apiKey="sk-sy-…" model={model.id} />
+          <ModelSnippets model={model} />
         </Panel>
       </div>
       <ModelProviders model={model} />
     </SitePage>
+  )
+}
+
+/** What models of a kind can do or not, by the parameter that says so. */
+const ABILITIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  chat: { 'Tool calling': 'tools', 'Structured output': 'response_format' },
+  embeddings: { 'Shorter vectors': 'dimensions' },
+  image: { 'Choice of background': 'background', 'Choice of style': 'style' },
+  transcription: {
+    'Translation into English': 'translations',
+    'Times of words': 'timestamp_granularities',
+  },
+}
+
+function abilitiesOf(model: CatalogModel): Record<string, string> {
+  const { kind = 'chat', supported_parameters: parameters } = model
+  const named = Object.entries(ABILITIES[kind] ?? {})
+  return {
+    ...Object.fromEntries(named.map(([name, parameter]) => [name, yesNo(parameters.includes(parameter))])),
+    ...(kind === 'chat' && { Reasoning: yesNo(model.reasoning) }),
+    ...(kind === 'image' && { 'Edits images': yesNo(model.input_modalities.includes('image')) }),
+  }
+}
+
+function ModelSnippets({ model }: { model: CatalogModel }) {
+  const example = exampleRequest(model, gatewayAddress())
+  return example === null ? (
+    <Snippets apiKey="sk-sy-…" model={model.id} />
+  ) : (
+    <CodeTabs codeOf={(language) => requestCode(language, example)} />
   )
 }
 

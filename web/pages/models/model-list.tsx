@@ -2,8 +2,8 @@ import { Link } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import { Badge } from '../../components/text/values.tsx'
-import { formatDate, formatTokens } from '../../lib/format.ts'
-import type { CatalogModel } from '../../lib/model-catalog.ts'
+import { formatDate, formatTokens, rateNumber } from '../../lib/format.ts'
+import { type CatalogModel, hasWindow } from '../../lib/model-catalog.ts'
 import { COMPARED_MAX } from '../../lib/model-filters.ts'
 import { unitPrice, unitPriceTitle } from '../../lib/unit-prices.ts'
 
@@ -63,7 +63,11 @@ function ModelRow({ model, children }: { model: CatalogModel; children: ReactNod
         <ModelTags model={model} />
         {children}
       </div>
-      <Price label="Input" rate={model.prompt} list={model.list_prompt} />
+      {model.unit !== undefined && rateNumber(model.prompt) === 0 ? (
+        <span className="max-sm:hidden" />
+      ) : (
+        <Price label="Input" rate={model.prompt} list={model.list_prompt} />
+      )}
       {model.unit === undefined || model.units === undefined ? (
         <Price label="Output" rate={model.completion} list={model.list_completion} />
       ) : (
@@ -74,8 +78,12 @@ function ModelRow({ model, children }: { model: CatalogModel; children: ReactNod
         />
       )}
       <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
-        <span className="text-xs text-muted">Context</span>
-        <span>{formatTokens(model.context_length)}</span>
+        {hasWindow(model) && (
+          <>
+            <span className="text-xs text-muted">Context</span>
+            <span>{formatTokens(model.context_length)}</span>
+          </>
+        )}
         {model.tokens_per_second !== null && (
           <span className="text-xs text-muted">{Math.round(model.tokens_per_second)} tokens/s</span>
         )}
