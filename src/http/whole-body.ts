@@ -10,6 +10,9 @@ interface FileResponse {
   lost: () => void
 }
 
+/** A client that reads nothing for so long is cut off: the files of its answer take room. */
+const UNREAD_MS = 60_000
+
 /**
  * Sends a body with files. Its length is announced, so a client whose answer breaks off cannot take it for whole. Throws
  * ApiError `internal_error` where a file is not to be had.
@@ -18,6 +21,7 @@ export async function sendWholeBody(
   { contentType, pieces }: WholeBody,
   reply: FastifyReply,
   { files, lost }: FileResponse,
+  unreadMs = UNREAD_MS,
 ): Promise<FastifyReply> {
   const opened = new Map<StoredPiece, Readable>()
   const close = () => {
@@ -50,6 +54,7 @@ export async function sendWholeBody(
     0,
   )
   reply.type(contentType).header('content-length', bytes)
+  reply.raw.setTimeout(unreadMs, () => reply.raw.destroy())
   return reply.send(Readable.from(chunks(), { objectMode: false }))
 }
 
