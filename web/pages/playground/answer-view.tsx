@@ -66,7 +66,11 @@ export function AnswerView(props: { answer: Answer; model: string; children: Rea
 }
 
 const FINISHES: Record<string, ReactNode> = {
-  length: <Note tone="warn">Cut off at the token limit.</Note>,
+  length: (
+    <Note tone="warn">
+      Cut off at the output limit: your setting, the model’s maximum, or what the balance covers.
+    </Note>
+  ),
   content_filter: <Note tone="warn">Cut off by the provider’s content filter.</Note>,
 }
 

@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router'
 import {
   Code,
   History as HistoryIcon,
@@ -92,6 +93,12 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
           />
         </div>
       </div>
+      {settings.models.includes('auto') && (
+        <p className="text-sm text-muted">
+          auto chooses a model by the difficulty of the prompt and does not disclose which one answered.{' '}
+          <Link to="/docs">How auto chooses</Link>
+        </p>
+      )}
       {showsSettings && <SettingsPanel settings={settings} onChange={control.setSettings} />}
       {turns.length === 0 ? (
         <p className="py-8 text-center text-muted">

@@ -44,7 +44,7 @@ export function CodeDialog(props: {
             ))}
           </TabList>
           {SNIPPET_LANGUAGES.map((language) => (
-            <TabPanel key={language.id} id={language.id}>
+            <TabPanel key={language.id} id={language.id} className="outline-none">
               <CodeBlock code={requestCode(language.id, shown)} of={`the ${language.name} program`} />
             </TabPanel>
           ))}

@@ -35,13 +35,13 @@ export function SurfaceTabs(props: {
         ))}
       </TabList>
       {/* A conversation goes on behind the other tabs. */}
-      <TabPanel id={CHAT} shouldForceMount className="data-inert:hidden">
+      <TabPanel id={CHAT} shouldForceMount className="outline-none data-inert:hidden">
         {children}
       </TabPanel>
       {open.map(({ id, path: address }) => {
         const { Tab: Content, kind } = TASK_TABS[id]!
         return (
-          <TabPanel key={id} id={id}>
+          <TabPanel key={id} id={id} className="outline-none">
             <Content
               surface={id}
               path={address}
