@@ -6,8 +6,8 @@ import type { TestStack } from '../helpers/stack.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
 import { PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
 import {
-  amountOnScreen,
   createKey,
+  exactAmount,
   expectAmount,
   expectToFit,
   goTo,
@@ -52,7 +52,7 @@ test.each([
     await heading(page, 'Create an account').waitFor()
     await signUp(opened, stack.url, email, PASSWORD)
     const { id: accountId } = await stack.postgres.account.findUniqueOrThrow({ where: { email } })
-    expect(amountOnScreen(await stat(page, 'Available').innerText())).toBe(parseUsd('0.50'))
+    expect(await exactAmount(stat(page, 'Available'))).toBe(parseUsd('0.50'))
     expect(await stat(page, 'Free credit you started with').innerText()).toBe('$0.50')
     await expectToFit(page)
 
@@ -74,7 +74,7 @@ test.each([
     await goTo(page, 'Usage')
     await expectAmount(stat(page, 'Cost'), async () => charge)
     const row = page.getByRole('row').filter({ hasText: 'acme/swift' }).filter({ hasText: 'first service' })
-    expect(amountOnScreen(await row.locator('.money').innerText())).toBe(charge)
+    expect(await exactAmount(row.locator('.money'))).toBe(charge)
     await expectToFit(page)
     await row.getByRole('link', { name: 'acme/swift' }).click()
     await heading(page, 'Call').waitFor()
@@ -84,21 +84,22 @@ test.each([
     await expectAmount(stat(page, 'Balance'), () => balanceOf(accountId))
     expect(await balanceOf(accountId)).toBe(parseUsd('0.50') - charge)
     await page.getByRole('radio', { name: 'Other' }).check()
-    await page.getByLabel('Other amount, USD').fill('12.34')
+    await page.getByLabel('Other amount (USD)').fill('12.34')
     await page.getByRole('button', { name: 'Top up $12.34' }).click()
-    await page.getByText('$12.34 are in your balance.').waitFor()
+    await page.getByText('$12.34 added to your balance.').waitFor()
     await expectAmount(stat(page, 'Balance'), () => balanceOf(accountId))
     await expectAmount(stat(page, 'Available now'), async () => parseUsd('12.84') - charge)
     expect(await balanceOf(accountId)).toBe(parseUsd('12.84') - charge)
-    const movements = page.getByRole('table', { name: 'Movements of the balance' }).locator('tbody .money')
+    const movements = page.getByRole('table', { name: 'Transactions' }).locator('tbody .money')
     await expect.poll(() => movements.count()).toBe(3)
-    const sum = (await movements.allInnerTexts()).reduce((total, text) => total + amountOnScreen(text), 0n)
+    const amounts = await Promise.all((await movements.all()).map(exactAmount))
+    const sum = amounts.reduce((total: bigint, amount) => total + amount, 0n)
     expect(sum).toBe(await balanceOf(accountId))
     await expectToFit(page)
 
     await goTo(page, 'API keys')
     await page.getByRole('button', { name: 'Revoke the key first service' }).click()
-    await page.getByRole('button', { name: 'Revoke the key', exact: true }).click()
+    await page.getByRole('button', { name: 'Revoke key', exact: true }).click()
     await page.getByRole('heading', { name: 'Revoked and expired keys' }).waitFor()
     const refused = await ask({ url: stack.url, key: secret }, { model: 'acme/swift' })
     expect(refused).toMatchObject({ status: 403, errorCode: 'key_revoked' })

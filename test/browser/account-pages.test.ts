@@ -12,7 +12,7 @@ import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessible } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
 import { CONSOLE_MODELS, startConsoleStack } from './console-stack.ts'
-import { amountOnScreen, expectToFit, goTo, heading } from './on-screen.ts'
+import { exactAmount, expectToFit, goTo, heading } from './on-screen.ts'
 import { lendSession } from './sample-account.ts'
 
 const TRIES = 3
@@ -221,7 +221,7 @@ test('by Tab and Enter alone one signs up and makes a key, and always sees where
     throw new Error(`Tab does not reach “${name}”`)
   }
   await page.goto(stack.url)
-  await heading(page, 'One address for every model.').waitFor()
+  await heading(page, 'One API for every model.').waitFor()
   await tabTo('Sign up')
   await page.keyboard.press('Enter')
   await heading(page, 'Create an account').waitFor()
@@ -234,16 +234,16 @@ test('by Tab and Enter alone one signs up and makes a key, and always sees where
   await tabTo('API keys')
   await page.keyboard.press('Enter')
   await heading(page, 'API keys').waitFor()
-  await tabTo('New key')
+  await tabTo('Create API key')
   await page.keyboard.press('Enter')
-  await page.getByRole('dialog', { name: 'New API key' }).waitFor()
+  await page.getByRole('dialog', { name: 'Create API key' }).waitFor()
   await tabTo('Name')
   await page.keyboard.type('typed')
   await tabTo('Create key')
   await page.keyboard.press('Enter')
-  const shown = page.getByRole('dialog', { name: 'Copy your new key now' })
+  const shown = page.getByRole('dialog', { name: 'Save your API key' })
   expect(await shown.locator('.secret code').innerText()).toMatch(/^sk-sy-\w+$/)
-  await tabTo('I have copied it')
+  await tabTo('Done')
   await page.keyboard.press('Enter')
   await page.getByRole('row').filter({ hasText: 'typed' }).waitFor()
   expect(watch.problems).toEqual([])
@@ -263,10 +263,10 @@ const FOCUSED = `(() => {
 test('a key at a provider is stored and never comes back to the page', async () => {
   const { page, watch, context } = await openSignedIn('/provider-keys')
   const providerKey = `customers-own-${randomBytes(8).toString('hex')}`
-  await page.getByRole('button', { name: 'Add a provider key' }).first().click()
+  await page.getByRole('button', { name: 'Add provider key' }).first().click()
   await page.getByLabel('Provider', { exact: true }).selectOption('alpha')
   await page.getByLabel('Key', { exact: true }).fill(providerKey)
-  await page.getByRole('button', { name: 'Store the key' }).click()
+  await page.getByRole('button', { name: 'Save key' }).click()
   await page.getByRole('row').filter({ hasText: 'alpha' }).waitFor()
   await page.reload()
   await page.getByRole('row').filter({ hasText: 'alpha' }).waitFor()
@@ -278,14 +278,14 @@ test('a key at a provider is stored and never comes back to the page', async () 
 
 test("a webhook's signing secret is shown once", async () => {
   const { page, watch, context } = await openSignedIn('/webhooks', NARROW)
-  await page.getByRole('button', { name: 'Add an endpoint' }).first().click()
-  await page.getByLabel('Address').fill('http://127.0.0.1:9/hook')
-  await page.getByRole('button', { name: 'Add the endpoint' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Copy the signing secret now' })
+  await page.getByRole('button', { name: 'Add endpoint' }).first().click()
+  await page.getByLabel('Endpoint URL').fill('http://127.0.0.1:9/hook')
+  await page.getByRole('dialog').getByRole('button', { name: 'Add endpoint' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Save your signing secret' })
   const secret = await dialog.locator('.secret code').innerText()
   expect(secret).toMatch(/^whsec_/)
   await expectToFit(page)
-  await dialog.getByRole('button', { name: 'I have copied it' }).click()
+  await dialog.getByRole('button', { name: 'Done' }).click()
   await page.reload()
   await page.getByRole('heading', { name: 'http://127.0.0.1:9/hook' }).waitFor()
   expect(await page.content()).not.toContain(secret)
@@ -320,7 +320,7 @@ describe('the playground', () => {
     const calls = await stack.postgres.callRecord.findMany({ where: { accountId } })
     for (const [lane, model] of [[scribe!, 'acme/scribe'] as const, [swift!, 'acme/swift'] as const]) {
       const charged = calls.find(({ requestedModel }) => requestedModel === model)?.chargePico
-      expect(amountOnScreen(await lane.locator('.money').innerText())).toBe(charged)
+      expect(await exactAmount(lane.locator('.money'))).toBe(charged)
       expect(charged).toBeGreaterThan(0n)
     }
     await expectToFit(page)

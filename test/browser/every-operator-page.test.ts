@@ -27,7 +27,7 @@ afterAll(() => close())
 test(
   'the page where operators sign in',
   async () => {
-    await expectGoodPage(operator, `${stack.url}/admin/sign-in`, 'Operators')
+    await expectGoodPage(operator, `${stack.url}/admin/sign-in`, 'Admin sign-in')
     await lendOperatorSession(operator, adminKey, stack.url)
   },
   TEST_TIMEOUT_MS,
@@ -41,12 +41,12 @@ test.each([
   ['/admin/providers/gamma', 'gamma'],
   ['/admin/accounts', 'Accounts'],
   ['/admin/accounts/ACCOUNT', 'EMAIL'],
-  ['/admin/models', 'Models and margin'],
+  ['/admin/models', 'Models & margin'],
   ['/admin/models/acme/swift', 'acme/swift'],
-  ['/admin/catalog', 'Catalog edits'],
-  ['/admin/ledger', 'Ledger and audit'],
+  ['/admin/catalog', 'Catalog overrides'],
+  ['/admin/ledger', 'Ledger & audit'],
   ['/admin/alarms', 'Alarms'],
-  ['/admin/actions', 'Actions'],
+  ['/admin/actions', 'Audit log'],
 ])(
   'a page for operators is accessible and loads from this host alone: %s',
   (path, title) => {

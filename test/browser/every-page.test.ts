@@ -53,7 +53,7 @@ test('what no page may do is noticed', async () => {
 
 describe('a page for everyone is accessible and loads from this host alone:', () => {
   test.each([
-    ['/', 'One address for every model.'],
+    ['/', 'One API for every model.'],
     ['/models', 'Models and prices'],
     ['/models/acme/swift', 'Acme Swift'],
     ['/models/compare?models=acme/swift,birch/open-leaf', 'Compare models'],
@@ -62,10 +62,10 @@ describe('a page for everyone is accessible and loads from this host alone:', ()
     ['/status', 'Status of the API'],
     ['/sign-in', 'Sign in'],
     ['/sign-up', 'Create an account'],
-    ['/verify', 'Verify your address'],
     ['/forgot-password', 'Reset your password'],
     ['/reset#token', 'Choose a new password'],
     ['/email#token', 'Confirm your new address'],
+    ['/verify', 'Verify your email address'],
   ])('%s', (path, title) => expectGoodPage(guest, stack.url + path, title), TEST_TIMEOUT_MS)
 })
 
@@ -122,11 +122,11 @@ test(
 
 describe('a dialog is accessible:', () => {
   test.each([
-    ['/keys', 'New key', 'New API key'],
+    ['/keys', 'Create API key', 'Create API key'],
     ['/keys', 'Revoke the key night service', 'Revoke “night service”?'],
-    ['/provider-keys', 'Add a provider key', 'Add a provider key'],
-    ['/webhooks', 'Add an endpoint', 'Add an endpoint'],
-    ['/webhooks', 'New secret', 'Create a new signing secret?'],
+    ['/provider-keys', 'Add provider key', 'Add provider key'],
+    ['/webhooks', 'Add endpoint', 'Add endpoint'],
+    ['/webhooks', 'Rotate secret', 'Rotate the signing secret?'],
   ])(
     'on %s, behind “%s”',
     async (path, button, title) => {

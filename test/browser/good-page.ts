@@ -2,8 +2,9 @@ import { expect } from 'vitest'
 import { expectAccessible } from './accessibility.ts'
 import { NARROW, type WatchedPage, WIDE } from './browser.ts'
 import { expectToFit, heading, untilLoaded } from './on-screen.ts'
+import { expectWholeFigures } from './whole-figures.ts'
 
-/** Opens a page and looks at it at both widths and in both themes, and at what it asked for. */
+/** Opens a page and looks at it at both widths and in both themes, at its figures, and at what it asked for. */
 export async function expectGoodPage(
   { page, watch }: WatchedPage,
   url: string,
@@ -17,5 +18,6 @@ export async function expectGoodPage(
     await expectToFit(page)
     await expectAccessible(page)
   }
+  await expectWholeFigures(page)
   expect(watch.problems, url).toEqual([])
 }

@@ -19,9 +19,15 @@ export const stat = (page: Page, label: string): Locator =>
     .locator('dd')
     .first()
 
+/** The exact amount of an element: the one that the pointer shows where the amount on screen is rounded. */
+export async function exactAmount(shown: Locator): Promise<PicoUsd> {
+  const money = shown.locator('xpath=descendant-or-self::data')
+  return amountOnScreen((await money.getAttribute('title')) ?? (await money.innerText()))
+}
+
 /** Waits until a stat is exactly this amount. */
 export async function expectAmount(shown: Locator, expected: () => Promise<bigint>): Promise<void> {
-  const excess = async () => amountOnScreen(await shown.innerText()) - (await expected())
+  const excess = async () => (await exactAmount(shown)) - (await expected())
   await expect.poll(excess, { message: 'on screen, beyond what is right' }).toBe(0n)
 }
 
@@ -60,12 +66,12 @@ export async function signUp({ page }: WatchedPage, origin: string, email: strin
 /** Makes a key on the page for it, and returns its secret, shown once. */
 export async function createKey({ page }: WatchedPage, name: string): Promise<string> {
   await goTo(page, 'API keys')
-  await page.getByRole('button', { name: 'New key' }).first().click()
+  await page.getByRole('button', { name: 'Create API key' }).first().click()
   await page.getByLabel('Name', { exact: true }).fill(name)
   await page.getByRole('button', { name: 'Create key' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Copy your new key now' })
+  const dialog = page.getByRole('dialog', { name: 'Save your API key' })
   const secret = await dialog.locator('.secret code').innerText()
-  await dialog.getByRole('button', { name: 'I have copied it' }).click()
+  await dialog.getByRole('button', { name: 'Done' }).click()
   await page.getByRole('row').filter({ hasText: name }).waitFor()
   return secret
 }
@@ -74,5 +80,7 @@ export async function createKey({ page }: WatchedPage, name: string): Promise<st
 export async function expectToFit(page: Page): Promise<void> {
   const excess = () =>
     page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
-  await expect.poll(excess, { message: `${page.url()} is wider than the window` }).toBeLessThanOrEqual(0)
+  await expect
+    .poll(excess, { message: `${page.url()} is wider than the window`, timeout: 10_000 })
+    .toBeLessThanOrEqual(0)
 }

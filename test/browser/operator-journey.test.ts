@@ -8,7 +8,7 @@ import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessible } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
 import { CONSOLE_MODELS, PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
-import { amountOnScreen, heading, stat } from './on-screen.ts'
+import { exactAmount, heading, stat } from './on-screen.ts'
 
 const PROMPT = 'Which lever moves the points at the east throat?'
 const MESSAGES = [{ role: 'user', content: PROMPT }]
@@ -42,14 +42,14 @@ const panel = (page: Page, title: string) =>
   page.locator('.panel').filter({ has: page.getByRole('heading', { name: title, exact: true }) })
 
 async function goTo(page: Page, name: string, title = name): Promise<void> {
-  await page.getByRole('navigation', { name: 'Operators' }).getByRole('link', { name }).click()
+  await page.getByRole('navigation', { name: 'Admin' }).getByRole('link', { name }).click()
   await heading(page, title).waitFor()
 }
 
 test('who asks for the queue board signs in with an admin key and is led back to it', async () => {
   const { page } = operator
   await page.goto(`${stack.url}/admin/queues`)
-  await heading(page, 'Operators').waitFor()
+  await heading(page, 'Admin sign-in').waitFor()
   await page.getByLabel('Admin key').fill(adminKey)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL(/\/admin\/queues(\/|$)/)
@@ -67,7 +67,7 @@ test('a waiting call is in the queue board, sealed, and on the live board, which
   beside = await browser.openBeside(operator, stack.url)
   const board = beside.page
   await board.goto(`${stack.url}/admin`)
-  const waiting = stat(board, 'Waiting in the queue')
+  const waiting = stat(board, 'Queued calls')
   await expect.poll(() => waiting.innerText()).toBe('1')
   await stack.startDispatch()
   expect((await answer).status).toBe(200)
@@ -86,8 +86,8 @@ test("a call's timeline names every step, and its charge is the ledger's", async
   const { amountPico } = await stack.postgres.ledgerEntry.findFirstOrThrow({
     where: { transactionId: String(id), ledgerAccount: `customer:${owner.accountId}` },
   })
-  expect(amountOnScreen(await stat(page, 'Charged').innerText())).toBe(-amountPico)
-  await page.getByText('Every step with its time').click()
+  expect(await exactAmount(stat(page, 'Charged'))).toBe(-amountPico)
+  await page.getByText('All events').click()
   const steps = (await page.locator('details table tbody').innerText()).toLowerCase()
   for (const step of ['admitted', 'claimed', 'alpha', 'first token', 'finished', 'settled'])
     expect(steps).toContain(step)
@@ -96,27 +96,27 @@ test("a call's timeline names every step, and its charge is the ledger's", async
 test('a breaker is seen to open and to close again', async () => {
   const { page } = operator
   await page.goto(`${stack.url}/admin`)
-  const held = panel(page, 'Held back')
-  await held.getByText('Every breaker is closed').waitFor()
+  const held = panel(page, 'Open circuits')
+  await held.getByText('All circuits are closed').waitFor()
   await call('birch/recovers')
   await call('birch/recovers')
   const row = held.getByRole('row').filter({ hasText: 'zeta/' })
-  await row.getByText('open', { exact: true }).waitFor()
+  await row.getByText('Circuit open', { exact: true }).waitFor()
   await expect.poll(async () => (await call('birch/recovers')).status, { interval: 250 }).toBe(200)
-  await held.getByText('Every breaker is closed').waitFor()
+  await held.getByText('All circuits are closed').waitFor()
 })
 
 test('an edit of the catalog is checked, compared and applied, and in the prices within two seconds', async () => {
   const { page } = operator
-  await goTo(page, 'Catalog edits')
-  const editor = page.getByLabel('Document of edits, JSON')
+  await goTo(page, 'Catalog overrides')
+  const editor = page.getByLabel('Overrides (JSON)')
   await editor.fill('{"changes":{"models":[{"id":"acme/swift","rate":{"prompt":"free"}}]}}')
   await page.getByRole('button', { name: 'Check', exact: true }).click()
-  await page.getByText('The catalog would not be valid:').waitFor()
+  await page.getByText('The catalog is not valid with these overrides:').waitFor()
   const rate = { prompt: '0.150000', completion: '1.500000' }
   await editor.fill(JSON.stringify({ changes: { models: [{ id: 'acme/swift', rate }] } }))
-  await page.getByRole('button', { name: 'Compare and apply' }).click()
-  const dialog = page.getByRole('alertdialog', { name: 'Apply these edits?' })
+  await page.getByRole('button', { name: 'Review changes' }).click()
+  const dialog = page.getByRole('alertdialog', { name: 'Apply these overrides?' })
   await dialog.getByText('0.150000').waitFor()
   const appliedAt = Date.now()
   await dialog.getByRole('button', { name: 'Apply', exact: true }).click()
@@ -126,15 +126,15 @@ test('an edit of the catalog is checked, compared and applied, and in the prices
   }
   await expect.poll(prompt, { timeout: onBusyMachine(2_000), interval: 20 }).toMatch(/^0\.150*$/)
   expect(Date.now() - appliedAt).toBeLessThan(onBusyMachine(2_000))
-  await page.getByRole('table', { name: 'Versions of the edits' }).getByText('current').waitFor()
+  await page.getByRole('table', { name: 'Revisions' }).getByText('Live').waitFor()
 })
 
 test('an audit that an operator asks for finds the ledger right', async () => {
   const { page } = operator
-  await goTo(page, 'Ledger and audit')
-  await page.getByText('All sums together are $0.00').waitFor()
-  await page.getByRole('button', { name: 'Run an audit' }).click()
-  await page.getByText('The ledger is right.').waitFor()
+  await goTo(page, 'Ledger & audit')
+  await page.getByText('Balanced: all sums add up to $0.00').waitFor()
+  await page.getByRole('button', { name: 'Run audit' }).click()
+  await page.getByText('Audit passed.').waitFor()
 })
 
 test('an alarm is open until it is acknowledged', async () => {

@@ -112,8 +112,8 @@ async function shootPlayground({ page }: WatchedPage, { stack }: DemoGateway): P
 
 async function runAudit({ page }: WatchedPage, { stack }: DemoGateway): Promise<void> {
   await page.goto(`${stack.url}/admin/ledger`)
-  await page.getByRole('button', { name: 'Run an audit' }).click()
-  await page.getByText('The ledger is').waitFor({ timeout: 30_000 })
+  await page.getByRole('button', { name: 'Run audit' }).click()
+  await page.getByText('Audit passed.').waitFor({ timeout: 30_000 })
 }
 
 /** The queue board with a call that waits, because no worker is there. */

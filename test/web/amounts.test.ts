@@ -2,7 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { isWholeCents } from '../../web/lib/checks.ts'
-import { amountParts, axisAmount, formatAmount, formatChange } from '../../web/lib/format.ts'
+import {
+  amountParts,
+  axisAmount,
+  columnAmount,
+  formatAmount,
+  formatChange,
+  shortAmount,
+} from '../../web/lib/format.ts'
 
 describe('amounts on screen', () => {
   test('loses no digit of any amount that the gateway can send', () => {
@@ -23,6 +30,24 @@ describe('amounts on screen', () => {
     ['25', '$25.00'],
   ])('shows %s as %s', (usd, shown) => {
     expect(formatAmount(usd)).toBe(shown)
+  })
+
+  test.each([
+    ['25.4417556555', '25.441756', '', '25.44'],
+    ['0.00000389', '0.000004', '', '0.00000389'],
+    ['0.05826882', '0.058269', '', '0.05827'],
+    ['0.0000004', '<0.000001', '', '0.0000004'],
+    ['0.0000123456', '0.000012', '', '0.00001235'],
+    ['25.00', '25.00', '0000', '25.00'],
+    ['0.1234', '0.1234', '00', '0.1234'],
+    ['0.9999999', '1.00', '0000', '1.00'],
+    ['1234.567', '1,234.567', '000', '1,234.57'],
+  ])('rounds %s to %s%s in a column and to %s in large type', (usd, column, filler, short) => {
+    const dollars = (text: string) => text.replace(/(?=\d)/, '$')
+    expect(columnAmount(usd)).toEqual({ text: dollars(column), filler })
+    expect(shortAmount(usd)).toBe(dollars(short))
+    const negative = `−${dollars(column)}`
+    expect(columnAmount(`-${usd}`).text).toBe(negative)
   })
 
   test('sets what follows the cents apart', () => {

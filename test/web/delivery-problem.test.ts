@@ -3,9 +3,9 @@ import { deliveryOutcome } from '../../web/lib/delivery-problem.ts'
 
 describe('what became of a delivery', () => {
   test.each([
-    [200, null, 'responded with 200'],
-    [500, 'whatever', 'responded with 500'],
-    [null, 'ENOTFOUND', 'there is no server of that name'],
+    [200, null, 'HTTP 200'],
+    [500, 'whatever', 'HTTP 500'],
+    [null, 'ENOTFOUND', 'host not found'],
     [null, 'the address is private', 'the address is private'],
     [null, null, 'no response'],
   ])('is said in words: %s and %s are "%s"', (status_code, error, words) => {

@@ -17,7 +17,7 @@ import { switchSession } from '../api/session.ts'
 import { useLiveAccount } from '../api/use-live-account.ts'
 import { Note } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
-import { Money } from '../components/text/values.tsx'
+import { Money, MoneyPlace } from '../components/text/money.tsx'
 import { SideFrame } from './side-frame.tsx'
 
 const PAGES = [
@@ -56,12 +56,14 @@ export function AccountLayout() {
         session && (
           <Link
             to="/billing"
-            className="stack-tight rounded-md border border-line p-3 text-inherit no-underline hover:border-line-strong"
+            className="stack-tight @container rounded-md border border-line p-3 text-inherit no-underline hover:border-line-strong"
             onClick={onNavigate}
           >
             <span className="text-xs text-muted">Available</span>
-            <span className="font-bold wrap-anywhere [&_*]:whitespace-normal">
-              <Money usd={session.balance.available_usd} />
+            <span className="font-bold">
+              <MoneyPlace value="figure">
+                <Money usd={session.balance.available_usd} />
+              </MoneyPlace>
             </span>
           </Link>
         )
@@ -70,20 +72,20 @@ export function AccountLayout() {
   )
 }
 
-/** Asks for the verification of the e-mail address while the free credit depends on it. */
+/** Asks for the verification of the email address while the free credit depends on it. */
 function VerificationBanner() {
   const { data: session } = useQuery(sessionQuery)
   const resend = useMutation({ mutationFn: () => requestJson('POST', '/console/api/verification-mails') })
   if (session?.account.free_credit !== 'unverified') return null
   return (
     <Note tone={resend.error ? 'warn' : 'plain'}>
-      <strong>Verify your address to get your free credit.</strong> Open the link in the message to{' '}
+      <strong>Verify your email address to get your free credit.</strong> Open the link in the email sent to{' '}
       {session.account.email}.{' '}
       <Button size="small" disabled={resend.isPending} onClick={() => resend.mutate()}>
-        Send it again
+        Resend email
       </Button>
       <p role="status">
-        {resend.isSuccess && 'Another message is on its way. Look into the spam folder, too.'}
+        {resend.isSuccess && 'Email sent. Check your spam folder, too.'}
         {resend.error && messageOf(resend.error)}
       </p>
     </Note>

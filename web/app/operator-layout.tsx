@@ -27,11 +27,11 @@ const PAGES = [
   { to: '/admin/calls', name: 'Calls', icon: Route },
   { to: '/admin/providers', name: 'Providers', icon: Network },
   { to: '/admin/accounts', name: 'Accounts', icon: Users },
-  { to: '/admin/models', name: 'Models and margin', icon: Percent },
-  { to: '/admin/catalog', name: 'Catalog edits', icon: FilePenLine },
-  { to: '/admin/ledger', name: 'Ledger and audit', icon: BookOpenCheck },
+  { to: '/admin/models', name: 'Models & margin', icon: Percent },
+  { to: '/admin/catalog', name: 'Catalog overrides', icon: FilePenLine },
+  { to: '/admin/ledger', name: 'Ledger & audit', icon: BookOpenCheck },
   { to: '/admin/alarms', name: 'Alarms', icon: BellRing },
-  { to: '/admin/actions', name: 'Actions', icon: ClipboardList },
+  { to: '/admin/actions', name: 'Audit log', icon: ClipboardList },
 ] as const
 
 /** The frame of operators' pages, with the live stats that they share. */
@@ -56,7 +56,7 @@ function Frame() {
   }
   return (
     <SideFrame
-      label="Operators"
+      label="Admin"
       wide
       pages={PAGES}
       badges={{

@@ -30,7 +30,7 @@ export function timelineOf(call: SettledTimeline): DrawnTimeline {
     {
       ...plain,
       kind: 'queue',
-      name: 'Waited for a worker',
+      name: 'Queued',
       ...(claimedMs === null && { outcome: 'never claimed', isFailed: true }),
       startMs: 0,
       endMs: claimedMs ?? call.duration_ms,

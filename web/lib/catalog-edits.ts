@@ -73,11 +73,11 @@ export function readDocument(text: string): ReadDocument {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    return { kind: 'problem', message: `This is not JSON: ${(error as Error).message}` }
+    return { kind: 'problem', message: `Invalid JSON: ${(error as Error).message}` }
   }
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? { kind: 'document', content: value as CatalogContent }
-    : { kind: 'problem', message: 'A catalog document is a JSON object: { … }.' }
+    : { kind: 'problem', message: 'The overrides must be a JSON object: { … }.' }
 }
 
 /** The document as the editor shows it. */

@@ -35,9 +35,9 @@ export const plural = (count: number, one: string, many = `${one}s`): string =>
 
 /** Rate limits as one short text; null stands for the default. */
 export function rateLimitsText(requestsPerMinute: number | null, concurrentCalls: number | null): string {
-  if (requestsPerMinute === null && concurrentCalls === null) return 'the default'
+  if (requestsPerMinute === null && concurrentCalls === null) return 'default'
   const text = (count: number | null) => (count === null ? 'default' : formatCount(count))
-  return `${text(requestsPerMinute)}/min, ${text(concurrentCalls)} at once`
+  return `${text(requestsPerMinute)} RPM, ${text(concurrentCalls)} concurrent`
 }
 
 const DAY_MS = 86_400_000
@@ -138,6 +138,39 @@ export function formatAmount(usd: string): string {
   return `${negative ? '−' : ''}$${whole}.${cents}${rest}`
 }
 
+/** Decimals of an amount in a column, so that amounts of one column have their points below each other. */
+const COLUMN_DECIMALS = 6
+const SIGNIFICANT_DIGITS = 4
+
+/** An amount rounded for a column: `text`, and the zeros that fill its decimals up, which are not shown. */
+export function columnAmount(usd: string): { text: string; filler: string } {
+  const text = roundedAmount(usd, COLUMN_DECIMALS)
+  const [, decimals = ''] = text.split('.')
+  return { text, filler: '0'.repeat(COLUMN_DECIMALS - decimals.length) }
+}
+
+/** An amount rounded to four significant digits, and never to less than cents: `$1,234.57`, `$0.05827`. */
+export function shortAmount(usd: string): string {
+  const [whole = '', decimals = ''] = usd.replace('-', '').split('.')
+  const leading = /^0*$/.test(whole) ? (/^0*/.exec(decimals)?.[0].length ?? 0) : 0
+  const needed = /^0*$/.test(whole) ? leading + SIGNIFICANT_DIGITS : SIGNIFICANT_DIGITS - whole.length
+  return roundedAmount(usd, Math.max(2, needed))
+}
+
+/** Half away from zero. What would round to zero is shown as less than the smallest amount of so many decimals. */
+function roundedAmount(usd: string, decimals: number): string {
+  const digits = usd.split('.')[1]?.length ?? 0
+  if (digits <= decimals) return formatAmount(usd)
+  const unscaled = BigInt(usd.replace('.', ''))
+  const unit = 10n ** BigInt(digits - decimals)
+  const size = unscaled < 0n ? -unscaled : unscaled
+  const units = (size + unit / 2n) / unit
+  const sign = unscaled < 0n ? '−' : ''
+  if (units === 0n && size > 0n) return `${sign}<$0.${'0'.repeat(decimals - 1)}1`
+  const text = units.toString().padStart(decimals + 1, '0')
+  return sign + formatAmount(`${text.slice(0, -decimals)}.${text.slice(-decimals)}`)
+}
+
 /** The same amount with the sign it changes a balance by: `+$5.00`, `−$0.12`. */
 export function formatChange(usd: string): string {
   const text = formatAmount(usd)
@@ -165,5 +198,5 @@ export function axisAmount(value: number): string {
 export const RAIL_NAMES: Record<RailName, string> = {
   card: 'Card',
   paypal: 'PayPal',
-  development: 'Test money',
+  development: 'Test payment',
 }

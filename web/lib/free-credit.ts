@@ -4,11 +4,11 @@ import type { FreeCreditState } from '../../src/core/billing/free-credit-state.t
 export function whyNoFreeCredit(state: FreeCreditState | null): string | null {
   switch (state) {
     case 'mailbox_used':
-      return 'another account of your mailbox had it.'
+      return 'another account with your email address already received it.'
     case 'network_used':
-      return 'your network had as many free credits as it may have in a day.'
+      return 'the daily limit of free credit for your network has been reached.'
     case 'budget_used':
-      return 'all that is given away in an hour had been given.'
+      return 'the hourly limit of free credit has been reached.'
     case 'unverified':
     case 'granted':
     case null:

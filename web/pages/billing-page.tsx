@@ -3,7 +3,8 @@ import { useSearch } from '@tanstack/react-router'
 import { billingQuery } from '../api/queries.ts'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
-import { Money, Stats } from '../components/text/values.tsx'
+import { Money } from '../components/text/money.tsx'
+import { Stats } from '../components/text/values.tsx'
 import { Statement, TopUpHistory } from './billing/movements.tsx'
 import { CheckoutReturn, TopUpForm } from './billing/top-up.tsx'
 
@@ -14,7 +15,7 @@ export function BillingPage() {
     <>
       <PageHead
         title="Billing"
-        description="Prepaid: you pay for what you use, from a balance you top up. Nothing renews."
+        description="Prepaid: calls are charged to your balance. There is no subscription."
       />
       {paymentId && <CheckoutReturn id={paymentId} outcome={outcome} />}
       <QueryView query={useQuery(billingQuery)}>
@@ -32,7 +33,7 @@ export function BillingPage() {
               {billing.rails.length > 0 ? (
                 <TopUpForm billing={billing} />
               ) : (
-                <Note>No payment method is set up at this gateway. Ask its operator for credit.</Note>
+                <Note>No payment method is configured. Ask the operator for credit.</Note>
               )}
             </Panel>
           </>

@@ -6,7 +6,8 @@ import { QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallStatus, usageSource } from '../components/table/call-table.tsx'
 import { Identifier } from '../components/text/copy.tsx'
-import { Facts, Money, Stats } from '../components/text/values.tsx'
+import { Money } from '../components/text/money.tsx'
+import { Facts, Stats } from '../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../lib/format.ts'
 import { unitPriceText, unitTitle } from '../lib/unit-prices.ts'
 
@@ -18,7 +19,7 @@ export function CallPage() {
       <PageHead
         back={<Link to="/usage">← Usage</Link>}
         title="Call"
-        description={<Identifier id={id} of="the call id" />}
+        description={<Identifier id={id} of="the call ID" />}
       />
       <QueryView query={useQuery(callQuery(id))}>{(call) => <CallView call={call} />}</QueryView>
     </>
@@ -35,51 +36,51 @@ function CallView({ call }: { call: CallDetail }) {
       <Stats
         rows={{
           [costName]: <Money usd={call.cost_usd} />,
-          'First token': formatDuration(call.first_token_ms),
+          'Time to first token': formatDuration(call.first_token_ms),
           Duration: formatDuration(call.duration_ms),
         }}
       />
       <div className="columns">
-        <Panel title="The call" padded>
+        <Panel title="Call details" padded>
           <Facts
             rows={{
               Model: call.model,
               Status: <CallStatus call={call} />,
               'Finish reason': call.finish_reason ?? '–',
-              Streamed: `${call.stream ? 'yes' : 'no'}${call.rescued ? '; it broke off, and another provider continued it' : ''}`,
+              Streamed: `${call.stream ? 'yes' : 'no'}${call.rescued ? '; interrupted, then completed by another provider' : ''}`,
               Key: key ? key.name : <code>{call.key_id}</code>,
-              'Own provider key': call.byok ? 'yes: the provider bills you, this is our fee' : 'no',
-              'Provider keys that failed': failures.length > 0 && <KeyFailures failures={failures} />,
-              'Request id': <code>{call.request_id}</code>,
+              'Own provider key': call.byok ? 'used: the provider bills you, this is our fee' : 'not used',
+              'Failed provider keys': failures.length > 0 && <KeyFailures failures={failures} />,
+              'Request ID': <code>{call.request_id}</code>,
             }}
           />
         </Panel>
-        <Panel title="Its cost" padded>
+        <Panel title="Cost" padded>
           <Facts
             rows={{
-              'Tokens in': <Tokens count={call.prompt_tokens} rate={rates?.prompt} />,
-              'Of them audio': call.audio_tokens > 0 && (
+              'Input tokens': <Tokens count={call.prompt_tokens} rate={rates?.prompt} />,
+              'Audio tokens (of input)': call.audio_tokens > 0 && (
                 <Tokens count={call.audio_tokens} rate={rates?.prompt_audio} />
               ),
-              'Of them images': call.image_tokens > 0 && (
+              'Image tokens (of input)': call.image_tokens > 0 && (
                 <Tokens count={call.image_tokens} rate={rates?.prompt_image} />
               ),
-              'Of them read from the cache': call.cached_tokens > 0 && (
+              'Cached tokens (of input)': call.cached_tokens > 0 && (
                 <Tokens count={call.cached_tokens} rate={rates?.cache_read} />
               ),
-              'Of them written to the cache': call.cache_write_tokens > 0 && (
+              'Cache writes (of input)': call.cache_write_tokens > 0 && (
                 <Tokens count={call.cache_write_tokens} rate={rates?.cache_write} />
               ),
-              'Tokens out': <Tokens count={call.completion_tokens} rate={rates?.completion} />,
+              'Output tokens': <Tokens count={call.completion_tokens} rate={rates?.completion} />,
               ...(call.unit !== null && {
                 [unitTitle(call.unit)]: <Units count={call.units} unit={call.unit} rate={rates?.units} />,
               }),
               [costName]: <Money usd={call.cost_usd} />,
-              'Tokens counted by': usageSource(call.usage_source),
-              Admitted: formatMoment(call.created_at),
-              'In the queue': formatDuration(call.queued_ms),
+              'Tokens counted by': call.usage_source !== 'none' && usageSource(call.usage_source),
+              Received: formatMoment(call.created_at),
+              'Queue time': formatDuration(call.queued_ms),
               Finished: formatMoment(call.finished_at),
-              Charged: formatMoment(call.settled_at),
+              Charged: call.cost_usd === '0.00' ? 'not charged' : formatMoment(call.settled_at),
             }}
           />
         </Panel>
@@ -121,12 +122,12 @@ function KeyFailures({ failures }: { failures: CallDetail['provider_key_failures
 }
 
 const BYOK_FAILURES: Record<ByokFailureView['reason'], string> = {
-  unauthorized: 'was refused: the provider does not accept it',
-  payment_required: 'was refused: the provider asks for payment',
-  forbidden: 'was refused: the provider does not permit it to do this',
-  model_not_found: 'was refused: the provider does not offer this model to it',
+  unauthorized: 'was rejected: the provider does not accept it',
+  payment_required: 'was rejected: the provider requires payment',
+  forbidden: 'was rejected: it lacks permission at the provider',
+  model_not_found: 'was rejected: it has no access to this model',
   not_in_use: 'was deleted or switched off',
   rate_limited: 'is rate limited',
-  unavailable: 'could not be looked up',
-  provider_failed: 'was not to blame: the provider failed',
+  unavailable: 'was temporarily unavailable',
+  provider_failed: 'worked, but the provider failed',
 }

@@ -8,7 +8,8 @@ import { SpendByDay } from '../components/chart/spend-by-day.tsx'
 import { EmptyState, Note, QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallTable } from '../components/table/call-table.tsx'
-import { Money, Stats } from '../components/text/values.tsx'
+import { Money } from '../components/text/money.tsx'
+import { Stats } from '../components/text/values.tsx'
 import { formatCount, lastDays } from '../lib/format.ts'
 import { whyNoFreeCredit } from '../lib/free-credit.ts'
 
@@ -63,7 +64,7 @@ export function DashboardPage() {
         </Note>
       )}
       <FirstSteps hasCalls={latest !== undefined && latest.length > 0} />
-      <Panel title={`Spend, last ${DAYS} days`} actions={<Link to="/usage">All usage</Link>} padded>
+      <Panel title={`Spend, last ${DAYS} days`} actions={<Link to="/usage">View all usage</Link>} padded>
         <QueryView query={usage} loading={<span className="skeleton h-56" />}>
           {(view) => <SpendByDay usage={view} />}
         </QueryView>
@@ -82,7 +83,7 @@ export function DashboardPage() {
                   </Link>
                 }
               >
-                No calls yet. They appear here about a second after they end.
+                No calls yet. A call appears here about a second after it ends.
               </EmptyState>
             )
           }
@@ -95,9 +96,9 @@ export function DashboardPage() {
 /** Why the balance is empty: it was spent, or the account never had free credit. */
 function WhyEmpty({ freeCredit }: { freeCredit: FreeCreditState | null }) {
   if (freeCredit === 'unverified')
-    return <strong>The balance is empty until your address is verified.</strong>
+    return <strong>Your balance is empty until you verify your email address.</strong>
   const why = whyNoFreeCredit(freeCredit)
-  if (why === null) return <strong>The balance is used up.</strong>
+  if (why === null) return <strong>Your balance is used up.</strong>
   return (
     <>
       <strong>This account has no free credit:</strong> {why}
@@ -114,13 +115,13 @@ function FirstSteps({ hasCalls }: { hasCalls: boolean }) {
     <Panel title="First steps">
       <ol className="stack px-inset py-4">
         <Step number={1} done={hasKey}>
-          <Link to="/keys">Create an API key.</Link> It is shown once, with a call ready to paste.
+          <Link to="/keys">Create an API key.</Link> It is shown once, with a ready-made example call.
         </Step>
         <Step number={2}>
-          Make a call: paste that line into a terminal, or use <Link to="/playground">the playground</Link>.
+          Make a call: paste the example into a terminal, or use <Link to="/playground">the playground</Link>.
         </Step>
         <Step number={3}>
-          See what it cost, <Link to="/usage">to the last digit</Link>.
+          See its exact cost under <Link to="/usage">Usage</Link>.
         </Step>
       </ol>
     </Panel>

@@ -7,25 +7,25 @@ import { gatewayAddress } from '../lib/gateway-address.ts'
 
 const ROUTING = {
   'model: "auto"':
-    'Picks a model by the difficulty of the prompt. routing_profile (eco, auto, premium, agentic) biases it.',
+    'Lets Switchyard choose a model by the difficulty of the prompt. routing_profile (eco, auto, premium, agentic) sets the preference.',
   'models: ["a", "b"]': 'Tried in order until one completes; you pay for that one.',
-  ':nitro · :floor · :exacto': 'After an id: favour throughput, favour price, exact tool calls only.',
-  'provider: {"zdr": true}': 'Only providers that keep no data. Fails rather than route elsewhere.',
-  'provider: {"max_price": …}': 'Caps the rates, or with request the cost of the whole call.',
+  ':nitro · :floor · :exacto': 'After a model ID: prefer throughput, prefer price, exact tool calls only.',
+  'provider: {"zdr": true}': 'Only providers with zero data retention. Fails instead of routing elsewhere.',
+  'provider: {"max_price": …}': 'Limits the rates, or with request the cost of the whole call.',
   'Idempotency-Key':
-    'A header: a repeat attaches to the running call or gets its response again, and is charged once.',
+    'A header: a retry with the same key attaches to the running call or gets the same response, and is charged once.',
 }
 
 const ERRORS = {
-  '400 · 422': 'The request is wrong; the message says what. Do not retry.',
-  '401 · 403': 'The key is missing, wrong or revoked. Replace it.',
+  '400 · 422': 'The request is invalid; the message says why. Do not retry.',
+  '401 · 403': 'The API key is missing, incorrect or revoked. Replace it.',
   '402 Payment Required': (
     <>
       The balance or the key's limit does not cover the call. <Link to="/billing">Top up</Link> or shorten it.
     </>
   ),
   '408 · 429': 'Wait as long as Retry-After says, then retry.',
-  '5xx': 'Retry with backoff. Every provider that could serve the call was tried already.',
+  '5xx': 'All providers failed. Retry with backoff.',
 }
 
 /** How to call the gateway, on one page. */
@@ -35,16 +35,15 @@ export function DocsPage() {
       title="Docs"
       description={
         <>
-          The chat-completions wire format, at another address: <code>{gatewayAddress()}/v1</code>. Client
-          libraries for it work as they are. Every operation is in the{' '}
-          <Link to="/docs/api">API reference</Link>.
+          OpenAI-compatible: set the base URL to <code>{gatewayAddress()}/v1</code> and keep your client
+          library. Every operation is in the <Link to="/docs/api">API reference</Link>.
         </>
       }
     >
       <Panel title="1. A key and a call" padded>
         <p>
-          <Link to="/sign-up">Create an account</Link>. Then <Link to="/keys">create a key</Link> and keep it
-          on a server.
+          <Link to="/sign-up">Create an account</Link>. Then <Link to="/keys">create an API key</Link> and
+          keep it on a server.
         </p>
         <Snippets apiKey="sk-sy-…" />
       </Panel>
@@ -67,9 +66,9 @@ export function DocsPage() {
       </Panel>
       <Panel title="5. Prices" padded>
         <p>
-          A call costs its tokens times the listed rates, exactly: nothing is rounded up, and one that
-          delivers nothing costs nothing. The rates are on the <Link to="/models">models page</Link> and, for
-          machines, in <a href={`${BASE_PATH}/pricing.json`}>pricing.json</a>.
+          A call costs its tokens times the listed rates, exactly: nothing is rounded up. Failed calls that
+          deliver nothing are free. The rates are on the <Link to="/models">models page</Link> and in{' '}
+          <a href={`${BASE_PATH}/pricing.json`}>pricing.json</a>.
         </p>
       </Panel>
     </SitePage>

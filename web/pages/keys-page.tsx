@@ -21,14 +21,14 @@ export function KeysPage() {
   const newKey = (
     <Button kind="primary" onClick={() => setIsCreating(true)}>
       <Plus size={18} aria-hidden="true" />
-      New key
+      Create API key
     </Button>
   )
   return (
     <>
       <PageHead
         title="API keys"
-        description="One key for each service and environment, kept on servers only. A leaked key can be revoked within a second, everywhere."
+        description="Use one key per service and environment, on servers only. A revoked key stops working within a second."
         actions={newKey}
       />
       <QueryView query={query}>
@@ -36,7 +36,7 @@ export function KeysPage() {
           list.data.length === 0 ? (
             <Panel title="No keys yet">
               <EmptyState icon={KeyRound} action={newKey}>
-                Create a key to make calls. You can limit what it may spend, and how fast.
+                Create a key to make calls. You can set a spending limit and rate limits.
               </EmptyState>
             </Panel>
           ) : (
@@ -53,15 +53,15 @@ export function KeysPage() {
       )}
       {created && (
         <SecretDialog
-          title="Copy your new key now"
+          title="Save your API key"
           wide
           secret={created.secret}
           of="the key"
           copy="Copy key"
-          warning="This is the only time it is shown. Nobody can look it up again, us included."
+          warning="Copy this key now. We can't show it again."
           onClose={() => setCreated(null)}
         >
-          <h3>A first call with it</h3>
+          <h3>Make a first call</h3>
           <Snippets apiKey={created.secret} />
         </SecretDialog>
       )}
@@ -80,7 +80,7 @@ function Keys({ list, onRevoke }: { list: KeyList; onRevoke: (key: KeyView) => v
         <Panel title="Active keys">
           <KeyTable keys={active} onRevoke={onRevoke} />
           <p className="panel-body text-sm text-muted">
-            All keys of the account together:{' '}
+            Limit across all keys:{' '}
             {rateLimitsText(defaults.account_requests_per_minute, defaults.account_concurrent_calls)}.
           </p>
         </Panel>

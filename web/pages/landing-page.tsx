@@ -12,7 +12,7 @@ import { YardDrawing } from './yard-drawing.tsx'
 
 /** What the service is, the one line that tries it, and why to believe it. */
 export function LandingPage() {
-  const heading = usePageTitle('One address for every model')
+  const heading = usePageTitle('One API for every model')
   const { data: session } = useQuery(sessionQuery)
   const origin = gatewayAddress()
   return (
@@ -20,10 +20,10 @@ export function LandingPage() {
       <section className="site-width grid items-center gap-8 py-[clamp(2rem,5vw,4rem)] min-[56rem]:grid-cols-2">
         <div className="stack gap-6">
           <h1 className="text-hero leading-[1.04] tracking-[-0.04em]" ref={heading} tabIndex={-1}>
-            One address for every model.
+            One API for every model.
           </h1>
           <p className="max-w-136 text-[clamp(1.05rem,0.95rem+0.5vw,1.25rem)] text-pretty text-soft">
-            Point the chat-completions library you already use at Switchyard. It routes each call to a healthy
+            Point the OpenAI client library you already use at Switchyard. It routes each call to a healthy
             provider, fails over when one breaks, and charges the exact cost, to the last digit.
           </p>
           <p className="row max-sm:[&>*]:basis-full">
@@ -40,7 +40,7 @@ export function LandingPage() {
               Models and prices
             </Link>
           </p>
-          <p className="text-sm text-muted">No card for the free credit. No subscription, no minimum.</p>
+          <p className="text-sm text-muted">No credit card required. No subscription, no minimum.</p>
         </div>
         <YardDrawing />
       </section>
@@ -52,8 +52,8 @@ export function LandingPage() {
               The first call
             </h2>
             <p>
-              The same wire format, another base address. <code>auto</code> picks a model by the difficulty of
-              the prompt; any id of the catalog pins one.
+              OpenAI-compatible: change only the base URL. Set the model to any ID of the catalog, or to{' '}
+              <code>auto</code> to let Switchyard choose.
             </p>
             <CatalogCount />
           </div>
@@ -67,27 +67,27 @@ export function LandingPage() {
 
       <section className="site-width py-[clamp(2rem,5vw,4rem)]" aria-labelledby="promises">
         <h2 className="text-xl" id="promises">
-          Three promises, and how to check them
+          Three promises, and how to verify them
         </h2>
         <ol className="columns mt-6 gap-8 [--column:18rem]">
           <Promised
             title="A charge is never lost or doubled"
             proof={
               <>
-                Every call is held before it is queued and booked in a double-entry ledger. Your{' '}
-                <Link to="/usage">usage</Link> shows each charge to twelve decimals, and the sum of your
-                statement <em>is</em> your balance.
+                Every call is reserved before it is queued and posted to a double-entry ledger. Your{' '}
+                <Link to="/usage">usage</Link> has each charge to twelve decimals, and the sum of your
+                statement is your balance.
               </>
             }
           >
-            Cost is tokens times rate, never rounded up. A call that delivers nothing costs nothing.
+            Cost is tokens times rate, never rounded up. Failed calls that deliver nothing are free.
           </Promised>
           <Promised
             title="A truncated completion never looks complete"
             proof={
               <>
-                A stream that ends well ends with <code>[DONE]</code>. One that broke ends with an error and
-                without it. There is no third way.
+                A complete stream ends with <code>[DONE]</code>. A broken one ends with an error and without
+                it.
               </>
             }
           >
@@ -98,12 +98,12 @@ export function LandingPage() {
             title="Below the list price, always"
             proof={
               <>
-                The makers' list price and ours stand side by side for every <Link to="/models">model</Link>,
-                and in <a href={`${BASE_PATH}/pricing.json`}>pricing.json</a> for machines.
+                The developer's list price and ours are shown side by side for every{' '}
+                <Link to="/models">model</Link> and in <a href={`${BASE_PATH}/pricing.json`}>pricing.json</a>.
               </>
             }
           >
-            At least 5% under what the maker lists, and more for open weights. No fee on top.
+            At least 5% below the developer's list price, and more for open weights. No fee on top.
           </Promised>
         </ol>
       </section>
@@ -117,7 +117,7 @@ function Promised(props: { title: string; proof: ReactNode; children: ReactNode 
       <h3 className="text-lg">{props.title}</h3>
       <p className="text-soft">{props.children}</p>
       <p className="text-sm text-muted">
-        <strong className="text-ink">Check it.</strong> {props.proof}
+        <strong className="text-ink">How to verify:</strong> {props.proof}
       </p>
     </li>
   )
@@ -131,7 +131,7 @@ function CatalogCount() {
   const vendors = new Set(available.map(({ vendor }) => vendor))
   return (
     <p className="min-h-[1.5em] text-sm text-muted">
-      At this moment: {plural(available.length, 'model')} from {plural(vendors.size, 'maker')}.
+      {plural(available.length, 'model')} from {plural(vendors.size, 'developer')} available now.
     </p>
   )
 }

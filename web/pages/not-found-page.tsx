@@ -7,14 +7,14 @@ import { BASE_PATH } from '../lib/base-path.ts'
 /** For an address without a page. */
 export function NotFoundPage() {
   return (
-    <CenterPage title="There is no page here" name="Not found">
-      <p>The address may be mistyped, or the page was moved.</p>
+    <CenterPage title="Page not found" name="Not found">
+      <p>Check the address, or start from one of these pages.</p>
       <p className="row">
         <Link to="/" className="button button-primary">
           Go home
         </Link>
         <Link to="/models" className="button">
-          See the models
+          Browse models
         </Link>
       </p>
     </CenterPage>
@@ -24,7 +24,7 @@ export function NotFoundPage() {
 /** For a page that could not be shown: the gateway cannot be reached, or the page itself failed. */
 export function CrashPage({ error }: { error: unknown }) {
   return (
-    <CenterPage title="This page could not be shown" name="Something went wrong">
+    <CenterPage title="Something went wrong">
       <p>{messageOf(error)}</p>
       <p className="row">
         <Button kind="primary" onClick={() => window.location.reload()}>

@@ -25,7 +25,7 @@ export function ProviderKeysPage() {
   const add = providers.length > 0 && (
     <Button kind="primary" onClick={() => setIsAdding(true)}>
       <Plus size={18} aria-hidden="true" />
-      Add a provider key
+      Add provider key
     </Button>
   )
   return (
@@ -34,9 +34,9 @@ export function ProviderKeysPage() {
         title="Provider keys"
         description={
           <>
-            Calls to a provider that you have a key for use that key: the provider bills you, and we charge{' '}
-            {query.data ? `${query.data.fee_percent}% of the listed cost` : 'a routing fee'}. Keys are stored
-            encrypted and never shown again.
+            Bring your own key (BYOK): calls to that provider use your key. The provider bills you, and we
+            charge {query.data ? `${query.data.fee_percent}% of the list price` : 'a routing fee'}. Keys are
+            encrypted at rest and never shown again.
           </>
         }
         actions={add}
@@ -51,7 +51,8 @@ export function ProviderKeysPage() {
           <Panel title="Your keys">
             {data.length === 0 ? (
               <EmptyState icon={PlugZap} action={add}>
-                No provider keys. You need none: without one, calls use the gateway's own at the listed price.
+                No provider keys. They are optional: without one, calls use Switchyard's keys at the list
+                price.
               </EmptyState>
             ) : (
               <ProviderKeyTable keys={data} onRemove={setRemoving} />
@@ -63,13 +64,13 @@ export function ProviderKeysPage() {
       {removing && (
         <ConfirmDialog
           title={`Remove the key for ${removing.provider_name}?`}
-          confirm="Remove the key"
+          confirm="Remove key"
           send={() => requestJson('DELETE', path`/console/api/provider-keys/${removing.id}`)}
           stale={['/console/api/provider-keys']}
-          done="The provider key is removed."
+          done="Provider key removed."
           onClose={() => setRemoving(null)}
         >
-          <p>Calls to this provider use shared capacity at the listed price from then on.</p>
+          <p>Calls to this provider will use Switchyard's keys at the list price.</p>
         </ConfirmDialog>
       )}
     </>
@@ -78,11 +79,11 @@ export function ProviderKeysPage() {
 
 /** The result of trying the key at its provider. */
 const STORED: Record<ProviderKeyView['status'], (provider: string) => string> = {
-  active: (provider) => `The key is stored, and ${provider} accepts it.`,
-  unchecked: (provider) => `The key for ${provider} is stored. It could not be checked.`,
-  refused: (provider) => `The key is stored, but ${provider} refuses it.`,
-  failing: (provider) => `The key is stored, but ${provider} refuses it.`,
-  disabled: (provider) => `The key for ${provider} is stored.`,
+  active: (provider) => `Key saved. ${provider} accepts it.`,
+  unchecked: (provider) => `Key for ${provider} saved. It could not be checked yet.`,
+  refused: (provider) => `Key saved, but ${provider} rejects it.`,
+  failing: (provider) => `Key saved, but ${provider} rejects it.`,
+  disabled: (provider) => `Key for ${provider} saved.`,
 }
 
 /** Asks for a key of the client at a provider. */
@@ -91,11 +92,11 @@ function NewProviderKeyDialog(props: { providers: ProviderKeyList['providers']; 
   const [allowFallback, setAllowFallback] = useState(false)
   return (
     <FormDialog
-      title="Add a provider key"
-      submit="Store the key"
-      pending="Storing …"
+      title="Add provider key"
+      submit="Save key"
+      pending="Saving …"
       initial={{ provider: providers[0]?.id ?? '', key: '', name: '' }}
-      check={({ key }) => ({ key: key.trim() === '' ? 'Paste the key as the provider showed it.' : null })}
+      check={({ key }) => ({ key: key.trim() === '' ? 'Enter the API key of the provider.' : null })}
       send={({ provider, key, name }) =>
         requestJson<ProviderKeyView>('POST', '/console/api/provider-keys', {
           provider,
@@ -119,13 +120,13 @@ function NewProviderKeyDialog(props: { providers: ProviderKeyList['providers']; 
             label="Key"
             type="password"
             {...field('key')}
-            hint="It is encrypted before it is stored, and never shown again."
+            hint="Encrypted at rest, and never shown again."
             required
           />
-          <TextField label="Name" {...field('name')} hint="Optional, to tell several keys apart." />
+          <TextField label="Name" {...field('name')} hint="Optional" />
           <CheckField
-            label="Use shared capacity when this key fails"
-            hint="Those calls cost the listed price instead of the routing fee. Otherwise they fail."
+            label="Fall back to Switchyard's keys"
+            hint="When this key fails, calls are billed at the list price. Otherwise they fail."
             checked={allowFallback}
             onChange={setAllowFallback}
           />

@@ -6,7 +6,8 @@ import { topUpQuery } from '../api/queries.ts'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead } from '../components/layout/page.tsx'
-import { Facts, Money } from '../components/text/values.tsx'
+import { Money } from '../components/text/money.tsx'
+import { Facts } from '../components/text/values.tsx'
 import { formatMoment, RAIL_NAMES } from '../lib/format.ts'
 
 /** One receipt, to print or to keep. */
@@ -33,7 +34,7 @@ export function ReceiptPage() {
           topUp.receipt ? (
             <Receipt topUp={topUp} receipt={topUp.receipt} />
           ) : (
-            <Note>There is no receipt for this top-up: the payment was not received.</Note>
+            <Note>No receipt: this top-up has not been paid.</Note>
           )
         }
       </QueryView>
@@ -44,17 +45,17 @@ export function ReceiptPage() {
 function Receipt({ topUp, receipt }: { topUp: TopUpView; receipt: ReceiptView }) {
   return (
     <section className="panel panel-body" aria-label="Receipt">
-      {topUp.test && <Note tone="warn">Test money: nothing was paid.</Note>}
+      {topUp.test && <Note tone="warn">Test mode: no real payment was made.</Note>}
       <Facts
         rows={{
-          Number: <code>{receipt.number}</code>,
-          Issued: formatMoment(receipt.issued_at),
-          To: receipt.email,
-          For: receipt.description,
-          'Paid with': RAIL_NAMES[receipt.method],
+          'Receipt number': <code>{receipt.number}</code>,
+          'Date issued': formatMoment(receipt.issued_at),
+          'Billed to': receipt.email,
+          Description: receipt.description,
+          'Payment method': RAIL_NAMES[receipt.method],
           Paid: <Money usd={receipt.paid_usd} />,
           Refunded: <Money usd={receipt.refunded_usd} />,
-          Total: (
+          'Total (USD)': (
             <strong>
               <Money usd={receipt.net_usd} />
             </strong>

@@ -19,11 +19,11 @@ export function VerifyPage() {
     stale: ['/console/api/visitor'],
   })
   return (
-    <CenterPage title="Verify your address">
+    <CenterPage title="Verify your email address">
       {verify.data && <Outcome freeCredit={verify.data.free_credit} />}
       <ErrorNote error={verify.error} />
       {!verify.data && token === '' && (
-        <Note tone="warn">The last part of the link is missing. Open the whole link of the message.</Note>
+        <Note tone="warn">This link is incomplete. Open the full link from the email.</Note>
       )}
       {!verify.data && token !== '' && (
         <Button
@@ -32,7 +32,7 @@ export function VerifyPage() {
           disabled={verify.isPending}
           onClick={() => verify.mutate({ token })}
         >
-          {verify.isPending ? 'Verifying …' : 'Verify this address'}
+          {verify.isPending ? 'Verifying …' : 'Verify email address'}
         </Button>
       )}
       <p>
@@ -46,9 +46,9 @@ function Outcome({ freeCredit }: { freeCredit: FreeCreditState | null }) {
   const why = whyNoFreeCredit(freeCredit)
   return (
     <Note tone={why === null ? 'good' : 'warn'} announce>
-      <strong>Your address is verified.</strong>{' '}
-      {freeCredit === 'granted' && 'The free credit is in your balance.'}
-      {why !== null && `There is no free credit for this account: ${why}`}
+      <strong>Email address verified.</strong>{' '}
+      {freeCredit === 'granted' && 'Your free credit has been added to your balance.'}
+      {why !== null && `This account gets no free credit: ${why}`}
     </Note>
   )
 }

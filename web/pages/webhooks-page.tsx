@@ -21,14 +21,14 @@ export function WebhooksPage() {
   const add = (
     <Button kind="primary" disabled={isFull} onClick={() => setIsAdding(true)}>
       <Plus size={18} aria-hidden="true" />
-      Add an endpoint
+      Add endpoint
     </Button>
   )
   return (
     <>
       <PageHead
         title="Webhooks"
-        description="Signed messages to a server of yours when the balance runs low, a top-up settles or a key is revoked. The format is Standard Webhooks."
+        description="Signed events sent to your server, for example when the balance runs low, a top-up is paid or a key is revoked. The format is Standard Webhooks."
         actions={add}
       />
       <QueryView query={query}>
@@ -36,7 +36,7 @@ export function WebhooksPage() {
           data.length === 0 ? (
             <Panel title="Endpoints">
               <EmptyState icon={WebhookIcon} action={add}>
-                No endpoints. Add the https address of a server that responds with 200 within fifteen seconds.
+                No endpoints yet. Add the HTTPS URL of a server that responds with 200 within 15 seconds.
               </EmptyState>
             </Panel>
           ) : (
@@ -53,18 +53,18 @@ export function WebhooksPage() {
       )}
       {shown && (
         <SecretDialog
-          title="Copy the signing secret now"
+          title="Save your signing secret"
           secret={shown.secret}
           of="the signing secret"
           copy="Copy secret"
-          warning="This is the only time it is shown."
+          warning="Copy this secret now. We can't show it again."
           onClose={() => setShown(null)}
         >
           <p>
-            Verify every message with it, with any library for Standard Webhooks and the body exactly as
-            received.
+            Use it to verify the signature of every event, with any Standard Webhooks library and the raw
+            body.
             {shown.oldSignsUntil &&
-              ` The old secret signs beside it until ${formatMoment(shown.oldSignsUntil)}.`}
+              ` Events are also signed with the old secret until ${formatMoment(shown.oldSignsUntil)}.`}
           </p>
         </SecretDialog>
       )}
@@ -82,12 +82,12 @@ function NewWebhookDialog(props: {
   const [chosen, setChosen] = useState<string[]>([])
   return (
     <FormDialog
-      title="Add an endpoint"
-      submit="Add the endpoint"
+      title="Add endpoint"
+      submit="Add endpoint"
       pending="Adding …"
       initial={{ url: '' }}
       check={({ url }) => ({
-        url: URL.canParse(url.trim()) ? null : 'Enter a whole address, such as https://example.com/hooks.',
+        url: URL.canParse(url.trim()) ? null : 'Enter a valid URL, for example https://example.com/hooks.',
       })}
       send={({ url }) => {
         const body: NewWebhookBody = { url: url.trim(), event_types: chosen }
@@ -100,7 +100,7 @@ function NewWebhookDialog(props: {
       {(field) => (
         <>
           <TextField
-            label="Address"
+            label="Endpoint URL"
             type="url"
             inputMode="url"
             {...field('url')}
@@ -109,7 +109,9 @@ function NewWebhookDialog(props: {
           />
           <fieldset className="field stack content-start gap-1">
             <legend className="text-sm font-medium">Events</legend>
-            <p className="text-sm text-muted">None chosen: all events, including types added later.</p>
+            <p className="text-sm text-muted">
+              Select none to receive all events, including types added later.
+            </p>
             {eventTypes.map((type) => (
               <CheckField
                 key={type}

@@ -10,7 +10,7 @@ import {
   plural,
 } from '../../lib/format.ts'
 import { DataTable } from '../table/data-table.tsx'
-import { Money } from '../text/values.tsx'
+import { Money } from '../text/money.tsx'
 import { ChartFigure } from './chart-figure.tsx'
 
 const DAY_MS = 86_400_000

@@ -139,7 +139,7 @@ export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
       <ErrorNote error={error} />
       <DialogFoot onClose={onClose}>
         <Button kind="danger" disabled={isPending} onClick={() => mutate()}>
-          {isPending ? 'Working …' : confirm}
+          {isPending ? 'Saving …' : confirm}
         </Button>
       </DialogFoot>
     </DialogBox>
@@ -168,7 +168,7 @@ export function SecretDialog(props: {
       {children}
       <div className="row justify-end">
         <Button kind="primary" onClick={onClose}>
-          I have copied it
+          Done
         </Button>
       </div>
     </DialogBox>

@@ -2,13 +2,14 @@ import { Link } from '@tanstack/react-router'
 import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { unitCount } from '../../lib/unit-prices.ts'
-import { Money, StateBadge } from '../text/values.tsx'
+import { Money } from '../text/money.tsx'
+import { StateBadge } from '../text/values.tsx'
 import { DataTable } from './data-table.tsx'
 
 const USAGE_SOURCES: Record<string, string> = {
   upstream: 'the provider',
-  counted: 'us, from the output',
-  estimated: 'us, partly from how long the model reasoned without output',
+  counted: 'Switchyard, from the output',
+  estimated: 'Switchyard, partly estimated from the reasoning time',
   none: 'nothing was delivered',
 } satisfies Record<CallDetail['usage_source'], string>
 
@@ -50,8 +51,8 @@ export function CallTable({
         When: (call) => <span className="whitespace-nowrap">{formatMoment(call.created_at, zone)}</span>,
         Status: (call) => <CallStatus call={call} />,
         Key: keyNames !== undefined && ((call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>),
-        'Tokens in / out': (call) => <CallUsage of={call} />,
-        'First token': (call) => formatDuration(call.first_token_ms),
+        'Input / output tokens': (call) => <CallUsage of={call} />,
+        TTFT: (call) => formatDuration(call.first_token_ms),
         Duration: (call) => formatDuration(call.duration_ms),
         Cost: (call) => (
           <span className="whitespace-nowrap">
@@ -60,7 +61,7 @@ export function CallTable({
           </span>
         ),
       }}
-      numeric={['Tokens in / out', 'First token', 'Duration', 'Cost']}
+      numeric={['Input / output tokens', 'TTFT', 'Duration', 'Cost']}
     />
   )
 }

@@ -1,10 +1,12 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import type { LucideIcon } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef } from 'react'
 import type { pagesOf } from '../../api/read.ts'
 import { EmptyState, QueryView } from '../feedback/messages.tsx'
 import { Button } from '../form/button.tsx'
 import { Panel } from '../layout/page.tsx'
+import { MoneyPlace } from '../text/money.tsx'
+import { useTableLayout } from './use-table-layout.ts'
 
 /** Rows without an id need a key of their own. */
 type Keyed<T> = T extends { id: string } ? { rowKey?: (row: T) => string } : { rowKey: (row: T) => string }
@@ -18,31 +20,45 @@ type DataTableProps<T, Header extends string> = {
   title?: NoInfer<Header>
   /** Columns aligned to the right, as the one of actions is. */
   numeric?: ReadonlyArray<NoInfer<Header>>
+  /** Columns of long texts, which take the whole width of a card. */
+  long?: ReadonlyArray<NoInfer<Header>>
   /** Shown instead of the table while there are no rows. */
   empty?: ReactNode
 } & Keyed<T>
 
 /**
- * A table with a caption. On a phone each row becomes a card; the roles are spelled out because browsers forget
- * them for rows that are not laid out as a table.
+ * A table with a caption. Where there is no room for all columns each row becomes a card; the roles are spelled out
+ * because browsers forget them for rows that are not laid out as a table. Amounts in numeric columns are aligned.
  */
 export function DataTable<T, Header extends string>(props: DataTableProps<T, Header>) {
-  const { caption, rows, columns, numeric = [], empty } = props
+  const { caption, rows, columns, numeric = [], long = [], empty } = props
+  const region = useRef<HTMLDivElement>(null)
+  useTableLayout(region)
   const headers = (Object.keys(columns) as Header[]).filter((header) => columns[header])
   const title = props.title ?? headers[0]
   const keyOf = props.rowKey ?? ((row: T) => (row as { id: string }).id)
   const isRight = (header: Header) => numeric.includes(header) || header === 'Actions'
   const align = (header: Header) => (isRight(header) ? 'numeric' : undefined)
+  const classOf = (header: Header) => {
+    if (header === title) return 'table-title'
+    if (header === 'Actions') return 'table-action numeric'
+    return long.includes(header) ? 'table-long' : align(header)
+  }
   if (rows.length === 0 && empty) return <p className="panel-body text-muted">{empty}</p>
   return (
-    <div className="table-region relative overflow-x-auto">
+    <div ref={region} className="table-region">
       {/* biome-ignore-start lint/a11y/noRedundantRoles: see above */}
       <table className="data-table" role="table">
         <caption className="sr-only">{caption}</caption>
         <thead role="rowgroup">
           <tr role="row">
             {headers.map((header) => (
-              <th key={header} scope="col" role="columnheader" className={align(header)}>
+              <th
+                key={header}
+                scope="col"
+                role="columnheader"
+                className={header === 'Actions' ? classOf(header) : align(header)}
+              >
                 {header}
               </th>
             ))}
@@ -52,13 +68,10 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
           {rows.map((row) => (
             <tr key={keyOf(row)} role="row">
               {headers.map((header) => (
-                <td
-                  key={header}
-                  role="cell"
-                  data-label={header}
-                  className={header === title ? 'table-title' : align(header)}
-                >
-                  {columns[header] ? columns[header](row) : null}
+                <td key={header} role="cell" data-label={header} className={classOf(header)}>
+                  <MoneyPlace value={isRight(header) ? 'column' : 'text'}>
+                    {columns[header] ? columns[header](row) : null}
+                  </MoneyPlace>
                 </td>
               ))}
             </tr>

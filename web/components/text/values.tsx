@@ -1,21 +1,12 @@
-import { Fragment, type ReactNode } from 'react'
-import { amountParts, formatAmount, formatChange } from '../../lib/format.ts'
+import { type CSSProperties, Fragment, type ReactNode } from 'react'
+import { MoneyPlace } from './money.tsx'
 
-/**
- * An exact amount. The digits after the cents are set back, not cut off: the amount on screen is the one in the
- * ledger. `signed` shows a change of a balance, with its plus. A dash stands for an amount that is not known.
- */
-export function Money({ usd, signed = false }: { usd: string | null | undefined; signed?: boolean }) {
-  if (usd == null) return '–'
-  const { rest } = amountParts(usd)
-  const text = signed ? formatChange(usd) : formatAmount(usd)
-  return (
-    <span className="money whitespace-nowrap tabular-nums [.stat_&]:whitespace-normal">
-      {rest === '' ? text : text.slice(0, -rest.length)}
-      {rest !== '' && <span className="font-normal text-muted [.stat_&]:text-[0.75em]">{rest}</span>}
-    </span>
-  )
-}
+/** A text of large type that shrinks until it fits into its cell, and never breaks. */
+const Figure = ({ text, children }: { text: string; children?: ReactNode }) => (
+  <span className="figure" style={{ '--characters': text.length } as CSSProperties}>
+    {children ?? text}
+  </span>
+)
 
 /** The colours of a state. */
 export const TONES = {
@@ -57,8 +48,16 @@ export function Stats(props: { rows: Rows; notes?: Rows; className?: string; sta
       {shown(rows).map(([name, value]) => (
         <div key={name} className="stat">
           <dt className="text-sm text-muted">{name}</dt>
-          <dd>{value}</dd>
-          {notes[name] && <dd className="stat-note">{notes[name]}</dd>}
+          <dd>
+            <MoneyPlace value="figure">
+              {typeof value === 'string' ? <Figure text={value} /> : value}
+            </MoneyPlace>
+          </dd>
+          {notes[name] && (
+            <dd className="stat-note">
+              <MoneyPlace value="figure">{notes[name]}</MoneyPlace>
+            </dd>
+          )}
         </div>
       ))}
     </dl>

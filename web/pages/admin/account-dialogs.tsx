@@ -4,7 +4,7 @@ import type { KeyLimitsRequest, LimitResetName, OperatorKey } from '../../../src
 import { newReference, path, requestJson } from '../../api/request.ts'
 import { FormDialog } from '../../components/feedback/dialogs.tsx'
 import { TextField } from '../../components/form/fields.tsx'
-import { Money } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
 import { changeProblem, creditProblem, spendingLimitProblem, wholeNumberProblem } from '../../lib/checks.ts'
 import { formatAmount } from '../../lib/format.ts'
 import { RateLimitFields, SpendingLimitFields } from '../keys/key-dialogs.tsx'
@@ -25,13 +25,13 @@ export function BalanceDialog({
   const [reference] = useState(newReference)
   return (
     <FormDialog
-      title={isCredit ? 'Credit this account' : 'Adjust the balance'}
-      submit={isCredit ? 'Give the credit' : 'Post the adjustment'}
+      title={isCredit ? 'Add credit' : 'Adjust balance'}
+      submit={isCredit ? 'Add credit' : 'Post adjustment'}
       pending="Posting …"
       initial={{ amount_usd: '', reason: '' }}
       check={({ amount_usd: amount, reason }) => ({
         amount_usd: isCredit ? creditProblem(amount) : changeProblem(amount),
-        reason: !isCredit && reason.trim() === '' ? 'Enter a reason; it is recorded in the ledger.' : null,
+        reason: !isCredit && reason.trim() === '' ? 'Enter a reason for the ledger.' : null,
       })}
       send={({ amount_usd: amount, reason }) =>
         requestJson<BalanceChanged>('POST', path`/admin/api/accounts/${account.id}/${kind}`, {
@@ -42,7 +42,7 @@ export function BalanceDialog({
       }
       stale={['/admin/api']}
       done={({ balance_usd: usd, spendable_now: isSpendable }) =>
-        `The balance is ${formatAmount(usd)}${isSpendable ? '.' : '; it can be spent in a moment.'}`
+        `The balance is now ${formatAmount(usd)}${isSpendable ? '.' : '; it can be spent in a moment.'}`
       }
       onClose={onClose}
     >
@@ -50,14 +50,14 @@ export function BalanceDialog({
         <>
           <p>
             The balance of <strong>{account.email}</strong> is <Money usd={account.balance_usd} />. The amount
-            is posted to the ledger at once and permanently: only another adjustment reverses it.
+            is posted to the ledger immediately and can only be reversed by another adjustment.
           </p>
           <TextField
-            label={isCredit ? 'Amount to give, USD' : 'Change, USD'}
+            label={isCredit ? 'Amount (USD)' : 'Change (USD)'}
             {...field('amount_usd')}
             inputMode={isCredit ? 'decimal' : 'text'}
             placeholder={isCredit ? '5.00' : '-1.25'}
-            hint={!isCredit && 'A minus reduces the balance, never below zero.'}
+            hint={!isCredit && 'A negative amount reduces the balance, never below zero.'}
             required
           />
           {!isCredit && <TextField label="Reason" {...field('reason')} required />}
@@ -70,16 +70,16 @@ export function BalanceDialog({
 const SUSPENSION = {
   suspend: {
     title: 'Suspend this account?',
-    what: 'From the next second on all its calls and keys are refused, and its console sessions end. Running calls complete and are charged. Its balance stays.',
-    submit: 'Suspend the account',
-    done: 'is suspended.',
+    what: 'All its requests will fail immediately, and its console sessions end. Running calls complete and are charged. The balance stays.',
+    submit: 'Suspend account',
+    done: 'suspended.',
     kind: 'danger',
   },
   resume: {
     title: 'Resume this account?',
-    what: 'Its keys work again from the next second on, and its holder can sign in.',
-    submit: 'Resume the account',
-    done: 'can make calls again.',
+    what: 'Its keys work again immediately, and its owner can sign in.',
+    submit: 'Resume account',
+    done: 'resumed.',
     kind: 'primary',
   },
 } as const
@@ -94,7 +94,7 @@ export function SuspendDialog(props: AccountDialogProps & { verb: keyof typeof S
       pending="Working …"
       initial={{ reason: '' }}
       check={({ reason }) => ({
-        reason: reason.trim() === '' ? 'Enter a reason; it is recorded with your key.' : null,
+        reason: reason.trim() === '' ? 'Enter a reason for the audit log.' : null,
       })}
       send={({ reason }) =>
         requestJson('POST', path`/admin/api/accounts/${account.id}/${verb}`, {
@@ -131,7 +131,7 @@ export function LimitsDialog({
   return (
     <FormDialog
       title={`Limits of ${key ? whose : 'this account'}`}
-      submit="Save the limits"
+      submit="Save limits"
       pending="Saving …"
       initial={{
         limit_usd: key?.limit_usd ?? '',
@@ -152,15 +152,15 @@ export function LimitsDialog({
         } satisfies KeyLimitsRequest)
       }
       stale={['/admin/api/accounts/']}
-      done={`The limits of ${whose} were set.`}
+      done={`Limits of ${whose} saved.`}
       onClose={onClose}
     >
       {(field) => (
         <>
           <p>
             {key
-              ? 'They apply to calls from the next second on, at every instance.'
-              : 'They apply to all keys of the account together, from the next second on. Each key has limits of its own.'}
+              ? 'The limits apply within a second, on every instance.'
+              : 'The limits apply within a second to all keys of the account together. Each key has its own limits, too.'}
           </p>
           {key && <SpendingLimitFields field={field} />}
           <RateLimitFields field={field} />

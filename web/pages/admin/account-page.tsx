@@ -21,7 +21,7 @@ export function OperatorAccountPage() {
       <PageHead
         back={<Link to="/admin/accounts">← Accounts</Link>}
         title={query.data?.email ?? 'Account'}
-        description={<Identifier id={query.data?.id ?? id} of="the account id" />}
+        description={<Identifier id={query.data?.id ?? id} of="the account ID" />}
       />
       <QueryView query={query}>{(account) => <Account account={account} />}</QueryView>
     </>
@@ -36,7 +36,7 @@ function Account({ account }: { account: OperatorAccountDetail }) {
     <>
       <div className="row">
         <Button onClick={() => setOpen('credit')}>Credit</Button>
-        <Button onClick={() => setOpen('adjust')}>Adjust the balance</Button>
+        <Button onClick={() => setOpen('adjust')}>Adjust balance</Button>
         <Button onClick={() => setOpen('limits')}>Limits</Button>
         {isSuspended ? (
           <Button onClick={() => setOpen('resume')}>Resume</Button>
@@ -46,7 +46,7 @@ function Account({ account }: { account: OperatorAccountDetail }) {
           </Button>
         )}
         <Link to="/admin/calls" search={{ account: account.id }} className="button">
-          See its calls
+          View calls
         </Link>
       </div>
       <AccountStats account={account} />
@@ -63,10 +63,10 @@ function Account({ account }: { account: OperatorAccountDetail }) {
         <AccountTopUps topUps={account.top_ups} suspensions={account.suspensions} />
       </Panel>
       <Panel
-        title="Actions of operators"
+        title="Admin activity"
         actions={
           <Link to="/admin/actions" search={{ target: account.id }}>
-            All actions
+            View all
           </Link>
         }
       >

@@ -5,7 +5,8 @@ import type { OperatorKey } from '../../../src/core/api/keys.ts'
 import { EmptyState } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
-import { Badge, Money, StateBadge, Stats } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
+import { Badge, StateBadge, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDate, formatDay, formatMoment, plural, rateLimitsText } from '../../lib/format.ts'
 import { RevokeKeyDialog } from '../keys/key-dialogs.tsx'
 import { KeyName, SpendingLimit } from '../keys/key-table.tsx'
@@ -21,11 +22,11 @@ export function AccountStats({ account }: { account: OperatorAccountDetail }) {
         'Balance (ledger)': <Money usd={account.balance_usd} />,
         'Available now': <Money usd={account.available_usd} />,
         'Held by running calls': <Money usd={account.held_usd} />,
-        'Limits over all keys': (requests !== null || calls !== null) && rateLimitsText(requests, calls),
-        'Owed to us': account.owed_usd !== '0.00' && <Money usd={account.owed_usd} />,
+        'Limit across all keys': (requests !== null || calls !== null) && rateLimitsText(requests, calls),
+        'Amount owed': account.owed_usd !== '0.00' && <Money usd={account.owed_usd} />,
       }}
       notes={{
-        'Available now': account.available_usd === null && 'Redis does not respond',
+        'Available now': account.available_usd === null && 'unknown: Redis does not respond',
         'Held by running calls': holds !== null && plural(holds, 'hold'),
       }}
     />
@@ -33,8 +34,8 @@ export function AccountStats({ account }: { account: OperatorAccountDetail }) {
 }
 
 const STATES: Partial<Record<OperatorAccount['state'], string>> = {
-  free_credit: 'on free credit',
-  exhausted: 'used up',
+  free_credit: 'free credit',
+  exhausted: 'no balance',
 }
 
 export const AccountState = ({ state }: { state: OperatorAccount['state'] }) => (
@@ -73,7 +74,7 @@ export function AccountTopUps(props: { topUps: Detail['top_ups']; suspensions: D
         empty="No top-ups yet."
         columns={{
           Payment: ({ id }) => <code className="wrap-anywhere">{id}</code>,
-          Rail: ({ rail }) => rail,
+          'Payment method': ({ rail }) => rail,
           State: ({ state }) => <Badge>{state}</Badge>,
           Requested: ({ amount_usd: usd }) => <Money usd={usd} />,
           Settled: ({ settled_usd: usd }) => <Money usd={usd} />,
@@ -105,7 +106,7 @@ export function AccountKeys({ accountId, keys }: { accountId: string; keys: read
   if (keys.length === 0)
     return (
       <EmptyState icon={KeyRound}>
-        No keys yet. The account holder creates them under API keys, or create one with: npm run admin -- key
+        No keys yet. The account owner creates them under API keys, or create one with: npm run admin -- key
         create --account {accountId}
       </EmptyState>
     )
@@ -116,7 +117,7 @@ export function AccountKeys({ accountId, keys }: { accountId: string; keys: read
         rows={keys}
         columns={{
           Key: (key) => <KeyName apiKey={key} />,
-          Id: ({ id }) => <code className="text-sm wrap-anywhere">{id}</code>,
+          ID: ({ id }) => <code className="text-sm wrap-anywhere">{id}</code>,
           Limit: (key) => <SpendingLimit apiKey={key} />,
           'Rate limits': (key) => <RateLimits apiKey={key} />,
           Created: (key) => formatDate(key.created_at),
@@ -142,7 +143,9 @@ export function AccountKeys({ accountId, keys }: { accountId: string; keys: read
 function RateLimits({ apiKey }: { apiKey: OperatorKey }) {
   const { customer_requests_per_minute: requests, customer_concurrent_calls: calls } = apiKey
   return (
-    <TwoLines second={(requests ?? calls) !== null && `the customer set ${rateLimitsText(requests, calls)}`}>
+    <TwoLines
+      second={(requests ?? calls) !== null && `set by the customer: ${rateLimitsText(requests, calls)}`}
+    >
       {rateLimitsText(apiKey.requests_per_minute, apiKey.concurrent_calls)}
     </TwoLines>
   )

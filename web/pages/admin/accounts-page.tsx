@@ -4,30 +4,30 @@ import { accountsQuery } from '../../api/operator-queries.ts'
 import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
-import { Money } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
 import { formatDate } from '../../lib/format.ts'
 import { AccountState } from './account-view.tsx'
 
-/** All accounts, searched by e-mail or id. */
+/** All accounts, searched by email or ID. */
 export function AccountsPage() {
   const { search } = useSearch({ from: '/operator/admin/accounts' })
   const navigate = useNavigate({ from: '/admin/accounts' })
   return (
     <>
-      <PageHead title="Accounts" description="Balances are the ledger’s." />
+      <PageHead title="Accounts" />
       <SearchForm
-        label="Search by e-mail address or id"
+        label="Search by email address or ID"
         initial={search}
         onSearch={(text) => void navigate({ search: text === '' ? {} : { search: text } })}
       />
       <ListPanel
-        title={search ? `Accounts found for “${search}”` : 'All accounts'}
+        title={search ? `Results for “${search}”` : 'All accounts'}
         query={accountsQuery(search)}
         icon={Users}
         empty={
           search
-            ? 'No account matches. Search for a part of the e-mail address, or for the whole id.'
-            : 'No accounts yet. People sign up at /sign-up, or create one with: npm run admin -- account create'
+            ? 'No accounts found. Search for a part of the email address or for the full ID.'
+            : 'No accounts yet. Users sign up at /sign-up, or create one with: npm run admin -- account create'
         }
       >
         {(accounts) => (
@@ -35,7 +35,7 @@ export function AccountsPage() {
             caption="Accounts, newest first"
             rows={accounts}
             columns={{
-              'E-mail': ({ id, email }) => (
+              Email: ({ id, email }) => (
                 <TwoLines second={<code>{id}</code>}>
                   <Link to="/admin/accounts/$id" params={{ id }}>
                     {email}
@@ -45,7 +45,7 @@ export function AccountsPage() {
               State: ({ state }) => <AccountState state={state} />,
               Balance: ({ balance_usd: usd }) => <Money usd={usd} />,
               Owed: ({ owed_usd: usd }) => <Money usd={usd} />,
-              Since: (account) => formatDate(account.created_at),
+              Created: (account) => formatDate(account.created_at),
             }}
             numeric={['Balance', 'Owed']}
           />

@@ -8,7 +8,7 @@ import { AccountLink } from './links.tsx'
 export function ActionTable({ actions }: { actions: readonly OperatorActionView[] }) {
   return (
     <DataTable
-      caption="Actions of operators, newest first"
+      caption="Admin activity, newest first"
       rows={actions}
       columns={{
         Action: ({ action, outcome }) => (
@@ -17,10 +17,11 @@ export function ActionTable({ actions }: { actions: readonly OperatorActionView[
           </>
         ),
         When: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
-        On: ({ target }) => <Target target={target} />,
-        With: ({ details }) => <Details details={details} />,
+        Target: ({ target }) => <Target target={target} />,
+        Details: ({ details }) => <Details details={details} />,
         By: ({ actor }) => <code className="text-sm wrap-anywhere">{actor}</code>,
       }}
+      long={['Details']}
     />
   )
 }

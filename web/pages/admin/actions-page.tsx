@@ -13,22 +13,22 @@ export function ActionsPage() {
   return (
     <>
       <PageHead
-        title="Actions"
-        description="The audit log of operators. Each action is recorded before it is carried out; one that was refused or did not complete has a second row, failed."
+        title="Audit log"
+        description="Admin activity. Each action is recorded before it runs; one that fails has a second row, failed."
       />
       <SearchForm
-        label="On the account, key, offer … with the id"
+        label="Target ID (account, key, offer …)"
         initial={target}
         onSearch={(text) => void navigate({ search: text === '' ? {} : { target: text } })}
       />
       <ListPanel
-        title={target ? `Actions on ${target}` : 'All actions'}
+        title={target ? `Activity for ${target}` : 'All activity'}
         query={actionsQuery(target)}
         icon={ClipboardList}
         empty={
           target
-            ? 'No action on this target. Search for the whole id.'
-            : 'No operator has changed anything yet. Suspensions, credits, catalog edits and other changes appear here.'
+            ? 'No activity for this target. Search for the full ID.'
+            : 'No admin activity yet. Suspensions, credits, catalog overrides and other changes appear here.'
         }
       >
         {(actions) => <ActionTable actions={actions} />}

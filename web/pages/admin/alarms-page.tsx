@@ -24,7 +24,7 @@ export function AlarmsPage() {
     <>
       <PageHead
         title="Alarms"
-        description="Events that a person should look at. Repetitions are counted; an alarm that is raised again after it was acknowledged is a new one."
+        description="Events that need attention. Repeats are counted; an alarm that is raised again after it was acknowledged is a new one."
       />
       <ChoiceField
         label="Show"
@@ -38,7 +38,7 @@ export function AlarmsPage() {
         title={which === 'open' ? 'Open alarms' : 'All alarms'}
         query={alarmsQuery(which)}
         icon={BellOff}
-        empty={which === 'open' ? 'No open alarms: nothing to do.' : 'There was no alarm yet.'}
+        empty={which === 'open' ? 'No open alarms.' : 'No alarms yet.'}
       >
         {(alarms) => <AlarmTable alarms={alarms} />}
       </ListPanel>
@@ -50,7 +50,7 @@ function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
   const acknowledge = useAction({
     send: (id: string) => requestJson<AlarmView>('POST', path`/admin/api/alarms/${id}/acknowledge`),
     stale: ['/admin/api/alarms'],
-    done: 'Acknowledged.',
+    done: 'Alarm acknowledged.',
   })
   return (
     <DataTable
@@ -63,14 +63,14 @@ function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
             <span>{message}</span>
           </span>
         ),
-        About: ({ subject }) => <code className="text-sm wrap-anywhere">{subject}</code>,
-        Times: ({ count }) => formatCount(count),
-        'Last, and first': (alarm) => (
+        Subject: ({ subject }) => <code className="text-sm wrap-anywhere">{subject}</code>,
+        Count: ({ count }) => formatCount(count),
+        'Last / first': (alarm) => (
           <TwoLines nowrap second={formatMoment(alarm.first_at)}>
             {formatMoment(alarm.last_at)}
           </TwoLines>
         ),
-        More: ({ fields }) => (
+        Details: ({ fields }) => (
           <span className="text-sm wrap-anywhere">
             {Object.entries(fields)
               .map(([name, value]) => `${name}: ${value}`)
@@ -94,7 +94,8 @@ function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
             </span>
           ),
       }}
-      numeric={['Times']}
+      numeric={['Count']}
+      long={['Details']}
     />
   )
 }

@@ -16,6 +16,8 @@ export interface ProposedEdits {
   title: string
   /** What will change for calls, in words. */
   what: ReactNode
+  /** The document itself was edited, so its differences are shown at once. */
+  isDocument?: boolean
 }
 
 /** Shows what edits change, and applies them after they are confirmed. */
@@ -36,7 +38,7 @@ export function ApplyEditsDialog(props: {
       send={() => requestJson<CatalogEditsApplied>('POST', '/admin/api/catalog/edits', body)}
       stale={['/admin/api', '/pricing.json']}
       done={({ edits, announced }) =>
-        `Version ${edits.version} of the edits is saved; it applies ${
+        `Revision ${edits.version} saved. It applies ${
           announced ? 'everywhere within a second' : 'as each process receives it'
         }.`
       }
@@ -44,11 +46,14 @@ export function ApplyEditsDialog(props: {
       onClose={onClose}
     >
       {proposed.what}
-      <DiffView
-        before={writeDocument(from?.content ?? {})}
-        after={writeDocument(proposed.content)}
-        of="What changes in the document of edits"
-      />
+      <details className="disclosure" open={proposed.isDocument}>
+        <summary>Changes to the overrides (JSON)</summary>
+        <DiffView
+          before={writeDocument(from?.content ?? {})}
+          after={writeDocument(proposed.content)}
+          of="Changes to the overrides"
+        />
+      </details>
     </ConfirmDialog>
   )
 }

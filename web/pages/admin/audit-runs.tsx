@@ -1,7 +1,8 @@
 import type { AuditRunView } from '../../../src/core/api/operations.ts'
 import { Note } from '../../components/feedback/messages.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Badge, Facts, Money } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
+import { Badge, Facts } from '../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment, plural } from '../../lib/format.ts'
 
 /** The result of one audit: its verdict, discrepancies, checks and metrics. */
@@ -13,11 +14,11 @@ export function AuditRun({ run }: { run: AuditRunView }) {
         <Note tone={ok ? 'good' : 'bad'}>
           <strong>
             {ok
-              ? 'The ledger is right.'
-              : `The ledger is wrong: ${plural(discrepancies.length, 'discrepancy', 'discrepancies')}.`}
+              ? 'Audit passed.'
+              : `Audit failed: ${plural(discrepancies.length, 'discrepancy', 'discrepancies')}.`}
           </strong>{' '}
-          {formatMoment(run.at)}, {run.cause === 'operator' ? 'requested by an operator' : 'on schedule'},
-          took {formatDuration(run.duration_ms)}.
+          {formatMoment(run.at)}, {run.cause === 'operator' ? 'requested by an operator' : 'scheduled'}, took{' '}
+          {formatDuration(run.duration_ms)}.
         </Note>
       </div>
       {discrepancies.length > 0 && <Discrepancies run={run} />}
@@ -30,14 +31,14 @@ export function AuditRun({ run }: { run: AuditRunView }) {
             rowKey={({ name }) => name}
             columns={{
               Check: ({ name }) => name,
-              Broken: ({ broken }) =>
+              Result: ({ broken }) =>
                 broken === 0 ? (
-                  <Badge tone="good">holds</Badge>
+                  <Badge tone="good">Passed</Badge>
                 ) : (
-                  <Badge tone="bad">{formatCount(broken)} broken</Badge>
+                  <Badge tone="bad">{formatCount(broken)} failed</Badge>
                 ),
             }}
-            numeric={['Broken']}
+            numeric={['Result']}
           />
         </details>
         <details className="disclosure">
@@ -57,8 +58,8 @@ function Discrepancies({ run }: { run: AuditRunView }) {
       rowKey={({ index }) => String(index)}
       columns={{
         Check: ({ check }) => check,
-        About: ({ subject }) => <code className="wrap-anywhere">{subject}</code>,
-        What: ({ detail }) => <span className="wrap-anywhere">{detail}</span>,
+        Subject: ({ subject }) => <code className="wrap-anywhere">{subject}</code>,
+        Details: ({ detail }) => <span className="wrap-anywhere">{detail}</span>,
       }}
     />
   )
@@ -82,11 +83,11 @@ export function AuditRunTable({ runs }: { runs: readonly AuditRunView[] }) {
       rows={runs}
       columns={{
         When: ({ at }) => formatMoment(at),
-        Cause: ({ cause }) => (cause === 'operator' ? 'requested' : 'schedule'),
-        Took: (run) => formatDuration(run.duration_ms),
-        Found: (run) =>
+        Trigger: ({ cause }) => (cause === 'operator' ? 'requested' : 'scheduled'),
+        Duration: (run) => formatDuration(run.duration_ms),
+        Result: (run) =>
           run.ok ? (
-            <Badge tone="good">no discrepancy</Badge>
+            <Badge tone="good">Passed</Badge>
           ) : (
             <details className="disclosure">
               <summary>{plural(run.discrepancies.length, 'discrepancy', 'discrepancies')}</summary>
@@ -94,7 +95,7 @@ export function AuditRunTable({ runs }: { runs: readonly AuditRunView[] }) {
             </details>
           ),
       }}
-      numeric={['Took']}
+      numeric={['Duration']}
     />
   )
 }

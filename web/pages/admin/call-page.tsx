@@ -6,8 +6,9 @@ import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { CallStatus, usageSource } from '../../components/table/call-table.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
-import { Facts, Money, Stats } from '../../components/text/values.tsx'
-import { formatCount, formatDuration, formatMoment, plural } from '../../lib/format.ts'
+import { Money } from '../../components/text/money.tsx'
+import { Facts, Stats } from '../../components/text/values.tsx'
+import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { unitPriceText, unitTitle } from '../../lib/unit-prices.ts'
 import { EventTable, TimelineChart } from './call-timeline.tsx'
 import { AccountLink, ModelLink } from './links.tsx'
@@ -20,7 +21,7 @@ export function OperatorCallPage() {
       <PageHead
         back={<Link to="/admin/calls">← Calls</Link>}
         title="Call"
-        description={<Identifier id={id} of="the call id" />}
+        description={<Identifier id={id} of="the call ID" />}
       />
       <QueryView query={useQuery(timelineQuery(id))}>
         {(call) => (call.state === 'settled' ? <SettledCall call={call} /> : <InFlightCall call={call} />)}
@@ -30,30 +31,28 @@ export function OperatorCallPage() {
 }
 
 const STATES: Record<InFlightTimeline['state'], string> = {
-  queued: 'waits for a worker',
-  running: 'runs',
-  settling: 'has ended and waits for its charge',
+  queued: 'is waiting for a worker',
+  running: 'is still running',
+  settling: 'has ended and is being charged',
 }
 
 /** A call that is not settled yet; the page polls every second until it is. */
 function InFlightCall({ call }: { call: InFlightTimeline }) {
   return (
     <>
-      <Note announce>
-        This call {STATES[call.state]}. The page shows the whole timeline as soon as it is settled.
-      </Note>
-      <Panel title="Known so far" padded>
+      <Note announce>This call {STATES[call.state]}. The full timeline appears once it is settled.</Note>
+      <Panel title="Call details" padded>
         <Facts
           rows={{
             Account: call.account_id === null ? '–' : <AccountLink id={call.account_id} />,
             'Requested model': call.requested_model ?? '–',
             Held: <Money usd={call.held_usd} />,
-            'Claimed by a worker': plural(call.claims, 'time'),
+            'Attempts claimed': formatCount(call.claims),
             'Candidates, in order': call.candidates.length === 0 ? '–' : <Candidates of={call.candidates} />,
           }}
         />
       </Panel>
-      <Panel title="Steps so far">
+      <Panel title="Events">
         <EventTable events={call.timeline} />
       </Panel>
     </>
@@ -80,74 +79,75 @@ function SettledCall({ call }: { call: SettledTimeline }) {
         rows={{
           Status: <CallStatus call={call} />,
           [call.is_byok ? 'Routing fee charged' : 'Charged']: <Money usd={call.charged_usd} />,
-          'Our margin': <Money usd={call.margin_usd} />,
-          'In the queue': formatDuration(call.queued_ms),
-          'First token': formatDuration(call.first_token_ms),
-          'Whole call': formatDuration(call.duration_ms),
+          Margin: <Money usd={call.margin_usd} />,
+          'Queue time': formatDuration(call.queued_ms),
+          'Time to first token': formatDuration(call.first_token_ms),
+          Duration: formatDuration(call.duration_ms),
         }}
       />
       <Panel title="Timeline" padded>
         <TimelineChart call={call} />
         <details className="disclosure">
-          <summary>Every step with its time</summary>
+          <summary>All events</summary>
           <EventTable events={call.timeline} />
         </details>
       </Panel>
       <div className="columns">
-        <Panel title="The call" padded>
+        <Panel title="Call details" padded>
           <Facts
             rows={{
               Account: <AccountLink id={call.account_id} />,
               Key: <code>{call.key_id}</code>,
               Request: <code>{call.request_id}</code>,
               'Requested model': call.requested_model,
-              'Model that served': call.served_model === null ? 'none' : <ModelLink id={call.served_model} />,
-              'Offer that served': call.served_offer === null ? 'none' : <code>{call.served_offer}</code>,
+              'Served model':
+                call.served_model === null ? 'not served' : <ModelLink id={call.served_model} />,
+              'Served by': call.served_offer === null ? 'not served' : <code>{call.served_offer}</code>,
               'Chosen by auto':
                 call.auto_tier !== null &&
                 `tier ${call.auto_tier}, score ${call.auto_score}, profile ${call.auto_profile}`,
               Streamed: call.stream ? 'yes' : 'no',
               'Finish reason': call.finish_reason ?? '–',
-              'Client’s own key': call.is_byok ? 'yes: the provider bills the client' : 'no',
+              'Own provider key': call.is_byok ? 'used: the provider bills the customer' : 'not used',
               'Duplicate of': call.duplicate_of !== null && (
                 <>
-                  <code>{call.duplicate_of}</code>: charged nothing, since its Idempotency-Key was charged for
-                  that call
+                  <code>{call.duplicate_of}</code>: not charged, since its Idempotency-Key was already charged
+                  with that call
                 </>
               ),
-              Admitted: formatMoment(call.admitted_at),
+              Received: formatMoment(call.admitted_at),
             }}
           />
         </Panel>
         <Panel title="Usage and cost" padded>
           <Facts
             rows={{
-              'Tokens in': formatCount(call.prompt_tokens),
-              'Of them audio': call.audio_tokens > 0 && (
+              'Input tokens': formatCount(call.prompt_tokens),
+              'Audio tokens (of input)': call.audio_tokens > 0 && (
                 <>
                   {formatCount(call.audio_tokens)}
                   <PartRates rate={call.prompt_audio_rate} cost={call.prompt_audio_cost_rate} />
                 </>
               ),
-              'Of them images': call.image_tokens > 0 && (
+              'Image tokens (of input)': call.image_tokens > 0 && (
                 <>
                   {formatCount(call.image_tokens)}
                   <PartRates rate={call.prompt_image_rate} cost={call.prompt_image_cost_rate} />
                 </>
               ),
-              'Of them read from the cache': call.cached_tokens > 0 && (
+              'Cached tokens (of input)': call.cached_tokens > 0 && (
                 <>
                   {formatCount(call.cached_tokens)}
                   <PartRates rate={call.cache_read_rate} cost={call.cache_read_cost_rate} />
                 </>
               ),
-              'Of them written to the cache': call.cache_write_tokens > 0 && (
+              'Cache writes (of input)': call.cache_write_tokens > 0 && (
                 <>
                   {formatCount(call.cache_write_tokens)}
                   <PartRates rate={call.cache_write_rate} cost={call.cache_write_cost_rate} />
                 </>
               ),
-              'Tokens out': formatCount(call.completion_tokens),
+              'Output tokens': formatCount(call.completion_tokens),
               ...(call.unit !== null && {
                 [unitTitle(call.unit)]: (
                   <>
@@ -156,19 +156,19 @@ function SettledCall({ call }: { call: SettledTimeline }) {
                   </>
                 ),
               }),
-              'Counted by': `${usageSource(call.usage_source)}${
+              'Tokens counted by': `${usageSource(call.usage_source)}${
                 call.usage_clamped ? '; the provider reported an impossible count' : ''
               }`,
-              'Rates in / out': <RatePair prompt={call.prompt_rate} completion={call.completion_rate} />,
-              'Costs in / out': (
+              'Input / output rate': <RatePair prompt={call.prompt_rate} completion={call.completion_rate} />,
+              'Input / output cost': (
                 <RatePair prompt={call.prompt_cost_rate} completion={call.completion_cost_rate} />
               ),
               'Rate version': call.rate_version ? <code>{call.rate_version}</code> : '–',
               Held: <Money usd={call.held_usd} />,
               Charged: <Money usd={call.charged_usd} />,
-              'Cost to us': <Money usd={call.cost_usd} />,
+              'Provider cost': <Money usd={call.cost_usd} />,
               Margin: <Money usd={call.margin_usd} />,
-              'Charged after its end': formatDuration(call.settlement_lag_ms),
+              'Settlement delay': formatDuration(call.settlement_lag_ms),
             }}
           />
         </Panel>
@@ -183,7 +183,7 @@ function PartRates({ rate, cost }: { rate: string | null; cost: string | null })
   return (
     <span className="text-muted">
       {' '}
-      at {rate ?? 'the rate in'}, cost {cost ?? 'as the cost in'}
+      at {rate ?? 'the input rate'}, cost {cost ?? 'the input cost'}
     </span>
   )
 }

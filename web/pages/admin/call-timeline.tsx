@@ -54,8 +54,8 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
       </div>
       <p className="row text-sm" aria-hidden="true">
         <ChartKey colour={COLOURS.queue}>queue</ChartKey>
-        <ChartKey colour={COLOURS.attempt}>waiting for the first token</ChartKey>
-        <ChartKey colour="bg-good">tokens coming</ChartKey>
+        <ChartKey colour={COLOURS.attempt}>time to first token</ChartKey>
+        <ChartKey colour="bg-good">streaming</ChartKey>
         <ChartKey colour="bg-bad-fill">failed</ChartKey>
         <ChartKey colour={COLOURS.settlement}>settlement</ChartKey>
       </p>
@@ -79,16 +79,16 @@ function SpanTimes({ span }: { span: TimelineSpan }) {
 export function EventTable({ events }: { events: readonly TimelineEvent[] }) {
   return (
     <DataTable
-      caption="Steps of the call"
+      caption="Events of the call"
       rows={events.map((event, index) => ({ ...event, index }))}
       rowKey={({ index }) => String(index)}
       columns={{
-        After: ({ after_ms: ms }) => `${formatCount(ms)} ms`,
-        What: ({ event }) => <span className="wrap-anywhere">{event}</span>,
-        At: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
+        Elapsed: ({ after_ms: ms }) => `${formatCount(ms)} ms`,
+        Event: ({ event }) => <span className="wrap-anywhere">{event}</span>,
+        Time: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
       }}
-      title="What"
-      numeric={['After']}
+      title="Event"
+      numeric={['Elapsed']}
     />
   )
 }

@@ -9,7 +9,7 @@ import { Form, useForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { CallStatus, CallUsage } from '../../components/table/call-table.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
-import { Money } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
 import {
   CALL_SPANS,
   CALL_STATUSES,
@@ -29,7 +29,7 @@ export function OperatorCallsPage() {
     <>
       <PageHead
         title="Calls"
-        description="Settled calls of all accounts, newest first; the list updates itself. A running call is found by its id."
+        description="Settled calls of all accounts, newest first. To find a running call, enter its ID."
       />
       <CallFilterForm
         // New fields for new filters in the address.
@@ -38,13 +38,13 @@ export function OperatorCallsPage() {
         onFilter={(search) => void navigate({ search })}
       />
       <ListPanel
-        title={isFiltered ? 'Calls found' : 'All calls'}
+        title={isFiltered ? 'Results' : 'All calls'}
         query={operatorCallsQuery(filters, from)}
         icon={Route}
         empty={
           isFiltered
-            ? 'No settled call matches. Remove a filter, or choose a longer span.'
-            : 'No calls yet. They appear here about a second after they end.'
+            ? 'No calls found. Remove a filter or choose a longer period.'
+            : 'No calls yet. A call appears here about a second after it ends.'
         }
       >
         {(calls) => <OperatorCallTable calls={calls} />}
@@ -78,15 +78,15 @@ function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] }) {
             …{id.slice(-8)}
           </Link>
         ),
-        'Tokens in / out': (call) => <CallUsage of={call} />,
+        'Input / output tokens': (call) => <CallUsage of={call} />,
         Duration: (call) => (
           <span className="stack-tight whitespace-nowrap">
             {formatDuration(call.duration_ms)}
             <span className="text-sm text-muted">queue {formatDuration(call.queued_ms)}</span>
-            <span className="text-sm text-muted">first token {formatDuration(call.first_token_ms)}</span>
+            <span className="text-sm text-muted">TTFT {formatDuration(call.first_token_ms)}</span>
           </span>
         ),
-        'Charged, and margin': (call) => (
+        'Charged / margin': (call) => (
           <TwoLines
             nowrap
             second={
@@ -99,7 +99,7 @@ function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] }) {
           </TwoLines>
         ),
       }}
-      numeric={['Tokens in / out', 'Duration', 'Charged, and margin']}
+      numeric={['Input / output tokens', 'Duration', 'Charged / margin']}
     />
   )
 }
@@ -129,7 +129,7 @@ function CallFilterForm(props: {
       string
     >,
     check: ({ id }) => ({
-      id: id !== '' && !isCallId(id.trim()) ? 'Ids of calls begin with chatcmpl_.' : null,
+      id: id !== '' && !isCallId(id.trim()) ? 'Call IDs start with chatcmpl_.' : null,
     }),
     send: async ({ id, ...texts }) => {
       if (id !== '') await navigate({ to: '/admin/calls/$id', params: { id: id.trim() } })
@@ -140,23 +140,23 @@ function CallFilterForm(props: {
   return (
     <Form form={form}>
       <div className="toolbar">
-        <TextField className="field-wide" label="Id of a call" {...field('id')} placeholder="chatcmpl_…" />
+        <TextField className="field-wide" label="Call ID" {...field('id')} placeholder="chatcmpl_…" />
         <SelectField label="Status" options={STATUSES} {...field('status')} />
-        <SelectField label="Span" options={SPANS} {...field('days')} value={form.values.days || '30'} />
+        <SelectField label="Period" options={SPANS} {...field('days')} value={form.values.days || '30'} />
         <div className="row">
           <Button kind="primary">Search</Button>
           <Button onClick={() => onFilter({})}>Clear</Button>
         </div>
       </div>
       <details className="disclosure" open={MORE.some((name) => filters[name] !== undefined)}>
-        <summary>By request, account, key, model, offer or duration</summary>
+        <summary>More filters: request, account, key, model, offer, duration</summary>
         <div className="toolbar">
           <TextField label="Request" {...field('request')} placeholder="x-request-id" />
           <TextField label="Account" {...field('account')} placeholder="acct_…" />
           <TextField label="Key" {...field('key')} placeholder="key_…" />
           <TextField label="Model" {...field('model')} />
           <TextField label="Offer" {...field('offer')} />
-          <TextField label="At least, ms" inputMode="numeric" {...field('min_duration_ms')} />
+          <TextField label="Min duration (ms)" inputMode="numeric" {...field('min_duration_ms')} />
         </div>
       </details>
     </Form>

@@ -43,11 +43,12 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
   const propose = (content: CatalogContent) =>
     setProposed({
       content,
-      title: 'Apply these edits?',
+      isDocument: true,
+      title: 'Apply these overrides?',
       what: (
         <p>
-          They apply to new calls within a second, at every process. Prices of calls admitted before stay as
-          they are. Every version is kept and can be reverted to.
+          They apply to new calls within a second, in every process. Calls received before keep their prices.
+          Every revision is kept and can be restored.
         </p>
       ),
     })
@@ -55,14 +56,14 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
     <>
       <TextField
         className="[&_textarea]:font-mono [&_textarea]:text-sm"
-        label="Document of edits, JSON"
+        label="Overrides (JSON)"
         rows={18}
         value={text}
         onChange={edit}
         error={problem}
         hint={
           <>
-            An example:{' '}
+            Example:{' '}
             <code>
               {'{"changes":{"models":[{"id":"vendor/model","rate":{"prompt":"1.00","completion":"4.00"}}]}}'}
             </code>
@@ -72,13 +73,13 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
       {isBehind && (
         <Note tone="warn" announce>
           <p>
-            Version {current?.version ?? 'none'} is current now, and this text was made from{' '}
-            {base ? `version ${base.version}` : 'an empty document'}. It cannot be applied over that version:
-            copy what you need, and begin again.
+            Revision {current?.version ?? 'none'} is live now, but this text is based on{' '}
+            {base ? `revision ${base.version}` : 'an empty document'}, so it cannot be applied. Copy your
+            changes and start again from the live revision.
           </p>
           <p>
             <Button size="small" onClick={() => startFrom(current)}>
-              Begin with version {current?.version ?? 'none'}
+              Start from revision {current?.version ?? 'none'}
             </Button>
           </p>
         </Note>
@@ -86,8 +87,8 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
       <CheckResult view={check.data} error={check.error} />
       {text !== before && (
         <details className="disclosure">
-          <summary>Differences from the current document</summary>
-          <DiffView before={before} after={text} of="Differences from the current document" />
+          <summary>Changes to the current overrides</summary>
+          <DiffView before={before} after={text} of="Changes to the current overrides" />
         </details>
       )}
       <div className="row">
@@ -99,10 +100,10 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
           disabled={check.isPending || text === before}
           onClick={() => checkThen(propose)}
         >
-          Compare and apply …
+          Review changes …
         </Button>
         <Button disabled={text === before} onClick={() => edit(before)}>
-          Start over
+          Discard changes
         </Button>
       </div>
       {proposed && (
@@ -122,12 +123,12 @@ function CheckResult({ view, error }: { view: CatalogCheckView | undefined; erro
   if (view.valid)
     return (
       <Note tone="good" announce>
-        Valid. The catalog would have {formatCount(view.models ?? 0)} models.
+        Valid. The catalog will have {formatCount(view.models ?? 0)} models.
       </Note>
     )
   return (
     <Note tone="bad" announce>
-      <p>The catalog would not be valid:</p>
+      <p>The catalog is not valid with these overrides:</p>
       <ul className="pl-[1.2em]">
         {view.problems.map((problem) => (
           <li key={problem}>{problem}</li>

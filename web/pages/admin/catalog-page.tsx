@@ -22,11 +22,12 @@ export function CatalogPage() {
   return (
     <>
       <PageHead
-        title="Catalog edits"
+        title="Catalog overrides"
         description={
           <>
-            One document over the built-in catalog and the catalog file, for every process. To disable a model
-            or an offer, or to change a rate, open it under <Link to="/admin/models">Models and margin</Link>.
+            One document, applied on top of the built-in catalog and the catalog file in every process. To
+            disable a model or an offer, or to change a rate, open it under{' '}
+            <Link to="/admin/models">Models & margin</Link>.
           </>
         }
       />
@@ -37,19 +38,19 @@ export function CatalogPage() {
               rows={{
                 Models: formatCount(view.models),
                 Offers: formatCount(view.offers),
-                'Version of the edits': view.edits?.version ?? 'none yet',
-                'Version of the catalog': <code className="text-xs">{view.version}</code>,
+                Revision: view.edits?.version ?? 'none',
+                'Catalog version': <code className="text-xs">{view.version}</code>,
               }}
               notes={{
-                Models: `${formatCount(view.available_models)} served here`,
-                'Version of the edits': view.edits && `since ${formatMoment(view.edits.created_at)}`,
-                'Version of the catalog': `generated ${formatMoment(view.generated_at)}`,
+                Models: `${formatCount(view.available_models)} available here`,
+                Revision: view.edits && `since ${formatMoment(view.edits.created_at)}`,
+                'Catalog version': `generated ${formatMoment(view.generated_at)}`,
               }}
             />
-            <Panel title="The current document" padded>
+            <Panel title="Current overrides" padded>
               <EditsEditor current={view.edits} />
             </Panel>
-            <Panel title="Versions">
+            <Panel title="Revisions">
               <QueryView query={history}>
                 {({ data }) => <EditsHistory versions={data} current={view.edits} />}
               </QueryView>
@@ -68,21 +69,21 @@ function EditsHistory(props: { versions: readonly CatalogEditsView[]; current: C
   return (
     <>
       <DataTable
-        caption="Versions of the edits, newest first"
+        caption="Revisions, newest first"
         rows={versions}
         rowKey={({ version }) => version}
-        empty="No edits yet. Each version that is applied is kept here."
+        empty="No overrides yet. Each applied revision is kept here."
         columns={{
-          Version: ({ version }) => (
+          Revision: ({ version }) => (
             <>
-              {version} {version === current?.version && <Badge tone="good">current</Badge>}
+              {version} {version === current?.version && <Badge tone="good">Live</Badge>}
             </>
           ),
           When: (edits) => formatMoment(edits.created_at),
           By: ({ author }) => <code className="text-sm wrap-anywhere">{author}</code>,
           Actions: (edits) =>
             edits.version !== current?.version && (
-              <Button size="small" about={`to version ${edits.version}`} onClick={() => setChosen(edits)}>
+              <Button size="small" about={`to revision ${edits.version}`} onClick={() => setChosen(edits)}>
                 Compare or revert
               </Button>
             ),
@@ -101,24 +102,24 @@ function RevertDialog(props: {
   const { chosen, current, onClose } = props
   return (
     <ConfirmDialog
-      title={`Revert to version ${chosen.version}?`}
+      title={`Revert to revision ${chosen.version}?`}
       wide
-      confirm={`Revert to version ${chosen.version}`}
+      confirm={`Revert to revision ${chosen.version}`}
       send={() =>
         requestJson<CatalogEditsApplied>('POST', '/admin/api/catalog/revert', { version: chosen.version })
       }
       stale={['/admin/api']}
-      done={({ edits }) => `The edits apply again, as version ${edits.version}.`}
+      done={({ edits }) => `Reverted (revision ${edits.version}).`}
       onClose={onClose}
     >
       <p>
-        The edits of {formatMoment(chosen.created_at)} apply to new calls again within a second, as a new
-        version. This is what changes:
+        The overrides of {formatMoment(chosen.created_at)} are applied again as a new revision, to new calls
+        within a second. Changes:
       </p>
       <DiffView
         before={writeDocument(current?.content ?? {})}
         after={writeDocument(chosen.content)}
-        of="What the revert changes"
+        of="Changes by the revert"
       />
     </ConfirmDialog>
   )

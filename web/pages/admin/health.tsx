@@ -5,17 +5,17 @@ import { formatCount, formatMoment, plural } from '../../lib/format.ts'
 import { formatShare } from '../../lib/live-stats.ts'
 
 const WITHHELD: Record<NonNullable<OfferView['withheld']>, string> = {
-  no_key: 'no key of ours',
-  loss: 'it costs us more than it brings in',
-  disabled: 'disabled',
-  unlisted: 'no longer listed by its provider',
+  no_key: 'Not configured',
+  loss: 'Unprofitable',
+  disabled: 'Disabled',
+  unlisted: 'Not listed by provider',
 }
 
 const STATES = {
-  ready: 'ready',
-  probe: 'on probation',
-  'rate-limited': 'rate-limited',
-  down: 'held back',
+  ready: 'Ready',
+  probe: 'Half-open',
+  'rate-limited': 'Rate limited',
+  down: 'Circuit open',
 } satisfies Record<OfferView['health']['state'], string>
 
 /** Whether calls may go to an offer, and if not, why and until when. */
@@ -35,7 +35,7 @@ export function OfferHealth({ offer }: { offer: OfferView }) {
           </span>
         )}
       </span>
-      {until !== null && <span className="text-sm text-muted">retried {formatMoment(until)}</span>}
+      {until !== null && <span className="text-sm text-muted">next retry {formatMoment(until)}</span>}
     </span>
   )
 }
@@ -43,7 +43,7 @@ export function OfferHealth({ offer }: { offer: OfferView }) {
 /** The states of a provider's offers: those that are not ready, or that all are. */
 export function OffersHealth({ health }: { health: ProviderView['health'] }) {
   const amiss = (['down', 'rate-limited', 'probe'] as const).filter((state) => health[state] > 0)
-  if (amiss.length === 0) return <Badge tone="good">all ready</Badge>
+  if (amiss.length === 0) return <Badge tone="good">All ready</Badge>
   return (
     <span className="row">
       {amiss.map((state) => (

@@ -8,7 +8,7 @@ import { EmptyState, Note, QueryView } from '../../components/feedback/messages.
 import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
-import { Money } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
 import { formatCount } from '../../lib/format.ts'
 import { AuditRun, AuditRunTable } from './audit-runs.tsx'
 
@@ -19,8 +19,8 @@ export function LedgerPage() {
   return (
     <>
       <PageHead
-        title="Ledger and audit"
-        description="Every movement is posted twice, so all sums together are zero."
+        title="Ledger & audit"
+        description="Double-entry: the sums of all ledger accounts add up to zero."
         actions={<RunNow isRunning={audit.data?.running ?? false} />}
       />
       <Panel title="Sums by ledger account">
@@ -42,11 +42,11 @@ export function LedgerPage() {
               <div className="panel-body">
                 {/^-?0\.0+$/.test(total) ? (
                   <Note tone="good">
-                    All sums together are <Money usd={total} />, as they must be.
+                    Balanced: all sums add up to <Money usd={total} />.
                   </Note>
                 ) : (
                   <Note tone="bad" announce>
-                    All sums together are <Money usd={total} /> and not zero. Run an audit now.
+                    Not balanced: all sums add up to <Money usd={total} /> instead of zero. Run an audit now.
                   </Note>
                 )}
               </div>
@@ -62,14 +62,14 @@ export function LedgerPage() {
             ) : (
               <EmptyState icon={BookOpenCheck}>
                 {running
-                  ? 'The first audit runs now.'
-                  : `No audit yet. One runs every ${every} minutes, or now with “Run an audit”.`}
+                  ? 'The first audit is running.'
+                  : `No audits yet. An audit runs every ${every} minutes, or now with “Run audit”.`}
               </EmptyState>
             )
           }
         </QueryView>
       </Panel>
-      <ListPanel title="All audits" query={auditRunsQuery} icon={BookOpenCheck} empty="None yet.">
+      <ListPanel title="All audits" query={auditRunsQuery} icon={BookOpenCheck} empty="No audits yet.">
         {(rows) => <AuditRunTable runs={rows} />}
       </ListPanel>
     </>
@@ -81,12 +81,12 @@ function RunNow({ isRunning }: { isRunning: boolean }) {
   const audit = useAction({
     send: () => requestJson<AuditView>('POST', '/admin/api/audit/run'),
     onDone: (view) => client.setQueryData(auditQuery.queryKey, view),
-    done: 'An audit was requested; it begins within seconds.',
+    done: 'Audit requested. It starts within seconds.',
   })
   const isBusy = isRunning || audit.isPending
   return (
     <Button kind="primary" disabled={isBusy} onClick={() => audit.run()}>
-      {isBusy ? 'An audit runs …' : 'Run an audit'}
+      {isBusy ? 'Audit running …' : 'Run audit'}
     </Button>
   )
 }

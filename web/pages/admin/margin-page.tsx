@@ -11,7 +11,8 @@ import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { TokensInOut } from '../../components/table/call-table.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Money, Stats } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
+import { Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDay, lastDays } from '../../lib/format.ts'
 import { formatShare } from '../../lib/live-stats.ts'
 import { ModelLink, ProviderLink } from './links.tsx'
@@ -42,19 +43,29 @@ export function MarginPage() {
   return (
     <>
       <PageHead
-        title="Models and margin"
-        description="What clients paid, what providers charge for it at the cost rates of that time, and the difference."
+        title="Models & margin"
+        description="Revenue from customers, cost at providers, and the margin."
       />
       <SearchForm
-        label="Open a model: its offers and rates, and edits of them"
+        label="Open a model to see or change its offers and prices"
         button="Open"
         placeholder="vendor/model"
         suggestions={feed?.data.map(({ id }) => ({ value: id })) ?? []}
         onSearch={(id) => id !== '' && void navigate({ to: '/admin/models/$', params: { _splat: id } })}
       />
       <div className="toolbar">
-        <ChoiceField label="Span" value={span} options={SPANS} onChange={(value) => show({ days: value })} />
-        <ChoiceField label="By" value={by} options={GROUPS} onChange={(value) => show({ group: value })} />
+        <ChoiceField
+          label="Period"
+          value={span}
+          options={SPANS}
+          onChange={(value) => show({ days: value })}
+        />
+        <ChoiceField
+          label="Group by"
+          value={by}
+          options={GROUPS}
+          onChange={(value) => show({ group: value })}
+        />
       </div>
       <QueryView query={useQuery(marginQuery(range, by))}>{(margin) => <Margin margin={margin} />}</QueryView>
     </>
@@ -72,12 +83,12 @@ function Margin({ margin }: { margin: MarginView }) {
           Cost: <Money usd={total.cost_usd} />,
           'Cost of failed attempts': <Money usd={total.broken_cost_usd} />,
           Margin: <Money usd={total.margin_usd} />,
-          'Margin of revenue': rate(total),
+          'Margin %': rate(total),
         }}
       />
       <Panel title={`By ${by}`}>
         {data.length === 0 ? (
-          <EmptyState icon={Percent}>No calls in this span. Choose a longer one.</EmptyState>
+          <EmptyState icon={Percent}>No calls in this period.</EmptyState>
         ) : (
           <DataTable
             caption={`Margin by ${by}`}
@@ -88,21 +99,21 @@ function Margin({ margin }: { margin: MarginView }) {
                 <GroupName by={by} group={group} />
               ),
               Calls: ({ calls }) => formatCount(calls),
-              'Tokens in / out': (row) => <TokensInOut of={row} />,
+              'Input / output tokens': (row) => <TokensInOut of={row} />,
               Revenue: ({ revenue_usd: usd }) => <Money usd={usd} />,
               Cost: ({ cost_usd: usd }) => <Money usd={usd} />,
               'Failed attempts': ({ broken_cost_usd: usd }) => <Money usd={usd} />,
               Margin: ({ margin_usd: usd }) => <Money usd={usd} />,
-              'Of revenue': (row) => rate(row),
+              'Margin %': (row) => rate(row),
             }}
             numeric={[
               'Calls',
-              'Tokens in / out',
+              'Input / output tokens',
               'Revenue',
               'Cost',
               'Failed attempts',
               'Margin',
-              'Of revenue',
+              'Margin %',
             ]}
           />
         )}

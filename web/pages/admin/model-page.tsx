@@ -24,12 +24,12 @@ export function OperatorModelPage() {
   return (
     <>
       <PageHead
-        back={<Link to="/admin/models">← Models and margin</Link>}
+        back={<Link to="/admin/models">← Models & margin</Link>}
         title={id}
-        description="Its cost and margin, offer by offer."
+        description="Offers with their cost and margin, and prices."
         actions={
           <Link to="/admin/calls" search={{ model: id }} className="button">
-            See its calls
+            View calls
           </Link>
         }
       />
@@ -40,7 +40,7 @@ export function OperatorModelPage() {
           </QueryView>
         )}
       </QueryView>
-      <Panel title="Rate history">
+      <Panel title="Price history">
         <RateHistory modelId={id} />
       </Panel>
     </>
@@ -55,15 +55,15 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
   const switchModel = () =>
     setProposed({
       content: withModelChange(content, id, { disabled: isDisabled ? undefined : true }),
-      title: isDisabled ? 'Enable this model again?' : 'Disable this model?',
+      title: isDisabled ? 'Enable this model?' : 'Disable this model?',
       what: isDisabled ? (
         <p>
-          Calls to <strong>{id}</strong> are served again within a second.
+          Calls to <strong>{id}</strong> are accepted again within a second.
         </p>
       ) : (
         <p>
-          Within a second calls to <strong>{id}</strong> are refused, including those with a client’s own key.
-          Running calls complete.
+          This takes <strong>{id}</strong> offline for everyone within a second, also for customers’ own
+          provider keys. Running calls complete.
         </p>
       ),
     })
@@ -71,7 +71,7 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
     const isOff = offerChange(content, offer)?.disabled === true
     setProposed({
       content: withOfferChange(content, offer, { disabled: isOff ? undefined : true }),
-      title: isOff ? 'Enable this offer again?' : 'Disable this offer?',
+      title: isOff ? 'Enable this offer?' : 'Disable this offer?',
       what: (
         <p>
           <code>{`${offer.provider}/${offer.upstream_model}`}</code> receives{' '}
@@ -88,7 +88,7 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
         actions={
           (isDisabled || offers.length > 0) && (
             <Button size="small" onClick={switchModel}>
-              {isDisabled ? 'Enable the model' : 'Disable the model'}
+              {isDisabled ? 'Enable model' : 'Disable model'}
             </Button>
           )
         }
@@ -96,8 +96,8 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
         {offers.length === 0 ? (
           <EmptyState icon={PlugZap}>
             {isDisabled
-              ? 'The model is disabled by the current edits.'
-              : 'The catalog has no offer of this model. Check the id, or add it under Catalog edits.'}
+              ? 'This model is disabled by the current overrides.'
+              : 'The catalog has no offer of this model. Check the ID, or add it under Catalog overrides.'}
           </EmptyState>
         ) : (
           <OfferTable
@@ -112,7 +112,7 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
         )}
       </Panel>
       {offers[0] && (
-        <Panel title="Rate" padded>
+        <Panel title="Price" padded>
           <RateForm
             // A new form for a new rate, which arrives a moment after the edits that changed it.
             key={Object.values(offers[0].rate).join(' ')}
@@ -134,21 +134,21 @@ function RateHistory({ modelId }: { modelId: string }) {
     <QueryView query={useQuery(rateHistoryQuery(modelId))}>
       {({ data }) => (
         <DataTable
-          empty="None yet; a new rate appears within a minute."
-          caption="Rates in USD per million tokens, newest first"
+          empty="No prices yet. A new price appears within a minute."
+          caption="Prices in USD per million tokens, newest first"
           rows={data}
           rowKey={(row) => `${row.rate_version} ${row.effective_at}`}
           columns={{
             Since: (row) => formatMoment(row.effective_at),
-            'Rate in / out': (row) => `${row.prompt} / ${row.completion}`,
-            'List in / out': (row) => `${row.list_prompt} / ${row.list_completion}`,
-            'Audio / images in': (row) =>
+            'Input / output': (row) => `${row.prompt} / ${row.completion}`,
+            'List price': (row) => `${row.list_prompt} / ${row.list_completion}`,
+            'Audio / image input': (row) =>
               row.prompt_audio === null && row.prompt_image === null
-                ? 'as in'
+                ? 'as input'
                 : `${row.prompt_audio ?? row.prompt} / ${row.prompt_image ?? row.prompt}`,
             'Cache read / write': (row) =>
               row.cache_read === null && row.cache_write === null
-                ? 'as in'
+                ? 'as input'
                 : `${row.cache_read ?? row.prompt} / ${row.cache_write ?? row.prompt}`,
             'Rate / list of a million units':
               data.some(({ units }) => units !== null) &&
@@ -157,9 +157,9 @@ function RateHistory({ modelId }: { modelId: string }) {
             Catalog: ({ source }) => <code>{source}</code>,
           }}
           numeric={[
-            'Rate in / out',
-            'List in / out',
-            'Audio / images in',
+            'Input / output',
+            'List price',
+            'Audio / image input',
             'Cache read / write',
             'Rate / list of a million units',
           ]}

@@ -8,7 +8,8 @@ import { EmptyState, Note, QueryView, SkeletonLines } from '../../components/fee
 import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Badge, Money, StateBadge, Stats } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
+import { Badge, StateBadge, Stats } from '../../components/text/values.tsx'
 import { BASE_PATH } from '../../lib/base-path.ts'
 import { formatCount, formatDuration, formatMoment, lastDays, plural } from '../../lib/format.ts'
 import {
@@ -23,20 +24,16 @@ import { ProcessTable, QueueTable } from './process-tables.tsx'
 import { EnableDialog, ProviderTable } from './provider-tables.tsx'
 import { TrafficPanel } from './traffic-panel.tsx'
 
-/** The state of the whole gateway at this second. */
+/** The state of the whole gateway now. */
 export function OverviewPage() {
   const { view } = useLiveBoard()
   return (
     <>
-      <PageHead
-        title="Overview"
-        description="The state of the gateway at this second."
-        actions={<LiveState />}
-      />
+      <PageHead title="Overview" actions={<LiveState />} />
       {view?.settlement_behind && (
         <Note tone="warn" announce>
-          <strong>Settlement is behind.</strong> Finished calls wait for their charge longer than they should.
-          No money is lost: holds stay until they are charged.
+          <strong>Settlement is delayed.</strong> Finished calls are charged later than usual. No money is
+          lost: holds stay until the charge.
         </Note>
       )}
       <LiveTiles />
@@ -50,7 +47,7 @@ export function OverviewPage() {
           <Unknown />
         ) : view.processes.length === 0 ? (
           <EmptyState icon={ServerOff}>
-            No process has reported itself. Each reports to Redis every second, so Redis may just have
+            No process has reported yet. Each process reports to Redis every second; Redis may have just
             started.
           </EmptyState>
         ) : (
@@ -67,7 +64,7 @@ export function OverviewPage() {
       >
         {view === null ? <SkeletonLines /> : view.queues ? <QueueTable queues={view.queues} /> : <Unknown />}
         <p className="px-inset pt-2 pb-4 text-sm text-muted">
-          Bull Board shows each job, read-only. Prompts are encrypted before they are queued and never shown.
+          Bull Board shows each job, read-only. Prompts are encrypted and never shown.
         </p>
       </Panel>
     </>
@@ -76,7 +73,7 @@ export function OverviewPage() {
 
 const Unknown = () => (
   <div className="panel-body">
-    <Note tone="warn">Unknown at the moment: Redis did not respond in time. Calls may fail too.</Note>
+    <Note tone="warn">Unavailable: Redis did not respond in time. Calls may fail, too.</Note>
   </div>
 )
 
@@ -88,7 +85,7 @@ function LiveState() {
       {isStale ? (
         <>
           <Badge tone="warn">Stale</Badge>{' '}
-          {view ? `Last stats of ${formatMoment(view.at)}. ` : 'No stats yet. '}
+          {view ? `Last updated ${formatMoment(view.at)}. ` : 'No data yet. '}
           Reconnecting …
         </>
       ) : view ? (
@@ -116,31 +113,30 @@ function LiveTiles() {
       stale={isStale}
       rows={{
         'Calls in flight': calls ? formatCount(calls.running) : '–',
-        'Waiting in the queue': queue ? formatCount(queue.waiting) : '–',
-        'Wait for a worker, p95': formatDuration(waits?.p95_ms ?? null),
-        'Calls a second': traffic ? formatPerSecond(traffic.calls_per_second) : '–',
+        'Queued calls': queue ? formatCount(queue.waiting) : '–',
+        'Queue wait (p95)': formatDuration(waits?.p95_ms ?? null),
+        'Calls per second': traffic ? formatPerSecond(traffic.calls_per_second) : '–',
         'Error rate': errors == null ? '–' : formatShare(errors),
-        'Clients spend a minute': <Money usd={traffic?.spend_usd_per_minute} />,
+        'Revenue per minute': <Money usd={traffic?.spend_usd_per_minute} />,
         'Margin today (UTC)': <Money usd={margin?.margin_usd} />,
         'Open alarms': view?.open_alarms == null ? '–' : formatCount(view.open_alarms),
       }}
       notes={{
-        'Calls in flight': calls?.most && `of ${formatCount(calls.most)} at once`,
-        'Waiting in the queue':
-          queue?.oldest_waiting_ms && `the oldest for ${formatDuration(queue.oldest_waiting_ms)}`,
-        'Wait for a worker, p95':
+        'Calls in flight': calls?.most && `of ${formatCount(calls.most)} concurrent`,
+        'Queued calls': queue?.oldest_waiting_ms && `oldest: ${formatDuration(queue.oldest_waiting_ms)}`,
+        'Queue wait (p95)':
           waits && waits.calls > 0
             ? `p50 ${formatDuration(waits.p50_ms)}, p99 ${formatDuration(waits.p99_ms)}; ${plural(waits.calls, 'call')} in ${waits.window_ms / 60_000} min`
             : 'no recent calls',
-        'Calls a second': traffic && `${formatPerSecond(traffic.tokens_per_second)} tokens a second`,
+        'Calls per second': traffic && `${formatPerSecond(traffic.tokens_per_second)} tokens per second`,
         'Error rate':
-          traffic && `${formatPerSecond(traffic.server_errors_per_second)} of 5xx a second, last 10 s`,
+          traffic && `${formatPerSecond(traffic.server_errors_per_second)} 5xx per second, last 10 s`,
         'Margin today (UTC)': margin && margin.margin_rate !== null && (
           <>
             {formatShare(margin.margin_rate)} of <Money usd={margin.revenue_usd} />
           </>
         ),
-        'Open alarms': <Link to="/admin/alarms">See the alarms</Link>,
+        'Open alarms': <Link to="/admin/alarms">View alarms</Link>,
       }}
     />
   )
@@ -152,7 +148,7 @@ function BreakerPanel() {
   const [subject, setSubject] = useState<string | null>(null)
   const breakers = view?.breakers
   return (
-    <Panel title="Held back">
+    <Panel title="Open circuits">
       {view === null ? (
         <SkeletonLines />
       ) : breakers == null ? (
@@ -160,18 +156,18 @@ function BreakerPanel() {
       ) : breakers.length === 0 ? (
         <p className="row px-inset pt-4 pb-inset">
           <CircleCheck size={18} aria-hidden="true" />
-          Every breaker is closed: calls may go to every offer.
+          All circuits are closed: every offer receives calls.
         </p>
       ) : (
         <DataTable
-          caption="Breakers that are not closed"
+          caption="Circuits that are not closed"
           rows={breakers}
           rowKey={({ subject: id, state }) => `${id} ${state}`}
           columns={{
             'Offer or provider': ({ subject: id }) => <code>{id}</code>,
-            State: ({ state }) => <StateBadge state={state} />,
-            Why: ({ reason }) => reason,
-            Retried: ({ state, until }) =>
+            State: ({ state }) => <StateBadge state={state} name={CIRCUIT_STATES[state]} />,
+            Reason: ({ reason }) => reason,
+            'Next retry': ({ state, until }) =>
               state === 'half-open' ? 'with the next call' : formatMoment(until),
             Actions: ({ subject: id, state }) =>
               state === 'rate-limited' ? (
@@ -189,21 +185,25 @@ function BreakerPanel() {
   )
 }
 
+const CIRCUIT_STATES: Record<string, string> = {
+  open: 'Circuit open',
+  'half-open': 'Half-open',
+  'rate-limited': 'Rate limited',
+}
+
 const SHOWN = 8
 
 /** The providers that receive calls now, the busiest first. */
 function BusyProviders() {
   return (
-    <Panel title="Providers, last ten minutes" actions={<Link to="/admin/providers">All providers</Link>}>
+    <Panel title="Providers, last ten minutes" actions={<Link to="/admin/providers">View all</Link>}>
       <QueryView query={useQuery(providersQuery)}>
         {({ data }) => {
           const busy = busyFirst(data).filter(({ last_ten_minutes: { success, failure, rate_limited } }) =>
             [success, failure, rate_limited].some((count) => count > 0),
           )
           return busy.length === 0 ? (
-            <p className="panel-body text-muted">
-              No calls in the last ten minutes. Providers appear here as calls go to them.
-            </p>
+            <p className="panel-body text-muted">No calls in the last ten minutes.</p>
           ) : (
             <ProviderTable providers={busy.slice(0, SHOWN)} />
           )

@@ -19,10 +19,10 @@ export function ProcessTable({ processes }: { processes: readonly ProcessView[] 
         ),
         'In flight': ({ role, in_flight_calls: calls, concurrency }) =>
           role === 'settlement' ? '–' : <InFlight calls={calls} most={concurrency} />,
-        'Ended since its start': ({ finished }) => <Finished counts={finished} />,
-        'Event loop, p99': (process) => formatDuration(process.event_loop_delay_p99_ms),
+        'Since start': ({ role, finished }) => (role === 'settlement' ? '–' : <Finished counts={finished} />),
+        'Event loop (p99)': (process) => formatDuration(process.event_loop_delay_p99_ms),
         Memory: (process) => formatMemory(process.rss_bytes),
-        'Up for': (process) => (
+        Uptime: (process) => (
           <span className="whitespace-nowrap" title={`since ${formatMoment(process.started_at)}`}>
             {formatUptime(now.getTime() - Date.parse(process.started_at))}
           </span>
@@ -34,7 +34,7 @@ export function ProcessTable({ processes }: { processes: readonly ProcessView[] 
             <TwoLines second={formatMoment(error.at)}>{error.message}</TwoLines>
           ),
       }}
-      numeric={['In flight', 'Event loop, p99', 'Memory', 'Up for']}
+      numeric={['In flight', 'Event loop (p99)', 'Memory', 'Uptime']}
     />
   )
 }
@@ -50,14 +50,14 @@ function InFlight({ calls, most }: { calls: number; most: number | null }) {
 
 function Finished({ counts }: { counts: Readonly<Record<string, number>> }) {
   const entries = Object.entries(counts)
-  if (entries.length === 0) return <span className="text-muted">nothing yet</span>
+  if (entries.length === 0) return <span className="text-muted">no calls yet</span>
   return <>{entries.map(([name, count]) => `${formatCount(count)} ${name}`).join(', ')}</>
 }
 
 const WHAT: Record<QueueView['name'], string> = {
-  dispatch: 'calls on their way to a provider',
-  settlement: 'finished calls to be charged',
-  events: 'events for clients’ webhooks',
+  dispatch: 'calls to providers',
+  settlement: 'charges of finished calls',
+  events: 'customer webhooks',
 }
 
 /** The queues between the processes. */
@@ -77,9 +77,9 @@ export function QueueTable({ queues }: { queues: readonly QueueView[] }) {
         Running: ({ active }) => formatCount(active),
         Delayed: ({ delayed }) => formatCount(delayed),
         Failed: ({ failed }) => formatCount(failed),
-        'Oldest waits for': ({ oldest_waiting_ms: oldest }) => formatDuration(oldest),
+        'Oldest waiting': ({ oldest_waiting_ms: oldest }) => formatDuration(oldest),
       }}
-      numeric={['Waiting', 'Running', 'Delayed', 'Failed', 'Oldest waits for']}
+      numeric={['Waiting', 'Running', 'Delayed', 'Failed', 'Oldest waiting']}
     />
   )
 }

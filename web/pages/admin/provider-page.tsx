@@ -11,6 +11,12 @@ import { formatCount, plural } from '../../lib/format.ts'
 import { findOffers } from '../../lib/live-stats.ts'
 import { OfferTable, ProviderTable } from './provider-tables.tsx'
 
+const WIRE_NAMES: Record<string, string> = {
+  'chat-completions': 'OpenAI chat completions',
+  'anthropic-messages': 'Anthropic messages',
+  'google-generate-content': 'Google Gemini',
+}
+
 const SHOWN = 50
 
 /** One provider with its offers: health, success, percentiles, prices. */
@@ -29,15 +35,15 @@ export function ProviderPage() {
         description={
           provider && (
             <>
-              Wire {provider.wire};{' '}
-              {provider.zdr ? 'keeps no prompts or completions' : 'may keep prompts and completions'};{' '}
-              {provider.data_collection === 'deny' ? 'does not train on them' : 'may train on them'}.
+              API: {WIRE_NAMES[provider.wire] ?? provider.wire} ·{' '}
+              {provider.zdr ? 'no retention' : 'may retain prompts'} ·{' '}
+              {provider.data_collection === 'deny' ? 'no training' : 'may train on prompts'}
             </>
           )
         }
       />
       {provider && (
-        <Panel title="The whole provider">
+        <Panel title="Provider">
           <ProviderTable providers={[provider]} />
         </Panel>
       )}
@@ -61,8 +67,8 @@ export function ProviderPage() {
               return (
                 <EmptyState icon={PlugZap}>
                   {data.length === 0
-                    ? 'No model has an offer of this provider. Add one under Catalog edits.'
-                    : 'No offer matches these words.'}
+                    ? 'No model has an offer of this provider. Add one under Catalog overrides.'
+                    : 'No offers found.'}
                 </EmptyState>
               )
             return (

@@ -28,14 +28,14 @@ export function ProviderTable({ providers }: { providers: readonly ProviderView[
             </TwoLines>
           ),
           Offers: ({ health }) => <OffersHealth health={health} />,
-          'Shared / all': ({ shared_offers: shared, offers }) => (
+          'Active offers': ({ shared_offers: shared, offers }) => (
             <span className="whitespace-nowrap">
               {formatCount(shared)} / {formatCount(offers)}
             </span>
           ),
           'Success, 1 min': ({ last_minute: counts }) => <SuccessShare counts={counts} />,
           'Success, 10 min': ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
-          'Its own breaker': (provider) => <OwnBreaker provider={provider} />,
+          'Provider breaker': (provider) => <OwnBreaker provider={provider} />,
           Actions: ({ id, name, breaker }) =>
             breaker.breaker === 'closed' ? (
               ''
@@ -45,21 +45,27 @@ export function ProviderTable({ providers }: { providers: readonly ProviderView[
               </Button>
             ),
         }}
-        numeric={['Shared / all', 'Success, 1 min', 'Success, 10 min']}
+        numeric={['Active offers', 'Success, 1 min', 'Success, 10 min']}
       />
       {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
     </>
   )
 }
 
+const BREAKER_NAMES: Record<ProviderView['breaker']['breaker'], string> = {
+  closed: 'Closed',
+  open: 'Circuit open',
+  'half-open': 'Half-open',
+}
+
 function OwnBreaker({ provider: { breaker } }: { provider: ProviderView }) {
-  if (breaker.breaker === 'closed') return <StateBadge state="closed" />
-  const why = breaker.reason === 'refused' ? 'it refuses our key' : breaker.reason
+  if (breaker.breaker === 'closed') return <StateBadge state="closed" name="Closed" />
+  const why = breaker.reason === 'refused' ? 'rejects our key' : breaker.reason
   return (
     <TwoLines
-      second={[why, breaker.until && `retried ${formatMoment(breaker.until)}`].filter(Boolean).join('; ')}
+      second={[why, breaker.until && `next retry ${formatMoment(breaker.until)}`].filter(Boolean).join('; ')}
     >
-      <StateBadge state={breaker.breaker} />
+      <StateBadge state={breaker.breaker} name={BREAKER_NAMES[breaker.breaker]} />
     </TwoLines>
   )
 }
@@ -93,11 +99,11 @@ export function OfferTable(props: {
           'Success 1 / 10 min': (offer) => (
             <RecentSuccess minute={offer.last_minute} tenMinutes={offer.last_ten_minutes} />
           ),
-          'First token p50': ({ first_token_ms: ms }) => <Spread of={ms} format={formatDuration} />,
+          'TTFT p50': ({ first_token_ms: ms }) => <Spread of={ms} format={formatDuration} />,
           'Tokens/s p50': ({ tokens_per_second: rate }) => (
             <Spread of={rate} format={(value) => String(Math.round(value))} />
           ),
-          'Cost and margin': ({ cost, margin, unit }) => (
+          'Cost / margin': ({ cost, margin, unit }) => (
             <TwoLines nowrap second={`margin ${priceText(margin, unit)}`}>
               {priceText(cost, unit)}
             </TwoLines>
@@ -113,10 +119,10 @@ export function OfferTable(props: {
             </span>
           ),
         }}
-        numeric={['Success 1 / 10 min', 'First token p50', 'Tokens/s p50', 'Cost and margin']}
+        numeric={['Success 1 / 10 min', 'TTFT p50', 'Tokens/s p50', 'Cost / margin']}
       />
       <p className="px-inset pt-2 pb-4 text-sm text-muted">
-        Prices in USD per million tokens of prompt / completion.
+        Prices in USD per million input / output tokens.
       </p>
       {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
     </>
@@ -148,13 +154,13 @@ export function EnableDialog({ subject, onClose }: { subject: string; onClose: (
       send={() => requestJson<EnabledView>('POST', path`/admin/api/${kind}/${subject}/enable`)}
       stale={['/admin/api']}
       done={({ id, closed }) =>
-        closed.length > 0 ? `${id} receives calls again.` : `${id} was no longer held back.`
+        closed.length > 0 ? `${id} receives calls again.` : `The circuit of ${id} was already closed.`
       }
       onClose={onClose}
     >
       <p>
-        Every worker sends calls to <code>{subject}</code> again at once. Calls that still fail there go on
-        elsewhere, and it is held back again. The action is recorded with your key.
+        Every worker sends calls to <code>{subject}</code> again immediately. Calls that fail there fail over,
+        and its circuit opens again. The action is recorded in the audit log.
       </p>
     </ConfirmDialog>
   )

@@ -9,7 +9,7 @@ import { busyFirst, isAmiss } from '../../lib/live-stats.ts'
 import { ProviderTable } from './provider-tables.tsx'
 
 const WHICH = [
-  { value: 'ours', name: 'With our key' },
+  { value: 'ours', name: 'Configured' },
   { value: 'all', name: 'All' },
 ]
 
@@ -19,17 +19,14 @@ export function ProvidersPage() {
   const navigate = useNavigate({ from: '/admin/providers' })
   return (
     <>
-      <PageHead
-        title="Providers"
-        description="The outcomes of attempts at each provider, over all workers. The page updates itself."
-      />
+      <PageHead title="Providers" description="Success and health of each provider, over all workers." />
       <ChoiceField
         label="Show"
         value={all ? 'all' : 'ours'}
         options={WHICH}
         onChange={(value) => void navigate({ search: value === 'all' ? { all: '1' } : {}, replace: true })}
       />
-      <Panel title={all ? 'All providers' : 'Providers with our key'}>
+      <Panel title={all ? 'All providers' : 'Configured providers'}>
         <QueryView query={useQuery(providersQuery)}>
           {({ data }) => {
             const rows = busyFirst(all ? data : data.filter(({ shared_offers: shared }) => shared > 0))
@@ -38,8 +35,8 @@ export function ProvidersPage() {
               <ProviderTable providers={sorted} />
             ) : (
               <EmptyState icon={PlugZap}>
-                No provider has a key of ours. Set one in the environment, such as OPENAI_API_KEY, and restart
-                the gateway.
+                No provider is configured. Set a key in the environment, for example OPENAI_API_KEY, and
+                restart the gateway.
               </EmptyState>
             )
           }}

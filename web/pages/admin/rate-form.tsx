@@ -19,6 +19,14 @@ export function RateForm(props: {
   const rate: PriceView = offers[0]?.rate ?? { prompt: '', completion: '' }
   const unit = offers[0]?.unit ?? null
   const isSetByHand = modelChange(content, id)?.rate !== undefined
+  const usable = offers.filter(({ withheld }) => withheld === null || withheld === 'loss')
+  const losingAt = (values: Record<'prompt' | 'completion' | 'units', string>) =>
+    usable.filter(
+      ({ cost }) =>
+        rateNumber(cost.prompt) > rateNumber(values.prompt) ||
+        rateNumber(cost.completion) > rateNumber(values.completion) ||
+        rateNumber(cost.units ?? '0') > rateNumber(values.units),
+    )
   const form = useForm({
     initial: { prompt: rate.prompt, completion: rate.completion, units: rate.units ?? '' },
     check: (values) => ({
@@ -34,66 +42,92 @@ export function RateForm(props: {
       }
       onPropose({
         content: withModelChange(content, id, { rate: set }),
-        title: 'Change this rate?',
+        title: 'Change the price?',
         what: (
-          <p>
-            New calls to <strong>{id}</strong> cost {set.prompt} USD per million tokens in and{' '}
-            {set.completion} out{unit !== null && `, and ${set.units} per million ${unitName(unit)}`}, instead
-            of {rateText(rate, unit)}. Calls admitted before keep their price.
-          </p>
+          <>
+            <p>
+              New calls to <strong>{id}</strong> cost {rateText({ ...rate, ...set }, unit)}, instead of{' '}
+              {rateText(rate, unit)}. Calls received before keep their price.
+            </p>
+            <RateWarning values={values} losing={losingAt(values)} usable={usable} />
+          </>
         ),
       })
     },
   })
-  const { prompt, completion, units } = form.values
-  const losing = offers.filter(
-    ({ withheld, cost }) =>
-      (withheld === null || withheld === 'loss') &&
-      (rateNumber(cost.prompt) > rateNumber(prompt) ||
-        rateNumber(cost.completion) > rateNumber(completion) ||
-        rateNumber(cost.units ?? '0') > rateNumber(units)),
-  )
   const undo = () =>
     onPropose({
       content: withModelChange(content, id, { rate: undefined }),
-      title: 'Return to the list price?',
+      title: 'Reset to list price?',
       what: (
         <p>
-          New calls to <strong>{id}</strong> cost the maker’s list price less our discount again.
+          New calls to <strong>{id}</strong> cost the developer’s list price minus the discount.
         </p>
       ),
     })
   return (
     <Form form={form}>
       <p className="text-muted">
-        USD per million tokens, as clients pay it. Now {rateText(rate, unit)},{' '}
-        {isSetByHand ? 'set by hand' : 'the list price less the discount'}.
+        What customers pay, in USD per million tokens. Currently {rateText(rate, unit)},{' '}
+        {isSetByHand ? 'set manually' : 'the list price minus the discount'}.
       </p>
       <div className="columns gap-4 [--column:12rem]">
-        <TextField label="Tokens in" {...form.field('prompt')} inputMode="decimal" required />
-        <TextField label="Tokens out" {...form.field('completion')} inputMode="decimal" required />
+        <TextField
+          label="Input (USD per million tokens)"
+          {...form.field('prompt')}
+          inputMode="decimal"
+          required
+        />
+        <TextField
+          label="Output (USD per million tokens)"
+          {...form.field('completion')}
+          inputMode="decimal"
+          required
+        />
         {unit !== null && (
           <TextField
-            label={`A million ${unitName(unit)}`}
+            label={`USD per million ${unitName(unit)}`}
             {...form.field('units')}
             inputMode="decimal"
             required
           />
         )}
       </div>
-      {losing.length > 0 && (
-        <Note tone="warn">
-          At this rate we would lose at {losing.map(({ provider }) => provider).join(', ')}, where tokens cost
-          us more. Offers that cost more than they bring in receive no calls.
-        </Note>
-      )}
+      <RateWarning values={form.values} losing={losingAt(form.values)} usable={usable} />
       <div className="row">
-        <Button kind="primary">Change the rate …</Button>
-        {isSetByHand && <Button onClick={undo}>Back to the list price …</Button>}
+        <Button kind="primary">Change price …</Button>
+        {isSetByHand && <Button onClick={undo}>Reset to list price …</Button>}
       </div>
     </Form>
   )
 }
 
+/** What a price means for the model: offers that become unprofitable, and nothing paid at all. */
+function RateWarning(props: {
+  values: Record<'prompt' | 'completion', string>
+  losing: readonly OfferView[]
+  usable: readonly OfferView[]
+}) {
+  const { values, losing, usable } = props
+  const isFree = rateNumber(values.prompt) === 0 && rateNumber(values.completion) === 0
+  if (losing.length === 0 && !isFree) return null
+  return (
+    <Note tone={losing.length > 0 && losing.length === usable.length ? 'bad' : 'warn'}>
+      {isFree && <p>Tokens are free for customers at this price.</p>}
+      {losing.length > 0 && (
+        <p>
+          Unprofitable at this price: {losing.map(({ provider }) => provider).join(', ')}. Unprofitable offers
+          receive no calls.
+        </p>
+      )}
+      {losing.length > 0 && losing.length === usable.length && (
+        <p>
+          <strong>This takes the model offline:</strong> calls to it fail with 503.
+        </p>
+      )}
+    </Note>
+  )
+}
+
 const rateText = ({ prompt, completion, units }: PriceView, unit: string | null): string =>
-  `${prompt} in and ${completion} out${unit === null ? '' : `, and ${units} per million ${unitName(unit)}`}`
+  `$${prompt} input and $${completion} output${unit === null ? '' : `, and $${units} per million ${unitName(unit)}`}`

@@ -25,12 +25,12 @@ export function OperatorSignInPage() {
   return (
     <SiteLayout>
       <CenterPage
-        title="Operators"
-        name="Operators: sign in"
+        title="Admin sign-in"
+        name="Admin sign-in"
         lead={
           <>
             Sign in with an admin key. <code>npm run admin -- admin-key create</code> creates one on the
-            gateway’s machine.
+            server.
           </>
         }
       >
@@ -41,7 +41,7 @@ export function OperatorSignInPage() {
             name="admin_key"
             autoComplete="current-password"
             {...form.field('admin_key')}
-            hint="It begins with sk-sy-admin-. This browser stays signed in for twelve hours."
+            hint="Starts with sk-sy-admin-. You stay signed in for 12 hours."
             required
           />
           <Submit form={form} kind="primary" size="large" pending="Signing in …">

@@ -8,7 +8,7 @@ import { ChoiceField } from '../../components/form/fields.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { TokensInOut } from '../../components/table/call-table.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Money } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
 import { formatCount, formatTime, plural } from '../../lib/format.ts'
 import { endedCalls, formatShare, serverErrors } from '../../lib/live-stats.ts'
 
@@ -22,7 +22,7 @@ export function TrafficPanel() {
   const [minutes, setMinutes] = useState('10')
   return (
     <Panel title="Traffic" padded>
-      <ChoiceField label="Span" value={minutes} options={SPANS} onChange={setMinutes} />
+      <ChoiceField label="Period" value={minutes} options={SPANS} onChange={setMinutes} />
       <QueryView query={useQuery(trafficQuery(Number(minutes)))} loading={<span className="skeleton h-56" />}>
         {(traffic) => <Traffic traffic={traffic} />}
       </QueryView>
@@ -46,7 +46,7 @@ function Traffic({ traffic }: { traffic: TrafficView }) {
         idle: (
           <span className="row">
             <ChartKey colour="bg-accent-fill">calls ended</ChartKey>
-            <ChartKey colour="bg-bad-fill">responses of 5xx</ChartKey>
+            <ChartKey colour="bg-bad-fill">5xx responses</ChartKey>
           </span>
         ),
         formatValue: formatCount,
@@ -62,19 +62,19 @@ function Traffic({ traffic }: { traffic: TrafficView }) {
           columns={{
             From: ({ at }) => formatTime(at),
             'Calls ended': (point) => formatCount(endedCalls(point)),
-            'Of requests': ({ requests }) => countsText(requests),
+            Responses: ({ requests }) => countsText(requests),
             Errors: ({ errors }) => countsText(errors),
-            'Tokens in / out': (point) => <TokensInOut of={point} />,
-            Spent: (point) => <Money usd={point.spend_usd} />,
+            'Input / output tokens': (point) => <TokensInOut of={point} />,
+            Revenue: (point) => <Money usd={point.spend_usd} />,
           }}
-          numeric={['Calls ended', 'Tokens in / out', 'Spent']}
+          numeric={['Calls ended', 'Input / output tokens', 'Revenue']}
         />
       }
     >
       <p className="text-sm">
-        In this span: {formatCount(endedCalls(total))} calls ended, {formatCount(serverErrors(total))}{' '}
+        In this period: {formatCount(endedCalls(total))} calls ended, {formatCount(serverErrors(total))}{' '}
         requests failed with a 5xx (
-        {total.server_error_rate === null ? '–' : formatShare(total.server_error_rate)}), clients spent{' '}
+        {total.server_error_rate === null ? '–' : formatShare(total.server_error_rate)}), revenue{' '}
         <Money usd={total.spend_usd} />. {errorsText(total)}
       </p>
     </ChartFigure>

@@ -3,27 +3,23 @@ import { Receipt, ScrollText } from 'lucide-react'
 import type { LedgerRow, TopUpView } from '../../../src/core/api/billing.ts'
 import { ledgerQuery, topUpsQuery } from '../../api/queries.ts'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
-import { Badge, Money, StateBadge } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
+import { Badge, StateBadge } from '../../components/text/values.tsx'
 import { formatDay, formatMoment, plural, RAIL_NAMES } from '../../lib/format.ts'
 
 /** Every top-up, with its receipt once the money was in. */
 export function TopUpHistory() {
   return (
-    <ListPanel
-      title="Top-ups"
-      query={topUpsQuery}
-      icon={Receipt}
-      empty="No top-ups yet. The first one appears here with its receipt."
-    >
+    <ListPanel title="Top-ups" query={topUpsQuery} icon={Receipt} empty="No top-ups yet.">
       {(topUps) => (
         <DataTable
           caption="Top-ups, newest first"
           rows={topUps}
           columns={{
-            When: (topUp) => formatMoment(topUp.created_at),
+            Date: (topUp) => formatMoment(topUp.created_at),
             Amount: (topUp) => <Money usd={topUp.amount_usd} />,
-            'Paid with': (topUp) => RAIL_NAMES[topUp.rail],
-            State: (topUp) => <StateOf topUp={topUp} />,
+            'Payment method': (topUp) => RAIL_NAMES[topUp.rail],
+            Status: (topUp) => <StateOf topUp={topUp} />,
             Receipt: (topUp) => <Next topUp={topUp} />,
           }}
           numeric={['Receipt']}
@@ -33,10 +29,20 @@ export function TopUpHistory() {
   )
 }
 
+const STATE_NAMES: Record<TopUpView['state'], string> = {
+  created: 'Unpaid',
+  pending: 'Pending',
+  settled: 'Paid',
+  failed: 'Failed',
+  expired: 'Expired',
+  refunded: 'Refunded',
+  disputed: 'Disputed',
+}
+
 function StateOf({ topUp }: { topUp: TopUpView }) {
   return (
     <span className="row">
-      <StateBadge state={topUp.state} />
+      <StateBadge state={topUp.state} name={STATE_NAMES[topUp.state]} />
       {topUp.test && <Badge>test</Badge>}
       {topUp.refunded_usd !== '0.00' && (
         <span className="text-sm">
@@ -63,41 +69,37 @@ const NAMES: Record<LedgerRow['kind'], string> = {
   charges: 'Calls',
   free_credit: 'Free credit',
   credit: 'Credit from the operator',
-  adjustment: 'Correction',
+  adjustment: 'Adjustment',
   topup: 'Top-up',
   refund: 'Refund',
   refund_reversal: 'Refund reversed',
   dispute: 'Withheld for a dispute',
   dispute_won: 'Dispute won',
   dispute_lost: 'Dispute lost',
-  collection: 'Payment of an amount owed',
+  collection: 'Payment of amount owed',
   call_payment: 'Payment for one call',
-  call_payment_closed: 'Rest of a payment for one call',
+  call_payment_closed: 'Unused part of a payment for one call',
 }
 
 /** Every movement of the balance; the calls of a day are one line. */
 export function Statement() {
   return (
-    <ListPanel
-      title="Statement"
-      query={ledgerQuery}
-      icon={ScrollText}
-      empty="The balance has no movements yet."
-    >
+    <ListPanel title="Statement" query={ledgerQuery} icon={ScrollText} empty="No transactions yet.">
       {(rows) => (
         <>
           <p className="panel-body text-sm text-muted">
-            The sum of all lines is your balance, exactly. Days are UTC.
+            The sum of all rows is exactly your balance. Failed calls are free and not listed. Days are in
+            UTC.
           </p>
           <DataTable
-            caption="Movements of the balance, newest first"
+            caption="Transactions, newest first"
             rows={rows}
             columns={{
-              What: (row) => <What row={row} />,
-              When: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at)),
-              Change: (row) => <Money usd={row.amount_usd} signed />,
+              Description: (row) => <What row={row} />,
+              Date: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at)),
+              Amount: (row) => <Money usd={row.amount_usd} signed />,
             }}
-            numeric={['Change']}
+            numeric={['Amount']}
           />
         </>
       )}
@@ -109,7 +111,7 @@ function What({ row }: { row: LedgerRow }) {
   return (
     <span>
       {NAMES[row.kind]}
-      {row.calls !== null && <span className="text-muted"> · {plural(row.calls, 'call')}</span>}
+      {row.calls !== null && <span className="text-muted"> · {plural(row.calls, 'charged call')}</span>}
       {row.note && <span className="text-muted"> · {row.note}</span>}
       {row.top_up_id && (
         <>

@@ -34,7 +34,7 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
     stale: ['billing', 'top-ups', 'ledger', 'visitor'].map((read) => `/console/api/${read}`),
     onDone: (opened) => {
       if (opened.checkout_url) window.location.assign(opened.checkout_url)
-      else showToast(`${formatAmount(opened.amount_usd)} are in your balance.`)
+      else showToast(`${formatAmount(opened.amount_usd)} added to your balance.`)
     },
   })
   const amount = amountOf(form.values)
@@ -51,7 +51,7 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
       />
       {isCustom && (
         <TextField
-          label="Other amount, USD"
+          label="Other amount (USD)"
           {...form.field('amount_usd')}
           inputMode="decimal"
           placeholder="40.00"
@@ -66,7 +66,7 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
       />
       {rail === 'development' && (
         <Note tone="warn">
-          This is a test gateway: no money moves, and the amount is in your balance at once.
+          Test mode: no real payment is made. The amount is added to your balance immediately.
         </Note>
       )}
       <div>
@@ -100,7 +100,7 @@ export function CheckoutReturn({ id, outcome }: { id: string; outcome: string | 
     case 'settled':
       return (
         <Note tone="good" announce>
-          <strong>{amount} are in your balance.</strong>{' '}
+          <strong>{amount} added to your balance.</strong>{' '}
           <Link to="/billing/receipts/$id" params={{ id }}>
             Receipt
           </Link>
@@ -110,13 +110,13 @@ export function CheckoutReturn({ id, outcome }: { id: string; outcome: string | 
     case 'pending':
       return outcome === 'cancelled' ? (
         <Note>
-          You left the payment of {amount} before paying; nothing was charged.{' '}
-          {query.data.checkout_url && <a href={query.data.checkout_url}>Continue it</a>}
+          The payment of {amount} was cancelled. You were not charged.{' '}
+          {query.data.checkout_url && <a href={query.data.checkout_url}>Continue payment</a>}
         </Note>
       ) : (
         <Note announce>
           <strong>Waiting for the payment of {amount}.</strong> It appears here once it is received, usually
-          within a few seconds. You may leave this page.
+          within a few seconds. You can leave this page.
         </Note>
       )
     case 'failed':

@@ -14,7 +14,7 @@ export function NewKeyDialog(props: {
   const { defaults, onClose, onCreated } = props
   return (
     <FormDialog
-      title="New API key"
+      title="Create API key"
       submit="Create key"
       pending="Creating …"
       initial={{
@@ -26,7 +26,7 @@ export function NewKeyDialog(props: {
         concurrent_calls: '',
       }}
       check={(values) => ({
-        name: values.name.trim() === '' ? 'Give the key a name, such as the service that uses it.' : null,
+        name: values.name.trim() === '' ? 'Enter a name, for example the service that uses the key.' : null,
         limit_usd: spendingLimitProblem(values.limit_usd),
         requests_per_minute: wholeNumberProblem(values.requests_per_minute, defaults?.requests_per_minute),
         concurrent_calls: wholeNumberProblem(values.concurrent_calls, defaults?.concurrent_calls),
@@ -47,19 +47,17 @@ export function NewKeyDialog(props: {
       {(field) => (
         <>
           <TextField label="Name" {...field('name')} placeholder="checkout-service, production" required />
-          <SpendingLimitFields field={field} hint="Calls beyond it are refused." />
+          <SpendingLimitFields field={field} hint="Requests beyond the limit are rejected." />
           <details className="disclosure">
             <summary>Expiry and rate limits</summary>
             <div className="stack">
               <TextField
-                label="Expires after"
+                label="Expiry date"
                 type="date"
                 {...field('expires_at')}
-                hint="The last day on which the key works. Empty: never."
+                hint="The key works through this day. Leave empty for no expiry."
               />
-              <p className="text-sm text-muted">
-                Lower limits for this key. Empty: the limits of the account's keys.
-              </p>
+              <p className="text-sm text-muted">Rate limits of this key. Leave empty for the defaults.</p>
               <RateLimitFields field={field} defaults={defaults} />
             </div>
           </details>
@@ -81,26 +79,26 @@ export function RevokeKeyDialog(props: {
   return (
     <ConfirmDialog
       title={`Revoke “${name}”?`}
-      confirm="Revoke the key"
+      confirm="Revoke key"
       send={() => requestJson('POST', api + path`/keys/${id}/revoke`)}
       stale={[isCustomers ? '/admin/api/accounts/' : '/console/api/keys']}
-      done={`The key “${name}” is revoked.`}
+      done={`API key “${name}” revoked.`}
       onClose={onClose}
     >
       <p>
         {isCustomers && 'This is a customer’s key. '}
-        Calls with <code>{hint}</code> are refused from the next second on, permanently.
-        {!isCustomers && ' Put a new key in place first.'}
+        Requests with <code>{hint}</code> will fail immediately. This can't be undone.
+        {!isCustomers && ' Replace the key in your services first.'}
       </p>
     </ConfirmDialog>
   )
 }
 
 const RESETS = [
-  { value: 'none', name: 'In all' },
-  { value: 'daily', name: 'Each day' },
-  { value: 'weekly', name: 'Each week' },
-  { value: 'monthly', name: 'Each month' },
+  { value: 'none', name: 'Never' },
+  { value: 'daily', name: 'Daily' },
+  { value: 'weekly', name: 'Weekly' },
+  { value: 'monthly', name: 'Monthly' },
 ] satisfies Array<{ value: LimitResetName; name: string }>
 
 /** What a key may spend, and in which period. */
@@ -114,13 +112,8 @@ export function SpendingLimitFields({
   const limit = field('limit_usd')
   return (
     <div className="columns gap-4 [--column:12rem]">
-      <TextField label="Spending limit, USD" {...limit} inputMode="decimal" placeholder="none" hint={hint} />
-      <SelectField
-        label="The limit counts"
-        {...field('limit_reset')}
-        options={RESETS}
-        disabled={limit.value === ''}
-      />
+      <TextField label="Spending limit (USD)" {...limit} inputMode="decimal" placeholder="none" hint={hint} />
+      <SelectField label="Resets" {...field('limit_reset')} options={RESETS} disabled={limit.value === ''} />
     </div>
   )
 }
@@ -134,16 +127,16 @@ export function RateLimitFields(props: {
   return (
     <div className="columns gap-4 [--column:12rem]">
       <TextField
-        label="Requests a minute"
+        label="Requests per minute"
         {...field('requests_per_minute')}
         inputMode="numeric"
-        placeholder={String(defaults?.requests_per_minute ?? 'the default')}
+        placeholder={String(defaults?.requests_per_minute ?? 'default')}
       />
       <TextField
-        label="Calls at once"
+        label="Max concurrent requests"
         {...field('concurrent_calls')}
         inputMode="numeric"
-        placeholder={String(defaults?.concurrent_calls ?? 'the default')}
+        placeholder={String(defaults?.concurrent_calls ?? 'default')}
       />
     </div>
   )

@@ -2,7 +2,8 @@ import type { ReactNode } from 'react'
 import type { KeyView, OperatorKey } from '../../../src/core/api/keys.ts'
 import { Button } from '../../components/form/button.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
-import { Badge, Money } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
+import { Badge } from '../../components/text/values.tsx'
 import { formatAgo, formatDate, formatMoment, rateLimitsText } from '../../lib/format.ts'
 
 /** Keys with what they spent and may spend; without `onRevoke` none can be revoked. */
@@ -45,6 +46,7 @@ export function KeyTable(props: { keys: readonly KeyView[]; onRevoke?: (key: Key
             </Button>
           )),
       }}
+      numeric={['Spent']}
     />
   )
 }
@@ -58,10 +60,10 @@ function Ago({ at }: { at: string }) {
 }
 
 const PERIODS: Record<KeyView['limit_reset'], string> = {
-  none: 'in all',
-  daily: 'a day',
-  weekly: 'a week',
-  monthly: 'a month',
+  none: 'total',
+  daily: 'per day',
+  weekly: 'per week',
+  monthly: 'per month',
 }
 
 /** The cells that tables of keys share, for account holders and for operators. */

@@ -1,7 +1,7 @@
 import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
 import { Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Money } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
 import { rateNumber } from '../../lib/format.ts'
 import { imagePrices } from '../../lib/unit-prices.ts'
 

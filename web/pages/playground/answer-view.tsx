@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense, useDeferredValue } from 'react'
 import { callQuery } from '../../api/queries.ts'
 import { Note } from '../../components/feedback/messages.tsx'
-import { Money } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { type Answer, isRunning } from '../../lib/playground/answer.ts'
 

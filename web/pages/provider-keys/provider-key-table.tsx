@@ -28,7 +28,7 @@ export function ProviderKeyTable(props: {
             second={
               <>
                 {key.name && `${key.name} · `}
-                <code>…{key.last4}</code> · since {formatDate(key.created_at)}
+                <code>…{key.last4}</code> · added {formatDate(key.created_at)}
               </>
             }
           >
@@ -36,7 +36,7 @@ export function ProviderKeyTable(props: {
           </TwoLines>
         ),
         Status: (key) => <Status providerKey={key} />,
-        'When it fails': (key) => (
+        Fallback: (key) => (
           <FallbackSwitch
             // The stored value replaces the click, also when the change was refused.
             key={`${key.id} ${key.allow_fallback} ${change.failureCount}`}
@@ -76,7 +76,7 @@ function FallbackSwitch(props: { providerKey: ProviderKeyView; onChange: (checke
     <CheckField
       label={
         <>
-          use shared capacity<span className="sr-only"> for {providerKey.provider_name}</span>
+          Use Switchyard's keys<span className="sr-only"> for {providerKey.provider_name}</span>
         </>
       }
       checked={isChecked}
@@ -101,7 +101,7 @@ function Status({ providerKey }: { providerKey: ProviderKeyView }) {
           {at && (
             <span className="text-muted">
               {' '}
-              (refused {formatAgo(at, new Date())}, at {formatMoment(at)})
+              (rejected {formatAgo(at, new Date())}, {formatMoment(at)})
             </span>
           )}
         </span>

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { UsageSeriesView } from '../../../src/core/api/usage.ts'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Money } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { type Measure, measured } from '../../lib/usage-view.ts'
 

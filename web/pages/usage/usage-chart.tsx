@@ -1,7 +1,7 @@
 import type { UsageFiguresView, UsageSeriesView } from '../../../src/core/api/usage.ts'
 import { ChartFigure, ChartKey } from '../../components/chart/chart-figure.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { Money } from '../../components/text/values.tsx'
+import { Money } from '../../components/text/money.tsx'
 import {
   axisAmount,
   formatAmount,

@@ -34,7 +34,7 @@ export function WebhookPanel({
   const test = useAction({
     send: () => requestJson('POST', `${endpoint}/test`),
     stale,
-    done: 'A test message is on its way. See its delivery below.',
+    done: 'Test event sent. Its delivery appears below.',
   })
   const enable = useAction({ send: () => requestJson('POST', `${endpoint}/enable`), stale })
   return (
@@ -45,10 +45,10 @@ export function WebhookPanel({
         </h2>
         <span className="row gap-2">
           <Button size="small" disabled={test.isPending} onClick={() => test.run()}>
-            Send a test
+            Send test event
           </Button>
           <Button size="small" onClick={() => setAsking('rotate')}>
-            New secret
+            Rotate secret
           </Button>
           <Button size="small" onClick={() => setAsking('delete')}>
             Delete
@@ -65,16 +65,16 @@ export function WebhookPanel({
         {!enabled && (
           <Note tone="bad">
             <p>
-              Nothing is sent. {webhook.disabled_reason ?? ''}{' '}
+              No events are sent. {webhook.disabled_reason ?? ''}{' '}
               <Button size="small" onClick={() => enable.run()}>
-                Enable it again
+                Enable
               </Button>
             </p>
           </Note>
         )}
         {enabled && webhook.failing_since && (
           <Note tone="warn">
-            It has accepted nothing since {formatMoment(webhook.failing_since)}. Messages are retried.
+            Deliveries have failed since {formatMoment(webhook.failing_since)}. They are retried.
           </Note>
         )}
         <Deliveries webhookId={id} />
@@ -82,25 +82,25 @@ export function WebhookPanel({
       {asking === 'delete' && (
         <ConfirmDialog
           title="Delete this endpoint?"
-          confirm="Delete it"
+          confirm="Delete endpoint"
           send={() => requestJson('DELETE', endpoint)}
           stale={stale}
           onClose={close}
         >
           <p>
-            Nothing is sent to <code>{url}</code> any more, and its deliveries are no longer shown here.
+            No more events are sent to <code>{url}</code>, and its deliveries are no longer shown here.
           </p>
         </ConfirmDialog>
       )}
       {asking === 'rotate' && (
         <ConfirmDialog
-          title="Create a new signing secret?"
-          confirm="Create a new secret"
+          title="Rotate the signing secret?"
+          confirm="Rotate secret"
           send={() => requestJson<RotatedSecret>('POST', `${endpoint}/rotate-secret`)}
           onDone={({ secret, old_secret_signs_until: oldSignsUntil }) => onSecret({ secret, oldSignsUntil })}
           onClose={close}
         >
-          <p>The current secret signs beside it for a day, so that no message is lost during the change.</p>
+          <p>Events are signed with both the old and the new secret for one day.</p>
         </ConfirmDialog>
       )}
     </section>
@@ -129,7 +129,7 @@ function DeliveryTable({ webhookId }: { webhookId: string }) {
         <DataTable
           caption="Deliveries, newest first"
           rows={data}
-          empty="Nothing was sent yet. “Send a test” sends a message at once."
+          empty="No deliveries yet. “Send test event” sends one now."
           columns={{
             Event: ({ type }) => <code>{type}</code>,
             When: (delivery) => formatMoment(delivery.created_at),
@@ -145,7 +145,7 @@ function DeliveryTable({ webhookId }: { webhookId: string }) {
                   disabled={retry.isPending}
                   onClick={() => retry.run(id)}
                 >
-                  Send again
+                  Resend
                 </Button>
               ),
           }}

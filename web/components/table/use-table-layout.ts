@@ -1,0 +1,47 @@
+import { type RefObject, useEffect, useLayoutEffect } from 'react'
+
+/** Below, rows are cards in any case. */
+const CARDS_BELOW_PX = 560
+/** From here on a table that is wider than its region scrolls sideways, with its actions in sight. */
+const TABLE_FROM_PX = 960
+
+/**
+ * Chooses how a table is laid out: `data-layout` is `cards` where its columns have no room, and else `table`, with
+ * `data-overflow` while it is wider than the region. Measured, since what has room depends on the content.
+ */
+export function useTableLayout(region: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    if (region.current) layOut(region.current)
+  })
+  useEffect(() => {
+    const element = region.current
+    if (!element) return
+    let width = element.clientWidth
+    let frame = 0
+    const observer = new ResizeObserver(() => {
+      if (element.clientWidth === width) return
+      width = element.clientWidth
+      // Not within the observer, which would observe the new height at once.
+      cancelAnimationFrame(frame)
+      frame = requestAnimationFrame(() => layOut(element))
+    })
+    observer.observe(element)
+    return () => {
+      cancelAnimationFrame(frame)
+      observer.disconnect()
+    }
+  }, [region])
+}
+
+function layOut(region: HTMLElement): void {
+  const { clientWidth } = region
+  if (clientWidth === 0) return
+  region.dataset.layout = 'table'
+  const isTooWide = region.scrollWidth > clientWidth
+  const isCards = clientWidth < CARDS_BELOW_PX || (isTooWide && clientWidth < TABLE_FROM_PX)
+  region.dataset.layout = isCards ? 'cards' : 'table'
+  const overflows = isTooWide && !isCards
+  region.toggleAttribute('data-overflow', overflows)
+  // What scrolls must be reachable by keyboard.
+  region.tabIndex = overflows ? 0 : -1
+}

@@ -1,0 +1,58 @@
+import { type CSSProperties, createContext, useContext } from 'react'
+import { columnAmount, formatAmount, formatChange, shortAmount } from '../../lib/format.ts'
+
+/**
+ * Where amounts stand. In running text and lists of facts they are exact. In a `column` they are rounded to the same
+ * number of decimals, and in a `figure` in large type to four significant digits.
+ */
+const Place = createContext<'text' | 'column' | 'figure'>('text')
+export const MoneyPlace = Place.Provider
+
+/**
+ * An amount. Where it is rounded, the pointer shows the exact amount, a copy has it, and screen readers read it.
+ * `signed` shows a change of a balance, with its plus. A dash stands for an amount that is not known.
+ */
+export function Money({ usd, signed = false }: { usd: string | null | undefined; signed?: boolean }) {
+  const place = useContext(Place)
+  if (usd == null) return '–'
+  const exact = signed ? formatChange(usd) : formatAmount(usd)
+  const { text, filler } =
+    place === 'column'
+      ? columnAmount(usd)
+      : { text: place === 'figure' ? shortAmount(usd) : exact, filler: '' }
+  const shown = signed && !/^[+−]/.test(text) ? `+${text}` : text
+  const style = { '--characters': shown.length } as CSSProperties
+  const className = `money ${place === 'figure' ? 'figure' : ''}`
+  if (shown === exact)
+    return (
+      <data className={className} style={style} value={usd}>
+        <Digits of={shown} />
+        <Filler zeros={filler} />
+      </data>
+    )
+  return (
+    <data className={className} style={style} value={usd} title={exact}>
+      <span aria-hidden="true" className="select-none">
+        <Digits of={shown} />
+        <Filler zeros={filler} />
+      </span>
+      <span className="money-exact">{exact}</span>
+    </data>
+  )
+}
+
+/** What follows the cents of dollars is set back. */
+function Digits({ of: text }: { of: string }) {
+  const isDollars = /[1-9][\d,]*\./.test(text)
+  const cents = isDollars ? text.indexOf('.') + 3 : text.length
+  return (
+    <>
+      {text.slice(0, cents)}
+      {text.length > cents && <span className="money-rest">{text.slice(cents)}</span>}
+    </>
+  )
+}
+
+/** Takes the room of decimals that an amount does not have. */
+const Filler = ({ zeros }: { zeros: string }) =>
+  zeros !== '' && <span className="invisible select-none">{zeros}</span>
