@@ -19,6 +19,7 @@ import { gatewayRoute } from './http/account/gateway-route.ts'
 import { keyRoutes } from './http/account/key-routes.ts'
 import { liveRoute } from './http/account/live-route.ts'
 import { modelRoutes } from './http/account/model-routes.ts'
+import { oauthRoutes } from './http/account/oauth-routes.ts'
 import { type OperatorSessions, operatorSessionRoutes } from './http/account/operator-session-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
 import { secondFactorRoutes } from './http/account/second-factor-routes.ts'
@@ -162,6 +163,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       cookies: operators.cookies,
       ...{ accounts, sessionMs, holds, ledger, freeCredits, publicUrl },
     })
+    await app.register(oauthRoutes, { oauth: signIn.oauth, cookies: operators.cookies, sessionMs, publicUrl })
     await app.register(sessionListRoutes, { sessions })
     await app.register(secondFactorRoutes, { secondFactor: signIn.secondFactor, publicUrl })
     await app.register(keyRoutes, { keys, keyActivity, announce: parts.announce, limits, clock })

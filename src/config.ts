@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { type Static, Type } from 'typebox'
+import { readSignInProviders, type SignInProvider } from './core/accounts/sign-in-providers.ts'
 import { type CallPaymentSettings, readCallPaymentSettings } from './core/billing/call-payment-settings.ts'
 import { type PaymentSettings, readPaymentSettings } from './core/billing/payment-settings.ts'
 import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog/catalog-model.ts'
@@ -68,6 +69,25 @@ const DEPENDENT = {
     'instead of `SMTP_URL`: messages are written to this folder and not sent, and free credit does not wait for verification. `npm start` sets it to `mail` in `DATA_DIR`',
   ),
   MAIL_FROM: text('', 'the sender, `Switchyard <noreply@example.com>`'),
+  GITHUB_CLIENT_ID: text(
+    '',
+    'sign-in with GitHub; with `GITHUB_CLIENT_SECRET`. The callback is `PUBLIC_URL/console/api/oauth/github/callback`, see [accounts.md](accounts.md#sign-in-with-another-service)',
+  ),
+  GITHUB_CLIENT_SECRET: text(''),
+  GITHUB_URL: text('https://github.com', 'GitHub, or a GitHub Enterprise server'),
+  GITHUB_API_URL: text('https://api.github.com', 'its API'),
+  GOOGLE_CLIENT_ID: text(
+    '',
+    'sign-in with Google; with `GOOGLE_CLIENT_SECRET`. The callback is `…/oauth/google/callback`',
+  ),
+  GOOGLE_CLIENT_SECRET: text(''),
+  OIDC_ISSUER: text(
+    '',
+    'sign-in with any OpenID Connect provider, such as that of a company; with the next two. The callback is `…/oauth/oidc/callback`',
+  ),
+  OIDC_CLIENT_ID: text(''),
+  OIDC_CLIENT_SECRET: text(''),
+  OIDC_NAME: text('single sign-on', 'what the sign-in page calls it'),
   STRIPE_SECRET_KEY: text('', 'card payments; with `STRIPE_WEBHOOK_SECRET`. See [payments.md](payments.md)'),
   STRIPE_WEBHOOK_SECRET: text('', 'with `STRIPE_SECRET_KEY`'),
   STRIPE_API_BASE: text('https://api.stripe.com'),
@@ -317,6 +337,8 @@ export interface Config extends Static<typeof Settings>, ServiceAddresses, Payme
   masterKeys: MasterKeys
   /** Null: there is no mail, and no email is verified. */
   mail: MailSettings | null
+  /** Other services that sign in. */
+  signInProviders: SignInProvider[]
   /** Null: every call needs a key. */
   callPayment: CallPaymentSettings | null
   /** Answers kept for repeats with the same Idempotency-Key, bytes. */
@@ -342,6 +364,7 @@ export function readConfig(environment: Environment): Readonly<Config> {
     ...readPaymentSettings(environment, problems),
     masterKeys,
     mail: readMailSettings(environment, problems),
+    signInProviders: readSignInProviders(environment, problems),
     callPayment: readCallPaymentSettings(environment, problems),
     keptReplies: {
       perAnswer: settings.keptReplyBytesMax,

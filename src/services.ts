@@ -5,6 +5,9 @@ import { createEmailChange } from './accounts/email-change.ts'
 import { createEmailTokenStore } from './accounts/email-token-store.ts'
 import { createEmailVerification } from './accounts/email-verification.ts'
 import { createFreeCreditBudget, createFreeCredits } from './accounts/free-credit.ts'
+import { createIdentityProvider } from './accounts/identity/identity-provider.ts'
+import { createIdentityStore } from './accounts/identity/identity-store.ts'
+import { createOauthSignIn } from './accounts/identity/oauth-sign-in.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore, setKeyLimits } from './accounts/key-store.ts'
 import { createLetSpend } from './accounts/let-spend.ts'
@@ -216,6 +219,10 @@ export function createSignIn(
   const steps = createSignInSteps(postgres)
   const secondFactor = createSecondFactor({ ...shared, totp, passkeys, codes, steps })
   const sessionMs = config.sessionDays * DAY_MS
+  const signIn = createSignInService({
+    ...shared,
+    ...{ accounts, sessions, steps, secondFactor, passkeys, verification, logger, sessionMs },
+  })
   return {
     sessions,
     secondFactor,
@@ -225,9 +232,13 @@ export function createSignIn(
     verification,
     passwordReset,
     emailChange,
-    signIn: createSignInService({
+    signIn,
+    oauth: createOauthSignIn({
       ...shared,
-      ...{ accounts, sessions, steps, secondFactor, passkeys, verification, logger, sessionMs },
+      ...{ accounts, steps, signIn, logger },
+      providers: config.signInProviders.map(createIdentityProvider),
+      identities: createIdentityStore(postgres),
+      signUpClosed: config.signUpClosed,
     }),
   }
 }

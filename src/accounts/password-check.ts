@@ -17,7 +17,15 @@ export function createPasswordCheck(deps: {
     const found = await deps.credentials.find(accountId)
     const passwordHash = found?.passwordHash ?? null
     const isRight = await deps.passwords.verify(passwordHash, password, { group: accountId, isKnown: true })
-    if (passwordHash === null || !isRight) throw wrongPassword(param)
+    if (passwordHash === null)
+      throw new ApiError(
+        'invalid_request',
+        'This account has no password yet. Set one by a password reset.',
+        {
+          param,
+        },
+      )
+    if (!isRight) throw wrongPassword(param)
     await deps.throttle.rightPassword(accountId)
     return passwordHash
   }

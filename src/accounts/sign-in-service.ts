@@ -28,10 +28,22 @@ export interface BegunSession {
   accountId: string
 }
 
-/** The password was right. `passkey`: what the browser needs to sign with one, if the account has any. */
-export type SignInResult =
-  | ({ kind: 'begun' } & BegunSession)
-  | { kind: 'second_factor'; step: string; hasTotp: boolean; passkey: PasskeyRequestOptions | null }
+/** A second factor is missing. `passkey`: what the browser needs to sign with one, if the account has any. */
+export interface StepAsked {
+  step: string
+  hasTotp: boolean
+  passkey: PasskeyRequestOptions | null
+}
+
+/** What follows a first factor that was right. */
+export type SignInResult = ({ kind: 'begun' } & BegunSession) | ({ kind: 'second_factor' } & StepAsked)
+
+/** An account whose first factor was right; null: it has no password. */
+export interface Entering {
+  accountId: string
+  passwordHash: string | null
+  email: string
+}
 
 /** A second factor as it is given; the challenge of a passkey is that of the step. */
 export type AskedFactor =
@@ -71,6 +83,35 @@ export function createSignInService(deps: {
   ): Promise<BegunSession | null> => {
     const begun = await sessions.create({ accountId, passwordHash }, deps.sessionMs, client)
     return begun && { token: begun.token, accountId }
+  }
+
+  /**
+   * Begins a session, or the step of a second factor if the account has one. Null if its password was changed, or it
+   * was suspended, since it was read.
+   */
+  const enter = async (
+    { accountId, passwordHash, email }: Entering,
+    client: SessionClient,
+  ): Promise<({ kind: 'begun' } & BegunSession) | { kind: 'second_factor'; step: string } | null> => {
+    const { hasTotp, hasPasskeys } = await secondFactor.factorsOf(accountId)
+    if (hasTotp || hasPasskeys) {
+      const data = { passwordHash, email, challenge: null }
+      return { kind: 'second_factor', step: await steps.begin('second_factor', accountId, data) }
+    }
+    const begun = await begin(accountId, passwordHash, client)
+    if (begun === null) return null
+    await throttle.signedIn(client.networkAddress, email)
+    return { kind: 'begun', ...begun }
+  }
+
+  /** What a step asks for, with a new challenge for a passkey. */
+  const askAgain = async (step: string, site: PasskeySite): Promise<StepAsked> => {
+    const found = await steps.find('second_factor', step)
+    if (!found?.accountId) throw stepEnded()
+    const { hasTotp, hasPasskeys } = await secondFactor.factorsOf(found.accountId)
+    const passkey = hasPasskeys ? await deps.passkeys.requestOptions(site, found.accountId) : null
+    if (passkey) await steps.change('second_factor', step, { ...found.data, challenge: passkey.challenge })
+    return { step, hasTotp, passkey }
   }
 
   /** The account exists, and its holder can request another message. */
@@ -125,21 +166,21 @@ export function createSignInService(deps: {
       if (!found?.passwordHash || !isRight) throw wrongCredentials()
       // Only a caller with the password learns of the suspension.
       if (found.isSuspended) throw suspended()
-      const { accountId, passwordHash } = found
-      const factors = await secondFactor.factorsOf(accountId)
-      if (factors.hasTotp || factors.hasPasskeys) {
-        const passkey = factors.hasPasskeys ? await deps.passkeys.requestOptions(site, accountId) : null
-        const challenge = passkey?.challenge ?? null
-        const step = await steps.begin('second_factor', accountId, { passwordHash, email, challenge })
-        return { kind: 'second_factor', step, hasTotp: factors.hasTotp, passkey }
-      }
-      await throttle.signedIn(networkAddress, email)
-      const begun = await begin(accountId, passwordHash, client)
-      if (begun === null) throw wrongCredentials()
-      return { kind: 'begun', ...begun }
+      const entered = await enter({ ...found, email }, client)
+      if (entered === null) throw wrongCredentials()
+      if (entered.kind === 'begun') return entered
+      return { kind: 'second_factor', ...(await askAgain(entered.step, site)) }
     },
 
-    /** The second step of a sign-in whose password was right. */
+    enter,
+
+    /** What a step asks for. Throws ApiError if it has ended. */
+    async asked(step: string, site: PasskeySite, { networkAddress }: SessionClient): Promise<StepAsked> {
+      await throttle.verification(networkAddress)
+      return askAgain(step, site)
+    },
+
+    /** The second step of a sign-in. */
     async giveSecondFactor(
       { step, given, site }: { step: string; given: AskedFactor; site: PasskeySite },
       client: SessionClient,

@@ -3,10 +3,12 @@ import { hashOfToken, isToken, newToken } from './secret-token.ts'
 
 /** What each step keeps until the next request, by its purpose. */
 export interface StepData {
-  /** The password was right; a second factor is missing. `challenge`: for a passkey, if the account has one. */
-  second_factor: { passwordHash: string; email: string; challenge: string | null }
+  /** The first factor was right; a second one is missing. `challenge`: for a passkey, if the account has one. */
+  second_factor: { passwordHash: string | null; email: string; challenge: string | null }
   /** A passkey is asked for without naming an account. */
   passkey: { challenge: string }
+  /** The browser was sent to another service. With an account: to link an identity to it. */
+  oauth: { provider: string; next: string | null; verifier: string; state: string; nonce: string }
   /** Who is signed in adds a passkey. */
   new_passkey: { challenge: string }
 }
@@ -66,6 +68,15 @@ export function createSignInSteps(postgres: Postgres) {
       if (!isToken(token)) return null
       const row = await postgres.signInStep.findFirst({ where: stored(purpose, token) })
       return row && { accountId: row.accountId, data: row.data as unknown as StepData[Purpose] }
+    },
+
+    /** Changes what a step keeps. */
+    async change<Purpose extends StepPurpose>(
+      purpose: Purpose,
+      token: string,
+      data: StepData[Purpose],
+    ): Promise<void> {
+      await postgres.signInStep.updateMany({ where: stored(purpose, token), data: { data: { ...data } } })
     },
 
     /** Ends a step; false if it has ended, so that of several requests at once one goes on. */

@@ -1,8 +1,11 @@
 import { parseCookie, stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** Whose session a cookie carries; a browser may have both. */
-export type SessionKind = 'account' | 'operator'
+/**
+ * Whose session a cookie carries; a browser may have both. `oauth`: no session, but the step of a sign-in that went to
+ * another service.
+ */
+export type SessionKind = 'account' | 'operator' | 'oauth'
 
 /** Reads and writes the cookies of sessions. No script can read them, and no other site's form sends them. */
 export type SessionCookies = ReturnType<typeof createSessionCookies>
@@ -10,6 +13,7 @@ export type SessionCookies = ReturnType<typeof createSessionCookies>
 const NAMES: Record<SessionKind, string> = {
   account: 'switchyard_session',
   operator: 'switchyard_operator',
+  oauth: 'switchyard_oauth',
 }
 
 /** `isSecure`: browsers reach us by https. Then a browser takes these cookies from this very host alone. */

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
@@ -8,7 +7,9 @@ import { NO_SETTINGS } from '../../web/lib/playground/chat-settings.ts'
 import { linkFragment } from '../../web/lib/playground/playground-link.ts'
 import { PASSWORD, signedUp } from '../helpers/console-client.ts'
 import { eventually } from '../helpers/eventually.ts'
+import { startGithub } from '../helpers/local-sign-in-services.ts'
 import type { TestStack } from '../helpers/stack.ts'
+import { codeOf } from '../helpers/totp-code.ts'
 import { expectAccessible } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
 import { CONSOLE_MODELS, startConsoleStack } from './console-stack.ts'
@@ -20,8 +21,10 @@ const TRIES = 3
 let stack: TestStack
 let browser: TestBrowser
 let close = async (): Promise<void> => undefined
+let github: Awaited<ReturnType<typeof startGithub>>
 
 beforeAll(async () => {
+  github = await startGithub()
   ;({ stack, browser, close } = await startConsoleStack({
     models: {
       ...CONSOLE_MODELS,
@@ -36,10 +39,13 @@ beforeAll(async () => {
         vendor: 'birch',
       },
     },
-    environment: { SIGN_INS_PER_EMAIL: String(TRIES) },
+    environment: { SIGN_INS_PER_EMAIL: String(TRIES), ...github.environment },
   }))
 }, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+afterAll(async () => {
+  await close()
+  await github.close()
+})
 
 const isLive = (request: { url(): string }) => request.url().endsWith('/console/api/live')
 
@@ -138,11 +144,9 @@ describe('signing in', () => {
     await page.getByRole('button', { name: 'Set up the authenticator app' }).click()
     await passwordStep()
     await page.getByRole('img', { name: 'QR code with the secret of this account' }).waitFor()
-    const secret = Secret.fromBase32(await dialog.locator('code').innerText())
-    const codeAt = (periods: number) =>
-      new TOTP({ secret }).generate({ timestamp: Date.now() + periods * 30_000 })
+    const secret = await dialog.locator('code').innerText()
     await expectAccessible(page)
-    await dialog.getByRole('textbox', { name: 'Code' }).fill(codeAt(0))
+    await dialog.getByRole('textbox', { name: 'Code' }).fill(codeOf(secret))
     await dialog.getByRole('button', { name: 'Turn on' }).click()
     await expect.poll(() => page.locator('.secret li').count()).toBe(10)
     await expectAccessible(page)
@@ -159,7 +163,7 @@ describe('signing in', () => {
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await page.getByRole('button', { name: 'Use your passkey' }).waitFor()
     await expectAccessible(page)
-    await page.getByRole('textbox', { name: 'Code' }).fill(codeAt(1))
+    await page.getByRole('textbox', { name: 'Code' }).fill(codeOf(secret, 1))
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await heading(page, 'Dashboard').waitFor()
 
@@ -167,6 +171,31 @@ describe('signing in', () => {
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await heading(page, 'Dashboard').waitFor()
     expect(watch.problems).toEqual([])
+    await context.close()
+  })
+
+  test('with another service opens an account, and links one that has a password', async () => {
+    const { page, context } = await browser.open(stack.url)
+    await page.goto(`${stack.url}/sign-in?next=/keys`)
+    await page.getByRole('button', { name: 'Continue with GitHub' }).click()
+    await heading(page, 'API keys').waitFor()
+    await context.clearCookies()
+
+    const { email } = await signedUp(stack.url)
+    await page.goto(`${stack.url}/sign-in?next=/settings`)
+    await signIn(page, email, PASSWORD)
+    await heading(page, 'Settings').waitFor()
+    const link = async () => {
+      await page.getByRole('button', { name: 'Link GitHub' }).click()
+      await page.getByRole('dialog').getByLabel('Current password').fill(PASSWORD)
+      await page.getByRole('dialog').getByRole('button', { name: 'Continue' }).click()
+    }
+    await link()
+    await page.getByText('This account of the other service is linked already').waitFor()
+    await expectAccessible(page)
+    github.state.user = { id: 2, email: 'second@example.test', verified: true }
+    await link()
+    await page.getByText('second@example.test').waitFor()
     await context.close()
   })
 

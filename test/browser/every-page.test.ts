@@ -103,7 +103,7 @@ test(
   'while answers are simulated every page says so',
   async () => {
     const { page } = account
-    const body = JSON.stringify({ answers: 'simulated', mail: 'none' } satisfies GatewayView)
+    const body = JSON.stringify({ answers: 'simulated', mail: 'none', providers: [] } satisfies GatewayView)
     await page.route('**/console/api/gateway', (route) =>
       route.fulfill({ contentType: 'application/json', body }),
     )

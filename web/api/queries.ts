@@ -2,10 +2,11 @@ import { queryOptions } from '@tanstack/react-query'
 import type { BillingView, LedgerRow, TopUpView } from '../../src/core/api/billing.ts'
 import type { CallDetail, CallSummary } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
+import type { IdentityList } from '../../src/core/api/identities.ts'
 import type { KeyList } from '../../src/core/api/keys.ts'
 import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
-import type { SecondFactorView } from '../../src/core/api/second-factor.ts'
+import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/second-factor.ts'
 import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'
 import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
 import type { UsageSeriesView, UsageView } from '../../src/core/api/usage.ts'
@@ -61,7 +62,19 @@ export const surfacesQuery = queryOptions({
   staleTime: 60_000,
 })
 
+export const identitiesQuery = readOf<IdentityList>('/console/api/identities')
+
 export const secondFactorQuery = readOf<SecondFactorView>('/console/api/second-factor')
+
+/** What the step asks for that a sign-in with another service led to. */
+export const stepQuery = (step: string) =>
+  queryOptions({
+    queryKey: ['/console/api/sign-in/asked', step],
+    queryFn: () => requestJson<SecondFactorAsked>('POST', '/console/api/sign-in/asked', { step }),
+    // Asked again, it would make another challenge.
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  })
 
 export const sessionsQuery = readOf<SessionList>('/console/api/sessions')
 

@@ -10,8 +10,12 @@ export function localPath(value: unknown): string | null {
   return value.startsWith('/sign-') ? null : value
 }
 
+/** Of the address that a sign-in with another service came back to: the token of its step; null: none. */
+export const stepOf = ({ hash }: { hash: string }): string | null => /^step=([\w-]+)$/.exec(hash)?.[1] ?? null
+
 /** The fragment of an address with its `#`; empty without one. */
-export const fragmentOf = ({ hash }: { hash: string }): string => (hash === '' ? '' : `#${hash}`)
+export const fragmentOf = ({ hash }: { hash: string }): string =>
+  hash === '' || stepOf({ hash }) !== null ? '' : `#${hash}`
 
 /** Where an operator goes on to after signing in. The queue board is a page of the server, not of this router. */
 export function onwards(next = '/admin') {

@@ -26,9 +26,9 @@ const catalogRoute = createRoute({
 const guestRoute = createRoute({
   getParentRoute: () => siteRoute,
   id: 'guest',
-  validateSearch: ({ next }: Record<string, unknown>): { next?: string } => {
+  validateSearch: ({ next, problem }: Record<string, unknown>): { next?: string; problem?: string } => {
     const path = localPath(next)
-    return path ? { next: path } : {}
+    return { ...(path && { next: path }), ...textParameters('problem')({ problem }) }
   },
   beforeLoad: async ({ context, search, location }) => {
     const session = await context.queryClient.ensureQueryData(sessionQuery).catch(() => null)
@@ -116,7 +116,13 @@ const routeTree = rootRoute.addChildren([
       () => import('../pages/playground-page.tsx'),
       'PlaygroundPage',
     ),
-    page(accountRoute, '/settings', () => import('../pages/settings-page.tsx'), 'SettingsPage'),
+    searchPage(
+      accountRoute,
+      '/settings',
+      textParameters('problem'),
+      () => import('../pages/settings-page.tsx'),
+      'SettingsPage',
+    ),
   ]),
   ...operatorRoutes,
 ])

@@ -11,6 +11,7 @@ import { Facts } from '../components/text/values.tsx'
 import { isWholeCents, newPasswordProblem } from '../lib/checks.ts'
 import { formatDate } from '../lib/format.ts'
 import { EmailAddress } from './settings/email-address.tsx'
+import { IdentitiesPanel } from './settings/identities-panel.tsx'
 import { MailPreferences } from './settings/mail-preferences.tsx'
 import { SecondFactorPanel } from './settings/second-factor-panel.tsx'
 import { SessionsPanel } from './settings/sessions-panel.tsx'
@@ -46,6 +47,7 @@ export function SettingsPage() {
         <PasswordForm email={account.email} />
       </Panel>
       <SecondFactorPanel />
+      <IdentitiesPanel />
       <SessionsPanel />
     </>
   )

@@ -1,22 +1,30 @@
-import { useQueryClient } from '@tanstack/react-query'
-import { Link, useRouter, useSearch } from '@tanstack/react-router'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useLocation, useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { SecondFactorAsked } from '../../src/core/api/second-factor.ts'
 import type { CredentialsBody, SessionView } from '../../src/core/api/sessions.ts'
+import { stepQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { switchSession } from '../api/session.ts'
-import { fragmentOf } from '../app/address.ts'
+import { fragmentOf, stepOf } from '../app/address.ts'
+import { Note } from '../components/feedback/messages.tsx'
 import { TextField } from '../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../components/form/form.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { emailProblem, newPasswordProblem } from '../lib/checks.ts'
+import { oauthProblem } from '../lib/oauth-problem.ts'
 import { PasskeySignIn } from './sign-in/passkey-sign-in.tsx'
+import { ProviderButtons } from './sign-in/provider-buttons.tsx'
 import { SecondFactorForm } from './sign-in/second-factor-form.tsx'
 
 /** Signs an account holder in, and leads on to the requested page. */
 export function SignInPage() {
-  const { next } = useSearch({ from: '/site/guest' })
-  const [asked, setAsked] = useState<SecondFactorAsked | null>(null)
+  const { next, problem } = useSearch({ from: '/site/guest' })
+  const [given, setAsked] = useState<SecondFactorAsked | null>(null)
+  const step = useLocation({ select: stepOf })
+  const begun = useQuery({ ...stepQuery(step ?? ''), enabled: step !== null && given === null })
+  const asked = given ?? begun.data ?? null
+  const reason = oauthProblem(begun.error ? 'failed' : problem)
   const enter = useEnter(next)
   const signUp = (
     <>
@@ -33,8 +41,14 @@ export function SignInPage() {
         <SecondFactorForm asked={asked} onSession={enter} />
       ) : (
         <>
+          {reason && (
+            <Note tone="warn" announce>
+              {reason}
+            </Note>
+          )}
           <CredentialsForm onSession={enter} onAsked={setAsked} />
           <PasskeySignIn onSession={enter} />
+          <ProviderButtons next={next} />
           <p>
             <Link to="/forgot-password">Forgot your password?</Link>
           </p>
@@ -59,6 +73,7 @@ export function SignUpPage() {
   return (
     <CenterPage title="Create an account" name="Sign up" lead={signIn}>
       <CredentialsForm isNew onSession={enter} />
+      <ProviderButtons next={next} />
     </CenterPage>
   )
 }

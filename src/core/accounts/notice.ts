@@ -8,5 +8,7 @@ export const NOTICES = {
   passkey_removed: 'A passkey of your account was removed.',
   recovery_codes_replaced: 'New recovery codes of your account were made. Earlier ones no longer work.',
   recovery_code_used: 'Somebody signed in to your account with one of its recovery codes.',
+  identity_linked: 'Another service was linked to your account, and signs in to it.',
+  identity_unlinked: 'A service that signed in to your account was removed.',
 } as const
 export type NoticeKind = keyof typeof NOTICES

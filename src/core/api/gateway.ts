@@ -6,5 +6,7 @@ export const GatewayView = Type.Object({
   answers: Type.Enum(['real', 'simulated', 'mixed']),
   /** Whether it sends mail. `folder`: to a folder of the operator's, as under `npm start`. */
   mail: Type.Enum(['none', 'folder', 'smtp']),
+  /** Other services that sign in. */
+  providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
 })
 export type GatewayView = Static<typeof GatewayView>

@@ -28,6 +28,10 @@ export const SecondFactorAsked = Type.Object({
 })
 export type SecondFactorAsked = Static<typeof SecondFactorAsked>
 
+/** POST /console/api/sign-in/asked → 200 SecondFactorAsked: of a step that another service's sign-in led to. */
+export const StepBody = Type.Object({ step }, CLOSED)
+export type StepBody = Static<typeof StepBody>
+
 /**
  * POST /console/api/sign-in/second-factor → 200 SessionView, 401 `invalid_credentials` for a wrong code, 429 after too
  * many. Exactly one of the three.

@@ -90,7 +90,10 @@ export function readMailSettings(
 const LOCAL_SENDER = 'Switchyard <noreply@localhost>'
 
 /** The address of a gateway that is used on its own machine. */
-function localUrl({ HOST: host = '', PORT: port = '8080' }: Record<string, string | undefined>): string {
+export function localUrl({
+  HOST: host = '',
+  PORT: port = '8080',
+}: Record<string, string | undefined>): string {
   const isAny = host === '' || host === '0.0.0.0' || host === '::'
   const name = isAny ? '127.0.0.1' : host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`

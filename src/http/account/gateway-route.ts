@@ -5,7 +5,7 @@ import { answersSource } from '../../core/catalog/answers-source.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 
 interface GatewayServices {
-  config: Pick<Config, 'simulatedProvidersUrl' | 'simulateAll' | 'mail'>
+  config: Pick<Config, 'simulatedProvidersUrl' | 'simulateAll' | 'mail' | 'signInProviders'>
   catalog: () => CatalogSnapshot
 }
 
@@ -14,5 +14,6 @@ export const gatewayRoute: FastifyPluginAsyncTypebox<GatewayServices> = async (a
   app.get('/gateway', { schema: { response: { 200: GatewayView } } }, async () => ({
     answers: answersSource(config, catalog()),
     mail: config.mail?.transport.kind ?? ('none' as const),
+    providers: config.signInProviders.map(({ id, name }) => ({ id, name })),
   }))
 }

@@ -1,7 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AuthenticationResponseJSON } from '../../accounts/second-factor/passkeys.ts'
 import type { AskedFactor, SignInService } from '../../accounts/sign-in-service.ts'
-import { PasskeyAsked, PasskeyBody, SecondFactorBody } from '../../core/api/second-factor.ts'
+import {
+  PasskeyAsked,
+  PasskeyBody,
+  SecondFactorAsked,
+  SecondFactorBody,
+  StepBody,
+} from '../../core/api/second-factor.ts'
 import { SessionView } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { fromOwnPages } from '../same-origin.ts'
@@ -10,7 +16,7 @@ import { clientOf } from './session-client.ts'
 import { type SessionReplyServices, sessionReplies } from './session-replies.ts'
 
 interface SignInStepServices extends SessionReplyServices {
-  signIn: Pick<SignInService, 'giveSecondFactor' | 'askPasskey' | 'givePasskey'>
+  signIn: Pick<SignInService, 'asked' | 'giveSecondFactor' | 'askPasskey' | 'givePasskey'>
   publicUrl: string | null
 }
 
@@ -19,6 +25,13 @@ export const signInStepRoutes: FastifyPluginAsyncTypebox<SignInStepServices> = a
   const { signIn, publicUrl } = services
   const { begun } = sessionReplies(services)
   const ours = fromOwnPages(publicUrl)
+
+  const looking = { ...ours, schema: { body: StepBody, response: { 200: SecondFactorAsked } } }
+  app.post('/sign-in/asked', looking, async (request) => {
+    const site = passkeySite(request, publicUrl)
+    const { step, hasTotp, passkey } = await signIn.asked(request.body.step, site, clientOf(request))
+    return { step, totp: hasTotp, passkey: passkey && { ...passkey } }
+  })
 
   const giving = { ...ours, schema: { body: SecondFactorBody, response: { 200: SessionView } } }
   app.post('/sign-in/second-factor', giving, async (request, reply) => {

@@ -1,4 +1,3 @@
-import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type {
   NewRecoveryCodes,
@@ -11,6 +10,7 @@ import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../hel
 import { expectAbsent } from '../../helpers/everything-stored.ts'
 import { createSoftwarePasskey } from '../../helpers/software-passkey.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { codeOf } from '../../helpers/totp-code.ts'
 import { expectError } from '../wire.ts'
 
 const BASE = '/console/api/second-factor'
@@ -28,10 +28,6 @@ beforeAll(async () => {
   origin = stack.url
 })
 afterAll(() => stack.close())
-
-/** The code of an app, some periods from now. */
-const codeOf = (secret: string, periods = 0): string =>
-  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + periods * 30_000 })
 
 async function withApp() {
   const client = await signedUp(stack.url)

@@ -1,0 +1,173 @@
+import { isPlainEmail } from '../../core/kernel/email-address.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import { isDuplicate } from '../../platform/postgres/postgres.ts'
+import type { AccountStore } from '../account-store.ts'
+import type { CredentialStore } from '../credential-store.ts'
+import type { FreeCredits } from '../free-credit.ts'
+import type { LetSpend } from '../let-spend.ts'
+import type { Notify } from '../mail/notify.ts'
+import type { PasswordCheck } from '../password-check.ts'
+import type { SessionClient } from '../session-store.ts'
+import type { BegunSession, SignInService } from '../sign-in-service.ts'
+import type { SignInSteps } from '../sign-in-steps.ts'
+import type { SignInThrottle } from '../sign-in-throttle.ts'
+import type { IdentityProvider, StatedIdentity } from './identity-provider.ts'
+import type { IdentityStore } from './identity-store.ts'
+
+/** Why somebody who came back is not signed in; the sign-in page says it in words. */
+export type OauthProblem =
+  | 'failed'
+  | 'email_not_verified'
+  | 'email_taken'
+  | 'identity_taken'
+  | 'suspended'
+  | 'sign_up_closed'
+
+export type OauthOutcome =
+  | ({ kind: 'begun'; next: string | null } & BegunSession)
+  | { kind: 'second_factor'; step: string; next: string | null }
+  | { kind: 'linked' }
+  | { kind: 'problem'; problem: OauthProblem; isLinking: boolean }
+
+/**
+ * Signing in with another service. It opens an account, or signs in to the one that the identity is linked to. It links
+ * by itself only if the provider and this gateway both verified the same address: an account that somebody opened with a
+ * stranger's address must not be shared with the stranger.
+ */
+export type OauthSignIn = ReturnType<typeof createOauthSignIn>
+
+export function createOauthSignIn(deps: {
+  providers: readonly IdentityProvider[]
+  identities: IdentityStore
+  accounts: Pick<AccountStore, 'create' | 'find'>
+  credentials: Pick<CredentialStore, 'find' | 'findByEmail'>
+  freeCredits: Pick<FreeCredits, 'open' | 'decideVerified'>
+  letSpend: LetSpend
+  steps: SignInSteps
+  signIn: Pick<SignInService, 'enter'>
+  throttle: Pick<SignInThrottle, 'verification' | 'signUp'>
+  passwordCheck: PasswordCheck
+  notify: Notify
+  signUpClosed: boolean
+  logger: Logger
+}) {
+  const { providers, identities, accounts, credentials, steps, throttle } = deps
+
+  const providerOf = (id: string): IdentityProvider => {
+    const found = providers.find((provider) => provider.id === id)
+    if (!found) throw new ApiError('not_found', 'This gateway does not sign in with that service.')
+    return found
+  }
+
+  const begin = async (id: string, accountId: string | null, next: string | null) => {
+    const provider = providerOf(id)
+    const { url, secrets } = await provider.begin().catch((error: unknown) => {
+      deps.logger.error({ err: error, provider: id }, 'a sign-in provider cannot be used')
+      throw new ApiError('overloaded', `${provider.name} cannot be reached. Try again in a moment.`)
+    })
+    return { url, token: await steps.begin('oauth', accountId, { provider: id, next, ...secrets }) }
+  }
+
+  /** Opens an account for a verified address; null if the address has one by now. */
+  const open = async (identity: StatedIdentity, { networkAddress }: SessionClient) => {
+    await throttle.signUp(networkAddress)
+    const { email } = identity
+    const applicant = (accountId: string) => ({ accountId, email, networkAddress })
+    try {
+      const { id } = await accounts.create(email, null, async (transaction, accountId) => {
+        await identities.create(transaction, accountId, identity)
+        await deps.freeCredits.open(transaction, applicant(accountId))
+        await deps.freeCredits.decideVerified(transaction, applicant(accountId))
+        const data = { emailVerifiedAt: new Date() }
+        await transaction.account.update({ where: { id: accountId }, data })
+      })
+      await deps.letSpend(id)
+      return id
+    } catch (error) {
+      if (isDuplicate(error)) return null
+      throw error
+    }
+  }
+
+  /** The account to sign in to, or why there is none. */
+  const resolve = async (
+    identity: StatedIdentity,
+    client: SessionClient,
+  ): Promise<{ accountId: string } | { problem: OauthProblem }> => {
+    const linked = await identities.accountOf(identity)
+    if (linked !== null) return { accountId: linked }
+    if (!identity.isEmailVerified || !isPlainEmail(identity.email)) return { problem: 'email_not_verified' }
+    const known = await credentials.findByEmail(identity.email)
+    if (known) {
+      const account = await accounts.find(known.accountId)
+      if (!account?.emailVerifiedAt || account.email !== identity.email) return { problem: 'email_taken' }
+      if (!(await identities.link(account.id, identity))) return { problem: 'email_taken' }
+      await deps.notify(account.id, 'identity_linked')
+      return { accountId: account.id }
+    }
+    if (deps.signUpClosed) return { problem: 'sign_up_closed' }
+    const opened = await open(identity, client)
+    return opened === null ? { problem: 'email_taken' } : { accountId: opened }
+  }
+
+  return {
+    /** Begins a sign-in: where to send the browser, and the token that its cookie keeps. */
+    async begin(id: string, next: string | null, { networkAddress }: SessionClient) {
+      await throttle.verification(networkAddress)
+      return begin(id, null, next)
+    },
+
+    /** Begins to link an identity to the account that is signed in. Throws ApiError for a wrong password. */
+    async beginLink(id: string, accountId: string, password: string) {
+      await deps.passwordCheck(accountId, password)
+      return begin(id, accountId, null)
+    },
+
+    /** Ends the step that a browser comes back with. `query` is that of the address it came back to. */
+    async finish(
+      id: string,
+      { token, query }: { token: string | null; query: string },
+      client: SessionClient,
+    ): Promise<OauthOutcome> {
+      await throttle.verification(client.networkAddress)
+      const step = token === null ? null : await steps.find('oauth', token)
+      const isLinking = step?.accountId != null
+      const problem = (reason: OauthProblem): OauthOutcome => ({
+        kind: 'problem',
+        problem: reason,
+        isLinking,
+      })
+      if (token === null || step?.data.provider !== id || !(await steps.end('oauth', token)))
+        return problem('failed')
+      const identity = await providerOf(id)
+        .finish(query, step.data)
+        .catch((error: unknown) => {
+          deps.logger.warn({ err: error, provider: id }, 'a sign-in with another service failed')
+          return null
+        })
+      if (identity === null) return problem('failed')
+      if (step.accountId !== null) {
+        if (!(await identities.link(step.accountId, identity))) return problem('identity_taken')
+        await deps.notify(step.accountId, 'identity_linked')
+        return { kind: 'linked' }
+      }
+      const resolved = await resolve(identity, client)
+      if ('problem' in resolved) return problem(resolved.problem)
+      const credential = await credentials.find(resolved.accountId)
+      if (!credential || credential.isSuspended) return problem('suspended')
+      const entered = await deps.signIn.enter({ ...credential, email: identity.email }, client)
+      return entered === null ? problem('failed') : { ...entered, next: step.data.next }
+    },
+
+    list: identities.list,
+
+    async unlink(accountId: string, provider: string, password: string): Promise<void> {
+      // Whoever knows a password can still sign in without it.
+      await deps.passwordCheck(accountId, password)
+      if (!(await identities.unlink(accountId, provider)))
+        throw new ApiError('not_found', 'This account is not linked to that service.')
+      await deps.notify(accountId, 'identity_unlinked')
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import { localUrl } from '../kernel/service-addresses.ts'
+
+/** Another service that signs in: OpenID Connect, or GitHub, which has OAuth 2.0 and an API instead. */
+export type SignInProvider = {
+  id: 'github' | 'google' | 'oidc'
+  /** For people: "Sign in with …". */
+  name: string
+  clientId: string
+  clientSecret: string
+  /** Where it sends people back to. */
+  redirectUri: string
+} & ({ kind: 'openid'; issuer: string } | { kind: 'github'; url: string; apiUrl: string })
+
+type Environment = Record<string, string | undefined>
+
+const GOOGLE = 'https://accounts.google.com'
+
+/** Reads the providers that are configured. Adds invalid values to `problems`, without repeating secrets. */
+export function readSignInProviders(environment: Environment, problems: string[]): SignInProvider[] {
+  const site = (environment.PUBLIC_URL || localUrl(environment)).replace(/\/+$/, '')
+  const client = (id: SignInProvider['id'], prefix: string) => {
+    const clientId = environment[`${prefix}_CLIENT_ID`] ?? ''
+    const clientSecret = environment[`${prefix}_CLIENT_SECRET`] ?? ''
+    if (clientId === '' && clientSecret === '') return null
+    if (clientId === '' || clientSecret === '')
+      problems.push(`${prefix}_CLIENT_ID and ${prefix}_CLIENT_SECRET go together`)
+    return { id, clientId, clientSecret, redirectUri: `${site}/console/api/oauth/${id}/callback` }
+  }
+  const address = (name: string, otherwise: string): string => {
+    const text = (environment[name] || otherwise).replace(/\/+$/, '')
+    if (!isSafe(text)) problems.push(`${name} must be an https address`)
+    return text
+  }
+  const [github, google, oidc] = [
+    client('github', 'GITHUB'),
+    client('google', 'GOOGLE'),
+    client('oidc', 'OIDC'),
+  ]
+  if ((oidc === null) !== !environment.OIDC_ISSUER)
+    problems.push('OIDC_ISSUER goes with OIDC_CLIENT_ID and OIDC_CLIENT_SECRET')
+  return [
+    ...(github
+      ? [
+          {
+            ...github,
+            kind: 'github' as const,
+            name: 'GitHub',
+            url: address('GITHUB_URL', 'https://github.com'),
+            apiUrl: address('GITHUB_API_URL', 'https://api.github.com'),
+          },
+        ]
+      : []),
+    ...(google ? [{ ...google, kind: 'openid' as const, name: 'Google', issuer: GOOGLE }] : []),
+    ...(oidc && environment.OIDC_ISSUER
+      ? [
+          {
+            ...oidc,
+            kind: 'openid' as const,
+            name: environment.OIDC_NAME || 'single sign-on',
+            issuer: address('OIDC_ISSUER', ''),
+          },
+        ]
+      : []),
+  ]
+}
+
+/** https, or a server of this machine. */
+function isSafe(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname } = new URL(text)
+  return (
+    protocol === 'https:' || (protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname))
+  )
+}

@@ -1,0 +1,25 @@
+import { type Static, Type } from 'typebox'
+import { CLOSED } from './request-fields.ts'
+
+/**
+ * POST /console/api/oauth/PROVIDER → 200 RedirectView: where to send the browser; it comes back by
+ * GET /console/api/oauth/PROVIDER/callback → 302. POST /console/api/identities/PROVIDER {current_password} does the same to link
+ * the account that is signed in.
+ */
+export const OauthBody = Type.Object(
+  {
+    /** A path of this site to go on to. */
+    next: Type.Optional(Type.String({ maxLength: 500, pattern: '^/(?![/\\\\])[!-\\[\\]-~]*$' })),
+  },
+  CLOSED,
+)
+export type OauthBody = Static<typeof OauthBody>
+
+export const RedirectView = Type.Object({ url: Type.String() })
+export type RedirectView = Static<typeof RedirectView>
+
+/** GET /console/api/identities → 200. POST /console/api/identities/PROVIDER/remove {current_password} → 204. */
+export const IdentityList = Type.Object({
+  data: Type.Array(Type.Object({ provider: Type.String(), email: Type.String(), created_at: Type.String() })),
+})
+export type IdentityList = Static<typeof IdentityList>

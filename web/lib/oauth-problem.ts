@@ -1,0 +1,14 @@
+const PROBLEMS: Readonly<Record<string, string>> = {
+  failed: 'Signing in with the other service failed or was cancelled. Try again.',
+  email_not_verified:
+    'The other service has not verified your email address. Verify it there, then try again.',
+  email_taken:
+    'Your email address has an account here whose address is not verified. Sign in with its password, and link the service in the settings.',
+  identity_taken: 'This account of the other service is linked already, here or to another account.',
+  suspended: 'This account is suspended. Contact the operator.',
+  sign_up_closed: 'Accounts are opened by the operator here. Ask them for one.',
+}
+
+/** Why signing in with another service did not work; null without a problem. */
+export const oauthProblem = (code: string | undefined): string | null =>
+  code === undefined ? null : (PROBLEMS[code] ?? PROBLEMS.failed ?? null)
