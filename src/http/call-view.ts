@@ -44,6 +44,7 @@ export function callView(call: ListedCall, reader: CallReader): Generation {
       source: call.usageSource,
     },
     cost_usd: formatUsd(call.chargePico),
+    ...(call.labels && { labels: call.labels }),
     rates:
       isHidden || rates === null
         ? null
@@ -104,6 +105,9 @@ const CSV_COLUMNS: ReadonlyArray<readonly [name: string, read: (view: Generation
   ['units', (view) => view.usage.units ?? 0],
   ['unit', (view) => view.usage.unit ?? null],
   ['units_rate_usd_per_million', (view) => view.rates?.units ?? null],
+  ['title', (view) => view.labels?.title ?? null],
+  ['referer', (view) => view.labels?.referer ?? null],
+  ['metadata', (view) => (view.labels?.metadata ? JSON.stringify(view.labels.metadata) : null)],
 ]
 
 export const CALL_CSV_HEAD: readonly string[] = CSV_COLUMNS.map(([name]) => name)

@@ -92,6 +92,8 @@ const FILTERS = {
   ...TIME_ZONE,
   /** Of the call, or the client's own of the request. */
   id: Type.Optional(Type.String({ maxLength: 200 })),
+  /** A part of what the client said about the call, see Labels. */
+  tag: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   model: Type.Optional(Type.String()),
   key_id: Type.Optional(Type.String()),
   status: Type.Enum([...CALL_STATUSES, 'any'], { default: 'any' }),
@@ -126,7 +128,7 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox<CallServices & { conso
 }
 
 type ListQuery = Partial<
-  Record<'cursor' | 'id' | 'model' | 'key_id' | 'status' | 'time_zone', string> & { limit: number }
+  Record<'cursor' | 'id' | 'tag' | 'model' | 'key_id' | 'status' | 'time_zone', string> & { limit: number }
 >
 
 function registerList(
@@ -159,8 +161,9 @@ function registerList(
   })
 }
 
-const filterOf = ({ id, model, key_id: keyId, status = 'any' }: ListQuery): CallFilter => ({
+const filterOf = ({ id, tag, model, key_id: keyId, status = 'any' }: ListQuery): CallFilter => ({
   ...(id !== undefined && { id }),
+  ...(tag !== undefined && { tag }),
   ...(model !== undefined && { model }),
   ...(keyId !== undefined && { keyId }),
   ...(status !== 'any' && { status: status as CallRecord['status'] }),
@@ -212,6 +215,7 @@ export function callSummary(call: ListedCall): CallSummary {
     cost_usd: view.cost_usd,
     first_token_ms: timings.first_token_ms,
     duration_ms: timings.duration_ms,
+    labels: view.labels ?? null,
   }
 }
 

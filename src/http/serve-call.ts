@@ -7,6 +7,7 @@ import {
   type StartedCall,
   startCall,
 } from '../calls/admission/start-call.ts'
+import { readCallLabels } from '../core/calls/call-labels.ts'
 import { type ChatRequest, refuseLongText } from '../core/calls/chat-request.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { BodyStore } from '../platform/body-store/body-store.ts'
@@ -70,6 +71,7 @@ export async function serveCall(
   const { bodyReservation: reservation, bodyBytes } = request
   // One that came in chunks was taken for the longest until now.
   reservation?.shrink(bodyBytes)
+  const labels = readCallLabels(request.headers, request.body)
   // The request outlives the response; its text shall not.
   request.body = undefined
   request.exactJson = undefined
@@ -81,6 +83,7 @@ export async function serveCall(
     idempotencyKey: idempotencyKey(request),
     body: fingerprint,
     bodyBytes,
+    labels,
     noteRate: request.noteRate.bind(request),
     planned,
   }

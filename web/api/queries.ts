@@ -106,6 +106,8 @@ export interface CallFilters {
   time_zone?: string
   /** Of the call, or the client's own of the request. */
   id?: string | undefined
+  /** A part of a label. */
+  tag?: string | undefined
   model?: string | undefined
   key_id?: string | undefined
   status?: string | undefined

@@ -52,6 +52,9 @@ function CallView({ call }: { call: CallDetail }) {
               'Own provider key': call.byok ? 'used: the provider bills you, this is our fee' : 'not used',
               'Failed provider keys': failures.length > 0 && <KeyFailures failures={failures} />,
               'Request ID': <code>{call.request_id}</code>,
+              App: call.labels?.title,
+              Referer: call.labels?.referer,
+              Metadata: call.labels?.metadata && <Metadata pairs={call.labels.metadata} />,
             }}
           />
         </Panel>
@@ -88,6 +91,19 @@ function CallView({ call }: { call: CallDetail }) {
     </>
   )
 }
+
+/** Each pair leads to the requests that have it, too. */
+const Metadata = ({ pairs }: { pairs: Record<string, string> }) => (
+  <span className="row gap-2">
+    {Object.entries(pairs).map(([name, value]) => (
+      <Link key={name} to="/usage" search={{ tag: `${name}=${value}` }} hash="requests">
+        <code>
+          {name}={value}
+        </code>
+      </Link>
+    ))}
+  </span>
+)
 
 function Tokens({ count, rate }: { count: number; rate: string | null | undefined }) {
   return (

@@ -26,7 +26,7 @@ export function UsagePage() {
   const usage = useQuery({ ...usageSeriesQuery(query), placeholderData: (before) => before })
   const set = (changed: Partial<typeof search>) =>
     void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false })
-  const { id, model, key_id, status } = search
+  const { id, tag, model, key_id, status } = search
   return (
     <>
       <PageHead
@@ -68,7 +68,7 @@ export function UsagePage() {
         </QueryView>
       </Panel>
       <RequestLog
-        filters={{ from: query.from, to: query.to, time_zone: choice.zone, id, model, key_id, status }}
+        filters={{ from: query.from, to: query.to, time_zone: choice.zone, id, tag, model, key_id, status }}
         models={choice.group === 'model' ? (usage.data?.groups.map(({ group }) => group) ?? []) : []}
         zone={choice.zone}
         onChange={set}

@@ -2,13 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ClaimWaitView } from '../../core/api/operations.ts'
 import type { CallCursor, TimeRange } from '../../core/billing/usage-query.ts'
 import type { AttemptRecord, CallStatus } from '../../core/calls/call-job.ts'
+import type { CallLabels } from '../../core/calls/call-labels.ts'
 import type { TokenRates } from '../../core/catalog/catalog.ts'
 import { callCreatedAt, callIdRange } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { CallRecord as CallRow, Prisma } from '../../platform/prisma-client/client.ts'
 
 /** A settled call without its attempts, which say where it went. Amounts in pico-USD, times in unix milliseconds. */
-export type ListedCall = Omit<CallRow, 'attempts' | `${string}AtMs`> & {
+export type ListedCall = Omit<CallRow, 'attempts' | 'labels' | `${string}AtMs`> & {
+  labels: CallLabels | null
   admittedAt: number
   claimedAt: number | null
   firstTokenAt: number | null
@@ -24,6 +26,8 @@ export interface CallFilter {
   id?: string | null
   keyId?: string | null
   status?: CallStatus | null
+  /** A part of what the client said about it: of its title, address, or metadata as `name=value`. */
+  tag?: string | null
   /** By whatever alias or with whatever suffix it was asked for; a search takes the name itself, also as served. */
   model?: string | null
 }
@@ -48,6 +52,10 @@ CROSS JOIN LATERAL (
   WHERE account_id = account.id ORDER BY admitted_at_ms DESC LIMIT ${LATEST_MAX}
 ) AS latest
 WHERE latest.settled_at_ms > $2`
+
+/** What a tag is searched in, in lower case. */
+const LABELS_TEXT = `lower(concat_ws(E'\\n', labels->>'title', labels->>'referer',
+  (SELECT string_agg(pair.key || '=' || pair.value, E'\\n') FROM jsonb_each_text(labels->'metadata') AS pair)))`
 
 export function createCallRecords(postgres: Postgres) {
   const listed = async (
@@ -83,26 +91,28 @@ export function createCallRecords(postgres: Postgres) {
       { fromMs, toMs }: TimeRange,
       after: CallCursor | null,
       limit: number,
-      { id, model, keyId, status }: CallFilter = {},
+      { id, tag, model, keyId, status }: CallFilter = {},
     ): Promise<ListedCall[]> {
       // Nothing sorts before the empty id, so without a cursor just the end of the span is left out.
       const start = { admittedAtMs: toMs, callId: '' }
       const { admittedAtMs, callId } = after && after.admittedAtMs < toMs ? after : start
-      const rows = await postgres.callRecord.findMany({
-        where: {
-          accountId,
-          ...(id != null && (callCreatedAt(id) === null ? { requestId: id } : { id })),
-          ...(model != null && { requestedModel: { in: namesOf(model) } }),
-          ...(keyId != null && { keyId }),
-          ...(status != null && { status }),
-          admittedAtMs: { gte: BigInt(fromMs), lte: BigInt(admittedAtMs) },
-          OR: [{ admittedAtMs: { lt: BigInt(admittedAtMs) } }, { id: { lt: callId } }],
-        },
-        orderBy: [{ admittedAtMs: 'desc' }, { id: 'desc' }],
-        take: limit,
-        omit: { attempts: true },
-      })
-      return rows.map(toListedCall)
+      const values: unknown[] = []
+      const value = (some: unknown): string => `$${values.push(some)}`
+      const conditions = [
+        `account_id = ${value(accountId)}`,
+        `admitted_at_ms >= ${value(BigInt(fromMs))}::bigint`,
+        `admitted_at_ms <= ${value(BigInt(admittedAtMs))}::bigint`,
+        `(admitted_at_ms, id) < (${value(BigInt(admittedAtMs))}::bigint, ${value(callId)})`,
+      ]
+      if (id != null) conditions.push(`${callCreatedAt(id) === null ? 'request_id' : 'id'} = ${value(id)}`)
+      if (tag != null)
+        conditions.push(`labels IS NOT NULL AND strpos(${LABELS_TEXT}, lower(${value(tag)})) > 0`)
+      if (model != null) conditions.push(`requested_model = ANY (${value(namesOf(model))}::text[])`)
+      if (keyId != null) conditions.push(`key_id = ${value(keyId)}`)
+      if (status != null) conditions.push(`status = ${value(status)}::call_status`)
+      const sql = `SELECT id FROM call_records WHERE ${conditions.join(' AND ')}
+        ORDER BY admitted_at_ms DESC, id DESC LIMIT ${value(limit)}::integer`
+      return listed(sql, values, [{ admittedAtMs: 'desc' }, { id: 'desc' }])
     },
 
     // Walks the primary key: ids begin with their time, so no index of its own is needed on the table that every call
@@ -170,10 +180,12 @@ export function toListedCall({
   firstTokenAtMs,
   finishedAtMs,
   settledAtMs,
+  labels,
   ...row
 }: Omit<CallRow, 'attempts'>): ListedCall {
   return {
     ...row,
+    labels: labels as CallLabels | null,
     admittedAt: Number(admittedAtMs),
     claimedAt: claimedAtMs === null ? null : Number(claimedAtMs),
     firstTokenAt: firstTokenAtMs === null ? null : Number(firstTokenAtMs),

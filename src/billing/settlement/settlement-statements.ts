@@ -53,6 +53,7 @@ const CALL_COLUMNS = {
   auto_profile: ['text', ({ auto }) => auto?.profile],
   provider_key_id: ['text', ({ served }) => served?.providerKeyId],
   attempts: ['jsonb', ({ attempts }) => attempts],
+  labels: ['jsonb', ({ labels }) => labels],
   admitted_at_ms: ['bigint', ({ admittedAt }) => admittedAt],
   claimed_at_ms: ['bigint', ({ claimedAt }) => claimedAt],
   first_token_at_ms: ['bigint', ({ firstTokenAt }) => firstTokenAt],

@@ -12,6 +12,7 @@ import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import type { CallLabels } from '../../core/calls/call-labels.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import { extrasBound } from '../../core/calls/native-content.ts'
 import { taskTokensBound } from '../../core/calls/task.ts'
@@ -81,6 +82,7 @@ export interface CallIdentity {
   bodyBytes?: number
   /** Absent: it is planned here. */
   plan?: RoutingPlan | undefined
+  labels?: CallLabels | undefined
 }
 
 /** What admission says of a call that it admitted. */
@@ -137,7 +139,7 @@ function textBound({ task, messages, parameters, exactJson, native }: ChatReques
 export async function admitCall(
   request: ChatRequest,
   key: KeyRecord & { accountId: string },
-  { callId, requestId, idempotencyRecord, bodyBytes = 0, plan: planned }: CallIdentity,
+  { callId, requestId, idempotencyRecord, bodyBytes = 0, plan: planned, labels }: CallIdentity,
   deps: AdmissionDependencies,
 ): Promise<Admission> {
   const { limits } = deps
@@ -165,6 +167,7 @@ export async function admitCall(
     ...(period && { allowancePeriod: period.id }),
     ...(epoch !== undefined && { epoch }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(labels && { labels }),
     admittedAt: now,
     queueDeadlineAt: now + limits.queueWaitMs,
     callDeadlineAt: now + callTimeoutMs,

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
 import type { RateState } from '../../billing/holds/admission.ts'
 import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
+import type { CallLabels } from '../../core/calls/call-labels.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
@@ -47,6 +48,7 @@ interface IncomingCall {
   bodyBytes: number
   /** Called with what is left of the key's rate limits, whether the call is admitted or refused. */
   noteRate: (rate: RateState) => void
+  labels: CallLabels | undefined
   /** What was decided about it before, for its quote; absent: nothing. */
   planned?: PlannedCall | undefined
 }
@@ -70,7 +72,7 @@ const LOOK_AGAIN_MS = 50
  * answer with; whatever fails here leaves no trace in the queue and holds nothing.
  */
 export function startCall(incoming: IncomingCall, deps: StartCallDependencies): Promise<StartedCall> {
-  const { chat, key, requestId, idempotencyKey, body, bodyBytes, noteRate, planned } = incoming
+  const { chat, key, requestId, idempotencyKey, body, bodyBytes, labels, noteRate, planned } = incoming
   return deps.load.enter(key.accountId, async () => {
     const { admission, dispatch, idempotency } = deps
     const callId = planned?.callId ?? newCallId(dispatch.clock())
@@ -86,7 +88,14 @@ export function startCall(incoming: IncomingCall, deps: StartCallDependencies): 
         admitCall(
           chat,
           key,
-          { callId, requestId, idempotencyRecord: use?.digest ?? null, bodyBytes, plan: planned?.plan },
+          {
+            callId,
+            requestId,
+            idempotencyRecord: use?.digest ?? null,
+            bodyBytes,
+            plan: planned?.plan,
+            labels,
+          },
           admission,
         ),
         deps,

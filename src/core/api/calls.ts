@@ -43,6 +43,16 @@ export const ByokFailureView = Type.Object({
 })
 export type ByokFailureView = Static<typeof ByokFailureView>
 
+/** What the client said about a call; what it did not say is absent. */
+const Labels = Type.Object({
+  /** `X-Title`. */
+  title: Type.Optional(Type.String()),
+  /** `HTTP-Referer`, without query. */
+  referer: Type.Optional(Type.String()),
+  metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+})
+export type Labels = Static<typeof Labels>
+
 /** A settled call, in the lists of GET /v1/usage/calls; docs/api.md says what its fields mean. */
 export const Generation = Type.Object({
   id: Type.String(),
@@ -73,6 +83,8 @@ export const Generation = Type.Object({
   }),
   cost_usd: DecimalUsd,
   rates: Rates,
+  /** Absent: the client said nothing. */
+  labels: Type.Optional(Labels),
   timings: Type.Object({
     admitted_at: IsoTime,
     finished_at: IsoTime,
@@ -93,8 +105,9 @@ export const GenerationDetail = Type.Interface([Generation], {
 })
 
 /**
- * GET /console/api/calls?from&to&model&key_id&status&cursor&limit → Page<CallSummary>, newest first. The same
- * filters at GET /console/api/calls.csv, a download of all of them. `model` is the name as the answer had it.
+ * GET /console/api/calls?from&to&time_zone&id&tag&model&key_id&status&cursor&limit → Page<CallSummary>, newest first. The
+ * same filters at GET /console/api/calls.csv, a download of all of them. `id` is that of a call or of the client's request,
+ * `tag` a part of a label, `model` a model by any alias.
  */
 export const CallSummary = Type.Object({
   id: Type.String(),
@@ -113,6 +126,8 @@ export const CallSummary = Type.Object({
   cost_usd: DecimalUsd,
   first_token_ms: nullable(Type.Number()),
   duration_ms: Type.Number(),
+  /** Null: the client said nothing. */
+  labels: nullable(Labels),
 })
 export type CallSummary = Static<typeof CallSummary>
 

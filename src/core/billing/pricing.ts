@@ -130,6 +130,7 @@ export function settlementOf(
     attempts: end.attempts,
     ...(envelope.auto && { auto: envelope.auto }),
     ...(envelope.traceparent !== undefined && { traceparent: envelope.traceparent }),
+    ...(envelope.labels && { labels: envelope.labels }),
     admittedAt: envelope.admittedAt,
     firstTokenAt: end.firstTokenAt,
     ...times,
@@ -143,7 +144,7 @@ export function unservedSettlement(
   errorCode: ErrorCode,
   finishedAt: number,
 ): SettlementRecord {
-  const { id, accountId, keyId, requestId, requestedModel, stream, holdPico, admittedAt } = envelope
+  const { id, accountId, keyId, requestId, requestedModel, stream, holdPico, labels, admittedAt } = envelope
   return {
     ...NOTHING_SERVED,
     id,
@@ -156,6 +157,7 @@ export function unservedSettlement(
     errorCode: status === 'cancelled' ? null : errorCode,
     holdPico,
     attempts: [],
+    ...(labels && { labels }),
     admittedAt,
     finishedAt,
   }

@@ -5,6 +5,7 @@ import type { ExactJson } from '../json/json-text.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'
+import type { CallLabels } from './call-labels.ts'
 import type { ChatMessage, SamplingParameters } from './chat-request.ts'
 import type { ImageChoice } from './media-task.ts'
 import type { NativeRequest } from './native-message.ts'
@@ -93,6 +94,8 @@ export interface CallEnvelope {
   epoch?: string
   /** The trace this call is part of, as W3C text; absent where there is none. */
   traceparent?: string
+  /** What the client says about it; absent: nothing. */
+  labels?: CallLabels
   /** Unix milliseconds. */
   admittedAt: number
   /** Unix milliseconds; a claim after this answers `request_timeout`. */
@@ -200,6 +203,8 @@ export interface SettlementRecord {
   idempotencyDigest?: string
   /** See CallEnvelope. */
   traceparent?: string
+  /** See CallEnvelope. */
+  labels?: CallLabels
   /** Unix milliseconds; null where the call did not get there. */
   admittedAt: number
   claimedAt: number | null

@@ -344,9 +344,53 @@ describe('usage', () => {
     expect(await list('status=failed')).toBe(1)
     expect(await list(`status=completed&key_id=${two.key.id}`)).toBe(1)
     expect(await pagedIds(client, '/console/api/calls?limit=3')).toEqual(data.map(({ id }) => id))
+    const [newest] = data
+    expect(await list(`id=${newest?.id}`)).toBe(1)
+    expect(await list('id=of-nobody')).toBe(0)
+    expect(await list('model=test/one:nitro')).toBe(3)
     const csv = await client.ask(`/console/api/calls.csv?key_id=${one.key.id}`)
     expect(csv.headers.get('content-disposition')).toBe('attachment; filename="calls.csv"')
     expect((await csv.text()).trim().split('\n')).toHaveLength(3)
+  })
+
+  test('shows what the client said about a call, and finds it by that', async () => {
+    const client = await signedUp(stack.url)
+    const accountId = await accountOf(client)
+    const { secret } = await newKey(client)
+    await call(secret)
+    const response = await fetch(`${stack.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${secret}`,
+        'content-type': 'application/json',
+        'x-title': 'Night mail',
+        'http-referer': 'https://mail.example/?q=private',
+        'x-request-id': 'run-7',
+      },
+      body: JSON.stringify({
+        model: 'test/one',
+        messages: [{ role: 'user', content: 'a prompt that is stored nowhere' }],
+        metadata: { batch: 'B-12', count: 3 },
+      }),
+    })
+    const { id } = (await response.json()) as { id: string }
+    await stack.settled(accountId)
+    const labels = { title: 'Night mail', referer: 'mail.example', metadata: { batch: 'B-12' } }
+    const found = async (query: string) =>
+      (await client.json<Page<CallSummary>>(`/console/api/calls?${query}`)).data.map((row) => row.id)
+    for (const query of ['tag=night', 'tag=mail.example', 'tag=batch=b-12', 'id=run-7', `id=${id}&tag=B-1`])
+      expect(await found(query)).toEqual([id])
+    expect(await found('tag=private')).toEqual([])
+    expect(await found('tag=Night&status=failed')).toEqual([])
+    expect(await client.json<CallDetail>(`/console/api/calls/${id}`)).toMatchObject({ labels })
+    const { data } = await client.json<Page<CallSummary>>('/console/api/calls')
+    expect(data.map((row) => row.labels)).toEqual([labels, null])
+    const generation = await fetch(`${stack.url}/v1/generations/${id}`, {
+      headers: { authorization: `Bearer ${secret}` },
+    })
+    expect(await generation.json()).toMatchObject({ labels })
+    const csv = await (await client.ask('/console/api/calls.csv?tag=mail')).text()
+    expect(csv.split('\r\n')[1]).toContain('Night mail,mail.example,"{""batch"":""B-12""}"')
   })
 
   test('shows one call with its rates and times, and not where it went', async () => {

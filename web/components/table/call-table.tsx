@@ -1,10 +1,11 @@
 import { Link } from '@tanstack/react-router'
 import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
+import { labelTexts } from '../../lib/call-labels.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { unitCount } from '../../lib/unit-prices.ts'
 import { Money } from '../text/money.tsx'
 import { StateBadge } from '../text/values.tsx'
-import { DataTable } from './data-table.tsx'
+import { DataTable, TwoLines } from './data-table.tsx'
 
 const USAGE_SOURCES: Record<string, string> = {
   upstream: 'the provider',
@@ -43,10 +44,12 @@ export function CallTable({
       rows={calls}
       columns={{
         Model: (call) => (
-          <Link to="/calls/$id" params={{ id: call.id }}>
-            {call.model}
-            <span className="sr-only">, details of the call of {formatMoment(call.created_at, zone)}</span>
-          </Link>
+          <TwoLines second={labelTexts(call.labels).join(' · ')}>
+            <Link to="/calls/$id" params={{ id: call.id }}>
+              {call.model}
+              <span className="sr-only">, details of the call of {formatMoment(call.created_at, zone)}</span>
+            </Link>
+          </TwoLines>
         ),
         When: (call) => <span className="whitespace-nowrap">{formatMoment(call.created_at, zone)}</span>,
         Status: (call) => <CallStatus call={call} />,

@@ -18,7 +18,7 @@ const STATUSES = [
 const PAGE = 25
 
 /** The filters of the log that are in the address. */
-type LogFilters = Pick<CallFilters, 'id' | 'model' | 'key_id' | 'status'>
+type LogFilters = Pick<CallFilters, 'id' | 'tag' | 'model' | 'key_id' | 'status'>
 
 /** Request by request: searched and filtered. */
 export function RequestLog(props: {
@@ -35,6 +35,7 @@ export function RequestLog(props: {
   const known =
     filters.model === undefined || models.includes(filters.model) ? models : [...models, filters.model]
   const [id, setId] = useSettledText(filters.id ?? '', (text) => onChange({ id: text || undefined }))
+  const [tag, setTag] = useSettledText(filters.tag ?? '', (text) => onChange({ tag: text || undefined }))
   return (
     <div id="requests" className="scroll-mt-20">
       <ListPanel
@@ -54,6 +55,14 @@ export function RequestLog(props: {
               placeholder="chatcmpl_… or your x-request-id"
               value={id}
               onChange={setId}
+              spellCheck={false}
+            />
+            <TextField
+              label="Tag"
+              type="search"
+              placeholder="App or name=value"
+              value={tag}
+              onChange={setTag}
               spellCheck={false}
             />
             <SelectField

@@ -1,0 +1,78 @@
+/**
+ * What a client says about a call for its own records: shown in its request log, never forwarded to a provider. All of it
+ * is short, and absent where nothing usable was sent.
+ */
+export interface CallLabels {
+  /** The app, as the header `X-Title` names it. */
+  title?: string
+  /** Where the app is, as the header `HTTP-Referer` says: without query, fragment and credentials. */
+  referer?: string
+  /** Of the body's `metadata`: names and texts. */
+  metadata?: Record<string, string>
+}
+
+const TITLE_CHARS_MAX = 100
+const REFERER_CHARS_MAX = 200
+const PAIRS_MAX = 8
+const NAME_CHARS_MAX = 40
+const VALUE_CHARS_MAX = 100
+
+/**
+ * Reads the labels of a request; undefined without any. Never refuses one: `metadata` is a field that the contract
+ * accepts whatever its type, so what is no text is left out, and what is too long is cut.
+ */
+export function readCallLabels(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  body: unknown,
+): CallLabels | undefined {
+  const title = headerText(headers['x-title'], TITLE_CHARS_MAX)
+  const referer = refererText(headers['http-referer'])
+  const metadata = readMetadata(body)
+  if (title === undefined && referer === undefined && metadata === undefined) return undefined
+  return {
+    ...(title !== undefined && { title }),
+    ...(referer !== undefined && { referer }),
+    ...(metadata !== undefined && { metadata }),
+  }
+}
+
+function headerText(given: string | string[] | undefined, charsMax: number): string | undefined {
+  if (typeof given !== 'string') return undefined
+  // Node reads headers as Latin-1; clients that send anything but ASCII send UTF-8.
+  const decoded = Buffer.from(given, 'latin1').toString('utf8')
+  return cleanText(decoded.includes('\uFFFD') ? given : decoded, charsMax)
+}
+
+function refererText(given: string | string[] | undefined): string | undefined {
+  const text = headerText(given, 4 * REFERER_CHARS_MAX)
+  if (text === undefined) return undefined
+  const url = URL.parse(text)
+  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
+  return isWeb ? cleanText(url.host + url.pathname.replace(/\/$/, ''), REFERER_CHARS_MAX) : undefined
+}
+
+function readMetadata(body: unknown): Record<string, string> | undefined {
+  if (typeof body !== 'object' || body === null || !('metadata' in body)) return undefined
+  const { metadata } = body
+  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return undefined
+  const pairs: Array<[string, string]> = []
+  for (const name in metadata) {
+    if (pairs.length === PAIRS_MAX) break
+    const given = (metadata as Record<string, unknown>)[name]
+    const value = typeof given === 'string' ? cleanText(given, VALUE_CHARS_MAX) : undefined
+    const label = cleanText(name, NAME_CHARS_MAX)
+    if (value !== undefined && label !== undefined) pairs.push([label, value])
+  }
+  return pairs.length === 0 ? undefined : Object.fromEntries(pairs)
+}
+
+/** Without control characters and halves of characters, which PostgreSQL's JSON takes none of. */
+function cleanText(text: string, charsMax: number): string | undefined {
+  const cut = text.length > 2 * charsMax ? text.slice(0, 2 * charsMax) : text
+  const clean = cut
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
+    .slice(0, charsMax)
+    .toWellFormed()
+  return clean === '' ? undefined : clean
+}

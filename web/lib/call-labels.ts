@@ -1,0 +1,8 @@
+import type { Labels } from '../../src/core/api/calls.ts'
+
+/** What a client said about a call, each as a text that the request log finds it by. */
+export const labelTexts = (labels: Labels | null): string[] => [
+  ...(labels?.title ? [labels.title] : []),
+  ...(labels?.referer ? [labels.referer] : []),
+  ...Object.entries(labels?.metadata ?? {}).map(([name, value]) => `${name}=${value}`),
+]
