@@ -63,7 +63,7 @@ function Playground({ keyId }: { keyId: string }) {
   const models = catalog?.models ?? []
   if (!session) return null
   return (
-    <SurfaceTabs keyId={keyId} models={models}>
+    <SurfaceTabs keyId={keyId} models={models} initialModel={model}>
       <ChatTab
         accountId={session.account.id}
         keyId={keyId}

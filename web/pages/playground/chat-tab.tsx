@@ -175,9 +175,10 @@ function Models(props: {
 }) {
   const { settings, models, onChange } = props
   const [isAdding, setIsAdding] = useState(false)
+  const row = useRef<HTMLFieldSetElement>(null)
   const change = (chosen: string[]) => onChange({ ...settings, models: chosen })
   return (
-    <div className="row min-w-0 gap-2">
+    <fieldset ref={row} tabIndex={-1} aria-label="Models" className="row min-w-0 gap-2">
       {settings.models.map((model, index) => (
         <ModelPicker
           // biome-ignore lint/suspicious/noArrayIndexKey: models keep their order
@@ -188,7 +189,10 @@ function Models(props: {
           onChange={(picked) => change(settings.models.with(index, picked))}
           onRemove={
             settings.models.length > 1
-              ? () => change(settings.models.filter((_, at) => at !== index))
+              ? () => {
+                  row.current?.focus()
+                  change(settings.models.filter((_, at) => at !== index))
+                }
               : undefined
           }
         />
@@ -210,7 +214,7 @@ function Models(props: {
           }}
         />
       )}
-    </div>
+    </fieldset>
   )
 }
 

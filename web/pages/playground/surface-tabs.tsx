@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
 import type { PlaygroundSurfaces } from '../../../src/core/api/playground.ts'
 import { readOf } from '../../api/read.ts'
 import { path } from '../../api/request.ts'
-import type { CatalogModel } from '../../lib/model-catalog.ts'
+import { type CatalogModel, findModel } from '../../lib/model-catalog.ts'
 import { TASK_TABS } from './task-tabs.ts'
 
 const CHAT = 'chat'
@@ -16,14 +16,23 @@ const surfacesOf = (keyId: string) =>
 export function SurfaceTabs(props: {
   keyId: string
   models: readonly CatalogModel[]
+  /** The model that the page was opened with. */
+  initialModel: string
   /** The chat. */
   children: ReactNode
 }) {
-  const { keyId, models, children } = props
+  const { keyId, models, initialModel, children } = props
+  const [chosen, setChosen] = useState<string | null>(null)
   const { data } = useQuery(surfacesOf(keyId))
   const open = (data?.data ?? []).filter(({ id, available }) => available && id in TASK_TABS)
+  const initialKind = findModel(models, initialModel)?.kind
+  const tabOfModel = open.find(({ id }) => TASK_TABS[id]?.kind === initialKind)?.id
   return (
-    <Tabs className="stack gap-4">
+    <Tabs
+      className="stack gap-4"
+      selectedKey={open.find(({ id }) => id === chosen)?.id ?? (chosen === null ? tabOfModel : null) ?? CHAT}
+      onSelectionChange={(key) => setChosen(String(key))}
+    >
       <TabList className={open.length === 0 ? 'hidden' : 'flex flex-wrap gap-1'} aria-label="What to call">
         <Tab id={CHAT} className="tab whitespace-nowrap">
           Chat
@@ -46,6 +55,7 @@ export function SurfaceTabs(props: {
               surface={id}
               path={address}
               keyId={keyId}
+              initialModel={initialModel}
               models={models.filter((model) => model.kind === kind)}
             />
           </TabPanel>

@@ -7,7 +7,7 @@ import { Button } from '../../components/form/button.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { formatDuration } from '../../lib/format.ts'
-import type { CatalogModel } from '../../lib/model-catalog.ts'
+import { type CatalogModel, findModel } from '../../lib/model-catalog.ts'
 import type { ShownRequest } from '../../lib/playground/request-code.ts'
 import { CodeDialog } from './code-dialog.tsx'
 import { ModelPicker } from './model-picker.tsx'
@@ -23,6 +23,8 @@ export interface TaskTabProps {
   keyId: string
   /** Those that are for it. */
   models: readonly CatalogModel[]
+  /** The model to begin with, where it is one of them. */
+  initialModel: string
 }
 
 /** The form of such a surface beside its answer: the fields are the tab's own. */
@@ -38,7 +40,7 @@ export function TaskFrame(
     children: ReactNode | ((model: CatalogModel | undefined) => ReactNode)
   },
 ) {
-  const { surface, path, keyId, models, request, output, show, onSend, children } = props
+  const { surface, path, keyId, models, initialModel, request, output, show, onSend, children } = props
   const [chosen, setChosen] = useState<string | null>(null)
   const [showsCode, setShowsCode] = useState(false)
   const task = useTask(surface, keyId)
@@ -48,7 +50,8 @@ export function TaskFrame(
     // On a phone it stands below the form.
     if (task.phase !== 'idle') outcome.current?.scrollIntoView({ block: 'nearest', behavior: 'smooth' })
   }, [task.phase])
-  const model = chosen ?? models.find(({ status }) => status === 'available')?.id ?? ''
+  const first = findModel(models, initialModel) ?? models.find(({ status }) => status === 'available')
+  const model = chosen ?? first?.id ?? ''
   const ready = model === '' ? null : request(model)
   const submit = (event: FormEvent) => {
     event.preventDefault()

@@ -1,5 +1,5 @@
 import { Pencil, RotateCcw } from 'lucide-react'
-import { type RefObject, useState } from 'react'
+import { type RefObject, useEffect, useRef, useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { CopyButton } from '../../components/text/copy.tsx'
@@ -43,41 +43,52 @@ export function TurnView(props: TurnViewProps) {
 
 function Said({ turn, isBusy, onResend }: Pick<TurnViewProps, 'turn' | 'isBusy' | 'onResend'>) {
   const [edited, setEdited] = useState<string | null>(null)
+  const place = useRef<HTMLDivElement>(null)
   const { text, images } = turn
+  const isEditing = edited !== null
+  const wasEditing = useRef(isEditing)
+  useEffect(() => {
+    // The button that was pressed is gone.
+    if (wasEditing.current !== isEditing)
+      (place.current?.querySelector<HTMLElement>('textarea, button:enabled') ?? place.current)?.focus()
+    wasEditing.current = isEditing
+  }, [isEditing])
   if (edited !== null) {
     return (
-      <form
-        className="stack gap-2"
-        onSubmit={(event) => {
-          event.preventDefault()
-          setEdited(null)
-          onResend({ text: edited, images })
-        }}
-      >
-        <TextField
-          label="Edit the message"
-          value={edited}
-          onChange={setEdited}
-          rows={4}
-          hint="The conversation continues from here; what follows is replaced."
-        />
-        <div className="row">
-          <Button
-            kind="primary"
-            size="small"
-            disabled={isBusy || (edited.trim() === '' && images.length === 0)}
-          >
-            Send again
-          </Button>
-          <Button size="small" onClick={() => setEdited(null)}>
-            Cancel
-          </Button>
-        </div>
-      </form>
+      <div ref={place}>
+        <form
+          className="stack gap-2"
+          onSubmit={(event) => {
+            event.preventDefault()
+            setEdited(null)
+            onResend({ text: edited, images })
+          }}
+        >
+          <TextField
+            label="Edit the message"
+            value={edited}
+            onChange={setEdited}
+            rows={4}
+            hint="The conversation continues from here; what follows is replaced."
+          />
+          <div className="row">
+            <Button
+              kind="primary"
+              size="small"
+              disabled={isBusy || (edited.trim() === '' && images.length === 0)}
+            >
+              Send again
+            </Button>
+            <Button size="small" onClick={() => setEdited(null)}>
+              Cancel
+            </Button>
+          </div>
+        </form>
+      </div>
     )
   }
   return (
-    <div className="ml-auto flex max-w-[min(100%,44rem)] items-start gap-1">
+    <div ref={place} tabIndex={-1} className="ml-auto flex max-w-[min(100%,44rem)] items-start gap-1">
       <Button
         kind="quiet"
         icon
@@ -116,17 +127,32 @@ function LaneView(props: {
   onResults: (results: string[]) => void
 }) {
   const { lane, isLast, isBusy, onRetry, onResults } = props
+  const article = useRef<HTMLElement>(null)
   const last = lane.answers.at(-1)
   if (!last) return null
+  // What was pressed goes away while the model answers.
+  const stay = () => article.current?.focus({ preventScroll: true })
+  const retry = () => {
+    stay()
+    onRetry()
+  }
+  const sendResults = (results: string[]) => {
+    stay()
+    onResults(results)
+  }
   return (
-    <article className="answer stack min-w-0 content-start gap-3 rounded-lg border border-line bg-surface p-4">
+    <article
+      ref={article}
+      tabIndex={-1}
+      className="answer stack min-w-0 content-start gap-3 rounded-lg border border-line bg-surface p-4"
+    >
       <header className="spread">
         <h2 className="min-w-0 text-sm font-semibold wrap-anywhere">{lane.model}</h2>
         {!isRunning(last) && (
           <span className="line gap-0">
             {last.text !== '' && <CopyButton text={last.text} of="the answer" />}
             {isLast && (
-              <Button kind="quiet" icon size="small" about="Retry" disabled={isBusy} onClick={onRetry}>
+              <Button kind="quiet" icon size="small" about="Retry" disabled={isBusy} onClick={retry}>
                 <RotateCcw size={15} aria-hidden="true" />
               </Button>
             )}
@@ -140,7 +166,7 @@ function LaneView(props: {
             {answer.toolCalls.length > 0 && (
               <ToolCalls
                 calls={answer.toolCalls}
-                onResults={isLast && wantsResults(answer) ? onResults : null}
+                onResults={isLast && wantsResults(answer) ? sendResults : null}
               />
             )}
           </AnswerView>

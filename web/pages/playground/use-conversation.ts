@@ -50,8 +50,8 @@ export function useConversation(keyId: string, initial: ChatSettings) {
     })
     void done.finally(() => running.current.delete(controller))
   }
-  const send = (message: UserMessage) => {
-    change((before) => withTurn(before, newReference(), message))
+  const send = (message: UserMessage, id = newReference()) => {
+    change((before) => withTurn(before, id, message))
     const turn = present.current.turns.length - 1
     for (const lane of present.current.settings.models.keys()) run({ turn, lane })
   }
@@ -60,11 +60,12 @@ export function useConversation(keyId: string, initial: ChatSettings) {
     conversation,
     isBusy: isBusy(conversation),
     stop,
-    send,
+    send: (message: UserMessage) => send(message),
     /** Says something else instead of a turn; what followed is dropped. */
     resend: (turn: number, message: UserMessage) => {
+      const id = present.current.turns[turn]?.id
       change((before) => withoutTurns(before, turn))
-      send(message)
+      send(message, id)
     },
     retry: (place: LanePlace) => {
       change((before) => withLane(before, place, retried))
