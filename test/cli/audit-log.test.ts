@@ -101,6 +101,7 @@ describe('the audit log of commands', () => {
       concurrent_calls: null,
     })
     await expectAdminRow(`account set-password ${id}`, 'account.set-password', id, {})
+    await expectAdminRow(`account reset-second-factor ${id}`, 'account.reset-second-factor', id, {})
     await expectAdminRow(`account suspend ${id} --reason fraud?`, 'account.suspend', id, { reason: 'fraud?' })
     await expectAdminRow(`account resume ${id}`, 'account.resume', id, {})
     const key = await expectAdminRow(`key create --account ${id} --name ci --limit 2`, 'key.create', id)

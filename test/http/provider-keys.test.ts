@@ -162,10 +162,10 @@ describe('provider keys over the API', () => {
   })
 
   test.each([
-    ['PUT', PATH, 'GET, POST'],
-    ['DELETE', PATH, 'GET, POST'],
-    ['GET', `${PATH}/pkey_1`, 'PATCH, DELETE'],
-    ['POST', `${PATH}/pkey_1`, 'PATCH, DELETE'],
+    ['PUT', PATH, 'GET, HEAD, POST'],
+    ['DELETE', PATH, 'GET, HEAD, POST'],
+    ['GET', `${PATH}/pkey_1`, 'DELETE, PATCH'],
+    ['POST', `${PATH}/pkey_1`, 'DELETE, PATCH'],
   ])('%s %s is a 405 that allows %s', async (method, path, allowed) => {
     const response = await ask(method, path)
     expect(response.headers.get('allow')).toBe(allowed)
