@@ -108,6 +108,18 @@ test('sums up calls that named their model, within the span, and no others', asy
   expect(offers.get('beta/large')).toMatchObject({ firstTokenMs: 400, uptime: 1 })
 })
 
+test('makes nobody wait long for the first figures', async () => {
+  let answer = (_rows: unknown[]): void => undefined
+  const query = vi.fn(() => new Promise<unknown[]>((resolve) => (answer = resolve)))
+  const postgres = { $queryRawUnsafe: query } as unknown as Postgres
+  const store = createModelStatsStore({ postgres, clock: () => NOW, logger: { warn: vi.fn() } })
+  expect(await store.stats()).toBeNull()
+  answer([])
+  await vi.waitFor(() => expect(query).toHaveBeenCalledTimes(2))
+  answer([])
+  await vi.waitFor(async () => expect(await store.stats()).not.toBeNull())
+})
+
 test('keeps figures for five minutes and through an outage', async () => {
   let now = NOW
   const warn = vi.fn()

@@ -1,7 +1,8 @@
 import { Ajv } from 'ajv'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { consoleClient } from '../helpers/console-client.ts'
+import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
+import { consoleClient, signedUp } from '../helpers/console-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, completionOf, expectError } from './wire.ts'
@@ -64,9 +65,11 @@ const FEED_SCHEMA = {
 }
 
 const MODELS = {
-  'test/plain': [{ at: 'alpha', model: 'words-12' }],
+  'test/plain': { max_output_tokens: 4_321, offers: [{ at: 'alpha', model: 'words-12' }] },
   'test/open': {
     open_weights: true,
+    deprecated_at: '2031-01-31',
+    max_output_tokens: undefined,
     list_price: { prompt: '1.00', completion: '3.333333' },
     rate: undefined,
     offers: [{ at: 'beta', model: 'words-12' }],
@@ -180,6 +183,32 @@ describe('GET /pricing.json', () => {
     await completionOf(await call({ model: 'test/new' }))
     await stack.writeCatalog(MODELS)
     await expect.poll(async () => (await call({ model: 'test/new' })).status).toBe(404)
+  })
+})
+
+describe('what the console says of models', () => {
+  test('is for everyone: makers, capabilities, and output limits only where they are stated', async () => {
+    const response = await get('/console/api/models', { 'accept-encoding': 'gzip' })
+    expect(response.headers.get('content-encoding')).toBe('gzip')
+    const text = await response.text()
+    expect(text).not.toMatch(/alpha|beta|words-12/)
+    const { data } = JSON.parse(text) as ModelFactsList
+    const facts = (id: string) => data.find((model) => model.id === id)
+    expect(facts('gpt-test')).toMatchObject({ maker: 'OpenAI', deprecated_at: null, popularity: null })
+    expect(facts('test/plain')).toMatchObject({ maker: 'test', max_output_tokens: 4_321, reasoning: false })
+    expect(facts('test/open')).toMatchObject({ max_output_tokens: null, deprecated_at: '2031-01-31' })
+  })
+
+  test('names providers only to accounts, which can pin them, by any alias of a model', async () => {
+    await expectError(await get('/console/api/models/test%2Fplain/providers'), 401, 'not_signed_in')
+    const client = await signedUp(stack.url)
+    const read = (id: string) =>
+      client.json<ModelProviderList>(`/console/api/models/${encodeURIComponent(id)}/providers`)
+    const list = await read('openai/gpt-test')
+    expect(list.model).toBe('gpt-test')
+    expect(list.data).toMatchObject([{ id: 'alpha', own_key_only: false, uptime: null }])
+    expect(JSON.stringify(list)).not.toMatch(/words-12|tag-bare|cost|priority/)
+    expect((await client.ask('/console/api/models/nobody/providers')).status).toBe(404)
   })
 })
 

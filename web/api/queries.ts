@@ -36,9 +36,9 @@ export const gatewayQuery = queryOptions({
 
 export const pricingQuery = queryOptions({ ...readOf<PricingFeed>('/pricing.json'), staleTime: 60_000 })
 
-/** The catalog: prices, and what else is known of models. */
+/** The catalog: prices, and what else is known of models. New prices make it stale. */
 export const modelsQuery = queryOptions({
-  queryKey: ['/console/api/models'] as readonly string[],
+  queryKey: ['/pricing.json', '/console/api/models'] as readonly string[],
   queryFn: async ({ signal }) => {
     const [feed, facts] = await Promise.all([
       requestJson<PricingFeed>('GET', '/pricing.json', undefined, signal),
@@ -98,7 +98,7 @@ export const usageSeriesQuery = (query: SeriesQuery) =>
 
 /** Where the figures of a chart are downloaded as CSV. */
 export const usageSeriesCsvPath = (query: SeriesQuery): string =>
-  `/console/api/usage/series.csv${queryString({ ...query })}`
+  `${BASE_PATH}/console/api/usage/series.csv${queryString({ ...query })}`
 
 export interface CallFilters {
   from?: string

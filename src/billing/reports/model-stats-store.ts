@@ -4,6 +4,7 @@ import { callIdRange } from '../../core/kernel/ids.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { withTimeout } from '../../platform/process/with-timeout.ts'
 
 /** Medians are over at least so many calls, and so are shares; fewer say little, and too much about single customers. */
 export const CALLS_MIN = 10
@@ -11,6 +12,8 @@ export const CALLS_MIN = 10
 const CALLS_MAX = 100_000
 const SPAN_DAYS = 7
 const FRESH_MS = 300_000
+/** For the first reading; pages show prices meanwhile. */
+const FIRST_WAIT_MS = 1_000
 /** After a failed reading. */
 const RETRY_MS = 10_000
 
@@ -144,12 +147,12 @@ export function createModelStatsStore(options: {
   }
   return {
     /**
-     * The latest figures. Waits only for the first ones; later ones are read beside, and what is known is returned.
-     * Null while PostgreSQL is away and nothing is known.
+     * The latest figures. Waits for the first ones only, and not for long; later ones are read beside, and what is known
+     * is returned. Null while nothing is known yet, or PostgreSQL is away.
      */
     async stats(): Promise<CallStats | null> {
       if (clock() - readAt >= FRESH_MS) reading ??= refresh()
-      if (known === null) await reading
+      if (known === null && reading) await withTimeout(reading, FIRST_WAIT_MS, undefined)
       return known
     },
   }
