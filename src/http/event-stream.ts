@@ -1,13 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { type TSchema, Type } from 'typebox'
+import { eventSchema } from '../core/api/reference/event-schema.ts'
 
 /** The response of a route that streams server-sent events with these data. */
 export const eventsOf = (...data: TSchema[]) => ({
   response: {
     200: Type.Unsafe<unknown>({
-      description: 'Server-sent events; the data of one',
-      content: { 'text/event-stream': { schema: Type.Union(data) } },
+      description: 'Server-sent events',
+      content: { 'text/event-stream': { schema: eventSchema(Type.Union(data)) } },
     }),
   },
 })

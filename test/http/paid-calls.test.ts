@@ -150,6 +150,23 @@ describe('a quote', () => {
     expect(await response.json()).toMatchObject({ error: { param } })
   })
 
+  test('is in the description of the API, with its headers', async () => {
+    const { paths } = (await (await fetch(`${stack.url}/openapi.json`)).json()) as {
+      paths: Record<string, { post: Record<'parameters' | 'security' | 'responses', never> }>
+    }
+    const { parameters, security, responses } = paths[CHAT_PATH]!.post
+    expect(parameters).toContainEqual(expect.objectContaining({ name: 'PAYMENT-SIGNATURE', in: 'header' }))
+    expect(security).toEqual([{ apiKey: [] }, {}])
+    expect(responses).toMatchObject({
+      200: { headers: { 'PAYMENT-RESPONSE': { schema: { type: 'string' } } } },
+      402: {
+        description: expect.stringContaining('payment_required'),
+        headers: { 'PAYMENT-REQUIRED': { schema: { type: 'string' } } },
+      },
+    })
+    expect(paths['/v2/chat/completions']!.post.security).toEqual([{ apiKey: [] }])
+  })
+
   test('is not made for a key that does not exist, nor with an Idempotency-Key', async () => {
     const invalid = await post(callBody(), { authorization: 'Bearer sk-sy-unknown' })
     expect(invalid.status).toBe(401)

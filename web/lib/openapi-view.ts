@@ -16,6 +16,8 @@ export interface Schema {
   properties?: Record<string, Schema>
   required?: string[]
   items?: Schema
+  /** Of a text that is JSON. */
+  contentSchema?: Schema
   anyOf?: Schema[]
   oneOf?: Schema[]
   allOf?: Schema[]
@@ -124,6 +126,9 @@ export function operationsOf(document: OpenApi): Operation[] {
 function fieldsOf(given: Schema | undefined, document: OpenApi, depth = 0): SchemaField[] {
   if (given === undefined || depth > DEPTH_MAX) return []
   const schema = resolved(given, document)
+  const content = schema.properties?.data?.contentSchema
+  // Of an event, only its data is told.
+  if (content) return fieldsOf(content, document, depth)
   const alternatives = [schema.anyOf, schema.oneOf, schema.allOf].flatMap((list) => list ?? [])
   const own = Object.entries(schema.properties ?? {}).map(([name, field]) =>
     fieldOf(name, schema.required?.includes(name) ?? false, field, document, depth),

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { nullable } from './request-fields.ts'
 
 const ToolCall = Type.Object({
@@ -7,30 +7,60 @@ const ToolCall = Type.Object({
   function: Type.Object({ name: Type.String(), arguments: Type.String() }),
 })
 
+const completion = <Message extends TSchema, Used extends TSchema>(
+  message: Message,
+  usage: Used,
+  choice = {},
+) =>
+  Type.Object({
+    id: Type.String({ pattern: '^chatcmpl_' }),
+    object: Type.Literal('chat.completion'),
+    created: Type.Integer({ description: 'Unix seconds' }),
+    model: Type.String({ description: 'As it was asked for; `auto` stays `auto`' }),
+    choices: Type.Array(
+      Type.Object({ index: Type.Integer(), message, ...choice, finish_reason: Type.String() }),
+      { minItems: 1 },
+    ),
+    usage: Type.Optional(usage),
+  })
+
+const tokens = Type.Integer({ minimum: 0 })
+const USAGE = { prompt_tokens: tokens, completion_tokens: tokens, total_tokens: tokens }
+const MESSAGE = {
+  role: Type.Literal('assistant'),
+  content: nullable(Type.String()),
+  refusal: Type.Optional(nullable(Type.String())),
+  tool_calls: Type.Optional(Type.Array(ToolCall)),
+}
+
 /** POST /v1/chat/completions without `stream`. Written as it comes, so that this describes it and serializes nothing. */
-export const ChatCompletionBody = Type.Object({
-  id: Type.String({ pattern: '^chatcmpl_' }),
-  object: Type.Literal('chat.completion'),
-  created: Type.Integer(),
-  model: Type.String({ description: 'As it was asked for; `auto` stays `auto`' }),
-  choices: Type.Array(
-    Type.Object({
-      index: Type.Integer(),
-      message: Type.Object({
-        role: Type.Literal('assistant'),
-        content: nullable(Type.String()),
-        refusal: Type.Optional(nullable(Type.String())),
-        tool_calls: Type.Optional(Type.Array(ToolCall)),
-      }),
-      finish_reason: Type.String(),
-    }),
-    { minItems: 1 },
-  ),
-  usage: Type.Optional(
-    Type.Object({
-      prompt_tokens: Type.Integer({ minimum: 0 }),
-      completion_tokens: Type.Integer({ minimum: 0 }),
-      total_tokens: Type.Integer({ minimum: 0 }),
-    }),
-  ),
+export const ChatCompletionBody = completion(Type.Object(MESSAGE), Type.Object(USAGE))
+
+/** Usage in responses of POST /v2/chat/completions. */
+export const ExtendedUsage = Type.Object({
+  ...USAGE,
+  prompt_tokens_details: Type.Object({ cached_tokens: tokens, cache_write_tokens: Type.Optional(tokens) }),
+  completion_tokens_details: Type.Optional(Type.Object({ reasoning_tokens: tokens })),
+  cost: Type.Optional(Type.String({ description: 'What was charged: USD, an exact decimal string' })),
 })
+
+const TOKEN = {
+  token: Type.String(),
+  logprob: Type.Number(),
+  bytes: Type.Unsafe<number[] | null>({ type: ['array', 'null'], items: { type: 'integer' } }),
+}
+
+/** Log probabilities of a text. */
+export const Logprobs = nullable(
+  Type.Object({
+    content: Type.Array(Type.Object({ ...TOKEN, top_logprobs: Type.Array(Type.Object(TOKEN)) })),
+    refusal: Type.Null(),
+  }),
+)
+
+/** POST /v2/chat/completions without `stream`. */
+export const ExtendedCompletionBody = completion(
+  Type.Object({ ...MESSAGE, reasoning: Type.Optional(Type.String()) }),
+  ExtendedUsage,
+  { logprobs: Logprobs },
+)

@@ -1,8 +1,29 @@
 import { Type } from 'typebox'
 import { nullable } from './request-fields.ts'
+import { ErrorBody } from './shared.ts'
 
-const Block = Type.Object({
-  type: Type.String({ description: 'text, thinking, redacted_thinking, tool_use' }),
+/** A block of a message; in a stream it begins empty. */
+export const NativeBlock = Type.Union([
+  Type.Object({
+    type: Type.Literal('text'),
+    text: Type.String(),
+    citations: Type.Optional(Type.Array(Type.Object({}))),
+  }),
+  Type.Object({ type: Type.Literal('thinking'), thinking: Type.String(), signature: Type.String() }),
+  Type.Object({ type: Type.Literal('redacted_thinking'), data: Type.String() }),
+  Type.Object({
+    type: Type.Literal('tool_use'),
+    id: Type.String(),
+    name: Type.String(),
+    input: Type.Object({}),
+  }),
+])
+
+export const MessageUsage = Type.Object({
+  input_tokens: Type.Integer({ minimum: 0 }),
+  cache_creation_input_tokens: Type.Integer({ minimum: 0 }),
+  cache_read_input_tokens: Type.Integer({ minimum: 0 }),
+  output_tokens: Type.Integer({ minimum: 0 }),
 })
 
 /** POST /v1/messages without `stream`. Written as it comes, so that this describes it and serializes nothing. */
@@ -11,13 +32,15 @@ export const MessageBody = Type.Object({
   type: Type.Literal('message'),
   role: Type.Literal('assistant'),
   model: Type.String({ description: 'As it was asked for; `auto` stays `auto`' }),
-  content: Type.Array(Block),
+  content: Type.Array(NativeBlock),
   stop_reason: nullable(Type.String()),
   stop_sequence: nullable(Type.String()),
-  usage: Type.Object({
-    input_tokens: Type.Integer({ minimum: 0 }),
-    cache_creation_input_tokens: Type.Integer({ minimum: 0 }),
-    cache_read_input_tokens: Type.Integer({ minimum: 0 }),
-    output_tokens: Type.Integer({ minimum: 0 }),
-  }),
+  usage: MessageUsage,
+})
+
+/** An error on the messages wire; `type` is the wire's own. */
+export const MessagesErrorBody = Type.Object({
+  type: Type.Literal('error'),
+  error: ErrorBody.properties.error,
+  request_id: Type.String(),
 })

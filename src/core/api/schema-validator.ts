@@ -38,6 +38,22 @@ const SCHEMA_FORMATS = {
   'signed-amount': (text: string) => isAmount(text, true),
 }
 
+/** What the formats are to readers who do not know them, as far as a schema can tell. */
+export const DESCRIBED_FORMATS: Readonly<Record<string, object>> = {
+  line: { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' },
+  moment: {
+    pattern:
+      '^(|(19[7-9]\\d|[2-9]\\d{3})-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,3})?)?(Z|[+-]\\d{2}:\\d{2}))?)$',
+    description: 'A date, or a date and time with its zone',
+  },
+  cursor: { pattern: '^[\\w-]*$', description: '`next_cursor` of the page before' },
+  email: { format: 'email' },
+  'new-email': { format: 'email' },
+  usd: { pattern: '^\\d{1,7}(\\.\\d{1,12})?$' },
+  'positive-amount': { pattern: '^\\d{1,7}(\\.\\d{1,12})?$' },
+  'signed-amount': { pattern: '^[+-]?\\d{1,7}(\\.\\d{1,12})?$' },
+}
+
 /** What of a schema decides about order and wording. */
 interface SchemaNode {
   type?: string | string[]
@@ -59,7 +75,7 @@ const ajv = new Ajv({
   unicode: false,
   logger: false,
   allowUnionTypes: true,
-  keywords: ['errorMessage'],
+  keywords: ['errorMessage', 'documented'],
   formats: SCHEMA_FORMATS,
 })
 

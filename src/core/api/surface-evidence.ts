@@ -26,13 +26,16 @@ export interface RouteContract {
   response?: unknown
 }
 
+/** Keywords of our own, which say of a schema how it is worded. */
+const WORDING = ['errorMessage', 'documented']
+
 /** Names what a surface promises: method, path and schemas without their wording. Evidence that was gathered for another contract is stale. */
 export function contractDigest(
   { method, path }: Pick<Surface, 'method' | 'path'>,
   { params, querystring, body, response }: RouteContract,
 ): string {
   const contract = JSON.stringify([method, path, params, querystring, body, response], (name, value) =>
-    name === 'errorMessage' || (name === 'description' && typeof value === 'string') ? undefined : value,
+    WORDING.includes(name) || (name === 'description' && typeof value === 'string') ? undefined : value,
   )
   return createHash('sha256').update(contract).digest('hex').slice(0, 16)
 }

@@ -21,6 +21,7 @@ export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample
   'chat-completions': {
     body: { model: 'auto', messages: QUESTION },
   },
+  'chat-completions.extended': { body: { model: 'auto', messages: QUESTION, stop: ['\n\n'] } },
   messages: { body: { model: 'auto', max_tokens: 500, messages: QUESTION } },
   'messages.count-tokens': { body: { model: 'auto', messages: QUESTION } },
   embeddings: { body: { model: 'text-embedding-3-small', input: 'Why do trains need switchyards?' } },
@@ -48,7 +49,7 @@ export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample
   generation: { path: { id: 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0' } },
   usage: { query: { group_by: 'model' } },
   'usage.calls': { query: { limit: '20' } },
-  'provider-keys.create': { body: { provider: 'openai', key: 'sk-…', name: 'team' } },
+  'provider-keys.create': { body: { provider: 'openai', key: 'your-key-at-the-provider', name: 'team' } },
   'provider-keys.update': { path: PROVIDER_KEY, body: { disabled: true } },
   'provider-keys.delete': { path: PROVIDER_KEY },
 }

@@ -56,11 +56,13 @@ export function parseCursor(text: string): CallCursor | null {
 export const formatCursor = ({ admittedAtMs, callId }: CallCursor): string =>
   Buffer.from(`${admittedAtMs}.${callId}`).toString('base64url')
 
+const FIRST_YEAR = 1970
 const MOMENT = /^(\d{4})-(\d{2})-(\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
 /** The unix ms of a date (its midnight, UTC), or of a date and time with its zone; null for another text. */
 export function parseMoment(text: string): number | null {
   const [, year, month, day] = MOMENT.exec(text) ?? []
+  if (Number(year) < FIRST_YEAR) return null
   const moment = Date.parse(text)
   // Date takes the 31st of February for a day in March.
   const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))

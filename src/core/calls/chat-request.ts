@@ -1,4 +1,5 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
+import { ChatMessageFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
@@ -96,10 +97,24 @@ const tokenLimit = Type.Integer({
   maximum: Number.MAX_SAFE_INTEGER,
   errorMessage: '`{param}` must be an integer of at least 1.',
 })
+/** Tools as each wire has them. */
+export const toolDefinitions = (documented?: TSchema) =>
+  Type.Optional(
+    nullable(
+      Type.Array(
+        Type.Unsafe<Record<string, unknown>>({ type: 'object', ...(documented && { documented }) }),
+        {
+          maxItems: MAX_TOOLS,
+          errorMessage: `\`tools\` must be an array of at most ${MAX_TOOLS} tool definitions.`,
+        },
+      ),
+    ),
+  )
+
 /** The body of a chat completion, as far as its outer shape goes. Other top-level fields are accepted and dropped. */
 export const ChatBody = Type.Object(
   {
-    messages: Type.Array(Type.Unknown({ description: 'role, content, name, tool_call_id' }), {
+    messages: Type.Array(Type.Unknown({ documented: ChatMessageFields }), {
       minItems: 1,
       maxItems: MAX_MESSAGES,
       errorMessage: {
@@ -110,14 +125,7 @@ export const ChatBody = Type.Object(
     }),
     temperature: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 2 }))),
     top_p: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
-    tools: Type.Optional(
-      nullable(
-        Type.Array(Type.Unsafe<Record<string, unknown>>({ type: 'object' }), {
-          maxItems: MAX_TOOLS,
-          errorMessage: `\`tools\` must be an array of at most ${MAX_TOOLS} tool definitions.`,
-        }),
-      ),
-    ),
+    tools: toolDefinitions(),
     response_format: Type.Optional(
       nullable(
         Type.Object(

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { ExtendedMessageFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import type { ExactJson } from '../json/json-text.ts'
@@ -64,6 +65,7 @@ const Choice = Type.Unsafe<'auto' | ToolChoice | null>({
 export const ExtendedBody = Type.Object(
   {
     ...ChatBody.properties,
+    messages: { ...ChatBody.properties.messages, items: Type.Unknown({ documented: ExtendedMessageFields }) },
     tools: Type.Optional(
       nullable(
         Type.Array(Tool, {

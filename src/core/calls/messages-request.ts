@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { NativeMessageFields, NativeSystemField, NativeToolFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
@@ -6,9 +7,11 @@ import type { CallBody } from './call-job.ts'
 import {
   ChatBody,
   type ChatRequest,
+  isObject,
   nestedTooDeep,
   normalizeChatRequest,
   type SamplingParameters,
+  toolDefinitions,
 } from './chat-request.ts'
 import { refuseCacheCost, toChatMessages } from './native-content.ts'
 import type { NativeRequest } from './native-message.ts'
@@ -17,17 +20,17 @@ const object = (name: string) =>
   Type.Optional(
     nullable(Type.Object({}, { additionalProperties: true, errorMessage: `\`${name}\` must be an object.` })),
   )
-const { model, models, routing_profile, provider, stream, messages, tools, top_p } = ChatBody.properties
+const { model, models, routing_profile, provider, stream, messages, top_p } = ChatBody.properties
 
 /** What a prompt consists of on the messages wire, as far as its outer shape goes. */
 const PROMPT = {
   model,
   messages: {
     ...messages,
-    items: Type.Unknown({ description: 'role and content, as on the messages wire' }),
+    items: Type.Unknown({ documented: NativeMessageFields }),
   },
-  system: Type.Optional(Type.Unknown({ description: 'A string, or an array of text blocks' })),
-  tools,
+  system: Type.Optional(Type.Unknown({ documented: NativeSystemField })),
+  tools: toolDefinitions(NativeToolFields),
   tool_choice: object('tool_choice'),
   thinking: object('thinking'),
   output_config: object('output_config'),
@@ -145,6 +148,9 @@ function checkTool(tool: Record<string, unknown>, path: string): void {
     )
   }
   refuseCacheCost(tool, `${path}.`)
+  if (typeof tool.name !== 'string' || tool.name === '') throw invalid(`${path}.name`, 'A tool has a name.')
+  if (!isObject(tool.input_schema))
+    throw invalid(`${path}.input_schema`, 'A tool has an `input_schema`, a JSON schema of an object.')
 }
 
 /** The parameters that decide about models, and that are counted with the prompt. */

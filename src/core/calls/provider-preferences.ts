@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { PriceField } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from '../kernel/money.ts'
@@ -28,7 +29,7 @@ const names = Type.Array(Type.String(), {
   maxItems: 100,
   errorMessage: '`{param}` must be an array of at most 100 strings.',
 })
-const price = Type.Unknown({ description: 'USD, a number or a decimal string' })
+const price = Type.Unknown({ description: 'USD, a number or a decimal string', documented: PriceField })
 
 /** A mistyped `zdr` must not pass silently: it would route to a provider the client meant to exclude. */
 const closed = (name: string, path: string, known: string) => ({

@@ -1,8 +1,20 @@
 import { type Static, Type } from 'typebox'
+import {
+  ResponsesInputField,
+  ResponsesToolChoiceField,
+  ResponsesToolFields,
+} from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
-import { ChatBody, type ChatRequest, invalid, isObject, nestedTooDeep } from './chat-request.ts'
+import {
+  ChatBody,
+  type ChatRequest,
+  invalid,
+  isObject,
+  nestedTooDeep,
+  REASONING_EFFORTS,
+} from './chat-request.ts'
 import { parseExtendedRequest } from './extended-request.ts'
 import { type InputItems, readInput } from './responses-input.ts'
 
@@ -45,23 +57,35 @@ export const ResponsesBody = Type.Object(
       minLength: 1,
       minItems: 1,
       description: 'A text, or items: message, function_call, function_call_output, reasoning',
+      documented: ResponsesInputField,
       errorMessage: '`input` is required: a text, or an array of at least one item.',
     }),
     instructions: Type.Optional(nullable(Type.String())),
     tools: Type.Optional(
       nullable(
-        Type.Array(Type.Unsafe<Record<string, unknown>>({ type: 'object' }), {
-          errorMessage: { type: '`tools` must be an array.' },
-        }),
+        Type.Array(
+          Type.Unsafe<Record<string, unknown>>({ type: 'object', documented: ResponsesToolFields }),
+          {
+            errorMessage: { type: '`tools` must be an array.' },
+          },
+        ),
       ),
     ),
-    tool_choice: Type.Optional(Type.Unknown()),
+    tool_choice: Type.Optional(Type.Unknown({ documented: ResponsesToolChoiceField })),
     parallel_tool_calls: Type.Optional(nullable(Type.Boolean())),
     max_output_tokens: ChatBody.properties.max_tokens,
     temperature: ChatBody.properties.temperature,
     top_p: ChatBody.properties.top_p,
     text: Type.Optional(nullable(Type.Object({ format: Type.Optional(nullable(Format)) }))),
-    reasoning: Type.Optional(nullable(Type.Object({ effort: Type.Optional(nullable(Type.String())) }))),
+    reasoning: Type.Optional(
+      nullable(
+        Type.Object({
+          effort: Type.Optional(
+            nullable(Type.String({ documented: { enum: [...REASONING_EFFORTS, null] } })),
+          ),
+        }),
+      ),
+    ),
     model: ChatBody.properties.model,
     models: ChatBody.properties.models,
     routing_profile: ChatBody.properties.routing_profile,

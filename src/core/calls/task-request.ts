@@ -1,4 +1,9 @@
 import { type Static, Type } from 'typebox'
+import {
+  EmbeddingsInputField,
+  ModerationsInputField,
+  RerankDocumentField,
+} from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { type ChatRequest, modelId } from './chat-request.ts'
@@ -28,7 +33,10 @@ export const TASK_FIELDS = { model: modelId, provider: Type.Optional(nullable(Pr
 export const EmbeddingsBody = Type.Object(
   {
     ...TASK_FIELDS,
-    input: Type.Unknown({ description: 'A text, texts, token ids, or lists of token ids' }),
+    input: Type.Unknown({
+      description: 'A text, texts, token ids, or lists of token ids',
+      documented: EmbeddingsInputField,
+    }),
     dimensions: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: DIMENSIONS_MAX }))),
     encoding_format: Type.Optional(nullable(Type.Enum([...VECTOR_ENCODINGS]))),
   },
@@ -40,7 +48,7 @@ export const RerankBody = Type.Object(
   {
     ...TASK_FIELDS,
     query: Type.String({ minLength: 1 }),
-    documents: Type.Array(Type.Unknown({ description: 'A text, or an object with a `text`' }), {
+    documents: Type.Array(Type.Unknown({ documented: RerankDocumentField }), {
       minItems: 1,
       maxItems: DOCUMENTS_MAX,
       errorMessage: `\`documents\` must be an array of 1 to ${DOCUMENTS_MAX} texts.`,
@@ -56,7 +64,10 @@ export const ModerationsBody = Type.Object(
   {
     model: Type.Optional(nullable(modelId)),
     provider: TASK_FIELDS.provider,
-    input: Type.Unknown({ description: 'A text, texts, or the parts of one content: text and image_url' }),
+    input: Type.Unknown({
+      description: 'A text, texts, or the parts of one content',
+      documented: ModerationsInputField,
+    }),
   },
   isObjectBody,
 )

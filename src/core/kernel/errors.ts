@@ -39,6 +39,9 @@ const CATALOGUE = {
 
 export type ErrorCode = keyof typeof CATALOGUE
 
+/** The status that an error of this code is answered with. */
+export const statusOfCode = (code: ErrorCode): number => CATALOGUE[code][0]
+
 export interface ErrorDetails {
   /** JSON path of the offending field, `messages[2].role`. */
   param?: string | undefined

@@ -1,9 +1,15 @@
 import swagger from '@fastify/swagger'
 import plugin from 'fastify-plugin'
+import { MessagesErrorBody } from '../../core/api/message.ts'
+import { errorResponses, type FailingOperation } from '../../core/api/reference/error-responses.ts'
+import { DESCRIBED_FORMATS } from '../../core/api/schema-validator.ts'
 import { ErrorBody } from '../../core/api/shared.ts'
+import { SURFACES } from '../../core/api/surface-registry.ts'
+
+type Security = FailingOperation['security']
 
 /** Who may use the routes under a path, the first that fits. */
-const AUDIENCES: ReadonlyArray<readonly [path: RegExp, tag: string, security: string | null]> = [
+const AUDIENCES: ReadonlyArray<readonly [path: RegExp, tag: string, security: Security]> = [
   [/^\/v\d/, 'Gateway', 'apiKey'],
   [/^\/billing\//, 'Billing', 'apiKey'],
   [/^\/console\/api\//, 'Console', 'session'],
@@ -14,6 +20,8 @@ const AUDIENCES: ReadonlyArray<readonly [path: RegExp, tag: string, security: st
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 interface Operation {
+  parameters?: Array<{ in: string }>
+  requestBody?: object
   tags?: string[]
   security?: unknown[]
   responses: Record<string, unknown>
@@ -45,17 +53,29 @@ export const openapi = plugin(
   { name: 'openapi' },
 )
 
+/** A schema as readers are to know it: with what is inside, and without formats of our own. */
+function documentedSchema({ documented, ...schema }: Record<string, unknown>, format: object | undefined) {
+  if (format) delete schema.format
+  return { ...format, ...schema, ...(documented as object | undefined) }
+}
+
 /** Adds to each operation who may use it and how it fails, and leaves out what is meant for validation alone. */
 function described<T extends { paths?: object | undefined; components?: object | undefined }>(
   document: T,
 ): T {
   const plain = JSON.parse(JSON.stringify(document), (name, value) => {
     if (name === 'errorMessage') return undefined
+    const format = typeof value?.format === 'string' ? DESCRIBED_FORMATS[value.format] : undefined
+    if (value?.documented !== undefined || format) return documentedSchema(value, format)
     // A parameter with a default may be left out.
     if (value?.schema?.default !== undefined && value.in === 'query') return { ...value, required: false }
     return value
   })
-  plain.components.schemas = { ...plain.components.schemas, Error: ErrorBody }
+  plain.components.schemas = {
+    ...plain.components.schemas,
+    Error: ErrorBody,
+    MessagesError: MessagesErrorBody,
+  }
   for (const [path, item] of Object.entries<Record<string, Operation>>(plain.paths)) {
     if (path.includes('*')) {
       delete plain.paths[path]
@@ -67,10 +87,15 @@ function described<T extends { paths?: object | undefined; components?: object |
       if (!operation) continue
       operation.tags = [tag]
       if (security !== null) operation.security = [{ [security]: [] }]
-      operation.responses.default = {
-        description: 'The error',
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      }
+      const surface = SURFACES.find((known) => known.path === path && known.method === method.toUpperCase())
+      const places = (operation.parameters ?? []).map((parameter) => parameter.in)
+      const errors = errorResponses({
+        security,
+        hasBody: operation.requestBody !== undefined,
+        isOfItem: places.includes('path'),
+        surface,
+      })
+      operation.responses = { ...errors, ...operation.responses }
     }
   }
   return plain

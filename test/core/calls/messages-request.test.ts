@@ -12,6 +12,8 @@ const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const CACHED = { cache_control: { type: 'ephemeral' } }
 
+const TOOL = { name: 'f', input_schema: { type: 'object' } }
+
 const parse = (changes: object = {}) =>
   parseMessagesRequest({
     model: 'm',
@@ -28,7 +30,7 @@ describe('a request on the messages wire', () => {
     const kept = {
       system: [{ type: 'text', text: 'Be brief.', ...CACHED }],
       messages: [{ role: 'user', content: 'Hi' }],
-      tools: [{ name: 'f', input_schema: { type: 'object' }, ...CACHED }],
+      tools: [{ ...TOOL, ...CACHED }],
       tool_choice: { type: 'auto' },
       thinking: { type: 'enabled', budget_tokens: 1_024 },
       stop_sequences: ['END'],
@@ -91,7 +93,7 @@ describe('a request on the messages wire', () => {
   })
 
   test('reaches its worker as what is forwarded, from which the same is read', () => {
-    const request = parse({ ...user({ type: 'text', text: 'Hi' }), tools: [{ name: 'f' }], system: 'S' })
+    const request = parse({ ...user({ type: 'text', text: 'Hi' }), tools: [TOOL], system: 'S' })
     const { messages, parameters, native } = request
     expect(nativeCall(JSON.parse(JSON.stringify(native)))).toEqual({ messages, parameters, native })
   })
@@ -105,7 +107,7 @@ describe('a request on the messages wire', () => {
     const least = bound({})
     for (const changes of [
       { system: text },
-      { tools: [{ name: 'f', description: text }] },
+      { tools: [{ ...TOOL, description: text }] },
       user({ type: 'search_result', source: 's', title: 't', content: [{ type: 'text', text }] }),
       user({ type: 'tool_result', tool_use_id: 'a', content: text }),
       assistant({ type: 'tool_use', id: 'a', name: 'f', input: { text } }),
@@ -152,6 +154,8 @@ describe('a request on the messages wire', () => {
     ['speed', { speed: 'fast' }],
     ['inference_geo', { inference_geo: 'us' }],
     ['cache_control.ttl', { cache_control: { type: 'ephemeral', ttl: '1h' } }],
+    ['tools[0].name', { tools: [{ input_schema: {} }] }],
+    ['tools[0].input_schema', { tools: [{ name: 'f' }] }],
     ['tools[0].cache_control.ttl', { tools: [{ name: 'f', cache_control: { ttl: '1h' } }] }],
     [
       'messages[0].content[0].cache_control.ttl',

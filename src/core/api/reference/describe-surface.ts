@@ -1,0 +1,83 @@
+import { SURFACE_EXAMPLES } from '../surface-examples.ts'
+import type { Surface } from '../surface-registry.ts'
+import { ANSWER_EXAMPLES } from './answer-examples.ts'
+import { isRepeatable } from './error-responses.ts'
+import { type DescribedResponse, SURFACE_RESPONSES } from './surface-responses.ts'
+
+/** An operation of an OpenAPI document, as far as it is added to. */
+export interface DescribedOperation {
+  parameters?: object[]
+  requestBody?: { content: Record<string, { example?: unknown }> }
+  responses: Record<
+    string,
+    { description?: string; headers?: object; content?: DescribedResponse['content'] }
+  >
+  security?: object[]
+}
+
+const headerParameter = (name: string, description: string, schema: object) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema,
+})
+
+/** Adds what clients receive of a surface, the headers of calls, and examples. */
+export function describeSurface(operation: DescribedOperation, surface: Surface): void {
+  const { id } = surface
+  const described = SURFACE_RESPONSES[id]
+  if (described) operation.responses[200] = copyOf(described)
+  if (id === 'usage' || id === 'usage.calls')
+    Object.assign(operation.responses[200]?.content ?? {}, { 'text/csv': { schema: { type: 'string' } } })
+  if (isRepeatable(surface)) {
+    operation.parameters = [
+      ...(operation.parameters ?? []),
+      headerParameter('Idempotency-Key', 'A repeat with the same key is answered by the first call', {
+        type: 'string',
+        pattern: '^[\\x20-\\x7e]{1,255}$',
+      }),
+    ]
+  }
+  const asked = SURFACE_EXAMPLES[id]?.body
+  const request = operation.requestBody?.content['application/json']
+  if (asked && request) request.example = asked
+  const answered = ANSWER_EXAMPLES[id]
+  const status = Object.keys(operation.responses).find((code) => code.startsWith('2'))
+  const response = status && operation.responses[status]?.content?.['application/json']
+  if (answered && response) response.example = answered
+}
+
+/** Examples are added to the copy. */
+const copyOf = ({ description, content }: DescribedResponse): DescribedResponse => ({
+  description,
+  content: Object.fromEntries(Object.entries(content).map(([type, { schema }]) => [type, { schema }])),
+})
+
+const text = (description: string) => ({ description, schema: { type: 'string' } })
+
+/** Adds how a call without a key is paid (x402). */
+export function describePayment(operation: DescribedOperation): void {
+  operation.security = [...(operation.security ?? []), {}]
+  operation.parameters = [
+    ...(operation.parameters ?? []),
+    headerParameter('PAYMENT-SIGNATURE', 'Pays for a call without an API key: a payment of x402, base64', {
+      type: 'string',
+    }),
+  ]
+  const refused = operation.responses[402]
+  if (refused) {
+    refused.description = `${refused.description}; \`payment_required\` for a call without an API key`
+    refused.headers = {
+      'PAYMENT-REQUIRED': text('For a call without an API key: how to pay for it by x402, JSON in base64'),
+      'PAYMENT-RESPONSE': text('Where a payment was refused when it was to be settled: why, JSON in base64'),
+    }
+  }
+  const answered = operation.responses[200]
+  if (answered)
+    answered.headers = {
+      'PAYMENT-RESPONSE': text(
+        'Of a whole response that was paid by x402: how it was settled, JSON in base64',
+      ),
+    }
+}

@@ -1,0 +1,84 @@
+import { Type } from 'typebox'
+import { nullable } from './request-fields.ts'
+
+const STATUS = Type.Enum(['in_progress', 'completed', 'incomplete', 'failed'])
+const tokens = Type.Integer({ minimum: 0 })
+
+/** A part of a message, or of reasoning. */
+export const ResponseContent = Type.Union([
+  Type.Object({
+    type: Type.Literal('output_text'),
+    text: Type.String(),
+    annotations: Type.Array(Type.Unknown()),
+    logprobs: Type.Array(Type.Unknown()),
+  }),
+  Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() }),
+  Type.Object({ type: Type.Literal('reasoning_text'), text: Type.String() }),
+])
+
+/** One item of the output. */
+export const ResponseItem = Type.Union([
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal('message'),
+    role: Type.Literal('assistant'),
+    status: STATUS,
+    content: Type.Array(ResponseContent),
+  }),
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal('function_call'),
+    status: STATUS,
+    call_id: Type.String({ description: 'What its `function_call_output` repeats' }),
+    name: Type.String(),
+    arguments: Type.String({ description: 'JSON' }),
+  }),
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal('reasoning'),
+    status: STATUS,
+    summary: Type.Array(Type.Unknown()),
+    content: Type.Array(ResponseContent),
+  }),
+])
+
+/** POST /v1/responses without `stream`. Written as it comes, so that this describes it and serializes nothing. */
+export const ResponseBody = Type.Object({
+  id: Type.String({ pattern: '^chatcmpl_' }),
+  object: Type.Literal('response'),
+  created_at: Type.Integer({ description: 'Unix seconds' }),
+  status: STATUS,
+  model: Type.String({ description: 'As it was asked for; `auto` stays `auto`' }),
+  output: Type.Array(ResponseItem),
+  usage: nullable(
+    Type.Object({
+      input_tokens: tokens,
+      input_tokens_details: Type.Object({
+        cached_tokens: tokens,
+        cache_write_tokens: Type.Optional(tokens),
+      }),
+      output_tokens: tokens,
+      output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
+      total_tokens: tokens,
+      cost: Type.Optional(Type.String({ description: 'What was charged: USD, an exact decimal string' })),
+    }),
+  ),
+  error: nullable(Type.Object({ code: Type.String(), message: Type.String(), type: Type.String() })),
+  incomplete_details: nullable(Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter']) })),
+  max_output_tokens: nullable(Type.Integer()),
+  parallel_tool_calls: Type.Boolean(),
+  reasoning: Type.Object({ effort: nullable(Type.String()), summary: Type.Null() }),
+  temperature: nullable(Type.Number()),
+  top_p: nullable(Type.Number()),
+  text: Type.Object({ format: Type.Object({ type: Type.String() }) }),
+  tool_choice: Type.Union([
+    Type.String(),
+    Type.Object({ type: Type.Literal('function'), name: Type.String() }),
+  ]),
+  store: Type.Literal(false),
+  truncation: Type.Literal('disabled'),
+  instructions: Type.Null({ description: 'Not repeated, as `metadata` and `tools`' }),
+  metadata: Type.Null(),
+  tools: Type.Array(Type.Unknown(), { maxItems: 0 }),
+  previous_response_id: Type.Null(),
+})
