@@ -347,6 +347,7 @@ describe('the playground', () => {
     expect(Number(firstToken ?? 1_000)).toBeGreaterThanOrEqual(150)
     await stack.settled(accountId)
     const calls = await stack.postgres.callRecord.findMany({ where: { accountId } })
+    expect(calls[0]?.labels).toEqual({ title: 'Playground' })
     for (const [lane, model] of [[scribe!, 'acme/scribe'] as const, [swift!, 'acme/swift'] as const]) {
       const charged = calls.find(({ requestedModel }) => requestedModel === model)?.chargePico
       expect(await exactAmount(lane.locator('.money'))).toBe(charged)

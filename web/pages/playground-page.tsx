@@ -23,12 +23,14 @@ export function PlaygroundPage() {
         description="Calls models with one of your keys and is charged like any other call. Conversations are stored in this browser only."
         actions={
           keyId !== undefined && (
-            <SelectField
-              label="API key"
-              value={keyId}
-              onChange={setChosenKey}
-              options={keys.map(({ id, name, hint }) => ({ value: id, name: `${name} (${hint})` }))}
-            />
+            <div className="w-64">
+              <SelectField
+                label="API key"
+                value={keyId}
+                onChange={setChosenKey}
+                options={keys.map(({ id, name, hint }) => ({ value: id, name: `${name} (${hint})` }))}
+              />
+            </div>
           )
         }
       />

@@ -1,6 +1,7 @@
-import { failureOf, jsonBody, messageOf, path, reach } from '../../api/request.ts'
+import { failureOf, jsonBody, messageOf } from '../../api/request.ts'
 import { readCompletionStream } from '../../lib/completion-stream.ts'
 import { type Answer, withPart } from '../../lib/playground/answer.ts'
+import { askPlayground } from './ask-playground.ts'
 
 type Update = (change: (answer: Answer) => Answer) => void
 
@@ -22,11 +23,7 @@ export async function runChat(
     update((answer) => ({ ...answer, durationMs, ...change }))
   }
   try {
-    const response = await reach(path`/console/api/playground/${CHAT_SURFACE}?key_id=${keyId}`, {
-      method: 'POST',
-      ...jsonBody(body),
-      signal,
-    })
+    const response = await askPlayground(CHAT_SURFACE, keyId, { ...jsonBody(body), signal })
     const callId = response.headers.get('x-call-id')
     update((answer) => ({ ...answer, callId }))
     if (!response.ok) throw await failureOf(response)

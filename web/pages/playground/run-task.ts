@@ -1,4 +1,5 @@
-import { failureOf, jsonBody, path, reach } from '../../api/request.ts'
+import { failureOf, jsonBody } from '../../api/request.ts'
+import { askPlayground } from './ask-playground.ts'
 
 /** What is sent: a JSON body, or the fields of a form. */
 export type TaskRequest = { body: Record<string, unknown> } | { form: FormFields }
@@ -27,11 +28,7 @@ export async function runTask(
 ): Promise<TaskResult> {
   const startedAt = performance.now()
   const sent = 'body' in request ? jsonBody(request.body) : { body: formDataOf(request.form) }
-  const response = await reach(path`/console/api/playground/${surface}?key_id=${keyId}`, {
-    method: 'POST',
-    ...sent,
-    signal,
-  })
+  const response = await askPlayground(surface, keyId, { ...sent, signal })
   if (!response.ok) throw await failureOf(response)
   const answer = await answerOf(response)
   return { answer, callId: response.headers.get('x-call-id'), durationMs: performance.now() - startedAt }
