@@ -12,6 +12,7 @@ import type { RateChangeTimes } from './catalog/pricing-feed.ts'
 import type { Config } from './config.ts'
 import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { publicPathOf } from './core/kernel/public-path.ts'
+import { accountDataRoutes } from './http/account/account-data-routes.ts'
 import { billingRoutes } from './http/account/billing-routes.ts'
 import { consoleScope } from './http/account/console-scope.ts'
 import { emailRoutes } from './http/account/email-routes.ts'
@@ -166,6 +167,12 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(oauthRoutes, { oauth: signIn.oauth, cookies: operators.cookies, sessionMs, publicUrl })
     await app.register(sessionListRoutes, { sessions })
     await app.register(secondFactorRoutes, { secondFactor: signIn.secondFactor, publicUrl })
+    await app.register(accountDataRoutes, {
+      accountExport: services.accountExport,
+      accountDeletion: signIn.accountDeletion,
+      cookies: operators.cookies,
+      consoleSlots,
+    })
     await app.register(keyRoutes, { keys, keyActivity, announce: parts.announce, limits, clock })
     await app.register(modelRoutes, { catalog, modelStats: reports.models })
     await app.register(billingRoutes, { topUps, limits, holds, ledger, consoleSlots })

@@ -40,6 +40,8 @@ import { readRateHistory } from './catalog/rate-history-store.ts'
 import type { Config } from './config.ts'
 import { parseUsd } from './core/kernel/money.ts'
 import { DAY_MS } from './core/kernel/time.ts'
+import { createAccountDeletion } from './operations/account-deletion.ts'
+import { createAccountExport } from './operations/account-export.ts'
 import { createAccountManagement } from './operations/account-management.ts'
 import { createAlarmStore } from './operations/alarm-store.ts'
 import { createAuditLog } from './operations/audit-log.ts'
@@ -91,6 +93,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     codes: createRecoveryCodes(postgres),
   }
   const holds = createHoldStore(redis)
+  const ledger = createLedgerListStore(reportsPostgres)
   const quarantine = createQuarantineStore(postgres)
   const conflicts = createConflictStore(postgres)
   const deliveries = createDeliveryLog(postgres)
@@ -117,7 +120,8 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     usage: createUsageStore(reportsPostgres),
     calls: createCallRecords(reportsPostgres),
     keyActivity: createKeyActivityStore(reportsPostgres),
-    ledger: createLedgerListStore(reportsPostgres),
+    ledger,
+    accountExport: createAccountExport({ postgres: reportsPostgres, ledger }),
     margin: createMarginStore(reportsPostgres),
     sumLedger: () => sumLedger(reportsPostgres),
     claimWait: () => readClaimWait(reportsPostgres, clock()),
@@ -163,7 +167,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
 /** Signing up and in, the email and the free credit: what people have accounts by. */
 export function createSignIn(
   config: Readonly<Config>,
-  { postgres, redis, logger, clock, mailQueue }: ServiceClients & { mailQueue: MailQueue },
+  { postgres, redis, announce, logger, clock, mailQueue }: ServiceClients & { mailQueue: MailQueue },
   { accounts, credentials, passwords, factors, holds }: Services,
 ) {
   const sessions = createSessionStore(postgres)
@@ -233,6 +237,10 @@ export function createSignIn(
     passwordReset,
     emailChange,
     signIn,
+    accountDeletion: createAccountDeletion({
+      ...{ postgres, holds, passwordCheck, announce, logger },
+      adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, holds }),
+    }),
     oauth: createOauthSignIn({
       ...shared,
       ...{ accounts, steps, signIn, logger },

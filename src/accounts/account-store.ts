@@ -46,7 +46,7 @@ UPDATE accounts SET state = account_state_after('exhausted', balance_pico, balan
       AND e.ledger_account = 'customer:' || accounts.id AND e.amount_pico > 0
   ) THEN 'free_credit'::ledger_kind
   ELSE 'credit' END, least_call_pico)
-WHERE id = $1 AND state = 'suspended'`
+WHERE id = $1 AND state = 'suspended' AND deleted_at IS NULL`
 
 const SET_MAILS = `
 UPDATE accounts SET muted_mails =

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { FreeCreditState } from '../core/billing/free-credit-state.ts'
 import { freeCreditPosting } from '../core/billing/postings.ts'
@@ -47,7 +48,8 @@ export function createFreeCredits(deps: {
     networkAddress: string,
   ): Promise<FreeCreditState> => {
     await transaction.$queryRawUnsafe(LOCK_MAILBOX, mailbox)
-    if (await transaction.freeCredit.findFirst({ where: { mailbox, state: 'granted' } }))
+    const spellings = [mailbox, mailboxOfDeleted(mailbox)]
+    if (await transaction.freeCredit.findFirst({ where: { mailbox: { in: spellings }, state: 'granted' } }))
       return 'mailbox_used'
     const reservation = await budget.reserve(networkAddress, amountPico)
     if (reservation === 'budget_used')
@@ -91,6 +93,10 @@ export function createFreeCredits(deps: {
     },
   }
 }
+
+/** What is kept of the mailbox of a deleted account, so that deleting it is no way to another free credit. */
+export const mailboxOfDeleted = (mailbox: string): string =>
+  `sha256:${createHash('sha256').update(mailbox).digest('hex')}`
 
 const SCRIPT = readFileSync(new URL('./reserve-free-credit.lua', import.meta.url), 'utf8')
 const HOUR_SECONDS = 3_600

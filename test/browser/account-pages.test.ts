@@ -176,6 +176,24 @@ describe('signing in', () => {
     await context.close()
   })
 
+  test('ends with the account, which its holder deletes with the balance given up', async () => {
+    const { page, watch, context, client } = await openSignedIn('/settings')
+    await page.getByRole('link', { name: 'Download export' }).waitFor()
+    await page.getByRole('button', { name: 'Delete account' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Current password').fill(PASSWORD)
+    watch.expectRefusal('POST /console/api/account/delete 409')
+    await dialog.getByRole('button', { name: 'Delete account' }).click()
+    await dialog.getByText('Confirm that you give it up.').waitFor()
+    await expectAccessible(page)
+    await dialog.getByLabel('I give up the balance of').check()
+    await dialog.getByRole('button', { name: 'Delete account' }).click()
+    await heading(page, 'One API for every model.').waitFor()
+    expect((await client.ask('/console/api/session')).status).toBe(401)
+    expect(watch.problems).toEqual([])
+    await context.close()
+  })
+
   test('with another service opens an account, and links one that has a password', async () => {
     const { page, context } = await browser.open(stack.url)
     await page.goto(`${stack.url}/sign-in?next=/keys`)

@@ -10,6 +10,7 @@ import { Identifier } from '../components/text/copy.tsx'
 import { Facts } from '../components/text/values.tsx'
 import { isWholeCents, newPasswordProblem } from '../lib/checks.ts'
 import { formatDate } from '../lib/format.ts'
+import { AccountDataPanel } from './settings/account-data-panel.tsx'
 import { EmailAddress } from './settings/email-address.tsx'
 import { IdentitiesPanel } from './settings/identities-panel.tsx'
 import { MailPreferences } from './settings/mail-preferences.tsx'
@@ -49,6 +50,7 @@ export function SettingsPage() {
       <SecondFactorPanel />
       <IdentitiesPanel />
       <SessionsPanel />
+      <AccountDataPanel session={session} />
     </>
   )
 }

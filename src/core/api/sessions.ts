@@ -126,6 +126,20 @@ export type SessionList = Static<typeof SessionList>
 export const PasswordBody = Type.Object({ current_password: password, new_password: newPassword }, CLOSED)
 export type PasswordBody = Static<typeof PasswordBody>
 
+/**
+ * GET /console/api/account/export → 200: a JSON file. POST /console/api/account/delete → 204; 409 `conflict` while calls
+ * or top-ups are not settled, and where a balance is left that was not given up.
+ */
+export const DeleteAccountBody = Type.Object(
+  {
+    current_password: password,
+    /** The whole balance, as `balance_usd` says it, to give it up. */
+    forfeit_usd: Type.Optional(Type.String({ maxLength: 40 })),
+  },
+  CLOSED,
+)
+export type DeleteAccountBody = Static<typeof DeleteAccountBody>
+
 /** PATCH /console/api/account → 200 SessionView. */
 export const AccountPatch = Type.Object(
   {

@@ -27,6 +27,8 @@ export const oauthRoutes: FastifyPluginAsyncTypebox<OauthServices> = async (app,
   const { oauth, cookies, sessionMs } = services
   const ours = fromOwnPages(services.publicUrl)
   const ofSession = { onRequest: [app.requireSession] }
+  /** Below which path of its host browsers see this gateway. */
+  const basePath = pathOf(services.publicUrl)
   /** The cookie binds the way back to this browser. */
   const send = (reply: FastifyReply, { url, token }: { url: string; token: string }): { url: string } => {
     cookies.write(reply, 'oauth', token, new Date(Date.now() + COOKIE_MS))
@@ -64,7 +66,7 @@ export const oauthRoutes: FastifyPluginAsyncTypebox<OauthServices> = async (app,
       })
     if (outcome.kind === 'begun')
       cookies.write(reply, 'account', outcome.token, new Date(Date.now() + sessionMs))
-    return reply.redirect(pageAfter(outcome))
+    return reply.redirect(basePath + pageAfter(outcome))
   })
 
   app.get('/identities', { ...ofSession, schema: { response: { 200: IdentityList } } }, async (request) => {
@@ -85,6 +87,9 @@ export const oauthRoutes: FastifyPluginAsyncTypebox<OauthServices> = async (app,
     return reply.code(204).send()
   })
 }
+
+const pathOf = (address: string | null): string =>
+  address !== null && URL.canParse(address) ? new URL(address).pathname.replace(/\/+$/, '') : ''
 
 /** The page that goes on. The token of a step is behind `#`, so that no server logs it. */
 function pageAfter(outcome: OauthOutcome): string {

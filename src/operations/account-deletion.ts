@@ -1,0 +1,123 @@
+import type { Account } from '../accounts/account-store.ts'
+import { mailboxOfDeleted } from '../accounts/free-credit.ts'
+import type { PasswordCheck } from '../accounts/password-check.ts'
+import type { HoldStore } from '../billing/holds/hold-store.ts'
+import type { AdjustedBalance, Adjustment } from '../billing/ledger/adjust-balance.ts'
+import { RefusedPosting } from '../core/billing/refused-posting.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import { newId } from '../core/kernel/ids.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
+import type { KeyChange } from '../platform/redis/key-changes.ts'
+
+/**
+ * Deletes an account for its holder. What the ledger and its audit need stays under an id that names nobody: the account's
+ * row, its postings, top-ups, calls (counts and amounts) and revoked keys. Everything about a person goes.
+ */
+export type AccountDeletion = ReturnType<typeof createAccountDeletion>
+
+const LOCK =
+  'SELECT balance_pico AS "balancePico" FROM accounts WHERE id = $1 AND deleted_at IS NULL FOR UPDATE'
+
+const REVOKE_KEYS = `
+UPDATE api_keys SET state = 'revoked', revoked_at = coalesce(revoked_at, now()), name = '' WHERE account_id = $1`
+
+const LABELS_AT_ONCE = 2_000
+/** By the page, since an account may have made millions of calls. */
+const FORGET_LABELS = `
+UPDATE call_records SET labels = NULL WHERE id IN (
+  SELECT id FROM call_records WHERE account_id = $1 AND labels IS NOT NULL LIMIT ${LABELS_AT_ONCE}
+)`
+
+export function createAccountDeletion(deps: {
+  postgres: Postgres
+  holds: Pick<HoldStore, 'balance'>
+  passwordCheck: PasswordCheck
+  adjustBalance: (adjustment: Adjustment) => Promise<AdjustedBalance>
+  announce: (change: KeyChange) => Promise<void>
+  logger: Logger
+}) {
+  const { postgres, holds } = deps
+
+  /** Refuses while money is on its way, in either direction. */
+  const refuseUnsettled = async (account: Account): Promise<void> => {
+    if (account.owedPico > 0n)
+      throw new ApiError('conflict', `This account owes ${formatUsd(account.owedPico)} USD. Top it up first.`)
+    const { heldPico } = await holds.balance(account.id)
+    if (heldPico > 0n)
+      throw new ApiError('conflict', 'Calls of this account are running. Try again when they have ended.')
+    const where = { accountId: account.id, state: { in: ['pending' as const, 'disputed' as const] } }
+    if ((await postgres.payment.count({ where })) > 0)
+      throw new ApiError('conflict', 'A top-up of this account is not settled yet. Try again later.')
+  }
+
+  /** Gives the balance up, if its holder named it to the last digit. */
+  const forfeit = async (account: Account, forfeitUsd: string | null): Promise<void> => {
+    const { id: accountId, balancePico } = account
+    if (balancePico === 0n) return
+    const balanceUsd = formatUsd(balancePico)
+    if (forfeitUsd !== balanceUsd)
+      throw new ApiError('conflict', `The balance is ${balanceUsd} USD. Confirm that you give it up.`, {
+        param: 'forfeit_usd',
+        metadata: { balance_usd: balanceUsd },
+      })
+    const reason = 'given up with the account'
+    const amountPico = picoUsd(-balancePico)
+    await deps.adjustBalance({ accountId, eventId: newId('evt'), amountPico, reason }).catch((error) => {
+      if (error instanceof RefusedPosting)
+        throw new ApiError('conflict', 'The balance is in use. Try again when calls have ended.')
+      throw error
+    })
+  }
+
+  return {
+    /** Throws ApiError for a wrong password, and while the account is not settled. It cannot be undone. */
+    async delete(account: Account, password: string, forfeitUsd: string | null): Promise<void> {
+      await deps.passwordCheck(account.id, password)
+      await refuseUnsettled(account)
+      await forfeit(account, forfeitUsd)
+      await postgres.$transaction(async (transaction) => {
+        const [row] = await transaction.$queryRawUnsafe<Array<{ balancePico: bigint }>>(LOCK, account.id)
+        if (row?.balancePico !== 0n)
+          throw new ApiError('conflict', 'The balance changed meanwhile. Look at it, and try again.')
+        await removePerson(transaction, account.id)
+      })
+      while ((await postgres.$executeRawUnsafe(FORGET_LABELS, account.id)) === LABELS_AT_ONCE);
+      deps.logger.info({ accountId: account.id }, 'an account was deleted by its holder')
+      await deps.announce({ accountId: account.id })
+    },
+  }
+}
+
+async function removePerson(transaction: PostgresTransaction, accountId: string): Promise<void> {
+  const ofAccount = { where: { accountId } }
+  await transaction.$executeRawUnsafe(REVOKE_KEYS, accountId)
+  const credit = await transaction.freeCredit.findUnique(ofAccount)
+  if (credit) {
+    const mailbox = mailboxOfDeleted(credit.mailbox)
+    await transaction.freeCredit.update({ ...ofAccount, data: { mailbox } })
+  }
+  await transaction.consoleSession.deleteMany(ofAccount)
+  await transaction.accountCredential.deleteMany(ofAccount)
+  await transaction.emailToken.deleteMany(ofAccount)
+  await transaction.emailChange.deleteMany(ofAccount)
+  await transaction.accountTotp.deleteMany(ofAccount)
+  await transaction.recoveryCode.deleteMany(ofAccount)
+  await transaction.passkey.deleteMany(ofAccount)
+  await transaction.identity.deleteMany(ofAccount)
+  await transaction.signInStep.deleteMany(ofAccount)
+  await transaction.providerKey.deleteMany(ofAccount)
+  await transaction.webhookEndpoint.deleteMany(ofAccount)
+  // Also those that the changes above brought about: they have names of keys.
+  await transaction.event.deleteMany(ofAccount)
+  await transaction.account.update({
+    where: { id: accountId },
+    data: {
+      email: `deleted-${accountId}`,
+      emailVerifiedAt: null,
+      state: 'suspended',
+      deletedAt: new Date(),
+    },
+  })
+}

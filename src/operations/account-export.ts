@@ -1,0 +1,104 @@
+import type { Account } from '../accounts/account-store.ts'
+import {
+  type LedgerLine,
+  type LedgerListStore,
+  positionAfter,
+  readLedgerCursor,
+} from '../billing/ledger/ledger-list-store.ts'
+import { formatUsd } from '../core/kernel/money.ts'
+import { isoTime } from '../core/kernel/time.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+
+/** Everything that is stored of an account and its holder, but secrets, which no one can read, and calls, which are CSV. */
+export type AccountExport = ReturnType<typeof createAccountExport>
+
+const LEDGER_PAGE = 500
+const LEDGER_LINES_MAX = 50_000
+const ROWS_MAX = 10_000
+
+export function createAccountExport(deps: { postgres: Postgres; ledger: Pick<LedgerListStore, 'page'> }) {
+  const { postgres, ledger } = deps
+
+  const ledgerLines = async (accountId: string): Promise<LedgerLine[]> => {
+    const lines: LedgerLine[] = []
+    let after = readLedgerCursor(undefined)
+    while (lines.length < LEDGER_LINES_MAX) {
+      const page = await ledger.page(accountId, after, LEDGER_PAGE)
+      lines.push(...page)
+      if (page.length < LEDGER_PAGE) break
+      after = positionAfter(page, after)
+    }
+    return lines
+  }
+
+  return async (account: Account) => {
+    const accountId = account.id
+    const ofAccount = { where: { accountId }, take: ROWS_MAX }
+    const newestFirst = { ...ofAccount, orderBy: { createdAt: 'desc' as const } }
+    return {
+      account: {
+        ...{ id: accountId, email: account.email, email_verified_at: account.emailVerifiedAt },
+        ...{ state: account.state, created_at: account.createdAt, muted_mails: account.mutedMails },
+        balance_usd: formatUsd(account.balancePico),
+      },
+      sign_in: {
+        has_password: (await postgres.accountCredential.count({ where: { accountId } })) > 0,
+        has_authenticator_app: (await postgres.accountTotp.count({ where: { accountId } })) > 0,
+        passkeys: await postgres.passkey.findMany({
+          ...newestFirst,
+          select: { id: true, name: true, createdAt: true, lastUsedAt: true },
+        }),
+        linked_services: await postgres.identity.findMany({
+          ...newestFirst,
+          select: { provider: true, subject: true, email: true, createdAt: true },
+        }),
+        sessions: await postgres.consoleSession.findMany({
+          ...newestFirst,
+          select: {
+            userAgent: true,
+            networkAddress: true,
+            createdAt: true,
+            lastUsedAt: true,
+            expiresAt: true,
+          },
+        }),
+      },
+      api_keys: await postgres.apiKey.findMany({
+        ...newestFirst,
+        select: {
+          id: true,
+          name: true,
+          prefix: true,
+          suffix: true,
+          state: true,
+          createdAt: true,
+          revokedAt: true,
+        },
+      }),
+      provider_keys: await postgres.providerKey.findMany({
+        ...newestFirst,
+        select: { id: true, providerId: true, name: true, last4: true, createdAt: true },
+      }),
+      webhooks: await postgres.webhookEndpoint.findMany({
+        ...newestFirst,
+        select: { id: true, url: true, eventTypes: true, enabled: true, createdAt: true },
+      }),
+      events: await postgres.event.findMany({
+        ...newestFirst,
+        select: { id: true, type: true, data: true, createdAt: true },
+      }),
+      top_ups: (
+        await postgres.payment.findMany({
+          ...newestFirst,
+          select: { id: true, rail: true, state: true, amountPico: true, createdAt: true, settledAt: true },
+        })
+      ).map(({ amountPico, ...topUp }) => ({ ...topUp, amount_usd: formatUsd(amountPico) })),
+      ledger: (await ledgerLines(accountId)).map(({ amountPico, at, ...line }) => ({
+        ...line,
+        amount_usd: formatUsd(amountPico),
+        at: isoTime(at),
+      })),
+      calls: 'GET /console/api/calls.csv lists every call.',
+    }
+  }
+}

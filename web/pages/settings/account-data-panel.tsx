@@ -1,0 +1,87 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useRouter } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { DeleteAccountBody, SessionView } from '../../../src/core/api/sessions.ts'
+import { requestJson } from '../../api/request.ts'
+import { switchSession } from '../../api/session.ts'
+import { FormDialog } from '../../components/feedback/dialogs.tsx'
+import { Note } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
+import { CheckField } from '../../components/form/fields.tsx'
+import { Panel } from '../../components/layout/page.tsx'
+import { Money } from '../../components/text/money.tsx'
+import { BASE_PATH } from '../../lib/base-path.ts'
+import { CurrentPassword } from './password-dialog.tsx'
+
+/** A copy of what is stored of an account, and its deletion. */
+export function AccountDataPanel({ session }: { session: SessionView }) {
+  const [isDeleting, setIsDeleting] = useState(false)
+  return (
+    <Panel title="Your data" padded>
+      <div className="stack">
+        <p>
+          The export has your account, keys, top-ups and ledger without any secret. Calls are on the usage
+          page, as CSV.
+        </p>
+        <div className="row">
+          <a className="button" href={`${BASE_PATH}/console/api/account/export`} download>
+            Download export
+          </a>
+          <Button kind="danger" onClick={() => setIsDeleting(true)}>
+            Delete account
+          </Button>
+        </div>
+      </div>
+      {isDeleting && <DeleteDialog session={session} onClose={() => setIsDeleting(false)} />}
+    </Panel>
+  )
+}
+
+function DeleteDialog({ session, onClose }: { session: SessionView; onClose: () => void }) {
+  const client = useQueryClient()
+  const router = useRouter()
+  const { balance_usd: balanceUsd } = session.balance
+  const hasBalance = /[1-9]/.test(balanceUsd)
+  const [isGivenUp, setIsGivenUp] = useState(false)
+  return (
+    <FormDialog
+      title="Delete this account?"
+      submit="Delete account"
+      pending="Deleting …"
+      kind="danger"
+      initial={{ current_password: '' }}
+      check={({ current_password: password }) => ({
+        current_password: password === '' ? 'Enter your current password.' : null,
+      })}
+      send={async ({ current_password }) => {
+        const body: DeleteAccountBody = { current_password, ...(isGivenUp && { forfeit_usd: balanceUsd }) }
+        await requestJson('POST', '/console/api/account/delete', body)
+        await router.navigate({ to: '/' })
+        switchSession(client, null)
+      }}
+      done="The account is deleted."
+      onClose={onClose}
+    >
+      {(field) => (
+        <>
+          <Note tone="warn">
+            This cannot be undone. Keys stop working at once. Your address, sign-in, provider keys and
+            webhooks are deleted; postings and counts of calls stay in the ledger, without your name.
+          </Note>
+          {hasBalance && (
+            <CheckField
+              label={
+                <>
+                  I give up the balance of <Money usd={balanceUsd} />
+                </>
+              }
+              checked={isGivenUp}
+              onChange={setIsGivenUp}
+            />
+          )}
+          <CurrentPassword field={field('current_password')} />
+        </>
+      )}
+    </FormDialog>
+  )
+}
