@@ -60,13 +60,14 @@ function ModelView({ model }: { model: CatalogModel }) {
       )}
       <Stats
         rows={{
-          ...Object.fromEntries(
-            modelPrices(model).map(({ name, ...price }) => [name, <Rate key={name} {...price} />]),
-          ),
+          ...Object.fromEntries(modelPrices(model).map(({ name, rate }) => [name, `$${rate}`])),
           'Context window': hasWindow(model) && <TokenCount count={model.context_length} />,
           'Longest text': model.kind === 'speech' && `${formatCount(model.context_length)} characters`,
           'Max output tokens': !model.kind && <OutputLimit limit={model.max_output_tokens} />,
         }}
+        notes={Object.fromEntries(
+          modelPrices(model).map(({ name, rate, list }) => [name, list !== rate && <ListPrice usd={list} />]),
+        )}
       />
       <ImagePrices model={model} />
       <div className="columns">
@@ -86,8 +87,8 @@ function ModelView({ model }: { model: CatalogModel }) {
                 `${unitCount(model.unit, model.least_units)} a request`,
               'Input modalities': model.input_modalities.join(', '),
               ...abilitiesOf(model),
-              'Use here':
-                model.popularity !== null && `no. ${model.popularity} by requests of the last 7 days`,
+              Popularity:
+                model.popularity !== null && `no. ${model.popularity} here by requests of the last 7 days`,
               'Time to first token': model.first_token_ms !== null && (
                 <>{formatDuration(model.first_token_ms)}, median of the last 7 days</>
               ),
@@ -151,17 +152,10 @@ function ModelSnippets({ model }: { model: CatalogModel }) {
   )
 }
 
-function Rate({ rate, list }: { rate: string; list: string }) {
-  return (
-    <>
-      ${rate}{' '}
-      {list !== rate && (
-        <span className="stat-note">
-          list price <s>${list}</s>
-        </span>
-      )}
-    </>
-  )
-}
+const ListPrice = ({ usd }: { usd: string }) => (
+  <>
+    list price <s>${usd}</s>
+  </>
+)
 
 const yesNo = (is: boolean) => (is ? 'yes' : 'no')

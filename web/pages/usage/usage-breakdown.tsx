@@ -12,7 +12,7 @@ export function UsageBreakdown({ view, measure }: { view: UsageSeriesView; measu
   const name = (row: (typeof rows)[number]) => row.name || row.group
   return (
     <DataTable
-      caption={`Usage by ${isKey ? 'API key' : 'model'}`}
+      caption={`Usage by ${isKey ? 'API key' : 'model'}; times are medians`}
       rows={rows}
       rowKey={({ group }) => group}
       empty="No requests in this period."
@@ -30,19 +30,11 @@ export function UsageBreakdown({ view, measure }: { view: UsageSeriesView; measu
         Failed: (row: (typeof rows)[number]) => formatCount(row.failed_calls),
         'Input tokens': (row: (typeof rows)[number]) => formatCount(row.prompt_tokens),
         'Output tokens': (row: (typeof rows)[number]) => formatCount(row.completion_tokens),
-        'Time to first token': (row: (typeof rows)[number]) => formatDuration(row.first_token_ms),
+        TTFT: (row: (typeof rows)[number]) => formatDuration(row.first_token_ms),
         Duration: (row: (typeof rows)[number]) => formatDuration(row.duration_ms),
         Cost: (row: (typeof rows)[number]) => <Money usd={row.cost_usd} />,
       }}
-      numeric={[
-        'Requests',
-        'Failed',
-        'Input tokens',
-        'Output tokens',
-        'Time to first token',
-        'Duration',
-        'Cost',
-      ]}
+      numeric={['Requests', 'Failed', 'Input tokens', 'Output tokens', 'TTFT', 'Duration', 'Cost']}
     />
   )
 }

@@ -84,10 +84,10 @@ export function UsageChart({ view, measure }: { view: UsageSeriesView; measure: 
             Time: start,
             Requests: ({ figures }) => formatCount(figures?.calls ?? 0),
             Tokens: ({ figures }) => formatCount(figures?.total_tokens ?? 0),
-            'Time to first token': ({ figures }) => formatDuration(figures?.first_token_ms ?? null),
+            TTFT: ({ figures }) => formatDuration(figures?.first_token_ms ?? null),
             Cost: ({ figures }) => <Money usd={figures?.cost_usd} />,
           }}
-          numeric={['Requests', 'Tokens', 'Time to first token', 'Cost']}
+          numeric={['Requests', 'Tokens', 'TTFT', 'Cost']}
           empty="No requests in this period."
         />
       }
