@@ -3,6 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { consoleClient, PASSWORD, signedUp } from '../helpers/console-client.ts'
+import { onBusyMachine } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { adminClient } from './admin/admin-client.ts'
 import { expectError } from './wire.ts'
@@ -65,5 +66,30 @@ test('without PostgreSQL every feature is refused with the same 503', async () =
     await expectNotNow(await keyReads())
   } finally {
     stack.databaseProxy!.restore()
+  }
+})
+
+test('a closed, a not granted and an unknown surface are refused without asking Redis or PostgreSQL', async () => {
+  const { key } = await stack.account('1.00')
+  const refusal = async (path: string) => {
+    const response = await fetch(stack.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'x-request-id': 'same' },
+      body: '{}',
+      signal: AbortSignal.timeout(onBusyMachine(1_000)),
+    })
+    return [response.status, await response.text()]
+  }
+  // Once the key is known.
+  const unknown = await refusal('/v1/none')
+  expect(unknown).toEqual([404, expect.stringContaining('surface_unavailable')])
+  stack.redisServer.pause()
+  stack.databaseProxy!.hold()
+  try {
+    for (const path of ['/v1/videos', '/v1/embeddings', '/v1/responses', '/v1/none'])
+      expect(await refusal(path)).toEqual(unknown)
+  } finally {
+    stack.databaseProxy!.restore()
+    stack.redisServer.resume()
   }
 })

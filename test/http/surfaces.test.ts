@@ -67,6 +67,31 @@ describe('surfaces', () => {
     },
   )
 
+  test('take as long to refuse as an unknown path does', async () => {
+    const paths = ['/v1/none', '/v1/videos', '/v1/embeddings', '/v1/messages/count_tokens']
+    const times = new Map(paths.map((path) => [path, [] as number[]]))
+    // In turns, so that whatever else the machine does delays all of them alike.
+    for (let round = 0; round < 200; round++) {
+      for (const path of paths) {
+        const startedAt = performance.now()
+        const response = await fetch(stack.url + path, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          body: '{"model":"auto"}',
+        })
+        await response.text()
+        times.get(path)!.push(performance.now() - startedAt)
+      }
+    }
+    const medianOf = (path: string) => times.get(path)!.sort((one, other) => one - other)[100]!
+    const unknownMs = medianOf('/v1/none')
+    // A query of PostgreSQL or Redis, or the reading of a body, would take several times as long.
+    for (const path of paths) {
+      expect(medianOf(path), path).toBeLessThan(2 * unknownMs)
+      expect(medianOf(path), path).toBeGreaterThan(unknownMs / 2)
+    }
+  })
+
   test('are listed to a key, with those that it may use', async () => {
     const response = await fetch(`${stack.url}/v1/surfaces`, { headers: { authorization: `Bearer ${key}` } })
     const { data } = (await response.json()) as SurfaceList

@@ -49,7 +49,9 @@ export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample
   generation: { path: { id: 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0' } },
   usage: { query: { group_by: 'model' } },
   'usage.calls': { query: { limit: '20' } },
-  'provider-keys.create': { body: { provider: 'openai', key: 'your-key-at-the-provider', name: 'team' } },
+  'provider-keys.create': {
+    body: { provider: 'openai', key: 'your-key-at-the-provider', name: 'team', allow_fallback: true },
+  },
   'provider-keys.update': { path: PROVIDER_KEY, body: { disabled: true } },
   'provider-keys.delete': { path: PROVIDER_KEY },
 }

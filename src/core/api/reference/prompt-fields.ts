@@ -124,7 +124,7 @@ export const NativeSystemField = textOr(Type.Array(NativeText), Type.Null())
 export const NativeToolFields = Type.Object({
   type: optional(oneOf('custom')),
   name: Type.String({ minLength: 1 }),
-  description: optional(Type.String()),
+  description: Type.Optional(Type.Unknown({ description: 'A text' })),
   input_schema: JsonSchema,
 })
 
