@@ -352,6 +352,7 @@ test('a page learns whether answers are simulated, also without a session', asyn
   expect(await consoleClient(stack.url).json('/console/api/gateway')).toEqual({
     answers: 'real',
     mail: 'none',
+    providers: [],
   })
 })
 
@@ -364,6 +365,9 @@ test('every route but signing up, in and out, who is there, and what the gateway
     'top-ups/pay_1',
     'ledger',
     'usage',
+    'usage/series',
+    'usage/series.csv',
+    'models/test%2Fone/providers',
     'calls',
     'calls.csv',
     'calls/chatcmpl_1',
