@@ -33,7 +33,7 @@ export interface Upload {
 }
 
 export interface UploadDependencies {
-  store: Pick<BodyStore, 'put' | 'remove'>
+  store: Pick<BodyStore, 'put' | 'remove' | 'reserve'>
   logger: Logger
 }
 
@@ -61,13 +61,25 @@ export async function readUpload(
   limits: UploadLimits,
   { store, logger }: UploadDependencies,
 ): Promise<Upload> {
-  if (Number(raw.headers['content-length'] ?? 0) > limits.bodyBytes) throw formTooLarge(limits)
+  const { 'content-length': length = limits.bodyBytes } = raw.headers
+  if (Number(length) > limits.bodyBytes) throw formTooLarge(limits)
   const parser = openParser(raw.headers, limits)
+  const read = Promise.withResolvers<void>()
+  // It may be over before it is awaited.
+  read.promise.catch(() => undefined)
+  const cutOff = (cause?: unknown) => {
+    if (!raw.complete) read.reject(invalid('The form ended before its end.', cause))
+  }
+  raw.on('error', cutOff).on('close', cutOff)
+  // What is refused is read and dropped, so that the client gets to its response.
+  const room = await store.reserve(owner.accountId, Number(length)).catch((error: unknown) => {
+    raw.off('error', cutOff).off('close', cutOff).resume()
+    throw error
+  })
   const fields = new Map<string, string[]>()
   const files: UploadedFile[] = []
   const storing: Promise<unknown>[] = []
   const arriving = new Set<BusboyFileStream>()
-  const read = Promise.withResolvers<void>()
 
   parser.on('field', (name: string | undefined, value, _nameTruncated, isTruncated) => {
     if (isTruncated)
@@ -81,8 +93,8 @@ export async function readUpload(
     (name: string | undefined, content, fileName: string | undefined, _encoding, mediaType) => {
       arriving.add(content)
       content.once('close', () => arriving.delete(content))
-      // Also where the store has not begun to read it, or never will.
-      content.on('error', (error) => read.reject(invalid('The form is not valid multipart data.', error)))
+      // The store hears of it as well, and may be the one that broke it off.
+      content.on('error', () => undefined)
       if (!name || name.length > FIELD_NAME_MAX) {
         read.reject(invalid('A file of the form has no field name, or a long one.'))
         return
@@ -90,18 +102,18 @@ export async function readUpload(
       const index = storing.length
       const head: Buffer[] = []
       const stored = store
-        .put(owner, `file-${index}`, withHead(content, head), { maxBytes: limits.fileBytes, mediaType })
+        .put(owner, `file-${index}`, withHead(content, head), { maxBytes: limits.fileBytes, mediaType, room })
         .then((body) => {
           const file = { field: nameOf(name), fileName: fileName ?? '', head: Buffer.concat(head), ...body }
           files[index] = file
         })
-      stored.catch(read.reject)
+      stored.catch((error: unknown) => read.reject(error instanceof ApiError ? error : notMultipart(error)))
       storing.push(stored)
     },
   )
   parser.on('fieldsLimit', () => read.reject(invalid(`A form takes at most ${limits.fields} fields.`)))
   parser.on('filesLimit', () => read.reject(invalid(`A form takes at most ${limits.files} files.`)))
-  parser.on('error', (error: unknown) => read.reject(invalid('The form is not valid multipart data.', error)))
+  parser.on('error', (error: unknown) => read.reject(notMultipart(error)))
   parser.on('finish', () => Promise.all(storing).then(() => read.resolve(), read.reject))
 
   let bytes = 0
@@ -109,17 +121,12 @@ export async function readUpload(
     bytes += chunk.length
     if (bytes > limits.bodyBytes) read.reject(formTooLarge(limits))
   }
-  const cutOff = (cause?: unknown) => {
-    if (!raw.complete) read.reject(invalid('The form ended before its end.', cause))
-  }
-  raw.on('data', weigh).on('error', cutOff).on('close', cutOff)
-  raw.pipe(parser)
+  raw.on('data', weigh).pipe(parser)
   try {
     await read.promise
     return { fields, files }
   } catch (error) {
     raw.unpipe(parser)
-    // The rest is read and dropped, so that the client gets to its response.
     raw.resume()
     for (const content of arriving) content.destroy()
     await Promise.allSettled(storing)
@@ -131,6 +138,7 @@ export async function readUpload(
     })
     throw error
   } finally {
+    room.release()
     raw.off('data', weigh).off('error', cutOff).off('close', cutOff)
   }
 }
@@ -181,6 +189,7 @@ const notAForm = (): ApiError =>
   new ApiError('unsupported_media_type', 'Send the body as `Content-Type: multipart/form-data`.')
 const invalid = (message: string, cause?: unknown): ApiError =>
   new ApiError('invalid_request', message, { cause })
+const notMultipart = (cause: unknown): ApiError => invalid('The form is not valid multipart data.', cause)
 const tooLarge = (message: string): ApiError => new ApiError('request_too_large', message)
 const formTooLarge = ({ bodyBytes }: UploadLimits): ApiError =>
   tooLarge(`The form has more than ${bodyBytes} bytes. Send less.`)

@@ -21,6 +21,14 @@ export interface PutOptions {
   /** More is refused with 413. */
   maxBytes: number
   mediaType: string
+  /** Room that was taken for it. Absent: room is taken as it comes. */
+  room?: Room
+}
+
+/** Room in the store, for bodies of which it is known how long they are at most. */
+export interface Room {
+  /** What is left of it is given back. Idempotent. */
+  release(): void
 }
 
 /** Bytes that are stored. */
@@ -38,6 +46,11 @@ export interface BodyStoreLimits {
  * through Redis, and are removed with their call. Errors name no content.
  */
 export interface BodyStore {
+  /**
+   * Takes room for so many bytes of an account, so that one of several bodies is refused before it is read, and not
+   * all of them in their middle. Throws where there is none.
+   */
+  reserve(accountId: string, bytes: number): Promise<Room>
   /** Stores a body under a name that its call uses once. When `content` or a limit breaks it off, nothing of it stays. */
   put(
     owner: BodyOwner,
@@ -67,15 +80,23 @@ const SEGMENT = /^[\w-]{1,64}$/
 export function createBodyStore({ storage, sealer, limits, clock }: BodyStoreOptions): BodyStore {
   const usage = createUsage(storage, limits, clock)
   const prefixOf = ({ accountId, callId }: BodyOwner) => `${segment(accountId)}/${segment(callId)}/`
-  const openShare = async (accountId: string, maxBytes: number) => {
+  const checkDisk = async (bytes: number) => {
     const free = await storage.freeBytes()
-    if (free !== null && free - maxBytes < limits.freeBytes) throw storeIsFull()
-    return usage.open(accountId)
+    if (free !== null && free - bytes < limits.freeBytes) throw storeIsFull()
   }
   return {
-    async put(owner, name, content, { maxBytes, mediaType }) {
+    reserve: (accountId, bytes) =>
+      available(async () => {
+        await checkDisk(bytes)
+        return usage.reserve(accountId, bytes)
+      }),
+
+    async put(owner, name, content, { maxBytes, mediaType, room }) {
       const ref = prefixOf(owner) + segment(name)
-      const share = await available(() => openShare(owner.accountId, maxBytes))
+      const share = await available(async () => {
+        if (!room) await checkDisk(maxBytes)
+        return usage.open(owner.accountId, room as TakenRoom | undefined)
+      })
       let bytes = 0
       let contentError: unknown
       const counted = async function* () {
@@ -141,6 +162,11 @@ function segment(text: string): string {
   return text
 }
 
+interface TakenRoom extends Room {
+  /** Uses some of it. Returns how much of that it covers. */
+  use(bytes: number): number
+}
+
 /** What is stored is listed at most this often while there is room. */
 const MEASURE_EVERY_MS = 2_000
 
@@ -175,23 +201,51 @@ function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () 
     const full = problem(accountId)
     if (full) throw full
   }
+  const isStale = () => clock() - measuredAt >= MEASURE_EVERY_MS
+  const addWriting = (accountId: string, bytes: number) => {
+    add(writing, accountId, bytes)
+    if (writing.get(accountId) === 0) writing.delete(accountId)
+  }
   return {
+    async reserve(accountId: string, bytes: number): Promise<TakenRoom> {
+      if (isStale()) await measure()
+      let left = bytes
+      const release = () => {
+        addWriting(accountId, -left)
+        left = 0
+      }
+      const use = (used: number) => {
+        const covered = Math.min(used, left)
+        left -= covered
+        return covered
+      }
+      addWriting(accountId, left)
+      try {
+        await check(accountId)
+      } catch (error) {
+        release()
+        throw error
+      }
+      return { use, release }
+    },
+
     /** Throws where there is no room left. */
-    async open(accountId: string) {
-      if (clock() - measuredAt >= MEASURE_EVERY_MS) await measure()
-      await check(accountId)
+    async open(accountId: string, room?: TakenRoom) {
+      if (isStale()) await measure()
+      if (!room) await check(accountId)
       let bytes = 0
       return {
         /** Throws where the account or all of them would store more than they may. */
-        add(more: number): Promise<void> {
+        async add(more: number): Promise<void> {
+          const beyond = more - (room?.use(more) ?? 0)
           bytes += more
-          add(writing, accountId, more)
-          return check(accountId)
+          if (beyond === 0) return
+          addWriting(accountId, beyond)
+          await check(accountId)
         },
         /** It was stored as a whole, or not at all. */
         close(isStored: boolean): void {
-          add(writing, accountId, -bytes)
-          if (writing.get(accountId) === 0) writing.delete(accountId)
+          addWriting(accountId, -bytes)
           if (isStored) add(stored, accountId, bytes)
         },
       }

@@ -181,3 +181,20 @@ test('a bucket that fails is a 503, with its reason for the log', async () => {
   const failure = store.put(OWNER, 'file', chunksOf(Buffer.from('x')), OPTIONS)
   await expect(failure).rejects.toMatchObject({ code: 'overloaded', cause: { name: 'SlowDown' } })
 })
+
+test("room that is taken is no one else's, is used up by what is stored in it, and is given back", async () => {
+  const { store } = openStore('folder')
+  const full = { code: 'concurrency_limit_exceeded' }
+  const room = await store.reserve(OWNER.accountId, 12 * MEGABYTE)
+  await expect(store.reserve(OWNER.accountId, 9 * MEGABYTE)).rejects.toMatchObject(full)
+  await store.put(OWNER, 'file-0', chunksOf(randomBytes(5 * MEGABYTE)), { ...OPTIONS, room })
+  // What was stored was counted already.
+  const rest = await store.reserve(OWNER.accountId, 7 * MEGABYTE)
+  rest.release()
+  await expect(store.reserve(OWNER.accountId, 9 * MEGABYTE)).rejects.toMatchObject(full)
+  room.release()
+  room.release()
+  const next = await store.reserve(OWNER.accountId, 14 * MEGABYTE)
+  next.release()
+  await store.remove(OWNER)
+})
