@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
+import type { NewTotp } from '../../src/core/api/second-factor.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { NO_SETTINGS } from '../../web/lib/playground/chat-settings.ts'
 import { linkFragment } from '../../web/lib/playground/playground-link.ts'
@@ -201,9 +202,9 @@ describe('signing in', () => {
     await heading(page, 'API keys').waitFor()
     await context.clearCookies()
 
-    const { email } = await signedUp(stack.url)
+    const holder = await signedUp(stack.url)
     await page.goto(`${stack.url}/sign-in?next=/settings`)
-    await signIn(page, email, PASSWORD)
+    await signIn(page, holder.email, PASSWORD)
     await heading(page, 'Settings').waitFor()
     const link = async () => {
       await page.getByRole('button', { name: 'Link GitHub' }).click()
@@ -216,6 +217,17 @@ describe('signing in', () => {
     github.state.user = { id: 2, email: 'second@example.test', verified: true }
     await link()
     await page.getByText('second@example.test').waitFor()
+
+    const factor = '/console/api/second-factor/totp'
+    const { secret } = await holder.json<NewTotp>(factor, { body: { current_password: PASSWORD } })
+    await holder.json(`${factor}/confirm`, { body: { code: codeOf(secret) } })
+    await context.clearCookies()
+    await page.goto(`${stack.url}/sign-in?next=/keys`)
+    await page.getByRole('button', { name: 'Continue with GitHub' }).click()
+    await page.getByText('One more step: your second factor.').waitFor()
+    await page.getByRole('textbox', { name: 'Code' }).fill(codeOf(secret, 1))
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await heading(page, 'API keys').waitFor()
     await context.close()
   })
 
