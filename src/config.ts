@@ -208,7 +208,7 @@ const Settings = Type.Object({
     [1_000, 86_400_000],
   ),
   priceFiles: list('paths or https URLs of catalog documents with prices, comma-separated'),
-  discountPercent: integer(5, "off the makers' list prices; never under 5", [5, 100]),
+  discountPercent: integer(5, "off the developers' list prices; never under 5", [5, 100]),
   openWeightsDiscountPercent: integer(20, 'the same for open weights', [5, 100]),
   byokFeePercent: integer(5, 'of the listed rate: the routing fee of a call on a BYOK key', [0, 100]),
 

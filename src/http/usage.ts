@@ -78,7 +78,7 @@ function registerRoute(
     return audience.slots.run(holder, async () => {
       const usage = await reports.usage.usage(accountId, range, group, ROWS_MAX)
       if (usage === null)
-        throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Ask for a shorter span of time.`)
+        throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Choose a shorter period.`)
       return format === 'csv'
         ? asCsv(reply, `usage-by-${group}`).send(usageCsv(usage, group))
         : audience.shown(usageView(usage, range, group))

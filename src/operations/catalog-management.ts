@@ -26,7 +26,7 @@ export const createCatalogManagement = (edits: CatalogEdits, auditedAction: RunA
     const action = { action: 'catalog.revert', target: 'catalog', details: { version } }
     return auditedAction(operator, action, async () => {
       const applied = await edits.revert(version, operator.actor)
-      if (!applied) throw new ApiError('not_found', 'There is no such version of the edits.')
+      if (!applied) throw new ApiError('not_found', 'There is no such revision of the overrides.')
       return appliedOf(applied)
     })
   },

@@ -182,7 +182,7 @@ const ENTRIES = {
     'POST /v1beta/models/{model}:generateContent',
     'Not implemented',
     'closed',
-    'The models of that maker are called through chat completions.',
+    'The models of that developer are called through chat completions.',
   ],
   videos: ['POST /v1/videos', 'Not implemented', 'closed', 'Video is on the roadmap and has no endpoint.'],
 } satisfies Record<string, Entry>

@@ -232,14 +232,14 @@ const MEDIA = closed(
   },
   {
     description:
-      "Maximum tokens of media. Default: its maker's published values; for documents and videos without any, the whole context window. Documents and videos are accepted by URL only if their value is stated here.",
+      "Maximum tokens of media. Default: its developer's published values; for documents and videos without any, the whole context window. Documents and videos are accepted by URL only if their value is stated here.",
   },
 )
 
 const day = (description: string) => Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', description })
 
 const DEPRECATED_AT = day(
-  'The date from which its maker no longer serves it. Shown to customers; changes no routing. Default: none is known.',
+  'The date from which its developer no longer serves it. Shown to customers; changes no routing. Default: none is known.',
 )
 
 const IMAGE_KEY = '^[a-z]{0,16}/[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$'
@@ -250,11 +250,11 @@ const MODEL = closed(
       pattern: '^[A-Za-z0-9][A-Za-z0-9._/@+-]{0,199}$',
       not: { const: 'auto' },
       description:
-        '`<vendor>/<id>`; bare for the maker whose wire this is. No `:`, which begins a routing suffix.',
+        '`<vendor>/<id>`; bare for the developer whose wire this is. No `:`, which begins a routing suffix.',
     }),
     vendor: name(),
     context_length: tokens('Context window: tokens of prompt and completion together.'),
-    list_price: prices("The maker's list price."),
+    list_price: prices("The developer's list price."),
     offers: Type.Array(OFFER, { minItems: 1, maxItems: 64 }),
   },
   {
@@ -294,7 +294,7 @@ const MODEL = closed(
     }),
     reasoning: off('A reasoning model, whose first token may be late.'),
     open_weights: off('Gets the larger discount.'),
-    released_at: day('When its maker released it. Default: unknown.'),
+    released_at: day('When its developer released it. Default: unknown.'),
     deprecated_at: DEPRECATED_AT,
     auto: Type.Boolean({ default: true, description: 'Whether `auto` may choose it.' }),
     auto_tier: AUTO_TIER,
@@ -322,7 +322,7 @@ const MODEL_CHANGE = closed(
     disabled: disabled('The model'),
     auto: Type.Boolean(),
     auto_tier: AUTO_TIER,
-    list_price: prices("The maker's list price."),
+    list_price: prices("The developer's list price."),
     rate: prices('The retail rate: at least 5 % below the list price.'),
     media: MEDIA,
     deprecated_at: DEPRECATED_AT,

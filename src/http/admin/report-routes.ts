@@ -36,7 +36,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox<
     return slots.run(askingKey(request).keyId, async () => {
       const found = await margin.margin(range, groupBy, ROWS_MAX)
       if (!found)
-        throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Ask for a shorter span of time.`)
+        throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Choose a shorter period.`)
       return {
         object: 'margin' as const,
         from: isoTime(range.fromMs),

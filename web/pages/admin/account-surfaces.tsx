@@ -104,7 +104,7 @@ function OpenDialog(props: { account: Account; surface: OpenableSurface; onClose
         <>
           <p>
             <code className="wrap-anywhere">{`${surface.method} ${surface.path}`}</code> works for whom it is
-            opened to from the next second on. For all others it remains an unknown path.
+            opened to within a second. For all others it remains an unknown path.
           </p>
           <SelectField label="Open to" options={holders} {...field('holder')} />
         </>

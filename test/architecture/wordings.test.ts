@@ -1,0 +1,112 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+
+/** Phrases that the glossary's terms replaced. */
+const REPLACED = [
+  'As the system',
+  'Takes as input',
+  'Longest answer',
+  'Longest completion',
+  'Also unavailable ones',
+  'Dearest first',
+  'For machines:',
+  'This is no e-mail address',
+  'E-mail address',
+  'A few words in a row',
+  'Email or password is wrong',
+  'This email has an account',
+  'Present password',
+  'Change the password',
+  'Tell me at',
+  'Notify me at, USD',
+  'The limit counts',
+  'Requests a minute',
+  'Calls at once',
+  'Empty: never',
+  'us included',
+  'I have copied it',
+  'from the next second on',
+  'It is sealed before',
+  'Store the key',
+  'May be left out',
+  'shared capacity when this key',
+  'None chosen',
+  'are in your balance',
+  'no money moves, and',
+  'Point at a day',
+  'What it was',
+  'What it cost',
+  "title: 'The call'",
+  'title="The call"',
+  'Tokens in / out',
+  "'Tokens in'",
+  "'Tokens out'",
+  'No model of that name',
+  'Nobody serves',
+  'Every provider that was tried',
+  'An id of the catalog',
+  'another base address',
+  'There is no third way',
+  'What operators did',
+  'Actions of operators',
+  'title="Held back"',
+  'on probation',
+  'Its own breaker',
+  'Shared / all',
+  'With our key',
+  'no key of ours',
+  'more than it brings in',
+  'The document that holds',
+  'They hold again',
+  'Version of the edits',
+  'Rates it had',
+  'Back to the list price',
+  'Compare and apply',
+  'served by none',
+  'Model that served',
+  'Offer that served',
+  'Wait for a worker',
+  'Clients spend',
+  'Margin of revenue',
+  'The books are right',
+  'The ledger is right',
+  'nothing amiss',
+  'Balances are the ledger',
+  'at this second',
+  'Taken by a worker',
+  'Claimed by a worker',
+  'This call runs',
+  'It has not taken anything',
+  'It has accepted nothing',
+  'A real call',
+]
+
+/** Every file whose texts people read. Decisions are of their time. */
+function* texts(): Generator<string> {
+  yield join(ROOT, 'README.md')
+  for (const folder of ['web', 'src', 'docs']) {
+    for (const entry of readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name)
+      const isText = entry.isFile() && /\.(tsx?|md|txt|html)$/.test(entry.name)
+      if (isText && !/web\/dist|prisma-client|docs\/(decisions|reports)|core\/(router|auto)/.test(path))
+        yield path
+    }
+  }
+}
+
+const isComment = (line: string): boolean => /^\s*(\/?\*|\/\/|\{\/\*)/.test(line)
+
+test('texts for people have none of the phrases that were replaced', () => {
+  const found = [...texts()].flatMap((path) => {
+    const lines = readFileSync(path, 'utf8').split('\n')
+    return lines.flatMap((line, index) =>
+      REPLACED.filter((phrase) => !isComment(line) && line.includes(phrase)).map(
+        (phrase) => `${relative(ROOT, path)}:${index + 1}: ${phrase}`,
+      ),
+    )
+  })
+  expect(found).toEqual([])
+})
