@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useRouter } from '@tanstack/react-router'
 import {
+  BookOpen,
   ChartNoAxesColumn,
   CreditCard,
   KeyRound,
@@ -29,6 +30,7 @@ const PAGES = [
   { to: '/provider-keys', name: 'Provider keys', icon: PlugZap },
   { to: '/webhooks', name: 'Webhooks', icon: Webhook },
   { to: '/models', name: 'Models', icon: LibraryBig },
+  { to: '/docs', name: 'Docs', icon: BookOpen },
   { to: '/settings', name: 'Settings', icon: Settings },
 ] as const
 

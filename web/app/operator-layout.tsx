@@ -80,7 +80,11 @@ function Frame() {
       }
       hasSessionEnded={session === null}
       signOut={signOut}
-      foot={() => <ThemeMenu />}
+      foot={() => (
+        <div className="pl-3">
+          <ThemeMenu />
+        </div>
+      )}
     />
   )
 }

@@ -3,6 +3,7 @@ import { operatorSessionQuery } from '../api/operator-queries.ts'
 import { readCallFilters } from '../lib/call-filters.ts'
 import { CrashPage } from '../pages/not-found-page.tsx'
 import { localPath, onwards, textParameters } from './address.ts'
+import { FrameSkeleton } from './frame-skeleton.tsx'
 import { page, searchPage } from './page-route.ts'
 import { rootRoute } from './root-route.tsx'
 import { SiteLayout } from './site-layout.tsx'
@@ -34,6 +35,8 @@ const operatorRoute = createRoute({
     if (search.next && location.pathname === '/admin') throw redirect(onwards(search.next))
   },
   component: lazyRouteComponent(() => import('./operator-layout.tsx'), 'OperatorLayout'),
+  pendingComponent: FrameSkeleton,
+  pendingMs: 150,
   errorComponent: ({ error }) => (
     <SiteLayout>
       <CrashPage error={error} />

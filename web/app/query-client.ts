@@ -20,8 +20,14 @@ export function createConsoleQueryClient(): QueryClient {
     queryCache: new QueryCache({ onError: detectSignOut }),
     mutationCache: new MutationCache({ onError: detectSignOut }),
     defaultOptions: {
-      queries: { staleTime: 5_000, retry: isWorthRetrying, refetchOnWindowFocus: true },
-      mutations: { retry: false },
+      // Without a network a request fails at once, instead of waiting for one.
+      queries: {
+        networkMode: 'always',
+        staleTime: 5_000,
+        retry: isWorthRetrying,
+        refetchOnWindowFocus: true,
+      },
+      mutations: { networkMode: 'always', retry: false },
     },
   })
   return client

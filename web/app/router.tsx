@@ -6,6 +6,7 @@ import { readCompared, readModelFilters } from '../lib/model-filters.ts'
 import { LandingPage } from '../pages/landing-page.tsx'
 import { CrashPage, NotFoundPage } from '../pages/not-found-page.tsx'
 import { fragmentOf, localPath, readQuery, textParameters, writeQuery } from './address.ts'
+import { FrameSkeleton } from './frame-skeleton.tsx'
 import { operatorRoutes } from './operator-routes.tsx'
 import { page, searchPage } from './page-route.ts'
 import { rootRoute } from './root-route.tsx'
@@ -47,6 +48,8 @@ const accountRoute = createRoute({
     if (!session) throw redirect({ to: '/sign-in', search: { next }, hash: location.hash })
   },
   component: lazyRouteComponent(() => import('./account-layout.tsx'), 'AccountLayout'),
+  pendingComponent: FrameSkeleton,
+  pendingMs: 150,
   // When the session cannot be read, there is no frame to show that in.
   errorComponent: ({ error }) => (
     <SiteLayout>

@@ -7,6 +7,8 @@ import { showToast, Toasts } from '../components/feedback/toasts.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Brand } from '../components/layout/brand.tsx'
 
+import { noteSessionEnd } from './session-end.ts'
+
 interface SideFrameProps {
   /** Of the navigation, for screen readers. */
   label: string
@@ -32,7 +34,9 @@ export function SideFrame(props: SideFrameProps) {
   const router = useRouter()
   // A session may end in another window, or when the password is changed; the routes then lead to the sign-in page.
   useEffect(() => {
-    if (hasSessionEnded) void router.invalidate()
+    if (!hasSessionEnded) return
+    noteSessionEnd()
+    void router.invalidate()
   }, [hasSessionEnded, router])
   return (
     <>

@@ -44,7 +44,7 @@ function CallView({ call }: { call: CallDetail }) {
         <Panel title="Call details" padded>
           <Facts
             rows={{
-              Model: call.model,
+              Model: call.model === 'auto' ? <AutoModel /> : call.model,
               Status: <CallStatus call={call} />,
               'Finish reason': call.finish_reason ?? '–',
               Streamed: `${call.stream ? 'yes' : 'no'}${call.rescued ? '; interrupted, then completed by another provider' : ''}`,
@@ -103,6 +103,16 @@ const Metadata = ({ pairs }: { pairs: Record<string, string> }) => (
       </Link>
     ))}
   </span>
+)
+
+/** Says on the page that what `auto` chose is not disclosed. */
+const AutoModel = () => (
+  <>
+    auto <span className="text-muted">– the model that answered is not disclosed.</span>{' '}
+    <Link to="/docs" hash="auto">
+      How auto chooses
+    </Link>
+  </>
 )
 
 function Tokens({ count, rate }: { count: number; rate: string | null | undefined }) {

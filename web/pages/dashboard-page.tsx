@@ -34,18 +34,20 @@ export function DashboardPage() {
             <Link to="/playground" className="button">
               Playground
             </Link>
-            <Link to="/billing" className="button button-primary">
+            <Link to="/billing" className={latest?.length === 0 ? 'button' : 'button button-primary'}>
               Top up
             </Link>
+            {latest?.length === 0 && (
+              <Link to="/keys" className="button button-primary">
+                Create API key
+              </Link>
+            )}
           </>
         }
       />
       <Stats
         rows={{
           Available: <Money usd={balance.available_usd} />,
-          'Free credit you started with': account.free_credit_usd !== null && (
-            <Money usd={account.free_credit_usd} />
-          ),
           [`Spent in ${DAYS} days`]: <Money usd={usage.data?.total.cost_usd} />,
           [`Calls in ${DAYS} days`]: usage.data ? formatCount(usage.data.total.calls) : '–',
         }}
@@ -63,7 +65,7 @@ export function DashboardPage() {
           <Link to="/billing">top up</Link>.
         </Note>
       )}
-      <FirstSteps hasCalls={latest !== undefined && latest.length > 0} />
+      {latest?.length === 0 && <FirstSteps />}
       <Panel title={`Spend, last ${DAYS} days`} actions={<Link to="/usage">View all usage</Link>} padded>
         <QueryView query={usage} loading={<span className="skeleton h-56" />}>
           {(view) => <SpendByDay usage={view} />}
@@ -106,10 +108,10 @@ function WhyEmpty({ freeCredit }: { freeCredit: FreeCreditState | null }) {
   )
 }
 
-/** The steps to a first call; hidden once there is one. */
-function FirstSteps({ hasCalls }: { hasCalls: boolean }) {
+/** The steps to a first call. */
+function FirstSteps() {
   const { data: keys } = useQuery(keysQuery)
-  if (!keys || hasCalls) return null
+  if (!keys) return null
   const hasKey = keys.data.length > 0
   return (
     <Panel title="First steps">

@@ -56,6 +56,10 @@ export function DocsPage() {
       </Panel>
       <Panel title="3. Routing" padded>
         <Facts wide isCode rows={ROUTING} />
+        <p id="auto" className="scroll-mt-20">
+          <code>auto</code> scores the difficulty of the prompt, picks a class of models that can handle it at
+          the lowest price, and answers with a healthy one of them. Which one is not disclosed.
+        </p>
       </Panel>
       <Panel title="4. Errors" padded>
         <p>

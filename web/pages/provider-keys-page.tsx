@@ -95,8 +95,11 @@ function NewProviderKeyDialog(props: { providers: ProviderKeyList['providers']; 
       title="Add provider key"
       submit="Save key"
       pending="Saving …"
-      initial={{ provider: providers[0]?.id ?? '', key: '', name: '' }}
-      check={({ key }) => ({ key: key.trim() === '' ? 'Enter the API key of the provider.' : null })}
+      initial={{ provider: '', key: '', name: '' }}
+      check={({ provider, key }) => ({
+        provider: provider === '' ? 'Select a provider.' : null,
+        key: key.trim() === '' ? 'Enter the API key of the provider.' : null,
+      })}
       send={({ provider, key, name }) =>
         requestJson<ProviderKeyView>('POST', '/console/api/provider-keys', {
           provider,
@@ -114,7 +117,10 @@ function NewProviderKeyDialog(props: { providers: ProviderKeyList['providers']; 
           <SelectField
             label="Provider"
             {...field('provider')}
-            options={providers.map(({ id, name }) => ({ value: id, name }))}
+            options={[
+              { value: '', name: 'Select a provider' },
+              ...providers.map(({ id, name }) => ({ value: id, name })),
+            ]}
           />
           <TextField
             label="Key"

@@ -49,7 +49,7 @@ function Receipt({ topUp, receipt }: { topUp: TopUpView; receipt: ReceiptView })
       <Facts
         rows={{
           'Receipt number': <code>{receipt.number}</code>,
-          'Date issued': formatMoment(receipt.issued_at),
+          'Date issued': `${formatMoment(receipt.issued_at, 'UTC')} UTC`,
           'Billed to': receipt.email,
           Description: receipt.description,
           'Payment method': RAIL_NAMES[receipt.method],

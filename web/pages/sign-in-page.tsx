@@ -7,6 +7,7 @@ import { stepQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { switchSession } from '../api/session.ts'
 import { fragmentOf, stepOf } from '../app/address.ts'
+import { takeSessionEnd } from '../app/session-end.ts'
 import { Note } from '../components/feedback/messages.tsx'
 import { TextField } from '../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../components/form/form.tsx'
@@ -24,6 +25,7 @@ export function SignInPage() {
   const step = useLocation({ select: stepOf })
   const begun = useQuery({ ...stepQuery(step ?? ''), enabled: step !== null && given === null })
   const asked = given ?? begun.data ?? null
+  const [isEnded] = useState(takeSessionEnd)
   const reason = oauthProblem(begun.error ? 'failed' : problem)
   const enter = useEnter(next)
   const signUp = (
@@ -37,6 +39,7 @@ export function SignInPage() {
   )
   return (
     <CenterPage title="Sign in" lead={asked ? 'One more step: your second factor.' : signUp}>
+      {isEnded && <Note announce>Your session has ended. Sign in to continue.</Note>}
       {asked ? (
         <SecondFactorForm asked={asked} onSession={enter} />
       ) : (

@@ -12,7 +12,8 @@ function Field(props: {
 }) {
   const { label, hint, error, className = '', children } = props
   const id = useId()
-  const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
+  // An error takes the place of the hint, which says the same in other words.
+  const describedBy = error ? `${id}-error` : hint ? `${id}-hint` : ''
   return (
     <div className={`field stack content-start gap-1 ${className}`}>
       <label className="text-sm font-medium" htmlFor={id}>
@@ -24,7 +25,7 @@ function Field(props: {
         'aria-describedby': describedBy || undefined,
         'aria-invalid': error ? true : undefined,
       })}
-      {hint && (
+      {hint && !error && (
         <span className="text-sm text-muted" id={`${id}-hint`}>
           {hint}
         </span>
@@ -133,7 +134,7 @@ export function ChoiceField(props: {
   const id = useId()
   return (
     <fieldset className="field stack content-start gap-1">
-      <legend className="text-sm font-medium">{props.label}</legend>
+      <legend className="mb-2 text-sm font-medium">{props.label}</legend>
       <div className="row gap-2">
         {props.options.map(({ value, name }) => (
           <label key={value} className="relative inline-flex">

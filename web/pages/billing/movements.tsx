@@ -96,7 +96,7 @@ export function Statement() {
             rows={rows}
             columns={{
               Description: (row) => <What row={row} />,
-              Date: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at)),
+              Date: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at, 'UTC')),
               Amount: (row) => <Money usd={row.amount_usd} signed />,
             }}
             numeric={['Amount']}

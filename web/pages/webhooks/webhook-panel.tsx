@@ -31,10 +31,12 @@ export function WebhookPanel({
   const stale = ['/console/api/webhooks']
   const [asking, setAsking] = useState<'delete' | 'rotate' | null>(null)
   const close = () => setAsking(null)
+  const [isOpen, setIsOpen] = useState(false)
   const test = useAction({
     send: () => requestJson('POST', `${endpoint}/test`),
     stale,
     done: 'Test event sent. Its delivery appears below.',
+    onDone: () => setIsOpen(true),
   })
   const enable = useAction({ send: () => requestJson('POST', `${endpoint}/enable`), stale })
   return (
@@ -77,7 +79,7 @@ export function WebhookPanel({
             Deliveries have failed since {formatMoment(webhook.failing_since)}. They are retried.
           </Note>
         )}
-        <Deliveries webhookId={id} />
+        <Deliveries webhookId={id} isOpen={isOpen} onToggle={setIsOpen} />
       </div>
       {asking === 'delete' && (
         <ConfirmDialog
@@ -108,10 +110,10 @@ export function WebhookPanel({
 }
 
 /** The latest messages to an endpoint, read when the section is opened. */
-function Deliveries({ webhookId }: { webhookId: string }) {
-  const [isOpen, setIsOpen] = useState(false)
+function Deliveries(props: { webhookId: string; isOpen: boolean; onToggle: (isOpen: boolean) => void }) {
+  const { webhookId, isOpen, onToggle } = props
   return (
-    <details className="disclosure" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+    <details className="disclosure" open={isOpen} onToggle={(event) => onToggle(event.currentTarget.open)}>
       <summary>Deliveries</summary>
       {isOpen && <DeliveryTable webhookId={webhookId} />}
     </details>
