@@ -69,7 +69,7 @@ export function DataTable<T, Header extends string>(props: DataTableProps<T, Hea
             <tr key={keyOf(row)} role="row">
               {headers.map((header) => (
                 <td key={header} role="cell" data-label={header} className={classOf(header)}>
-                  <MoneyPlace value={isRight(header) ? 'column' : 'text'}>
+                  <MoneyPlace value={isRight(header) ? 'column' : 'figure'}>
                     {columns[header] ? columns[header](row) : null}
                   </MoneyPlace>
                 </td>
