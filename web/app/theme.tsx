@@ -49,7 +49,7 @@ export function ThemeMenu() {
       <label htmlFor={id}>Theme</label>
       <select
         id={id}
-        className="input min-h-8 w-auto px-2 py-0"
+        className="input min-h-8 w-auto py-0 pr-8 pl-2"
         value={theme}
         onChange={(event) => choose(event.target.value)}
       >

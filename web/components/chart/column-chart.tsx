@@ -31,7 +31,7 @@ const HEIGHT = 220
 const MARGIN = { top: 10, right: 18, bottom: 26, left: 58 }
 const BOTTOM = HEIGHT - MARGIN.bottom
 const BAR_RADIUS = 3
-const LABEL = { className: 'fill-muted text-[11px] tabular-nums' }
+const LABEL = { className: 'fill-muted text-[11px] tabular-nums', fontFamily: 'inherit' }
 
 /** Values over time as columns. A drawing only: the exact values are in the table beside it. */
 export function ColumnChart(props: ColumnChartProps) {

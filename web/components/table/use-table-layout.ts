@@ -26,6 +26,8 @@ export function useTableLayout(region: RefObject<HTMLElement | null>): void {
       frame = requestAnimationFrame(() => layOut(element))
     })
     observer.observe(element)
+    // The font may come after the first measurement.
+    void document.fonts.ready.then(() => layOut(element))
     return () => {
       cancelAnimationFrame(frame)
       observer.disconnect()
