@@ -114,7 +114,13 @@ export function operationsOf(document: OpenApi): Operation[] {
             const row = { status, description: description === 'Default Response' ? '' : description }
             const kinds = Object.entries(content)
             if (kinds.length === 0) return [{ ...row, mediaType: null, fields: [] }]
-            return kinds.map(([mediaType, { schema }]) => ({ ...row, mediaType, fields: fields(schema) }))
+            // Errors have one form, which is told once.
+            const isTold = status < '400' || status === 'default'
+            return kinds.map(([mediaType, { schema }]) => ({
+              ...row,
+              mediaType,
+              fields: isTold ? fields(schema) : [],
+            }))
           },
         ),
       }

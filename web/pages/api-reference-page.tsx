@@ -72,7 +72,7 @@ function OperationRow({ operation }: { operation: Operation }) {
           <code className="wrap-anywhere">
             {method} {path}
           </code>
-          <span className="text-muted">{summary}</span>
+          <span className="wrap-anywhere text-muted">{summary}</span>
           {status && <StatusBadge status={status} />}
           {deprecated && <Badge tone="warn">deprecated</Badge>}
         </span>

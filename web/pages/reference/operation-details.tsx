@@ -44,7 +44,7 @@ export function OperationDetails({ operation }: { operation: Operation }) {
             {status === 'default' ? 'Every other status' : status}{' '}
             {mediaType && <code className="text-muted">{mediaType}</code>}
           </h3>
-          {words && <p>{words}</p>}
+          {words && <p className="wrap-anywhere">{words}</p>}
           {fields.length > 0 && <Fields fields={fields} />}
         </section>
       ))}
@@ -55,9 +55,9 @@ export function OperationDetails({ operation }: { operation: Operation }) {
 /** The fields of a schema; those inside one are a list of their own. */
 function Fields({ fields }: { fields: SchemaField[] }) {
   return (
-    <ul className="stack gap-2 border-l border-line pl-4">
+    <ul className="stack min-w-0 gap-2 border-l border-line pl-2 sm:pl-4">
       {fields.map(({ name, type, required, notes, fields: inner }) => (
-        <li key={name} className="stack gap-1">
+        <li key={name} className="stack min-w-0 gap-1">
           <p className="wrap-anywhere">
             <code>{name}</code> <span className="text-muted">{type}</span>
             {required && <span className="text-warn"> required</span>}
