@@ -135,6 +135,8 @@ describe('signing in', () => {
       await dialog.getByRole('button', { name: 'Continue' }).click()
     }
     const signOut = async () => {
+      // What the page still asks for is no longer its account's.
+      await page.goto('about:blank')
       await context.clearCookies()
       await page.goto(`${site}/sign-in`)
     }

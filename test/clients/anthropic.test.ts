@@ -37,12 +37,12 @@ beforeAll(async () => {
       'test/whole': [{ at: 'delta', model: 'words-12.ignore-stream.reasoning-3', wire }],
       'test/paced': [{ at: 'delta', model: 'words-2000.rate-40', wire }],
       'test/failover': [
-        { at: 'delta', model: 'words-12.status-503.tag-failover', wire, cost: '0.10' },
+        { at: 'delta', model: 'words-12.status-503.tag-failover', wire, priority: 1 },
         { at: 'epsilon', model: 'words-12.tag-failover', wire },
         { at: 'alpha', model: 'words-12' },
       ],
       'test/cut': [
-        { at: 'delta', model: 'words-12.cut-after-5', wire, cost: '0.10' },
+        { at: 'delta', model: 'words-12.cut-after-5', wire, priority: 1 },
         { at: 'epsilon', model: 'words-12.tag-cut', wire },
       ],
       'test/refusing': [{ at: 'zeta', model: 'status-400.tag-refusing', wire }],

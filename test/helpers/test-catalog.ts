@@ -7,6 +7,8 @@ export interface TestOffer {
   /** Its behaviour, as in docs/simulated-providers.md. */
   model: string
   cost?: string
+  /** Lower ones are tried first; by default offers are drawn, cheaper ones more often. */
+  priority?: number
   assistant_prefill?: boolean
   exact_tools?: boolean
   /** What the provider speaks, in all its offers; the chat-completions wire if absent. */
