@@ -41,6 +41,8 @@ export function AccountLayout() {
   const router = useRouter()
   useLiveAccount()
   const signOut = async () => {
+    // What a page is still reading would be refused.
+    await client.cancelQueries()
     await requestJson('POST', '/console/api/sign-out')
     await router.navigate({ to: '/' })
     switchSession(client, null)

@@ -49,6 +49,7 @@ function Frame() {
   const client = useQueryClient()
   const router = useRouter()
   const signOut = async () => {
+    await client.cancelQueries()
     await requestJson('DELETE', '/admin/api/session')
     client.setQueryData(operatorSessionQuery.queryKey, null)
     await router.navigate({ to: '/admin/sign-in' })
