@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, rawExchange, rawRequest } from './wire.ts'
@@ -137,6 +138,11 @@ describe('what a client says', () => {
     expect(during).toContain('sealedBody')
     expectAbsent(during, [PROMPT, TOOL, key], 'Redis, while the call runs')
 
+    // Jobs of the calls before end while they are looked at.
+    await eventually(async () => {
+      const keys = await stack.redis.keys(`${QUEUE_PREFIX}:dispatch:chatcmpl_*`)
+      expect(new Set(keys.map((name) => /chatcmpl_\w+/.exec(name)![0])).size).toBe(1)
+    })
     const dashboard = await dashboardText()
     expect(dashboard).toContain('chatcmpl_')
     expectAbsent(dashboard, [PROMPT, TOOL, key], 'the dashboard')
