@@ -203,19 +203,20 @@ async function dashboardText(): Promise<string> {
     expect({ path, status: response.status }).toEqual({ path, status: 200 })
     return response.text()
   }
-  const lists = await Promise.all(
-    ['dispatch', 'settlement'].flatMap((queue) =>
+  const listsOf = (queue: string) =>
+    Promise.all(
       ['latest', 'active', 'waiting', 'completed', 'failed'].map((status) =>
         ask(`/api/queues?activeQueue=${queue}&status=${status}&page=1&jobsPerPage=100`),
       ),
-    ),
-  )
-  const jobIds = new Set(lists.flatMap((list) => list.match(/chatcmpl_[0-9A-Z]{26}/g) ?? []))
+    )
+  // Of what is being settled the dispatch queue has no job any more.
+  const [dispatched, settling] = await Promise.all([listsOf('dispatch'), listsOf('settlement')])
+  const jobIds = new Set(dispatched.flatMap((list) => list.match(/chatcmpl_[0-9A-Z]{26}/g) ?? []))
   expect(jobIds.size).toBeGreaterThan(0)
   const jobs = await Promise.all(
     [...jobIds].flatMap((id) => [ask(`/api/queues/dispatch/${id}`), ask(`/api/queues/dispatch/${id}/logs`)]),
   )
-  return [await ask('/'), ...lists, ...jobs].join('\n')
+  return [await ask('/'), ...dispatched, ...settling, ...jobs].join('\n')
 }
 
 describe('the dashboard', () => {
