@@ -15,6 +15,7 @@ import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { joinCatalog } from '../lib/model-catalog.ts'
 import type { OpenApi } from '../lib/openapi-view.ts'
+import { noteSignedIn } from '../lib/signed-in-hint.ts'
 import type { seriesQuery } from '../lib/usage-view.ts'
 import { pagesOf, readOf } from './read.ts'
 import { path, queryString, RequestFailure, requestJson } from './request.ts'
@@ -24,8 +25,11 @@ import { path, queryString, RequestFailure, requestJson } from './request.ts'
 /** The session of this browser; null without one. */
 export const sessionQuery = queryOptions({
   queryKey: ['/console/api/visitor'],
-  queryFn: async ({ signal }): Promise<SessionView | null> =>
-    (await requestJson<VisitorView>('GET', '/console/api/visitor', undefined, signal)).session,
+  queryFn: async ({ signal }): Promise<SessionView | null> => {
+    const { session } = await requestJson<VisitorView>('GET', '/console/api/visitor', undefined, signal)
+    noteSignedIn(session !== null)
+    return session
+  },
   staleTime: 30_000,
 })
 

@@ -1,5 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query'
 import type { OperatorSession, SessionView } from '../../src/core/api/sessions.ts'
+import { noteSignedIn } from '../lib/signed-in-hint.ts'
 import { operatorSessionQuery } from './operator-queries.ts'
 import { sessionQuery } from './queries.ts'
 import { isRead } from './read.ts'
@@ -12,6 +13,7 @@ export function switchSession(client: QueryClient, session: SessionView | null):
   client.getMutationCache().clear()
   client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })
   client.setQueryData(sessionQuery.queryKey, session)
+  noteSignedIn(session !== null)
 }
 
 /** The same for an operator; queries of an account in the same browser stay. */

@@ -7,18 +7,29 @@ import { LandingPage } from '../pages/landing-page.tsx'
 import { CrashPage, NotFoundPage } from '../pages/not-found-page.tsx'
 import { fragmentOf, localPath, readQuery, textParameters, writeQuery } from './address.ts'
 import { FrameSkeleton } from './frame-skeleton.tsx'
+import { loadOpenFrame, OpenFrame } from './open-frame.tsx'
 import { operatorRoutes } from './operator-routes.tsx'
 import { page, searchPage } from './page-route.ts'
 import { rootRoute } from './root-route.tsx'
 import { SiteLayout } from './site-layout.tsx'
 
-/** Public pages, under one header. */
+/** Pages for visitors, under one header. */
 const siteRoute = createRoute({ getParentRoute: () => rootRoute, id: 'site', component: SiteLayout })
 
 const landingRoute = createRoute({ getParentRoute: () => siteRoute, path: '/', component: LandingPage })
 
+/** Pages for everyone, in the frame of the account where there is a session. */
+const openRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  id: 'open',
+  loader: ({ context }) => loadOpenFrame(context.queryClient),
+  component: OpenFrame,
+  pendingComponent: FrameSkeleton,
+  pendingMs: 150,
+})
+
 const catalogRoute = createRoute({
-  getParentRoute: () => siteRoute,
+  getParentRoute: () => openRoute,
   path: '/models',
   loader: ({ context }) => void context.queryClient.prefetchQuery(modelsQuery),
 })
@@ -68,21 +79,6 @@ const usageParameters = textParameters(
 const routeTree = rootRoute.addChildren([
   siteRoute.addChildren([
     landingRoute,
-    catalogRoute.addChildren([
-      searchPage(catalogRoute, '/', readModelFilters, () => import('../pages/models-page.tsx'), 'ModelsPage'),
-      searchPage(
-        catalogRoute,
-        'compare',
-        readCompared,
-        () => import('../pages/compare-page.tsx'),
-        'ComparePage',
-      ),
-      // Ids of models hold slashes, so the rest of the path is the id.
-      page(catalogRoute, '$', () => import('../pages/model-page.tsx'), 'ModelPage'),
-    ]),
-    page(siteRoute, '/docs', () => import('../pages/docs-page.tsx'), 'DocsPage'),
-    page(siteRoute, '/docs/api', () => import('../pages/api-reference-page.tsx'), 'ApiReferencePage'),
-    page(siteRoute, '/status', () => import('../pages/status-page.tsx'), 'StatusPage'),
     page(siteRoute, '/verify', () => import('../pages/verify-page.tsx'), 'VerifyPage'),
     page(siteRoute, '/email', () => import('../pages/confirm-email-page.tsx'), 'ConfirmEmailPage'),
     page(
@@ -96,6 +92,23 @@ const routeTree = rootRoute.addChildren([
       page(guestRoute, '/sign-in', () => import('../pages/sign-in-page.tsx'), 'SignInPage'),
       page(guestRoute, '/sign-up', () => import('../pages/sign-in-page.tsx'), 'SignUpPage'),
     ]),
+  ]),
+  openRoute.addChildren([
+    catalogRoute.addChildren([
+      searchPage(catalogRoute, '/', readModelFilters, () => import('../pages/models-page.tsx'), 'ModelsPage'),
+      searchPage(
+        catalogRoute,
+        'compare',
+        readCompared,
+        () => import('../pages/compare-page.tsx'),
+        'ComparePage',
+      ),
+      // Ids of models hold slashes, so the rest of the path is the id.
+      page(catalogRoute, '$', () => import('../pages/model-page.tsx'), 'ModelPage'),
+    ]),
+    page(openRoute, '/docs', () => import('../pages/docs-page.tsx'), 'DocsPage'),
+    page(openRoute, '/docs/api', () => import('../pages/api-reference-page.tsx'), 'ApiReferencePage'),
+    page(openRoute, '/status', () => import('../pages/status-page.tsx'), 'StatusPage'),
   ]),
   accountRoute.addChildren([
     page(accountRoute, '/dashboard', () => import('../pages/dashboard-page.tsx'), 'DashboardPage'),

@@ -56,7 +56,9 @@ export function SideFrame(props: SideFrameProps) {
           className="min-w-0 px-4 pt-6 pb-12 lg:px-[clamp(1rem,3vw,3rem)] lg:pt-8 lg:pb-20"
           tabIndex={-1}
         >
-          <div className={`stack mx-auto gap-8 ${wide ? 'operator-page max-w-352' : 'max-w-320'}`}>
+          <div
+            className={`side-content stack mx-auto gap-8 ${wide ? 'operator-page max-w-352' : 'max-w-320'}`}
+          >
             {banner}
             <Outlet />
           </div>

@@ -16,7 +16,7 @@ import { OutputLimit, Throughput, TokenCount } from './models/model-figures.tsx'
 
 /** Up to four models side by side; which ones is in the address. */
 export function ComparePage() {
-  const search = useSearch({ from: '/site/models/compare' })
+  const search = useSearch({ from: '/open/models/compare' })
   const navigate = useNavigate({ from: '/models/compare' })
   const ids = comparedIds(search.models)
   const show = (shown: string[]) =>

@@ -21,7 +21,7 @@ import { NotFoundPage } from './not-found-page.tsx'
 
 /** One model: its prices, what it can do, who serves it, and a call to it ready to paste. An alias leads here, too. */
 export function ModelPage() {
-  const { _splat: id = '' } = useParams({ from: '/site/models/$' })
+  const { _splat: id = '' } = useParams({ from: '/open/models/$' })
   return (
     <QueryView query={useQuery(modelsQuery)}>
       {({ models }) => {

@@ -27,7 +27,7 @@ const BEST_MATCH = { value: '', name: 'Best match' }
 
 /** The catalog with its prices: searched, filtered and sorted as the address says. */
 export function ModelsPage() {
-  const filters = useSearch({ from: '/site/models/' })
+  const filters = useSearch({ from: '/open/models/' })
   const navigate = useNavigate({ from: '/models/' })
   const change = (changed: ModelFilters) =>
     void navigate({

@@ -37,7 +37,7 @@ const PAGES = [
   '/playground',
   '/settings',
   '/docs',
-  '/docs/api',
+  '/docs/*',
   '/status',
   '/admin',
   '/admin/*',

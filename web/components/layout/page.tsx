@@ -32,7 +32,7 @@ export function PageHead(props: {
 /** A page that everyone may see, with its heading. */
 export function SitePage({ children, ...head }: ComponentProps<typeof PageHead> & { children: ReactNode }) {
   return (
-    <div className="site-width stack pt-6 pb-12 sm:pt-8 sm:pb-20">
+    <div className="site-width site-page stack">
       <PageHead {...head} />
       {children}
     </div>
