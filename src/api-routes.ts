@@ -37,6 +37,7 @@ import { catalogRoutes } from './http/admin/catalog-routes.ts'
 import { keyRoutes as operatorKeyRoutes } from './http/admin/key-routes.ts'
 import { liveRoutes } from './http/admin/live-routes.ts'
 import { offerRoutes } from './http/admin/offer-routes.ts'
+import { platformKeyRoutes } from './http/admin/platform-key-routes.ts'
 import { processRoutes } from './http/admin/process-routes.ts'
 import { reportRoutes } from './http/admin/report-routes.ts'
 import { surfaceRoutes as operatorSurfaceRoutes } from './http/admin/surface-routes.ts'
@@ -54,6 +55,7 @@ import { reportSlots } from './http/slots.ts'
 import { consoleTopUpRoutes, topUpRoutes } from './http/top-ups.ts'
 import { consoleUsageRoute } from './http/usage.ts'
 import type { CatalogManagement } from './operations/catalog-management.ts'
+import type { PlatformKeyManagement } from './operations/platform-key-management.ts'
 import type { TopUps } from './payments/create-top-ups.ts'
 import type { BodyStore } from './platform/body-store/body-store.ts'
 import type { Logger } from './platform/observability/logger.ts'
@@ -85,6 +87,7 @@ export interface ApiParts {
   rateTimes: (catalog: CatalogSnapshot) => Promise<RateChangeTimes>
   webhookThrottle: WebhookThrottle
   offers: OfferKnowledge
+  platformKeys: PlatformKeyManagement
   queues: Queues & Record<string, JobQueue>
   redis: Redis
   announce: (change: KeyChange) => Promise<void>
@@ -141,6 +144,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       checkEdits: parts.catalog.check,
       rateHistory: services.rateHistory,
     })
+    await app.register(platformKeyRoutes, { catalog, platformKeys: parts.platformKeys })
     await app.register(offerRoutes, { catalog, offers, offerManagement: services.offerManagement })
     await app.register(liveRoutes, { alarms: services.alarms, redis, queues, offers, clock: now })
   }

@@ -54,7 +54,7 @@ const DEPENDENT = {
   ),
   MASTER_KEY: text(
     'required',
-    '32 random bytes, base64 or hex. Encrypts job bodies, BYOK keys, webhook secrets and those of authenticator apps, and derives the pepper of API keys. To change it, see the [runbook](runbooks/master-key.md)',
+    '32 random bytes, base64 or hex. Encrypts job bodies, BYOK keys, platform keys, webhook secrets and those of authenticator apps, and derives the pepper of API keys. To change it, see the [runbook](runbooks/master-key.md)',
   ),
   MASTER_KEY_PREVIOUS: text(
     '',

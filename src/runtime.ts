@@ -22,7 +22,9 @@ import { createCompletionArchive, createIdempotency } from './calls/relay/idempo
 import { createCatalogEdits } from './catalog/catalog-edits-store.ts'
 import { watchOverlay } from './catalog/catalog-overlay.ts'
 import { createCatalogStore } from './catalog/catalog-store.ts'
-import { createProviderKeyChecker } from './catalog/check-provider-key.ts'
+import { checkProviderKey, createProviderKeyChecker } from './catalog/check-provider-key.ts'
+import { createPlatformKeyStore } from './catalog/platform-key-store.ts'
+import { createPlatformKeys } from './catalog/platform-keys.ts'
 import { readRateChangeTimes } from './catalog/rate-history-store.ts'
 import type { Config } from './config.ts'
 import { autoTiers } from './core/auto/auto-tiers.ts'
@@ -33,6 +35,7 @@ import { operatorKeyReader } from './http/account/operator-session-routes.ts'
 import { buildApp } from './http/app.ts'
 import { createSessionCookies } from './http/session-cookie.ts'
 import { createCatalogManagement } from './operations/catalog-management.ts'
+import { createPlatformKeyManagement } from './operations/platform-key-management.ts'
 import { createTopUps } from './payments/create-top-ups.ts'
 import { createCallPayments } from './payments/per-call/call-payments.ts'
 import { openBodyStore } from './platform/body-store/create-body-store.ts'
@@ -55,6 +58,7 @@ import { checkRedisSettings, type Redis } from './platform/redis/redis.ts'
 import { createEpochReader, watchEpoch } from './platform/redis/redis-epoch.ts'
 import { keepSubscriberLimit } from './platform/redis/redis-subscriber-limit.ts'
 import { createSealer } from './platform/sealing.ts'
+import { enableProvider } from './routing/circuit-breaker/health-store.ts'
 import { createOfferStates, followOfferHealth } from './routing/circuit-breaker/offer-health.ts'
 import { followOfferMeasures } from './routing/offer-measures.ts'
 import { createServices, createSignIn } from './services.ts'
@@ -120,6 +124,9 @@ export async function createApiRuntime(
   }
 }
 
+/** How long a provider may take to say whether it takes a key. */
+const KEY_CHECK_MS = 4_000
+
 /** Composes the API tier over its clients. */
 async function composeApi(
   config: Readonly<Config>,
@@ -158,7 +165,8 @@ async function composeApi(
   const { accounts, holds, keys } = services
 
   const overlay = await watchOverlay({ redis, subscriber: keySubscriber, logger })
-  const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
+  const platformKeys = createPlatformKeys({ ...config, environment: process.env, overlay, logger })
+  const catalog = await createCatalogStore({ ...config, platformKeys, overlay, logger })
   // Sorted with the catalog, so that no call waits for it.
   const sortForAuto = ({ autoLadder }: CatalogSnapshot) => void autoTiers(autoLadder)
   sortForAuto(catalog.snapshot())
@@ -257,7 +265,14 @@ async function composeApi(
     },
     rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),
     webhookThrottle: createWebhookThrottle(redis),
-    offers: { health, measures },
+    platformKeys: createPlatformKeyManagement({
+      store: createPlatformKeyStore({ ...config, postgres, redis }),
+      check: (provider, secret) => checkProviderKey(provider, secret, AbortSignal.timeout(KEY_CHECK_MS)),
+      reread: overlay.reread,
+      closeBreaker: (providerId) => enableProvider(redis, providerId),
+      auditedAction: services.auditLog.auditedAction,
+    }),
+    offers: { health, measures, platformKeys },
     queues,
     redis,
     announce,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Worker } from 'bullmq'
 import type { Registry } from 'prom-client'
 import { announceEdits, latestEditsVersion } from '../src/catalog/catalog-edits-store.ts'
@@ -10,6 +11,8 @@ import {
   writeOverlay,
 } from '../src/catalog/catalog-overlay.ts'
 import { type CatalogStore, createCatalogStore } from '../src/catalog/catalog-store.ts'
+import { announcePlatformKeys, readPlatformKeys } from '../src/catalog/platform-key-store.ts'
+import { createPlatformKeys } from '../src/catalog/platform-keys.ts'
 import { recordRates } from '../src/catalog/rate-history-store.ts'
 import { syncListings } from '../src/catalog/sync-listings.ts'
 import type { Config } from '../src/config.ts'
@@ -42,7 +45,7 @@ export interface CatalogWorkerOptions {
 }
 
 const SYNC_MS = 1_000
-/** Whoever stores edits also puts them into Redis, so every fifth look asks PostgreSQL whether that was done. */
+/** Whoever stores edits or platform keys also puts them into Redis, so every fifth look asks PostgreSQL whether that was done. */
 const EDITS_EVERY = 5
 const LOCK_MS = 60_000
 const JITTER = 0.2
@@ -57,19 +60,20 @@ interface CatalogJobs extends CatalogWorkerOptions {
 /**
  * Opens the catalog and keeps it up to date. On a schedule that the fleet shares it reads the model lists of providers
  * and the price files. Every second it checks that Redis has the overlay, also after it lost its data, and that every
- * rate a model ever had is in PostgreSQL; every five seconds that the overlay has the operator's edits. All of it can be
+ * rate a model ever had is in PostgreSQL; every five seconds that the overlay has the operator's edits and platform keys. All of it can be
  * repeated, and runs beside other processes that do the same. Waits for Redis.
  */
 export async function startCatalogWorker(options: CatalogWorkerOptions) {
-  const { config, redis, queueRedis, subscriber, environment, logger } = options
+  const { config, redis, queueRedis, subscriber, logger } = options
   const overlay = await watchOverlay({ redis, subscriber, logger })
-  const catalog = await createCatalogStore({ ...config, environment, overlay, logger })
+  const platformKeys = createPlatformKeys({ ...config, ...options, overlay })
+  const catalog = await createCatalogStore({ ...config, platformKeys, overlay, logger })
   const queue = createCatalogQueue(redis)
   const metrics = createCatalogMetrics(options.registry, catalog.snapshot)
   const parts: CatalogJobs = { ...options, queue, overlay, catalog }
   const jobs: Record<string, () => Promise<void>> = {
     async sync() {
-      const report = await syncListings(catalog.snapshot(), options)
+      const report = await syncListings(catalog.snapshot(), { ...options, platformKeys })
       metrics.noteSync(report, options.clock())
       logger.info(report, 'lists of models read')
     },
@@ -126,6 +130,8 @@ function createSync(parts: CatalogJobs): () => Promise<void> {
     if (looks++ % EDITS_EVERY === 0) {
       const version = await latestEditsVersion(postgres)
       if (version !== null && version !== known?.stored?.id) await announceEdits(postgres, redis)
+      const keys = await readPlatformKeys(postgres)
+      if (!isDeepStrictEqual(keys, known?.platformKeys ?? [])) await announcePlatformKeys(postgres, redis)
     }
     const snapshot = catalog.snapshot()
     if (snapshot.version === recorded) return

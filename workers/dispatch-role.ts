@@ -16,6 +16,7 @@ import { FramePublisher } from '../src/calls/relay/call-outbox.ts'
 import { type CompletionArchive, createCompletionArchive } from '../src/calls/relay/idempotency.ts'
 import { watchOverlay } from '../src/catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../src/catalog/catalog-store.ts'
+import { createPlatformKeys } from '../src/catalog/platform-keys.ts'
 import { openProviderKeyVault } from '../src/catalog/provider-key-vault.ts'
 import type { Config } from '../src/config.ts'
 import type { CallJob, SettlementRecord } from '../src/core/calls/call-job.ts'
@@ -74,7 +75,8 @@ export async function startDispatchRole(
   const fleetClock = await startFleetClock({ redis, logger })
 
   const overlay = await watchOverlay({ redis, subscriber, logger })
-  const catalog = await createCatalogStore({ ...config, environment: process.env, overlay, logger })
+  const platformKeys = createPlatformKeys({ ...config, environment: process.env, overlay, logger })
+  const catalog = await createCatalogStore({ ...config, platformKeys, overlay, logger })
   const calls = new RunningCalls()
   const workerId = newId('worker')
   const transport = createTransport(config)
@@ -131,7 +133,7 @@ export async function startDispatchRole(
       catalog: catalog.snapshot,
       providers: createProviderClients({
         transport,
-        environment: process.env,
+        ourKey: (provider) => platformKeys.find(provider)?.secret ?? null,
         files,
         connectTimeoutMs: config.connectTimeoutMs,
         now: Date.now,

@@ -1,4 +1,5 @@
 import { newId } from '../core/kernel/ids.ts'
+import { lastCharacters } from '../core/kernel/last-characters.ts'
 import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../core/routing/byok.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { ProviderKey as ProviderKeyRow } from '../platform/prisma-client/client.ts'
@@ -15,9 +16,6 @@ export type ProviderKeyChange = Partial<Pick<ProviderKey, 'name' | 'allowFallbac
 export type ProviderKeyStore = ReturnType<typeof createProviderKeyStore>
 
 export const PROVIDER_KEYS_PER_ACCOUNT_MAX = 100
-
-const LAST_CHARS = 4
-const SHOWN_FROM_CHARS = 16
 
 const HIDDEN = { secretSealed: true } as const
 
@@ -41,7 +39,7 @@ export function createProviderKeyStore(options: {
         const count = await transaction.providerKey.count({ where: { accountId } })
         if (count >= PROVIDER_KEYS_PER_ACCOUNT_MAX) return null
         return transaction.providerKey.create({
-          data: { id, accountId, secretSealed, last4: lastOf(secret), ...settings },
+          data: { id, accountId, secretSealed, last4: lastCharacters(secret), ...settings },
           omit: HIDDEN,
         })
       })
@@ -87,6 +85,3 @@ export function createProviderKeyStore(options: {
     },
   }
 }
-
-/** The last characters of a short secret would reveal too much. */
-const lastOf = (secret: string): string => (secret.length < SHOWN_FROM_CHARS ? '' : secret.slice(-LAST_CHARS))

@@ -13,7 +13,20 @@ export interface OverlayDocument {
   updatedAt: number
 }
 
-/** The shared part of the catalog, on top of what every process reads locally. Contains no secrets. */
+/** A platform key that an operator stored. */
+export interface OverlayPlatformKey {
+  providerId: string
+  /** The only origins that it may be sent to. */
+  origins: string[]
+  /** Sealed under the master key. */
+  secretSealed: string
+  last4: string
+  author: string
+  /** ISO 8601. */
+  createdAt: string
+}
+
+/** The shared part of the catalog, on top of what every process reads locally. Secrets in it are sealed. */
 export interface CatalogOverlay {
   /** Changes with any part. */
   version: string
@@ -23,6 +36,7 @@ export interface CatalogOverlay {
   prices: OverlayDocument[]
   /** `<provider>/<upstream model>` of offers that their providers no longer list. */
   unlisted: string[]
+  platformKeys: OverlayPlatformKey[]
 }
 
 type OverlayPart = Partial<Omit<CatalogOverlay, 'version'>>
@@ -47,6 +61,11 @@ export async function readOverlay(redis: Redis): Promise<CatalogOverlay | null> 
     stored: parsePart(hash.stored, null, isStored),
     prices: parsePart(hash.prices, [], (value) => Array.isArray(value) && value.every(isDocument)),
     unlisted: parsePart(hash.unlisted, [], (value) => Array.isArray(value)),
+    platformKeys: parsePart(
+      hash.platformKeys,
+      [],
+      (value) => Array.isArray(value) && value.every(isPlatformKey),
+    ),
   }
 }
 
@@ -67,6 +86,13 @@ const isDocument = (value: unknown): boolean => {
 }
 const isStored = (value: unknown): boolean =>
   isDocument(value) && typeof (value as { id?: unknown }).id === 'string'
+
+const isPlatformKey = (value: unknown): boolean => {
+  const key = value as Partial<OverlayPlatformKey> | null
+  return (
+    typeof key?.providerId === 'string' && typeof key.secretSealed === 'string' && Array.isArray(key.origins)
+  )
+}
 
 /** A process's copy of the overlay. */
 export type OverlayWatch = Awaited<ReturnType<typeof watchOverlay>>
@@ -115,6 +141,8 @@ export async function watchOverlay(options: {
   })
   return {
     current: (): CatalogOverlay | null => current,
+    /** Reads what was just written, without waiting for its message. */
+    reread: read,
     /** Calls back after every change; returns a function that unsubscribes. */
     onChange(listener: () => void): () => void {
       listeners.add(listener)

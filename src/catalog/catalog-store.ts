@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
+import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
 import type { ModelOptions } from '../core/catalog/catalog-model.ts'
 import {
   buildCatalogSnapshot,
@@ -12,14 +12,15 @@ import { readOllamaCatalog } from '../providers/listings/ollama-models.ts'
 import { type CheckedCatalog, checkCatalog } from './catalog-check.ts'
 import { readCatalogFile, readShippedCatalogs } from './catalog-file.ts'
 import type { OverlayWatch } from './catalog-overlay.ts'
+import { isUsableWith, type PlatformKeys } from './platform-keys.ts'
 
 export interface CatalogStoreOptions extends Omit<ModelOptions, 'isUsable' | 'unlisted'> {
   /** The operator's document, reloaded whenever it changes; null: none. */
   catalogFile: string | null
   /** Variables that edits may name as the key of a provider at any address. */
   catalogKeyNames: readonly string[]
-  /** Source of provider keys; offers without their key are not shared. */
-  environment: Record<string, string | undefined>
+  /** Offers of a provider whose key we do not have are not shared. */
+  platformKeys: Pick<PlatformKeys, 'find'>
   simulatedProvidersUrl: string | null
   /** Whether the simulated providers replace the real ones. */
   simulateAll?: boolean
@@ -217,7 +218,7 @@ async function firstOllamaCatalog(
 const snapshotOptions = (options: CatalogStoreOptions): SnapshotOptions => ({
   ...options,
   generatedAt: Math.floor(Date.now() / 1000),
-  isUsable: hasKey(options.environment),
+  isUsable: isUsableWith(options.platformKeys),
 })
 
 /** Builds a snapshot. Throws one Error that lists every problem. */
@@ -236,9 +237,3 @@ function build(
     logger.warn({ rates: result.held }, 'rates of the catalog are held to 5 % below their list prices')
   return result.snapshot
 }
-
-/** Whether a provider's key is set, or none is needed. */
-export const hasKey =
-  (environment: Record<string, string | undefined>) =>
-  ({ apiKeyEnv }: Provider): boolean =>
-    apiKeyEnv === null || Boolean(environment[apiKeyEnv])

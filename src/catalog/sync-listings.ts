@@ -6,10 +6,11 @@ import { CATALOG_LISTINGS } from '../platform/redis/redis-keys.ts'
 import { offeredModels } from '../providers/listings/compare-listings.ts'
 import { readListing } from '../providers/listings/read-listing.ts'
 import { readOverlay, writeOverlay } from './catalog-overlay.ts'
+import type { PlatformKeys } from './platform-keys.ts'
 
 export interface SyncDependencies {
   redis: Redis
-  environment: Record<string, string | undefined>
+  platformKeys: Pick<PlatformKeys, 'find'>
   logger: Logger
   clock: () => number
 }
@@ -66,11 +67,11 @@ async function syncProvider(
   provider: Provider,
   offered: readonly string[],
   previous: ListingState | null,
-  { environment, logger, clock }: SyncDependencies,
+  { platformKeys, logger, clock }: SyncDependencies,
 ): Promise<Outcome> {
   let listed: Set<string>
   try {
-    listed = await readListing(provider, environment)
+    listed = await readListing(provider, platformKeys.find(provider)?.secret)
   } catch (error) {
     logger.warn({ err: error, providerId: provider.id }, 'a list of models could not be read')
     return { kind: 'failed' }

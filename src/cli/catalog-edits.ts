@@ -4,6 +4,7 @@ import type { CheckedCatalog } from '../catalog/catalog-check.ts'
 import { type CatalogEdits, createCatalogEdits, type StoredDocument } from '../catalog/catalog-edits-store.ts'
 import { type CatalogOverlay, readOverlay } from '../catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../catalog/catalog-store.ts'
+import { createPlatformKeys } from '../catalog/platform-keys.ts'
 import { type RateEntry, readRateHistory } from '../catalog/rate-history-store.ts'
 import { readConfig } from '../config.ts'
 import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
@@ -104,7 +105,8 @@ function withEdits(
   return withClients(config, NAME, async ({ postgres, redis }) => {
     const overlay = fixedOverlay(await readOverlay(redis))
     const logger = pino({ level: 'silent' })
-    const catalog = await createCatalogStore({ ...config, environment, overlay, logger })
+    const platformKeys = createPlatformKeys({ ...config, environment, overlay, logger })
+    const catalog = await createCatalogStore({ ...config, platformKeys, overlay, logger })
     try {
       const { check } = catalog
       const edits = createCatalogEdits({ postgres, redis, check })

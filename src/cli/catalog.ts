@@ -17,6 +17,7 @@ import { checkCatalogFile, installCatalogFile } from '../catalog/catalog-file.ts
 import { type CatalogOverlay, readOverlay } from '../catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../catalog/catalog-store.ts'
 import { catalogModel, catalogModelList } from '../catalog/model-list.ts'
+import { createPlatformKeys } from '../catalog/platform-keys.ts'
 import { type Config, readConfig, UNUSED_SERVICES } from '../config.ts'
 import { type CatalogSnapshot, findModel, isAvailable, type Model } from '../core/catalog/catalog.ts'
 import { rateOf } from '../core/catalog/token-rates.ts'
@@ -58,7 +59,7 @@ export async function catalog(args: string[], environment: NodeJS.ProcessEnv): P
       return show(argument, await loadSnapshot(environment), flags.all)
     case 'sync':
       if (argument !== undefined) throw new UsageError(USAGE)
-      return sync(await loadSnapshot(environment), environment)
+      return sync(await loadCatalog(environment))
     case 'apply':
       return applyEdits(pathOf(argument), environment)
     case 'edits':
@@ -120,16 +121,21 @@ function missingKeys(catalog: CatalogSnapshot, environment: NodeJS.ProcessEnv): 
 }
 
 /** The catalog of this environment, with what the fleet adds to it where REDIS_URL is set. */
-export async function loadSnapshot(environment: NodeJS.ProcessEnv): Promise<CatalogSnapshot> {
+export const loadSnapshot = async (environment: NodeJS.ProcessEnv): Promise<CatalogSnapshot> =>
+  (await loadCatalog(environment)).snapshot
+
+/** The same, with the platform keys that it was made with. */
+async function loadCatalog(environment: NodeJS.ProcessEnv) {
   const config = catalogConfig(environment)
   const toStderr = ({ err }: { err: unknown }, message: string) => {
     process.stderr.write(`${message}: ${(err as Error).message}\n`)
   }
   const logger = { info: () => undefined, warn: toStderr, error: toStderr }
   const overlay = fixedOverlay(environment.REDIS_URL ? await readSharedOverlay(config, toStderr) : null)
-  const store = await createCatalogStore({ ...config, environment, overlay, logger })
+  const platformKeys = createPlatformKeys({ ...config, environment, overlay, logger })
+  const store = await createCatalogStore({ ...config, platformKeys, overlay, logger })
   store.close()
-  return store.snapshot()
+  return { snapshot: store.snapshot(), platformKeys }
 }
 
 /** What the fleet adds to the catalog; null, with a warning, where Redis cannot be asked. */
@@ -167,8 +173,11 @@ const modelLine = (model: Model): string =>
   `${model.unit ? `${formatRate(rateOf(model.rate, 'units'))} per million units (${model.unit}), ` : ''}` +
   `${model.contextLength} tokens, at ${model.offers.map((offer) => offer.provider.id).join(', ')}`
 
-async function sync(catalog: CatalogSnapshot, environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
-  const listings = await compareListings(catalog, environment)
+async function sync({
+  snapshot,
+  platformKeys,
+}: Awaited<ReturnType<typeof loadCatalog>>): Promise<CommandOutput> {
+  const listings = await compareListings(snapshot, (provider) => platformKeys.find(provider)?.secret)
   return {
     data: { providers: listings },
     text: listings.map(listingLine).join('\n') || 'No provider is enabled.',

@@ -1,4 +1,12 @@
-import type { CallCounts, OfferHealthView, OfferView, PriceView, ProviderView } from '../core/api/offers.ts'
+import type { PlatformKeys } from '../catalog/platform-keys.ts'
+import type {
+  CallCounts,
+  OfferHealthView,
+  OfferView,
+  PlatformKeyView,
+  PriceView,
+  ProviderView,
+} from '../core/api/offers.ts'
 import type { Model, Offer, Provider, TokenRates } from '../core/catalog/catalog.ts'
 import { mapRates, rateOf } from '../core/catalog/token-rates.ts'
 import { formatRate } from '../core/kernel/money.ts'
@@ -11,6 +19,7 @@ import type { OfferMeasures } from '../routing/offer-measures.ts'
 export interface OfferKnowledge {
   health: OfferHealth
   measures: OfferMeasures
+  platformKeys: PlatformKeys
 }
 
 /** The offers of a model as operators see them, with those that nobody may use at the end. */
@@ -65,12 +74,22 @@ export function providerView(
     wire: provider.wire,
     zdr: provider.zdr,
     data_collection: provider.dataCollection,
+    key: platformKeyView(provider, known.platformKeys),
     offers: offers.length,
     shared_offers: offers.filter((offer) => offer.shared).length,
     health: states,
     breaker: { breaker, reason, until },
     last_minute: callCounts(sumEndings(stats.map(({ lastMinute }) => lastMinute))),
     last_ten_minutes: callCounts(sumEndings(stats.map(({ lastTenMinutes }) => lastTenMinutes))),
+  }
+}
+
+function platformKeyView(provider: Provider, keys: PlatformKeys): PlatformKeyView {
+  const stored = keys.stored(provider.id)
+  return {
+    source: provider.apiKeyEnv === null ? 'not_needed' : (keys.find(provider)?.source ?? 'none'),
+    variable: provider.apiKeyEnv,
+    stored: stored && { last4: stored.last4, author: stored.author, created_at: stored.createdAt },
   }
 }
 

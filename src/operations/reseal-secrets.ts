@@ -1,4 +1,5 @@
 import { TOTP_PURPOSE } from '../accounts/second-factor/totp.ts'
+import { PLATFORM_KEY_PURPOSE } from '../catalog/platform-keys.ts'
 import { PROVIDER_KEY_PURPOSE } from '../core/routing/byok.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { createSealer, type MasterKeys, sealedPrefix } from '../platform/sealing.ts'
@@ -15,7 +16,7 @@ interface SealedColumn {
   context: string
 }
 
-/** Every sealed text that outlives a day. What rests in Redis is gone by then, and opens under either key. */
+/** Every sealed text that outlives a day. What rests in Redis is gone by then, and opens under either key, or is a copy. */
 const SEALED_COLUMNS: readonly SealedColumn[] = [
   {
     table: 'provider_keys',
@@ -36,6 +37,13 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
     purpose: TOTP_PURPOSE,
     key: 'account_id',
     context: 'account_id',
+  },
+  {
+    table: 'platform_keys',
+    column: 'secret_sealed',
+    purpose: PLATFORM_KEY_PURPOSE,
+    key: 'provider_id',
+    context: "provider_id || ' ' || array_to_string(origins, ' ')",
   },
 ]
 

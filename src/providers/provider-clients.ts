@@ -1,5 +1,5 @@
 import { Pool } from 'undici'
-import { WIRES, type Wire } from '../core/catalog/catalog.ts'
+import { type Provider, WIRES, type Wire } from '../core/catalog/catalog.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
 import type { BodyStore } from '../platform/body-store/body-store.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
@@ -17,8 +17,8 @@ export type ProviderClients = (wire: Wire) => ProviderClient
 
 interface ProviderClientOptions {
   transport: Transport
-  /** Where providers' keys are looked up by name. */
-  environment: Readonly<Record<string, string | undefined>>
+  /** Our key at a provider that needs one; null: we have none. */
+  ourKey: (provider: Provider) => string | null
   /** Where the files of calls are. Absent: no task makes or reads any. */
   files?: Pick<BodyStore, 'put' | 'open'>
   connectTimeoutMs: number
@@ -40,15 +40,14 @@ export function createProviderClients(options: ProviderClientOptions): ProviderC
 
 /** Looks up the key, sends the request and reads the response. */
 function createClient(ofChats: WireMapping, options: ProviderClientOptions): ProviderClient {
-  const { transport, environment, connectTimeoutMs, now } = options
+  const { transport, ourKey, connectTimeoutMs, now } = options
   return {
     attempt(request, onProgress) {
       const wire = request.task ? tasks : ofChats
-      const { apiKeyEnv } = request.offer.provider
-      const ours = apiKeyEnv === null ? null : (environment[apiKeyEnv]?.trim() ?? '')
-      const apiKey = request.apiKey ?? ours
+      const { provider } = request.offer
+      const apiKey = request.apiKey ?? ourKey(provider)
       // Without our key a provider could only refuse; the offer is marked down as if it had.
-      if (apiKey === '') return Promise.resolve(WITHOUT_KEY)
+      if (apiKey === null && provider.apiKeyEnv !== null) return Promise.resolve(WITHOUT_KEY)
       const { signal, accountId } = request
       const limits = { ...request.limits, connectMs: connectTimeoutMs }
       return new Promise((resolve, reject) => {
@@ -81,7 +80,7 @@ function storeOf({ files }: ProviderClientOptions): NonNullable<ProviderClientOp
   return files
 }
 
-const WITHOUT_KEY = unsent(attemptFailure('refused', 'no key for this provider in the environment'))
+const WITHOUT_KEY = unsent(attemptFailure('refused', 'no key for this provider'))
 
 export type Transport = ReturnType<typeof createTransport>
 

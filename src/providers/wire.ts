@@ -18,7 +18,7 @@ export interface AttemptRequest {
   /** Whose call it is. */
   accountId: string
   offer: Offer
-  /** The client's BYOK key at the provider; absent: ours, from the environment. Never logged. */
+  /** The client's BYOK key at the provider; absent: ours. Never logged. */
   apiKey?: string
   messages: readonly ChatMessage[]
   parameters: SamplingParameters

@@ -9,6 +9,7 @@ import { type CatalogStore, createCatalogStore } from '../../src/catalog/catalog
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { CATALOG_OVERLAY } from '../../src/platform/redis/redis-keys.ts'
+import { environmentKeys } from '../helpers/environment-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
@@ -42,7 +43,7 @@ async function open() {
   store = await createCatalogStore({
     catalogFile: null,
     catalogKeyNames: [],
-    environment: { OPENAI_API_KEY: 'k' },
+    platformKeys: environmentKeys({ OPENAI_API_KEY: 'k' }),
     simulatedProvidersUrl: null,
     ollamaUrl: null,
     discountPercent: 5,

@@ -10,6 +10,7 @@ import {
   createCatalogStore,
 } from '../../src/catalog/catalog-store.ts'
 import { type CatalogSnapshot, isAvailable } from '../../src/core/catalog/catalog.ts'
+import { environmentKeys } from '../helpers/environment-keys.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { exampleDocument } from './example-document.ts'
 
@@ -33,7 +34,7 @@ async function open(options: Partial<CatalogStoreOptions> = {}): Promise<Catalog
   store = await createCatalogStore({
     catalogFile: null,
     catalogKeyNames: [],
-    environment: {},
+    platformKeys: environmentKeys({}),
     simulatedProvidersUrl: null,
     ollamaUrl: null,
     discountPercent: 5,
@@ -58,14 +59,14 @@ const renamed = (id: string) => {
   return JSON.stringify(document)
 }
 
-const withKey = { environment: { ACME_API_KEY: 'k' } }
+const withKey = { platformKeys: environmentKeys({ ACME_API_KEY: 'k' }) }
 
 describe('the shipped catalogs', () => {
   test('the built-in catalog is valid, sells every model at 5 % or more below list, and needs keys', async () => {
     expect([...(await open()).snapshot().models.values()].filter(isAvailable)).toEqual([])
     store!.close()
     const everyKey = new Proxy({}, { get: () => 'key' })
-    const { models } = (await open({ environment: everyKey })).snapshot()
+    const { models } = (await open({ platformKeys: environmentKeys(everyKey) })).snapshot()
     expect(models.size).toBeGreaterThan(600)
     for (const model of models.values()) {
       expect(model.rate.prompt * 100n).toBeLessThanOrEqual(model.listPrice.prompt * 95n)
@@ -75,7 +76,7 @@ describe('the shipped catalogs', () => {
   })
 
   test('only offers whose provider key is set are shared', async () => {
-    const { offers } = (await open({ environment: { OPENAI_API_KEY: 'k' } })).snapshot()
+    const { offers } = (await open({ platformKeys: environmentKeys({ OPENAI_API_KEY: 'k' }) })).snapshot()
     const shared = [...offers.values()].filter((offer) => offer.shared)
     expect(new Set(shared.map(({ provider }) => provider.id))).toEqual(new Set(['openai']))
   })
@@ -114,7 +115,7 @@ describe('where no real key is set', () => {
 describe('with every key and the usual costs', () => {
   test('no model is sold at a loss, and nearly every one is sold', async () => {
     const everyKey = new Proxy({}, { get: () => 'key' })
-    const { models } = (await open({ environment: everyKey })).snapshot()
+    const { models } = (await open({ platformKeys: environmentKeys(everyKey) })).snapshot()
     for (const model of models.values()) {
       for (const { shared, cost, id } of model.offers) {
         if (!shared) continue

@@ -4,10 +4,13 @@ import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { createProviderKeyStore } from '../../src/accounts/provider-key-store.ts'
 import { createTotpStore, TOTP_PURPOSE } from '../../src/accounts/second-factor/totp.ts'
+import { createPlatformKeyStore, readPlatformKeys } from '../../src/catalog/platform-key-store.ts'
+import { PLATFORM_KEY_PURPOSE, platformKeyContext } from '../../src/catalog/platform-keys.ts'
 import { admin as adminCommand } from '../../src/cli/admin.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../../src/core/routing/byok.ts'
 import { resealAll } from '../../src/operations/reseal-secrets.ts'
+import { createRedis } from '../../src/platform/redis/redis.ts'
 import { createSealer, type MasterKeys } from '../../src/platform/sealing.ts'
 import { createEndpointStore, WEBHOOK_SECRET_PURPOSE } from '../../src/webhooks/endpoint-store.ts'
 import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
@@ -73,6 +76,11 @@ describe('rotate-sealed', () => {
 
     const totp = createTotpStore(ledger.postgres, createSealer([before], TOTP_PURPOSE), Date.now)
     const app = await totp.begin(accountId, 'ann@example.test')
+    const redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+    const platformKeys = createPlatformKeyStore({ postgres: ledger.postgres, redis, masterKeys: [before] })
+    const origins = ['https://api.acme.test', 'https://tasks.acme.test']
+    await platformKeys.put({ providerId: 'acme', origins, secret: 'sk-platform', author: 'key_1' })
+    redis.disconnect()
 
     const first = await admin('rotate-sealed')
     expect(first).toMatchObject({
@@ -81,6 +89,7 @@ describe('rotate-sealed', () => {
         provider_keys_resealed: 120,
         webhook_secrets_resealed: 2,
         authenticator_secrets_resealed: 1,
+        platform_keys_resealed: 1,
         not_opened: 0,
         api_keys_under_previous: 1,
       },
@@ -94,6 +103,10 @@ describe('rotate-sealed', () => {
 
     const { secretSealed } = await ledger.postgres.accountTotp.findUniqueOrThrow({ where: { accountId } })
     expect(createSealer([after], TOTP_PURPOSE).open(secretSealed, accountId)).toBe(app?.secret)
+
+    const [ours] = await readPlatformKeys(ledger.postgres)
+    const platformSealer = createSealer([after], PLATFORM_KEY_PURPOSE)
+    expect(platformSealer.open(ours!.secretSealed, platformKeyContext('acme', origins))).toBe('sk-platform')
 
     const moved = createKeyStore(ledger.postgres, createKeyHasher([after, before]), randomBytes)
     expect(await moved.findBySecret(apiKey.secret)).toMatchObject({ id: apiKey.key.id })

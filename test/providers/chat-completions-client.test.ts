@@ -52,7 +52,7 @@ async function attempt(
 ): Promise<Heard> {
   const client = createProviderClients({
     transport,
-    environment: { ACME_API_KEY: 'secret-key' },
+    ourKey: ({ apiKeyEnv }) => (apiKeyEnv === 'ACME_API_KEY' ? 'secret-key' : null),
     connectTimeoutMs: 30_000,
     now: Date.now,
   })('chat-completions')

@@ -46,7 +46,7 @@ describe.each(WIRES)('%s', (wire) => {
   const registry = () =>
     createProviderClients({
       transport,
-      environment: { ACME_API_KEY: KEY },
+      ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : KEY),
       connectTimeoutMs: 30_000,
       now: Date.now,
     })

@@ -42,7 +42,7 @@ async function answerOf(script: string | Script, limits = PATIENT) {
   let text = ''
   const client = createProviderClients({
     transport,
-    environment: { ACME_API_KEY: 'key' },
+    ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : 'key'),
     connectTimeoutMs: 30_000,
     now: Date.now,
   })('google-generate-content')

@@ -80,7 +80,7 @@ async function ask(task: MediaTask, behaviour = 'tag-media', ...files: Buffer[])
     await store.put(OWNER, `file-${index}`, toStream(file), options)
   const client = createProviderClients({
     transport,
-    environment: {},
+    ourKey: () => null,
     files: store,
     connectTimeoutMs: 30_000,
     now: Date.now,

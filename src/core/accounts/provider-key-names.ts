@@ -1,4 +1,5 @@
 import type { CatalogSnapshot, Provider } from '../catalog/catalog.ts'
+import { keyOrigins } from '../catalog/key-origins.ts'
 
 /** The gateway's own variables that look like a provider's key. */
 const RESERVED = /^(?:MASTER_KEY|STRIPE_|PAYPAL_|SMTP_|BODY_BYTES_)/
@@ -38,5 +39,7 @@ function* providersOf(catalog: CatalogSnapshot): Iterable<Provider> {
     for (const { offer } of withdrawn ?? []) yield offer.provider
 }
 
-const keyAddress = ({ apiKeyEnv, baseUrl }: Provider): string[] =>
-  apiKeyEnv === null ? [] : [`${apiKeyEnv} to ${new URL(baseUrl).origin}`]
+const keyAddress = (provider: Provider): string[] =>
+  provider.apiKeyEnv === null
+    ? []
+    : keyOrigins(provider).map((origin) => `${provider.apiKeyEnv} to ${origin}`)

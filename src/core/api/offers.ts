@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from './request-fields.ts'
+import { CLOSED, nullable } from './request-fields.ts'
+import { IsoTime } from './shared.ts'
 
 const Withheld = Type.Enum(['no_key', 'loss', 'disabled', 'unlisted'])
 
@@ -64,6 +65,45 @@ export const OfferView = Type.Object({
 })
 export type OfferView = Static<typeof OfferView>
 
+/** Our key at a provider; the secret is never shown. */
+export const PlatformKeyView = Type.Object({
+  /** Where the key that calls use is from; `none`: only customers' own keys can be used there. */
+  source: Type.Enum(['stored', 'environment', 'none', 'not_needed']),
+  /** The environment variable that is used where nothing is stored; null: it needs no key. */
+  variable: nullable(Type.String()),
+  /** What an operator stored. It is not used if the catalog has moved the provider to another address since. */
+  stored: nullable(Type.Object({ last4: Type.String(), author: Type.String(), created_at: IsoTime })),
+})
+export type PlatformKeyView = Static<typeof PlatformKeyView>
+
+/** POST /admin/api/providers/:id/key. Response: `PlatformKeyStored`; 400 where the provider rejects the key. */
+export const PlatformKeyRequest = Type.Object(
+  {
+    key: Type.String({
+      // It travels in a header: no spaces, no control characters.
+      pattern: '^[\\x21-\\x7e]{1,4096}$',
+      errorMessage: '`key` takes 1 to 4096 printable ASCII characters without spaces.',
+    }),
+  },
+  CLOSED,
+)
+export type PlatformKeyRequest = Static<typeof PlatformKeyRequest>
+
+/** POST /admin/api/providers/:id/key/remove. */
+export const PlatformKeyRemoved = Type.Object({
+  object: Type.Literal('platform_key'),
+  provider: Type.String(),
+  /** False when other processes have yet to hear of it; they will. */
+  announced: Type.Boolean(),
+})
+
+export const PlatformKeyStored = Type.Object({
+  ...PlatformKeyRemoved.properties,
+  /** What the provider said of the key; `unknown`: it could not be asked. */
+  check: Type.Enum(['accepted', 'payment_required', 'forbidden', 'unknown']),
+})
+export type PlatformKeyStored = Static<typeof PlatformKeyStored>
+
 /** GET /admin/api/providers: `List<ProviderView>`. */
 export const ProviderView = Type.Object({
   id: Type.String(),
@@ -71,6 +111,7 @@ export const ProviderView = Type.Object({
   wire: Type.String(),
   zdr: Type.Boolean(),
   data_collection: Type.Enum(['allow', 'deny']),
+  key: PlatformKeyView,
   offers: Type.Number(),
   shared_offers: Type.Number(),
   /** How many offers are in each state. */

@@ -17,12 +17,12 @@ export type ListingComparison =
 /** Reads the model list of every provider whose key we hold and compares. Never rejects over one provider. */
 export async function compareListings(
   catalog: CatalogSnapshot,
-  environment: Record<string, string | undefined>,
+  ourKey: (provider: Provider) => string | undefined,
 ): Promise<ListingComparison[]> {
   return Promise.all(
     [...offeredModels(catalog)].map(async ([provider, offered]): Promise<ListingComparison> => {
       try {
-        const listed = await readListing(provider, environment)
+        const listed = await readListing(provider, ourKey(provider))
         return {
           kind: 'compared',
           provider: provider.id,

@@ -1,7 +1,5 @@
 import type { Provider, Wire } from '../../core/catalog/catalog.ts'
 
-type Environment = Record<string, string | undefined>
-
 /** How a wire lists models: where, with which header for the key, and what a page says. */
 interface ListingWire {
   path: string
@@ -51,10 +49,9 @@ const WIRES: Record<Wire, ListingWire> = {
  * Reads which models a provider lists, page by page, within one deadline. Rejects with a readable Error when it
  * does not answer in time or answers no list; its text never holds the key.
  */
-export async function readListing(provider: Provider, environment: Environment): Promise<Set<string>> {
+export async function readListing(provider: Provider, key: string | undefined): Promise<Set<string>> {
   const wire = WIRES[provider.wire]
   const signal = AbortSignal.timeout(DEADLINE_MS)
-  const key = provider.apiKeyEnv === null ? undefined : environment[provider.apiKeyEnv]
   const models = new Set<string>()
   let query: string | null = ''
   for (let page = 0; page < PAGES_MAX && query !== null; page++) {

@@ -129,7 +129,7 @@ async function call(options: CallOptions = {}): Promise<Answer> {
     catalog: () => catalog,
     providers: createProviderClients({
       transport,
-      environment: { ACME_API_KEY: 'key' },
+      ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : 'key'),
       connectTimeoutMs: 30_000,
       now: Date.now,
     }),

@@ -87,7 +87,7 @@ async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true 
     catalog: () => catalog,
     providers: createProviderClients({
       transport,
-      environment: { ACME_API_KEY: 'sk-ours' },
+      ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : 'sk-ours'),
       connectTimeoutMs: 30_000,
       now: Date.now,
     }),

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
-import { isProviderKeyName } from '../../../src/core/accounts/provider-key-names.ts'
+import { isProviderKeyName, keyAddressProblems } from '../../../src/core/accounts/provider-key-names.ts'
+import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
 import { parseCatalogDocument } from '../../../src/core/catalog/parse-catalog-document.ts'
 import { exampleDocument } from '../../catalog/example-document.ts'
 
@@ -31,4 +32,29 @@ test('a document that names one is refused', () => {
     kind: 'problems',
     problems: [expect.stringMatching(/^providers\[0\]\.api_key_env: /)],
   })
+})
+
+test('an edit may send a key to no other address, of chats or of other tasks', () => {
+  const snapshotOf = (provider: object) => {
+    const document = exampleDocument()
+    document.providers[0] = { ...document.providers[0]!, ...provider }
+    const built = buildCatalogSnapshot([{ name: 'the document', content: document, updatedAt: 0 }], {
+      ...{ discountPercent: 5, openWeightsDiscountPercent: 20, generatedAt: 0 },
+      isUsable: () => true,
+    })
+    if (built.kind === 'problems') throw new Error(built.problems.join('\n'))
+    return built.snapshot
+  }
+  const before = snapshotOf({ api_key_env: 'ACME_API_KEY' })
+  const after = (provider: object) => snapshotOf({ api_key_env: 'ACME_API_KEY', ...provider })
+  expect(keyAddressProblems(before, after({}), [])).toEqual([])
+  for (const moved of [
+    { base_url: 'https://evil.test/v1' },
+    { quirks: { task_urls: { embeddings: 'https://evil.test/embeddings' } } },
+  ]) {
+    const [problem, ...others] = keyAddressProblems(before, after(moved), [])
+    expect(problem).toContain('may not send ACME_API_KEY to https://evil.test')
+    expect(others).toEqual([])
+    expect(keyAddressProblems(before, after(moved), ['ACME_API_KEY'])).toEqual([])
+  }
 })

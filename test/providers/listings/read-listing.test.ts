@@ -6,7 +6,6 @@ import type { Provider } from '../../../src/core/catalog/catalog.ts'
 import { readListing } from '../../../src/providers/listings/read-listing.ts'
 
 const KEY = 'a-secret-key'
-const ENVIRONMENT = { ACME_KEY: KEY }
 let server: Server
 
 afterEach(() => {
@@ -42,7 +41,7 @@ describe('a list of models is read', () => {
       expect([url, headers.authorization]).toEqual(['/v1/models', `Bearer ${KEY}`])
       return { body: { data: [{ id: 'one' }, { id: 'models/two' }, { name: 'no id' }, null] } }
     })
-    expect([...(await readListing(at, ENVIRONMENT))]).toEqual(['one', 'two'])
+    expect([...(await readListing(at, KEY))]).toEqual(['one', 'two'])
   })
 
   test("with a provider's own header for the key", async () => {
@@ -53,7 +52,7 @@ describe('a list of models is read', () => {
       },
       { quirks: { authHeader: 'api-key' } },
     )
-    expect((await readListing(at, ENVIRONMENT)).size).toBe(1)
+    expect((await readListing(at, KEY)).size).toBe(1)
   })
 
   test('on the messages wire, page by page', async () => {
@@ -65,7 +64,7 @@ describe('a list of models is read', () => {
       },
       { wire: 'anthropic-messages' },
     )
-    expect([...(await readListing(at, ENVIRONMENT))]).toEqual(['a', 'b'])
+    expect([...(await readListing(at, KEY))]).toEqual(['a', 'b'])
   })
 
   test('on the generate-content wire, page by page', async () => {
@@ -78,7 +77,7 @@ describe('a list of models is read', () => {
       },
       { wire: 'google-generate-content' },
     )
-    expect([...(await readListing(at, ENVIRONMENT))]).toEqual(['a', 'b'])
+    expect([...(await readListing(at, KEY))]).toEqual(['a', 'b'])
   })
 
   test('to a bounded number of pages', async () => {
@@ -90,7 +89,7 @@ describe('a list of models is read', () => {
       },
       { wire: 'google-generate-content' },
     )
-    expect((await readListing(at, ENVIRONMENT)).size).toBe(20)
+    expect((await readListing(at, KEY)).size).toBe(20)
   })
 })
 
@@ -100,7 +99,7 @@ test.each([
   ['answers no list', { body: { error: 'x' } }, /no list/],
 ])('a provider that %s is a readable error without the key', async (_what, answer, message) => {
   const at = await provider(() => answer)
-  const error = await readListing(at, ENVIRONMENT).then(
+  const error = await readListing(at, KEY).then(
     () => null,
     (caught: Error) => caught,
   )

@@ -26,10 +26,10 @@ async function post(path: string, body: unknown, headers: Record<string, string>
 
 test.each(WIRES)('%s lists the same models in its own form', async (wire) => {
   const { provider } = offerAt(`${providers.url}/acme/${WIRE_PATHS[wire]}`)
-  const listed = await readListing({ ...provider, wire }, {})
+  const listed = await readListing({ ...provider, wire }, undefined)
   expect(listed).toContain('sim-words-60.latency-80.rate-120')
   const chat = offerAt(`${providers.url}/acme/v1`).provider
-  expect(listed).toEqual(await readListing(chat, {}))
+  expect(listed).toEqual(await readListing(chat, undefined))
 })
 
 describe('the messages wire refuses what the real one refuses', () => {

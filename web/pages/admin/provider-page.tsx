@@ -9,6 +9,7 @@ import { TextField } from '../../components/form/fields.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { formatCount, plural } from '../../lib/format.ts'
 import { findOffers } from '../../lib/live-stats.ts'
+import { PlatformKeyPanel } from './platform-key.tsx'
 import { OfferTable, ProviderTable } from './provider-tables.tsx'
 
 const WIRE_NAMES: Record<string, string> = {
@@ -47,6 +48,7 @@ export function ProviderPage() {
           <ProviderTable providers={[provider]} />
         </Panel>
       )}
+      {provider && <PlatformKeyPanel provider={provider} />}
       <Panel title="Offers">
         <div className="panel-body">
           <TextField

@@ -35,8 +35,8 @@ export function ProvidersPage() {
               <ProviderTable providers={sorted} />
             ) : (
               <EmptyState icon={PlugZap}>
-                No provider is configured. Set a key in the environment, for example OPENAI_API_KEY, and
-                restart the gateway.
+                No provider is configured. Choose “All”, open a provider and add its key, or set it in the
+                environment, for example OPENAI_API_KEY, and restart the gateway.
               </EmptyState>
             )
           }}

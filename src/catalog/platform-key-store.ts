@@ -1,0 +1,60 @@
+import { lastCharacters } from '../core/kernel/last-characters.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { Redis } from '../platform/redis/redis.ts'
+import { createSealer, type MasterKeys } from '../platform/sealing.ts'
+import { type OverlayPlatformKey, writeOverlay } from './catalog-overlay.ts'
+import { PLATFORM_KEY_PURPOSE, platformKeyContext } from './platform-keys.ts'
+
+/** The platform keys that operators stored: sealed in PostgreSQL, and from there in the overlay of every process. */
+export type PlatformKeyStore = ReturnType<typeof createPlatformKeyStore>
+
+export function createPlatformKeyStore(options: {
+  postgres: Postgres
+  redis: Redis
+  masterKeys: MasterKeys
+}) {
+  const { postgres, redis } = options
+  const sealer = createSealer(options.masterKeys, PLATFORM_KEY_PURPOSE)
+  /** False when Redis is away; the catalog worker then brings them there. */
+  const announce = () =>
+    announcePlatformKeys(postgres, redis).then(
+      () => true,
+      () => false,
+    )
+  return {
+    /** Stores a key in place of the one before. Resolves to whether every process was told. */
+    async put(key: {
+      providerId: string
+      origins: string[]
+      secret: string
+      author: string
+    }): Promise<boolean> {
+      const { providerId, origins, secret, author } = key
+      const secretSealed = sealer.seal(secret, platformKeyContext(providerId, origins))
+      const data = { origins, secretSealed, last4: lastCharacters(secret), author, createdAt: new Date() }
+      await postgres.platformKey.upsert({
+        where: { providerId },
+        create: { providerId, ...data },
+        update: data,
+      })
+      return announce()
+    },
+
+    /** Deletes a key with its secret. Resolves to whether every process was told; null: there is none. */
+    async remove(providerId: string): Promise<boolean | null> {
+      const { count } = await postgres.platformKey.deleteMany({ where: { providerId } })
+      return count === 0 ? null : announce()
+    },
+  }
+}
+
+/** The stored keys as the overlay has them, by provider. */
+export async function readPlatformKeys(postgres: Postgres): Promise<OverlayPlatformKey[]> {
+  const rows = await postgres.platformKey.findMany({ orderBy: { providerId: 'asc' } })
+  return rows.map(({ createdAt, ...row }) => ({ ...row, createdAt: createdAt.toISOString() }))
+}
+
+/** Copies the stored keys to Redis, from where every process reads them. */
+export async function announcePlatformKeys(postgres: Postgres, redis: Redis): Promise<void> {
+  await writeOverlay(redis, { platformKeys: await readPlatformKeys(postgres) })
+}

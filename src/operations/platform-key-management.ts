@@ -1,0 +1,65 @@
+import type { KeyCheck } from '../catalog/check-provider-key.ts'
+import type { PlatformKeyStore } from '../catalog/platform-key-store.ts'
+import type { Provider } from '../core/catalog/catalog.ts'
+import { keyOrigins } from '../core/catalog/key-origins.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+import type { Operator, RunAudited } from './audit-log.ts'
+
+export interface StoredPlatformKey {
+  /** What the provider said of the key; `unknown` where it could not be asked. */
+  check: Exclude<KeyCheck, 'unauthorized'>
+  /** False when other processes have yet to receive it. */
+  announced: boolean
+}
+
+/** What operators do to the gateway's own keys at providers, recorded in the audit log. Throws ApiError. */
+export type PlatformKeyManagement = ReturnType<typeof createPlatformKeyManagement>
+
+export function createPlatformKeyManagement(options: {
+  store: PlatformKeyStore
+  /** Asks the provider about a key; may reject when it does not answer. */
+  check: (provider: Provider, secret: string) => Promise<KeyCheck>
+  /** Makes this process use what was just stored. */
+  reread: () => Promise<void>
+  /** Closes the breaker of a provider, which may have refused the key before. */
+  closeBreaker: (providerId: string) => Promise<unknown>
+  auditedAction: RunAudited
+}) {
+  const { store, check, reread, closeBreaker, auditedAction } = options
+  return {
+    /** Stores our key at a provider, in place of the one before, unless the provider rejects it. */
+    store(operator: Operator, provider: Provider, secret: string): Promise<StoredPlatformKey> {
+      const { id: providerId } = provider
+      const origins = keyOrigins(provider)
+      const details = { origins: origins.join(' ') }
+      const action = { action: 'platform-key.store', target: providerId, details }
+      return auditedAction(operator, action, async () => {
+        if (provider.apiKeyEnv === null)
+          throw new ApiError('invalid_request', 'This provider needs no key.', { param: 'key' })
+        // An outage of its provider is no reason against a key.
+        const checked = await check(provider, secret).catch(() => 'unknown' as const)
+        if (checked === 'unauthorized')
+          throw new ApiError('invalid_request', 'The provider rejects this key. It was not stored.', {
+            param: 'key',
+          })
+        const announced = await store.put({ providerId, origins, secret, author: operator.actor })
+        if (announced) {
+          await reread()
+          await closeBreaker(providerId)
+        }
+        return { check: checked, announced }
+      })
+    },
+
+    /** Deletes the stored key; the one of the environment is used again, if there is one. */
+    remove(operator: Operator, providerId: string): Promise<Pick<StoredPlatformKey, 'announced'>> {
+      const action = { action: 'platform-key.remove', target: providerId, details: {} }
+      return auditedAction(operator, action, async () => {
+        const announced = await store.remove(providerId)
+        if (announced === null) throw new ApiError('not_found', 'No key is stored for this provider.')
+        if (announced) await reread()
+        return { announced }
+      })
+    },
+  }
+}

@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import pino from 'pino'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import type { PlatformKeyStored, ProviderView } from '../../src/core/api/offers.ts'
+import type { OperatorActionView } from '../../src/core/api/operations.ts'
+import type { List, Page } from '../../src/core/api/shared.ts'
+import { CATALOG_OVERLAY } from '../../src/platform/redis/redis-keys.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { type AdminClient, adminClient } from '../http/admin/admin-client.ts'
+import { type Call, caller, completionOf, expectError } from '../http/wire.ts'
+
+const ENVIRONMENT_KEY = 'sk-environment-0123456789abcdef'
+const ACCEPTED_KEY = `sk-accepted-${randomBytes(16).toString('hex')}`
+const newSecret = () => `sk-stored-${randomBytes(16).toString('hex')}`
+
+let stack: TestStack
+let admin: AdminClient
+let call: Call
+/** A provider that lists its models for one key only. */
+let strict: Server
+const log: string[] = []
+const secrets: string[] = [ENVIRONMENT_KEY, ACCEPTED_KEY]
+
+beforeAll(async () => {
+  vi.stubEnv('PLATFORM_TEST_BETA_KEY', ENVIRONMENT_KEY)
+  strict = createServer(({ headers: { authorization } }, response) => {
+    response.writeHead(authorization === `Bearer ${ACCEPTED_KEY}` ? 200 : 401).end('{"data":[]}')
+  })
+  await new Promise<void>((resolve) => strict.listen(0, '127.0.0.1', resolve))
+  const logger = pino({ level: 'debug' }, { write: (line: string) => void log.push(line) })
+  stack = await startStack({
+    models: {
+      'own/unset': [{ at: 'alpha', model: 'words-12.auth' }],
+      'own/set': [{ at: 'beta', model: 'words-12.auth.tag-beta' }],
+      'own/open': [{ at: 'delta', model: 'words-12' }],
+    },
+    providerKeyNames: { alpha: 'PLATFORM_TEST_UNSET_KEY', beta: 'PLATFORM_TEST_BETA_KEY' },
+    logger,
+  })
+  admin = adminClient(stack, await stack.adminKey())
+  const account = await stack.account('1.00')
+  call = caller(stack, account.key)
+})
+afterAll(async () => {
+  await stack?.close()
+  strict?.close()
+  vi.unstubAllEnvs()
+})
+
+const provider = async (id: string): Promise<ProviderView> =>
+  (await admin.get<List<ProviderView>>('/providers')).data.find((row) => row.id === id)!
+const store = async (id: string, secret = newSecret()) => {
+  secrets.push(secret)
+  return { secret, answer: await admin.post<PlatformKeyStored>(`/providers/${id}/key`, { key: secret }) }
+}
+const lastKey = (id: string): string | undefined =>
+  stack.providers.log.requests
+    .findLast((request) => request.provider === id)
+    ?.headers.authorization?.replace('Bearer ', '')
+
+test('a stored key makes a provider usable within a second, is used by workers, and can be replaced', async () => {
+  expect(await provider('alpha')).toMatchObject({
+    shared_offers: 0,
+    key: { source: 'none', variable: 'PLATFORM_TEST_UNSET_KEY', stored: null },
+  })
+  await expectError(await call({ model: 'own/unset' }), 503, 'no_provider_available')
+
+  const first = await store('alpha')
+  expect(first.answer).toEqual({
+    object: 'platform_key',
+    provider: 'alpha',
+    check: 'unknown',
+    announced: true,
+  })
+  expect(await provider('alpha')).toMatchObject({
+    shared_offers: 1,
+    key: { source: 'stored', stored: { last4: first.secret.slice(-4) } },
+  })
+  await eventually(async () => void (await completionOf(await call({ model: 'own/unset' }))))
+  expect(lastKey('alpha')).toBe(first.secret)
+
+  const second = await store('alpha')
+  await eventually(async () => {
+    await completionOf(await call({ model: 'own/unset' }))
+    expect(lastKey('alpha')).toBe(second.secret)
+  })
+})
+
+test('a stored key is used instead of that of the environment, which is used again when it is removed', async () => {
+  expect(await provider('beta')).toMatchObject({
+    key: { source: 'environment', variable: 'PLATFORM_TEST_BETA_KEY', stored: null },
+  })
+  await completionOf(await call({ model: 'own/set' }))
+  expect(lastKey('beta')).toBe(ENVIRONMENT_KEY)
+  const { secret } = await store('beta')
+  await eventually(async () => {
+    await completionOf(await call({ model: 'own/set' }))
+    expect(lastKey('beta')).toBe(secret)
+  })
+  await admin.post('/providers/beta/key/remove')
+  await eventually(async () => {
+    await completionOf(await call({ model: 'own/set' }))
+    expect(lastKey('beta')).toBe(ENVIRONMENT_KEY)
+  })
+  await expectError(await admin.send('POST', '/providers/beta/key/remove'), 404, 'not_found')
+})
+
+test('it outlives restarts of workers and of the API, and Redis without its data', async () => {
+  const { secret } = await store('alpha')
+  await stack.redis.del(CATALOG_OVERLAY)
+  const [worker] = stack.dispatch
+  await stack.startDispatch()
+  await worker!.stop()
+  await stack.apis[0]!.stop()
+  await stack.restartApi(0)
+  await eventually(async () => {
+    await completionOf(await call({ model: 'own/unset' }))
+    expect(lastKey('alpha')).toBe(secret)
+  })
+})
+
+test('what is refused is not stored', async () => {
+  const document = JSON.parse(await readFile(stack.catalogFile, 'utf8'))
+  const { port } = strict.address() as AddressInfo
+  document.providers.push({
+    id: 'strict',
+    base_url: `http://127.0.0.1:${port}`,
+    api_key_env: 'PLATFORM_TEST_STRICT_KEY',
+  })
+  document.models[0].offers.push({ provider: 'strict', upstream_model: 'any' })
+  await writeFile(stack.catalogFile, JSON.stringify(document))
+  await eventually(async () => expect(await provider('strict')).toBeDefined())
+
+  const wrong = newSecret()
+  const send = (id: string, body: unknown) => admin.send('POST', `/providers/${id}/key`, body)
+  const refused = await expectError(await send('strict', { key: wrong }), 400, 'invalid_request')
+  expect(refused.message).toBe('The provider rejects this key. It was not stored.')
+  expect((await provider('strict')).key).toMatchObject({ source: 'none', stored: null })
+  const accepted = await store('strict', ACCEPTED_KEY)
+  expect(accepted.answer.check).toBe('accepted')
+
+  await expectError(await send('nobody', { key: wrong }), 404, 'not_found')
+  await expectError(await send('delta', { key: wrong }), 400, 'invalid_request')
+  const spaced = await expectError(await send('alpha', { key: `${wrong} x` }), 400, 'invalid_request')
+  expect(spaced.message).not.toContain(wrong)
+  await expectError(await send('alpha', {}), 400, 'invalid_request')
+  await expectError(await send('alpha', { key: wrong, more: 1 }), 400, 'invalid_request')
+  const own = await stack.account('1.00')
+  await expectError(
+    await adminClient(stack, own.key).send('POST', '/providers/alpha/key', { key: wrong }),
+    403,
+    'not_permitted',
+  )
+  secrets.push(wrong)
+})
+
+test('each change is in the audit log, and no secret is in logs, answers, PostgreSQL or Redis', async () => {
+  const { data } = await admin.get<Page<OperatorActionView>>('/actions?target=strict')
+  expect(data.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
+    'platform-key.store asked',
+    'platform-key.store failed',
+    'platform-key.store asked',
+  ])
+  expectAbsent(log.join('\n'), secrets, 'the logs')
+  expectAbsent(JSON.stringify(await admin.get('/providers')), secrets, 'GET /providers')
+  expectAbsent(await redisText(stack), secrets, 'Redis')
+  expectAbsent(await postgresText(stack), secrets, 'PostgreSQL')
+})
