@@ -45,6 +45,7 @@ import { trafficRoutes } from './http/admin/traffic-routes.ts'
 import { consoleCallRoutes } from './http/calls.ts'
 import type { OfferKnowledge } from './http/offer-view.ts'
 import { compressJson } from './http/plugins/compress-json.ts'
+import { statePermissions } from './http/plugins/operator-access.ts'
 import { staticConsole } from './http/plugins/static-console.ts'
 import { consoleProviderKeyRoutes } from './http/provider-keys.ts'
 import type { PaidCalls } from './http/public/paid-calls.ts'
@@ -113,11 +114,12 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
   const catalog = parts.catalog.snapshot
   const limits = config
 
-  /** For admin keys and signed-in operators; times of their routes are those of this host. */
+  /** For operators; times of their routes are those of this host. */
   const operatorRoutes = async (app: FastifyInstance) => {
     const now = Date.now
     await compressJson(app)
-    app.addHook('onRequest', app.requireAdminKey)
+    statePermissions(app)
+    app.addHook('onRequest', app.requireOperator)
     await app.register(processRoutes, { redis, queues, claimWait: services.claimWait, clock: now })
     await app.register(trafficRoutes, { redis, clock: now })
     await app.register(callRoutes, { calls: services.calls, queues, clock: now })

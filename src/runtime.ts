@@ -31,7 +31,7 @@ import { autoTiers } from './core/auto/auto-tiers.ts'
 import { developmentRailRefusal } from './core/billing/development-rail-refusal.ts'
 import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { newId } from './core/kernel/ids.ts'
-import { operatorKeyReader } from './http/account/operator-session-routes.ts'
+import { operatorSessionReader } from './http/account/operator-session-routes.ts'
 import { buildApp } from './http/app.ts'
 import { createSessionCookies } from './http/session-cookie.ts'
 import { createCatalogManagement } from './operations/catalog-management.ts'
@@ -283,7 +283,7 @@ async function composeApi(
   const app = await buildApp(
     {
       keys: keyCache,
-      operatorKey: operatorKeyReader(operators),
+      readOperatorSession: operatorSessionReader(operators),
       sessions: { ...operators, accounts },
       readiness: createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` }),
       pendingCalls: () => hub.size,

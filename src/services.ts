@@ -12,6 +12,7 @@ import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore, setKeyLimits } from './accounts/key-store.ts'
 import { createLetSpend } from './accounts/let-spend.ts'
 import { createNotify } from './accounts/mail/notify.ts'
+import { createOperatorStore } from './accounts/operator-store.ts'
 import { createPasswordCheck } from './accounts/password-check.ts'
 import { createPasswordHasher } from './accounts/password-hash.ts'
 import { createPasswordReset } from './accounts/password-reset.ts'
@@ -47,6 +48,7 @@ import { createAlarmStore } from './operations/alarm-store.ts'
 import { createAuditLog } from './operations/audit-log.ts'
 import { createKeyManagement } from './operations/key-management.ts'
 import { createOfferManagement } from './operations/offer-management.ts'
+import { createOperatorManagement } from './operations/operator-management.ts'
 import { createSettlementDecisions } from './operations/settlement-decisions.ts'
 import { createSurfaceManagement } from './operations/surface-management.ts'
 import { createPaymentStore } from './payments/payment-store.ts'
@@ -82,6 +84,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
   const credentials = createCredentialStore(postgres)
   const passwords = createPasswordHasher()
   const keys = createKeyStore(postgres, createKeyHasher(masterKeys), randomBytes)
+  const operators = createOperatorStore(postgres)
   const providerKeys = createProviderKeyStore({
     postgres,
     masterKeys,
@@ -106,6 +109,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     passwords,
     factors,
     keys,
+    operators,
     providerKeys,
     holds,
     quarantine,
@@ -146,6 +150,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
       auditedAction,
       clock,
     }),
+    operatorManagement: createOperatorManagement({ operators, keys, announce, auditedAction, clock }),
     offerManagement: createOfferManagement(redis, auditedAction),
     surfaceManagement: createSurfaceManagement({
       grants: createSurfaceGrantStore(postgres),

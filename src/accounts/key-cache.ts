@@ -7,7 +7,7 @@ import type { ByokKey } from '../core/routing/byok.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import { type KeyChange, watchKeyChanges } from '../platform/redis/key-changes.ts'
 import type { Redis } from '../platform/redis/redis.ts'
-import type { KeyStore, KeyWithAccount } from './key-store.ts'
+import type { KeyStore, KeyWithAccount, OperatorOfKey } from './key-store.ts'
 
 /** The data of a key that admission needs. */
 export interface KeyRecord extends LimitSettings {
@@ -15,6 +15,8 @@ export interface KeyRecord extends LimitSettings {
   /** Null for admin keys. */
   accountId: string | null
   kind: KeyKind
+  /** Whom an admin key belongs to; null for keys of accounts. */
+  operator: Pick<OperatorOfKey, 'id' | 'name' | 'role'> | null
   state: 'active' | 'revoked'
   name: string
   limitPico: bigint | null
@@ -28,7 +30,8 @@ export interface KeyRecord extends LimitSettings {
 }
 
 export type KeyLookup =
-  | { kind: 'active' | 'revoked' | 'expired' | 'suspended'; key: KeyRecord }
+  /** `suspended`: its account is; `disabled`: its operator is. */
+  | { kind: 'active' | 'revoked' | 'expired' | 'suspended' | 'disabled'; key: KeyRecord }
   /** Malformed, mistyped or never issued. */
   | { kind: 'unknown' }
   /** Not cached, and PostgreSQL is unavailable. */
@@ -63,7 +66,8 @@ export interface KeyCacheOptions {
 
 interface Entry {
   key: KeyRecord
-  suspended: boolean
+  /** Whether its owner lets it be used. */
+  owner: 'active' | 'suspended' | 'disabled'
   refreshAt: number
 }
 
@@ -189,18 +193,19 @@ export async function lookUpKey(
 function judge(reading: Reading, nowMs: number): KeyLookup {
   if (reading === null) return { kind: 'unavailable' }
   if (reading === 'unknown') return { kind: 'unknown' }
-  const { key, suspended } = reading
+  const { key, owner } = reading
   if (key.state === 'revoked') return { kind: 'revoked', key }
   if (key.expiresAt !== null && key.expiresAt <= nowMs) return { kind: 'expired', key }
-  return suspended ? { kind: 'suspended', key } : { kind: 'active', key }
+  return { kind: owner, key }
 }
 
-function toEntry({ accountState, ...found }: KeyWithAccount, refreshAt: number): Entry {
+function toEntry({ accountState, operator, ...found }: KeyWithAccount, refreshAt: number): Entry {
   return {
     key: {
       keyId: found.id,
       accountId: found.accountId,
       kind: found.kind,
+      operator: operator && { id: operator.id, name: operator.name, role: operator.role },
       state: found.state,
       name: found.name,
       limitPico: found.limitPico,
@@ -214,7 +219,8 @@ function toEntry({ accountState, ...found }: KeyWithAccount, refreshAt: number):
       providerKeys: found.providerKeys,
       surfaces: found.surfaces,
     },
-    suspended: accountState === 'suspended',
+    owner:
+      accountState === 'suspended' ? 'suspended' : operator?.state === 'disabled' ? 'disabled' : 'active',
     refreshAt,
   }
 }

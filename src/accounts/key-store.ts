@@ -6,13 +6,18 @@ import type { Postgres, PostgresTransaction } from '../platform/postgres/postgre
 import type { ApiKey as ApiKeyRow } from '../platform/prisma-client/client.ts'
 import type { AccountState } from './account-store.ts'
 import type { KeyHasher } from './key-hash.ts'
+import type { StoredOperator } from './operator-store.ts'
 
 /** A key as stored: everything but the secret and its hash. */
 export type StoredKey = Omit<ApiKeyRow, keyof typeof HIDDEN>
 
+export type OperatorOfKey = Pick<StoredOperator, keyof typeof OPERATOR>
+
 /** A key with the state of its account, null for admin keys. */
 export interface KeyWithAccount extends StoredKey {
   accountState: AccountState | null
+  /** Whom an admin key belongs to; null for keys of accounts. */
+  operator: OperatorOfKey | null
   /** Limits over all keys of the account. */
   accountLimits: RateLimits
   /** The account's active BYOK keys, oldest first. */
@@ -58,8 +63,14 @@ const ACCOUNT = {
   surfaceGrants: GRANTS,
 } as const
 
+const OPERATOR = { id: true, name: true, role: true, state: true } as const
+
 /** What a key lookup reads beside the key. */
-const BESIDE = { account: { select: ACCOUNT }, surfaceGrants: GRANTS } as const
+const BESIDE = {
+  account: { select: ACCOUNT },
+  operator: { select: OPERATOR },
+  surfaceGrants: GRANTS,
+} as const
 
 /** The lock on the account's row serializes counting its keys. */
 const LOCK_ACCOUNT = 'SELECT id FROM accounts WHERE id = $1 FOR UPDATE'
@@ -76,13 +87,17 @@ export function createKeyStore(
   hasher: KeyHasher,
   randomBytes: (count: number) => Uint8Array,
 ) {
-  const insert = async (client: PostgresTransaction, accountId: string | null, settings: NewKey) => {
-    const kind: KeyKind = accountId === null ? 'admin' : 'standard'
+  const insert = async (
+    client: PostgresTransaction,
+    owner: { accountId: string } | { operatorId: string },
+    settings: NewKey,
+  ) => {
+    const kind: KeyKind = 'operatorId' in owner ? 'admin' : 'standard'
     const secret = formatApiKey(kind, randomBytes(32))
     const key = await client.apiKey.create({
       data: {
         id: newId('key'),
-        accountId,
+        ...owner,
         kind,
         hash: hasher.hash(secret),
         hashMasterKeyId: hasher.masterKeyId,
@@ -95,9 +110,13 @@ export function createKeyStore(
   }
 
   return {
-    /** Issues a key of an account, or an admin key for null. Only this result contains the secret. */
-    create: (accountId: string | null, settings: NewKey): Promise<{ key: StoredKey; secret: string }> =>
-      insert(postgres, accountId, settings),
+    /** Issues a key of an account. Only this result contains the secret. */
+    create: (accountId: string, settings: NewKey): Promise<{ key: StoredKey; secret: string }> =>
+      insert(postgres, { accountId }, settings),
+
+    /** The same of an operator: an admin key. */
+    createOfOperator: (operatorId: string, settings: NewKey): Promise<{ key: StoredKey; secret: string }> =>
+      insert(postgres, { operatorId }, settings),
 
     /** The same with a maximum number of keys, which also holds for concurrent creations. */
     async createWithin(accountId: string, settings: NewKey, bounds: KeyBounds): Promise<KeyCreation> {
@@ -106,9 +125,17 @@ export function createKeyStore(
         const [count] = await transaction.$queryRawUnsafe<KeyBounds[]>(COUNT, accountId)
         if (!count || count.active >= bounds.active) return { kind: 'too-many-active' }
         if (count.inAll >= bounds.inAll) return { kind: 'too-many' }
-        return { kind: 'created', ...(await insert(transaction, accountId, settings)) }
+        return { kind: 'created', ...(await insert(transaction, { accountId }, settings)) }
       })
     },
+
+    /** Admin keys, newest first; of one operator, or all. */
+    listOfOperators: (operatorId?: string): Promise<StoredKey[]> =>
+      postgres.apiKey.findMany({
+        where: { kind: 'admin', ...(operatorId !== undefined && { operatorId }) },
+        orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+        omit: HIDDEN,
+      }),
 
     /** Newest first; of one account, or all. */
     async list(accountId?: string): Promise<StoredKey[]> {

@@ -16,6 +16,8 @@ export const ADMIN_OPTIONS = {
   amount: { type: 'string' },
   reference: { type: 'string' },
   name: { type: 'string' },
+  operator: { type: 'string' },
+  role: { type: 'string' },
   limit: { type: 'string' },
   'limit-reset': { type: 'string' },
   expires: { type: 'string' },

@@ -1,4 +1,4 @@
-import type { NewKey } from '../accounts/key-store.ts'
+import type { NewKey, StoredKey } from '../accounts/key-store.ts'
 import type { ProviderKey } from '../accounts/provider-key-store.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { keyView } from '../http/admin/account-routes.ts'
@@ -9,8 +9,8 @@ import { list, named, one, UsageError, withSecret } from './run-command.ts'
 
 const view = (key: Parameters<typeof keyView>[0]) => named('key_id', keyView(key))
 
-async function issue(context: AdminContext, accountId: string | null) {
-  const { key, secret } = await context.keyManagement.create(context.operator, accountId, newKey(context))
+/** How a new key is shown. */
+export function issued({ key, secret }: { key: StoredKey; secret: string }) {
   const note = 'This is the only time the key is shown. Keep it where only your server reads it.'
   return withSecret('key', secret, note, view(key))
 }
@@ -32,7 +32,8 @@ function newKey({ input }: AdminContext): NewKey {
 export const keyCommands: AdminCommands = {
   async 'key create'(context) {
     const account = context.input.required('account', 'needs the id or email of an account')
-    return issue(context, (await context.accountManagement.find(account)).id)
+    const { id } = await context.accountManagement.find(account)
+    return issued(await context.keyManagement.create(context.operator, id, newKey(context)))
   },
 
   async 'key list'(context) {
@@ -44,8 +45,6 @@ export const keyCommands: AdminCommands = {
     const keyId = input.subject('name the key: its id, as in key list')
     return one(view(await keyManagement.revoke(operator, keyId)))
   },
-
-  'admin-key create': (context) => issue(context, null),
 }
 
 /** Clients' BYOK keys, never their secrets. */

@@ -8,6 +8,7 @@ import { callPaymentCommands } from './admin-call-payments.ts'
 import { ADMIN_OPTIONS, type AdminCommands } from './admin-command.ts'
 import { keyCommands, providerKeyCommands } from './admin-keys.ts'
 import { offerCommands, secretCommands, settlementCommands } from './admin-operations.ts'
+import { operatorCommands } from './admin-operators.ts'
 import { surfaceCommands } from './admin-surfaces.ts'
 import { topUpCommands } from './admin-topups.ts'
 import { webhookCommands } from './admin-webhooks.ts'
@@ -31,7 +32,13 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
              [--expires DATE] [--rpm N] [--concurrency N]
   key list [--account ACCOUNT]
   key revoke KEY_ID
-  admin-key create [--name NAME] [--expires DATE]
+  operator list                                   OPERATOR is an id, an email or a name
+  operator add --name NAME --role admin|billing|support|viewer [--email EMAIL]
+  operator role OPERATOR --role ROLE
+  operator disable | enable OPERATOR              disable: ends sessions and keys at once
+  admin-key create [--operator OPERATOR] [--name NAME] [--expires DATE]
+                                                  without --operator: of NAME, who becomes an admin if new
+  admin-key list [--operator OPERATOR]
   topup create --account ACCOUNT --amount USD --rail card|paypal|development
   topup list [--account ACCOUNT] [--limit N]
   topup show | check PAYMENT_ID                   check asks the rail, instead of waiting for its webhook
@@ -58,6 +65,7 @@ audit log under the user of the operating system.`
 export const ADMIN_COMMANDS: AdminCommands = {
   ...accountCommands,
   ...keyCommands,
+  ...operatorCommands,
   ...topUpCommands,
   ...callPaymentCommands,
   ...webhookCommands,

@@ -11,6 +11,7 @@ import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { type AuthenticateOptions, authenticate } from './plugins/authenticate.ts'
 import { observeRequests } from './plugins/observe-requests.ts'
 import { openapi } from './plugins/openapi.ts'
+import { type OperatorAccessOptions, operatorAccess } from './plugins/operator-access.ts'
 import {
   guardRequests,
   parseJson,
@@ -26,8 +27,7 @@ import { healthRoutes } from './public/health.ts'
 /** What the server itself needs; routes bring what is theirs. */
 export interface AppDependencies {
   keys: AuthenticateOptions['keys']
-  /** The admin key of an operator who signed in with a browser. */
-  operatorKey: AuthenticateOptions['operatorKey']
+  readOperatorSession: OperatorAccessOptions['readOperatorSession']
   sessions: SessionOptions
   /** Whether calls can be taken right now. */
   readiness: () => Promise<Readiness>
@@ -107,6 +107,7 @@ export async function buildApp(
   await app.register(openapi)
   await app.register(healthRoutes, deps)
   await app.register(authenticate, deps)
+  await app.register(operatorAccess, deps)
   await app.register(surfaceAccess)
   await app.register(accountSessions, deps.sessions)
   await app.register(weighBodies, deps)

@@ -51,10 +51,10 @@ export function createKeyManagement(options: {
   return {
     find,
 
-    /** Issues a key of an account, or an admin key for null. The secret is returned here and never again. */
+    /** Issues a key of an account. The secret is returned here and never again. */
     create(
       operator: Operator,
-      accountId: string | null,
+      accountId: string,
       settings: NewKey,
     ): Promise<{ key: StoredKey; secret: string }> {
       const { name, limitPico, limitReset, expiresAt, ...rates } = settings
@@ -63,10 +63,7 @@ export function createKeyManagement(options: {
         ...limitDetails({ limitPico, limitReset, ...rates }),
         expires_at: isoTimeOrNull(expiresAt),
       }
-      const action =
-        accountId === null
-          ? { action: 'admin-key.create', target: 'admin-keys', details }
-          : { action: 'key.create', target: accountId, details }
+      const action = { action: 'key.create', target: accountId, details }
       return auditedAction(operator, action, () => keys.create(accountId, settings))
     },
 

@@ -4,7 +4,7 @@ import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore, type KeyBounds, type KeyStore, type NewKey } from '../../src/accounts/key-store.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import type { MasterKeys } from '../../src/platform/sealing.ts'
-import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, openTestOperator, type TestLedger } from '../helpers/billing.ts'
 
 const PLAIN: NewKey = {
   name: '',
@@ -34,15 +34,20 @@ describe('the key store', () => {
       providerKeys: [],
       surfaces: [],
       accountState: 'active',
+      operator: null,
     })
     expect(key).toMatchObject({ accountId: account, kind: 'standard', name: 'backend', limitPico: 5n })
   })
 
-  test('an admin key belongs to no account', async () => {
-    const { key, secret } = await keys.create(null, PLAIN)
+  test('an admin key belongs to an operator, and to no account', async () => {
+    const operatorId = await openTestOperator(ledger.postgres, 'viewer')
+    const { key, secret } = await keys.createOfOperator(operatorId, PLAIN)
     expect(secret).toMatch(/^sk-sy-admin-/)
     expect(key).toMatchObject({ accountId: null, kind: 'admin' })
-    expect(await keys.findBySecret(secret)).toMatchObject({ accountState: null })
+    expect(await keys.findBySecret(secret)).toMatchObject({
+      accountState: null,
+      operator: { id: operatorId, role: 'viewer', state: 'active' },
+    })
   })
 
   test('keeps no secret: neither in clear nor as a hash that one could test without the pepper', async () => {

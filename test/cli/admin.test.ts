@@ -119,7 +119,7 @@ describe("the operator's commands", () => {
     const { code, out, err } = await run('admin', 'account', 'lits')
     expect({ code, out, lines: err.trim().split('\n').length }).toEqual({ code: 2, out: '', lines: 1 })
     expect(err).toContain(`there is no command "account lits". Known: ${known}`)
-    expect((await run('admin', 'acount', 'list')).err).toMatch(/Known: account, key, admin-key, /)
+    expect((await run('admin', 'acount', 'list')).err).toMatch(/Known: account, key, operator, admin-key, /)
   })
 
   test('a credit can be spent at once, and counts once under one reference', async () => {
@@ -171,11 +171,36 @@ describe("the operator's commands", () => {
     subscriber.disconnect()
   })
 
-  test('an admin key belongs to no account', async () => {
-    expect(await json('admin', 'admin-key', 'create')).toMatchObject({
+  test('an admin key belongs to no account, and without an operator to an admin of its name', async () => {
+    const first = await json('admin', 'admin-key', 'create')
+    expect(first).toMatchObject({
       account_id: null,
       kind: 'admin',
       key: expect.stringMatching(/^sk-sy-admin-/),
+      operator_name: 'Admin',
+      role: 'admin',
+    })
+    const second = await json('admin', 'admin-key', 'create')
+    expect(second.operator_id).toBe(first.operator_id)
+    const third = await json('admin', 'admin-key', 'create', '--name', 'deploy')
+    expect(third).toMatchObject({ operator_name: 'deploy', role: 'admin' })
+    expect(await json('admin', 'admin-key', 'list', '--operator', 'deploy')).toMatchObject({
+      admin_keys: [{ key_id: third.key_id, operator_id: third.operator_id }],
+    })
+  })
+
+  test('the last admin stays one', async () => {
+    const [{ operator_id: id }] = (
+      (await json('admin', 'operator', 'list')) as unknown as { operators: Array<{ operator_id: string }> }
+    ).operators as [{ operator_id: string }]
+    await json('admin', 'operator', 'disable', 'deploy')
+    for (const args of [
+      ['operator', 'disable', id],
+      ['operator', 'role', id, '--role', 'viewer'],
+    ])
+      expect(await run('admin', ...args)).toMatchObject({ code: 1, err: expect.stringMatching(/last admin/) })
+    expect(await json('admin', 'operator', 'list')).toMatchObject({
+      operators: [{ name: 'Admin', role: 'admin', state: 'active' }, { state: 'disabled' }],
     })
   })
 

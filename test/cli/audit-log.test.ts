@@ -106,7 +106,22 @@ describe('the audit log of commands', () => {
     await expectAdminRow(`account resume ${id}`, 'account.resume', id, {})
     const key = await expectAdminRow(`key create --account ${id} --name ci --limit 2`, 'key.create', id)
     await expectAdminRow(`key revoke ${key.key_id}`, 'key.revoke', key.key_id)
-    await expectAdminRow('admin-key create', 'admin-key.create')
+  })
+
+  test('commands that change operators and their keys are recorded with the name', async () => {
+    await expectAdminRow('operator add --name Ann --role admin', 'operator.add')
+    const { operator_id: id } = await expectAdminRow(
+      'operator add --name Bo --email bo@x.test --role viewer',
+      'operator.add',
+      undefined,
+      { name: 'Bo', email: 'bo@x.test', role: 'viewer' },
+    )
+    const change = { name: 'Bo', from: 'viewer', to: 'support' }
+    await expectAdminRow('operator role bo@x.test --role support', 'operator.role', id, change)
+    await expectAdminRow('operator disable Bo', 'operator.disable', id, { name: 'Bo' })
+    await expectAdminRow('operator enable Bo', 'operator.enable', id, { name: 'Bo' })
+    const details = { operator: 'Bo', name: 'laptop', expires_at: null }
+    await expectAdminRow('admin-key create --operator Bo --name laptop', 'admin-key.create', id, details)
   })
 
   test('commands that move money of a top-up are recorded', async () => {

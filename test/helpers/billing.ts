@@ -1,8 +1,10 @@
 import { createAccountStore } from '../../src/accounts/account-store.ts'
+import { createOperatorStore } from '../../src/accounts/operator-store.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
-import { newCallId } from '../../src/core/kernel/ids.ts'
+import { newCallId, newId } from '../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
+import type { OperatorRole } from '../../src/core/operations/permissions.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createTestDatabase } from './services.ts'
 
@@ -35,6 +37,13 @@ export async function openTestAccount(postgres: Postgres, balancePico: bigint): 
   const email = `account-${accounts}-${process.pid}@example.test`
   const { id } = await store.create(email, { kind: 'credit', amountPico: picoUsd(balancePico) })
   return id
+}
+
+/** An operator with a role; returns its id. */
+export async function openTestOperator(postgres: Postgres, role: OperatorRole = 'admin'): Promise<string> {
+  const operator = { id: newId('op'), name: `Test ${role}`, email: null, role }
+  await createOperatorStore(postgres).create(operator)
+  return operator.id
 }
 
 /** A completed call of 10 and 20 tokens at rates 1 and 2 a token: it costs 50 pico-USD and held 100. */

@@ -16,6 +16,7 @@ import { catalog } from '../../src/cli/catalog.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { readConfig } from '../../src/config.ts'
 import { parseUsd } from '../../src/core/kernel/money.ts'
+import type { OperatorRole } from '../../src/core/operations/permissions.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { accountKeys, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
@@ -26,6 +27,7 @@ import {
 } from '../../tools/simulated-providers/start-simulated-providers.ts'
 import { startDispatchRole } from '../../workers/dispatch-role.ts'
 import { startSettlementRole } from '../../workers/settlement-role.ts'
+import { openTestOperator } from './billing.ts'
 import { createTestDatabase, createTestRedis, type TestRedis } from './services.ts'
 import { inlinePart, type Part, spawnPart } from './stack-part.ts'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
@@ -96,7 +98,7 @@ export interface TestStack {
     balanceUsd: string,
     key?: Partial<NewKey>,
   ): Promise<{ accountId: string; keyId: string; key: string }>
-  adminKey(): Promise<string>
+  adminKey(role?: OperatorRole): Promise<string>
   writeCatalog(models: TestModels): Promise<void>
   /** Runs one of the gateway's commands, in this process, and returns its exit code and JSON. */
   command(
@@ -247,8 +249,8 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
       const created = await keys.create(account.id, { ...UNLIMITED_KEY, ...key })
       return { accountId: account.id, keyId: created.key.id, key: created.secret }
     },
-    async adminKey() {
-      return (await keys.create(null, UNLIMITED_KEY)).secret
+    async adminKey(role = 'admin') {
+      return (await keys.createOfOperator(await openTestOperator(postgres, role), UNLIMITED_KEY)).secret
     },
     async command(name, ...args) {
       const { code, out } = await runCommand(COMMANDS[name], [...args, '--json'], environment)

@@ -9,6 +9,7 @@ const KEY: KeyRecord = {
   keyId: 'key_1',
   accountId: 'acct_1',
   kind: 'standard',
+  operator: null,
   state: 'active',
   name: '',
   limitPico: null,
@@ -31,8 +32,6 @@ test('rate-limit headers tell what the balance cache last said, until that has r
     keys: {
       lookup: () => ({ kind: 'active', key: KEY }),
     },
-    operatorKey: async () => null,
-    publicUrl: null,
     limits: {
       requestsPerMinute: 600,
       refusedRequestsPerMinute: 1_000,

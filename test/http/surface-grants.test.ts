@@ -14,7 +14,7 @@ import { createAuditLog } from '../../src/operations/audit-log.ts'
 import { createSurfaceManagement } from '../../src/operations/surface-management.ts'
 import { announceKeyChange } from '../../src/platform/redis/key-changes.ts'
 import { createRedis } from '../../src/platform/redis/redis.ts'
-import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
+import { openTestAccount, openTestLedger, openTestOperator, type TestLedger } from '../helpers/billing.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { createTestRedis } from '../helpers/services.ts'
 
@@ -70,10 +70,8 @@ beforeAll(async () => {
     await app.register(answerErrors, { logger })
     await app.register(authenticate, {
       keys: cache,
-      operatorKey: async () => null,
       limits: LIMITS,
       clock: Date.now,
-      publicUrl: null,
     })
     await app.register(surfaceAccess)
     const onRequest = [app.requireKey, app.requireSurface('embeddings')]
@@ -146,7 +144,7 @@ test('a surface opened to one key is open to that key alone', async () => {
 
 test('only surfaces that wait for it are opened, and only to what may use them', async () => {
   const account = await openTestAccount(ledger.postgres, 1n)
-  const admin = await keys.create(null, SETTINGS)
+  const admin = await keys.createOfOperator(await openTestOperator(ledger.postgres), SETTINGS)
   const holder = { accountId: account }
   await expect(surfaces.open(OPERATOR, 'chat-completions', holder)).rejects.toThrow('Every key may use')
   await expect(surfaces.open(OPERATOR, 'videos', holder)).rejects.toThrow('cannot be opened')

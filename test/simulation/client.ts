@@ -111,6 +111,7 @@ function ended(call: ClientCall, status: 'whole', note: (call: ClientCall, what:
 
 const KEY = {
   kind: 'standard' as const,
+  operator: null,
   state: 'active' as const,
   name: '',
   limitPico: null,

@@ -8,7 +8,13 @@ import { creditPosting } from '../../src/core/billing/postings.ts'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { eventIdOf } from '../../src/core/operations/event.ts'
 import { recordEvent } from '../../src/webhooks/event-outbox.ts'
-import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
+import {
+  openTestAccount,
+  openTestLedger,
+  openTestOperator,
+  settlementOf,
+  type TestLedger,
+} from '../helpers/billing.ts'
 
 describe('the outbox of events', () => {
   let ledger: TestLedger
@@ -138,7 +144,7 @@ describe('the outbox of events', () => {
       concurrentCalls: null,
     } as const
     const { key } = await keys.create(accountId, settings)
-    const { key: admin } = await keys.create(null, settings)
+    const { key: admin } = await keys.createOfOperator(await openTestOperator(ledger.postgres), settings)
     const before = await ledger.postgres.event.count()
     const revokedAt = new Date('2026-05-06T07:08:09.123Z')
     for (const id of [key.id, key.id, admin.id]) await keys.revoke(id, revokedAt)

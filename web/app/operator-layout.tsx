@@ -76,7 +76,10 @@ function Frame() {
       }
       user={
         session
-          ? { name: session.key_name || session.hint, title: `Signed in with the key ${session.hint}` }
+          ? {
+              name: `${session.operator_name} (${session.role})`,
+              title: `Signed in with the key ${session.hint}`,
+            }
           : null
       }
       hasSessionEnded={session === null}

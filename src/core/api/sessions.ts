@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import type { MailPreference } from '../operations/mail-preference.ts'
+import { OperatorRoleName, PermissionName } from './operators.ts'
 import { CLOSED, line, nullable, usd } from './request-fields.ts'
 
 const email = (format: 'email' | 'new-email') =>
@@ -176,8 +177,13 @@ export const OperatorSignInBody = Type.Object({ admin_key: line('admin_key', 1, 
 export type OperatorSignInBody = Static<typeof OperatorSignInBody>
 
 export const OperatorSession = Type.Object({
+  operator_id: Type.String(),
+  operator_name: Type.String(),
+  role: OperatorRoleName,
+  /** What the role includes. */
+  permissions: Type.Array(PermissionName),
+  /** The admin key that it was begun with. */
   key_id: Type.String(),
-  key_name: Type.String(),
   hint: Type.String(),
   expires_at: Type.String(),
 })

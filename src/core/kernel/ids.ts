@@ -31,6 +31,7 @@ export const newCallId = (nowMs?: number): CallId => `${CALL_ID_PREFIX}${nextCal
 export type IdPrefix =
   | 'acct'
   | 'key'
+  | 'op'
   | 'evt'
   | 'pay'
   | 'hook'

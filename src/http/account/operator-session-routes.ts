@@ -1,13 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { type KeyCache, type KeyRecord, lookUpKey } from '../../accounts/key-cache.ts'
+import { type KeyCache, lookUpKey } from '../../accounts/key-cache.ts'
 import type { KeyStore } from '../../accounts/key-store.ts'
 import type { SessionStore } from '../../accounts/session-store.ts'
 import type { SignInThrottle } from '../../accounts/sign-in-throttle.ts'
 import { OperatorSession, OperatorSignInBody, OperatorVisitor } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { isoTime } from '../../core/kernel/time.ts'
+import { permissionsOf } from '../../core/operations/permissions.ts'
 import { liveKey } from '../plugins/authenticate.ts'
+import { operatorOf, type SignedInOperator } from '../plugins/operator-access.ts'
 import { notSignedIn } from '../plugins/session.ts'
 import { fromOwnPages, requireSameOrigin } from '../same-origin.ts'
 import type { SessionCookies } from '../session-cookie.ts'
@@ -26,19 +28,20 @@ export interface OperatorSessions {
 }
 
 /**
- * Reads an operator's session: the admin key it was begun with, looked up anew, so that a revoked key ends it at
- * once. Null for a request without one. Throws ApiError where a change is asked for by another site's page.
+ * Reads an operator's session: the admin key it was begun with, looked up anew, so that a revoked key or a disabled
+ * operator ends it at once. Null for a request without one. Throws ApiError where a change is asked for by another
+ * site's page.
  */
-export function operatorKeyReader(services: OperatorSessions) {
+export function operatorSessionReader(services: OperatorSessions) {
   const { sessions, cookies, keys, publicUrl, clock } = services
-  return async (request: FastifyRequest): Promise<KeyRecord | null> => {
+  return async (request: FastifyRequest): Promise<SignedInOperator | null> => {
     const token = cookies.read(request, 'operator')
     if (token === null) return null
     requireSameOrigin(request, publicUrl)
     const session = await sessions.find(token)
     if (session?.keyId == null) return null
     const found = await lookUpKey(keys, session.keyId, clock())
-    return found.kind === 'active' && found.key.kind === 'admin' ? found.key : null
+    return found.kind === 'active' ? operatorOf(found.key) : null
   }
 }
 
@@ -54,14 +57,17 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox<OperatorSessionSer
 ) => {
   const { cookies, sessions, keys, keyCache, throttle } = services
   const ours = fromOwnPages(services.publicUrl)
-  const readKey = operatorKeyReader(services)
+  const readOperator = operatorSessionReader(services)
 
-  const viewOf = async (keyId: string, expiresAt: Date): Promise<OperatorSession> => {
-    const key = await keys.find(keyId)
+  const viewOf = async (operator: SignedInOperator, expiresAt: Date): Promise<OperatorSession> => {
+    const key = operator.key && (await keys.find(operator.key.keyId))
     if (!key) throw notSignedIn()
     return {
+      operator_id: operator.id,
+      operator_name: operator.name,
+      role: operator.role,
+      permissions: permissionsOf(operator.role),
       key_id: key.id,
-      key_name: key.name,
       hint: `${key.prefix}…${key.suffix}`,
       expires_at: isoTime(expiresAt),
     }
@@ -84,14 +90,14 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox<OperatorSessionSer
     if (begun === null) throw notSignedIn()
     const { token, session } = begun
     cookies.write(reply, 'operator', token, session.expiresAt)
-    return reply.code(201).send(await viewOf(key.keyId, session.expiresAt))
+    return reply.code(201).send(await viewOf(operatorOf(key), session.expiresAt))
   })
 
   const find = async (request: FastifyRequest): Promise<OperatorSession | null> => {
     const token = cookies.read(request, 'operator')
     const session = token === null ? null : await sessions.find(token)
-    const key = session && (await readKey(request))
-    return session && key ? viewOf(key.keyId, session.expiresAt) : null
+    const operator = session && (await readOperator(request))
+    return session && operator ? viewOf(operator, session.expiresAt) : null
   }
 
   app.get(PATH, { schema: { response: { 200: OperatorSession } } }, async (request) => {

@@ -25,6 +25,7 @@ import type { Payment } from '../../payments/payment-store.ts'
 import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
+import { needs } from '../plugins/operator-access.ts'
 import { actionView } from './alarm-routes.ts'
 import { askingOperator } from './asking-operator.ts'
 
@@ -41,21 +42,27 @@ export const accountRoutes: FastifyPluginAsyncTypebox<
 
   app.get(
     '/accounts',
-    { schema: { querystring: AccountSearch, response: { 200: Page(OperatorAccount) } } },
+    {
+      ...needs('read'),
+      schema: { querystring: AccountSearch, response: { 200: Page(OperatorAccount) } },
+    },
     ({ query: { search = null, ...page } }) =>
       idPage(page, (after) => directory.page({ search, ...after }), accountView),
   )
 
   app.get(
     '/accounts/:id',
-    { schema: { params: OfId, response: { 200: OperatorAccountDetail } } },
+    { ...needs('read'), schema: { params: OfId, response: { 200: OperatorAccountDetail } } },
     ({ params }) => detailOf(params.id),
   )
 
   for (const verb of ['suspend', 'resume'] as const) {
     app.post(
       `/accounts/:id/${verb}`,
-      { schema: { params: OfId, body: SuspendRequest, response: { 200: OperatorAccountDetail } } },
+      {
+        ...needs('accounts.suspend'),
+        schema: { params: OfId, body: SuspendRequest, response: { 200: OperatorAccountDetail } },
+      },
       async (request) => {
         const { id } = await find(request.params.id)
         await accountManagement[verb](askingOperator(request), id, request.body.reason.trim())
@@ -66,7 +73,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<
 
   app.post(
     '/accounts/:id/limits',
-    { schema: { params: OfId, body: AccountLimitsRequest, response: { 200: OperatorAccountDetail } } },
+    {
+      ...needs('accounts.write'),
+      schema: { params: OfId, body: AccountLimitsRequest, response: { 200: OperatorAccountDetail } },
+    },
     async (request) => {
       const { id } = await find(request.params.id)
       const limits = readRateLimits(request.body, Object.keys(AccountLimitsRequest.properties))
@@ -77,7 +87,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<
 
   app.post(
     '/accounts/:id/credit',
-    { schema: { params: OfId, body: CreditRequest, response: { 200: BalanceChanged } } },
+    {
+      ...needs('billing.write'),
+      schema: { params: OfId, body: CreditRequest, response: { 200: BalanceChanged } },
+    },
     async (request) => {
       const { id } = await find(request.params.id)
       const amountPico = parseUsd(request.body.amount_usd)
@@ -89,7 +102,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<
 
   app.post(
     '/accounts/:id/adjust',
-    { schema: { params: OfId, body: AdjustRequest, response: { 200: BalanceChanged } } },
+    {
+      ...needs('billing.write'),
+      schema: { params: OfId, body: AdjustRequest, response: { 200: BalanceChanged } },
+    },
     async (request) => {
       const { id } = await find(request.params.id)
       const { amount_usd, reason, reference } = request.body

@@ -9,6 +9,7 @@ import type { OperatorAction } from '../../operations/audit-log.ts'
 import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
+import { needs } from '../plugins/operator-access.ts'
 import { askingOperator } from './asking-operator.ts'
 
 const AlarmSearch = Type.Object(
@@ -23,14 +24,17 @@ export const alarmRoutes: FastifyPluginAsyncTypebox<
 > = async (app, { alarms, auditLog, clock }) => {
   app.get(
     '/alarms',
-    { schema: { querystring: AlarmSearch, response: { 200: Page(AlarmView) } } },
+    {
+      ...needs('read'),
+      schema: { querystring: AlarmSearch, response: { 200: Page(AlarmView) } },
+    },
     ({ query: { state, ...page } }) =>
       idPage(page, (after) => alarms.page({ openOnly: state === 'open', ...after }), alarmView),
   )
 
   app.post(
     '/alarms/:id/acknowledge',
-    { schema: { params: OfId, response: { 200: AlarmView } } },
+    { ...needs('operations.write'), schema: { params: OfId, response: { 200: AlarmView } } },
     async (request) => {
       const { id } = request.params
       const operator = askingOperator(request)
@@ -45,7 +49,10 @@ export const alarmRoutes: FastifyPluginAsyncTypebox<
 
   app.get(
     '/actions',
-    { schema: { querystring: ActionSearch, response: { 200: Page(OperatorActionView) } } },
+    {
+      ...needs('read'),
+      schema: { querystring: ActionSearch, response: { 200: Page(OperatorActionView) } },
+    },
     ({ query: { target = null, ...page } }) =>
       idPage(page, (after) => auditLog.page({ target, ...after }), actionView),
   )

@@ -10,6 +10,7 @@ import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis/redis-keys.ts'
 import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage } from '../page.ts'
+import { needs } from '../plugins/operator-access.ts'
 import { askingOperator } from './asking-operator.ts'
 
 /** Without a settlement process, a requested audit is forgotten after this. */
@@ -33,21 +34,28 @@ export const auditRoutes: FastifyPluginAsyncTypebox<
     }
   }
 
-  app.get('/audit/latest', { schema: { response: { 200: AuditView } } }, view)
+  app.get('/audit/latest', { ...needs('read'), schema: { response: { 200: AuditView } } }, view)
 
   app.get(
     '/audit/runs',
-    { schema: { querystring: Type.Object(ID_PAGE, CLOSED), response: { 200: Page(AuditRunView) } } },
+    {
+      ...needs('read'),
+      schema: { querystring: Type.Object(ID_PAGE, CLOSED), response: { 200: Page(AuditRunView) } },
+    },
     ({ query }) => idPage(query, audits.page, runView),
   )
 
-  app.post('/audit/run', { schema: { response: { 202: AuditView } } }, async (request, reply) => {
-    const action = { action: 'audit.run', target: 'ledger', details: {} }
-    await auditLog.auditedAction(askingOperator(request), action, () =>
-      redis.set(AUDIT_ASKED, request.id, 'EX', ASKED_SECONDS),
-    )
-    return reply.code(202).send({ ...(await view()), running: true })
-  })
+  app.post(
+    '/audit/run',
+    { ...needs('audits.run'), schema: { response: { 202: AuditView } } },
+    async (request, reply) => {
+      const action = { action: 'audit.run', target: 'ledger', details: {} }
+      await auditLog.auditedAction(askingOperator(request), action, () =>
+        redis.set(AUDIT_ASKED, request.id, 'EX', ASKED_SECONDS),
+      )
+      return reply.code(202).send({ ...(await view()), running: true })
+    },
+  )
 }
 
 const runView = (run: AuditRun): AuditRunView =>

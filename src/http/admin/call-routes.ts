@@ -13,8 +13,9 @@ import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Queues } from '../../platform/queues/queue-stats.ts'
 import type { Services } from '../../services.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
-import { askingKey } from '../plugins/authenticate.ts'
+import { needs } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
+import { askingOperator } from './asking-operator.ts'
 
 const CallQuery = Type.Object(
   {
@@ -40,18 +41,24 @@ export const callRoutes: FastifyPluginAsyncTypebox<
 
   app.get(
     '/calls',
-    { schema: { querystring: CallQuery, response: { 200: Page(OperatorCall) } } },
+    {
+      ...needs('read'),
+      schema: { querystring: CallQuery, response: { 200: Page(OperatorCall) } },
+    },
     async (request) => {
       const { query } = request
       const range = timeRange(query, clock())
       const filter = filterOf(query)
-      return slots.run(askingKey(request).keyId, () =>
+      return slots.run(askingOperator(request).actor, () =>
         idPage(query, ({ after, limit }) => calls.search(filter, range, after, limit), operatorCall),
       )
     },
   )
 
-  const timeline = { schema: { params: OfId, response: { 200: CallTimelineView } } }
+  const timeline = {
+    ...needs('read'),
+    schema: { params: OfId, response: { 200: CallTimelineView } },
+  }
   app.get('/calls/:id/timeline', timeline, async ({ params: { id } }) => {
     if (callCreatedAt(id) === null) throw unknownCall()
     const both = { dispatchQueue: queues.dispatch, settlementQueue: queues.settlement }

@@ -22,6 +22,7 @@ import type { AnnouncedEdits, CatalogManagement } from '../../operations/catalog
 import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
+import { needs } from '../plugins/operator-access.ts'
 import { askingOperator } from './asking-operator.ts'
 
 const Listed = Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }) }, CLOSED)
@@ -38,7 +39,7 @@ export const catalogRoutes: FastifyPluginAsyncTypebox<CatalogRouteServices> = as
   app,
   { catalog, catalogEdits, catalogManagement, checkEdits, rateHistory },
 ) => {
-  app.get('/catalog', { schema: { response: { 200: CatalogView } } }, async () => {
+  app.get('/catalog', { ...needs('read'), schema: { response: { 200: CatalogView } } }, async () => {
     const { version, generatedAt, models, offers } = catalog()
     const edits = await catalogEdits.current()
     return {
@@ -54,13 +55,19 @@ export const catalogRoutes: FastifyPluginAsyncTypebox<CatalogRouteServices> = as
 
   app.get(
     '/catalog/edits',
-    { schema: { querystring: Listed, response: { 200: List(CatalogEditsView) } } },
+    {
+      ...needs('read'),
+      schema: { querystring: Listed, response: { 200: List(CatalogEditsView) } },
+    },
     async ({ query }) => listOf(await catalogEdits.history(query.limit), editsView),
   )
 
   app.post(
     '/catalog/check',
-    { schema: { body: CatalogEditsRequest, response: { 200: CatalogCheckView } } },
+    {
+      ...needs('catalog.write'),
+      schema: { body: CatalogEditsRequest, response: { 200: CatalogCheckView } },
+    },
     async ({ body }) => {
       const checked = checkEdits(body.content)
       const problems = checked.kind === 'problems' ? checked.problems : checked.unknown
@@ -75,7 +82,10 @@ export const catalogRoutes: FastifyPluginAsyncTypebox<CatalogRouteServices> = as
 
   app.post(
     '/catalog/edits',
-    { schema: { body: CatalogEditsRequest, response: { 200: CatalogEditsApplied } } },
+    {
+      ...needs('catalog.write'),
+      schema: { body: CatalogEditsRequest, response: { 200: CatalogEditsApplied } },
+    },
     async (request) => {
       const { content, expected_version: expected } = request.body
       return appliedView(await catalogManagement.applyEdits(askingOperator(request), content, expected))
@@ -84,14 +94,20 @@ export const catalogRoutes: FastifyPluginAsyncTypebox<CatalogRouteServices> = as
 
   app.post(
     '/catalog/revert',
-    { schema: { body: CatalogRevertRequest, response: { 200: CatalogEditsApplied } } },
+    {
+      ...needs('catalog.write'),
+      schema: { body: CatalogRevertRequest, response: { 200: CatalogEditsApplied } },
+    },
     async (request) =>
       appliedView(await catalogManagement.revertEdits(askingOperator(request), request.body.version)),
   )
 
   app.get(
     '/models/:id/history',
-    { schema: { params: OfId, querystring: Listed, response: { 200: List(RateHistoryView) } } },
+    {
+      ...needs('read'),
+      schema: { params: OfId, querystring: Listed, response: { 200: List(RateHistoryView) } },
+    },
     async ({ params: { id }, query }) => {
       const entries = await rateHistory(id, query.limit)
       if (entries.length === 0 && !catalog().models.has(id))

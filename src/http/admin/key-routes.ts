@@ -1,26 +1,37 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { KeyLimits } from '../../accounts/key-store.ts'
 import { KeyLimitsRequest, OperatorKey } from '../../core/api/keys.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import type { Services } from '../../services.ts'
 import { OfId } from '../page.ts'
+import { needs } from '../plugins/operator-access.ts'
 import { readUsd } from '../read-usd.ts'
 import { keyView, readRateLimits } from './account-routes.ts'
 import { askingOperator } from './asking-operator.ts'
 
-/** Keys: revoked, and given other limits. */
+/** Keys of accounts: revoked, and given other limits. */
 export const keyRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'keyManagement'>> = async (
   app,
   { keyManagement },
 ) => {
   app.post(
     '/keys/:id/revoke',
-    { schema: { params: OfId, response: { 200: OperatorKey } } },
-    async (request) => keyView(await keyManagement.revoke(askingOperator(request), request.params.id)),
+    { ...needs('accounts.suspend'), schema: { params: OfId, response: { 200: OperatorKey } } },
+    async (request) => {
+      const { id, kind } = await keyManagement.find(request.params.id)
+      // Whoever suspends accounts does not lock operators out.
+      if (kind === 'admin')
+        throw new ApiError('invalid_request', 'Admin keys are revoked on the page of operators.')
+      return keyView(await keyManagement.revoke(askingOperator(request), id))
+    },
   )
 
   app.post(
     '/keys/:id/limits',
-    { schema: { params: OfId, body: KeyLimitsRequest, response: { 200: OperatorKey } } },
+    {
+      ...needs('accounts.write'),
+      schema: { params: OfId, body: KeyLimitsRequest, response: { 200: OperatorKey } },
+    },
     async (request) => {
       const key = await keyManagement.find(request.params.id)
       const limits = readLimits(request.body)

@@ -13,6 +13,7 @@ import type { Redis } from '../../platform/redis/redis.ts'
 import type { OfferHealth } from '../../routing/circuit-breaker/offer-health.ts'
 import type { Services } from '../../services.ts'
 import { eventsOf, startEventStream, whenResponseCloses } from '../event-stream.ts'
+import { needs } from '../plugins/operator-access.ts'
 import { liveTraffic } from './traffic-routes.ts'
 
 /** GET /live: the figures of this moment, every second, as server-sent events. */
@@ -21,16 +22,20 @@ export const liveRoutes: FastifyPluginAsync<LiveServices> = async (app, services
   app.addHook('preClose', async () => board.close())
 
   // No HEAD: Node would send nothing of its answer before its end.
-  app.get('/live', { exposeHeadRoute: false, schema: eventsOf(LiveView) }, async (_request, reply) => {
-    if (!board.hasRoom) {
-      throw new ApiError('overloaded', 'Too many watch this instance already. Retry shortly.', {
-        retryAfterSeconds: 5,
-      })
-    }
-    const response = startEventStream(reply)
-    response.flushHeaders()
-    board.add(response)
-  })
+  app.get(
+    '/live',
+    { exposeHeadRoute: false, ...needs('read'), schema: eventsOf(LiveView) },
+    async (_request, reply) => {
+      if (!board.hasRoom) {
+        throw new ApiError('overloaded', 'Too many watch this instance already. Retry shortly.', {
+          retryAfterSeconds: 5,
+        })
+      }
+      const response = startEventStream(reply)
+      response.flushHeaders()
+      board.add(response)
+    },
+  )
 }
 
 const EVERY_MS = 1_000

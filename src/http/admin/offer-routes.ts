@@ -8,6 +8,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { Services } from '../../services.ts'
 import { type OfferKnowledge, offerViews, providerView } from '../offer-view.ts'
 import { OfId } from '../page.ts'
+import { needs } from '../plugins/operator-access.ts'
 import { askingOperator } from './asking-operator.ts'
 
 export interface OfferRouteServices extends Pick<Services, 'offerManagement'> {
@@ -27,11 +28,17 @@ export const offerRoutes: FastifyPluginAsyncTypebox<OfferRouteServices> = async 
 ) => {
   const offersByProvider = (): Map<string, Offer[]> =>
     Map.groupBy(catalog().offers.values(), ({ provider }) => provider.id)
-  const enabling = { schema: { params: OfId, response: { 200: EnabledView } } }
+  const enabling = {
+    ...needs('operations.write'),
+    schema: { params: OfId, response: { 200: EnabledView } },
+  }
 
   app.get(
     '/offers',
-    { schema: { querystring: OfferSearch, response: { 200: List(OfferView) } } },
+    {
+      ...needs('read'),
+      schema: { querystring: OfferSearch, response: { 200: List(OfferView) } },
+    },
     async ({ query }) => {
       const data = [...catalog().models.values()]
         .filter(({ id }) => query.model === undefined || query.model === id)
@@ -54,7 +61,10 @@ export const offerRoutes: FastifyPluginAsyncTypebox<OfferRouteServices> = async 
 
   app.get(
     '/providers',
-    { schema: { querystring: Type.Object({}, CLOSED), response: { 200: List(ProviderView) } } },
+    {
+      ...needs('read'),
+      schema: { querystring: Type.Object({}, CLOSED), response: { 200: List(ProviderView) } },
+    },
     async () => {
       const data = [...offersByProvider().values()].map((own) => providerView(own[0]!.provider, own, offers))
       return { object: 'list' as const, data }

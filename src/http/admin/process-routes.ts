@@ -7,6 +7,7 @@ import { readProcesses } from '../../platform/observability/process-report.ts'
 import { isSettlementBehind, type Queues, readQueues } from '../../platform/queues/queue-stats.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import type { Services } from '../../services.ts'
+import { needs } from '../plugins/operator-access.ts'
 
 /** GET /processes and /queues: what runs, and what waits. */
 export const processRoutes: FastifyPluginAsyncTypebox<
@@ -14,12 +15,12 @@ export const processRoutes: FastifyPluginAsyncTypebox<
 > = async (app, { redis, queues, claimWait, clock }) => {
   const once = createSingleFlight()
 
-  app.get('/processes', { schema: { response: { 200: List(ProcessView) } } }, async () => ({
+  app.get('/processes', { ...needs('read'), schema: { response: { 200: List(ProcessView) } } }, async () => ({
     object: 'list' as const,
     data: await readProcesses(redis),
   }))
 
-  app.get('/queues', { schema: { response: { 200: QueuesView } } }, async () => {
+  app.get('/queues', { ...needs('read'), schema: { response: { 200: QueuesView } } }, async () => {
     const [data, wait] = await once('queues', () =>
       Promise.all([readQueues(redis, queues, clock()), claimWait()]),
     )

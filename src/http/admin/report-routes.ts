@@ -9,8 +9,9 @@ import { formatUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import type { Services } from '../../services.ts'
-import { askingKey } from '../plugins/authenticate.ts'
+import { needs } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
+import { askingOperator } from './asking-operator.ts'
 
 const MarginQuery = Type.Object(
   {
@@ -29,11 +30,14 @@ export const reportRoutes: FastifyPluginAsyncTypebox<
   const slots = reportSlots(REPORTS_MAX, REPORTS_MAX)
   const once = createSingleFlight()
 
-  const ofMargin = { schema: { querystring: MarginQuery, response: { 200: MarginView } } }
+  const ofMargin = {
+    ...needs('read'),
+    schema: { querystring: MarginQuery, response: { 200: MarginView } },
+  }
   app.get('/margin', ofMargin, async (request) => {
     const { group_by: groupBy } = request.query
     const range = timeRange(request.query, clock())
-    return slots.run(askingKey(request).keyId, async () => {
+    return slots.run(askingOperator(request).actor, async () => {
       const found = await margin.margin(range, groupBy, ROWS_MAX)
       if (!found)
         throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Choose a shorter period.`)
@@ -48,7 +52,7 @@ export const reportRoutes: FastifyPluginAsyncTypebox<
     })
   })
 
-  app.get('/ledger', { schema: { response: { 200: LedgerView } } }, async () => {
+  app.get('/ledger', { ...needs('read'), schema: { response: { 200: LedgerView } } }, async () => {
     const sums = await once('ledger', sumLedger)
     return {
       object: 'ledger' as const,

@@ -7,6 +7,7 @@ import { isoTime } from '../../core/kernel/time.ts'
 import type { OpenableSurface as StoredSurface } from '../../operations/surface-management.ts'
 import type { Services } from '../../services.ts'
 import { OfId } from '../page.ts'
+import { needs } from '../plugins/operator-access.ts'
 import { askingOperator } from './asking-operator.ts'
 
 const OfHolder = Type.Partial(Type.Object({ account: Type.String(), key_id: Type.String() }))
@@ -20,7 +21,10 @@ export const surfaceRoutes: FastifyPluginAsyncTypebox<
 
   app.get(
     '/surface-grants',
-    { schema: { querystring: OfHolder, response: { 200: List(SurfaceGrant) } } },
+    {
+      ...needs('read'),
+      schema: { querystring: OfHolder, response: { 200: List(SurfaceGrant) } },
+    },
     async ({ query }) => {
       const isOfAll = query.account === undefined && query.key_id === undefined
       const grants = await surfaceManagement.list(isOfAll ? undefined : await findHolder(query))
@@ -30,7 +34,7 @@ export const surfaceRoutes: FastifyPluginAsyncTypebox<
 
   app.get(
     '/accounts/:id/surfaces',
-    { schema: { params: OfId, response: { 200: List(OpenableSurface) } } },
+    { ...needs('read'), schema: { params: OfId, response: { 200: List(OpenableSurface) } } },
     async ({ params }) => {
       const { id } = await accountManagement.find(params.id)
       const surfaces = await surfaceManagement.listOfAccount(id)
@@ -41,7 +45,10 @@ export const surfaceRoutes: FastifyPluginAsyncTypebox<
   for (const verb of ['open', 'close'] as const) {
     app.post(
       `/surfaces/:id/${verb}`,
-      { schema: { params: OfId, body: SurfaceHolderRequest, response: { 200: SurfaceGrant } } },
+      {
+        ...needs('accounts.write'),
+        schema: { params: OfId, body: SurfaceHolderRequest, response: { 200: SurfaceGrant } },
+      },
       async (request) => {
         const holder = await findHolder(request.body)
         return grantView(await surfaceManagement[verb](askingOperator(request), request.params.id, holder))

@@ -15,6 +15,7 @@ import {
 } from '../../core/operations/traffic.ts'
 import { readTraffic } from '../../platform/observability/traffic.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
+import { needs } from '../plugins/operator-access.ts'
 
 const TrafficQuery = Type.Object(
   {
@@ -31,7 +32,10 @@ export const trafficRoutes: FastifyPluginAsyncTypebox<{ redis: Redis; clock: () 
 ) => {
   const once = createSingleFlight()
 
-  const ofTraffic = { schema: { querystring: TrafficQuery, response: { 200: TrafficView } } }
+  const ofTraffic = {
+    ...needs('read'),
+    schema: { querystring: TrafficQuery, response: { 200: TrafficView } },
+  }
   app.get('/traffic', ofTraffic, async ({ query: { minutes, step } }) => {
     const stepMs = Number(step ?? (minutes > 10 ? '60' : '10')) * 1000
     // Up to the end of the step that runs, so that all steps are whole ones of the clock.

@@ -5,15 +5,11 @@ import type { KeyCache, KeyLookup, KeyRecord } from '../../accounts/key-cache.ts
 import type { RateState } from '../../billing/holds/admission.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { requireSameOrigin } from '../same-origin.ts'
 
 export interface AuthenticateOptions {
   keys: Pick<KeyCache, 'lookup'>
-  /** The admin key of an operator who signed in with a browser; null for anyone else. Throws ApiError. */
-  operatorKey: (request: FastifyRequest) => Promise<KeyRecord | null>
   limits: LimitDefaults & Omit<RefusedRequestsOptions, 'clock'> & { tokensPerMinute: number }
   clock: () => number
-  publicUrl: string | null
 }
 
 declare module 'fastify' {
@@ -30,17 +26,8 @@ declare module 'fastify' {
     requireKey(request: FastifyRequest): Promise<void>
     /** The same where clients of the messages wire call: the key may also come in `x-api-key`. */
     requireMessagesKey(request: FastifyRequest): Promise<void>
-    /** The same for admin keys: as bearer token, as the password of HTTP Basic, or by an operator's session. */
-    requireAdminKey(request: FastifyRequest): Promise<void>
   }
 }
-
-/**
- * A browser asks its user for a name and password when it sees Basic. What our own pages ask for in the background
- * is answered without: they lead to the page to sign in at.
- */
-const adminChallenge = ({ headers }: FastifyRequest): string =>
-  headers['sec-fetch-site'] === 'same-origin' ? 'Bearer' : 'Basic realm="Switchyard admin", Bearer'
 
 const KEYS_REMEMBERED = 10_000
 
@@ -49,7 +36,7 @@ type SeenRate = RateState & { seenAt: number }
 
 /** Key authentication, and the rate-limit headers that every authenticated response carries. */
 export const authenticate = plugin<AuthenticateOptions>(
-  async (app, { keys, limits, clock, operatorKey, publicUrl }) => {
+  async (app, { keys, limits, clock }) => {
     const refused = createRefusedRequests({ ...limits, clock })
     const lastSeen = new LRUCache<string, SeenRate>({ max: KEYS_REMEMBERED })
 
@@ -73,23 +60,6 @@ export const authenticate = plugin<AuthenticateOptions>(
       requireKeyOf(({ headers }) => bearerToken(headers.authorization)),
     )
     app.decorate('requireMessagesKey', requireKeyOf(tokenOfEither))
-    app.decorate('requireAdminKey', async (request: FastifyRequest) => {
-      const { authorization } = request.headers
-      const password = basicPassword(authorization)
-      // A browser that was given the password sends it for any site's page; programs say nothing of where they are
-      // from.
-      if (password !== null && isFromBrowser(request)) requireSameOrigin(request, publicUrl)
-      request.key =
-        (authorization === undefined ? await operatorKey(request) : null) ??
-        (await authenticated(
-          keys,
-          password ?? bearerToken(authorization),
-          request.ip,
-          adminChallenge(request),
-        ))
-      if (request.key.kind !== 'admin') throw new ApiError('not_permitted', 'This needs an admin key.')
-    })
-
     app.addHook('onSend', (request, reply, _payload, done) => {
       reply.headers(request.rateHeaders())
       if (request.key) refused.note(request.key.keyId, reply.statusCode, request.bodyBytes)
@@ -124,7 +94,8 @@ function rateHeaders(
   }
 }
 
-async function authenticated(
+/** The key of a secret if it may be used. Throws ApiError 401, 403, 429 or 503 if not. */
+export async function authenticated(
   keys: Pick<KeyCache, 'lookup'>,
   secret: string | null,
   networkAddress: string,
@@ -157,6 +128,8 @@ export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
       throw new ApiError('key_revoked', 'This API key has expired. Issue a new one.')
     case 'suspended':
       throw new ApiError('account_suspended', 'This account is suspended. Contact the operator.')
+    case 'disabled':
+      throw new ApiError('not_permitted', 'The operator whom this admin key belongs to is disabled.')
     case 'unavailable':
       throw new ApiError('overloaded', 'The key cannot be checked right now. Retry shortly.', {
         retryAfterSeconds: 1,
@@ -188,7 +161,8 @@ export function standardKey(request: FastifyRequest, refusal: string): StandardK
   throw new ApiError('not_permitted', refusal)
 }
 
-function bearerToken(header: string | undefined): string | null {
+/** The token of `Authorization: Bearer …`; null without one. */
+export function bearerToken(header: string | undefined): string | null {
   const match = /^bearer +(\S+) *$/i.exec(header ?? '')
   return match?.[1] ?? null
 }
@@ -204,16 +178,6 @@ function tokenOfEither({ headers }: FastifyRequest): string | null {
     )
   }
   return bearer ?? header
-}
-
-const isFromBrowser = ({ headers }: FastifyRequest): boolean =>
-  headers['sec-fetch-site'] !== undefined || headers.origin !== undefined
-
-function basicPassword(header: string | undefined): string | null {
-  const match = /^basic +(\S+) *$/i.exec(header ?? '')
-  if (!match?.[1]) return null
-  const [, password] = /^[^:]*:(.*)$/s.exec(Buffer.from(match[1], 'base64').toString('utf8')) ?? []
-  return password ?? null
 }
 
 interface RefusedRequestsOptions {

@@ -46,6 +46,7 @@ const guest = (keyId: string): StandardKey => ({
   keyId,
   accountId: CALL_PAYMENT_ACCOUNT,
   kind: 'standard',
+  operator: null,
   state: 'active',
   name: '',
   limitPico: null,

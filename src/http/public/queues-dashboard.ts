@@ -18,7 +18,7 @@ interface QueuesDashboardServices {
   publicPath: string
 }
 
-/** Bull Board behind the admin key: every queue live, read-only, and no call's text anywhere. */
+/** Bull Board for operators: every queue live, read-only, and no call's text anywhere. */
 export const queuesDashboard: FastifyPluginAsync<QueuesDashboardServices> = async (
   app,
   { queues, isSecure, publicPath },
@@ -48,10 +48,11 @@ export const queuesDashboard: FastifyPluginAsync<QueuesDashboardServices> = asyn
     // The dashboard's own error handler makes a 500 of everything.
     scope.addHook('onRoute', (route) => {
       route.errorHandler = app.errorHandler
+      route.config = { ...route.config, permission: 'read' }
     })
     scope.addHook('onRequest', async (request, reply) => {
       try {
-        await scope.requireAdminKey(request)
+        await scope.requireOperator(request)
       } catch (error) {
         if (error instanceof ApiError && isNavigation(request))
           return reply.redirect(`${publicPath}/admin?next=${encodeURIComponent(PATH)}`)

@@ -91,6 +91,7 @@ async function limitedKey(limitReset: LimitReset, limitPico: bigint): Promise<Ke
     keyId: newId('key'),
     accountId: await openTestAccount(ledger.postgres, BALANCE),
     kind: 'standard',
+    operator: null,
     state: 'active',
     name: '',
     limitPico,

@@ -31,6 +31,7 @@ describe("the notice of a key's spending limit", () => {
     keyId,
     accountId: await openTestAccount(ledger.postgres, 1n),
     kind: 'standard',
+    operator: null,
     state: 'active',
     name: 'ci',
     limitPico: 1_000_000_000_000n,

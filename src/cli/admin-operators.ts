@@ -1,0 +1,78 @@
+import type { StoredOperator } from '../accounts/operator-store.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '../core/operations/permissions.ts'
+import { keyView } from '../http/admin/account-routes.ts'
+import { operatorView } from '../http/admin/operator-view.ts'
+import type { AdminCommands, AdminContext } from './admin-command.ts'
+import { issued } from './admin-keys.ts'
+import { list, named, one, UsageError } from './run-command.ts'
+
+const view = (operator: StoredOperator) => named('operator_id', operatorView(operator))
+
+function readRole({ input }: AdminContext): OperatorRole {
+  const text = input.required('role', `is one of ${OPERATOR_ROLES.join(', ')}`)
+  const role = OPERATOR_ROLES.find((known) => known === text)
+  if (!role) throw new UsageError(`--role must be one of ${OPERATOR_ROLES.join(', ')}`)
+  return role
+}
+
+const subject = ({ input, operatorManagement }: AdminContext): Promise<StoredOperator> =>
+  operatorManagement.findNamed(input.subject('name the operator: by id, email or name'))
+
+/** Whose admin key is created: the one that is named, or an admin of the key's name, who is added if there is none. */
+async function keyOwner(context: AdminContext, keyName: string): Promise<StoredOperator> {
+  const { input, operator, operators, operatorManagement } = context
+  const given = input.option('operator')
+  if (given !== undefined) return operatorManagement.findNamed(given)
+  const name = keyName || 'Admin'
+  const found = await operators.findNamed(name)
+  return found?.state === 'active'
+    ? found
+    : operatorManagement.add(operator, { name, email: null, role: 'admin' })
+}
+
+/** Operators and their admin keys. */
+export const operatorCommands: AdminCommands = {
+  async 'operator list'({ operatorManagement }) {
+    return list('operators', (await operatorManagement.list()).map(view), 'There are no operators.')
+  },
+
+  async 'operator add'(context) {
+    const { input, operator, operatorManagement } = context
+    const name = input.required('name', 'is how the audit log names the operator')
+    const email = input.option('email') ?? null
+    return one(view(await operatorManagement.add(operator, { name, email, role: readRole(context) })))
+  },
+
+  async 'operator role'(context) {
+    const { id } = await subject(context)
+    return one(view(await context.operatorManagement.setRole(context.operator, id, readRole(context))))
+  },
+
+  async 'operator disable'(context) {
+    const { id } = await subject(context)
+    return one(view(await context.operatorManagement.disable(context.operator, id)))
+  },
+
+  async 'operator enable'(context) {
+    const { id } = await subject(context)
+    return one(view(await context.operatorManagement.enable(context.operator, id)))
+  },
+
+  async 'admin-key create'(context) {
+    const { input, operator, operatorManagement } = context
+    const name = input.option('name') ?? ''
+    const owner = await keyOwner(context, name)
+    const expiresAt = input.expiry('expires')
+    const { data, text } = issued(await operatorManagement.createKey(operator, owner.id, { name, expiresAt }))
+    const { id: operator_id, name: operator_name, role } = owner
+    return { data: { ...(data as object), operator_id, operator_name, role }, text }
+  },
+
+  async 'admin-key list'({ input, operatorManagement }) {
+    const given = input.option('operator')
+    const owner = given === undefined ? undefined : (await operatorManagement.findNamed(given)).id
+    const keys = await operatorManagement.listKeys(owner)
+    const views = keys.map((key) => ({ ...named('key_id', keyView(key)), operator_id: key.operatorId }))
+    return list('admin_keys', views, 'There are no admin keys.')
+  },
+}

@@ -1,0 +1,5 @@
+import type { StoredOperator } from '../../accounts/operator-store.ts'
+import { OperatorView } from '../../core/api/operators.ts'
+import { jsonView } from '../json-view.ts'
+
+export const operatorView = (operator: StoredOperator): OperatorView => jsonView(OperatorView, operator)

@@ -1,0 +1,116 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import plugin from 'fastify-plugin'
+import type { KeyCache, KeyRecord } from '../../accounts/key-cache.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import {
+  isPermitted,
+  type OperatorRole,
+  PERMISSIONS,
+  type Permission,
+} from '../../core/operations/permissions.ts'
+import { requireSameOrigin } from '../same-origin.ts'
+import { authenticated, bearerToken } from './authenticate.ts'
+
+/** An operator whose request was let through. */
+export interface SignedInOperator {
+  id: string
+  name: string
+  role: OperatorRole
+  /** The admin key that the request or its session uses; null after single sign-on. */
+  key: KeyRecord | null
+}
+
+export interface OperatorAccessOptions {
+  keys: Pick<KeyCache, 'lookup'>
+  /** The operator who signed in with a browser; null for anyone else. Throws ApiError. */
+  readOperatorSession: (request: FastifyRequest) => Promise<SignedInOperator | null>
+  publicUrl: string | null
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What a route for operators takes. */
+    permission?: Permission
+  }
+  interface FastifyRequest {
+    /** Set by `requireOperator`. */
+    operator: SignedInOperator | null
+  }
+  interface FastifyInstance {
+    /**
+     * An onRequest hook: 401 unless an operator asks, by an admin key as bearer token or as the password of HTTP Basic,
+     * or by a session; 403 unless the operator's role has the permission that the route states.
+     */
+    requireOperator(request: FastifyRequest): Promise<void>
+  }
+}
+
+/**
+ * A browser asks its user for a name and password when it sees Basic. What our own pages ask for in the background
+ * is answered without: they lead to the page to sign in at.
+ */
+const adminChallenge = ({ headers }: FastifyRequest): string =>
+  headers['sec-fetch-site'] === 'same-origin' ? 'Bearer' : 'Basic realm="Switchyard admin", Bearer'
+
+/** The one place where operators are let in, and where their roles are enforced. */
+export const operatorAccess = plugin<OperatorAccessOptions>(
+  async (app, { keys, readOperatorSession, publicUrl }) => {
+    app.decorateRequest('operator', null)
+    app.decorate('requireOperator', async (request: FastifyRequest) => {
+      const { authorization } = request.headers
+      const password = basicPassword(authorization)
+      // A browser that was given the password sends it for any site's page; programs say nothing of where they are
+      // from.
+      if (password !== null && isFromBrowser(request)) requireSameOrigin(request, publicUrl)
+      const secret = password ?? bearerToken(authorization)
+      const operator =
+        (authorization === undefined ? await readOperatorSession(request) : null) ??
+        operatorOf(await authenticated(keys, secret, request.ip, adminChallenge(request)))
+      request.operator = operator
+      request.key = operator.key
+      requirePermission(operator, request.routeOptions.config.permission)
+    })
+  },
+  { name: 'operator-access', dependencies: ['authenticate'] },
+)
+
+/** The permission that a route for operators takes, for its options. */
+export const needs = (permission: Permission) => ({ config: { permission } })
+
+/** Refuses, when the server starts, to register a route of this scope that states no permission. */
+export function statePermissions(scope: FastifyInstance): void {
+  scope.addHook('onRoute', ({ method, url, config }) => {
+    if (config?.permission === undefined) throw new Error(`${method} ${url} states no permission`)
+  })
+}
+
+/** The operator whom an admin key belongs to. Throws ApiError 403 for a key of an account. */
+export function operatorOf(key: KeyRecord): SignedInOperator {
+  if (key.operator === null) throw new ApiError('not_permitted', 'This needs an admin key.')
+  return { ...key.operator, key }
+}
+
+/** The operator of a request that `requireOperator` let through. */
+export function signedInOperator({ operator }: FastifyRequest): SignedInOperator {
+  if (operator === null) throw new Error('this route is not for operators')
+  return operator
+}
+
+function requirePermission({ role }: SignedInOperator, permission: Permission | undefined): void {
+  if (permission === undefined) throw new Error('this route states no permission')
+  if (isPermitted(role, permission)) return
+  throw new ApiError(
+    'not_permitted',
+    `Your role, ${role}, does not include this. It takes the role ${PERMISSIONS[permission].join(' or ')}.`,
+  )
+}
+
+const isFromBrowser = ({ headers }: FastifyRequest): boolean =>
+  headers['sec-fetch-site'] !== undefined || headers.origin !== undefined
+
+function basicPassword(header: string | undefined): string | null {
+  const match = /^basic +(\S+) *$/i.exec(header ?? '')
+  if (!match?.[1]) return null
+  const [, password] = /^[^:]*:(.*)$/s.exec(Buffer.from(match[1], 'base64').toString('utf8')) ?? []
+  return password ?? null
+}
