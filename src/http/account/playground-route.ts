@@ -7,37 +7,12 @@ import { mayUse, SURFACES, type SurfaceId } from '../../core/api/surface-registr
 import { ApiError } from '../../core/kernel/errors.ts'
 import { askingKey, liveKey } from '../plugins/authenticate.ts'
 import { signedIn } from '../plugins/session.ts'
-import { type ChatServices, chatCompletionsRoute } from '../public/chat-completions.ts'
-import { extendedChatRoute } from '../public/extended-chat.ts'
-import {
-  imageEditsRoute,
-  imageGenerationsRoute,
-  speechRoute,
-  transcriptionsRoute,
-  translationsRoute,
-} from '../public/media-tasks.ts'
-import { embeddingsRoute, moderationsRoute, rerankRoute } from '../public/tasks.ts'
+import { MODEL_ROUTES, type ModelRouteServices } from '../public/model-routes.ts'
 import type { CallServices } from '../serve-call.ts'
 
 export interface PlaygroundServices extends CallServices {
   keys: Pick<KeyStore, 'find'>
-  limits: ChatServices['limits']
-}
-
-type PlaygroundRoute = (path: string) => FastifyPluginAsync<ChatServices>
-
-/** The surfaces of the playground, by the routes that serve them to everyone. */
-const ROUTES: Partial<Record<SurfaceId, PlaygroundRoute>> = {
-  'chat-completions': chatCompletionsRoute,
-  'chat-completions.extended': extendedChatRoute,
-  embeddings: embeddingsRoute,
-  rerank: rerankRoute,
-  moderations: moderationsRoute,
-  'images.generations': imageGenerationsRoute,
-  'images.edits': imageEditsRoute,
-  'audio.speech': speechRoute,
-  'audio.transcriptions': transcriptionsRoute,
-  'audio.translations': translationsRoute,
+  limits: ModelRouteServices['limits']
 }
 
 /** Below the prefix of the console; what is called there may be as long as any call. */
@@ -62,8 +37,8 @@ export const playgroundRoute: FastifyPluginAsync<PlaygroundServices> = async (ap
       throw new ApiError('not_found', 'This account has no key of that id.', { param: 'key_id' })
     request.key = liveKey(found)
   })
-  const surfaces = SURFACES.filter(({ id }) => ROUTES[id])
-  for (const { id } of surfaces) await app.register(ROUTES[id]!(pathOf(id)), { ...deps, paidCalls: null })
+  for (const { id } of SURFACES)
+    if (MODEL_ROUTES[id]) await app.register(MODEL_ROUTES[id](pathOf(id)), { ...deps, paidCalls: null })
   await app.register(playgroundSurfacesRoute)
 }
 
@@ -75,7 +50,7 @@ const playgroundSurfacesRoute: FastifyPluginAsyncTypebox = async (app) => {
   }
   app.get(`${PLAYGROUND_PATH}/surfaces`, { onRequest: [app.requireKey], schema }, async (request) => ({
     object: 'list' as const,
-    data: SURFACES.filter(({ id }) => ROUTES[id]).map((surface) => ({
+    data: SURFACES.filter(({ id }) => MODEL_ROUTES[id]).map((surface) => ({
       id: surface.id,
       path: surface.path,
       available: mayUse(surface, askingKey(request).surfaces),

@@ -6,25 +6,16 @@ import { generationsRoute, usageCallsRoute } from '../calls.ts'
 import { type CrossOriginOptions, crossOrigin } from '../plugins/cross-origin.ts'
 import { providerKeysRoute } from '../provider-keys.ts'
 import { usageRoute } from '../usage.ts'
-import { chatCompletionsRoute } from './chat-completions.ts'
 import { creditsRoute } from './credits.ts'
-import { extendedChatRoute } from './extended-chat.ts'
 import { keyRoute } from './key.ts'
-import {
-  imageEditsRoute,
-  imageGenerationsRoute,
-  speechRoute,
-  transcriptionsRoute,
-  translationsRoute,
-} from './media-tasks.ts'
 import { countTokensRoute, messagesRoute } from './messages.ts'
+import { MODEL_ROUTES, type ModelRouteServices } from './model-routes.ts'
 import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
 import { responsesRoute } from './responses.ts'
 import { announceLifecycle, routerPath, surfaceOfRoute } from './surface-lifecycle.ts'
 import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
-import { embeddingsRoute, moderationsRoute, rerankRoute } from './tasks.ts'
 
 type ServicesOf<Route> = Route extends (path: string) => (app: never, services: infer Services) => unknown
   ? Services
@@ -32,7 +23,7 @@ type ServicesOf<Route> = Route extends (path: string) => (app: never, services: 
 
 /** What the routes of the surfaces need, all together. */
 export type SurfaceServices = Omit<AllServices, 'contracts'>
-type AllServices = ServicesOf<typeof chatCompletionsRoute> &
+type AllServices = ModelRouteServices &
   ServicesOf<typeof creditsRoute> &
   ServicesOf<typeof generationsRoute> &
   ServicesOf<typeof keyRoute> &
@@ -49,8 +40,7 @@ type SurfaceRoute = (path: string) => FastifyPluginAsync<AllServices>
 
 /** The routes of the surfaces. One of access `granted` has `app.requireSurface(id)` right after `app.requireKey`. */
 const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
-  'chat-completions': chatCompletionsRoute,
-  'chat-completions.extended': extendedChatRoute,
+  ...MODEL_ROUTES,
   responses: responsesRoute,
   models: modelsRoute,
   generation: generationsRoute,
@@ -65,14 +55,6 @@ const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
   'provider-keys.create': providerKeysRoute,
   'provider-keys.update': providerKeysRoute,
   'provider-keys.delete': providerKeysRoute,
-  embeddings: embeddingsRoute,
-  rerank: rerankRoute,
-  moderations: moderationsRoute,
-  'images.generations': imageGenerationsRoute,
-  'images.edits': imageEditsRoute,
-  'audio.speech': speechRoute,
-  'audio.transcriptions': transcriptionsRoute,
-  'audio.translations': translationsRoute,
   pricing: pricingRoute,
   openapi: openapiRoute,
   'surfaces.public': publicSurfacesRoute,

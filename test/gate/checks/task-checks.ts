@@ -1,26 +1,16 @@
 import assert from 'node:assert/strict'
 import { Ajv } from 'ajv'
-import OpenAI, { NotFoundError } from 'openai'
-import { VERSION } from 'openai/version'
 import type { TSchema } from 'typebox'
 import type { SurfaceId } from '../../../src/core/api/surface-registry.ts'
 import { EmbeddingsAnswer, ModerationsAnswer, RerankAnswer } from '../../../src/core/api/task-answers.ts'
-import { ask, type Check, expectError, type GateContext, type SurfaceGate } from '../check.ts'
-import { bearerKeyOnly, errorsTold, expectNothingHidden, fieldsRefused, limitsTold } from './common-checks.ts'
+import { type Answer, ask, type SurfaceGate } from '../check.ts'
+import { answerTo, type OneAnswerSurface, oneAnswerGate } from './one-answer-gate.ts'
 
-/** A surface that answers one request with one object. */
-interface TaskSurface {
-  id: SurfaceId
-  path: string
-  body: { model: string } & Record<string, unknown>
-  failingModel: string
+/** A surface that answers with JSON. */
+type TaskSurface = Omit<OneAnswerSurface, 'isForm' | 'read' | 'envelope' | 'usage' | 'ignores'> & {
   /** What the provider is asked for. */
   upstreamModel: string
-  /** Bodies that are refused, and the parameter that the answer names. */
-  refused: ReadonlyArray<readonly [changes: Record<string, unknown>, param: string]>
   answer: TSchema
-  /** Null: no official client library has it. */
-  client: ((client: OpenAI, model: string) => Promise<unknown>) | null
 }
 
 interface TaskAnswer {
@@ -29,89 +19,40 @@ interface TaskAnswer {
   usage?: { prompt_tokens: number }
 }
 
-const clientOf = ({ url, key, fetch }: GateContext) =>
-  new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0, logLevel: 'off', fetch })
-
-/** Everything that the gate demands of such a surface. */
-function taskGate(surface: TaskSurface): SurfaceGate {
-  const { id, path, body, failingModel, upstreamModel, refused, answer, client } = surface
-  const refusedBodies = [...refused, [{ model: 7 }, 'model'] as const].map(
-    ([changes, param]) => [{ ...body, ...changes }, param] as const,
-  )
+function taskGate({ answer, upstreamModel, ...surface }: TaskSurface): SurfaceGate {
   const isAnswer = new Ajv().compile<TaskAnswer>(answer)
-
-  const answerOf = async (context: GateContext, asked: object = body): Promise<TaskAnswer> => {
-    const told = await ask(context, path, { body: asked })
-    const { status, text, json } = told
-    assert.equal(status, 200, text)
+  const parse = ({ json }: Answer): TaskAnswer => {
     assert.ok(isAnswer(json), `not as described: ${JSON.stringify(isAnswer.errors)}`)
-    expectNothingHidden(told)
     return json
   }
-
-  const exactPath = async (context: GateContext) => {
-    await answerOf(context)
-    expectError(await ask(context, path, { method: 'GET' }), 'method_not_allowed', 405)
-    for (const other of [`${path}/more`, path.replace('/v1', '')])
-      expectError(await ask(context, other, { body }), 'surface_unavailable', 404)
+  const read = (told: Answer) => {
+    const { id: _, ...same } = parse(told)
+    return same
   }
-
-  const ignoredFields = async (context: GateContext) => {
-    const { id: _, ...plain } = await answerOf(context)
-    const { id: __, ...other } = await answerOf(context, { ...body, unheard_of: [null] })
-    assert.deepEqual(other, plain)
-    const [forwarded] = context.received(upstreamModel).slice(-1) as [Record<string, unknown>]
-    assert.ok(!('unheard_of' in forwarded), 'an unknown field is forwarded')
-  }
-
-  const envelope = async (context: GateContext) => {
-    const { id: callId, model } = await answerOf(context)
-    assert.match(callId, /^chatcmpl_/)
-    assert.equal(model, body.model)
-  }
-
-  const usage = async (context: GateContext) => {
-    const { id: callId, usage: told } = await answerOf(context)
-    const { status, json, text } = await ask(context, `/v1/generations/${callId}`, { method: 'GET' })
-    assert.equal(status, 200, text)
-    const { usage: recorded } = json as { usage: { prompt_tokens: number; completion_tokens: number } }
-    assert.equal(recorded.completion_tokens, 0)
-    assert.ok(recorded.prompt_tokens > 0)
-    if (told) assert.equal(told.prompt_tokens, recorded.prompt_tokens)
-  }
-
-  const clientLibrary = async (context: GateContext) => {
-    await client!(clientOf(context), body.model)
-    await assert.rejects(client!(clientOf(context), 'gate/none'), NotFoundError)
-    return `openai ${VERSION}`
-  }
-
-  const checks: Check[] = [
-    { name: 'path', subject: 'exact path', run: exactPath },
-    { name: 'bearer key', subject: 'auth header', run: bearerKeyOnly(path, body) },
-    { name: 'required fields', subject: 'required fields', run: fieldsRefused(path, refusedBodies) },
-    { name: 'ignored fields', subject: 'ignored fields', run: ignoredFields },
-    { name: 'answer', subject: 'non-stream envelope', run: envelope },
-    { name: 'usage as recorded', subject: 'usage', run: usage },
-    // Models of other kinds are none here.
-    {
-      name: 'errors',
-      subject: 'errors',
-      run: errorsTold(path, body, { unknown: ['gate/none', 'gate/plain'], failing: failingModel }),
+  return oneAnswerGate({
+    ...surface,
+    read,
+    isForm: false,
+    refused: [...surface.refused, [{ model: 7 }, 'model']],
+    envelope: (told) => {
+      const { id, model } = parse(told)
+      assert.match(id, /^chatcmpl_/)
+      assert.equal(model, surface.body.model)
     },
-    { name: 'limits', subject: 'rate limits', run: limitsTold(path, body) },
-    ...(client
-      ? [{ name: 'openai for Node', subject: 'client libraries', run: clientLibrary } as const]
-      : []),
-  ]
-  return {
-    checks: checks.map((check) => ({ ...check, name: `${id}: ${check.name}` })),
-    without: {
-      'streaming protocol': 'it does not stream',
-      'tool-call deltas': 'it calls no tools',
-      ...(client === null && { 'client libraries': 'no official client library has it' }),
+    ignores: (context) => {
+      const [forwarded] = context.received(upstreamModel).slice(-1) as [Record<string, unknown>]
+      assert.ok(!('unheard_of' in forwarded), 'an unknown field is forwarded')
     },
-  }
+    usage: async (context) => {
+      const { id, usage } = parse(await answerTo(context, { ...surface, read }, surface.body))
+      const { status, json, text } = await ask(context, `/v1/generations/${id}`, { method: 'GET' })
+      assert.equal(status, 200, text)
+      const { usage: recorded } = json as { usage: { prompt_tokens: number; completion_tokens: number } }
+      assert.equal(recorded.completion_tokens, 0)
+      assert.ok(recorded.prompt_tokens > 0)
+      if (usage) assert.equal(usage.prompt_tokens, recorded.prompt_tokens)
+    },
+  })
 }
 
 /** The gates of embeddings, rerank and moderations. */
