@@ -179,7 +179,11 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       cookies: operators.cookies,
       consoleSlots,
     })
-    await app.register(keyRoutes, { keys, keyActivity, announce: parts.announce, limits, clock })
+    await app.register(keyRoutes, {
+      ...{ keys, keyActivity, limits, clock },
+      editKey: services.editKey,
+      announce: parts.announce,
+    })
     await app.register(modelRoutes, { catalog, modelStats: reports.models })
     await app.register(billingRoutes, { topUps, limits, holds, ledger, consoleSlots })
     await app.register(consoleTopUpRoutes, { topUps, limits })

@@ -9,7 +9,7 @@ import { createIdentityProvider } from './accounts/identity/identity-provider.ts
 import { createIdentityStore } from './accounts/identity/identity-store.ts'
 import { createOauthSignIn } from './accounts/identity/oauth-sign-in.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
-import { createKeyStore, setKeyLimits } from './accounts/key-store.ts'
+import { createKeyStore, editKey as storeKeyEdit } from './accounts/key-store.ts'
 import { createLetSpend } from './accounts/let-spend.ts'
 import { createNotify } from './accounts/mail/notify.ts'
 import { createOperatorStore } from './accounts/operator-store.ts'
@@ -46,6 +46,7 @@ import { createAccountExport } from './operations/account-export.ts'
 import { createAccountManagement } from './operations/account-management.ts'
 import { createAlarmStore } from './operations/alarm-store.ts'
 import { createAuditLog } from './operations/audit-log.ts'
+import { createEditKey } from './operations/edit-key.ts'
 import { createKeyManagement } from './operations/key-management.ts'
 import { createOfferManagement } from './operations/offer-management.ts'
 import { createOperatorManagement } from './operations/operator-management.ts'
@@ -96,6 +97,11 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     codes: createRecoveryCodes(postgres),
   }
   const holds = createHoldStore(redis)
+  const editKey = createEditKey({
+    store: (keyId, edit) => storeKeyEdit(postgres, keyId, edit),
+    forgetAllowance: holds.forgetAllowance,
+    ...{ announce, clock },
+  })
   const ledger = createLedgerListStore(reportsPostgres)
   const quarantine = createQuarantineStore(postgres)
   const conflicts = createConflictStore(postgres)
@@ -109,6 +115,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     passwords,
     factors,
     keys,
+    editKey,
     operators,
     providerKeys,
     holds,
@@ -142,14 +149,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
       announce,
       auditedAction,
     }),
-    keyManagement: createKeyManagement({
-      keys,
-      setKeyLimits: (keyId, limits) => setKeyLimits(postgres, keyId, limits),
-      forgetAllowance: holds.forgetAllowance,
-      announce,
-      auditedAction,
-      clock,
-    }),
+    keyManagement: createKeyManagement({ keys, editKey, announce, auditedAction, clock }),
     operatorManagement: createOperatorManagement({ operators, keys, announce, auditedAction, clock }),
     offerManagement: createOfferManagement(redis, auditedAction),
     surfaceManagement: createSurfaceManagement({

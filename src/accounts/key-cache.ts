@@ -30,8 +30,8 @@ export interface KeyRecord extends LimitSettings {
 }
 
 export type KeyLookup =
-  /** `suspended`: its account is; `disabled`: its operator is. */
-  | { kind: 'active' | 'revoked' | 'expired' | 'suspended' | 'disabled'; key: KeyRecord }
+  /** `paused`: its holder paused it; `suspended`: its account is; `disabled`: its operator is. */
+  | { kind: 'active' | 'paused' | 'revoked' | 'expired' | 'suspended' | 'disabled'; key: KeyRecord }
   /** Malformed, mistyped or never issued. */
   | { kind: 'unknown' }
   /** Not cached, and PostgreSQL is unavailable. */
@@ -68,6 +68,7 @@ interface Entry {
   key: KeyRecord
   /** Whether its owner lets it be used. */
   owner: 'active' | 'suspended' | 'disabled'
+  paused: boolean
   refreshAt: number
 }
 
@@ -193,10 +194,10 @@ export async function lookUpKey(
 function judge(reading: Reading, nowMs: number): KeyLookup {
   if (reading === null) return { kind: 'unavailable' }
   if (reading === 'unknown') return { kind: 'unknown' }
-  const { key, owner } = reading
+  const { key, owner, paused } = reading
   if (key.state === 'revoked') return { kind: 'revoked', key }
   if (key.expiresAt !== null && key.expiresAt <= nowMs) return { kind: 'expired', key }
-  return { kind: owner, key }
+  return { kind: paused && owner === 'active' ? 'paused' : owner, key }
 }
 
 function toEntry({ accountState, operator, ...found }: KeyWithAccount, refreshAt: number): Entry {
@@ -221,6 +222,7 @@ function toEntry({ accountState, operator, ...found }: KeyWithAccount, refreshAt
     },
     owner:
       accountState === 'suspended' ? 'suspended' : operator?.state === 'disabled' ? 'disabled' : 'active',
+    paused: found.pausedAt !== null,
     refreshAt,
   }
 }

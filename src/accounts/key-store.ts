@@ -1,5 +1,4 @@
 import { formatApiKey, type KeyKind, keyHint, type RateLimits } from '../core/accounts/api-key.ts'
-import type { LimitReset } from '../core/billing/allowance-period.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
@@ -31,6 +30,9 @@ export type NewKey = Pick<
   'name' | 'limitPico' | 'limitReset' | 'expiresAt' | 'requestsPerMinute' | 'concurrentCalls'
 > &
   Partial<Pick<StoredKey, 'customerRequestsPerMinute' | 'customerConcurrentCalls'>>
+
+/** What may change of a key; absent: unchanged, null: none. */
+export type KeyEdit = Partial<NewKey & Pick<StoredKey, 'pausedAt'>>
 
 export interface KeyBounds {
   active: number
@@ -205,17 +207,8 @@ async function moveHash(postgres: Postgres, id: string, secret: string, hasher: 
   await postgres.apiKey.update({ where: { id }, data })
 }
 
-/** An operator's limits for a key; absent: unchanged, null: no limit. Amounts in pico-USD. */
-export interface KeyLimits extends Partial<RateLimits> {
-  limitPico?: bigint | null
-  limitReset?: LimitReset
-}
-
-/** Changes the limits of a key. False if there is no such active key. */
-export async function setKeyLimits(postgres: Postgres, keyId: string, limits: KeyLimits): Promise<boolean> {
-  const { count } = await postgres.apiKey.updateMany({
-    where: { id: keyId, state: 'active' },
-    data: limits,
-  })
+/** Changes a key. False if there is no such key in use. */
+export async function editKey(postgres: Postgres, keyId: string, edit: KeyEdit): Promise<boolean> {
+  const { count } = await postgres.apiKey.updateMany({ where: { id: keyId, state: 'active' }, data: edit })
   return count === 1
 }

@@ -1,23 +1,19 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { KeyLimits, KeyStore, NewKey, StoredKey } from '../accounts/key-store.ts'
-import type { HoldStore } from '../billing/holds/hold-store.ts'
-import { allowancePeriod } from '../core/billing/allowance-period.ts'
+import type { KeyEdit, KeyStore, NewKey, StoredKey } from '../accounts/key-store.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTimeOrNull } from '../core/kernel/time.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 import { rateLimitDetails } from './account-management.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
+import type { EditKey } from './edit-key.ts'
 
-/** By then every instance has received a change of a key. */
-const KNOWN_EVERYWHERE_MS = 1_200
+/** An operator's limits for a key. Amounts in pico-USD. */
+export type KeyLimits = Pick<KeyEdit, 'limitPico' | 'limitReset' | 'requestsPerMinute' | 'concurrentCalls'>
 
 /** What operators do to API keys. Every change is recorded in the audit log. Throws ApiError. */
 export function createKeyManagement(options: {
   keys: KeyStore
-  /** False when there is no such key in use. */
-  setKeyLimits: (keyId: string, limits: KeyLimits) => Promise<boolean>
-  forgetAllowance: HoldStore['forgetAllowance']
+  editKey: EditKey
   announce: (change: KeyChange) => Promise<void>
   auditedAction: RunAudited
   clock: () => number
@@ -28,24 +24,6 @@ export function createKeyManagement(options: {
     const key = await keys.find(keyId)
     if (!key) throw new ApiError('not_found', 'There is no such key.')
     return key
-  }
-
-  const changeLimits = async (key: StoredKey, accountId: string, limits: KeyLimits): Promise<void> => {
-    const { id: keyId, limitReset } = key
-    if (!(await options.setKeyLimits(keyId, limits)))
-      throw new ApiError('not_found', 'This key was just revoked.')
-    await announce({ keyId })
-    // What is left of the limit is computed from the ledger again: now, and once more when no instance can have
-    // computed it from the earlier limit.
-    const forget = () =>
-      Promise.all(
-        [limitReset, limits.limitReset ?? limitReset].map((reset) =>
-          options.forgetAllowance({ keyId, accountId }, allowancePeriod(reset, clock())),
-        ),
-      )
-    await forget()
-    await delay(KNOWN_EVERYWHERE_MS)
-    await forget()
   }
 
   return {
@@ -84,7 +62,7 @@ export function createKeyManagement(options: {
         throw new ApiError('invalid_request', 'Only a key of an account that is in use has limits.')
       const action = { action: 'key.limits', target: id, details: limitDetails(limits) }
       return auditedAction(operator, action, async () => {
-        await changeLimits(key, accountId, limits)
+        await options.editKey({ ...key, accountId }, limits)
         return find(id)
       })
     },

@@ -90,17 +90,20 @@ export function effectiveLimits(settings: LimitSettings, defaults: LimitDefaults
   }
 }
 
-/** The limits of a key by itself: what the operator set for it, or the default; the customer may lower either. */
-export function keyLimits(
-  key: KeySettings,
-  defaults: LimitDefaults,
-): Pick<LimitDefaults, 'requestsPerMinute' | 'concurrentCalls'> {
-  const least = (granted: number, wanted: number | null) => Math.min(granted, wanted ?? granted)
+/** The limits of a key by itself: what is granted it; the customer may lower either. */
+export function keyLimits(key: KeySettings, defaults: LimitDefaults): KeyLimits {
+  const granted = grantedLimits(key, defaults)
+  const least = (most: number, wanted: number | null) => Math.min(most, wanted ?? most)
   return {
-    requestsPerMinute: least(
-      key.requestsPerMinute ?? defaults.requestsPerMinute,
-      key.customerRequestsPerMinute,
-    ),
-    concurrentCalls: least(key.concurrentCalls ?? defaults.concurrentCalls, key.customerConcurrentCalls),
+    requestsPerMinute: least(granted.requestsPerMinute, key.customerRequestsPerMinute),
+    concurrentCalls: least(granted.concurrentCalls, key.customerConcurrentCalls),
   }
 }
+
+type KeyLimits = Pick<LimitDefaults, 'requestsPerMinute' | 'concurrentCalls'>
+
+/** What the operator set for a key, or the default. */
+export const grantedLimits = (key: RateLimits, defaults: LimitDefaults): KeyLimits => ({
+  requestsPerMinute: key.requestsPerMinute ?? defaults.requestsPerMinute,
+  concurrentCalls: key.concurrentCalls ?? defaults.concurrentCalls,
+})

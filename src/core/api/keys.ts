@@ -10,7 +10,7 @@ export const KeyView = Type.Object({
   name: Type.String(),
   /** First 10 and last 4 characters: `sk-sy-AbCd…wXyZ`. */
   hint: Type.String(),
-  state: Type.Enum(['active', 'revoked', 'expired']),
+  state: Type.Enum(['active', 'paused', 'expired', 'revoked']),
   /** Spending limit per period; null: none. */
   limit_usd: nullable(Type.String()),
   limit_reset: LimitResetName,
@@ -23,6 +23,13 @@ export const KeyView = Type.Object({
   /** As they hold, by default or set. */
   requests_per_minute: Type.Number(),
   concurrent_calls: Type.Number(),
+  /** Set by the holder; null: the most that the operator grants. */
+  own_requests_per_minute: nullable(Type.Number()),
+  own_concurrent_calls: nullable(Type.Number()),
+  /** What the operator grants the key. */
+  max_requests_per_minute: Type.Number(),
+  max_concurrent_calls: Type.Number(),
+  paused_at: nullable(Type.String()),
   expires_at: nullable(Type.String()),
   created_at: Type.String(),
   revoked_at: nullable(Type.String()),
@@ -47,6 +54,8 @@ export const KeyList = Type.Object({
 })
 export type KeyList = Static<typeof KeyList>
 
+export const EXPIRY_WORDING = '`expires_at` takes a time to come, such as 2027-01-31T12:00:00Z.'
+
 /** POST /console/api/keys → 201 CreatedKey. A new key may ask for less than the gateway's limits, not for more. */
 export const newKeyBody = (limits: { requestsPerMinute: number; concurrentCalls: number }) =>
   Type.Object(
@@ -63,9 +72,23 @@ export const newKeyBody = (limits: { requestsPerMinute: number; concurrentCalls:
   )
 export type NewKeyBody = Static<ReturnType<typeof newKeyBody>>
 
-export const EXPIRY_WORDING = '`expires_at` takes a time to come, such as 2027-01-31T12:00:00Z.'
+/**
+ * PATCH /console/api/keys/:id → 200 KeyView. What is absent stays, null lifts it; rate limits up to what the operator
+ * grants. GET there, and POST …/pause, …/resume and …/revoke, for good, → 200 KeyView. Works everywhere within a second.
+ */
+export const KeyEditBody = Type.Object(
+  {
+    name: Type.Optional(line('name', 0, 100)),
+    limit_usd: Type.Optional(usd('limit_usd')),
+    limit_reset: Type.Optional(nullable(LimitResetName)),
+    expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
+    requests_per_minute: count(),
+    concurrent_calls: count(),
+  },
+  CLOSED,
+)
+export type KeyEditBody = Static<typeof KeyEditBody>
 
-/** POST /console/api/keys/:id/revoke → 200 KeyView. Works everywhere within a second, for good. */
 export const CreatedKey = Type.Object({
   /** The secret: here and never again. */
   secret: Type.String(),
@@ -91,6 +114,8 @@ export const OperatorKey = Type.Object({
   customer_concurrent_calls: nullable(Type.Number()),
   expires_at: nullable(IsoTime),
   created_at: IsoTime,
+  /** Paused by the customer. */
+  paused_at: nullable(IsoTime),
   revoked_at: nullable(IsoTime),
 })
 export type OperatorKey = Static<typeof OperatorKey>

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { KeyLimits } from '../../accounts/key-store.ts'
 import { KeyLimitsRequest, OperatorKey } from '../../core/api/keys.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import type { KeyLimits } from '../../operations/key-management.ts'
 import type { Services } from '../../services.ts'
 import { OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'

@@ -126,6 +126,11 @@ export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
       throw new ApiError('key_revoked', 'This API key was revoked. Use another key.')
     case 'expired':
       throw new ApiError('key_revoked', 'This API key has expired. Issue a new one.')
+    case 'paused':
+      throw new ApiError(
+        'key_revoked',
+        'This API key is paused. Resume it in the console, or use another key.',
+      )
     case 'suspended':
       throw new ApiError('account_suspended', 'This account is suspended. Contact the operator.')
     case 'disabled':

@@ -27,6 +27,7 @@ const PAGES = [
   '/reset',
   '/dashboard',
   '/keys',
+  '/keys/*',
   '/billing',
   '/billing/*',
   '/usage',

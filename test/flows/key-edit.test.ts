@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { CreatedKey, KeyView } from '../../src/core/api/keys.ts'
+import type { SessionView } from '../../src/core/api/sessions.ts'
+import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
+import { ask } from '../helpers/chat-client.ts'
+import { signedUp } from '../helpers/console-client.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+
+let stack: TestStack
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: { 'test/plain': [{ at: 'alpha', model: 'words-20' }] },
+    apis: 2,
+    environment: { SIGN_UPS_PER_ADDRESS: '1000' },
+  })
+})
+afterAll(() => stack?.close())
+
+async function holderOfKey(settings: Record<string, unknown>) {
+  const client = await signedUp(stack.url)
+  const { account } = await client.json<SessionView>('/console/api/session')
+  const { key, secret } = await client.json<CreatedKey>('/console/api/keys', {
+    body: { name: 'app', ...settings },
+  })
+  const send = (path: string, body: unknown = {}, method = 'POST') =>
+    client.json<KeyView>(`/console/api/keys/${key.id}${path}`, { method, body })
+  return {
+    settled: () => stack.settled(account.id),
+    pause: () => send('/pause'),
+    resume: () => send('/resume'),
+    edit: (body: unknown) => send('', body, 'PATCH'),
+    /** The outcomes of a call at each instance. */
+    async everywhere() {
+      const callers = stack.urls.map((url) => ({ url, key: secret }))
+      const answers = await Promise.all(
+        callers.map((caller) => ask(caller, { model: 'test/plain', max_tokens: 20 })),
+      )
+      return answers.map(({ status, errorCode }) => errorCode ?? status)
+    },
+  }
+}
+
+test('calls are refused once the limit is below what was spent, and served once it is above', async () => {
+  const key = await holderOfKey({ limit_usd: '0.10' })
+  expect(await key.everywhere()).toEqual([200, 200])
+  await key.settled()
+  const lowered = await key.edit({ limit_usd: '0.000001' })
+  expect(lowered).toMatchObject({ limit_usd: '0.000001', remaining_usd: '0.00' })
+  expect(await key.everywhere()).toEqual(['key_limit_exceeded', 'key_limit_exceeded'])
+  const raised = await key.edit({ limit_usd: '0.10' })
+  expect(raised.remaining_usd).toBe(formatUsd(picoUsd(parseUsd('0.10') - parseUsd(raised.spent_usd))))
+  expect(await key.everywhere()).toEqual([200, 200])
+  await expectLedgerInOrder(stack)
+})
+
+test('what was spent counts against the limit of another period, too', async () => {
+  const key = await holderOfKey({ limit_usd: '0.10', limit_reset: 'daily' })
+  expect(await key.everywhere()).toEqual([200, 200])
+  await key.settled()
+  const { spent_usd: spent } = await key.edit({ limit_reset: 'monthly' })
+  expect(parseUsd(spent)).toBeGreaterThan(0n)
+  await key.edit({ limit_usd: spent })
+  expect(await key.everywhere()).toEqual(['key_limit_exceeded', 'key_limit_exceeded'])
+  await key.edit({ limit_usd: null })
+  expect(await key.everywhere()).toEqual([200, 200])
+  await expectLedgerInOrder(stack)
+})
+
+test('a paused key is refused by every instance within a second, and served again when resumed', async () => {
+  const key = await holderOfKey({})
+  expect(await key.everywhere()).toEqual([200, 200])
+  await key.pause()
+  await eventually(async () => expect(await key.everywhere()).toEqual(['key_revoked', 'key_revoked']))
+  await key.resume()
+  await eventually(async () => expect(await key.everywhere()).toEqual([200, 200]))
+})

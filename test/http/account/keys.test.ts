@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CreatedKey, KeyView } from '../../../src/core/api/keys.ts'
+import { ask } from '../../helpers/chat-client.ts'
+import { type ConsoleClient, signedUp } from '../../helpers/console-client.ts'
+import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { expectError } from '../wire.ts'
+
+let stack: TestStack
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
+    environment: { SIGN_UPS_PER_ADDRESS: '1000' },
+  })
+})
+afterAll(() => stack?.close())
+
+const newKey = (client: ConsoleClient, body: Record<string, unknown> = {}) =>
+  client.json<CreatedKey>('/console/api/keys', { body: { name: 'laptop', ...body } })
+const edit = (client: ConsoleClient, { id }: { id: string }, body: unknown) =>
+  client.ask(`/console/api/keys/${id}`, { method: 'PATCH', body })
+const edited = async (client: ConsoleClient, key: { id: string }, body: unknown) => {
+  const response = await edit(client, key, body)
+  expect(response.status).toBe(200)
+  return (await response.json()) as KeyView
+}
+const turn = (client: ConsoleClient, { id }: { id: string }, verb: 'pause' | 'resume' | 'revoke') =>
+  client.json<KeyView>(`/console/api/keys/${id}/${verb}`, { method: 'POST' })
+const call = (key: string) => ask({ url: stack.url, key }, { model: 'test/one' })
+
+describe('a key is edited by its holder:', () => {
+  test('what is named changes, null lifts it, and the rest stays', async () => {
+    const client = await signedUp(stack.url)
+    const { key } = await newKey(client, { limit_usd: '1', limit_reset: 'weekly', concurrent_calls: 5 })
+    const expires = new Date(Date.now() + 3_600_000).toISOString()
+    const all = { name: ' server ', limit_usd: 0.000001, limit_reset: 'daily', expires_at: expires }
+    expect(await edited(client, key, { ...all, requests_per_minute: 30, concurrent_calls: null })).toEqual({
+      ...key,
+      name: 'server',
+      limit_usd: '0.000001',
+      remaining_usd: '0.000001',
+      limit_reset: 'daily',
+      resets_at: expect.stringMatching(/T00:00:00.000Z$/),
+      expires_at: expires,
+      requests_per_minute: 30,
+      own_requests_per_minute: 30,
+      concurrent_calls: 100,
+      own_concurrent_calls: null,
+    })
+    const lifted = await edited(client, key, { limit_usd: null, expires_at: null })
+    expect(lifted).toMatchObject({ name: 'server', limit_usd: null, limit_reset: 'none', expires_at: null })
+    expect(lifted.requests_per_minute).toBe(30)
+    expect(await client.json<KeyView>(`/console/api/keys/${key.id}`)).toEqual(lifted)
+  })
+
+  test('rate limits go up to what the operator grants the key, and no further', async () => {
+    const client = await signedUp(stack.url)
+    const { key } = await newKey(client)
+    const most = { max_requests_per_minute: 600, max_concurrent_calls: 100 }
+    expect(await edited(client, key, { requests_per_minute: 600 })).toMatchObject(most)
+    await expectError(await edit(client, key, { requests_per_minute: 601 }), 400, 'invalid_request')
+    await stack.postgres.apiKey.update({
+      where: { id: key.id },
+      data: { requestsPerMinute: 900, concurrentCalls: 2 },
+    })
+    expect(await edited(client, key, { requests_per_minute: 900 })).toMatchObject({
+      requests_per_minute: 900,
+      max_requests_per_minute: 900,
+      max_concurrent_calls: 2,
+    })
+    await expectError(await edit(client, key, { concurrent_calls: 3 }), 400, 'invalid_request')
+  })
+
+  test.each([
+    ['nothing', {}],
+    ['a field that there is not', { state: 'active' }],
+    ['an expiry in the past', { expires_at: '2020-01-01' }],
+    ['a period without a limit', { limit_reset: 'daily' }],
+    ['a limit below zero', { limit_usd: '-1' }],
+    ['a name of two lines', { name: 'a\nb' }],
+    ['no requests at all', { requests_per_minute: 0 }],
+  ])('%s is refused', async (_, body) => {
+    const client = await signedUp(stack.url)
+    const { key } = await newKey(client)
+    await expectError(await edit(client, key, body), 400, 'invalid_request')
+    expect(await client.json<KeyView>(`/console/api/keys/${key.id}`)).toEqual(key)
+  })
+
+  test('a revoked key stays as it was', async () => {
+    const client = await signedUp(stack.url)
+    const { key } = await newKey(client)
+    const revoked = await turn(client, key, 'revoke')
+    await expectError(await edit(client, key, { name: 'again' }), 400, 'invalid_request')
+    for (const verb of ['pause', 'resume']) {
+      const response = await client.ask(`/console/api/keys/${key.id}/${verb}`, { method: 'POST' })
+      await expectError(response, 400, 'invalid_request')
+    }
+    expect(await client.json<KeyView>(`/console/api/keys/${key.id}`)).toEqual(revoked)
+  })
+
+  test('an expired key works again with a later expiry', async () => {
+    const client = await signedUp(stack.url)
+    const { key, secret } = await newKey(client)
+    await stack.postgres.apiKey.update({ where: { id: key.id }, data: { expiresAt: new Date(1) } })
+    expect((await call(secret)).errorCode).toBe('key_revoked')
+    expect((await edited(client, key, { expires_at: null })).state).toBe('active')
+    expect((await call(secret)).status).toBe(200)
+  })
+})
+
+test('a paused key is refused with a message of its own until it is resumed', async () => {
+  const client = await signedUp(stack.url)
+  const { key, secret } = await newKey(client)
+  expect((await call(secret)).status).toBe(200)
+  const paused = await turn(client, key, 'pause')
+  expect(paused).toMatchObject({ state: 'paused', paused_at: expect.any(String) })
+  const response = await fetch(`${stack.url}/v1/key`, { headers: { authorization: `Bearer ${secret}` } })
+  const { message } = await expectError(response, 403, 'key_revoked')
+  expect(message).toContain('paused')
+  // Idempotent, and since when it is paused stays.
+  const { state, paused_at } = paused
+  expect(await turn(client, key, 'pause')).toMatchObject({ state, paused_at })
+  expect(await turn(client, key, 'resume')).toMatchObject({ state: 'active', paused_at: null })
+  expect((await call(secret)).status).toBe(200)
+})
+
+test("another account's key is as unknown as none", async () => {
+  const [owner, other] = await Promise.all([signedUp(stack.url), signedUp(stack.url)])
+  const { key } = await newKey(owner)
+  for (const id of [key.id, 'key_none']) {
+    await expectError(await other.ask(`/console/api/keys/${id}`), 404, 'not_found')
+    await expectError(await edit(other, { id }, { name: 'mine' }), 404, 'not_found')
+    for (const verb of ['pause', 'resume', 'revoke']) {
+      const response = await other.ask(`/console/api/keys/${id}/${verb}`, { method: 'POST' })
+      await expectError(response, 404, 'not_found')
+    }
+  }
+  expect(await owner.json<KeyView>(`/console/api/keys/${key.id}`)).toEqual(key)
+})
