@@ -3,7 +3,7 @@ import type { BillingView, LedgerRow, TopUpView } from '../../src/core/api/billi
 import type { CallDetail, CallSummary } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { IdentityList } from '../../src/core/api/identities.ts'
-import type { KeyList } from '../../src/core/api/keys.ts'
+import type { KeyList, KeyView } from '../../src/core/api/keys.ts'
 import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
 import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/second-factor.ts'
@@ -84,6 +84,8 @@ export const sessionsQuery = readOf<SessionList>('/console/api/sessions')
 
 export const keysQuery = readOf<KeyList>('/console/api/keys')
 
+export const keyQuery = (id: string) => readOf<KeyView>(path`/console/api/keys/${id}`)
+
 export const billingQuery = readOf<BillingView>('/console/api/billing')
 
 export const topUpsQuery = pagesOf<TopUpView>('/console/api/top-ups')
@@ -95,7 +97,7 @@ export const ledgerQuery = pagesOf<LedgerRow>('/console/api/ledger')
 export const usageQuery = (span: { from: string; to: string }, group: UsageView['group_by']) =>
   readOf<UsageView>(`/console/api/usage${queryString({ ...span, group_by: group })}`)
 
-type SeriesQuery = ReturnType<typeof seriesQuery>
+type SeriesQuery = ReturnType<typeof seriesQuery> & { key_id?: string }
 
 export const usageSeriesQuery = (query: SeriesQuery) =>
   readOf<UsageSeriesView>(`/console/api/usage/series${queryString({ ...query })}`)

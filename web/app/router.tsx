@@ -71,9 +71,10 @@ const accountRoute = createRoute({
 
 // Payment providers send customers back with these.
 const checkoutParameters = textParameters('payment_id', 'outcome')
+const PERIOD_PARAMETERS = ['days', 'from', 'to', 'interval', 'measure', 'zone'] as const
 const usageParameters = textParameters(
-  ...(['days', 'from', 'to', 'interval', 'group', 'measure', 'zone'] as const),
-  ...(['id', 'model', 'key_id', 'status', 'tag'] as const),
+  ...PERIOD_PARAMETERS,
+  ...(['group', 'id', 'model', 'key_id', 'status', 'tag'] as const),
 )
 
 const routeTree = rootRoute.addChildren([
@@ -113,6 +114,13 @@ const routeTree = rootRoute.addChildren([
   accountRoute.addChildren([
     page(accountRoute, '/dashboard', () => import('../pages/dashboard-page.tsx'), 'DashboardPage'),
     page(accountRoute, '/keys', () => import('../pages/keys-page.tsx'), 'KeysPage'),
+    searchPage(
+      accountRoute,
+      '/keys/$id',
+      textParameters(...PERIOD_PARAMETERS),
+      () => import('../pages/key-page.tsx'),
+      'KeyPage',
+    ),
     searchPage(
       accountRoute,
       '/billing',

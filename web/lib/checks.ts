@@ -48,6 +48,6 @@ export const isWholeCents = (text: string): boolean => /^\d{1,9}(\.\d{1,2})?$/.t
 
 /** What is wrong with a limit of spending that may be left out; null when nothing is. */
 export const spendingLimitProblem = (text: string): string | null =>
-  text === '' || isWholeCents(text)
+  text === '' || (/^\d{1,6}(\.\d{1,6})?$/.test(text) && !isZero(text))
     ? null
-    : 'Enter an amount such as 5.00 (whole cents), or leave empty for no limit.'
+    : 'Enter an amount from 0.000001, such as 5.00, or leave empty for no limit.'

@@ -9,14 +9,15 @@ import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { rateLimitsText } from '../lib/format.ts'
-import { NewKeyDialog, RevokeKeyDialog } from './keys/key-dialogs.tsx'
+import { EditKeyDialog, NewKeyDialog, RevokeKeyDialog } from './keys/key-dialogs.tsx'
 import { KeyTable } from './keys/key-table.tsx'
 
-/** The keys of the account: created with limits, shown once, revoked permanently. */
+/** The keys of the account: created with limits, shown once, edited, revoked permanently. */
 export function KeysPage() {
   const query = useQuery(keysQuery)
   const [isCreating, setIsCreating] = useState(false)
   const [created, setCreated] = useState<CreatedKey | null>(null)
+  const [editing, setEditing] = useState<KeyView | null>(null)
   const [revoking, setRevoking] = useState<KeyView | null>(null)
   const newKey = (
     <Button kind="primary" onClick={() => setIsCreating(true)}>
@@ -40,7 +41,7 @@ export function KeysPage() {
               </EmptyState>
             </Panel>
           ) : (
-            <Keys list={list} onRevoke={setRevoking} />
+            <Keys list={list} onEdit={setEditing} onRevoke={setRevoking} />
           )
         }
       </QueryView>
@@ -65,20 +66,23 @@ export function KeysPage() {
           <Snippets apiKey={created.secret} />
         </SecretDialog>
       )}
+      {editing && <EditKeyDialog apiKey={editing} onClose={() => setEditing(null)} />}
       {revoking && <RevokeKeyDialog apiKey={revoking} onClose={() => setRevoking(null)} />}
     </>
   )
 }
 
-function Keys({ list, onRevoke }: { list: KeyList; onRevoke: (key: KeyView) => void }) {
+function Keys(props: { list: KeyList; onEdit: (key: KeyView) => void; onRevoke: (key: KeyView) => void }) {
+  const { list, onEdit, onRevoke } = props
   const { data, defaults } = list
-  const active = data.filter(({ state }) => state === 'active')
-  const ended = data.filter(({ state }) => state !== 'active')
+  const isInUse = ({ state }: KeyView) => state === 'active' || state === 'paused'
+  const active = data.filter(isInUse)
+  const ended = data.filter((key) => !isInUse(key))
   return (
     <>
       {active.length > 0 && (
         <Panel title="Active keys">
-          <KeyTable keys={active} onRevoke={onRevoke} />
+          <KeyTable keys={active} onEdit={onEdit} onRevoke={onRevoke} />
           <p className="panel-body text-sm text-muted">
             Limit across all keys:{' '}
             {rateLimitsText(defaults.account_requests_per_minute, defaults.account_concurrent_calls)}.

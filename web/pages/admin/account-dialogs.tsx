@@ -7,7 +7,7 @@ import { TextField } from '../../components/form/fields.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { changeProblem, creditProblem, spendingLimitProblem, wholeNumberProblem } from '../../lib/checks.ts'
 import { formatAmount } from '../../lib/format.ts'
-import { RateLimitFields, SpendingLimitFields } from '../keys/key-dialogs.tsx'
+import { RateLimitFields, SpendingLimitFields } from '../keys/key-fields.tsx'
 
 interface AccountDialogProps {
   account: OperatorAccountDetail

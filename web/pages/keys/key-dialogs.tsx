@@ -1,9 +1,7 @@
-import type { CreatedKey, KeyList, LimitResetName, NewKeyBody } from '../../../src/core/api/keys.ts'
+import type { CreatedKey, KeyList, KeyView, NewKeyBody } from '../../../src/core/api/keys.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../../components/feedback/dialogs.tsx'
-import { SelectField, TextField } from '../../components/form/fields.tsx'
-import type { FieldOf } from '../../components/form/form.tsx'
-import { endOfDay, spendingLimitProblem, wholeNumberProblem } from '../../lib/checks.ts'
+import { changedSettings, KeyFields, keyProblems, NEW_KEY, valuesOf } from './key-fields.tsx'
 
 /** Asks for the name and the limits of a new key. */
 export function NewKeyDialog(props: {
@@ -17,52 +15,47 @@ export function NewKeyDialog(props: {
       title="Create API key"
       submit="Create key"
       pending="Creating …"
-      initial={{
-        name: '',
-        limit_usd: '',
-        limit_reset: 'none',
-        expires_at: '',
-        requests_per_minute: '',
-        concurrent_calls: '',
-      }}
-      check={(values) => ({
-        name: values.name.trim() === '' ? 'Enter a name, for example the service that uses the key.' : null,
-        limit_usd: spendingLimitProblem(values.limit_usd),
-        requests_per_minute: wholeNumberProblem(values.requests_per_minute, defaults?.requests_per_minute),
-        concurrent_calls: wholeNumberProblem(values.concurrent_calls, defaults?.concurrent_calls),
-      })}
-      send={({ name, limit_usd, limit_reset, expires_at, requests_per_minute, concurrent_calls }) =>
+      initial={NEW_KEY}
+      check={(values) => keyProblems(values, defaults)}
+      send={(values) =>
         requestJson<CreatedKey>('POST', '/console/api/keys', {
-          name: name.trim(),
-          ...(limit_usd !== '' && { limit_usd, limit_reset: limit_reset as LimitResetName }),
-          ...(expires_at !== '' && { expires_at: endOfDay(expires_at) }),
-          ...(requests_per_minute !== '' && { requests_per_minute: Number(requests_per_minute) }),
-          ...(concurrent_calls !== '' && { concurrent_calls: Number(concurrent_calls) }),
+          name: '',
+          ...changedSettings(values, NEW_KEY),
         } satisfies NewKeyBody)
       }
       stale={['/console/api/keys']}
       onDone={onCreated}
       onClose={onClose}
     >
-      {(field) => (
-        <>
-          <TextField label="Name" {...field('name')} placeholder="checkout-service, production" required />
-          <SpendingLimitFields field={field} hint="Requests beyond the limit are rejected." />
-          <details className="disclosure">
-            <summary>Expiry and rate limits</summary>
-            <div className="stack">
-              <TextField
-                label="Expiry date"
-                type="date"
-                {...field('expires_at')}
-                hint="The key works through this day. Leave empty for no expiry."
-              />
-              <p className="text-sm text-muted">Rate limits of this key. Leave empty for the defaults.</p>
-              <RateLimitFields field={field} defaults={defaults} />
-            </div>
-          </details>
-        </>
-      )}
+      {(field) => <KeyFields field={field} maxima={defaults} />}
+    </FormDialog>
+  )
+}
+
+/** Changes the settings of a key. */
+export function EditKeyDialog({ apiKey, onClose }: { apiKey: KeyView; onClose: () => void }) {
+  const before = valuesOf(apiKey)
+  const maxima = {
+    requests_per_minute: apiKey.max_requests_per_minute,
+    concurrent_calls: apiKey.max_concurrent_calls,
+  }
+  return (
+    <FormDialog
+      title={`Edit “${apiKey.name}”`}
+      submit="Save changes"
+      pending="Saving …"
+      initial={before}
+      check={(values) => keyProblems(values, maxima, before)}
+      send={async (values) => {
+        const changed = changedSettings(values, before)
+        if (Object.keys(changed).length > 0)
+          await requestJson<KeyView>('PATCH', path`/console/api/keys/${apiKey.id}`, changed)
+      }}
+      stale={['/console/api/keys']}
+      done="API key saved. The changes apply within a second."
+      onClose={onClose}
+    >
+      {(field) => <KeyFields field={field} maxima={maxima} />}
     </FormDialog>
   )
 }
@@ -91,53 +84,5 @@ export function RevokeKeyDialog(props: {
         {!isCustomers && ' Replace the key in your services first.'}
       </p>
     </ConfirmDialog>
-  )
-}
-
-const RESETS = [
-  { value: 'none', name: 'Never' },
-  { value: 'daily', name: 'Daily' },
-  { value: 'weekly', name: 'Weekly' },
-  { value: 'monthly', name: 'Monthly' },
-] satisfies Array<{ value: LimitResetName; name: string }>
-
-/** What a key may spend, and in which period. */
-export function SpendingLimitFields({
-  field,
-  hint,
-}: {
-  field: FieldOf<Record<'limit_usd' | 'limit_reset', string>>
-  hint?: string
-}) {
-  const limit = field('limit_usd')
-  return (
-    <div className="columns gap-4 [--column:12rem]">
-      <TextField label="Spending limit (USD)" {...limit} inputMode="decimal" placeholder="none" hint={hint} />
-      <SelectField label="Resets" {...field('limit_reset')} options={RESETS} disabled={limit.value === ''} />
-    </div>
-  )
-}
-
-/** How many calls a key or an account may make. The placeholders show the defaults. */
-export function RateLimitFields(props: {
-  field: FieldOf<Record<'requests_per_minute' | 'concurrent_calls', string>>
-  defaults?: { requests_per_minute: number; concurrent_calls: number } | undefined
-}) {
-  const { field, defaults } = props
-  return (
-    <div className="columns gap-4 [--column:12rem]">
-      <TextField
-        label="Requests per minute"
-        {...field('requests_per_minute')}
-        inputMode="numeric"
-        placeholder={String(defaults?.requests_per_minute ?? 'default')}
-      />
-      <TextField
-        label="Max concurrent requests"
-        {...field('concurrent_calls')}
-        inputMode="numeric"
-        placeholder={String(defaults?.concurrent_calls ?? 'default')}
-      />
-    </div>
   )
 }

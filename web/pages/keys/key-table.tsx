@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { KeyView, OperatorKey } from '../../../src/core/api/keys.ts'
 import { Button } from '../../components/form/button.tsx'
@@ -6,17 +7,21 @@ import { Money } from '../../components/text/money.tsx'
 import { Badge } from '../../components/text/values.tsx'
 import { formatAgo, formatDate, formatMoment, rateLimitsText } from '../../lib/format.ts'
 
-/** Keys with what they spent and may spend; without `onRevoke` none can be revoked. */
-export function KeyTable(props: { keys: readonly KeyView[]; onRevoke?: (key: KeyView) => void }) {
-  const { keys, onRevoke } = props
+/** Keys with what they spent and may spend; without `onEdit` and `onRevoke` none can be changed. */
+export function KeyTable(props: {
+  keys: readonly KeyView[]
+  onEdit?: (key: KeyView) => void
+  onRevoke?: (key: KeyView) => void
+}) {
+  const { keys, onEdit, onRevoke } = props
   return (
     <DataTable
       caption="API keys"
       rows={keys}
       columns={{
         Name: (key) => (
-          <KeyName apiKey={key}>
-            {key.state === 'active' && key.expires_at && (
+          <KeyName apiKey={key} link={<KeyLink apiKey={key} />}>
+            {key.state !== 'revoked' && key.state !== 'expired' && key.expires_at && (
               <span className="text-sm text-muted">expires {formatMoment(key.expires_at)}</span>
             )}
           </KeyName>
@@ -39,11 +44,17 @@ export function KeyTable(props: { keys: readonly KeyView[]; onRevoke?: (key: Key
         'Last used': ({ last_used_at: at }) => (at === null ? 'never' : <Ago at={at} />),
         Created: (key) => <span className="whitespace-nowrap">{formatDate(key.created_at)}</span>,
         Actions:
+          onEdit !== undefined &&
           onRevoke !== undefined &&
           ((key) => (
-            <Button size="small" about={`the key ${key.name}`} onClick={() => onRevoke(key)}>
-              Revoke
-            </Button>
+            <span className="table-actions flex justify-end gap-1">
+              <Button size="small" about={`the key ${key.name}`} onClick={() => onEdit(key)}>
+                Edit
+              </Button>
+              <Button size="small" about={`the key ${key.name}`} onClick={() => onRevoke(key)}>
+                Revoke
+              </Button>
+            </span>
           )),
       }}
       numeric={['Spent']}
@@ -51,7 +62,13 @@ export function KeyTable(props: { keys: readonly KeyView[]; onRevoke?: (key: Key
   )
 }
 
-function Ago({ at }: { at: string }) {
+const KeyLink = ({ apiKey: { id, name, hint } }: { apiKey: KeyView }) => (
+  <Link to="/keys/$id" params={{ id }}>
+    {name || hint}
+  </Link>
+)
+
+export function Ago({ at }: { at: string }) {
   return (
     <time dateTime={at} title={formatMoment(at)} className="whitespace-nowrap">
       {formatAgo(at, new Date())}
@@ -66,14 +83,22 @@ const PERIODS: Record<KeyView['limit_reset'], string> = {
   monthly: 'per month',
 }
 
-/** The cells that tables of keys share, for account holders and for operators. */
-export function KeyName({ apiKey, children }: { apiKey: KeyView | OperatorKey; children?: ReactNode }) {
-  const { name, state, hint } = apiKey
+/** What keeps a key from working; nothing of one that works. */
+export function KeyState({ apiKey }: { apiKey: KeyView | OperatorKey }) {
+  const { state, paused_at: pausedAt } = apiKey
+  if (state === 'revoked') return <Badge tone="bad">revoked</Badge>
+  if (state === 'expired') return <Badge tone="warn">expired</Badge>
+  return pausedAt !== null && <Badge tone="warn">paused</Badge>
+}
+
+/** The cells that tables of keys share, for account holders and for operators. `link`: its name as a link. */
+export function KeyName(props: { apiKey: KeyView | OperatorKey; link?: ReactNode; children?: ReactNode }) {
+  const { apiKey, link, children } = props
+  const { hint } = apiKey
   return (
     <span className="stack-tight">
       <span>
-        {name} {state === 'revoked' && <Badge tone="bad">revoked</Badge>}
-        {state === 'expired' && <Badge tone="warn">expired</Badge>}
+        {link ?? apiKey.name} <KeyState apiKey={apiKey} />
       </span>
       <code className="text-sm text-muted">{hint}</code>
       {children}

@@ -5,8 +5,9 @@ import { Money } from '../../components/text/money.tsx'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { type Measure, measured } from '../../lib/usage-view.ts'
 
-/** The figures of every model or key, the largest first; its name shows its requests. */
-export function UsageBreakdown({ view, measure }: { view: UsageSeriesView; measure: Measure }) {
+/** The figures of every model or key, the largest first; its name shows its requests. `keyId`: those of one key. */
+export function UsageBreakdown(props: { view: UsageSeriesView; measure: Measure; keyId?: string }) {
+  const { view, measure, keyId } = props
   const rows = view.groups.toSorted((a, b) => measured(b, measure) - measured(a, measure))
   const isKey = view.group_by === 'key'
   const name = (row: (typeof rows)[number]) => row.name || row.group
@@ -20,7 +21,11 @@ export function UsageBreakdown({ view, measure }: { view: UsageSeriesView; measu
         [isKey ? 'API key' : 'Model']: (row: (typeof rows)[number]) => (
           <Link
             to="/usage"
-            search={(before) => ({ ...before, ...(isKey ? { key_id: row.group } : { model: row.group }) })}
+            search={(before) => ({
+              ...before,
+              ...(keyId !== undefined && { key_id: keyId }),
+              ...(isKey ? { key_id: row.group } : { model: row.group }),
+            })}
             hash="requests"
           >
             {name(row)}

@@ -22,8 +22,10 @@ export function UsageToolbar(props: {
   choice: UsageChoice
   localZone: string
   onChange: (changed: UsageSearch) => void
+  /** There is nothing to group by but models. */
+  ofOneKey?: boolean
 }) {
-  const { choice, localZone, onChange } = props
+  const { choice, localZone, onChange, ofOneKey = false } = props
   return (
     <div className="stack gap-3">
       <div className="toolbar">
@@ -51,12 +53,14 @@ export function UsageToolbar(props: {
           options={choice.intervals.map((value) => ({ value, name: INTERVALS[value] }))}
           onChange={(interval) => onChange({ interval })}
         />
-        <SelectField
-          label="Group by"
-          value={choice.group}
-          options={GROUPS}
-          onChange={(group) => onChange({ group: group === 'model' ? undefined : group })}
-        />
+        {!ofOneKey && (
+          <SelectField
+            label="Group by"
+            value={choice.group}
+            options={GROUPS}
+            onChange={(group) => onChange({ group: group === 'model' ? undefined : group })}
+          />
+        )}
         <SelectField
           label="Time zone"
           value={choice.zone}

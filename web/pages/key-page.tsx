@@ -1,0 +1,142 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { ListX, Pause, Pencil, Play } from 'lucide-react'
+import { useMemo, useState } from 'react'
+import type { KeyView } from '../../src/core/api/keys.ts'
+import { callsQuery, keyQuery, usageSeriesQuery } from '../api/queries.ts'
+import { path, requestJson } from '../api/request.ts'
+import { useAction } from '../api/use-change.ts'
+import { QueryView } from '../components/feedback/messages.tsx'
+import { Button } from '../components/form/button.tsx'
+import { PageHead, Panel } from '../components/layout/page.tsx'
+import { CallTable } from '../components/table/call-table.tsx'
+import { ListPanel } from '../components/table/data-table.tsx'
+import { Snippets } from '../components/text/snippets.tsx'
+import { readUsageChoice, seriesQuery, zoneOffset } from '../lib/usage-view.ts'
+import { EditKeyDialog, RevokeKeyDialog } from './keys/key-dialogs.tsx'
+import { KeyFacts, KeyStats } from './keys/key-facts.tsx'
+import { UsageBreakdown } from './usage/usage-breakdown.tsx'
+import { UsageChart } from './usage/usage-chart.tsx'
+import { UsageToolbar } from './usage/usage-toolbar.tsx'
+
+/** One key: what it may do and did, and every change of it. */
+export function KeyPage() {
+  const { id } = useParams({ from: '/account/keys/$id' })
+  const query = useQuery(keyQuery(id))
+  const key = query.data
+  return (
+    <>
+      <PageHead
+        back={<Link to="/keys">← API keys</Link>}
+        title={key?.name || key?.hint || 'API key'}
+        description={key && <code>{key.hint}</code>}
+        actions={key && key.state !== 'revoked' && <KeyActions apiKey={key} />}
+      />
+      <QueryView query={query}>
+        {(found) => (
+          <>
+            <KeyStats apiKey={found} />
+            <div className="columns">
+              <KeyFacts apiKey={found} />
+              <Panel title="Use this key" padded>
+                <Snippets apiKey={found.hint} />
+              </Panel>
+            </div>
+            <KeyUsage keyId={id} />
+          </>
+        )}
+      </QueryView>
+    </>
+  )
+}
+
+function KeyActions({ apiKey }: { apiKey: KeyView }) {
+  const [dialog, setDialog] = useState<'edit' | 'revoke' | null>(null)
+  const isPaused = apiKey.paused_at !== null
+  const toggle = useAction({
+    send: () =>
+      requestJson<KeyView>('POST', path`/console/api/keys/${apiKey.id}/${isPaused ? 'resume' : 'pause'}`),
+    stale: ['/console/api/keys'],
+    done: isPaused
+      ? 'API key resumed. It works again.'
+      : 'API key paused. Requests with it are rejected until you resume it.',
+  })
+  const Icon = isPaused ? Play : Pause
+  const close = () => setDialog(null)
+  return (
+    <>
+      <Button onClick={() => setDialog('edit')}>
+        <Pencil size={16} aria-hidden="true" />
+        Edit
+      </Button>
+      <Button disabled={toggle.isPending} onClick={() => toggle.run()}>
+        <Icon size={16} aria-hidden="true" />
+        {isPaused ? 'Resume' : 'Pause'}
+      </Button>
+      <Button kind="danger" onClick={() => setDialog('revoke')}>
+        Revoke
+      </Button>
+      {dialog === 'edit' && <EditKeyDialog apiKey={apiKey} onClose={close} />}
+      {dialog === 'revoke' && <RevokeKeyDialog apiKey={apiKey} onClose={close} />}
+    </>
+  )
+}
+
+const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
+const LATEST = 10
+
+/** What the key's requests used and cost over time, by model, and the latest of them. */
+function KeyUsage({ keyId }: { keyId: string }) {
+  const search = useSearch({ from: '/account/keys/$id' })
+  const navigate = useNavigate({ from: '/keys/$id' })
+  const now = useMemo(() => new Date(), [])
+  const choice = readUsageChoice(search, LOCAL_ZONE, now)
+  const period = seriesQuery(choice)
+  const usage = useQuery({
+    ...usageSeriesQuery({ ...period, key_id: keyId }),
+    placeholderData: (before) => before,
+  })
+  return (
+    <>
+      <h2>Usage</h2>
+      <UsageToolbar
+        ofOneKey
+        choice={choice}
+        localZone={LOCAL_ZONE}
+        onChange={(changed) =>
+          void navigate({
+            search: (before) => ({ ...before, ...changed }),
+            replace: true,
+            resetScroll: false,
+          })
+        }
+      />
+      <Panel title={`By ${choice.interval}, ${zoneOffset(choice.zone, now)}`} padded>
+        <QueryView query={usage} loading={<span className="skeleton h-56" />}>
+          {(view) => <UsageChart view={view} measure={choice.measure} />}
+        </QueryView>
+      </Panel>
+      <Panel title="By model">
+        <QueryView query={usage}>
+          {(view) => <UsageBreakdown view={view} measure={choice.measure} keyId={keyId} />}
+        </QueryView>
+      </Panel>
+      <ListPanel
+        title="Latest requests"
+        actions={
+          <Link to="/usage" search={{ key_id: keyId }} hash="requests" className="button button-small">
+            All requests
+          </Link>
+        }
+        query={callsQuery(
+          { from: period.from, to: period.to, time_zone: choice.zone, key_id: keyId },
+          LATEST,
+        )}
+        icon={ListX}
+        empty="No requests with this key in this period."
+      >
+        {(calls) => <CallTable calls={calls} zone={choice.zone} />}
+      </ListPanel>
+    </>
+  )
+}

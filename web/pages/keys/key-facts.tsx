@@ -1,0 +1,51 @@
+import type { KeyView } from '../../../src/core/api/keys.ts'
+import { Panel } from '../../components/layout/page.tsx'
+import { Identifier } from '../../components/text/copy.tsx'
+import { Money } from '../../components/text/money.tsx'
+import { Facts, Stats } from '../../components/text/values.tsx'
+import { formatMoment } from '../../lib/format.ts'
+import { Ago, KeyState, SpendingLimit } from './key-table.tsx'
+
+/** What a key spent, and what is left of its limit. */
+export function KeyStats({ apiKey }: { apiKey: KeyView }) {
+  const { remaining_usd: left, limit_reset: reset, resets_at: resetsAt } = apiKey
+  return (
+    <Stats
+      rows={{
+        Spent: <Money usd={apiKey.spent_usd} />,
+        'Left to spend': left === null ? 'no limit' : <Money usd={left} />,
+        'Last used': apiKey.last_used_at === null ? 'never' : <Ago at={apiKey.last_used_at} />,
+      }}
+      notes={{
+        Spent: reset === 'none' ? 'in all' : 'in this period',
+        'Left to spend': resetsAt !== null && `resets ${formatMoment(resetsAt)}`,
+      }}
+    />
+  )
+}
+
+/** The settings of a key. */
+export function KeyFacts({ apiKey }: { apiKey: KeyView }) {
+  const state = <KeyState apiKey={apiKey} />
+  return (
+    <Panel title="Key details" padded>
+      <Facts
+        wide
+        rows={{
+          State: apiKey.state === 'active' ? 'active' : state,
+          'Spending limit': <SpendingLimit apiKey={apiKey} />,
+          'Requests per minute': limitText(apiKey.requests_per_minute, apiKey.max_requests_per_minute),
+          'Concurrent requests': limitText(apiKey.concurrent_calls, apiKey.max_concurrent_calls),
+          Expires: apiKey.expires_at === null ? 'never' : formatMoment(apiKey.expires_at),
+          Created: formatMoment(apiKey.created_at),
+          Paused: apiKey.paused_at !== null && `since ${formatMoment(apiKey.paused_at)}`,
+          Revoked: apiKey.revoked_at !== null && formatMoment(apiKey.revoked_at),
+          'Key ID': <Identifier id={apiKey.id} of="the key ID" />,
+        }}
+      />
+    </Panel>
+  )
+}
+
+const limitText = (limit: number, max: number): string =>
+  limit === max ? String(limit) : `${limit}, lowered from ${max}`

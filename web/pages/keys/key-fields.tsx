@@ -1,0 +1,133 @@
+import type { KeyEditBody, KeyView, LimitResetName } from '../../../src/core/api/keys.ts'
+import { SelectField, TextField } from '../../components/form/fields.tsx'
+import type { FieldOf } from '../../components/form/form.tsx'
+import { endOfDay, spendingLimitProblem, wholeNumberProblem } from '../../lib/checks.ts'
+import { dayIn } from '../../lib/usage-view.ts'
+
+/** The fields of a key's settings, as texts. */
+export type KeyValues = Record<
+  'name' | 'limit_usd' | 'limit_reset' | 'expires_at' | 'requests_per_minute' | 'concurrent_calls',
+  string
+>
+
+interface RateMaxima {
+  requests_per_minute: number
+  concurrent_calls: number
+}
+
+export const NEW_KEY: KeyValues = {
+  name: '',
+  limit_usd: '',
+  limit_reset: 'none',
+  expires_at: '',
+  requests_per_minute: '',
+  concurrent_calls: '',
+}
+
+/** The settings that a key has. */
+export const valuesOf = (key: KeyView): KeyValues => ({
+  name: key.name,
+  limit_usd: key.limit_usd ?? '',
+  limit_reset: key.limit_reset,
+  expires_at: key.expires_at === null ? '' : dayIn(LOCAL_ZONE, new Date(key.expires_at)),
+  requests_per_minute: String(key.own_requests_per_minute ?? ''),
+  concurrent_calls: String(key.own_concurrent_calls ?? ''),
+})
+
+const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+/** What is wrong with the fields; what a key has already is not. */
+export const keyProblems = (values: KeyValues, maxima: RateMaxima | undefined, before = NEW_KEY) => ({
+  name: values.name.trim() === '' ? 'Enter a name, for example the service that uses the key.' : null,
+  limit_usd: values.limit_usd === before.limit_usd ? null : spendingLimitProblem(values.limit_usd),
+  requests_per_minute: wholeNumberProblem(values.requests_per_minute, maxima?.requests_per_minute),
+  concurrent_calls: wholeNumberProblem(values.concurrent_calls, maxima?.concurrent_calls),
+})
+
+/** The fields that were changed, as the gateway takes them. */
+export function changedSettings(values: KeyValues, before: KeyValues): KeyEditBody {
+  const isNew = (name: keyof KeyValues) => values[name] !== before[name]
+  const count = (text: string) => (text === '' ? null : Number(text))
+  const { limit_usd: limit } = values
+  return {
+    ...(isNew('name') && { name: values.name.trim() }),
+    ...((isNew('limit_usd') || isNew('limit_reset')) && {
+      limit_usd: limit === '' ? null : limit,
+      limit_reset: limit === '' ? null : (values.limit_reset as LimitResetName),
+    }),
+    ...(isNew('expires_at') && { expires_at: values.expires_at === '' ? null : endOfDay(values.expires_at) }),
+    ...(isNew('requests_per_minute') && { requests_per_minute: count(values.requests_per_minute) }),
+    ...(isNew('concurrent_calls') && { concurrent_calls: count(values.concurrent_calls) }),
+  }
+}
+
+/** All settings of a key. The placeholders show the most that the operator grants. */
+export function KeyFields({ field, maxima }: { field: FieldOf<KeyValues>; maxima: RateMaxima | undefined }) {
+  return (
+    <>
+      <TextField label="Name" {...field('name')} placeholder="checkout-service, production" required />
+      <SpendingLimitFields field={field} hint="Requests beyond the limit are rejected." />
+      <details className="disclosure">
+        <summary>Expiry and rate limits</summary>
+        <div className="stack">
+          <TextField
+            label="Expiry date"
+            type="date"
+            {...field('expires_at')}
+            hint="The key works through this day. Leave empty for no expiry."
+          />
+          <p className="text-sm text-muted">Rate limits of this key. Leave empty for the defaults.</p>
+          <RateLimitFields field={field} defaults={maxima} />
+        </div>
+      </details>
+    </>
+  )
+}
+
+const RESETS = [
+  { value: 'none', name: 'Never' },
+  { value: 'daily', name: 'Daily' },
+  { value: 'weekly', name: 'Weekly' },
+  { value: 'monthly', name: 'Monthly' },
+] satisfies Array<{ value: LimitResetName; name: string }>
+
+/** What a key may spend, and in which period. */
+export function SpendingLimitFields({
+  field,
+  hint,
+}: {
+  field: FieldOf<Record<'limit_usd' | 'limit_reset', string>>
+  hint?: string
+}) {
+  const limit = field('limit_usd')
+  return (
+    <div className="columns gap-4 [--column:12rem]">
+      <TextField label="Spending limit (USD)" {...limit} inputMode="decimal" placeholder="none" hint={hint} />
+      <SelectField label="Resets" {...field('limit_reset')} options={RESETS} disabled={limit.value === ''} />
+    </div>
+  )
+}
+
+/** How many calls a key or an account may make. The placeholders show the defaults. */
+export function RateLimitFields(props: {
+  field: FieldOf<Record<'requests_per_minute' | 'concurrent_calls', string>>
+  defaults?: { requests_per_minute: number; concurrent_calls: number } | undefined
+}) {
+  const { field, defaults } = props
+  return (
+    <div className="columns gap-4 [--column:12rem]">
+      <TextField
+        label="Requests per minute"
+        {...field('requests_per_minute')}
+        inputMode="numeric"
+        placeholder={String(defaults?.requests_per_minute ?? 'default')}
+      />
+      <TextField
+        label="Max concurrent requests"
+        {...field('concurrent_calls')}
+        inputMode="numeric"
+        placeholder={String(defaults?.concurrent_calls ?? 'default')}
+      />
+    </div>
+  )
+}
