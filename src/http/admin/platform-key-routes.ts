@@ -4,6 +4,7 @@ import type { CatalogSnapshot, Provider } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { PlatformKeyManagement } from '../../operations/platform-key-management.ts'
 import { OfId } from '../page.ts'
+import { needs } from '../plugins/operator-access.ts'
 import { askingOperator } from './asking-operator.ts'
 
 const BODY_LIMIT_BYTES = 16 * 1024
@@ -16,6 +17,7 @@ export const platformKeyRoutes: FastifyPluginAsyncTypebox<{
   app.post(
     '/providers/:id/key',
     {
+      ...needs('provider-keys.write'),
       bodyLimit: BODY_LIMIT_BYTES,
       schema: { params: OfId, body: PlatformKeyRequest, response: { 200: PlatformKeyStored } },
     },
@@ -28,7 +30,10 @@ export const platformKeyRoutes: FastifyPluginAsyncTypebox<{
 
   app.post(
     '/providers/:id/key/remove',
-    { schema: { params: OfId, response: { 200: PlatformKeyRemoved } } },
+    {
+      ...needs('provider-keys.write'),
+      schema: { params: OfId, response: { 200: PlatformKeyRemoved } },
+    },
     async (request) => {
       const { id } = request.params
       const removed = await platformKeys.remove(askingOperator(request), id)

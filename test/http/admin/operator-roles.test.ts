@@ -26,6 +26,8 @@ const CHANGES: Record<string, readonly string[]> = {
   'POST /admin/api/alarms/:id/acknowledge': OPERATIONS,
   'POST /admin/api/offers/:id/enable': OPERATIONS,
   'POST /admin/api/providers/:id/enable': OPERATIONS,
+  'POST /admin/api/providers/:id/key': ADMIN,
+  'POST /admin/api/providers/:id/key/remove': ADMIN,
   'POST /admin/api/catalog/check': ADMIN,
   'POST /admin/api/catalog/edits': ADMIN,
   'POST /admin/api/catalog/revert': ADMIN,
