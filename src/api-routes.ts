@@ -144,6 +144,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       catalogEdits: parts.catalogEdits,
       catalogManagement: parts.catalogManagement,
       checkEdits: parts.catalog.check,
+      previewEdits: parts.catalog.preview,
       rateHistory: services.rateHistory,
     })
     await app.register(platformKeyRoutes, { catalog, platformKeys: parts.platformKeys })

@@ -19,6 +19,7 @@ import { composeCallPath } from './calls/call-path.ts'
 import { createCleanupTasks } from './calls/cleanup-tasks.ts'
 import { createCallBodies } from './calls/relay/call-bodies.ts'
 import { createCompletionArchive, createIdempotency } from './calls/relay/idempotency.ts'
+import { adoptEdits } from './catalog/adopt-edits.ts'
 import { createCatalogEdits } from './catalog/catalog-edits-store.ts'
 import { watchOverlay } from './catalog/catalog-overlay.ts'
 import { createCatalogStore } from './catalog/catalog-store.ts'
@@ -245,7 +246,10 @@ async function composeApi(
     keyCache,
     catalog,
     catalogEdits,
-    catalogManagement: createCatalogManagement(catalogEdits, services.auditLog.auditedAction),
+    catalogManagement: createCatalogManagement(catalogEdits, services.auditLog.auditedAction, {
+      preview: catalog.preview,
+      adopt: () => adoptEdits({ overlay, catalog, postgres, logger }),
+    }),
     keyChecker: createProviderKeyChecker({ postgres, logger, clock: Date.now }),
     reports: createReports(reportsPostgres, redis, Date.now, logger),
     recentCalls: createCallRecords(postgres),

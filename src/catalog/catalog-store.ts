@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
+import { type CatalogEffect, catalogEffects } from '../core/catalog/catalog-effects.ts'
 import type { ModelOptions } from '../core/catalog/catalog-model.ts'
 import {
   buildCatalogSnapshot,
@@ -68,10 +69,13 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
     ...shipped,
     ...[ollama, ...(overlay?.current()?.prices ?? []), file].filter((source) => source !== null),
   ]
-  const buildFrom = (from: LocalSources) => {
-    const { stored = null, unlisted = [] } = overlay?.current() ?? {}
-    const sources = stored === null ? below(from) : [...below(from), stored]
-    return build(sources, { ...snapshotOptions(options), unlisted: new Set(unlisted) }, logger)
+  const buildFrom = (
+    from: LocalSources,
+    edits: CatalogSource | null = overlay?.current()?.stored ?? null,
+  ) => {
+    const unlisted = new Set(overlay?.current()?.unlisted)
+    const sources = edits === null ? below(from) : [...below(from), edits]
+    return build(sources, { ...snapshotOptions(options), unlisted }, logger)
   }
   let current = firstSnapshot()
 
@@ -174,6 +178,11 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
     /** Checks a document as the operator's edits, on top of all current documents. */
     check: (content: unknown): CheckedCatalog =>
       checkCatalog(below(local), content, snapshotOptions(options), options.catalogKeyNames),
+    /** What a valid document would do to calls as the operator's edits. Throws if it is not valid. */
+    preview(content: unknown): CatalogEffect[] {
+      const edits = { name: 'the document', content, updatedAt: current.generatedAt }
+      return catalogEffects(current, buildFrom(local, edits))
+    },
     close(): void {
       stopFollowing?.()
       stopFollowingFile?.()

@@ -1,4 +1,5 @@
 import type { AppliedEdits, CatalogEdits, StoredDocument } from '../catalog/catalog-edits-store.ts'
+import type { CatalogEffect } from '../core/catalog/catalog-effects.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { AuditedAction, Operator, RunAudited } from './audit-log.ts'
 
@@ -11,14 +12,27 @@ export interface AnnouncedEdits {
 /** What operators change in the catalog, recorded in the audit log. Throws ApiError. */
 export type CatalogManagement = ReturnType<typeof createCatalogManagement>
 
-export const createCatalogManagement = (edits: CatalogEdits, auditedAction: RunAudited) => ({
+export const createCatalogManagement = (
+  edits: CatalogEdits,
+  auditedAction: RunAudited,
+  catalog: {
+    /** What edits do to calls. May throw for those that are not valid. */
+    preview?: (content: unknown) => readonly CatalogEffect[]
+    /** Makes this process use what was just applied. Never rejects. */
+    adopt?: () => Promise<void>
+  } = {},
+) => ({
   /** Makes a document the operator's edits. `expectedVersion`: the version it was made from; absent: any. */
   applyEdits(operator: Operator, content: unknown, expectedVersion?: string | null): Promise<AnnouncedEdits> {
-    const details: AuditedAction['details'] =
-      expectedVersion === undefined ? {} : { expected_version: expectedVersion }
-    return auditedAction(operator, { action: 'catalog.edit', target: 'catalog', details }, async () =>
-      appliedOf(await edits.apply(content, operator.actor, expectedVersion)),
-    )
+    const details: AuditedAction['details'] = {
+      ...(expectedVersion !== undefined && { expected_version: expectedVersion }),
+      ...effectDetails(() => catalog.preview?.(content) ?? []),
+    }
+    return auditedAction(operator, { action: 'catalog.edit', target: 'catalog', details }, async () => {
+      const applied = appliedOf(await edits.apply(content, operator.actor, expectedVersion))
+      await catalog.adopt?.()
+      return applied
+    })
   },
 
   /** Makes an earlier version of the edits hold again, as a new one. */
@@ -27,10 +41,29 @@ export const createCatalogManagement = (edits: CatalogEdits, auditedAction: RunA
     return auditedAction(operator, action, async () => {
       const applied = await edits.revert(version, operator.actor)
       if (!applied) throw new ApiError('not_found', 'There is no such revision of the overrides.')
-      return appliedOf(applied)
+      const document = appliedOf(applied)
+      await catalog.adopt?.()
+      return document
     })
   },
 })
+
+const EFFECTS_RECORDED = 5
+
+/** What edits change, for the audit log; nothing where they are not valid. */
+function effectDetails(preview: () => readonly CatalogEffect[]): { effects?: string } {
+  let effects: readonly CatalogEffect[]
+  try {
+    effects = preview()
+  } catch {
+    // Applying them reports what is wrong.
+    return {}
+  }
+  if (effects.length === 0) return {}
+  const shown = effects.slice(0, EFFECTS_RECORDED).map(({ message }) => message)
+  const more = effects.length - shown.length
+  return { effects: [...shown, ...(more > 0 ? [`${more} more`] : [])].join('; ') }
+}
 
 const PROBLEMS_SHOWN = 20
 

@@ -117,7 +117,7 @@ test('an edit of the catalog is checked, compared and applied, and in the prices
   await editor.fill(JSON.stringify({ changes: { models: [{ id: 'acme/swift', rate }] } }))
   await page.getByRole('button', { name: 'Review changes' }).click()
   const dialog = page.getByRole('alertdialog', { name: 'Apply these overrides?' })
-  await dialog.getByText('0.150000').waitFor()
+  await dialog.getByText(/acme\/swift: input \$\S+ → \$0\.15,/).waitFor()
   const appliedAt = Date.now()
   await dialog.getByRole('button', { name: 'Apply', exact: true }).click()
   const prompt = async () => {

@@ -55,6 +55,18 @@ export const CatalogCheckView = Type.Object({
   problems: Type.Array(Type.String()),
   /** Models the catalog would have; null with problems. */
   models: nullable(Type.Number()),
+  /** What it does to calls, worst first; none with problems. */
+  effects: Type.Array(
+    Type.Object({
+      /** Calls that fail; offers that lose money; what becomes free; everything else. */
+      kind: Type.Enum(['offline', 'loss', 'free', 'change']),
+      /** Its id, or `auto`. */
+      model: Type.String(),
+      message: Type.String(),
+    }),
+  ),
+  /** How many effects there are besides. */
+  more_effects: Type.Number(),
 })
 export type CatalogCheckView = Static<typeof CatalogCheckView>
 

@@ -226,7 +226,8 @@ function widestWindow(offers: readonly Offer[]): number | null {
   return windows.length === 0 ? null : Math.max(...windows)
 }
 
-const isLoss = (cost: TokenRates, rate: TokenRates): boolean =>
+/** Whether an offer costs us more than it earns. */
+export const isLoss = (cost: TokenRates, rate: TokenRates): boolean =>
   (['prompt', 'completion', 'units'] as const).some((kind) => rateOf(cost, kind) > rateOf(rate, kind))
 
 /** The share of a list price that we pay, in percent. */

@@ -15,6 +15,7 @@ import {
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { List } from '../../core/api/shared.ts'
 import { type CatalogSnapshot, isAvailable } from '../../core/catalog/catalog.ts'
+import type { CatalogEffect } from '../../core/catalog/catalog-effects.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatRate, picoUsdPerToken } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
@@ -27,17 +28,21 @@ import { askingOperator } from './asking-operator.ts'
 
 const Listed = Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }) }, CLOSED)
 
+const EFFECTS_SHOWN = 100
+
 export interface CatalogRouteServices extends Pick<Services, 'rateHistory'> {
   catalog: () => CatalogSnapshot
   catalogEdits: CatalogEdits
   catalogManagement: CatalogManagement
   checkEdits: (content: unknown) => CheckedCatalog
+  /** What valid edits would do to calls. */
+  previewEdits: (content: unknown) => CatalogEffect[]
 }
 
 /** The catalog: what is in use, the operator's edits and their versions, and the rates that models had. */
 export const catalogRoutes: FastifyPluginAsyncTypebox<CatalogRouteServices> = async (
   app,
-  { catalog, catalogEdits, catalogManagement, checkEdits, rateHistory },
+  { catalog, catalogEdits, catalogManagement, checkEdits, previewEdits, rateHistory },
 ) => {
   app.get('/catalog', { ...needs('read'), schema: { response: { 200: CatalogView } } }, async () => {
     const { version, generatedAt, models, offers } = catalog()
@@ -71,11 +76,15 @@ export const catalogRoutes: FastifyPluginAsyncTypebox<CatalogRouteServices> = as
     async ({ body }) => {
       const checked = checkEdits(body.content)
       const problems = checked.kind === 'problems' ? checked.problems : checked.unknown
+      const valid = problems.length === 0
+      const effects = valid ? previewEdits(body.content) : []
       return {
         object: 'catalog_check' as const,
-        valid: problems.length === 0,
+        valid,
         problems,
-        models: checked.kind === 'valid' && problems.length === 0 ? checked.models : null,
+        models: checked.kind === 'valid' && valid ? checked.models : null,
+        effects: effects.slice(0, EFFECTS_SHOWN),
+        more_effects: Math.max(0, effects.length - EFFECTS_SHOWN),
       }
     },
   )

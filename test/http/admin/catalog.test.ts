@@ -45,11 +45,24 @@ test('an edit is checked, applied to calls, kept as a version of a price, and ta
   await eventually(async () => expect(await history()).toHaveLength(1))
 
   const check = await admin.post<CatalogCheckView>('/catalog/check', { content: dearer })
-  expect(check).toMatchObject({ valid: true, problems: [], models: 1 })
+  expect(check).toMatchObject({
+    ...{ valid: true, problems: [], models: 1, more_effects: 0 },
+    effects: [
+      {
+        kind: 'change',
+        model: 'test/plain',
+        message: 'test/plain: input $1.00 → $3.00, output $2.00 → $4.00',
+      },
+    ],
+  })
   const body: CatalogEditsRequest = { content: dearer, expected_version: null }
   const applied = await admin.post<CatalogEditsApplied>('/catalog/edits', body)
   expect(applied).toMatchObject({ announced: true, edits: { content: dearer } })
   expect(applied.edits.author).toMatch(/^key_/)
+  // Whoever applied them sees them at once.
+  expect((await history()).map(({ prompt }) => prompt)).toEqual(['3.00', '1.00'])
+  const { data: actions } = await admin.get<Page<OperatorActionView>>('/actions?target=catalog')
+  expect(actions[0]?.details.effects).toBe('test/plain: input $1.00 → $3.00, output $2.00 → $4.00')
 
   const owner = await stack.account('10.00')
   await eventually(async () => {
@@ -58,8 +71,6 @@ test('an edit is checked, applied to calls, kept as a version of a price, and ta
     const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: id ?? '' } })
     expect(record.promptRatePico).toBe(3_000_000n)
   })
-  await eventually(async () => expect(await history()).toHaveLength(2))
-  expect((await history()).map(({ prompt }) => prompt)).toEqual(['3.00', '1.00'])
 
   const empty = await admin.post<CatalogEditsApplied>('/catalog/edits', {
     content: {},
@@ -74,6 +85,31 @@ test('an edit is checked, applied to calls, kept as a version of a price, and ta
     empty.edits.version,
     applied.edits.version,
   ])
+})
+
+test('what an edit does to calls is told before it does: a model offline, a loss, a price of nothing', async () => {
+  const { edits } = await admin.get<CatalogView>('/catalog')
+  const effectsOf = async (content: object) => {
+    const { effects } = await admin.post<CatalogCheckView>('/catalog/check', { content })
+    return effects.map(({ kind, message }) => `${kind}: ${message}`)
+  }
+  const offer = { provider: 'alpha', upstream_model: 'words-12' }
+  expect(await effectsOf({ changes: { offers: [{ ...offer, disabled: true }] } })).toEqual(
+    expect.arrayContaining([
+      'offline: test/plain will answer 503: its only offer is disabled',
+      'offline: auto will answer 503: no model is left to choose',
+    ]),
+  )
+  const free = { changes: { models: [{ id: 'test/plain', rate: { prompt: '0', completion: '0' } }] } }
+  expect(await effectsOf(free)).toEqual(
+    expect.arrayContaining([
+      'offline: test/plain will answer 503: its only offer costs more than its price',
+      'loss: alpha receives no calls for test/plain: it costs $0.50 / $0.50 and earns $0.00 / $0.00',
+      'free: test/plain: input and output will cost nothing',
+    ]),
+  )
+  // Asking changes nothing.
+  expect((await admin.get<CatalogView>('/catalog')).edits).toEqual(edits)
 })
 
 test('what is wrong with an edit is listed, and nothing changes; edits made from an old version are refused', async () => {

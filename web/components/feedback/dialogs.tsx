@@ -116,11 +116,13 @@ interface ConfirmDialogProps<Result> extends Change<void, Result> {
   onClose: () => void
   children: ReactNode
   wide?: boolean
+  /** False while what it asks about is not known yet, so that it cannot be confirmed. */
+  isReady?: boolean
 }
 
 /** Asks before a change that cannot be undone, makes it, and closes. */
 export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
-  const { title, confirm, onClose, children, wide = false, onDone, ...change } = props
+  const { title, confirm, onClose, children, wide = false, isReady = true, onDone, ...change } = props
   const { mutate, isPending, error } = useChange({
     ...change,
     onDone: (result: Result) => {
@@ -138,7 +140,7 @@ export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
       {children}
       <ErrorNote error={error} />
       <DialogFoot onClose={onClose}>
-        <Button kind="danger" disabled={isPending} onClick={() => mutate()}>
+        <Button kind="danger" disabled={isPending || !isReady} onClick={() => mutate()}>
           {isPending ? 'Saving …' : confirm}
         </Button>
       </DialogFoot>

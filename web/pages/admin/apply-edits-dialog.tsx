@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type {
   CatalogEditsApplied,
@@ -6,9 +7,11 @@ import type {
 } from '../../../src/core/api/catalog.ts'
 import { requestJson } from '../../api/request.ts'
 import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
+import { QueryView } from '../../components/feedback/messages.tsx'
 import { TONES } from '../../components/text/values.tsx'
 import { type CatalogContent, writeDocument } from '../../lib/catalog-edits.ts'
 import { type DiffLine, documentDiff } from '../../lib/document-diff.ts'
+import { checkQuery, EditEffects } from './edit-effects.tsx'
 
 /** Edits to be applied over the current ones. */
 export interface ProposedEdits {
@@ -16,11 +19,9 @@ export interface ProposedEdits {
   title: string
   /** What will change for calls, in words. */
   what: ReactNode
-  /** The document itself was edited, so its differences are shown at once. */
-  isDocument?: boolean
 }
 
-/** Shows what edits change, and applies them after they are confirmed. */
+/** Shows what edits do to calls and what they change, and applies them after they are confirmed. */
 export function ApplyEditsDialog(props: {
   proposed: ProposedEdits
   /** The edits that the proposal was made from; null: there were none. */
@@ -29,12 +30,14 @@ export function ApplyEditsDialog(props: {
   onApplied?: (applied: CatalogEditsApplied) => void
 }) {
   const { proposed, from, onClose, onApplied } = props
+  const check = useQuery(checkQuery(proposed.content))
   const body: CatalogEditsRequest = { content: proposed.content, expected_version: from?.version ?? null }
   return (
     <ConfirmDialog
       title={proposed.title}
       wide
       confirm="Apply"
+      isReady={check.data?.valid ?? false}
       send={() => requestJson<CatalogEditsApplied>('POST', '/admin/api/catalog/edits', body)}
       stale={['/admin/api', '/pricing.json']}
       done={({ edits, announced }) =>
@@ -46,7 +49,8 @@ export function ApplyEditsDialog(props: {
       onClose={onClose}
     >
       {proposed.what}
-      <details className="disclosure" open={proposed.isDocument}>
+      <QueryView query={check}>{(view) => <EditEffects check={view} />}</QueryView>
+      <details className="disclosure">
         <summary>Changes to the overrides (JSON)</summary>
         <DiffView
           before={writeDocument(from?.content ?? {})}

@@ -43,7 +43,6 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
   const propose = (content: CatalogContent) =>
     setProposed({
       content,
-      isDocument: true,
       title: 'Apply these overrides?',
       what: (
         <p>

@@ -14,6 +14,7 @@ import { writeDocument } from '../../lib/catalog-edits.ts'
 import { formatCount, formatMoment } from '../../lib/format.ts'
 import { DiffView } from './apply-edits-dialog.tsx'
 import { EditsEditor } from './catalog-editor.tsx'
+import { checkQuery, EditEffects } from './edit-effects.tsx'
 
 /** The operator's edits over the catalog: edited, checked, compared, applied and reverted. */
 export function CatalogPage() {
@@ -100,11 +101,13 @@ function RevertDialog(props: {
   onClose: () => void
 }) {
   const { chosen, current, onClose } = props
+  const check = useQuery(checkQuery(chosen.content))
   return (
     <ConfirmDialog
       title={`Revert to revision ${chosen.version}?`}
       wide
       confirm={`Revert to revision ${chosen.version}`}
+      isReady={check.data?.valid ?? false}
       send={() =>
         requestJson<CatalogEditsApplied>('POST', '/admin/api/catalog/revert', { version: chosen.version })
       }
@@ -114,13 +117,17 @@ function RevertDialog(props: {
     >
       <p>
         The overrides of {formatMoment(chosen.created_at)} are applied again as a new revision, to new calls
-        within a second. Changes:
+        within a second.
       </p>
-      <DiffView
-        before={writeDocument(current?.content ?? {})}
-        after={writeDocument(chosen.content)}
-        of="Changes by the revert"
-      />
+      <QueryView query={check}>{(view) => <EditEffects check={view} />}</QueryView>
+      <details className="disclosure">
+        <summary>Changes to the overrides (JSON)</summary>
+        <DiffView
+          before={writeDocument(current?.content ?? {})}
+          after={writeDocument(chosen.content)}
+          of="Changes by the revert"
+        />
+      </details>
     </ConfirmDialog>
   )
 }

@@ -44,13 +44,10 @@ export function RateForm(props: {
         content: withModelChange(content, id, { rate: set }),
         title: 'Change the price?',
         what: (
-          <>
-            <p>
-              New calls to <strong>{id}</strong> cost {rateText({ ...rate, ...set }, unit)}, instead of{' '}
-              {rateText(rate, unit)}. Calls received before keep their price.
-            </p>
-            <RateWarning values={values} losing={losingAt(values)} usable={usable} />
-          </>
+          <p>
+            New calls to <strong>{id}</strong> cost {rateText({ ...rate, ...set }, unit)}, instead of{' '}
+            {rateText(rate, unit)}. Calls received before keep their price.
+          </p>
         ),
       })
     },

@@ -1,0 +1,23 @@
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { OverlayWatch } from './catalog-overlay.ts'
+import type { CatalogLogger, CatalogStore } from './catalog-store.ts'
+import { recordRates } from './rate-history-store.ts'
+
+/**
+ * Makes this process use edits that were just applied, and records their rates, so that whoever applied them sees them
+ * at once. Never rejects: by message the edits come soon anyway, and the catalog worker records rates.
+ */
+export async function adoptEdits(parts: {
+  overlay: Pick<OverlayWatch, 'reread'>
+  catalog: Pick<CatalogStore, 'snapshot'>
+  postgres: Postgres
+  logger: CatalogLogger
+}): Promise<void> {
+  try {
+    await parts.overlay.reread()
+    const { models, version } = parts.catalog.snapshot()
+    await recordRates(parts.postgres, models.values(), version)
+  } catch (error) {
+    parts.logger.warn({ err: error }, 'applied edits are not used here yet')
+  }
+}
