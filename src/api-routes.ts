@@ -22,6 +22,7 @@ import { liveRoute } from './http/account/live-route.ts'
 import { modelRoutes } from './http/account/model-routes.ts'
 import { oauthRoutes } from './http/account/oauth-routes.ts'
 import { type OperatorSessions, operatorSessionRoutes } from './http/account/operator-session-routes.ts'
+import { organisationRoutes } from './http/account/organisation-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
 import { secondFactorRoutes } from './http/account/second-factor-routes.ts'
 import { sessionListRoutes } from './http/account/session-list-routes.ts'
@@ -154,7 +155,8 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
 
   /** For account holders who are signed in. */
   const consoleRoutes = async (app: FastifyInstance) => {
-    const { accounts, ledger, deliveries, endpoints, retryDelivery, keyActivity } = services
+    const { accounts, members, organisations, ledger, deliveries, endpoints, retryDelivery, keyActivity } =
+      services
     const { sessions, sessionMs } = signIn
     await compressJson(app)
     const consoleSlots = reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account')
@@ -163,16 +165,19 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       signIn: signIn.signIn,
       cookies: operators.cookies,
       signUpClosed: config.signUpClosed,
-      ...{ accounts, sessions, sessionMs, holds, ledger, freeCredits, publicUrl },
+      ...{ accounts, members, sessions, sessionMs, holds, ledger, freeCredits, publicUrl },
     })
     await app.register(emailRoutes, { verification, passwordReset, emailChange, publicUrl })
     await app.register(signInStepRoutes, {
       signIn: signIn.signIn,
       cookies: operators.cookies,
-      ...{ accounts, sessionMs, holds, ledger, freeCredits, publicUrl },
+      ...{ accounts, members, sessionMs, holds, ledger, freeCredits, publicUrl },
     })
     await app.register(oauthRoutes, { oauth: signIn.oauth, cookies: operators.cookies, sessionMs, publicUrl })
     await app.register(sessionListRoutes, { sessions })
+    await app.register(organisationRoutes, {
+      ...{ organisations, members, sessions, holds, ledger, freeCredits },
+    })
     await app.register(secondFactorRoutes, { secondFactor: signIn.secondFactor, publicUrl })
     await app.register(accountDataRoutes, {
       accountExport: services.accountExport,

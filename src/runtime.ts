@@ -163,7 +163,7 @@ async function composeApi(
   const serviceClients = { postgres, reportsPostgres, redis, announce, logger, clock: Date.now }
   const services = createServices(config, serviceClients)
   const signIn = createSignIn(config, { ...serviceClients, mailQueue: queues.mail }, services)
-  const { accounts, holds, keys } = services
+  const { accounts, accountActions, holds, keys, members } = services
 
   const overlay = await watchOverlay({ redis, subscriber: keySubscriber, logger })
   const platformKeys = createPlatformKeys({ ...config, environment: process.env, overlay, logger })
@@ -288,7 +288,7 @@ async function composeApi(
     {
       keys: keyCache,
       readOperatorSession: operatorSessionReader(operators),
-      sessions: { ...operators, accounts },
+      sessions: { ...operators, accounts, accountActions, members, logger },
       readiness: createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` }),
       pendingCalls: () => hub.size,
       registry,

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { createAccountActionStore } from './accounts/account-action-store.ts'
 import { createAccountDirectory, createAccountStore } from './accounts/account-store.ts'
 import { createCredentialStore } from './accounts/credential-store.ts'
 import { createEmailChange } from './accounts/email-change.ts'
@@ -13,6 +14,8 @@ import { createKeyStore, editKey as storeKeyEdit } from './accounts/key-store.ts
 import { createLetSpend } from './accounts/let-spend.ts'
 import { createNotify } from './accounts/mail/notify.ts'
 import { createOperatorStore } from './accounts/operator-store.ts'
+import { createMemberStore } from './accounts/organisation/member-store.ts'
+import { createOrganisationStore } from './accounts/organisation/organisation-store.ts'
 import { createPasswordCheck } from './accounts/password-check.ts'
 import { createPasswordHasher } from './accounts/password-hash.ts'
 import { createPasswordReset } from './accounts/password-reset.ts'
@@ -110,6 +113,9 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
   const { auditedAction } = auditLog
   return {
     accounts,
+    accountActions: createAccountActionStore(postgres),
+    members: createMemberStore(postgres),
+    organisations: createOrganisationStore(postgres, parseUsd(config.lowBalanceUsd)),
     directory,
     credentials,
     passwords,

@@ -21,6 +21,14 @@ export type AccountState = 'free_credit' | 'active' | 'exhausted' | 'suspended'
 
 export type Account = AccountRow
 
+/** The account of one person, who signs in by its email. All other accounts are organisations, and have a name. */
+export type Person = Account & { email: string }
+
+export const isPerson = (account: Account): account is Person => account.email !== null
+
+/** What people know an account by. */
+export const accountName = ({ email, name }: Pick<Account, 'email' | 'name'>): string => email ?? name ?? ''
+
 /** What a new account starts with. */
 export type OpeningCredit = { kind: 'free_credit' | 'credit'; amountPico: PicoUsd }
 
@@ -131,6 +139,10 @@ export function createAccountStore(
         const where = { id: accountId }
         const suspended = await transaction.account.update({ where, data: { state: 'suspended' } })
         await transaction.consoleSession.deleteMany({ where: { accountId } })
+        await transaction.consoleSession.updateMany({
+          where: { actingAccountId: accountId },
+          data: { actingAccountId: null },
+        })
         return suspended
       })
     },
@@ -164,12 +176,17 @@ export type AccountDirectory = ReturnType<typeof createAccountDirectory>
 /** Accounts for operators, over PostgreSQL. A search by email reads the whole table. */
 export function createAccountDirectory(postgres: Postgres) {
   return {
-    /** Newest first, after an account's id; filtered by a part of the email or by id, or all. */
+    /** Newest first, after an account's id; filtered by a part of the email or name or by id, or all. */
     page: ({ search, ...page }: { search: string | null } & IdPage): Promise<Account[]> =>
       postgres.account.findMany(
         newestFirst(page, {
           ...(search !== null && {
-            OR: [{ id: search }, { email: { contains: escapeLike(search), mode: 'insensitive' as const } }],
+            OR: [
+              { id: search },
+              ...(['email', 'name'] as const).map((column) => ({
+                [column]: { contains: escapeLike(search), mode: 'insensitive' as const },
+              })),
+            ],
           }),
         }),
       ),

@@ -1,7 +1,7 @@
 import { ApiError } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { isDuplicate, type Postgres, type PostgresTransaction } from '../platform/postgres/postgres.ts'
-import type { Account } from './account-store.ts'
+import { isPerson, type Person } from './account-store.ts'
 import type { CredentialStore } from './credential-store.ts'
 import { emailTaken } from './email-taken.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
@@ -40,14 +40,15 @@ export function createEmailChange(deps: {
       email,
       networkAddress,
     })
-    const { email: oldEmail } = await transaction.account.findUniqueOrThrow({ where: { id: accountId } })
+    const account = await transaction.account.findUniqueOrThrow({ where: { id: accountId } })
+    if (!isPerson(account)) throw new Error(`${accountId} has a change of email and no email`)
     await transaction.account.update({
       where: { id: accountId },
       data: { email, emailVerifiedAt: new Date() },
     })
     await transaction.emailChange.update({
       where: { id: change.id },
-      data: { oldEmail, confirmedAt: new Date() },
+      data: { oldEmail: account.email, confirmedAt: new Date() },
     })
     // Links that were sent to the old address.
     await transaction.emailToken.deleteMany({ where: { accountId } })
@@ -56,7 +57,7 @@ export function createEmailChange(deps: {
 
   return {
     /** Sends a link to the new address. Throws ApiError for a wrong password, an email that has an account, and 429. */
-    async request(account: Account, email: string, password: string): Promise<void> {
+    async request(account: Person, email: string, password: string): Promise<void> {
       if (email === account.email)
         throw new ApiError('invalid_request', 'This is the email of your account already.', {
           param: 'email',

@@ -46,7 +46,7 @@ export function createEmailTokenStore(postgres: Postgres) {
         where: { id: accountId },
         select: { email: true, emailVerifiedAt: true },
       })
-      return account && account.emailVerifiedAt === null
+      return account?.email && account.emailVerifiedAt === null
         ? issue(accountId, 'verify_email', account.email)
         : null
     },

@@ -19,6 +19,8 @@ export interface KeyRecord extends LimitSettings {
   operator: Pick<OperatorOfKey, 'id' | 'name' | 'role'> | null
   state: 'active' | 'revoked'
   name: string
+  /** The personal account of who made it; null: not known. */
+  createdBy: string | null
   limitPico: bigint | null
   limitReset: LimitReset
   /** Unix milliseconds; null: never. */
@@ -209,6 +211,7 @@ function toEntry({ accountState, operator, ...found }: KeyWithAccount, refreshAt
       operator: operator && { id: operator.id, name: operator.name, role: operator.role },
       state: found.state,
       name: found.name,
+      createdBy: found.createdBy,
       limitPico: found.limitPico,
       limitReset: found.limitReset,
       expiresAt: found.expiresAt?.getTime() ?? null,

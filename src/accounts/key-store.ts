@@ -29,7 +29,7 @@ export type NewKey = Pick<
   StoredKey,
   'name' | 'limitPico' | 'limitReset' | 'expiresAt' | 'requestsPerMinute' | 'concurrentCalls'
 > &
-  Partial<Pick<StoredKey, 'customerRequestsPerMinute' | 'customerConcurrentCalls'>>
+  Partial<Pick<StoredKey, 'customerRequestsPerMinute' | 'customerConcurrentCalls' | 'createdBy'>>
 
 /** What may change of a key; absent: unchanged, null: none. */
 export type KeyEdit = Partial<NewKey & Pick<StoredKey, 'pausedAt'>>

@@ -26,6 +26,8 @@ export interface StoredSession {
   id: string
   accountId: string | null
   keyId: string | null
+  /** The organisation that its person acts on; null: their own account. */
+  actingAccountId: string | null
   expiresAt: Date
 }
 
@@ -64,11 +66,15 @@ WHERE account.id = $2 AND account.state <> 'suspended'
   AND NOT EXISTS (SELECT FROM account_credentials WHERE account_id = account.id)
 FOR SHARE OF account`
 
+/** A membership that has ended leaves the person's own account, as does an organisation that is suspended. */
 const RUNNING = `
-SELECT encode(session.token_hash, 'hex') AS "id"
-FROM console_sessions AS session LEFT JOIN accounts AS account ON account.id = session.account_id
+SELECT encode(session.token_hash, 'hex') AS "id", coalesce(organisation.id, account.id) AS "accountId"
+FROM console_sessions AS session JOIN accounts AS account ON account.id = session.account_id
+LEFT JOIN organisation_members AS member
+  ON member.account_id = session.acting_account_id AND member.person_id = session.account_id
+LEFT JOIN accounts AS organisation ON organisation.id = member.account_id AND organisation.state <> 'suspended'
 WHERE session.token_hash IN (SELECT decode(id, 'hex') FROM unnest($1::text[]) AS given (id))
-  AND session.expires_at > now() AND account.state IS DISTINCT FROM 'suspended'`
+  AND session.expires_at > now() AND account.state <> 'suspended'`
 
 export function createSessionStore(postgres: Postgres) {
   return {
@@ -86,6 +92,7 @@ export function createSessionStore(postgres: Postgres) {
         tokenHash: hashOfToken(token),
         accountId: 'accountId' in owner ? owner.accountId : null,
         keyId: 'keyId' in owner ? owner.keyId : null,
+        actingAccountId: null,
         expiresAt: new Date(Date.now() + ttlMs),
         networkAddress,
         userAgent: userAgent.slice(0, USER_AGENT_LENGTH_MAX),
@@ -143,10 +150,21 @@ export function createSessionStore(postgres: Postgres) {
       await postgres.consoleSession.deleteMany({ where: { tokenHash: Buffer.from(sessionId, 'hex') } })
     },
 
-    /** Which of the given sessions are still active, of accounts that are not suspended. */
-    async running(sessionIds: readonly string[]): Promise<Set<string>> {
-      const rows = await postgres.$queryRawUnsafe<Array<{ id: string }>>(RUNNING, sessionIds)
-      return new Set(rows.map(({ id }) => id))
+    /** Those of the given sessions of people that are still active, with the account that each acts on. */
+    async running(sessionIds: readonly string[]): Promise<Map<string, string>> {
+      const rows = await postgres.$queryRawUnsafe<Array<{ id: string; accountId: string }>>(
+        RUNNING,
+        sessionIds,
+      )
+      return new Map(rows.map(({ id, accountId }) => [id, accountId]))
+    },
+
+    /** Lets a session act on an organisation; null: on the person's own account. */
+    async actOn(sessionId: string, actingAccountId: string | null): Promise<void> {
+      await postgres.consoleSession.updateMany({
+        where: { tokenHash: Buffer.from(sessionId, 'hex') },
+        data: { actingAccountId },
+      })
     },
   }
 }
@@ -157,10 +175,12 @@ const toSession = (row: {
   tokenHash: Uint8Array
   accountId: string | null
   keyId: string | null
+  actingAccountId: string | null
   expiresAt: Date
 }): StoredSession => ({
   id: idOf(row.tokenHash),
   accountId: row.accountId,
   keyId: row.keyId,
+  actingAccountId: row.actingAccountId,
   expiresAt: row.expiresAt,
 })

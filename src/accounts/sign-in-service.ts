@@ -2,7 +2,7 @@ import { ApiError } from '../core/kernel/errors.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { isDuplicate } from '../platform/postgres/postgres.ts'
-import type { Account, AccountStore } from './account-store.ts'
+import type { AccountStore, Person } from './account-store.ts'
 import type { CredentialStore } from './credential-store.ts'
 import { emailTaken } from './email-taken.ts'
 import type { EmailVerification } from './email-verification.ts'
@@ -230,7 +230,7 @@ export function createSignInService(deps: {
 
     /** Ends every session of the account and begins a new one. */
     async changePassword(
-      account: Pick<Account, 'id' | 'email'>,
+      account: Pick<Person, 'id' | 'email'>,
       { current, next }: { current: string; next: string },
       client: SessionClient,
     ): Promise<BegunSession> {

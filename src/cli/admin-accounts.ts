@@ -40,7 +40,7 @@ export const accountCommands: AdminCommands = {
     const found = await directory.page({ search: input.account ?? null, after: null, limit: limit + 1 })
     const accounts = found.slice(0, limit).map(view)
     const rows = accounts.map(
-      ({ account_id, email, state, balance_usd }) => `${account_id}  ${state}  ${balance_usd}  ${email}`,
+      ({ account_id, name, state, balance_usd }) => `${account_id}  ${state}  ${balance_usd}  ${name}`,
     )
     const hasMore = found.length > limit
     if (hasMore) rows.push(`More than ${limit}: narrow it down, or raise --limit.`)

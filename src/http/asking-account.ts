@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { KeyRecord } from '../accounts/key-cache.ts'
+import type { Permission } from '../core/accounts/permissions.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { CallReader } from './call-view.ts'
 import { askingKey, standardKey } from './plugins/authenticate.ts'
-import { signedIn } from './plugins/session.ts'
+import { actingOn } from './plugins/session.ts'
 
 /** Who asks for something of an account. */
 export interface Asker {
@@ -56,11 +57,11 @@ export const byReadingKey = (app: FastifyInstance): AccountAccess => ({
   holder: 'key',
 })
 
-/** For the account's holder who is signed in. */
-export const bySession = (app: FastifyInstance): AccountAccess => ({
-  hooks: { onRequest: [app.requireSession] },
+/** For who is signed in and permitted to do this on the account they act on. */
+export const bySession = (app: FastifyInstance, permission: Permission): AccountAccess => ({
+  hooks: { onRequest: [app.requirePermission(permission)] },
   asker: (request) => {
-    const { id } = signedIn(request).account
+    const { id } = actingOn(request).account
     return { accountId: id, holder: id, reader: 'owner' }
   },
   holder: 'account',

@@ -105,7 +105,7 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox<CallServices & { conso
   services,
 ) => {
   const slots = services.consoleSlots
-  const ofAccount = { ...bySession(app), slots, viewOf: callSummary }
+  const ofAccount = { ...bySession(app, 'usage'), slots, viewOf: callSummary }
   registerList(app, '/calls', services, {
     ...ofAccount,
     query: { ...FILTERS, ...cursor, ...pageSize(200, 50) },

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import {
   type NewProviderKey,
@@ -8,6 +8,7 @@ import {
   type ProviderKeyStore,
 } from '../accounts/provider-key-store.ts'
 import type { ProviderKeyChecker } from '../catalog/check-provider-key.ts'
+import type { AccountActionName } from '../core/accounts/account-action.ts'
 import {
   NewProviderKeyBody,
   ProviderKeyBody,
@@ -36,6 +37,10 @@ type Providers = ReadonlyMap<string, Provider>
 
 /** Who manages the keys, and the JSON they see. */
 interface Audience extends AccountAccess {
+  /** The hooks of what changes keys. */
+  changing: AccountAccess['hooks']
+  /** Called after a change. */
+  changed(request: FastifyRequest, action: AccountActionName, target: string, of: string): Promise<void>
   key: TSchema
   viewOf(key: ProviderKey, providers: Providers): unknown
   list: TSchema
@@ -46,6 +51,7 @@ interface Audience extends AccountAccess {
   unknownProvider: string
 }
 
+const KEY_REFUSAL = 'Admin keys belong to no account. Use a standard key.'
 const RUNNING_MAX = 100
 const RUNNING_PER_HOLDER_MAX = 10
 const BODY_LIMIT_BYTES = 16 * 1024
@@ -53,7 +59,9 @@ const BODY_LIMIT_BYTES = 16 * 1024
 /** GET and POST /v1/provider-keys, PATCH and DELETE /v1/provider-keys/{id}: an account's BYOK keys at providers. */
 export const providerKeysRoute = (path: string): FastifyPluginAsyncTypebox<ProviderKeyServices> =>
   providerKeyRoutes(path, (app) => ({
-    ...byKey(app, 'Admin keys belong to no account. Use a standard key.'),
+    ...byKey(app, KEY_REFUSAL),
+    changing: byKey(app, KEY_REFUSAL).hooks,
+    changed: async () => undefined,
     key: ProviderKeyBody,
     viewOf: providerKeyView,
     list: ProviderKeyPage,
@@ -69,7 +77,9 @@ export const providerKeysRoute = (path: string): FastifyPluginAsyncTypebox<Provi
 /** The same under /console/api, for the account that is signed in. */
 export const consoleProviderKeyRoutes: FastifyPluginAsyncTypebox<ProviderKeyServices> = async (app, deps) => {
   await providerKeyRoutes('/provider-keys', (scope) => ({
-    ...bySession(scope),
+    ...bySession(scope, 'view_integrations'),
+    changing: bySession(scope, 'integrations').hooks,
+    changed: (request, action, target, provider) => scope.recordAction(request, action, target, { provider }),
     key: ProviderKeyView,
     viewOf: consoleView,
     list: ProviderKeyList,
@@ -93,6 +103,7 @@ function providerKeyRoutes(
   return async (app, { providerKeys, keyChecker, catalog }) => {
     const { asker, hooks, holder, ...audience } = audienceOf(app)
     const options = { ...hooks, bodyLimit: BODY_LIMIT_BYTES }
+    const changingOptions = { ...audience.changing, bodyLimit: BODY_LIMIT_BYTES }
     const slots = createSlots({
       max: RUNNING_MAX,
       maxPerHolder: RUNNING_PER_HOLDER_MAX,
@@ -128,7 +139,7 @@ function providerKeyRoutes(
       body: NewProviderKeyBody,
       response: { 201: audience.key },
     }
-    app.post(path, { ...options, schema: adding }, async (request, reply) => {
+    app.post(path, { ...changingOptions, schema: adding }, async (request, reply) => {
       const { accountId, holder } = asker(request)
       const { provider: providerId, key: secret, name = '', allow_fallback = false } = request.body
       const providers = providersTakingKeys(catalog())
@@ -136,6 +147,7 @@ function providerKeyRoutes(
       if (!provider) throw new ApiError('invalid_request', audience.unknownProvider, { param: 'provider' })
       const settings = { providerId, secret, name, allowFallback: allow_fallback }
       const created = await slots.run(holder, () => store(accountId, settings, provider))
+      await audience.changed(request, 'provider_key.added', created.id, provider.name)
       return reply.code(201).send(audience.viewOf(created, providers))
     })
 
@@ -145,7 +157,7 @@ function providerKeyRoutes(
       body: ProviderKeyPatch,
       response: { 200: audience.key },
     }
-    app.patch(`${path}/:id`, { ...options, schema: changing }, async (request) => {
+    app.patch(`${path}/:id`, { ...changingOptions, schema: changing }, async (request) => {
       const { accountId, holder } = asker(request)
       const { name, disabled, allow_fallback: allowFallback } = request.body
       const changed = await slots.run(holder, () =>
@@ -156,7 +168,9 @@ function providerKeyRoutes(
         }),
       )
       if (changed === null) throw unknownKey()
-      return audience.viewOf(changed, providersTakingKeys(catalog()))
+      const providers = providersTakingKeys(catalog())
+      await audience.changed(request, 'provider_key.changed', changed.id, nameOf(changed, providers))
+      return audience.viewOf(changed, providers)
     })
 
     const deleting = {
@@ -164,14 +178,24 @@ function providerKeyRoutes(
       params: OfId,
       response: { 200: ProviderKeyDeleted, 204: Type.Unsafe<unknown>(Type.Null()) },
     }
-    app.delete(`${path}/:id`, { ...options, schema: deleting }, async (request, reply) => {
+    app.delete(`${path}/:id`, { ...changingOptions, schema: deleting }, async (request, reply) => {
       const { accountId, holder } = asker(request)
       const { id } = request.params
-      if ((await slots.run(holder, () => providerKeys.remove(id, accountId))) === null) throw unknownKey()
+      const removed = await slots.run(holder, () => providerKeys.remove(id, accountId))
+      if (removed === null) throw unknownKey()
+      await audience.changed(
+        request,
+        'provider_key.removed',
+        id,
+        nameOf(removed, providersTakingKeys(catalog())),
+      )
       return audience.deleted ? audience.deleted(id) : reply.code(204).send()
     })
   }
 }
+
+const nameOf = ({ providerId }: ProviderKey, providers: Providers): string =>
+  providers.get(providerId)?.name ?? providerId
 
 const unknownKey = () => new ApiError('not_found', 'This account has no provider key of that id.')
 
@@ -204,7 +228,7 @@ function consoleView(key: ProviderKey, providers: Providers): ProviderKeyView {
   return jsonView(ProviderKeyView, {
     ...key,
     provider: providerId,
-    providerName: providers.get(providerId)?.name ?? providerId,
+    providerName: nameOf(key, providers),
     status: providerKeyStatus(key),
     lastError: lastError === null ? null : (REFUSALS[lastError] ?? 'The provider refused this key.'),
   })

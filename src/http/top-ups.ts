@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { type TObjectOptions, type TSchema, Type } from 'typebox'
+import { accountName } from '../accounts/account-store.ts'
 import {
   newTopUpBody,
   type RailName,
@@ -21,7 +22,7 @@ import type { TopUps } from '../payments/create-top-ups.ts'
 import type { Payment } from '../payments/payment-store.ts'
 import { type AccountAccess, byKey, bySession } from './asking-account.ts'
 import { OfId, pageOf } from './page.ts'
-import { signedIn } from './plugins/session.ts'
+import { actingOn } from './plugins/session.ts'
 import { createSlots, type SlotsOptions } from './slots.ts'
 
 export interface TopUpServices {
@@ -37,6 +38,8 @@ interface Audience extends AccountAccess {
   body: TObjectOptions
   topUp: TSchema
   viewOf(payment: Payment, request: FastifyRequest): unknown
+  /** Called after one was opened. */
+  opened(request: FastifyRequest, payment: Payment): Promise<void>
   /** The parameter of a list that names the last top-up of the page before. */
   cursor: 'before' | 'cursor'
   page: TSchema
@@ -63,6 +66,7 @@ export const topUpRoutes: FastifyPluginAsyncTypebox<TopUpServices> = async (app,
     body: {},
     topUp: TopUp,
     viewOf: paymentView,
+    opened: async () => undefined,
     cursor: 'before',
     page: TopUpPage,
     listOf: ({ next_cursor: _, ...page }) => ({ ...page, options }),
@@ -72,7 +76,7 @@ export const topUpRoutes: FastifyPluginAsyncTypebox<TopUpServices> = async (app,
 /** The same under /console/api, with receipts, for the account that is signed in. */
 export const consoleTopUpRoutes: FastifyPluginAsyncTypebox<TopUpServices> = async (app, services) =>
   registerRoutes(app, '/top-ups', services, {
-    ...bySession(app),
+    ...bySession(app, 'billing'),
     opening: {
       maxPerHolder: 3,
       holderIsFull: 'This account has top-ups being opened. Wait for one of them.',
@@ -84,7 +88,9 @@ export const consoleTopUpRoutes: FastifyPluginAsyncTypebox<TopUpServices> = asyn
       },
     },
     topUp: TopUpView,
-    viewOf: (payment, request) => receiptView(payment, signedIn(request).account.email),
+    viewOf: (payment, request) => receiptView(payment, accountName(actingOn(request).account)),
+    opened: (request, { id, amountPico }) =>
+      app.recordAction(request, 'top_up.opened', id, { amount_usd: formatUsd(amountPico) }),
     cursor: 'cursor',
     page: Page(TopUpView),
     listOf: (page) => page,
@@ -119,8 +125,9 @@ function registerRoutes(
     if (amount.kind === 'refused')
       throw new ApiError('invalid_request', topUpAmountWording(options), { param: 'amount_usd' })
     return slots.run(accountId, async () => {
-      const opened = await service.open(accountId, railOf(rail), amount.amountPico)
-      return reply.code(201).send(audience.viewOf(openedPayment(opened), request))
+      const payment = openedPayment(await service.open(accountId, railOf(rail), amount.amountPico))
+      await audience.opened(request, payment)
+      return reply.code(201).send(audience.viewOf(payment, request))
     })
   })
 
@@ -207,7 +214,7 @@ export const paymentView = (payment: Payment): TopUp => ({
   settled_at: isoTimeOrNull(payment.settledAt),
 })
 
-function receiptView(payment: Payment, email: string): TopUpView {
+function receiptView(payment: Payment, billedTo: string): TopUpView {
   const { payment_id: id, ...view } = paymentView(payment)
   const { settledAt, amountPico, returnedPico, disputedPico } = payment
   const takenBackPico = returnedPico + disputedPico
@@ -217,7 +224,7 @@ function receiptView(payment: Payment, email: string): TopUpView {
     receipt: settledAt && {
       number: id,
       issued_at: isoTime(settledAt),
-      email,
+      billed_to: billedTo,
       description: 'Prepaid balance for API usage',
       paid_usd: formatUsd(amountPico),
       refunded_usd: formatUsd(takenBackPico),

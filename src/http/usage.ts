@@ -45,7 +45,7 @@ export const consoleUsageRoute: FastifyPluginAsyncTypebox<UsageServices & { cons
   services,
 ) =>
   registerRoute(app, '/usage', services, {
-    ...bySession(app),
+    ...bySession(app, 'usage'),
     slots: services.consoleSlots,
     query: {},
     usage: UsageView,

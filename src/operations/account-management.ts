@@ -1,5 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import type { Account, AccountDirectory, AccountStore, OpeningCredit } from '../accounts/account-store.ts'
+import {
+  type Account,
+  type AccountDirectory,
+  type AccountStore,
+  isPerson,
+  type OpeningCredit,
+} from '../accounts/account-store.ts'
 import type { CredentialStore } from '../accounts/credential-store.ts'
 import type { PasswordHasher } from '../accounts/password-hash.ts'
 import { type FactorStores, removeFactors } from '../accounts/second-factor/second-factor.ts'
@@ -133,6 +139,9 @@ export function createAccountManagement(options: {
     setPassword(operator: Operator, accountId: string): Promise<string> {
       const action = { action: 'account.set-password', target: accountId, details: {} }
       return auditedAction(operator, action, async () => {
+        const account = await directory.find(accountId)
+        if (account && !isPerson(account))
+          throw new ApiError('conflict', 'This is an organisation: its members sign in, each as themselves.')
         const password = randomBytes(PASSWORD_BYTES).toString('base64url')
         const hash = await options.passwords.hash(password, { group: 'operator', isKnown: true })
         await options.credentials.setPassword(accountId, hash)

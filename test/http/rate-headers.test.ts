@@ -12,6 +12,7 @@ const KEY: KeyRecord = {
   operator: null,
   state: 'active',
   name: '',
+  createdBy: null,
   limitPico: null,
   limitReset: 'none',
   expiresAt: null,

@@ -114,6 +114,7 @@ const KEY = {
   operator: null,
   state: 'active' as const,
   name: '',
+  createdBy: null,
   limitPico: null,
   limitReset: 'none' as const,
   expiresAt: null,

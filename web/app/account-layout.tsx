@@ -47,7 +47,7 @@ export function AccountLayout() {
     await router.navigate({ to: '/' })
     switchSession(client, null)
   }
-  const email = session?.account.email
+  const email = session?.person.email
   return (
     <SideFrame
       label="Account"
@@ -84,7 +84,7 @@ function VerificationBanner() {
   return (
     <Note tone={resend.error ? 'warn' : 'plain'}>
       <strong>Verify your email address to get your free credit.</strong> Open the link in the email sent to{' '}
-      {session.account.email}.{' '}
+      {session.person.email}.{' '}
       <Button size="small" disabled={resend.isPending} onClick={() => resend.mutate()}>
         Resend email
       </Button>

@@ -50,7 +50,7 @@ function Receipt({ topUp, receipt }: { topUp: TopUpView; receipt: ReceiptView })
         rows={{
           'Receipt number': <code>{receipt.number}</code>,
           'Date issued': `${formatMoment(receipt.issued_at, 'UTC')} UTC`,
-          'Billed to': receipt.email,
+          'Billed to': receipt.billed_to,
           Description: receipt.description,
           'Payment method': RAIL_NAMES[receipt.method],
           Paid: <Money usd={receipt.paid_usd} />,

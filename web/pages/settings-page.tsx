@@ -22,16 +22,16 @@ export function SettingsPage() {
   const { data: session } = useQuery(sessionQuery)
   const [theme, chooseTheme] = useTheme()
   if (!session) return null
-  const { account } = session
+  const { person } = session
   return (
     <>
       <PageHead title="Settings" />
       <Panel title="Account" padded>
         <Facts
           rows={{
-            'Email address': <EmailAddress account={account} />,
-            'Account ID': <Identifier id={account.id} of="the account ID" />,
-            Created: formatDate(account.created_at),
+            'Email address': <EmailAddress person={person} />,
+            'Account ID': <Identifier id={person.id} of="the account ID" />,
+            Created: formatDate(person.created_at),
           }}
         />
       </Panel>
@@ -42,10 +42,10 @@ export function SettingsPage() {
         <LowBalanceForm threshold={session.balance.low_balance_usd} />
       </Panel>
       <Panel title="Email" padded>
-        <MailPreferences account={account} />
+        <MailPreferences person={person} />
       </Panel>
       <Panel title="Password" padded>
-        <PasswordForm email={account.email} />
+        <PasswordForm email={person.email} />
       </Panel>
       <SecondFactorPanel />
       <IdentitiesPanel />

@@ -31,7 +31,7 @@ export async function composeMail(job: MailJob, sources: MailSources): Promise<M
     }
     case 'reset_password': {
       const account = job.accountId === null ? null : await findAccount(postgres, job.accountId)
-      if (!account || account.state === 'suspended') return null
+      if (!account?.email || account.state === 'suspended') return null
       const issued = await tokens.issue(account.id, 'reset_password', account.email)
       return withLink('reset-password', 'reset', issued)
     }
@@ -49,7 +49,7 @@ export async function composeMail(job: MailJob, sources: MailSources): Promise<M
     }
     case 'notice': {
       const account = await findAccount(postgres, job.accountId)
-      if (!account?.emailVerifiedAt) return null
+      if (!account?.email || !account.emailVerifiedAt) return null
       const facts = { site, what: NOTICES[job.notice], time: inWords(new Date(job.atMs)) }
       return mailMessage('notice', account.email, facts)
     }

@@ -8,7 +8,11 @@ import { DecimalUsd, IsoTime } from './shared.ts'
 /** GET /admin/api/accounts?search&limit&cursor: `Page<OperatorAccount>`. */
 export const OperatorAccount = Type.Object({
   id: Type.String(),
-  email: Type.String(),
+  /** The email of a person, the name of an organisation. */
+  name: Type.String(),
+  is_organisation: Type.Boolean(),
+  /** Null for an organisation. */
+  email: nullable(Type.String()),
   state: Type.Enum(['free_credit', 'active', 'exhausted', 'suspended']),
   balance_usd: DecimalUsd,
   owed_usd: DecimalUsd,

@@ -66,7 +66,8 @@ export const TopUpPage = Type.Interface([List(TopUp)], { has_more: Type.Boolean(
 export const ReceiptView = Type.Object({
   number: Type.String(),
   issued_at: IsoTime,
-  email: Type.String(),
+  /** The email of a person, the name of an organisation. */
+  billed_to: Type.String(),
   description: Type.String(),
   paid_usd: DecimalUsd,
   refunded_usd: DecimalUsd,

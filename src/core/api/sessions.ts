@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
+import { MEMBER_ROLES, PERMISSIONS } from '../accounts/permissions.ts'
 import type { MailPreference } from '../operations/mail-preference.ts'
 import { OperatorRoleName, PermissionName } from './operators.ts'
 import { CLOSED, line, nullable, usd } from './request-fields.ts'
@@ -32,19 +33,39 @@ const Mails = Type.Object({
   provider_key: Type.Boolean(),
 } satisfies Record<MailPreference, TSchema>)
 
-export const AccountView = Type.Object({
+/** Who is signed in. */
+export const PersonView = Type.Object({
+  /** Of the personal account. */
   id: Type.String(),
   email: Type.String(),
+  /** Messages about events go to verified addresses only. */
+  email_verified: Type.Boolean(),
+  /** Which messages about events the person gets. */
+  mails: Mails,
+  created_at: Type.String(),
+})
+export type PersonView = Static<typeof PersonView>
+
+/** An account that the person may act on. */
+const Actable = {
+  id: Type.String(),
+  /** The email of a person, the name of an organisation. */
+  name: Type.String(),
+  is_organisation: Type.Boolean(),
+  /** That of the person on the account; `owner` on their own. */
+  role: Type.Enum([...MEMBER_ROLES]),
+}
+export const ActableAccount = Type.Object(Actable)
+export type ActableAccount = Static<typeof ActableAccount>
+
+export const AccountView = Type.Object({
+  ...Actable,
   /** A suspended account has no session: sign-in answers 403 `account_suspended`, and its sessions are over (401). */
   state: Type.Enum(['free_credit', 'active', 'exhausted']),
   /** The credit this account started with; null when it started with none. */
   free_credit_usd: nullable(Type.String()),
   /** What became of the free credit of an account that signed up; null where none was on offer. */
   free_credit: nullable(FreeCredit),
-  /** Messages about events go to verified addresses only. */
-  email_verified: Type.Boolean(),
-  /** Which messages about events the account gets. */
-  mails: Mails,
   created_at: Type.String(),
 })
 export type AccountView = Static<typeof AccountView>
@@ -64,7 +85,13 @@ export type BalanceView = Static<typeof BalanceView>
 
 /** GET /console/api/session → 200, or 401 `not_signed_in`. POST /console/api/sign-out → 204, always. */
 export const SessionView = Type.Object({
+  person: PersonView,
+  /** The account that the session acts on: the person's own, or an organisation. */
   account: AccountView,
+  /** What the person may do on it. */
+  permissions: Type.Array(Type.Enum([...PERMISSIONS])),
+  /** The person's own account, then their organisations by name. */
+  accounts: Type.Array(ActableAccount),
   balance: BalanceView,
 })
 export type SessionView = Static<typeof SessionView>
@@ -141,7 +168,11 @@ export const DeleteAccountBody = Type.Object(
 )
 export type DeleteAccountBody = Static<typeof DeleteAccountBody>
 
-/** PATCH /console/api/account → 200 SessionView. */
+/** POST /console/api/session/account → 200 SessionView: what follows acts on this account; 404 for one of others. */
+export const ActOnBody = Type.Object({ account_id: line('account_id', 1, 64) }, CLOSED)
+export type ActOnBody = Static<typeof ActOnBody>
+
+/** PATCH /console/api/account → 200 SessionView: `mails` are the person's, `low_balance_usd` the account's. */
 export const AccountPatch = Type.Object(
   {
     /** Null: never. */
@@ -156,7 +187,7 @@ export type AccountPatch = Static<typeof AccountPatch>
 /**
  * GET /console/api/live: an EventSource. `event: balance` with LiveBalance: at once, then whenever it changes;
  * `event: call` with CallSummary: a call of the account that settled, within about a second; `event: bye` with
- * `{reason}` when the session has ended: do not reconnect. Connections end after some minutes; the browser
+ * `{reason}` when the session has ended, or acts on another account: do not reconnect. Connections end after some minutes; the browser
  * reconnects by itself. At most 6 an account (429).
  */
 export const LiveBalance = Type.Object({
@@ -168,7 +199,7 @@ export const LiveBalance = Type.Object({
 export type LiveBalance = Static<typeof LiveBalance>
 
 export const LiveBye = Type.Object({
-  reason: Type.Literal('signed_out'),
+  reason: Type.Enum(['signed_out', 'account_changed']),
 })
 export type LiveBye = Static<typeof LiveBye>
 

@@ -41,6 +41,7 @@ export type IdPrefix =
   | 'api'
   | 'settle'
   | 'act'
+  | 'inv'
   | 'cmd'
   | 'audit'
   | 'alarm'

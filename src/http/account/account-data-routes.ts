@@ -13,16 +13,16 @@ interface AccountDataServices {
   consoleSlots: Slots
 }
 
-/** What is stored of the account that is signed in: a copy of it, and its deletion. */
+/** What is stored of the person who is signed in: a copy of it, and its deletion. */
 export const accountDataRoutes: FastifyPluginAsyncTypebox<AccountDataServices> = async (app, services) => {
   const { accountExport, accountDeletion, cookies, consoleSlots } = services
   const ofSession = { onRequest: [app.requireSession] }
 
   app.get('/account/export', ofSession, async (request, reply) => {
-    const { account } = signedIn(request)
-    const exported = await consoleSlots.run(account.id, () => accountExport(account))
+    const { person } = signedIn(request)
+    const exported = await consoleSlots.run(person.id, () => accountExport(person))
     return reply
-      .header('content-disposition', `attachment; filename="switchyard-${account.id}.json"`)
+      .header('content-disposition', `attachment; filename="switchyard-${person.id}.json"`)
       .type('application/json')
       .send(JSON.stringify(exported, null, 2))
   })
@@ -30,7 +30,7 @@ export const accountDataRoutes: FastifyPluginAsyncTypebox<AccountDataServices> =
   const deleting = { ...ofSession, schema: { body: DeleteAccountBody } }
   app.post('/account/delete', deleting, async (request, reply) => {
     const { current_password: password, forfeit_usd: forfeitUsd = null } = request.body
-    await accountDeletion.delete(signedIn(request).account, password, forfeitUsd)
+    await accountDeletion.delete(signedIn(request).person, password, forfeitUsd)
     cookies.clear(reply, 'account')
     return reply.code(204).send()
   })

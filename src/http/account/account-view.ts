@@ -1,12 +1,14 @@
-import type { Account } from '../../accounts/account-store.ts'
+import { type Account, accountName } from '../../accounts/account-store.ts'
 import type { FreeCredits } from '../../accounts/free-credit.ts'
+import type { MemberStore } from '../../accounts/organisation/member-store.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import type { LedgerListStore } from '../../billing/ledger/ledger-list-store.ts'
-import type { BalanceView, SessionView } from '../../core/api/sessions.ts'
+import { isPermitted, type MemberRole, PERMISSIONS } from '../../core/accounts/permissions.ts'
+import type { ActableAccount, BalanceView, SessionView } from '../../core/api/sessions.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { MAIL_PREFERENCES, type MailPreference } from '../../core/operations/mail-preference.ts'
-import { notSignedIn } from '../plugins/session.ts'
+import { type ActingSession, notSignedIn } from '../plugins/session.ts'
 
 type BalanceReader = Pick<HoldStore, 'balance'>
 
@@ -14,11 +16,18 @@ export interface SessionViewServices {
   holds: BalanceReader
   ledger: Pick<LedgerListStore, 'freeCredit'>
   freeCredits: Pick<FreeCredits, 'find'>
+  members: Pick<MemberStore, 'organisationsOf'>
 }
 
-/** An account and its money, as its holder sees them. Throws ApiError where it was suspended just now. */
-export async function sessionView(account: Account, services: SessionViewServices): Promise<SessionView> {
-  const [balance, freeCreditPico, freeCredit] = await Promise.all([
+export type ActingPerson = Pick<ActingSession, 'person' | 'account' | 'role'>
+
+/** Who is signed in, the account they act on, and its money. Throws ApiError where it was suspended just now. */
+export async function sessionView(
+  { person, account, role }: ActingPerson,
+  services: SessionViewServices,
+): Promise<SessionView> {
+  const [organisations, balance, freeCreditPico, freeCredit] = await Promise.all([
+    services.members.organisationsOf(person.id),
     balanceView(account, services.holds),
     services.ledger.freeCredit(account.id),
     services.freeCredits.find(account.id),
@@ -26,19 +35,35 @@ export async function sessionView(account: Account, services: SessionViewService
   const { state } = account
   if (state === 'suspended') throw notSignedIn()
   return {
+    person: {
+      id: person.id,
+      email: person.email,
+      email_verified: person.emailVerifiedAt !== null,
+      mails: mailsView(person),
+      created_at: isoTime(person.createdAt),
+    },
     account: {
-      id: account.id,
-      email: account.email,
+      ...actable(account, role),
       state,
       free_credit_usd: freeCreditPico === null ? null : formatUsd(freeCreditPico),
       free_credit: freeCredit,
-      email_verified: account.emailVerifiedAt !== null,
-      mails: mailsView(account),
       created_at: isoTime(account.createdAt),
     },
+    permissions: PERMISSIONS.filter((permission) => isPermitted(role, permission)),
+    accounts: [
+      actable(person, 'owner'),
+      ...organisations.map((membership) => actable(membership.account, membership.role)),
+    ],
     balance,
   }
 }
+
+const actable = (account: Account, role: MemberRole): ActableAccount => ({
+  id: account.id,
+  name: accountName(account),
+  is_organisation: account.email === null,
+  role,
+})
 
 const mailsView = ({ mutedMails }: Account) =>
   Object.fromEntries(MAIL_PREFERENCES.map((kind) => [kind, !mutedMails.includes(kind)])) as Record<

@@ -15,7 +15,7 @@ import { formatUsd } from '../../core/kernel/money.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import { bySession } from '../asking-account.ts'
 import { pageOf } from '../page.ts'
-import { signedIn } from '../plugins/session.ts'
+import { actingOn } from '../plugins/session.ts'
 import type { Slots } from '../slots.ts'
 import { type TopUpServices, topUpOptions } from '../top-ups.ts'
 import { balanceView } from './account-view.ts'
@@ -36,11 +36,11 @@ export interface BillingServices extends TopUpServices {
 /** The balance, what a top-up may be, and the ledger as the account's holder reads it. */
 export const billingRoutes: FastifyPluginAsyncTypebox<BillingServices> = async (app, services) => {
   const { holds, ledger, consoleSlots } = services
-  const { asker, hooks } = bySession(app)
+  const { asker, hooks } = bySession(app, 'billing')
   const options = topUpOptions(services)
 
   app.get('/billing', { ...hooks, schema: { response: { 200: BillingView } } }, async (request) => ({
-    ...(await balanceView(signedIn(request).account, holds)),
+    ...(await balanceView(actingOn(request).account, holds)),
     ...options,
   }))
 

@@ -38,11 +38,11 @@ export const emailRoutes: FastifyPluginAsyncTypebox<EmailServices> = async (app,
   })
 
   app.post('/verification-mails', ofSession, async (request, reply) => {
-    const { account } = signedIn(request)
+    const { person } = signedIn(request)
     if (!verification) throw noMail()
-    if (account.emailVerifiedAt !== null)
+    if (person.emailVerifiedAt !== null)
       throw new ApiError('conflict', 'There is nothing to verify: this address is verified.')
-    await verification.send(account.id, account.email)
+    await verification.send(person.id, person.email)
     return reply.code(204).send()
   })
 
@@ -62,7 +62,7 @@ export const emailRoutes: FastifyPluginAsyncTypebox<EmailServices> = async (app,
   app.post('/email-changes', { ...ofSession, schema: { body: EmailChangeBody } }, async (request, reply) => {
     const { email, current_password: password } = request.body
     if (!emailChange) throw noMail()
-    await emailChange.request(signedIn(request).account, normalizeEmail(email), password)
+    await emailChange.request(signedIn(request).person, normalizeEmail(email), password)
     return reply.code(202).send({})
   })
 

@@ -2,13 +2,14 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import type { KeyBounds, KeyEdit, KeyStore, StoredKey } from '../../accounts/key-store.ts'
 import type { KeyActivityStore } from '../../billing/reports/usage-store.ts'
+import type { AccountActionName } from '../../core/accounts/account-action.ts'
 import type { LimitDefaults } from '../../core/accounts/api-key.ts'
 import { CreatedKey, KeyEditBody, KeyList, KeyView, newKeyBody } from '../../core/api/keys.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { EditKey } from '../../operations/edit-key.ts'
 import type { KeyChange } from '../../platform/redis/key-changes.ts'
 import { OfId } from '../page.ts'
-import { signedIn } from '../plugins/session.ts'
+import { actingOn, mayUseKey } from '../plugins/session.ts'
 import { keyViews } from './key-view.ts'
 import { readKeyEdit, readNewKey } from './read-key-settings.ts'
 
@@ -24,10 +25,13 @@ export interface KeyServices {
 
 const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
 
-/** The API keys of the account that is signed in: shown once when created, and by a hint afterwards. */
+/**
+ * The API keys of the account that is acted on: shown once when created, and by a hint afterwards. Roles that do not
+ * permit all keys see and change those that the person made.
+ */
 export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, services) => {
   const { keys: keyStore, editKey, announce, limits, clock } = services
-  const ofSession = { onRequest: [app.requireSession] }
+  const ofSession = { onRequest: [app.requirePermission('keys')] }
   const ofKey = { ...ofSession, schema: { params: OfId, response: { 200: KeyView } } }
 
   const viewsOf = (keys: readonly StoredKey[]) => keyViews(keys, services, clock())
@@ -37,22 +41,29 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
     return view
   }
 
-  /** The key that a request names, if it is the account's. */
+  /** The key that a request names, if it is the account's and the person may use it. */
   const ownKey = async (request: FastifyRequest & { params: { id: string } }) => {
-    const accountId = signedIn(request).account.id
+    const accountId = actingOn(request).account.id
     const key = await keyStore.find(request.params.id)
-    if (key?.accountId !== accountId) throw new ApiError('not_found', 'This account has no key of that id.')
+    if (key?.accountId !== accountId || !mayUseKey(request, key))
+      throw new ApiError('not_found', 'This account has no key of that id.')
     return { ...key, accountId }
   }
-  const edited = async (key: Awaited<ReturnType<typeof ownKey>>, edit: KeyEdit): Promise<KeyView> => {
+  const edited = async (
+    request: FastifyRequest,
+    key: Awaited<ReturnType<typeof ownKey>>,
+    edit: KeyEdit,
+    action: AccountActionName = 'key.edited',
+  ): Promise<KeyView> => {
     if (key.state === 'revoked') throw new ApiError('invalid_request', 'A revoked key cannot be changed.')
     await editKey(key, edit)
+    await app.recordAction(request, action, key.id, { name: key.name })
     return viewOf((await keyStore.find(key.id)) ?? key)
   }
 
   app.get('/keys', { ...ofSession, schema: { response: { 200: KeyList } } }, async (request) => {
-    const { account } = signedIn(request)
-    const keys = await keyStore.list(account.id)
+    const { account } = actingOn(request)
+    const keys = (await keyStore.list(account.id)).filter((key) => mayUseKey(request, key))
     return {
       data: await viewsOf(keys),
       defaults: {
@@ -67,11 +78,12 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
 
   const creating = { ...ofSession, schema: { body: newKeyBody(limits), response: { 201: CreatedKey } } }
   app.post('/keys', creating, async (request, reply) => {
-    const settings = readNewKey(request.body, clock())
-    const accountId = signedIn(request).account.id
-    const creation = await keyStore.createWithin(accountId, settings, BOUNDS)
+    const { account, person } = actingOn(request)
+    const settings = { ...readNewKey(request.body, clock()), createdBy: person.id }
+    const creation = await keyStore.createWithin(account.id, settings, BOUNDS)
     if (creation.kind !== 'created') throw tooManyKeys(creation.kind)
     const { key, secret } = creation
+    await app.recordAction(request, 'key.created', key.id, { name: key.name })
     return reply.code(201).send({ secret, key: await viewOf(key) })
   })
 
@@ -80,21 +92,24 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
   const editing = { ...ofSession, schema: { ...ofKey.schema, body: KeyEditBody } }
   app.patch('/keys/:id', editing, async (request) => {
     const key = await ownKey(request)
-    return edited(key, readKeyEdit(request.body, key, limits, clock()))
+    return edited(request, key, readKeyEdit(request.body, key, limits, clock()))
   })
 
   app.post('/keys/:id/pause', ofKey, async (request) => {
     const key = await ownKey(request)
-    return edited(key, { pausedAt: key.pausedAt ?? new Date(clock()) })
+    return edited(request, key, { pausedAt: key.pausedAt ?? new Date(clock()) }, 'key.paused')
   })
 
-  app.post('/keys/:id/resume', ofKey, async (request) => edited(await ownKey(request), { pausedAt: null }))
+  app.post('/keys/:id/resume', ofKey, async (request) =>
+    edited(request, await ownKey(request), { pausedAt: null }, 'key.resumed'),
+  )
 
   app.post('/keys/:id/revoke', ofKey, async (request) => {
     const key = await ownKey(request)
     const revoked = await keyStore.revoke(key.id, new Date(clock()))
     // Without the announcement instances learn of it late, so this failing fails the request; repeating it is safe.
     await announce({ keyId: key.id })
+    await app.recordAction(request, 'key.revoked', key.id, { name: key.name })
     return viewOf(revoked ?? key)
   })
 }

@@ -12,7 +12,7 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import { pollEvery } from '../../platform/process/poll-every.ts'
 import { callSummary } from '../calls.ts'
 import { eventsOf, startEventStream, whenResponseCloses } from '../event-stream.ts'
-import { signedIn } from '../plugins/session.ts'
+import { actingOn } from '../plugins/session.ts'
 import { balanceView } from './account-view.ts'
 
 interface LiveServices extends LiveFeedOptions {
@@ -39,13 +39,13 @@ export const liveRoute: FastifyPluginAsync<LiveServices> = async (app, services)
   })
 
   const options = {
-    onRequest: [app.requireSession],
+    onRequest: [app.requirePermission('view')],
     // No HEAD: Node would send nothing of its answer before its end.
     exposeHeadRoute: false,
     schema: eventsOf(LiveBalance, CallSummary, LiveBye),
   }
   app.get('/live', options, async (request, reply) => {
-    const { account, stored } = signedIn(request)
+    const { account, stored } = actingOn(request)
     if (feed.size >= CONNECTIONS_MAX)
       throw new ApiError('overloaded', 'Too many live views at once.', { retryAfterSeconds: 30 })
     if (feed.listenersOf(account.id) >= CONNECTIONS_PER_ACCOUNT_MAX)
@@ -73,8 +73,8 @@ export const liveRoute: FastifyPluginAsync<LiveServices> = async (app, services)
         sendBalance().catch((error: unknown) => logger.warn({ err: error }, 'a live balance is not read'))
       },
       settled: (call) => send('call', callSummary(call)),
-      ended: () => {
-        send('bye', { reason: 'signed_out' } satisfies LiveBye)
+      ended: (reason) => {
+        send('bye', { reason } satisfies LiveBye)
         response.end()
       },
     })
@@ -96,7 +96,8 @@ interface LiveListener {
   /** The balance cache moved: money was held, given back, charged or came in. */
   moved(figures: SpendableBalance): void
   settled(call: ListedCall): void
-  ended(): void
+  /** Its session is over, or acts on another account. */
+  ended(reason: LiveBye['reason']): void
 }
 
 interface LiveFeedOptions {
@@ -138,7 +139,10 @@ function createLiveFeed(options: LiveFeedOptions) {
 
   const endSessions = async (): Promise<void> => {
     const running = await sessions.running([...listeners].map(({ sessionId }) => sessionId))
-    for (const listener of [...listeners]) if (!running.has(listener.sessionId)) listener.ended()
+    for (const listener of [...listeners]) {
+      const accountId = running.get(listener.sessionId)
+      if (accountId !== listener.accountId) listener.ended(accountId ? 'account_changed' : 'signed_out')
+    }
   }
 
   const movedAccounts = async (): Promise<string[]> => {

@@ -34,7 +34,7 @@ export const modelRoutes: FastifyPluginAsyncTypebox<ModelServices> = async (app,
     return reply.type('application/json; charset=utf-8').send(await body(encoding))
   })
 
-  const { hooks } = bySession(app)
+  const { hooks } = bySession(app, 'view')
   const ofModel = { params: OfId, response: { 200: ModelProviderList } }
   app.get('/models/:id/providers', { ...hooks, schema: ofModel }, async (request) => {
     const model = findModel(catalog(), request.params.id)

@@ -50,7 +50,7 @@ export const oauthRoutes: FastifyPluginAsyncTypebox<OauthServices> = async (app,
   }
   app.post('/identities/:provider', linking, async (request, reply) => {
     const { current_password: password } = request.body
-    return send(reply, await oauth.beginLink(request.params.provider, signedIn(request).account.id, password))
+    return send(reply, await oauth.beginLink(request.params.provider, signedIn(request).person.id, password))
   })
 
   app.get('/oauth/:provider/callback', { schema: { params: OfProvider } }, async (request, reply) => {
@@ -70,7 +70,7 @@ export const oauthRoutes: FastifyPluginAsyncTypebox<OauthServices> = async (app,
   })
 
   app.get('/identities', { ...ofSession, schema: { response: { 200: IdentityList } } }, async (request) => {
-    const found = await oauth.list(signedIn(request).account.id)
+    const found = await oauth.list(signedIn(request).person.id)
     return {
       data: found.map(({ provider, email, createdAt }) => ({
         provider,
@@ -83,7 +83,7 @@ export const oauthRoutes: FastifyPluginAsyncTypebox<OauthServices> = async (app,
   const removing = { ...ofSession, schema: { params: OfProvider, body: ConfirmedBody } }
   app.post('/identities/:provider/remove', removing, async (request, reply) => {
     const { current_password: password } = request.body
-    await oauth.unlink(signedIn(request).account.id, request.params.provider, password)
+    await oauth.unlink(signedIn(request).person.id, request.params.provider, password)
     return reply.code(204).send()
   })
 }

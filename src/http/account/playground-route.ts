@@ -6,7 +6,7 @@ import { PlaygroundSurfaces } from '../../core/api/playground.ts'
 import { mayUse, SURFACES, type SurfaceId } from '../../core/api/surface-registry.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { askingKey, liveKey } from '../plugins/authenticate.ts'
-import { signedIn } from '../plugins/session.ts'
+import { actingOn, mayUseKey } from '../plugins/session.ts'
 import { MODEL_ROUTES, type ModelRouteServices } from '../public/model-routes.ts'
 import type { CallServices } from '../serve-call.ts'
 
@@ -26,15 +26,16 @@ const pathOf = (id: SurfaceId): string => `${PLAYGROUND_PATH}/${id}`
  */
 export const playgroundRoute: FastifyPluginAsync<PlaygroundServices> = async (app, deps) => {
   app.decorateRequest('callStarted', undefined)
-  app.addHook('onRequest', app.requireSession)
+  app.addHook('onRequest', app.requirePermission('keys'))
   app.addHook('onRequest', async (request, reply) => {
     request.callStarted = (callId) => void reply.header('x-call-id', callId)
   })
   app.decorate('requireKey', async (request) => {
     const found = await lookUpKey(deps.keys, keyIdOf(request), deps.clock())
     // Of another account is as unknown as none at all.
-    if (!('key' in found) || found.key.accountId !== signedIn(request).account.id)
-      throw new ApiError('not_found', 'This account has no key of that id.', { param: 'key_id' })
+    const isTheirs =
+      'key' in found && found.key.accountId === actingOn(request).account.id && mayUseKey(request, found.key)
+    if (!isTheirs) throw new ApiError('not_found', 'This account has no key of that id.', { param: 'key_id' })
     request.key = liveKey(found)
   })
   for (const { id } of SURFACES)

@@ -31,7 +31,7 @@ export const secondFactorRoutes: FastifyPluginAsyncTypebox<SecondFactorServices>
 
   const viewing = { ...ofSession, schema: { response: { 200: SecondFactorView } } }
   app.get('/second-factor', viewing, async (request) => {
-    const { totp, passkeys, codesLeft } = await secondFactor.status(signedIn(request).account.id)
+    const { totp, passkeys, codesLeft } = await secondFactor.status(signedIn(request).person.id)
     return {
       totp,
       passkeys: passkeys.map(({ id, name, createdAt, lastUsedAt }) => ({
@@ -46,26 +46,26 @@ export const secondFactorRoutes: FastifyPluginAsyncTypebox<SecondFactorServices>
 
   const beginning = { ...ofSession, schema: { body: ConfirmedBody, response: { 201: NewTotp } } }
   app.post('/second-factor/totp', beginning, async (request, reply) => {
-    const begun = await secondFactor.beginTotp(signedIn(request).account, request.body.current_password)
+    const begun = await secondFactor.beginTotp(signedIn(request).person, request.body.current_password)
     return reply.code(201).send(begun)
   })
 
   const confirming = { ...ofSession, schema: { body: TotpCodeBody, response: { 200: NewRecoveryCodes } } }
   app.post('/second-factor/totp/confirm', confirming, async (request) => ({
-    recovery_codes: await secondFactor.confirmTotp(signedIn(request).account.id, request.body.code),
+    recovery_codes: await secondFactor.confirmTotp(signedIn(request).person.id, request.body.code),
   }))
 
   const confirmed = { ...ofSession, schema: { body: ConfirmedBody } }
   app.post('/second-factor/totp/remove', confirmed, async (request, reply) => {
-    await secondFactor.removeTotp(signedIn(request).account.id, request.body.current_password)
+    await secondFactor.removeTotp(signedIn(request).person.id, request.body.current_password)
     return reply.code(204).send()
   })
 
   const asking = { ...ofSession, schema: { body: ConfirmedBody, response: { 200: PasskeyAsked } } }
   app.post('/second-factor/passkey-options', asking, async (request) => {
-    const { account } = signedIn(request)
+    const { person } = signedIn(request)
     const site = passkeySite(request, publicUrl)
-    const { step, options } = await secondFactor.beginPasskey(site, account, request.body.current_password)
+    const { step, options } = await secondFactor.beginPasskey(site, person, request.body.current_password)
     return { step, options: { ...options } }
   })
 
@@ -73,7 +73,7 @@ export const secondFactorRoutes: FastifyPluginAsyncTypebox<SecondFactorServices>
   app.post('/second-factor/passkeys', adding, async (request) => {
     const { step, name, passkey } = request.body
     const given = { step, name, response: passkey as unknown as RegistrationResponseJSON }
-    const accountId = signedIn(request).account.id
+    const accountId = signedIn(request).person.id
     return {
       recovery_codes: await secondFactor.addPasskey(passkeySite(request, publicUrl), accountId, given),
     }
@@ -82,14 +82,14 @@ export const secondFactorRoutes: FastifyPluginAsyncTypebox<SecondFactorServices>
   const ofPasskey = { ...ofSession, schema: { params: OfPasskey, body: ConfirmedBody } }
   app.post('/second-factor/passkeys/:id/remove', ofPasskey, async (request, reply) => {
     const { current_password: password } = request.body
-    await secondFactor.removePasskey(signedIn(request).account.id, request.params.id, password)
+    await secondFactor.removePasskey(signedIn(request).person.id, request.params.id, password)
     return reply.code(204).send()
   })
 
   const replacing = { ...ofSession, schema: { body: ConfirmedBody, response: { 200: NewRecoveryCodes } } }
   app.post('/second-factor/recovery-codes', replacing, async (request) => ({
     recovery_codes: await secondFactor.replaceCodes(
-      signedIn(request).account.id,
+      signedIn(request).person.id,
       request.body.current_password,
     ),
   }))

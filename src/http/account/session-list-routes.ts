@@ -19,20 +19,20 @@ export const sessionListRoutes: FastifyPluginAsyncTypebox<SessionListServices> =
   const ofSession = { onRequest: [app.requireSession] }
 
   app.get('/sessions', { ...ofSession, schema: { response: { 200: SessionList } } }, async (request) => {
-    const { account, stored } = signedIn(request)
-    const found = await sessions.list(account.id)
+    const { person, stored } = signedIn(request)
+    const found = await sessions.list(person.id)
     return { data: found.map((session) => entryOf(session, stored.id)) }
   })
 
   app.delete('/sessions/:id', { ...ofSession, schema: { params: OfId } }, async (request, reply) => {
-    const isEnded = await sessions.endOf(signedIn(request).account.id, request.params.id)
+    const isEnded = await sessions.endOf(signedIn(request).person.id, request.params.id)
     if (!isEnded) throw new ApiError('not_found', 'This account has no session of that id.')
     return reply.code(204).send()
   })
 
   app.delete('/sessions', ofSession, async (request, reply) => {
-    const { account, stored } = signedIn(request)
-    await sessions.endOthers(account.id, stored.id)
+    const { person, stored } = signedIn(request)
+    await sessions.endOthers(person.id, stored.id)
     return reply.code(204).send()
   })
 }

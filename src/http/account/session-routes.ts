@@ -1,10 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AccountStore } from '../../accounts/account-store.ts'
+import type { MemberStore } from '../../accounts/organisation/member-store.ts'
 import type { SessionStore } from '../../accounts/session-store.ts'
 import type { SignInService } from '../../accounts/sign-in-service.ts'
 import { SecondFactorAsked } from '../../core/api/second-factor.ts'
 import {
   AccountPatch,
+  ActOnBody,
   CredentialsBody,
   PasswordBody,
   SessionView,
@@ -13,7 +15,8 @@ import {
 } from '../../core/api/sessions.ts'
 import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { signedIn } from '../plugins/session.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
+import { actingOn, refuseUnpermitted, signedIn } from '../plugins/session.ts'
 import { readUsd } from '../read-usd.ts'
 import { fromOwnPages } from '../same-origin.ts'
 import { sessionView } from './account-view.ts'
@@ -24,19 +27,21 @@ import { type SessionReplyServices, sessionReplies } from './session-replies.ts'
 interface SessionServices extends SessionReplyServices {
   accounts: Pick<AccountStore, 'find' | 'setLowBalance' | 'setMails'>
   sessions: SessionStore
+  members: Pick<MemberStore, 'find' | 'organisationsOf'>
   signIn: SignInService
   /** Only the operator opens accounts. */
   signUpClosed: boolean
   publicUrl: string | null
 }
 
-/** Signing up, in and out; the account that is signed in; its password. */
+/** Signing up, in and out; who is signed in, their password, and the account they act on. */
 export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (app, services) => {
-  const { accounts, cookies, sessions, signIn } = services
+  const { accounts, cookies, members, sessions, signIn } = services
   const ours = fromOwnPages(services.publicUrl)
   const ofSession = { onRequest: [app.requireSession] }
 
-  const { keep, viewOf, begun: answerBegun } = sessionReplies(services)
+  const toView = { onRequest: [app.requirePermission('view')] }
+  const { keep, begun: answerBegun } = sessionReplies(services)
 
   const signingUp = { ...ours, schema: { body: SignUpBody, response: { 201: SessionView } } }
   app.post('/sign-up', signingUp, async (request, reply) => {
@@ -69,24 +74,37 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (
     return reply.code(204).send()
   })
 
-  app.get('/session', { ...ofSession, schema: { response: { 200: SessionView } } }, async (request) =>
-    sessionView(signedIn(request).account, services),
+  app.get('/session', { ...toView, schema: { response: { 200: SessionView } } }, async (request) =>
+    sessionView(actingOn(request), services),
   )
+
+  const choosing = { ...ofSession, schema: { body: ActOnBody, response: { 200: SessionView } } }
+  app.post('/session/account', choosing, async (request) => {
+    const { person, stored } = signedIn(request)
+    const { account_id: accountId } = request.body
+    const isOwn = accountId === person.id
+    const chosen = isOwn
+      ? { account: person, role: 'owner' as const }
+      : await members.find(accountId, person.id)
+    if (!chosen) throw new ApiError('not_found', 'You are no member of an organisation of that id.')
+    await sessions.actOn(stored.id, isOwn ? null : accountId)
+    return sessionView({ person, ...chosen }, services)
+  })
 
   // Every page asks this first; a 401 would appear as an error on the browser's console.
   app.get('/visitor', { schema: { response: { 200: VisitorView } } }, async (request, reply) => {
     try {
-      await app.requireSession(request, reply)
+      await app.requirePermission('view')(request, reply)
     } catch (error) {
       if (error instanceof ApiError && error.code === 'not_signed_in') return { session: null }
       throw error
     }
-    return { session: await sessionView(signedIn(request).account, services) }
+    return { session: await sessionView(actingOn(request), services) }
   })
 
-  const patching = { ...ofSession, schema: { body: AccountPatch, response: { 200: SessionView } } }
-  app.patch('/account', patching, async (request) => {
-    const { account } = signedIn(request)
+  const patching = { ...toView, schema: { body: AccountPatch, response: { 200: SessionView } } }
+  app.patch('/account', patching, async (request, reply) => {
+    const { account, person } = actingOn(request)
     const { low_balance_usd: lowBalance, mails } = request.body
     if (lowBalance === undefined && mails === undefined)
       throw new ApiError(
@@ -96,15 +114,22 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (
           param: 'low_balance_usd',
         },
       )
-    if (lowBalance !== undefined) await accounts.setLowBalance(account.id, readUsd(lowBalance))
-    if (mails !== undefined) await accounts.setMails(account.id, mails)
-    return viewOf(account.id)
+    if (lowBalance !== undefined) {
+      refuseUnpermitted(request, 'limits')
+      const lowBalancePico = readUsd(lowBalance)
+      await accounts.setLowBalance(account.id, lowBalancePico)
+      const details = { low_balance_usd: lowBalancePico === null ? null : formatUsd(lowBalancePico) }
+      await app.recordAction(request, 'low_balance.set', account.id, details)
+    }
+    if (mails !== undefined) await accounts.setMails(person.id, mails)
+    await app.requirePermission('view')(request, reply)
+    return sessionView(actingOn(request), services)
   })
 
   app.post('/password', { ...ofSession, schema: { body: PasswordBody } }, async (request, reply) => {
-    const { account } = signedIn(request)
+    const { person } = signedIn(request)
     const { current_password: current, new_password: next } = request.body
-    keep(reply, await signIn.changePassword(account, { current, next }, clientOf(request)))
+    keep(reply, await signIn.changePassword(person, { current, next }, clientOf(request)))
     return reply.code(204).send()
   })
 }

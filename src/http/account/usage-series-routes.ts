@@ -46,7 +46,7 @@ const Query = Type.Object(
 /** What an account's calls used and cost over time, by model or key, as JSON and as a download. */
 export const usageSeriesRoutes: FastifyPluginAsyncTypebox<UsageSeriesServices> = async (app, services) => {
   const { reports, clock, consoleSlots } = services
-  const { asker, hooks } = bySession(app)
+  const { asker, hooks } = bySession(app, 'usage')
 
   const read = async (
     request: FastifyRequest & { query: Static<typeof Query> },

@@ -23,7 +23,7 @@ import {
 } from '../../webhooks/endpoint-store.ts'
 import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
-import { signedIn } from '../plugins/session.ts'
+import { actingOn } from '../plugins/session.ts'
 
 export interface WebhookServices {
   endpoints: EndpointStore
@@ -41,25 +41,26 @@ export const DELIVERIES_SHOWN = 50
 /** Where the account hears of its events: endpoints, their secrets (shown once), what was delivered. */
 export const webhookRoutes: FastifyPluginAsyncTypebox<WebhookServices> = async (app, services) => {
   const { endpoints, deliveries, retryDelivery, webhookThrottle } = services
-  const ofSession = { onRequest: [app.requireSession] }
-  const ofEndpoint = { ...ofSession, schema: { params: OfId } }
+  const toView = { onRequest: [app.requirePermission('view_integrations')] }
+  const toChange = { onRequest: [app.requirePermission('integrations')] }
+  const ofEndpoint = { ...toChange, schema: { params: OfId } }
 
   /** An endpoint of the account that is signed in. Throws ApiError `not_found` for any other. */
   const own = async (request: FastifyRequest<{ Params: { id: string } }>): Promise<WebhookEndpoint> => {
-    const all = await endpoints.list(signedIn(request).account.id)
+    const all = await endpoints.list(actingOn(request).account.id)
     const found = all.find(({ id }) => id === request.params.id)
     if (!found) throw unknownEndpoint()
     return found
   }
 
-  app.get('/webhooks', { ...ofSession, schema: { response: { 200: WebhookList } } }, async (request) => {
-    const found = await endpoints.list(signedIn(request).account.id)
+  app.get('/webhooks', { ...toView, schema: { response: { 200: WebhookList } } }, async (request) => {
+    const found = await endpoints.list(actingOn(request).account.id)
     return { data: found.map(endpointView), event_types: [...EVENT_TYPES], max: ENDPOINTS_PER_ACCOUNT_MAX }
   })
 
-  const creating = { ...ofSession, schema: { body: NewWebhookBody, response: { 201: CreatedWebhook } } }
+  const creating = { ...toChange, schema: { body: NewWebhookBody, response: { 201: CreatedWebhook } } }
   app.post('/webhooks', creating, async (request, reply) => {
-    const accountId = signedIn(request).account.id
+    const accountId = actingOn(request).account.id
     const check = checkWebhookUrl(request.body.url, services.webhooksAllowPrivate)
     if (check.kind === 'refused')
       throw new ApiError('invalid_request', `This address ${check.reason}.`, { param: 'url' })
@@ -68,35 +69,39 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<WebhookServices> = async (
     if (existing.length >= ENDPOINTS_PER_ACCOUNT_MAX)
       throw new ApiError('invalid_request', `An account has ${ENDPOINTS_PER_ACCOUNT_MAX} endpoints at most.`)
     const created = await endpoints.create(accountId, check.url.href, types)
+    await app.recordAction(request, 'webhook.added', created.endpoint.id, { url: created.endpoint.url })
     return reply.code(201).send({ secret: created.secret, webhook: endpointView(created.endpoint) })
   })
 
   app.delete('/webhooks/:id', ofEndpoint, async (request, reply) => {
-    const { id } = await own(request)
+    const { id, url } = await own(request)
     await endpoints.remove(id)
+    await app.recordAction(request, 'webhook.removed', id, { url })
     return reply.code(204).send()
   })
 
-  const rotating = { ...ofSession, schema: { params: OfId, response: { 200: RotatedSecret } } }
+  const rotating = { ...toChange, schema: { params: OfId, response: { 200: RotatedSecret } } }
   app.post('/webhooks/:id/rotate-secret', rotating, async (request) => {
-    const { id } = await own(request)
+    const { id, url } = await own(request)
     const secret = await endpoints.rotateSecret(id, ROTATION_OVERLAP_MS)
     if (secret === null) throw unknownEndpoint()
+    await app.recordAction(request, 'webhook.secret_rotated', id, { url })
     return {
       secret,
       old_secret_signs_until: isoTime(services.clock() + ROTATION_OVERLAP_MS),
     }
   })
 
-  const enabling = { ...ofSession, schema: { params: OfId, response: { 200: WebhookView } } }
+  const enabling = { ...toChange, schema: { params: OfId, response: { 200: WebhookView } } }
   app.post('/webhooks/:id/enable', enabling, async (request) => {
     const { id } = await own(request)
     const enabled = await endpoints.enable(id)
     if (!enabled) throw unknownEndpoint()
+    await app.recordAction(request, 'webhook.enabled', id, { url: enabled.url })
     return endpointView(enabled)
   })
 
-  const testing = { ...ofSession, schema: { params: OfId, response: { 202: TestedWebhook } } }
+  const testing = { ...toChange, schema: { params: OfId, response: { 202: TestedWebhook } } }
   app.post('/webhooks/:id/test', testing, async (request, reply) => {
     const { id, accountId } = await own(request)
     await webhookThrottle.test(accountId)
@@ -105,9 +110,9 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<WebhookServices> = async (
     return reply.code(202).send({ event_id: eventId })
   })
 
-  const retrying = { ...ofSession, schema: { params: OfId, response: { 202: DeliveryView } } }
+  const retrying = { ...toChange, schema: { params: OfId, response: { 202: DeliveryView } } }
   app.post('/webhook-deliveries/:id/retry', retrying, async (request, reply) => {
-    const accountId = signedIn(request).account.id
+    const accountId = actingOn(request).account.id
     await webhookThrottle.retry(accountId)
     const delivery = await retryDelivery(request.params.id, accountId)
     if (!delivery)
@@ -119,7 +124,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<WebhookServices> = async (
   })
 
   const listing = {
-    ...ofSession,
+    ...toView,
     schema: { params: OfId, response: { 200: Type.Object({ data: Type.Array(DeliveryView) }) } },
   }
   app.get('/webhooks/:id/deliveries', listing, async (request) => {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { Account, ListedSuspension } from '../../accounts/account-store.ts'
+import { type Account, accountName, isPerson, type ListedSuspension } from '../../accounts/account-store.ts'
 import type { StoredKey } from '../../accounts/key-store.ts'
 import type { UsageRow } from '../../billing/reports/usage-store.ts'
 import type { RateLimits } from '../../core/accounts/api-key.ts'
@@ -169,7 +169,8 @@ async function accountDetail(
   }
 }
 
-export const accountView = (account: Account): OperatorAccount => jsonView(OperatorAccount, account)
+export const accountView = (account: Account): OperatorAccount =>
+  jsonView(OperatorAccount, { ...account, name: accountName(account), isOrganisation: !isPerson(account) })
 
 /** A key without its secret. */
 export const keyView = (key: StoredKey): OperatorKey =>

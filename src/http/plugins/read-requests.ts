@@ -131,8 +131,8 @@ function announcedBytes({ headers }: FastifyRequest, limitBytes: number): number
   return headers['transfer-encoding'] === undefined ? 0 : limitBytes
 }
 
-function ownerOf({ key, accountSession }: FastifyRequest): BodyOwner {
-  const accountId = key?.accountId ?? accountSession?.account.id
+function ownerOf({ key, actingSession, personSession }: FastifyRequest): BodyOwner {
+  const accountId = key?.accountId ?? actingSession?.account.id ?? personSession?.person.id
   if (accountId === undefined) throw new Error('the body of a request is weighed before anybody is known')
   return { accountId, keyId: key?.keyId ?? null }
 }

@@ -1,62 +1,141 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
-import type { Account, AccountStore } from '../../accounts/account-store.ts'
+import type { AccountActionStore } from '../../accounts/account-action-store.ts'
+import { type Account, type AccountStore, isPerson, type Person } from '../../accounts/account-store.ts'
+import type { MemberStore } from '../../accounts/organisation/member-store.ts'
 import type { SessionStore, StoredSession } from '../../accounts/session-store.ts'
+import type { AccountActionName, ActionDetails } from '../../core/accounts/account-action.ts'
+import { isPermitted, type MemberRole, type Permission } from '../../core/accounts/permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import type { SessionCookies } from '../session-cookie.ts'
 
 export interface SessionOptions {
   sessions: Pick<SessionStore, 'find'>
   accounts: Pick<AccountStore, 'find'>
+  members: Pick<MemberStore, 'find'>
+  accountActions: Pick<AccountActionStore, 'record'>
   cookies: SessionCookies
   publicUrl: string | null
+  logger: Logger
 }
 
-/** An account holder who is signed in. */
-export interface AccountSession {
+/** A person who is signed in. What is theirs alone (password, second factor, sessions, email) goes by `person`. */
+export interface PersonSession {
   stored: StoredSession
-  account: Account
+  person: Person
 }
+
+/** The account that a person acts on: their own, or an organisation that they are a member of. */
+export interface ActingSession extends PersonSession {
+  account: Account
+  /** Of their own account a person is the owner. */
+  role: MemberRole
+}
+
+type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set by `requireSession`. */
-    accountSession: AccountSession | null
+    personSession: PersonSession | null
+    /** Set by the hooks of `requirePermission`. */
+    actingSession: ActingSession | null
   }
   interface FastifyInstance {
     /**
-     * An onRequest hook for the console's routes: 401 unless an account holder is signed in, 403 where another
-     * site's page asks for a change. Reads PostgreSQL, so that what ends a session ends it at once.
+     * An onRequest hook for what is a person's own: 401 unless somebody is signed in, 403 where another site's page
+     * asks for a change. Reads PostgreSQL, so that what ends a session ends it at once.
      */
-    requireSession(request: FastifyRequest, reply: FastifyReply): Promise<void>
+    requireSession: Hook
+    /** An onRequest hook for what is an account's: the same, and 403 where the role of the person does not permit it. */
+    requirePermission(permission: Permission): Hook
+    /**
+     * Records what the person of a request did to the account they act on, or to their own. It has been done: a
+     * failure is logged, and fails no request.
+     */
+    recordAction(
+      request: FastifyRequest,
+      action: AccountActionName,
+      target: string,
+      details?: ActionDetails,
+    ): Promise<void>
   }
 }
 
-/** Sessions of account holders. Adds no hook; routes ask for it. */
+/** Sessions of people, and the accounts they act on. Adds no hook; routes ask for it. */
 export const accountSessions = plugin<SessionOptions>(
-  async (app, { sessions, accounts, cookies, publicUrl }) => {
-    app.decorateRequest('accountSession', null)
-    app.decorate('requireSession', async (request: FastifyRequest, reply: FastifyReply) => {
+  async (app, { sessions, accounts, members, accountActions, cookies, publicUrl, logger }) => {
+    app.decorateRequest('personSession', null)
+    app.decorateRequest('actingSession', null)
+
+    app.decorate('requireSession', async (request, reply) => {
       requireSameOrigin(request, publicUrl)
       const token = cookies.read(request, 'account')
       if (token === null) throw notSignedIn()
       const stored = await sessions.find(token)
-      const account = stored?.accountId != null ? await accounts.find(stored.accountId) : null
-      if (!stored || !account || account.state === 'suspended') {
+      const person = stored?.accountId != null ? await accounts.find(stored.accountId) : null
+      if (!stored || !person || !isPerson(person) || person.state === 'suspended') {
         cookies.clear(reply, 'account')
         throw notSignedIn()
       }
-      request.accountSession = { stored, account }
+      request.personSession = { stored, person }
+    })
+
+    app.decorate(
+      'requirePermission',
+      (permission): Hook =>
+        async (request, reply) => {
+          await app.requireSession(request, reply)
+          const session = signedIn(request)
+          const { actingAccountId } = session.stored
+          const acting = actingAccountId && (await members.find(actingAccountId, session.person.id))
+          const { account, role } = acting || { account: session.person, role: 'owner' as const }
+          request.actingSession = { ...session, account, role }
+          refuseUnpermitted(request, permission)
+        },
+    )
+
+    app.decorate('recordAction', async (request, action, target, details = {}) => {
+      const { person, account } = request.actingSession ?? { ...signedIn(request), account: null }
+      const accountId = (account ?? person).id
+      try {
+        await accountActions.record({ accountId, personId: person.id, action, target, details })
+      } catch (error) {
+        logger.error({ err: error, accountId, action, target }, 'an account action could not be recorded')
+      }
     })
   },
   { name: 'account-sessions', dependencies: ['answer-errors'] },
 )
 
-/** The session of a request that `requireSession` let through. */
-export function signedIn({ accountSession }: FastifyRequest): AccountSession {
-  if (accountSession === null) throw new Error('this route does not ask for a session')
-  return accountSession
+/** The person of a request that `requireSession` let through. */
+export function signedIn({ personSession }: FastifyRequest): PersonSession {
+  if (personSession === null) throw new Error('this route does not ask for a session')
+  return personSession
+}
+
+/** The account of a request that `requirePermission` let through, and who acts on it. */
+export function actingOn({ actingSession }: FastifyRequest): ActingSession {
+  if (actingSession === null) throw new Error('this route states no permission')
+  return actingSession
+}
+
+/** Throws ApiError 403 where the role of a request's person does not permit this on the account they act on. */
+export function refuseUnpermitted(request: FastifyRequest, permission: Permission): void {
+  const { role } = actingOn(request)
+  if (!isPermitted(role, permission))
+    throw new ApiError(
+      'not_permitted',
+      `Your role in this organisation, ${role}, does not permit this. Ask one of its owners.`,
+    )
+}
+
+/** Whether a request's person may use, see and change a key of the account they act on. */
+export function mayUseKey(request: FastifyRequest, key: { createdBy: string | null }): boolean {
+  const { role, person } = actingOn(request)
+  return isPermitted(role, 'all_keys') || key.createdBy === person.id
 }
 
 export const notSignedIn = (): ApiError =>

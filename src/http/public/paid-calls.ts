@@ -49,6 +49,7 @@ const guest = (keyId: string): StandardKey => ({
   operator: null,
   state: 'active',
   name: '',
+  createdBy: null,
   limitPico: null,
   limitReset: 'none',
   expiresAt: null,

@@ -94,6 +94,7 @@ async function limitedKey(limitReset: LimitReset, limitPico: bigint): Promise<Ke
     operator: null,
     state: 'active',
     name: '',
+    createdBy: null,
     limitPico,
     limitReset,
     expiresAt: null,

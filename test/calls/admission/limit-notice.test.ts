@@ -43,6 +43,7 @@ describe("the notice of a key's spending limit", () => {
     customerConcurrentCalls: null,
     accountLimits: { requestsPerMinute: null, concurrentCalls: null },
     providerKeys: [],
+    createdBy: null,
     surfaces: [],
   })
   const noticer = (postgres = ledger.postgres) =>

@@ -157,10 +157,10 @@ describe('the email of an account', () => {
     const next = `next-${email}`
     expect((await change(client, ` ${next.toUpperCase()} `)).status).toBe(202)
     const [token = ''] = await catcher.tokens(next, 1, 'email')
-    expect((await sessionOf(client)).account.email).toBe(email)
+    expect((await sessionOf(client)).person.email).toBe(email)
     expect((await confirm(token)).status).toBe(204)
-    const { account } = await sessionOf(client)
-    expect(account).toMatchObject({ email: next, email_verified: true })
+    const { person } = await sessionOf(client)
+    expect(person).toMatchObject({ email: next, email_verified: true })
     expect((await signIn(next, PASSWORD)).response.status).toBe(200)
     await expectError((await signIn(email, PASSWORD)).response, 401, 'invalid_credentials')
     await eventually(async () => {
@@ -192,7 +192,7 @@ describe('the email of an account', () => {
     const [token = ''] = await catcher.tokens(next, 1, 'email')
     await consoleClient(stack.url).json('/console/api/sign-up', { body: { email: next, password: PASSWORD } })
     await expectError(await confirm(token), 409, 'email_taken')
-    expect((await sessionOf(client)).account.email).toBe(email)
+    expect((await sessionOf(client)).person.email).toBe(email)
   })
 
   test('a later request, a new password and a confirmed change end links that were sent before', async () => {

@@ -197,7 +197,7 @@ describe('billing', () => {
     expect(topUp.receipt).toEqual({
       number: topUp.id,
       issued_at: topUp.settled_at,
-      email: client.email,
+      billed_to: client.email,
       description: expect.any(String),
       paid_usd: '25.00',
       refunded_usd: '0.00',

@@ -33,9 +33,9 @@ async function verifiedAccount() {
   const client = await signedUp(stack.url)
   const [token = ''] = await catcher.tokens(client.email)
   await client.json('/console/api/verify', { body: { token } })
-  const { account } = await client.json<SessionView>('/console/api/session')
-  expect(account.email_verified).toBe(true)
-  return { client, accountId: account.id }
+  const { person } = await client.json<SessionView>('/console/api/session')
+  expect(person.email_verified).toBe(true)
+  return { client, accountId: person.id }
 }
 
 const record = (accountId: string, type: EventType, data: EventData) =>
@@ -85,16 +85,16 @@ test('events are told to the verified address of their account, once each', asyn
 
 test('kinds that are turned off are not sent; receipts always are', async () => {
   const { client, accountId } = await verifiedAccount()
-  const { account } = await client.json<SessionView>('/console/api/account', {
+  const { person } = await client.json<SessionView>('/console/api/account', {
     method: 'PATCH',
     body: { mails: { low_balance: false, key_limit: false } },
   })
-  expect(account.mails).toEqual({ low_balance: false, key_limit: false, provider_key: true })
+  expect(person.mails).toEqual({ low_balance: false, key_limit: false, provider_key: true })
   const again = await client.json<SessionView>('/console/api/account', {
     method: 'PATCH',
     body: { mails: { key_limit: true } },
   })
-  expect(again.account.mails).toEqual({ low_balance: false, key_limit: true, provider_key: true })
+  expect(again.person.mails).toEqual({ low_balance: false, key_limit: true, provider_key: true })
   await record(accountId, 'balance.low', { balance_usd: '0.20', threshold_usd: '0.25' })
   await record(accountId, 'balance.exhausted', { balance_usd: '0.00' })
   await record(accountId, 'key.limit_reached', LIMIT_REACHED)
@@ -110,9 +110,9 @@ test('kinds that are turned off are not sent; receipts always are', async () => 
 
 test('an address that nobody verified gets nothing but the link', async () => {
   const client = await signedUp(stack.url)
-  const { account } = await client.json<SessionView>('/console/api/session')
-  expect(account.email_verified).toBe(false)
-  await record(account.id, 'balance.low', { balance_usd: '0.20', threshold_usd: '0.25' })
+  const { person } = await client.json<SessionView>('/console/api/session')
+  expect(person.email_verified).toBe(false)
+  await record(person.id, 'balance.low', { balance_usd: '0.20', threshold_usd: '0.25' })
   await quiet()
   expect(messagesTo(client.email)).toEqual([])
 })

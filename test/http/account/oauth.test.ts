@@ -90,21 +90,22 @@ describe('signing in with an OpenID Connect provider', () => {
     const user = someone()
     const first = await signIn(user, undefined, { next: '/keys?a=b' })
     expect(first.location).toBe('/keys?a=b')
-    const { account, balance } = await sessionOf(first.client)
-    expect(account).toMatchObject({ email: user.email, email_verified: true, free_credit: 'granted' })
+    const { account, person, balance } = await sessionOf(first.client)
+    expect(person).toMatchObject({ email: user.email, email_verified: true })
+    expect(account).toMatchObject({ id: person.id, name: user.email, free_credit: 'granted' })
     expect(balance.available_usd).toBe('0.50')
     expect(first.client.cookies.has('switchyard_oauth')).toBe(false)
     // The provider's id of its user counts, not the address.
     const again = await signIn({ ...user, email: 'moved@company.test' })
     expect(again.location).toBe('/dashboard')
-    expect((await sessionOf(again.client)).account).toMatchObject({ id: account.id, email: user.email })
+    expect((await sessionOf(again.client)).account).toMatchObject({ id: account.id, name: user.email })
   })
 
   test('signs in to the account of an address that both verified', async () => {
     const holder = await signedUp(stack.url)
     await verify(holder.email)
     const { client } = await signIn(someone({ email: holder.email.toUpperCase() }))
-    expect((await sessionOf(client)).account.email).toBe(holder.email)
+    expect((await sessionOf(client)).person.email).toBe(holder.email)
   })
 
   test('does not share an account that somebody opened with an address they never verified', async () => {
@@ -193,7 +194,7 @@ describe('an account that is signed in', () => {
       data: [{ provider: 'oidc', email: user.email }],
     })
     const { client } = await signIn(user)
-    expect((await sessionOf(client)).account.email).toBe(holder.email)
+    expect((await sessionOf(client)).person.email).toBe(holder.email)
 
     await expectError(await holder.ask('/console/api/identities/oidc/remove', wrong), 400, 'invalid_request')
     expect((await holder.ask('/console/api/identities/oidc/remove', { body: CONFIRMED })).status).toBe(204)
@@ -206,7 +207,7 @@ describe('an account that is signed in', () => {
     await linked(ann, user)
     expect(await linked(ben, user)).toBe('/settings?problem=identity_taken')
     const { client } = await signIn(user)
-    expect((await sessionOf(client)).account.email).toBe(ann.email)
+    expect((await sessionOf(client)).person.email).toBe(ann.email)
   })
 
   test('without a password cannot remove its only way in', async () => {
@@ -232,7 +233,7 @@ test('signing in with GitHub takes the primary address if it is verified', async
   expect((await attempt(false)).location).toBe('/sign-in?problem=email_not_verified')
   const { client, location } = await attempt(true)
   expect(location).toBe('/dashboard')
-  expect((await sessionOf(client)).account).toMatchObject({ email, email_verified: true })
+  expect((await sessionOf(client)).person).toMatchObject({ email, email_verified: true })
 })
 
 test.each([

@@ -72,7 +72,7 @@ describe('accounts', () => {
       actions: [],
     })
     expect(JSON.stringify(account)).not.toContain(owner.key)
-    const byEmail = await admin.get<OperatorAccountDetail>(`/accounts/${encodeURIComponent(email)}`)
+    const byEmail = await admin.get<OperatorAccountDetail>(`/accounts/${encodeURIComponent(email!)}`)
     expect(byEmail.id).toBe(owner.accountId)
     await expectError(await admin.send('GET', '/accounts/acct_none'), 404, 'not_found')
   })
@@ -84,7 +84,7 @@ describe('accounts', () => {
       (await admin.get<Page<OperatorAccount>>(`/accounts?search=${encodeURIComponent(search)}`)).data.map(
         ({ id }) => id,
       )
-    expect(await find(email.slice(2, 12).toUpperCase())).toEqual([accountId])
+    expect(await find(email!.slice(2, 12).toUpperCase())).toEqual([accountId])
     expect(await find(accountId)).toEqual([accountId])
     expect(await find('%')).toEqual([])
     expect((await find('example.test')).length).toBeGreaterThan(1)

@@ -49,7 +49,7 @@ export function BalanceDialog({
       {(field) => (
         <>
           <p>
-            The balance of <strong>{account.email}</strong> is <Money usd={account.balance_usd} />. The amount
+            The balance of <strong>{account.name}</strong> is <Money usd={account.balance_usd} />. The amount
             is posted to the ledger immediately and can only be reversed by another adjustment.
           </p>
           <TextField
@@ -102,13 +102,13 @@ export function SuspendDialog(props: AccountDialogProps & { verb: keyof typeof S
         } satisfies SuspendRequest)
       }
       stale={['/admin/api']}
-      done={`${account.email} ${done}`}
+      done={`${account.name} ${done}`}
       onClose={onClose}
     >
       {(field) => (
         <>
           <p>
-            <strong>{account.email}</strong>: {what}
+            <strong>{account.name}</strong>: {what}
           </p>
           <TextField label="Reason" {...field('reason')} required />
         </>
@@ -126,7 +126,7 @@ export function LimitsDialog({
   onClose: () => void
 }) {
   const key = 'hint' in of ? of : null
-  const [owner, whose] = 'hint' in of ? ['keys', `“${of.name}”`] : ['accounts', of.email]
+  const [owner, whose] = 'hint' in of ? ['keys', `“${of.name}”`] : ['accounts', of.name]
   const numberOf = (text: string) => (text === '' ? null : Number(text))
   return (
     <FormDialog

@@ -20,7 +20,7 @@ export function OperatorAccountPage() {
     <>
       <PageHead
         back={<Link to="/admin/accounts">← Accounts</Link>}
-        title={query.data?.email ?? 'Account'}
+        title={query.data?.name ?? 'Account'}
         description={<Identifier id={query.data?.id ?? id} of="the account ID" />}
       />
       <QueryView query={query}>{(account) => <Account account={account} />}</QueryView>

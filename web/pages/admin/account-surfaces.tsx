@@ -12,7 +12,7 @@ import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { formatMoment } from '../../lib/format.ts'
 
 type Grant = OpenableSurface['grants'][number]
-type Account = Pick<OperatorAccountDetail, 'id' | 'email' | 'keys'>
+type Account = Pick<OperatorAccountDetail, 'id' | 'name' | 'keys'>
 
 /** The surfaces that operators open: which of them the account and its keys may use, since when, and who opened them. */
 export function AccountSurfaces({ account }: { account: Account }) {

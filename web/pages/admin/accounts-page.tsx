@@ -8,7 +8,7 @@ import { Money } from '../../components/text/money.tsx'
 import { formatDate } from '../../lib/format.ts'
 import { AccountState } from './account-view.tsx'
 
-/** All accounts, searched by email or ID. */
+/** All accounts, searched by email, name or ID. */
 export function AccountsPage() {
   const { search } = useSearch({ from: '/operator/admin/accounts' })
   const navigate = useNavigate({ from: '/admin/accounts' })
@@ -16,7 +16,7 @@ export function AccountsPage() {
     <>
       <PageHead title="Accounts" />
       <SearchForm
-        label="Search by email address or ID"
+        label="Search by email address, name or ID"
         initial={search}
         onSearch={(text) => void navigate({ search: text === '' ? {} : { search: text } })}
       />
@@ -26,7 +26,7 @@ export function AccountsPage() {
         icon={Users}
         empty={
           search
-            ? 'No accounts found. Search for a part of the email address or for the full ID.'
+            ? 'No accounts found. Search for a part of the email address or name, or for the full ID.'
             : 'No accounts yet. Users sign up at /sign-up, or create one with: npm run admin -- account create'
         }
       >
@@ -35,10 +35,10 @@ export function AccountsPage() {
             caption="Accounts, newest first"
             rows={accounts}
             columns={{
-              Email: ({ id, email }) => (
+              Account: ({ id, name }) => (
                 <TwoLines second={<code>{id}</code>}>
                   <Link to="/admin/accounts/$id" params={{ id }}>
-                    {email}
+                    {name}
                   </Link>
                 </TwoLines>
               ),

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { AccountView, EmailChangeBody } from '../../../src/core/api/sessions.ts'
+import type { EmailChangeBody, PersonView } from '../../../src/core/api/sessions.ts'
 import { gatewayQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
@@ -9,8 +9,8 @@ import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { emailProblem } from '../../lib/checks.ts'
 
-/** The address of an account, and the ways to verify and to change it. */
-export function EmailAddress({ account }: { account: AccountView }) {
+/** The address of who is signed in, and the ways to verify and to change it. */
+export function EmailAddress({ person }: { person: PersonView }) {
   const mail = useQuery(gatewayQuery).data?.mail
   const [isChanging, setIsChanging] = useState(false)
   const sent =
@@ -24,9 +24,9 @@ export function EmailAddress({ account }: { account: AccountView }) {
   const hasMail = mail === 'smtp' || mail === 'folder'
   return (
     <span className="row gap-x-3 gap-y-1">
-      <span className="wrap-anywhere">{account.email}</span>
-      <span className="text-sm text-muted">{account.email_verified ? 'verified' : 'not verified'}</span>
-      {hasMail && !account.email_verified && (
+      <span className="wrap-anywhere">{person.email}</span>
+      <span className="text-sm text-muted">{person.email_verified ? 'verified' : 'not verified'}</span>
+      {hasMail && !person.email_verified && (
         <Button size="small" disabled={verify.isPending} onClick={() => verify.run()}>
           Send verification link
         </Button>

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import type { GatewayView } from '../../../src/core/api/gateway.ts'
-import type { AccountPatch, AccountView, SessionView } from '../../../src/core/api/sessions.ts'
+import type { AccountPatch, PersonView, SessionView } from '../../../src/core/api/sessions.ts'
 import type { MailPreference } from '../../../src/core/operations/mail-preference.ts'
 import { gatewayQuery, sessionQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
@@ -17,8 +17,8 @@ const KINDS: Record<MailPreference, { label: string; hint: string }> = {
   provider_key: { label: 'Failing provider key', hint: 'A provider refuses one of your own keys.' },
 }
 
-/** Which messages about events an account gets. */
-export function MailPreferences({ account }: { account: AccountView }) {
+/** Which messages about events a person gets. */
+export function MailPreferences({ person }: { person: PersonView }) {
   const { data: gateway } = useQuery(gatewayQuery)
   const client = useQueryClient()
   const change = useAction({
@@ -29,14 +29,14 @@ export function MailPreferences({ account }: { account: AccountView }) {
   })
   return (
     <div className="stack">
-      {gateway && <DeliveryNote mail={gateway.mail} isVerified={account.email_verified} />}
+      {gateway && <DeliveryNote mail={gateway.mail} isVerified={person.email_verified} />}
       <fieldset className="field stack content-start gap-1">
         <legend className="text-sm font-medium">Send me an email about</legend>
         {(Object.keys(KINDS) as MailPreference[]).map((kind) => (
           <CheckField
             key={kind}
             {...KINDS[kind]}
-            checked={account.mails[kind]}
+            checked={person.mails[kind]}
             onChange={(isOn) => change.run({ [kind]: isOn })}
           />
         ))}

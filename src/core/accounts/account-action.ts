@@ -1,0 +1,29 @@
+/** What people do to an account that is worth a record: the object, a dot, what was done to it. */
+export const ACCOUNT_ACTIONS = [
+  'organisation.created',
+  'organisation.renamed',
+  'member.invited',
+  'member.joined',
+  'member.role_changed',
+  'member.removed',
+  'member.left',
+  'invitation.revoked',
+  'key.created',
+  'key.edited',
+  'key.paused',
+  'key.resumed',
+  'key.revoked',
+  'top_up.opened',
+  'low_balance.set',
+  'provider_key.added',
+  'provider_key.changed',
+  'provider_key.removed',
+  'webhook.added',
+  'webhook.removed',
+  'webhook.secret_rotated',
+  'webhook.enabled',
+] as const
+export type AccountActionName = (typeof ACCOUNT_ACTIONS)[number]
+
+/** Facts of an action: text, numbers, amounts as decimal strings of USD. Never a secret. */
+export type ActionDetails = Record<string, string | number | boolean | null>

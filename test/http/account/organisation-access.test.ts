@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { MEMBER_ROLES, type MemberRole } from '../../../src/core/accounts/permissions.ts'
+import type { BillingView } from '../../../src/core/api/billing.ts'
+import type { CreatedKey, KeyList } from '../../../src/core/api/keys.ts'
+import type { SessionView } from '../../../src/core/api/sessions.ts'
+import { actOn, type Member, member, organisationOf } from '../../helpers/organisation.ts'
+import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { registeredRoutes } from '../../hostile/registered-routes.ts'
+import { expectError } from '../wire.ts'
+
+let stack: TestStack
+let accountId: string
+let members: Record<MemberRole, Member>
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
+    environment: { SIGN_UPS_PER_ADDRESS: '1000' },
+  })
+  ;({ accountId, members } = await organisationOf(stack, MEMBER_ROLES))
+})
+afterAll(() => stack.close())
+
+const ALL = 'owner admin developer billing'
+const KEY_MAKERS = 'owner admin developer'
+const PAYERS = 'owner admin billing'
+const MANAGERS = 'owner admin'
+
+/** Who may use each route of the console on an organisation. */
+const PERMITTED: Record<string, string> = {
+  'GET /session': ALL,
+  'GET /live': ALL,
+  'PATCH /account': PAYERS,
+  'PATCH /organisation': MANAGERS,
+  'GET /keys': KEY_MAKERS,
+  'POST /keys': KEY_MAKERS,
+  'GET /keys/:id': KEY_MAKERS,
+  'PATCH /keys/:id': KEY_MAKERS,
+  'POST /keys/:id/pause': KEY_MAKERS,
+  'POST /keys/:id/resume': KEY_MAKERS,
+  'POST /keys/:id/revoke': KEY_MAKERS,
+  'GET /playground/surfaces': KEY_MAKERS,
+  'GET /models/:id/providers': ALL,
+  'GET /billing': PAYERS,
+  'GET /ledger': PAYERS,
+  'POST /top-ups': PAYERS,
+  'GET /top-ups': PAYERS,
+  'GET /top-ups/:id': PAYERS,
+  'GET /usage': ALL,
+  'GET /usage/series': ALL,
+  'GET /usage/series.csv': ALL,
+  'GET /calls': ALL,
+  'GET /calls.csv': ALL,
+  'GET /calls/:id': ALL,
+  'GET /provider-keys': KEY_MAKERS,
+  'POST /provider-keys': MANAGERS,
+  'PATCH /provider-keys/:id': MANAGERS,
+  'DELETE /provider-keys/:id': MANAGERS,
+  'GET /webhooks': KEY_MAKERS,
+  'POST /webhooks': MANAGERS,
+  'DELETE /webhooks/:id': MANAGERS,
+  'POST /webhooks/:id/rotate-secret': MANAGERS,
+  'POST /webhooks/:id/enable': MANAGERS,
+  'POST /webhooks/:id/test': MANAGERS,
+  'GET /webhooks/:id/deliveries': KEY_MAKERS,
+  'POST /webhook-deliveries/:id/retry': MANAGERS,
+}
+
+/** Bodies that pass the schema of a route, since roles are looked at first only where a hook does it. */
+const BODIES: Record<string, unknown> = { 'PATCH /account': { low_balance_usd: '2.00' } }
+
+/** Routes for everybody, and for what is a person's own, whatever they act on. */
+const NOT_OF_ACCOUNTS = new Set([
+  'GET /gateway',
+  'GET /visitor',
+  'GET /models',
+  'POST /sign-up',
+  'POST /sign-in',
+  'POST /sign-in/asked',
+  'POST /sign-in/second-factor',
+  'POST /sign-in/passkey-options',
+  'POST /sign-in/passkey',
+  'POST /sign-out',
+  'POST /verify',
+  'POST /verification-mails',
+  'POST /password-resets',
+  'POST /password-resets/use',
+  'POST /email-changes',
+  'POST /email-changes/confirm',
+  'POST /oauth/:provider',
+  'GET /oauth/:provider/callback',
+  'GET /identities',
+  'POST /identities/:provider',
+  'POST /identities/:provider/remove',
+  'GET /sessions',
+  'DELETE /sessions/:id',
+  'DELETE /sessions',
+  'GET /second-factor',
+  'POST /second-factor/totp',
+  'POST /second-factor/totp/confirm',
+  'POST /second-factor/totp/remove',
+  'POST /second-factor/passkey-options',
+  'POST /second-factor/passkeys',
+  'POST /second-factor/passkeys/:id/remove',
+  'POST /second-factor/recovery-codes',
+  'GET /account/export',
+  'POST /account/delete',
+  'POST /password',
+  'POST /session/account',
+  'POST /organisations',
+])
+
+const PREFIX = '/console/api'
+
+/** Whether a route refuses a role for what it is. */
+async function isRefused(route: string, role: MemberRole): Promise<boolean> {
+  const [method = '', path = ''] = route.split(' ')
+  const leave = new AbortController()
+  const response = await members[role].ask(PREFIX + path.replace(/:\w+/g, 'none'), {
+    method,
+    ...(method !== 'GET' && { body: BODIES[route] ?? {} }),
+    signal: leave.signal,
+  })
+  const text = path === '/live' ? '' : await response.text()
+  leave.abort()
+  return response.status === 403 && text.includes('not_permitted')
+}
+
+test('every route of the console says who may use it', async () => {
+  const routes = await registeredRoutes(stack.environment)
+  const own = routes.flatMap(({ method, path }) =>
+    path.startsWith(`${PREFIX}/`) && !path.includes('*') && !['HEAD', 'OPTIONS'].includes(method)
+      ? `${method} ${path.slice(PREFIX.length)}`
+      : [],
+  )
+  const ofPlayground = own.filter((route) => route.includes('/playground/'))
+  const known = new Set([...Object.keys(PERMITTED), ...NOT_OF_ACCOUNTS, ...ofPlayground])
+  expect(own.filter((route) => !known.has(route))).toEqual([])
+  expect([...known].filter((route) => !own.includes(route))).toEqual([])
+})
+
+describe.each(MEMBER_ROLES)('the role %s', (role) => {
+  test.each(Object.entries(PERMITTED))('of %s for %s', async (route, permitted) => {
+    expect(await isRefused(route, role)).toBe(!permitted.split(' ').includes(role))
+  })
+})
+
+describe('an account that is acted on', () => {
+  test('is chosen by its members alone; to everybody else it does not exist', async () => {
+    const stranger = await member(stack.url)
+    const asked = (id: string) => stranger.ask(`${PREFIX}/session/account`, { body: { account_id: id } })
+    await expectError(await asked(accountId), 404, 'not_found')
+    await expectError(await asked(members.admin.personId), 404, 'not_found')
+    await expectError(await asked('acct_none'), 404, 'not_found')
+    const { account, accounts } = await stranger.json<SessionView>(`${PREFIX}/session`)
+    expect(account).toMatchObject({ id: stranger.personId, is_organisation: false, role: 'owner' })
+    expect(accounts).toHaveLength(1)
+  })
+
+  test('is that of a session alone: another session of the person acts on their own', async () => {
+    const { owner } = members
+    const shown = await owner.json<SessionView>(`${PREFIX}/session`)
+    expect(shown).toMatchObject({
+      person: { id: owner.personId, email: owner.email },
+      account: { id: accountId, is_organisation: true, role: 'owner', free_credit_usd: null },
+      accounts: [{ id: owner.personId }, { id: accountId, role: 'owner' }],
+      balance: { balance_usd: '0.00' },
+    })
+    const back = await actOn(owner, owner.personId)
+    expect(back.account.id).toBe(owner.personId)
+    expect((await owner.json<BillingView>(`${PREFIX}/billing`)).balance_usd).toBe('0.50')
+    await actOn(owner, accountId)
+  })
+
+  test('shows developers the keys that they made, and owners all of them', async () => {
+    const { developer, owner } = members
+    const make = (one: Member, name: string) =>
+      one.json<CreatedKey>(`${PREFIX}/keys`, { body: { name } }).then(({ key }) => key.id)
+    const [own, other] = [await make(developer, 'mine'), await make(owner, 'of the owner')]
+    const listed = async (one: Member) => {
+      const { data } = await one.json<KeyList>(`${PREFIX}/keys`)
+      return data.map(({ id }) => id).sort()
+    }
+    expect(await listed(developer)).toEqual([own])
+    expect(await listed(owner)).toEqual([own, other].sort())
+    const revoke = (id: string) => developer.ask(`${PREFIX}/keys/${id}/revoke`, { body: {} })
+    await expectError(await revoke(other), 404, 'not_found')
+    const play = await developer.ask(`${PREFIX}/playground/surfaces?key_id=${other}`)
+    await expectError(play, 404, 'not_found')
+    expect((await revoke(own)).status).toBe(200)
+    const done = await stack.postgres.accountAction.findMany({
+      where: { accountId, personId: developer.personId },
+      orderBy: { id: 'asc' },
+    })
+    expect(done.map(({ action, target }) => [action, target])).toEqual([
+      ['key.created', own],
+      ['key.revoked', own],
+    ])
+  })
+
+  test('is not acted on any more once it is suspended', async () => {
+    const { accountId: closed, members: its } = await organisationOf(stack, ['owner', 'admin'])
+    await stack.command('admin', 'account', 'suspend', closed)
+    const { account, accounts } = await its.admin.json<SessionView>(`${PREFIX}/session`)
+    expect(account.id).toBe(its.admin.personId)
+    expect(accounts).toHaveLength(1)
+    await stack.command('admin', 'account', 'resume', closed)
+    expect((await its.admin.json<SessionView>(`${PREFIX}/session`)).account.id).toBe(its.admin.personId)
+    expect((await actOn(its.admin, closed)).account.id).toBe(closed)
+  })
+
+  test.each([
+    `UPDATE account_actions SET target = 'x'`,
+    'DELETE FROM account_actions',
+    'TRUNCATE account_actions',
+  ])('keeps the record of what was done to it: %s', async (sql) => {
+    await expect(stack.postgres.$executeRawUnsafe(sql)).rejects.toThrow(/append-only/)
+  })
+})
