@@ -31,6 +31,7 @@ import { signInStepRoutes } from './http/account/sign-in-step-routes.ts'
 import { usageSeriesRoutes } from './http/account/usage-series-routes.ts'
 import { webhookRoutes } from './http/account/webhook-routes.ts'
 import { accountRoutes } from './http/admin/account-routes.ts'
+import { alarmDestinationRoutes } from './http/admin/alarm-destination-routes.ts'
 import { alarmRoutes } from './http/admin/alarm-routes.ts'
 import { auditRoutes } from './http/admin/audit-routes.ts'
 import { callRoutes } from './http/admin/call-routes.ts'
@@ -140,6 +141,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...{ auditLog, redis },
     })
     await app.register(alarmRoutes, { alarms: services.alarms, auditLog, clock: now })
+    await app.register(alarmDestinationRoutes, { alarmDestinations: services.alarmDestinations })
     await app.register(catalogRoutes, {
       catalog,
       catalogEdits: parts.catalogEdits,

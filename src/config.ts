@@ -128,7 +128,7 @@ const Settings = Type.Object({
     '127.0.0.1',
     'the address that the metrics port listens on. It has no authentication, so make it reachable by Prometheus only',
   ),
-  publicUrl: textOrNull('used in the `top_up_url` of a 402, and in links of emails'),
+  publicUrl: textOrNull('used in the `top_up_url` of a 402, and in links of emails and alarms'),
   dataDir: text(
     '.data',
     'where `npm start` stores its data, and every process the [files of calls](#files-of-calls)',
@@ -290,6 +290,9 @@ const Settings = Type.Object({
   webhookTimeoutMs: integer(15_000, 'one delivery attempt of an event, at most 30000', [100, 30_000]),
   webhookDisableAfterDays: integer(5, 'of failures without a success', [1, 365]),
   eventRetentionDays: integer(30, 'events and their delivery log', [7, 3_650]),
+  alarmsAllowPrivate: flag(
+    'allows alarm destinations, which operators set, at private addresses, any port and plain http',
+  ),
   auditEveryMinutes: integer(15, 'interval of ledger audits; 0: only on request by an operator', [0, 10_080]),
 
   x402QuotesPerAddress: integer(

@@ -47,6 +47,8 @@ import { DAY_MS } from './core/kernel/time.ts'
 import { createAccountDeletion } from './operations/account-deletion.ts'
 import { createAccountExport } from './operations/account-export.ts'
 import { createAccountManagement } from './operations/account-management.ts'
+import { createAlarmDestinationStore, DESTINATION_PURPOSE } from './operations/alarm-destination-store.ts'
+import { createAlarmDestinations } from './operations/alarm-destinations.ts'
 import { createAlarmStore } from './operations/alarm-store.ts'
 import { createAuditLog } from './operations/audit-log.ts'
 import { createEditKey } from './operations/edit-key.ts'
@@ -132,6 +134,12 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     retryDelivery: createRetryDelivery(postgres, deliveries),
     auditLog,
     alarms: createAlarmStore(postgres),
+    alarmDestinations: createAlarmDestinations({
+      store: createAlarmDestinationStore(postgres, createSealer(masterKeys, DESTINATION_PURPOSE)),
+      auditedAction,
+      allowPrivate: config.alarmsAllowPrivate,
+      hasMail: config.mail !== null,
+    }),
     audits: createAuditRunStore(reportsPostgres),
     payments: createPaymentStore(reportsPostgres),
     usage: createUsageStore(reportsPostgres),
@@ -157,7 +165,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     }),
     keyManagement: createKeyManagement({ keys, editKey, announce, auditedAction, clock }),
     operatorManagement: createOperatorManagement({ operators, keys, announce, auditedAction, clock }),
-    offerManagement: createOfferManagement(redis, auditedAction),
+    offerManagement: createOfferManagement(redis, auditedAction, logger),
     surfaceManagement: createSurfaceManagement({
       grants: createSurfaceGrantStore(postgres),
       directory,

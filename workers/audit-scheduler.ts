@@ -35,7 +35,11 @@ export function startAuditScheduler(options: {
       await runs.record({ at, durationMs: clock() - at.getTime(), cause, report })
       await runs.prune(new Date(clock() - KEPT_MS))
       nextAt = clock() + everyMs
-      if (report.ok) return logger.info({ cause }, 'the audit found no discrepancy')
+      if (report.ok)
+        return logger.info(
+          { cause, alarmsOver: ['audit-failed', 'audit-not-run'] },
+          'the audit found no discrepancy',
+        )
       const [first] = report.checks.filter((check) => check.broken > 0)
       logger.error(
         { alarm: 'audit-failed', broken: report.broken, check: first?.name },

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { Registry } from 'prom-client'
 import { createEmailTokenStore } from '../src/accounts/email-token-store.ts'
 import { createEventMailStore } from '../src/accounts/mail/event-mail-store.ts'
@@ -10,6 +11,8 @@ import { pruneSettledKeys } from '../src/billing/settlement/settlement-statement
 import { createSettlementStore } from '../src/billing/settlement/settlement-store.ts'
 import { sweepCallBodies } from '../src/calls/relay/call-bodies.ts'
 import type { Config } from '../src/config.ts'
+import { DESTINATION_PURPOSE } from '../src/operations/alarm-destination-store.ts'
+import { createAlarmNoticeStore } from '../src/operations/alarm-notice-store.ts'
 import { createAlarmStore } from '../src/operations/alarm-store.ts'
 import { createTopUps } from '../src/payments/create-top-ups.ts'
 import { createCallPaymentStore } from '../src/payments/per-call/call-payment-store.ts'
@@ -23,8 +26,10 @@ import type { Postgres } from '../src/platform/postgres/postgres.ts'
 import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
 import { openClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import {
+  createCatalogQueue,
   createDispatchQueue,
   createEventsQueue,
+  createMailQueue,
   createSettlementQueue,
   SETTLEMENT_QUEUE,
 } from '../src/platform/queues/queues.ts'
@@ -32,10 +37,13 @@ import { startFleetClock } from '../src/platform/redis/fleet-clock.ts'
 import { announceKeyChange } from '../src/platform/redis/key-changes.ts'
 import { checkRedisSettings, type Redis } from '../src/platform/redis/redis.ts'
 import { createEpochReader } from '../src/platform/redis/redis-epoch.ts'
+import { createSealer } from '../src/platform/sealing.ts'
 import { startAlarmScheduler } from './alarm-scheduler.ts'
+import { startAlarmSender } from './alarm-sender.ts'
 import { startAuditScheduler } from './audit-scheduler.ts'
 import { startCallPaymentScheduler } from './call-payment-scheduler.ts'
 import { startCatalogWorker } from './catalog-worker.ts'
+import { createPostWebhook } from './events/deliver-event.ts'
 import { type EventsClients, openEventsClients, startEvents } from './events/events-part.ts'
 import { startMailWorker } from './mail-worker.ts'
 import { startMaintenanceScheduler } from './maintenance-scheduler.ts'
@@ -181,17 +189,34 @@ async function composeSettlement(
       jobLockMs: config.jobLockMs,
       logger,
     })
-  const eventsQueue = createEventsQueue(redis)
-  createQueueGauges(registry, redis, {
+  const queues = {
     dispatch: dispatchQueue,
     settlement: settlementQueue,
-    events: eventsQueue,
-  })
+    events: createEventsQueue(redis),
+    catalog: createCatalogQueue(redis),
+    mail: createMailQueue(redis),
+  }
+  createQueueGauges(registry, redis, queues)
+  const alarmNotices = createAlarmNoticeStore(postgres)
   const stopAlarms = startAlarmScheduler({
     redis,
     alarms: createAlarmStore(postgres),
+    notices: alarmNotices,
     logger,
     clock: Date.now,
+  })
+  const publicUrl = config.publicUrl?.replace(/\/+$/, '') ?? config.mail?.publicUrl ?? null
+  const stopSendingAlarms = startAlarmSender({
+    notices: alarmNotices,
+    sealer: createSealer(config.masterKeys, DESTINATION_PURPOSE),
+    post: createPostWebhook({
+      allowPrivate: config.alarmsAllowPrivate,
+      timeoutMs: config.webhookTimeoutMs,
+    }),
+    mailer: config.mail && createMailer(config.mail),
+    sender: { source: publicUrl === null ? hostname() : new URL(publicUrl).host, publicUrl },
+    logger,
+    random: Math.random,
   })
   const audits = startAuditScheduler({
     redis,
@@ -217,11 +242,12 @@ async function composeSettlement(
         mail?.stop(),
       ])
       await stopAlarms()
+      await stopSendingAlarms()
       fleetClock.stop()
       await audits.stop()
       storedBodies.close()
       await report.stop()
-      await Promise.all([dispatchQueue, settlementQueue, eventsQueue].map((queue) => queue.close()))
+      await Promise.all(Object.values(queues).map((queue) => queue.close()))
     },
   }
 }

@@ -80,7 +80,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     for (let waitMs = RETRY_MIN_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
         await settleBatch(batch)
-        if (waitMs > RETRY_MIN_MS) logger.info('settlement resumed')
+        if (waitMs > RETRY_MIN_MS) logger.info({ alarmsOver: ['settlement-waits'] }, 'settlement resumed')
         return true
       } catch (error) {
         if (waitMs === RETRY_MIN_MS)

@@ -1,36 +1,105 @@
 import { newId } from '../core/kernel/ids.ts'
 import { type AlarmCount, type AlarmFields, addAlarms, parseAlarmCount } from '../core/operations/alarm.ts'
+import { endsWhenAcknowledged, QUIET_KINDS, severityOf } from '../core/operations/alarm-kinds.ts'
 import { type IdPage, newestFirst, type Postgres } from '../platform/postgres/postgres.ts'
 import type { Alarm as AlarmRow } from '../platform/prisma-client/client.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { ALARMS } from '../platform/redis/redis-keys.ts'
 
-/** An alarm as stored: open until somebody acknowledges it; what comes after that opens a new one. */
+/**
+ * An alarm as stored. It takes repetitions in until somebody acknowledges it, also while its condition is over
+ * (`resolvedAt`); what comes after that opens a new one. It is open while it is neither acknowledged nor resolved.
+ */
 export type StoredAlarm = Omit<AlarmRow, 'fields'> & { fields: AlarmFields }
 
 export type AlarmStore = ReturnType<typeof createAlarmStore>
 
-const OPEN = { acknowledgedAt: null }
+const OPEN = { acknowledgedAt: null, resolvedAt: null }
 /** PostgreSQL's `integer`. */
 const COUNT_MAX = 2_147_483_647
 
+/** Tells whoever was told that an alarm opened that it is over; `ended` has the ids. */
+const TELL_ENDED = `
+  SELECT DISTINCT told.destination_id, told.alarm_id, 'resolved' AS event, 2 AS turn
+  FROM ended JOIN alarm_notices AS told ON told.alarm_id = ended.id AND told.event = 'opened'`
+
+const RANK = `array_position(ARRAY['info', 'warning', 'critical'],`
+
 /**
  * One statement: the cursor moves, and only whoever moved it writes, so that no entry counts twice. Entry ids are
- * Redis's clock, so a stream that begins anew after a loss goes on behind the cursor's place.
+ * Redis's clock, so a stream that begins anew after a loss goes on behind the cursor's place. Destinations are told of
+ * what opened or opened again, but not of repetitions.
  */
 const TAKE_OVER = `
 WITH moved AS (
   UPDATE alarm_cursor SET entry_id = $2 WHERE id = 1 AND entry_id = $1 RETURNING 1
+), raised AS MATERIALIZED (
+  SELECT entry.*, to_timestamp(entry.last_ms / 1000.0) AS last_at,
+         CASE WHEN entry.is_over THEN to_timestamp(entry.last_ms / 1000.0) END AS over_at
+  FROM moved, json_to_recordset($3::json) AS entry (
+    id text, kind text, subject text, message text, first_ms bigint, last_ms bigint, count integer, fields jsonb,
+    severity text, is_over boolean
+  )
+), before AS MATERIALIZED (
+  SELECT alarms.id, alarms.resolved_at FROM alarms JOIN raised USING (kind, subject)
+  WHERE alarms.acknowledged_at IS NULL
+), stored AS (
+  INSERT INTO alarms AS known (id, kind, subject, message, first_at, last_at, count, fields, resolved_at)
+  SELECT id, kind, subject, message, to_timestamp(first_ms / 1000.0), last_at, count, fields, over_at
+  FROM raised WHERE count > 0
+  ON CONFLICT (kind, subject) WHERE acknowledged_at IS NULL DO UPDATE SET
+    message = excluded.message, fields = excluded.fields, last_at = greatest(known.last_at, excluded.last_at),
+    count = least(known.count::bigint + excluded.count, ${COUNT_MAX})::integer, resolved_at = excluded.resolved_at
+  RETURNING id, kind, subject, resolved_at
+), opened AS (
+  SELECT stored.id, stored.subject, raised.severity, stored.resolved_at
+  FROM stored JOIN raised USING (kind, subject) LEFT JOIN before ON before.id = stored.id
+  WHERE before.id IS NULL OR before.resolved_at IS NOT NULL
+), quieted AS (
+  UPDATE alarms SET resolved_at = raised.over_at FROM raised
+  WHERE raised.count = 0 AND raised.is_over AND alarms.resolved_at IS NULL
+    AND alarms.kind = raised.kind AND alarms.subject = raised.subject
+  RETURNING alarms.id
+), ended AS (
+  SELECT id FROM quieted UNION ALL
+  SELECT id FROM stored WHERE resolved_at IS NOT NULL AND id NOT IN (SELECT id FROM opened)
+), told AS (
+  SELECT destination.id AS destination_id, opened.id AS alarm_id, opened.resolved_at
+  FROM opened JOIN alarm_destinations AS destination
+    ON destination.enabled AND destination.id <> opened.subject
+   AND ${RANK} destination.minimum_severity) <= ${RANK} opened.severity)
 )
-INSERT INTO alarms AS known (id, kind, subject, message, first_at, last_at, count, fields)
-SELECT raised.id, raised.kind, raised.subject, raised.message, to_timestamp(raised.first_at / 1000.0),
-       to_timestamp(raised.last_at / 1000.0), raised.count, raised.fields
-FROM moved, json_to_recordset($3::json) AS raised (
-  id text, kind text, subject text, message text, first_at bigint, last_at bigint, count integer, fields jsonb
+INSERT INTO alarm_notices (destination_id, alarm_id, event)
+SELECT destination_id, alarm_id, event FROM (
+  SELECT destination_id, alarm_id, 'opened' AS event, 1 AS turn FROM told
+  UNION ALL SELECT destination_id, alarm_id, 'resolved', 2 FROM told WHERE resolved_at IS NOT NULL
+  UNION ALL ${TELL_ENDED}
+) AS notices ORDER BY turn, alarm_id`
+
+/** $1, $2: kinds and how long each was quiet. */
+const END_QUIET = `
+WITH ended AS (
+  UPDATE alarms SET resolved_at = now()
+  FROM unnest($1::text[], $2::bigint[]) AS quiet (kind, quiet_ms)
+  WHERE alarms.kind = quiet.kind AND alarms.resolved_at IS NULL
+    AND alarms.last_at < now() - quiet.quiet_ms * interval '1 millisecond'
+  RETURNING alarms.id
 )
-ON CONFLICT (kind, subject) WHERE acknowledged_at IS NULL DO UPDATE SET
-  message = excluded.message, fields = excluded.fields, last_at = greatest(known.last_at, excluded.last_at),
-  count = least(known.count::bigint + excluded.count, ${COUNT_MAX})::integer`
+INSERT INTO alarm_notices (destination_id, alarm_id, event)
+SELECT destination_id, alarm_id, event FROM (${TELL_ENDED}) AS notices`
+
+/** $4: acknowledging ends it. Nobody is told of what is over already. */
+const ACKNOWLEDGE = `
+WITH before AS MATERIALIZED (
+  SELECT id FROM alarms WHERE id = $1 AND acknowledged_at IS NULL AND resolved_at IS NULL
+), done AS (
+  UPDATE alarms SET acknowledged_at = $2, acknowledged_by = $3,
+    resolved_at = CASE WHEN $4 THEN coalesce(resolved_at, $2) ELSE resolved_at END
+  WHERE id = $1 AND acknowledged_at IS NULL
+)
+INSERT INTO alarm_notices (destination_id, alarm_id, event)
+SELECT DISTINCT told.destination_id, told.alarm_id, CASE WHEN $4 THEN 'resolved' ELSE 'acknowledged' END
+FROM before JOIN alarm_notices AS told ON told.alarm_id = before.id AND told.event = 'opened'`
 
 export function createAlarmStore(postgres: Postgres) {
   /** Where the cursor was when nothing came after it: while nothing does, PostgreSQL need not be asked. */
@@ -54,6 +123,13 @@ export function createAlarmStore(postgres: Postgres) {
       return entries.length
     },
 
+    /** Resolves alarms of kinds that are over once they are not raised again. */
+    async endQuiet(): Promise<void> {
+      const kinds = QUIET_KINDS.map(({ kind }) => kind)
+      const times = QUIET_KINDS.map(({ quietMs }) => BigInt(quietMs))
+      await postgres.$executeRawUnsafe(END_QUIET, kinds, times)
+    },
+
     /** The latest raised first, after an alarm's id. */
     async page({ openOnly, ...page }: { openOnly: boolean } & IdPage): Promise<StoredAlarm[]> {
       const rows = await postgres.alarm.findMany(newestFirst(page, openOnly ? OPEN : {}))
@@ -64,17 +140,16 @@ export function createAlarmStore(postgres: Postgres) {
 
     /** Acknowledging again changes nothing. Null when there is no such alarm. */
     async acknowledge(alarmId: string, actor: string, now: Date): Promise<StoredAlarm | null> {
-      await postgres.alarm.updateMany({
-        where: { id: alarmId, ...OPEN },
-        data: { acknowledgedAt: now, acknowledgedBy: actor },
-      })
-      const row = await postgres.alarm.findUnique({ where: { id: alarmId } })
-      return row && toAlarm(row)
+      const found = await postgres.alarm.findUnique({ where: { id: alarmId }, select: { kind: true } })
+      if (!found) return null
+      await postgres.$executeRawUnsafe(ACKNOWLEDGE, alarmId, now, actor, endsWhenAcknowledged(found.kind))
+      return toAlarm(await postgres.alarm.findUniqueOrThrow({ where: { id: alarmId } }))
     },
 
-    /** Removes alarms that were acknowledged before a time. */
+    /** Removes alarms that were acknowledged or over before a time. */
     async prune(before: Date): Promise<void> {
-      await postgres.alarm.deleteMany({ where: { acknowledgedAt: { lt: before } } })
+      const isOld = { lt: before }
+      await postgres.alarm.deleteMany({ where: { OR: [{ acknowledgedAt: isOld }, { resolvedAt: isOld }] } })
     },
   }
 }
@@ -87,12 +162,14 @@ function merged(alarms: Array<AlarmCount | null>) {
     const name = JSON.stringify([alarm.kind, alarm.subject])
     byName.set(name, addAlarms(byName.get(name), alarm))
   }
-  return [...byName.values()].map(({ firstAt, lastAt, count, ...alarm }) => ({
+  return [...byName.values()].map(({ firstAt, lastAt, count, isOver, ...alarm }) => ({
     id: newId('alarm'),
     ...alarm,
+    severity: severityOf(alarm.kind),
     count: Math.min(count, COUNT_MAX),
-    first_at: firstAt,
-    last_at: lastAt,
+    is_over: isOver,
+    first_ms: firstAt,
+    last_ms: lastAt,
   }))
 }
 

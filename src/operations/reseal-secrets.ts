@@ -4,6 +4,7 @@ import { PROVIDER_KEY_PURPOSE } from '../core/routing/byok.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { createSealer, type MasterKeys, sealedPrefix } from '../platform/sealing.ts'
 import { WEBHOOK_SECRET_PURPOSE } from '../webhooks/endpoint-store.ts'
+import { DESTINATION_PURPOSE } from './alarm-destination-store.ts'
 
 /** A column of texts that are sealed under the master key and stay. */
 interface SealedColumn {
@@ -45,6 +46,7 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
     key: 'provider_id',
     context: "provider_id || ' ' || array_to_string(origins, ' ')",
   },
+  { table: 'alarm_destinations', column: 'target_sealed', purpose: DESTINATION_PURPOSE, context: 'id' },
 ]
 
 const BATCH = 100

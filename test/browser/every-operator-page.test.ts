@@ -46,6 +46,8 @@ test.each([
   ['/admin/catalog', 'Catalog overrides'],
   ['/admin/ledger', 'Ledger & audit'],
   ['/admin/alarms', 'Alarms'],
+  ['/admin/alarms/destinations', 'Alarm destinations'],
+  ['/admin/runbook', 'Runbook'],
   ['/admin/actions', 'Audit log'],
 ])(
   'a page for operators is accessible and loads from this host alone: %s',

@@ -5,7 +5,8 @@ import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import type { TestStack } from '../helpers/stack.ts'
-import { expectAccessible } from './accessibility.ts'
+import { startWebhookReceiver } from '../helpers/webhook-receiver.ts'
+import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
 import { CONSOLE_MODELS, PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
 import { exactAmount, heading, stat } from './on-screen.ts'
@@ -28,7 +29,12 @@ beforeAll(async () => {
       'birch/recovers': [{ at: 'zeta', model: 'words-5.tag-operator.flaky-4-status-503' }],
       'birch/refused': [{ at: 'iota', model: 'status-401' }],
     },
-    environment: { BREAKER_FAILURES: '3', BREAKER_COOLDOWN_MS: '1500', QUEUE_WAIT_MS: '60000' },
+    environment: {
+      BREAKER_FAILURES: '3',
+      BREAKER_COOLDOWN_MS: '1500',
+      QUEUE_WAIT_MS: '60000',
+      ALARMS_ALLOW_PRIVATE: 'true',
+    },
   }))
   adminKey = await stack.adminKey()
   owner = await stack.account('10.00')
@@ -147,7 +153,52 @@ test('an alarm is open until it is acknowledged', async () => {
   await row.getByRole('button', { name: 'Acknowledge' }).click()
   await row.waitFor({ state: 'detached' })
   await page.getByRole('radio', { name: 'All' }).check()
-  await row.getByText(/acknowledged/).waitFor()
+  await row
+    .getByText(/acknowledged/)
+    .first()
+    .waitFor()
+  await row.getByText('critical').waitFor()
+  await row.getByText(/at provider iota opened/).waitFor()
+  await row.getByRole('link', { name: /Runbook/ }).click()
+  await heading(page, 'Runbook').waitFor()
+  expect(page.url()).toContain('/admin/runbook#provider-refused')
+  await page.goBack()
+  await row.getByRole('link', { name: /^Open/ }).click()
+  await heading(page, 'iota').waitFor()
+})
+
+test('a destination is added by a form, gets a test, and says whether it arrived', async () => {
+  const receiver = await startWebhookReceiver()
+  const { page } = operator
+  await page.goto(`${stack.url}/admin/alarms`)
+  await page.getByRole('link', { name: 'Destinations' }).click()
+  await heading(page, 'Alarm destinations').waitFor()
+  await page.getByRole('button', { name: 'Add destination' }).first().click()
+  const dialog = page.getByRole('dialog', { name: 'Add alarm destination' })
+  await expectAccessibleAtBothWidths(page)
+  await dialog.getByRole('button', { name: 'Add destination' }).click()
+  await dialog.getByText('Enter the URL of an incoming webhook.').waitFor()
+  await dialog.getByLabel('Type').selectOption('pagerduty')
+  await dialog.getByLabel('Integration key').waitFor()
+  await dialog.getByLabel('Name').fill('Team chat')
+  await dialog.getByLabel('Type').selectOption('slack')
+  await dialog.getByLabel('Webhook URL').fill(receiver.url)
+  await dialog.getByRole('button', { name: 'Add destination' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const row = page.getByRole('row').filter({ hasText: 'Team chat' })
+  await row.getByText('none yet').waitFor()
+  await row.getByRole('button', { name: 'Send test' }).click()
+  await receiver.count(1)
+  await row.getByText(/^delivered /).waitFor()
+  await expectAccessibleAtBothWidths(page)
+  await row.getByRole('button', { name: 'Edit' }).click()
+  await page.getByRole('dialog').getByLabel('Severity').selectOption('critical')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await row.getByText('and above').waitFor({ state: 'detached' })
+  await row.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Delete destination' }).click()
+  await page.getByText('No destinations yet.').waitFor()
+  await receiver.close()
 })
 
 test('a surface is opened to a key and closed again, and the page says who opened it', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { newId } from '../../src/core/kernel/ids.ts'
 import type { AlarmCount } from '../../src/core/operations/alarm.ts'
 import { createAlarmStore } from '../../src/operations/alarm-store.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
@@ -21,7 +22,10 @@ beforeAll(async () => {
   postgres = createPostgres({ databaseUrl: database.url, name: 'test', poolSize: 6 })
   redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
 })
-beforeEach(() => postgres.alarm.deleteMany())
+beforeEach(async () => {
+  await postgres.alarm.deleteMany()
+  await postgres.alarmDestination.deleteMany()
+})
 afterAll(async () => {
   redis.disconnect()
   await postgres.$disconnect()
@@ -40,6 +44,7 @@ const raise = (changes: Partial<AlarmCount> = {}) =>
       message: 'a breaker opened',
       fields: { reason: 'failing' },
       count: 1,
+      isOver: false,
       firstAt: Date.UTC(2027, 0, 1),
       lastAt: Date.UTC(2027, 0, 1),
       ...changes,
@@ -138,4 +143,85 @@ test('entries are found after a look that found none, and those that another pro
   await raise()
   expect(await one.takeOver(redis, 100)).toBe(1)
   expect((await openOnes()).map(({ count }) => count)).toEqual([3])
+})
+
+const LATER = { firstAt: Date.UTC(2027, 0, 1, 1), lastAt: Date.UTC(2027, 0, 1, 1) }
+const over = () => raise({ count: 0, isOver: true, ...LATER })
+const destination = async (minimumSeverity: string, id = newId('adest')) => {
+  const data = { id, kind: 'slack', name: id, targetSealed: '', targetHint: '', minimumSeverity }
+  await postgres.alarmDestination.create({ data })
+  return id
+}
+const told = async (destinationId: string) =>
+  (await postgres.alarmNotice.findMany({ where: { destinationId }, orderBy: { id: 'asc' } })).map(
+    ({ event }) => event,
+  )
+
+test('an alarm that opens again after its condition was over counts on, and destinations are told each time', async () => {
+  const store = createAlarmStore(postgres)
+  const [all, critical] = [await destination('info'), await destination('critical')]
+  await raise()
+  await store.takeOver(redis, 100)
+  await raise({ count: 3 })
+  await store.takeOver(redis, 100)
+  expect(await told(all)).toEqual(['opened'])
+  await over()
+  await store.takeOver(redis, 100)
+  expect(await openOnes()).toEqual([])
+  expect(await told(all)).toEqual(['opened', 'resolved'])
+  await raise()
+  await store.takeOver(redis, 100)
+  expect(await openOnes()).toMatchObject([{ count: 5, resolvedAt: null }])
+  expect(await told(all)).toEqual(['opened', 'resolved', 'opened'])
+  expect(await told(critical)).toEqual([])
+})
+
+test('what opened and was over between two readings is told as both; what was never raised is told to nobody', async () => {
+  const store = createAlarmStore(postgres)
+  const all = await destination('info')
+  await Promise.all([raise(), over(), raise({ kind: 'settlement-waits', count: 0, isOver: true, ...LATER })])
+  await store.takeOver(redis, 100)
+  expect(await told(all)).toEqual(['opened', 'resolved'])
+  expect((await store.page({ openOnly: false, after: null, limit: 10 })).map(({ kind }) => kind)).toEqual([
+    'breaker-opened',
+  ])
+})
+
+test('acknowledging what does not last resolves it, and what lasts stays until it is over', async () => {
+  const store = createAlarmStore(postgres)
+  const all = await destination('info')
+  const acknowledge = async (kind: string) => {
+    await raise({ kind, ...LATER })
+    await store.takeOver(redis, 100)
+    const [alarm] = await openOnes()
+    return store.acknowledge(alarm!.id, 'key_1', new Date('2027-01-02T00:00:00Z'))
+  }
+  expect(await acknowledge('calls-lost')).toMatchObject({ resolvedAt: expect.any(Date) })
+  expect(await told(all)).toEqual(['opened', 'resolved'])
+  expect(await acknowledge('breaker-opened')).toMatchObject({ resolvedAt: null })
+  await over()
+  await store.takeOver(redis, 100)
+  expect(await told(all)).toEqual(['opened', 'resolved', 'opened', 'acknowledged', 'resolved'])
+})
+
+test('an alarm of a kind that repeats while it lasts is over once it is not raised again', async () => {
+  const store = createAlarmStore(postgres)
+  const all = await destination('info')
+  const [now, longAgo] = [Date.now(), Date.now() - 3_600_000]
+  await raise({ kind: 'redis-refuses-writes', subject: 'a', firstAt: longAgo, lastAt: longAgo })
+  await raise({ kind: 'redis-refuses-writes', subject: 'b', firstAt: longAgo, lastAt: now })
+  await raise({ kind: 'overspent', subject: 'c', firstAt: longAgo, lastAt: longAgo })
+  await store.takeOver(redis, 100)
+  await store.endQuiet()
+  expect((await openOnes()).map(({ subject }) => subject).toSorted()).toEqual(['b', 'c'])
+  expect((await told(all)).toSorted()).toEqual(['opened', 'opened', 'opened', 'resolved'])
+})
+
+test('a destination is not told that it cannot be reached; the others are', async () => {
+  const store = createAlarmStore(postgres)
+  const [broken, other] = [await destination('info'), await destination('info')]
+  await raise({ kind: 'alarm-not-delivered', subject: broken })
+  await store.takeOver(redis, 100)
+  expect(await told(broken)).toEqual([])
+  expect(await told(other)).toEqual(['opened'])
 })

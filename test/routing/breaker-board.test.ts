@@ -96,6 +96,36 @@ async function open(board: TestBoard): Promise<void> {
 }
 
 describe('a breaker', () => {
+  test('raises an alarm with its figures when it opens, again when a probe fails, and says when it closes', async () => {
+    const errors = vi.spyOn(logger, 'error')
+    const warnings = vi.spyOn(logger, 'warn')
+    const infos = vi.spyOn(logger, 'info')
+    const board = await startBoard()
+    for (let call = 0; call < 3; call++) board.report(OFFER, SUCCESS, null)
+    await open(board)
+    nowMs += SETTINGS.breakerCooldownMs
+    board.report(OFFER, FAILURE, await board.claimProbe(OFFER, PATIENCE_MS))
+    await reachesState(board, 'down')
+    nowMs += 2 * SETTINGS.breakerCooldownMs
+    board.report(OFFER, SUCCESS, await board.claimProbe(OFFER, PATIENCE_MS))
+    await reachesState(board, 'ready')
+    const logged = (spy: typeof errors, field: string) =>
+      spy.mock.calls.map(([fields]) => fields as object).filter((fields) => field in fields)
+    expect(logged(errors, 'alarm')).toEqual([
+      {
+        ...{ alarm: 'breaker-opened', subject: OFFER, reason: 'failing' },
+        ...{ failures: SETTINGS.breakerFailures, attempts: SETTINGS.breakerFailures + 3 },
+      },
+    ])
+    expect(logged(warnings, 'alarm')).toMatchObject([
+      { alarm: 'breaker-opened', subject: OFFER, probeFailed: true },
+    ])
+    expect(logged(infos, 'alarmsOver')).toMatchObject([
+      { alarmsOver: ['breaker-opened', 'provider-refused'], subject: OFFER },
+    ])
+    for (const spy of [errors, warnings, infos]) spy.mockRestore()
+  })
+
   test('opens for every worker after enough failures, wherever they happened', async () => {
     const [one, other, bystander] = [await startBoard(), await startBoard(), await startBoard()]
     for (let failure = 0; failure < 3; failure++) one.report(OFFER, FAILURE, null)

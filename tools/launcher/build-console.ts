@@ -52,7 +52,11 @@ const stampFile = (root: string): string => join(consoleFolder(root), 'dist', '.
 function stampOf(root: string): string {
   const folder = consoleFolder(root)
   const hash = createHash('sha256')
-  for (const path of [...sourcesIn(folder), join(root, 'package-lock.json')]) {
+  for (const path of [
+    ...sourcesIn(folder),
+    join(root, 'docs', 'runbook.md'),
+    join(root, 'package-lock.json'),
+  ]) {
     hash
       .update(`${relative(root, path)}\n`)
       .update(readFileSync(path))
@@ -61,7 +65,7 @@ function stampOf(root: string): string {
   return hash.digest('hex')
 }
 
-/** Types from elsewhere leave no trace in the pages, so the sources are all in one folder. */
+/** Types from elsewhere leave no trace in the pages, so the sources are in one folder, but for the runbook. */
 function sourcesIn(folder: string): string[] {
   const dist = join(folder, 'dist')
   return readdirSync(folder, { recursive: true, withFileTypes: true })

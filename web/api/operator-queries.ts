@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { OperatorAccount, OperatorAccountDetail } from '../../src/core/api/accounts.ts'
+import type { AlarmDestinationView } from '../../src/core/api/alarm-destinations.ts'
 import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
 import type { CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
 import type { CatalogEditsView, CatalogView, RateHistoryView } from '../../src/core/api/catalog.ts'
@@ -81,6 +82,11 @@ export const auditQuery = queryOptions({
 export const auditRunsQuery = listOf<AuditRunView>('/admin/api/audit/runs')
 
 export const alarmsQuery = (state: 'open' | 'all') => listOf<AlarmView>('/admin/api/alarms', { state })
+
+export const alarmDestinationsQuery = readOf<List<AlarmDestinationView>>(
+  '/admin/api/alarm-destinations',
+  CALM_MS,
+)
 
 export const actionsQuery = (target: string | undefined) =>
   listOf<OperatorActionView>('/admin/api/actions', { target })

@@ -56,6 +56,8 @@ const pages = {
   margin: () => import('../pages/admin/margin-page.tsx'),
   model: () => import('../pages/admin/model-page.tsx'),
   alarms: () => import('../pages/admin/alarms-page.tsx'),
+  destinations: () => import('../pages/admin/alarm-destinations-page.tsx'),
+  runbook: () => import('../pages/admin/runbook-page.tsx'),
   actions: () => import('../pages/admin/actions-page.tsx'),
 }
 
@@ -78,6 +80,8 @@ export const operatorRoutes = [
     page(operatorRoute, '/admin/catalog', () => import('../pages/admin/catalog-page.tsx'), 'CatalogPage'),
     page(operatorRoute, '/admin/ledger', () => import('../pages/admin/ledger-page.tsx'), 'LedgerPage'),
     searchPage(operatorRoute, '/admin/alarms', textParameters('state'), pages.alarms, 'AlarmsPage'),
+    page(operatorRoute, '/admin/alarms/destinations', pages.destinations, 'AlarmDestinationsPage'),
+    page(operatorRoute, '/admin/runbook', pages.runbook, 'RunbookPage'),
     searchPage(operatorRoute, '/admin/actions', textParameters('target'), pages.actions, 'ActionsPage'),
   ]),
 ] as const

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { Severity } from './alarm-destinations.ts'
 import { nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
@@ -41,7 +42,7 @@ export const ClaimWaitView = Type.Object({
 export type ClaimWaitView = Static<typeof ClaimWaitView>
 
 export const QueueView = Type.Object({
-  name: Type.Enum(['dispatch', 'settlement', 'events']),
+  name: Type.Enum(['dispatch', 'settlement', 'events', 'catalog', 'mail']),
   waiting: Type.Number(),
   active: Type.Number(),
   delayed: Type.Number(),
@@ -158,6 +159,12 @@ export const AlarmView = Type.Object({
   /** What it is about: an offer, an account, a payment…; `-` where there is no such thing. */
   subject: Type.String(),
   message: Type.String(),
+  severity: Severity,
+  /** What happened, in one sentence. */
+  summary: Type.String(),
+  /** The operators' page about it, and the entry of its kind in the runbook: paths of the console. */
+  page: Type.String(),
+  runbook: Type.String(),
   first_at: IsoTime,
   last_at: IsoTime,
   count: Type.Number(),
@@ -165,6 +172,8 @@ export const AlarmView = Type.Object({
   fields: Type.Record(Type.String(), nullable(Type.Union([Type.String(), Type.Number(), Type.Boolean()]))),
   acknowledged_at: nullable(IsoTime),
   acknowledged_by: nullable(Type.String()),
+  /** When its condition was over; null while it lasts. */
+  resolved_at: nullable(IsoTime),
 })
 export type AlarmView = Static<typeof AlarmView>
 

@@ -41,6 +41,9 @@ export function providerOfOffer(offerId: string): string {
   return slash < 0 ? offerId : offerId.slice(0, slash)
 }
 
+/** The kinds of alarms that an open breaker raises. */
+export const BREAKER_ALARMS = ['breaker-opened', 'provider-refused']
+
 const KINDS_MARK = '#'
 
 /** The subject of an offer's breaker for prompts of some kinds of content, such as `image+text`. */

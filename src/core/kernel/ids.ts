@@ -45,6 +45,7 @@ export type IdPrefix =
   | 'cmd'
   | 'audit'
   | 'alarm'
+  | 'adest'
   | 'proc'
   | 'worker'
 

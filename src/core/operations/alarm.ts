@@ -9,9 +9,13 @@ export interface Alarm {
   fields: AlarmFields
 }
 
-/** Some repetitions of an alarm. Times in unix milliseconds; fields and message of the last. */
+/**
+ * Some repetitions of an alarm, and whether its condition was over after the last of them. A count of 0 says that only.
+ * Times in unix milliseconds; fields and message of the last.
+ */
 export interface AlarmCount extends Alarm {
   count: number
+  isOver: boolean
   firstAt: number
   lastAt: number
 }
@@ -29,7 +33,7 @@ const SUBJECTS = [
   'accountId',
   'keyId',
 ] as const
-const NO_SUBJECT = '-'
+export const NO_SUBJECT = '-'
 
 /** Fields that may contain a secret, a prompt, or a provider's message. */
 const UNSAFE = new Set(
@@ -42,12 +46,23 @@ const FIELDS_MAX = 16
 const NAME_MAX = 100
 const TEXT_MAX = 200
 
-/** The alarm raised by the fields of a log line, or null. Contains nothing that may be secret. */
-export function alarmOf(logged: unknown, message: string): Alarm | null {
-  if (typeof logged !== 'object' || logged === null || !('alarm' in logged)) return null
-  const { alarm, ...others } = logged as Record<string, unknown>
-  if (typeof alarm !== 'string' || alarm === '') return null
-  const fields = safeFields(others)
+/**
+ * The alarms raised by the fields of a log line: `alarm`, a kind. `alarmsOver`, kinds, says that the conditions they told
+ * of are over. Contains nothing that may be secret.
+ */
+export function alarmsOf(logged: unknown, message: string): Array<Alarm & { isOver: boolean }> {
+  if (typeof logged !== 'object' || logged === null || !('alarm' in logged || 'alarmsOver' in logged))
+    return []
+  const { alarm, alarmsOver = [], ...others } = logged as Record<string, unknown>
+  const raised = typeof alarm === 'string' && alarm !== '' ? [alarm] : []
+  return [
+    ...raised.map((kind) => ({ ...readAlarm(kind, others, message), isOver: false })),
+    ...(alarmsOver as string[]).map((kind) => ({ ...readAlarm(kind, others, message), isOver: true })),
+  ]
+}
+
+function readAlarm(alarm: string, logged: Record<string, unknown>, message: string): Alarm {
+  const fields = safeFields(logged)
   const named = SUBJECTS.map((name) => fields[name]).find((value) => typeof value === 'string')
   const subject = String(named ?? NO_SUBJECT).slice(0, NAME_MAX)
   return { kind: alarm.slice(0, NAME_MAX), subject, message: message.slice(0, TEXT_MAX), fields }
@@ -68,7 +83,8 @@ export function addAlarms(before: AlarmCount | undefined, more: AlarmCount): Ala
   if (before === undefined) return more
   const latest = more.lastAt >= before.lastAt ? more : before
   return {
-    ...latest,
+    // What ends an alarm says less of it than what raised it.
+    ...(latest.count === 0 ? { ...before, isOver: latest.isOver } : latest),
     count: before.count + more.count,
     firstAt: Math.min(before.firstAt, more.firstAt),
     lastAt: latest.lastAt,
@@ -84,9 +100,9 @@ export function parseAlarmCount(text: string): AlarmCount | null {
     return null
   }
   if (typeof value !== 'object' || value === null) return null
-  const { kind, subject, message, count, firstAt, lastAt, fields } = value
+  const { kind, subject, message, count, isOver = false, firstAt, lastAt, fields } = value
   if (typeof kind !== 'string' || typeof subject !== 'string' || typeof message !== 'string') return null
-  if (!isCount(count) || !isTime(firstAt) || !isTime(lastAt)) return null
+  if (!isCount(count) || typeof isOver !== 'boolean' || !isTime(firstAt) || !isTime(lastAt)) return null
   if (typeof fields !== 'object' || fields === null) return null
   const named = Object.entries(fields).flatMap(([name, field]): Array<[string, AlarmFields[string]]> => {
     if (typeof field === 'string') return [[storable(name), storable(field)]]
@@ -97,6 +113,7 @@ export function parseAlarmCount(text: string): AlarmCount | null {
     subject: storable(subject),
     message: storable(message),
     count,
+    isOver,
     firstAt,
     lastAt,
     fields: Object.fromEntries(named),
@@ -107,7 +124,7 @@ const isPlain = (value: unknown): value is number | boolean | null =>
   value === null || typeof value === 'number' || typeof value === 'boolean'
 
 const isCount = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value > 0
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 
 /** Unix milliseconds in the range of `Date`. */
 const isTime = (value: unknown): value is number =>

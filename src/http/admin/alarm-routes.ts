@@ -4,6 +4,7 @@ import { AlarmView, OperatorActionView } from '../../core/api/operations.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { alarmPage, alarmSentence, runbookPage, severityOf } from '../../core/operations/alarm-kinds.ts'
 import type { StoredAlarm } from '../../operations/alarm-store.ts'
 import type { OperatorAction } from '../../operations/audit-log.ts'
 import type { Services } from '../../services.ts'
@@ -58,7 +59,14 @@ export const alarmRoutes: FastifyPluginAsyncTypebox<
   )
 }
 
-const alarmView = (alarm: StoredAlarm): AlarmView => jsonView(AlarmView, alarm)
+const alarmView = (alarm: StoredAlarm): AlarmView =>
+  jsonView(AlarmView, {
+    ...alarm,
+    severity: severityOf(alarm.kind),
+    summary: alarmSentence(alarm),
+    page: alarmPage(alarm),
+    runbook: runbookPage(alarm.kind),
+  })
 
 export const actionView = (action: OperatorAction): OperatorActionView =>
   jsonView(OperatorActionView, {

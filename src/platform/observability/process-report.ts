@@ -5,7 +5,7 @@ import { Counter, type Registry } from 'prom-client'
 import type { ProcessView } from '../../core/api/operations.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import { type AlarmCount, addAlarms, alarmOf } from '../../core/operations/alarm.ts'
+import { type AlarmCount, addAlarms, alarmsOf } from '../../core/operations/alarm.ts'
 import { pollEvery } from '../process/poll-every.ts'
 import { withTimeout } from '../process/with-timeout.ts'
 import { isRefusedWrite, type Redis } from '../redis/redis.ts'
@@ -65,7 +65,8 @@ export function createProcessReport(
   const logger = watchLogger(given, (level, logged, message) => {
     alarms.add(logged, message)
     // The message only, which is constant: what was logged with it may be anybody's text.
-    if (level !== 'warn') lastError = { at: isoTime(clock()), message: message.slice(0, 200) }
+    if (level === 'error' || level === 'fatal')
+      lastError = { at: isoTime(clock()), message: message.slice(0, 200) }
   })
 
   const view = ({ inFlightCalls, concurrency }: ProcessStats): ProcessView => ({
@@ -140,7 +141,7 @@ export async function readProcesses(redis: Redis): Promise<ProcessView[]> {
   )
 }
 
-const WATCHED = ['warn', 'error', 'fatal'] as const
+const WATCHED = ['info', 'warn', 'error', 'fatal'] as const
 
 type WatchedLevel = (typeof WATCHED)[number]
 
@@ -148,8 +149,8 @@ type WatchedLevel = (typeof WATCHED)[number]
 type LogListener = (level: WatchedLevel, logged: unknown, message: string) => void
 
 /**
- * The same logger, whose warnings and errors also reach a listener, whatever level is written out. An alarm is thus
- * raised by its log line, and none can be logged without being recorded.
+ * The same logger, whose lines also reach a listener, whatever level is written out. An alarm is thus raised, and ended,
+ * by its log line, and none can be logged without being recorded.
  */
 function watchLogger(logger: Logger, listener: LogListener): Logger {
   const watched: Logger = Object.create(logger)
@@ -185,13 +186,13 @@ function createAlarmOutbox(clock: () => number, raised: (kind: string) => void) 
     waiting.set(nameOf(kept), addAlarms(waiting.get(nameOf(kept)), kept))
   }
   return {
-    /** Takes the alarm in a log line's fields, if it raises one. */
+    /** Takes what a log line's fields raise, or say is over. */
     add(logged: unknown, message: string): void {
-      const alarm = alarmOf(logged, message)
-      if (alarm === null) return
-      const now = clock()
-      add({ ...alarm, count: 1, firstAt: now, lastAt: now })
-      raised(alarm.kind)
+      for (const alarm of alarmsOf(logged, message)) {
+        const now = clock()
+        add({ ...alarm, count: alarm.isOver ? 0 : 1, firstAt: now, lastAt: now })
+        if (!alarm.isOver) raised(alarm.kind)
+      }
     },
     /** Adds to the pipeline what was raised; `done` says whether Redis has it. */
     flush(pipeline: Pipeline): { done(written: boolean): void } {

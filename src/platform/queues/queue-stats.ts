@@ -1,22 +1,16 @@
 import type { QueueView } from '../../core/api/operations.ts'
 import type { Redis } from '../redis/redis.ts'
-import type { DispatchQueue, EventsQueue, SettlementQueue } from './queues.ts'
+import type { JobQueue } from './queues.ts'
 
-export interface Queues {
-  dispatch: DispatchQueue
-  settlement: SettlementQueue
-  events: EventsQueue
-}
+/** Every queue, by its name. */
+export type Queues = Record<QueueView['name'], JobQueue>
 
 /** A charge that waits longer than this is late: a batch takes a tenth of a second. */
 const SETTLEMENT_LATE_MS = 5_000
 
 /** How full each queue is and how long its oldest job waits, or the next by priority. Reads no job's data. Rejects while Redis is away. */
 export async function readQueues(redis: Redis, queues: Queues, nowMs: number): Promise<QueueView[]> {
-  const read = async (
-    name: QueueView['name'],
-    queue: DispatchQueue | SettlementQueue | EventsQueue,
-  ): Promise<QueueView> => {
+  const read = async (name: QueueView['name'], queue: JobQueue): Promise<QueueView> => {
     const [counts, next] = await Promise.all([
       queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
       Promise.all([queue.getRanges(['waiting'], 0, 0, true), queue.getRanges(['prioritized'], 0, 0, true)]),
@@ -36,6 +30,8 @@ export async function readQueues(redis: Redis, queues: Queues, nowMs: number): P
     read('dispatch', queues.dispatch),
     read('settlement', queues.settlement),
     read('events', queues.events),
+    read('catalog', queues.catalog),
+    read('mail', queues.mail),
   ])
 }
 

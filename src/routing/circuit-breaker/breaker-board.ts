@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Gauge, type Registry } from 'prom-client'
 import {
+  BREAKER_ALARMS,
   type BreakerEntry,
   type BreakerState,
   breakerState,
@@ -201,11 +202,10 @@ export class BreakerBoard {
     try {
       const opened = await report
       if (opened === null) return
-      const { subject, entry } = opened
+      const { subject, entry, counted } = opened
       this.#followed.view.setBreaker(subject, entry)
-      // The process that opens it raises the alarm, once for the fleet; a probe that fails later raises none.
-      const alarm = reason === 'refused' ? 'provider-refused' : 'breaker-opened'
-      this.#logger.error({ alarm, subject, reason }, 'a breaker opened')
+      // The process that opens it raises the alarm, once for the fleet.
+      this.#logger.error({ alarm: alarmKind(reason), subject, reason, ...counted }, 'a breaker opened')
     } catch (error) {
       this.#unreachable(error)
     }
@@ -235,9 +235,18 @@ export class BreakerBoard {
     if (!(await this.#store.settleProbe(subject, token, outcome, entry))) return
     this.#probesLost.delete(subject)
     if (outcome !== 'abandon') view.setBreaker(subject, outcome === 'close' ? '' : entry)
-    this.#logger.info({ subject, outcome }, 'a probe of a half-open breaker ended')
+    const ended = 'a probe of a half-open breaker ended'
+    if (outcome === 'close') this.#logger.info({ subject, outcome, alarmsOver: BREAKER_ALARMS }, ended)
+    else if (outcome === 'abandon') this.#logger.info({ subject, outcome }, ended)
+    else {
+      const reason = before?.reason ?? 'failing'
+      this.#logger.warn({ alarm: alarmKind(reason), subject, reason, outcome, probeFailed: true }, ended)
+    }
   }
 }
+
+const alarmKind = (reason: BreakerEntry['reason']): string =>
+  reason === 'refused' ? 'provider-refused' : 'breaker-opened'
 
 const VALUES: Record<BreakerState, number> = { closed: 0, 'half-open': 1, open: 2 }
 

@@ -111,6 +111,8 @@ export interface OpenedBreaker {
   subject: string
   /** As kept in Redis. */
   entry: string
+  /** What its window counted; null where none was needed. */
+  counted: { failures: number; attempts: number } | null
 }
 
 export type HealthStore = ReturnType<typeof createHealthStore>
@@ -136,7 +138,7 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
   ): Promise<OpenedBreaker | null> => {
     const entry = newEntry(reason)
     const account = accountSubject(offerId, accountId ?? '')
-    const opened = await reportScript(
+    const opened = (await reportScript(
       [
         healthWindow(offerId),
         HEALTH_BREAKERS,
@@ -158,9 +160,14 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
         account,
         accountShare(settings.breakerFailures),
       ],
-    )
+    )) as 0 | [whose: 1 | 2, failures: number, attempts: number]
     if (opened === 0) return null
-    return { subject: opened === 2 ? account : offerId, entry }
+    const [whose, failed, attempts] = opened
+    return {
+      subject: whose === 2 ? account : offerId,
+      entry,
+      counted: reason === 'failing' ? { failures: failed, attempts } : null,
+    }
   }
 
   return {
@@ -177,7 +184,7 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
         [healthRefusals(provider), healthKeyTaken(provider), HEALTH_BREAKERS],
         [provider, offerId, REFUSALS_MS, REFUSALS_PROVING, entry, HEALTH_CHANNEL],
       )
-      return opened === 1 ? { subject: provider, entry } : null
+      return opened === 1 ? { subject: provider, entry, counted: null } : null
     },
 
     /** Opens the breaker of an offer for some kinds of content. Returns its entry. */

@@ -8,7 +8,7 @@
 --       8 the entry an opened breaker gets  9 '1' to open whatever the counts  10 channel
 --       11 ms for which what is no refusal shows that our key is taken
 --       12 subject of the account's breaker, where there are failures  13 failures of one account that count for all
--- Returns 1 when it opened the offer's breaker, 2 when the account's, else 0.
+-- Returns 0, or { 1 when it opened the offer's breaker, 2 when the account's; failures; attempts in the window }.
 local window, breakers, account_window = KEYS[1], KEYS[2], KEYS[4]
 local offer, now, span = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local failures, successes = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -54,7 +54,7 @@ if at_once then
   -- An offer that refuses us is already down for that reason, or goes down for it now.
   if current and string.sub(current, 1, 8) == 'refused:' then return 0 end
   open(offer, window)
-  return 1
+  return { 1, 0, 0 }
 end
 -- Calls that were under way when a breaker opened add nothing; only a probe moves it on.
 if current then return 0 end
@@ -69,10 +69,10 @@ local counted = math.max(0, math.min(failures, share - (of_account - failures)))
 local failed, succeeded = add(window, counted, successes)
 if opens(failed, succeeded) then
   open(offer, window)
-  return 1
+  return { 1, failed, failed + succeeded }
 end
 if opens(of_account, succeeded) then
   open(account, account_window)
-  return 2
+  return { 2, of_account, of_account + succeeded }
 end
 return 0

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { type AlarmCount, addAlarms, alarmOf, parseAlarmCount } from '../../../src/core/operations/alarm.ts'
+import { type AlarmCount, addAlarms, alarmsOf, parseAlarmCount } from '../../../src/core/operations/alarm.ts'
+
+const alarmOf = (logged: unknown, message: string) => alarmsOf(logged, message)[0] ?? null
 
 test('a log line without an alarm raises none', () => {
   for (const logged of [
@@ -66,12 +68,23 @@ test('repetitions add up and the latest speaks', () => {
     fields: {},
     firstAt: at,
     lastAt: at + 5,
+    isOver: false,
     count,
   })
   expect(addAlarms(undefined, alarm(10, 2))).toEqual(alarm(10, 2))
   const sum = { ...alarm(20, 5), firstAt: 10 }
   expect(addAlarms(alarm(10, 2), alarm(20, 3))).toEqual(sum)
   expect(addAlarms(alarm(20, 3), alarm(10, 2))).toEqual(sum)
+})
+
+test('a condition is over when the last of its lines says so, and what raised it still speaks', () => {
+  const [over] = alarmsOf({ alarmsOver: ['a'], subject: 's' }, 'mended')
+  expect(over).toMatchObject({ kind: 'a', subject: 's', isOver: true })
+  const raised = { kind: 'a', subject: 's', message: 'broke', fields: {}, count: 1, isOver: false }
+  const at = (time: number) => ({ firstAt: time, lastAt: time })
+  const sum = addAlarms({ ...raised, ...at(1) }, { ...over!, count: 0, ...at(2) })
+  expect(sum).toEqual({ ...raised, isOver: true, firstAt: 1, lastAt: 2 })
+  expect(addAlarms(sum, { ...raised, ...at(3) })).toMatchObject({ count: 2, isOver: false })
 })
 
 test('what is no alarm in the stream is told from one that is', () => {

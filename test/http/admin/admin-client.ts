@@ -4,7 +4,7 @@ import type { TestStack } from '../../helpers/stack.ts'
 /** An operator at /admin/api with an admin key. */
 export interface AdminClient {
   /** The raw answer. */
-  send(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Response>
+  send(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Response>
   /** The JSON of an answer that must be a success. */
   get<T>(path: string): Promise<T>
   post<T>(path: string, body?: unknown): Promise<T>

@@ -22,6 +22,7 @@ const PATHS = [
   '/audit/latest',
   '/audit/runs',
   '/alarms',
+  '/alarm-destinations',
   '/actions',
   '/margin',
   '/live',
@@ -35,6 +36,8 @@ const POSTS = [
   '/keys/key_none/limits',
   '/audit/run',
   '/alarms/alarm_none/acknowledge',
+  '/alarm-destinations',
+  '/alarm-destinations/adest_none/test',
 ]
 
 let stack: TestStack
@@ -137,7 +140,7 @@ test('traffic counts requests, errors, calls, tokens and spend, each once', asyn
 test('queues say how much waits and for how long, without a job being read', async () => {
   await stack.settled(owner.accountId)
   const view = await admin.get<QueuesView>('/queues')
-  expect(view.data.map(({ name }) => name)).toEqual(['dispatch', 'settlement', 'events'])
+  expect(view.data.map(({ name }) => name)).toEqual(['dispatch', 'settlement', 'events', 'catalog', 'mail'])
   expect(view.settlement_behind).toBe(false)
   expect(view.claim_wait.calls).toBeGreaterThan(0)
   expect(view.claim_wait.p99_ms).toBeGreaterThanOrEqual(view.claim_wait.p50_ms ?? 0)
@@ -291,7 +294,7 @@ test('the live board sends a message a second to all who listen, and reads nothi
     expect(views).toHaveLength(4)
     const last = views.at(-1)!
     expect(last.processes?.map(({ role }) => role)).toContain('settlement')
-    expect(last.queues).toHaveLength(3)
+    expect(last.queues).toHaveLength(5)
     expect(last.settlement_behind).toBe(false)
     expect(last.open_alarms).toEqual(expect.any(Number))
     expect(last.breakers).toEqual(expect.any(Array))

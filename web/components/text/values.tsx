@@ -24,9 +24,9 @@ export function Badge({ tone = 'plain', children }: { tone?: keyof typeof TONES;
 
 /** The states that have a colour, whatever they are of. */
 const STATES: Record<'good' | 'warn' | 'bad', readonly string[]> = {
-  good: ['active', 'closed', 'completed', 'delivered', 'ready', 'settled'],
-  warn: ['exhausted', 'half-open', 'interrupted', 'pending', 'probe', 'rate-limited'],
-  bad: ['disputed', 'down', 'failed', 'failing', 'open', 'refused', 'suspended'],
+  good: ['active', 'closed', 'completed', 'delivered', 'ready', 'resolved', 'settled'],
+  warn: ['exhausted', 'half-open', 'interrupted', 'pending', 'probe', 'rate-limited', 'warning'],
+  bad: ['critical', 'disputed', 'down', 'failed', 'failing', 'open', 'refused', 'suspended'],
 }
 
 /** A state as the API names it, in its colour. `name`: another word for it. */

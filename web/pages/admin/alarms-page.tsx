@@ -1,4 +1,4 @@
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { BellOff } from 'lucide-react'
 import type { AlarmView } from '../../../src/core/api/operations.ts'
 import { alarmsQuery } from '../../api/operator-queries.ts'
@@ -8,6 +8,7 @@ import { Button } from '../../components/form/button.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
+import { StateBadge } from '../../components/text/values.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
 
 const WHICH = [
@@ -25,6 +26,11 @@ export function AlarmsPage() {
       <PageHead
         title="Alarms"
         description="Events that need attention. Repeats are counted; an alarm that is raised again after it was acknowledged is a new one."
+        actions={
+          <Link to="/admin/alarms/destinations" className="button">
+            Destinations
+          </Link>
+        }
       />
       <ChoiceField
         label="Show"
@@ -56,29 +62,19 @@ function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
     <DataTable
       caption="Alarms"
       rows={alarms}
+      title="Alarm"
       columns={{
-        Alarm: ({ kind, message }) => (
-          <span className="stack-tight">
-            <strong>{kind}</strong>
-            <span>{message}</span>
-          </span>
-        ),
-        Subject: ({ subject }) => <code className="text-sm wrap-anywhere">{subject}</code>,
+        Severity: ({ severity }) => <StateBadge state={severity} />,
+        Alarm: (alarm) => <Summary alarm={alarm} />,
         Count: ({ count }) => formatCount(count),
         'Last / first': (alarm) => (
           <TwoLines nowrap second={formatMoment(alarm.first_at)}>
             {formatMoment(alarm.last_at)}
           </TwoLines>
         ),
-        Details: ({ fields }) => (
-          <span className="text-sm wrap-anywhere">
-            {Object.entries(fields)
-              .map(([name, value]) => `${name}: ${value}`)
-              .join('; ') || '–'}
-          </span>
-        ),
+        State: (alarm) => <State alarm={alarm} />,
         Actions: (alarm) =>
-          alarm.acknowledged_at === null ? (
+          alarm.acknowledged_at === null && (
             <Button
               size="small"
               about={alarm.kind}
@@ -87,15 +83,58 @@ function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
             >
               Acknowledge
             </Button>
-          ) : (
-            <span className="stack-tight text-sm text-muted">
-              acknowledged {formatMoment(alarm.acknowledged_at)}
-              <code className="wrap-anywhere">{alarm.acknowledged_by}</code>
-            </span>
           ),
       }}
       numeric={['Count']}
-      long={['Details']}
+      long={['Alarm']}
     />
+  )
+}
+
+/** What happened, where to look, and what is known of the last time. */
+function Summary({ alarm }: { alarm: AlarmView }) {
+  const fields = Object.entries(alarm.fields).filter(([, value]) => value !== null)
+  return (
+    <span className="stack-tight">
+      <span className="wrap-anywhere">{alarm.summary}</span>
+      <span className="row gap-3 text-sm">
+        <code>{alarm.kind}</code>
+        <Link to={alarm.page}>
+          Open<span className="sr-only"> what this alarm is about: {alarm.subject}</span>
+        </Link>
+        <Link to="/admin/runbook" hash={alarm.kind}>
+          Runbook<span className="sr-only"> entry of {alarm.kind}</span>
+        </Link>
+      </span>
+      {fields.length > 0 && (
+        <details className="text-sm">
+          <summary>Details</summary>
+          <span className="wrap-anywhere text-muted">
+            {fields.map(([name, value]) => `${name}: ${value}`).join('; ')}
+          </span>
+        </details>
+      )}
+    </span>
+  )
+}
+
+function State({ alarm }: { alarm: AlarmView }) {
+  const { acknowledged_at: acknowledged, acknowledged_by: by, resolved_at: resolved } = alarm
+  return (
+    <span className="stack-tight text-sm">
+      {resolved === null ? (
+        <StateBadge state={acknowledged === null ? 'open' : 'acknowledged'} />
+      ) : (
+        <span className="stack-tight">
+          <StateBadge state="resolved" />
+          <span className="whitespace-nowrap text-muted">{formatMoment(resolved)}</span>
+        </span>
+      )}
+      {acknowledged !== null && (
+        <span className="text-muted">
+          acknowledged {formatMoment(acknowledged)} by <code className="wrap-anywhere">{by}</code>
+        </span>
+      )}
+    </span>
   )
 }

@@ -58,6 +58,8 @@ const WHAT: Record<QueueView['name'], string> = {
   dispatch: 'calls to providers',
   settlement: 'charges of finished calls',
   events: 'customer webhooks',
+  catalog: 'model lists and prices',
+  mail: 'email',
 }
 
 /** The queues between the processes. */

@@ -1,0 +1,257 @@
+import { offerOfAccountSubject, providerOfOffer } from '../failover/breaker.ts'
+import { type Alarm, type AlarmFields, NO_SUBJECT } from './alarm.ts'
+import type { Severity } from './severity.ts'
+
+type Facts = Pick<Alarm, 'subject' | 'fields'>
+
+interface AlarmKind {
+  severity: Severity
+  /**
+   * When it is over: when a process logs it as resolved, when it was not raised again for so many milliseconds, or, for
+   * what happened and does not last, when somebody acknowledges it.
+   */
+  ends: 'reported' | 'acknowledged' | { quietMs: number }
+  /** What happened, in one sentence that names the subject. */
+  sentence: (alarm: Facts) => string
+  /** The operators' page about it, below `/admin`; by default that of the call, provider or account in its fields. */
+  page?: string
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+const of = (fields: AlarmFields, name: string): string => String(fields[name] ?? 'unknown')
+
+const amountOf = (fields: AlarmFields, failures: string, attempts: string): string =>
+  typeof fields[failures] === 'number' && typeof fields[attempts] === 'number'
+    ? `${fields[failures]} of ${fields[attempts]} attempts failed`
+    : 'too many attempts failed'
+
+/** `openai/gpt-5 at provider alpha`, `provider alpha`; of a breaker before one account also the account. */
+function breakerName(subject: string): string {
+  const offer = offerOfAccountSubject(subject) ?? subject
+  const provider = providerOfOffer(offer)
+  if (provider === offer) return `provider ${provider}`
+  const account = offer === subject ? '' : ` for ${subject.slice(subject.lastIndexOf(':') + 1)}`
+  return `${offer.slice(provider.length + 1)} at provider ${provider}${account}`
+}
+
+const event = { ends: 'acknowledged' } as const
+const condition = { ends: 'reported' } as const
+const quietFor = (quietMs: number) => ({ ends: { quietMs } })
+
+/** Every kind of alarm. docs/runbook.md has an entry for each. */
+export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
+  'breaker-opened': {
+    severity: 'warning',
+    ...condition,
+    sentence: ({ subject, fields }) =>
+      fields.probeFailed === true
+        ? `Circuit breaker of ${breakerName(subject)} stays open: a trial request failed.`
+        : `Circuit breaker of ${breakerName(subject)} opened: ${amountOf(fields, 'failures', 'attempts')}.`,
+  },
+  'provider-refused': {
+    severity: 'critical',
+    ...condition,
+    sentence: ({ subject }) =>
+      `Circuit breaker of ${breakerName(subject)} opened: it refuses our key, our balance there or the model.`,
+  },
+  'usage-absurd': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ subject, fields }) =>
+      `${breakerName(subject)} reported a usage that cannot be: ${of(fields, 'reportedPrompt')} input and ${of(fields, 'reportedCompletion')} output tokens.`,
+  },
+  'prompt-bound-exceeded': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ subject, fields }) =>
+      `${breakerName(subject)} counted ${of(fields, 'reportedPrompt')} input tokens, above our bound of ${of(fields, 'bound')}, for prompts of ${of(fields, 'kinds')}.`,
+  },
+  'model-list-implausible': {
+    severity: 'warning',
+    ...quietFor(HOUR_MS),
+    sentence: ({ subject, fields }) =>
+      `The model list of provider ${subject} lacks ${of(fields, 'missing')} of ${of(fields, 'offered')} models; it is ignored.`,
+  },
+  'catalog-edits-unusable': {
+    severity: 'critical',
+    ...event,
+    sentence: () => 'The catalog overrides could not be used; processes run on the last good catalog.',
+    page: '/catalog',
+  },
+  'price-file-unusable': {
+    severity: 'warning',
+    ...quietFor(HOUR_MS),
+    sentence: ({ subject }) => `The ${subject} could not be used; its last good prices stay.`,
+    page: '/catalog',
+  },
+  'provider-key-sealed': {
+    severity: 'critical',
+    ...event,
+    sentence: ({ fields }) =>
+      `Provider key ${of(fields, 'providerKeyId')} of a customer cannot be decrypted with the configured master keys.`,
+    page: '/accounts',
+  },
+  'redis-emptied': {
+    severity: 'critical',
+    ...event,
+    sentence: () => 'Redis lost its data; it is being restored from PostgreSQL and the running workers.',
+    page: '',
+  },
+  'redis-refuses-writes': {
+    severity: 'critical',
+    ...quietFor(2 * MINUTE_MS),
+    sentence: () => 'Redis refuses writes; no calls can be admitted.',
+    page: '',
+  },
+  'clock-skew': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ fields }) => `The clock of a host is ${of(fields, 'aheadMs')} ms ahead of that of Redis.`,
+    page: '',
+  },
+  'settlement-waits': {
+    severity: 'critical',
+    ...condition,
+    sentence: () => 'Settlement is blocked: finished calls wait to be charged.',
+    page: '',
+  },
+  'settlement-quarantined': {
+    severity: 'critical',
+    ...event,
+    sentence: ({ fields }) =>
+      `The settlement of call ${of(fields, 'callId')} was rejected and waits for a decision.`,
+  },
+  'balance-drifted': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ subject }) =>
+      `The balance cache of account ${subject} differed from the ledger; it was rebuilt.`,
+  },
+  overspent: {
+    severity: 'critical',
+    ...event,
+    sentence: ({ subject }) => `The open holds of account ${subject} exceed its balance.`,
+  },
+  'calls-lost': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ subject, fields }) =>
+      `${of(fields, 'calls')} calls of account ${subject} were lost with their process; their holds were released.`,
+  },
+  'audit-failed': {
+    severity: 'critical',
+    ...condition,
+    sentence: ({ fields }) =>
+      `The audit of the ledger found ${of(fields, 'broken')} discrepancies, first at: ${of(fields, 'check')}.`,
+    page: '/ledger',
+  },
+  'audit-not-run': {
+    severity: 'warning',
+    ...condition,
+    sentence: () => 'The ledger could not be audited.',
+    page: '/ledger',
+  },
+  'payment-refused': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ subject }) =>
+      `A message of a payment provider about payment ${subject} contradicts what we know and was not applied.`,
+  },
+  'payment-webhook-missed': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ subject, fields }) =>
+      `Money of payment ${subject} went back at ${of(fields, 'rail')}, and no webhook reported it.`,
+  },
+  'returns-not-reconciled': {
+    severity: 'warning',
+    ...quietFor(26 * HOUR_MS),
+    sentence: ({ subject }) => `The daily list of ${subject} could not be read.`,
+    page: '/ledger',
+  },
+  'account-suspended': {
+    severity: 'info',
+    ...event,
+    sentence: ({ fields }) =>
+      `Account ${of(fields, 'accountId')} was suspended: money of payment ${of(fields, 'paymentId')} went back.`,
+  },
+  'call-payment-unpaid': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ fields }) => `Call ${of(fields, 'callId')} was served, and its payment was refused.`,
+  },
+  'call-payment-unproven': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ fields }) => `It is not known whether call ${of(fields, 'callId')} was paid.`,
+  },
+  'free-credit-budget-used': {
+    severity: 'info',
+    ...event,
+    sentence: () => 'The free credit of this hour is used up: new accounts are opened without credit.',
+    page: '/accounts',
+  },
+  'webhook-endpoint-disabled': {
+    severity: 'info',
+    ...event,
+    sentence: ({ subject, fields }) =>
+      `Webhook endpoint ${subject} of a customer was disabled: ${of(fields, 'reason')}.`,
+    page: '/accounts',
+  },
+  'mail-not-sent': {
+    severity: 'warning',
+    ...quietFor(30 * MINUTE_MS),
+    sentence: () => 'Email could not be sent; it is retried for half an hour.',
+    page: '',
+  },
+  'alarm-not-delivered': {
+    severity: 'critical',
+    ...quietFor(HOUR_MS),
+    sentence: ({ fields }) =>
+      `Alarms do not reach the destination "${of(fields, 'name')}": ${of(fields, 'reason')}.`,
+    page: '/alarms/destinations',
+  },
+}
+
+export const severityOf = (kind: string): Severity => ALARM_KINDS[kind]?.severity ?? 'warning'
+
+/** Kinds that are over once they were not raised for so many milliseconds. */
+export const QUIET_KINDS: ReadonlyArray<{ kind: string; quietMs: number }> = Object.entries(
+  ALARM_KINDS,
+).flatMap(([kind, { ends }]) => (typeof ends === 'object' ? [{ kind, quietMs: ends.quietMs }] : []))
+
+/** Whether acknowledging ends it, since it does not last. */
+export const endsWhenAcknowledged = (kind: string): boolean =>
+  (ALARM_KINDS[kind]?.ends ?? 'acknowledged') === 'acknowledged'
+
+/** What an alarm says, in one sentence. A kind of a newer release in a fleet says what its log line said. */
+export function alarmSentence(alarm: Pick<Alarm, 'kind' | 'subject' | 'fields' | 'message'>): string {
+  const kind = ALARM_KINDS[alarm.kind]
+  if (kind) return capitalized(kind.sentence(alarm))
+  return `${capitalized(alarm.message)}${alarm.subject === NO_SUBJECT ? '' : ` (${alarm.subject})`}.`
+}
+
+const capitalized = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+
+/** The path of the operators' page about what an alarm concerns. */
+export function alarmPage({ kind, subject, fields }: Pick<Alarm, 'kind' | 'subject' | 'fields'>): string {
+  const { page } = ALARM_KINDS[kind] ?? {}
+  if (page !== undefined) return `/admin${page}`
+  const {
+    callId,
+    offerId,
+    providerId,
+    accountId = subject.startsWith('acct_') ? subject : undefined,
+  } = fields
+  if (typeof callId === 'string') return `/admin/calls/${encodeURIComponent(callId)}`
+  if (typeof accountId === 'string') return `/admin/accounts/${encodeURIComponent(accountId)}`
+  const provider = providerId ?? offerId ?? subject
+  if (typeof provider === 'string' && provider !== NO_SUBJECT && !provider.startsWith('pay_'))
+    return `/admin/providers/${encodeURIComponent(providerOfOffer(provider))}`
+  return '/admin/alarms'
+}
+
+/** The path of the entry of a kind in the runbook. */
+export const runbookPage = (kind: string): string => `/admin/runbook#${encodeURIComponent(kind)}`

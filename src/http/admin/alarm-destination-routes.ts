@@ -1,0 +1,76 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import {
+  AlarmDestinationChange,
+  AlarmDestinationView,
+  NewAlarmDestination,
+} from '../../core/api/alarm-destinations.ts'
+import { List } from '../../core/api/shared.ts'
+import type { AlarmDestination } from '../../operations/alarm-destination-store.ts'
+import type { Services } from '../../services.ts'
+import { jsonView } from '../json-view.ts'
+import { OfId } from '../page.ts'
+import { needs } from '../plugins/operator-access.ts'
+import { askingOperator } from './asking-operator.ts'
+
+/** /alarm-destinations: where alarms are sent. Targets appear in no answer. */
+export const alarmDestinationRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'alarmDestinations'>> = async (
+  app,
+  { alarmDestinations },
+) => {
+  const answer = { 200: AlarmDestinationView }
+
+  app.get(
+    '/alarm-destinations',
+    { ...needs('read'), schema: { response: { 200: List(AlarmDestinationView) } } },
+    async () => ({
+      object: 'list' as const,
+      data: (await alarmDestinations.list()).map(destinationView),
+    }),
+  )
+
+  app.post(
+    '/alarm-destinations',
+    {
+      ...needs('operations.write'),
+      schema: { body: NewAlarmDestination, response: { 201: AlarmDestinationView } },
+    },
+    async (request, reply) => {
+      const { minimum_severity: minimumSeverity, ...given } = request.body
+      const operator = askingOperator(request)
+      reply.code(201)
+      return destinationView(await alarmDestinations.create(operator, { ...given, minimumSeverity }))
+    },
+  )
+
+  app.patch(
+    '/alarm-destinations/:id',
+    {
+      ...needs('operations.write'),
+      schema: { params: OfId, body: AlarmDestinationChange, response: answer },
+    },
+    async (request) => {
+      const { minimum_severity: minimumSeverity, ...change } = request.body
+      const changed = { ...change, ...(minimumSeverity !== undefined && { minimumSeverity }) }
+      return destinationView(
+        await alarmDestinations.change(askingOperator(request), request.params.id, changed),
+      )
+    },
+  )
+
+  app.delete(
+    '/alarm-destinations/:id',
+    { ...needs('operations.write'), schema: { params: OfId, response: answer } },
+    async (request) =>
+      destinationView(await alarmDestinations.remove(askingOperator(request), request.params.id)),
+  )
+
+  app.post(
+    '/alarm-destinations/:id/test',
+    { ...needs('operations.write'), schema: { params: OfId, response: answer } },
+    async (request) =>
+      destinationView(await alarmDestinations.sendTest(askingOperator(request), request.params.id)),
+  )
+}
+
+const destinationView = ({ targetHint, ...destination }: AlarmDestination): AlarmDestinationView =>
+  jsonView(AlarmDestinationView, { ...destination, target: targetHint })
