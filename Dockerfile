@@ -11,6 +11,8 @@ COPY prisma.config.ts ./
 # Generating the database client needs no schema engine, but Prisma requires the file to exist.
 RUN PRISMA_SCHEMA_ENGINE_BINARY=/bin/true CHECKPOINT_DISABLE=1 node node_modules/prisma/build/index.js generate
 COPY web web
+# The console shows some of them.
+COPY docs/*.md docs/
 RUN node node_modules/vite/bin/vite.js build --config web/vite.config.ts
 # Native parts of packages are optional packages too and stay; the Node that npm brings along is not needed here.
 RUN npm prune --no-save --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-* node_modules/.bin/node

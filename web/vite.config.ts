@@ -59,6 +59,8 @@ export default defineConfig({
   server: {
     host: '127.0.0.1',
     port: 5173,
+    // The docs are read from docs/.
+    fs: { allow: ['..'] },
     proxy: Object.fromEntries(
       [
         '/console/api',

@@ -52,11 +52,7 @@ const stampFile = (root: string): string => join(consoleFolder(root), 'dist', '.
 function stampOf(root: string): string {
   const folder = consoleFolder(root)
   const hash = createHash('sha256')
-  for (const path of [
-    ...sourcesIn(folder),
-    join(root, 'docs', 'runbook.md'),
-    join(root, 'package-lock.json'),
-  ]) {
+  for (const path of [...sourcesIn(folder), ...docsIn(root), join(root, 'package-lock.json')]) {
     hash
       .update(`${relative(root, path)}\n`)
       .update(readFileSync(path))
@@ -65,7 +61,14 @@ function stampOf(root: string): string {
   return hash.digest('hex')
 }
 
-/** Types from elsewhere leave no trace in the pages, so the sources are in one folder, but for the runbook. */
+/** The pages of docs/: the console shows the runbook, and those for users. */
+const docsIn = (root: string): string[] =>
+  readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(root, 'docs', name))
+    .sort()
+
+/** Types from elsewhere leave no trace in the pages, so the other sources are all in one folder. */
 function sourcesIn(folder: string): string[] {
   const dist = join(folder, 'dist')
   return readdirSync(folder, { recursive: true, withFileTypes: true })

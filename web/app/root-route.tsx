@@ -3,6 +3,7 @@ import { createRootRouteWithContext, Outlet, useRouter } from '@tanstack/react-r
 import { useEffect } from 'react'
 import { noteNavigation } from '../components/layout/page.tsx'
 import { NotFoundPage } from '../pages/not-found-page.tsx'
+import { CommandPalette } from './command-palette.tsx'
 import { DemoBanner } from './demo-banner.tsx'
 import { SiteLayout } from './site-layout.tsx'
 
@@ -31,7 +32,7 @@ function RootLayout() {
     [router],
   )
   return (
-    <>
+    <CommandPalette>
       <a
         href="#main"
         className="fixed top-2 left-2 z-50 rounded-md bg-primary px-4 py-2 text-on-primary not-focus:-top-20"
@@ -40,6 +41,6 @@ function RootLayout() {
       </a>
       <DemoBanner />
       <Outlet />
-    </>
+    </CommandPalette>
   )
 }

@@ -34,6 +34,8 @@ const catalogRoute = createRoute({
   loader: ({ context }) => void context.queryClient.prefetchQuery(modelsQuery),
 })
 
+const docsRoute = page(openRoute, '/docs', () => import('../pages/docs/docs-layout.tsx'), 'DocsLayout')
+
 /** Pages for visitors without a session; with one they lead on. */
 const guestRoute = createRoute({
   getParentRoute: () => siteRoute,
@@ -107,8 +109,11 @@ const routeTree = rootRoute.addChildren([
       // Ids of models hold slashes, so the rest of the path is the id.
       page(catalogRoute, '$', () => import('../pages/model-page.tsx'), 'ModelPage'),
     ]),
-    page(openRoute, '/docs', () => import('../pages/docs-page.tsx'), 'DocsPage'),
-    page(openRoute, '/docs/api', () => import('../pages/api-reference-page.tsx'), 'ApiReferencePage'),
+    docsRoute.addChildren([
+      page(docsRoute, '/', () => import('../pages/docs-page.tsx'), 'DocsPage'),
+      page(docsRoute, 'api', () => import('../pages/api-reference-page.tsx'), 'ApiReferencePage'),
+      page(docsRoute, '$page', () => import('../pages/docs/doc-page.tsx'), 'DocPage'),
+    ]),
     page(openRoute, '/status', () => import('../pages/status-page.tsx'), 'StatusPage'),
   ]),
   accountRoute.addChildren([

@@ -7,6 +7,7 @@ import { showToast, Toasts } from '../components/feedback/toasts.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Brand } from '../components/layout/brand.tsx'
 
+import { SearchButton, useFramePages } from './command-palette.tsx'
 import { noteSessionEnd } from './session-end.ts'
 
 interface SideFrameProps {
@@ -32,6 +33,7 @@ export function SideFrame(props: SideFrameProps) {
   const { hasSessionEnded, wide = false, banner } = props
   const [menuOpen, setMenuOpen] = useState(false)
   const router = useRouter()
+  useFramePages(props.pages)
   // A session may end in another window, or when the password is changed; the routes then lead to the sign-in page.
   useEffect(() => {
     if (!hasSessionEnded) return
@@ -43,13 +45,17 @@ export function SideFrame(props: SideFrameProps) {
       <div className="grid flex-1 grid-cols-1 content-start lg:grid-cols-[15rem_minmax(0,1fr)] lg:content-stretch">
         <header className="sticky top-0 hidden h-dvh flex-col gap-4 overflow-y-auto border-r border-line bg-surface p-3 lg:flex [&>a]:mx-3">
           <Brand />
+          <SearchButton />
           <Navigation {...props} />
         </header>
         <header className="top-bar flex items-center justify-between px-4 py-2 lg:hidden">
           <Brand />
-          <Button kind="quiet" icon about="Open the menu" onClick={() => setMenuOpen(true)}>
-            <Menu size={20} aria-hidden="true" />
-          </Button>
+          <span className="line gap-0">
+            <SearchButton icon />
+            <Button kind="quiet" icon about="Open the menu" onClick={() => setMenuOpen(true)}>
+              <Menu size={20} aria-hidden="true" />
+            </Button>
+          </span>
         </header>
         <main
           id="main"

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react'
 import { sessionQuery } from '../api/queries.ts'
 import { Brand } from '../components/layout/brand.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
+import { SearchButton } from './command-palette.tsx'
 import { ThemeMenu } from './theme.tsx'
 
 /** The frame of the pages that everyone may see. Without children it has the page of the address. */
@@ -22,6 +23,9 @@ export function SiteLayout({ children }: { children?: ReactNode }) {
               Docs
             </Link>
             <div className="line ml-auto">
+              <span className="max-[24rem]:hidden">
+                <SearchButton icon />
+              </span>
               {session ? (
                 <Link to="/dashboard" className="button button-primary">
                   Dashboard

@@ -109,7 +109,7 @@ const Metadata = ({ pairs }: { pairs: Record<string, string> }) => (
 const AutoModel = () => (
   <>
     auto <span className="text-muted">– the model that answered is not disclosed.</span>{' '}
-    <Link to="/docs" hash="auto">
+    <Link to="/docs/$page" params={{ page: 'auto' }}>
       How auto chooses
     </Link>
   </>

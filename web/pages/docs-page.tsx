@@ -3,32 +3,10 @@ import { Panel, SitePage } from '../components/layout/page.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { Facts } from '../components/text/values.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
+import { DOC_GROUPS } from '../lib/docs/doc-pages.ts'
 import { gatewayAddress } from '../lib/gateway-address.ts'
 
-const ROUTING = {
-  'model: "auto"':
-    'Lets Switchyard choose a model by the difficulty of the prompt. routing_profile (eco, auto, premium, agentic) sets the preference.',
-  'models: ["a", "b"]': 'Tried in order until one completes; you pay for that one.',
-  ':nitro · :floor · :exacto': 'After a model ID: prefer throughput, prefer price, exact tool calls only.',
-  'provider: {"zdr": true}': 'Only providers with zero data retention. Fails instead of routing elsewhere.',
-  'provider: {"max_price": …}': 'Limits the rates, or with request the cost of the whole call.',
-  'Idempotency-Key':
-    'A header: a retry with the same key attaches to the running call or gets the same response, and is charged once.',
-}
-
-const ERRORS = {
-  '400 · 422': 'The request is invalid; the message says why. Do not retry.',
-  '401 · 403': 'The API key is missing, incorrect or revoked. Replace it.',
-  '402 Payment Required': (
-    <>
-      The balance or the key's limit does not cover the call. <Link to="/billing">Top up</Link> or shorten it.
-    </>
-  ),
-  '408 · 429': 'Wait as long as Retry-After says, then retry.',
-  '5xx': 'All providers failed. Retry with backoff.',
-}
-
-/** How to call the gateway, on one page. */
+/** Where the docs begin: the address of the gateway, a first call, and every page. */
 export function DocsPage() {
   return (
     <SitePage
@@ -36,44 +14,49 @@ export function DocsPage() {
       description={
         <>
           OpenAI-compatible: set the base URL to <code>{gatewayAddress()}/v1</code> and keep your client
-          library. Every operation is in the <Link to="/docs/api">API reference</Link>.
+          library.
         </>
       }
     >
-      <Panel title="1. A key and a call" padded>
-        <p>
-          <Link to="/sign-up">Create an account</Link>. Then <Link to="/keys">create an API key</Link> and
-          keep it on a server.
-        </p>
+      <Panel title="A first call" padded>
         <Snippets apiKey="sk-sy-…" />
-      </Panel>
-      <Panel title="2. Streaming" padded>
         <p>
-          With <code>"stream": true</code> the completion arrives as <code>data:</code> lines and ends with{' '}
-          <code>data: [DONE]</code>. A completion that ends without it is incomplete: the last line then has
-          an <code>error</code>.
+          <Link to="/sign-up">Create an account</Link>, then <Link to="/keys">create an API key</Link>. Step
+          by step:{' '}
+          <Link to="/docs/$page" params={{ page: 'quick-start' }}>
+            Quick start
+          </Link>
+          .
         </p>
       </Panel>
-      <Panel title="3. Routing" padded>
-        <Facts wide isCode rows={ROUTING} />
-        <p id="auto" className="scroll-mt-20">
-          <code>auto</code> scores the difficulty of the prompt, picks a class of models that can handle it at
-          the lowest price, and answers with a healthy one of them. Which one is not disclosed.
-        </p>
-      </Panel>
-      <Panel title="4. Errors" padded>
-        <p>
-          Every error has <code>error.message</code> for people, <code>error.code</code> for programs, and the{' '}
-          <code>x-request-id</code> to report.
-        </p>
-        <Facts wide isCode rows={ERRORS} />
-      </Panel>
-      <Panel title="5. Prices" padded>
-        <p>
-          A call costs its tokens times the listed rates, exactly: nothing is rounded up. Failed calls that
-          deliver nothing are free. The rates are on the <Link to="/models">models page</Link> and in{' '}
-          <a href={`${BASE_PATH}/pricing.json`}>pricing.json</a>.
-        </p>
+      {DOC_GROUPS.map(({ name, pages }) => (
+        <Panel key={name} title={name} padded>
+          <ul className="columns gap-y-4">
+            {pages.map(({ slug, title, about }) => (
+              <li key={slug}>
+                <Link to="/docs/$page" params={{ page: slug }}>
+                  {title}
+                </Link>
+                <p className="text-sm text-muted">{about}</p>
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      ))}
+      <Panel title="Reference" padded>
+        <Facts
+          wide
+          rows={{
+            'API reference': <Link to="/docs/api">Every operation, with its schema and examples</Link>,
+            Status: <Link to="/status">What each surface promises, and the evidence</Link>,
+            Prices: (
+              <>
+                <Link to="/models">Models and prices</Link>, and as JSON{' '}
+                <a href={`${BASE_PATH}/pricing.json`}>pricing.json</a>
+              </>
+            ),
+          }}
+        />
       </Panel>
     </SitePage>
   )

@@ -11,18 +11,23 @@ export function Snippets({ apiKey, model = 'auto' }: { apiKey: string; model?: s
 
 /** A program in each language. */
 export function CodeTabs({ codeOf }: { codeOf: (language: SnippetLanguage) => string }) {
+  return <TabbedCode codes={SNIPPET_LANGUAGES.map(({ id, name }) => ({ id, name, code: codeOf(id) }))} />
+}
+
+/** The same program in several languages. */
+export function TabbedCode({ codes }: { codes: ReadonlyArray<{ id: string; name: string; code: string }> }) {
   return (
     <Tabs className="stack gap-2">
       <TabList className="flex gap-1" aria-label="Language of the example">
-        {SNIPPET_LANGUAGES.map(({ id, name }) => (
+        {codes.map(({ id, name }) => (
           <Tab key={id} id={id} className="tab">
             {name}
           </Tab>
         ))}
       </TabList>
-      {SNIPPET_LANGUAGES.map(({ id, name }) => (
+      {codes.map(({ id, name, code }) => (
         <TabPanel key={id} id={id}>
-          <CodeBlock code={codeOf(id)} of={`the ${name} example`} />
+          <CodeBlock code={code} of={`the ${name} example`} />
         </TabPanel>
       ))}
     </Tabs>

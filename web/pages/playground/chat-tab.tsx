@@ -96,7 +96,9 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
       {settings.models.includes('auto') && (
         <p className="text-sm text-muted">
           auto chooses a model by the difficulty of the prompt and does not disclose which one answered.{' '}
-          <Link to="/docs">How auto chooses</Link>
+          <Link to="/docs/$page" params={{ page: 'auto' }}>
+            How auto chooses
+          </Link>
         </p>
       )}
       {showsSettings && <SettingsPanel settings={settings} onChange={control.setSettings} />}

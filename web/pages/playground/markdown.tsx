@@ -1,7 +1,8 @@
-import { Children, isValidElement, memo, type ReactNode } from 'react'
+import { memo, type ReactNode } from 'react'
 import ReactMarkdown, { type Components, type Options } from 'react-markdown'
 import remarkGfm from 'remark-gfm'
 import { CodeBlock } from '../../components/text/copy.tsx'
+import { MarkdownTable, textOf } from '../../components/text/markdown-parts.tsx'
 
 /**
  * Markdown that somebody else wrote: elements of the page, never HTML of the text. Nothing is loaded from elsewhere:
@@ -38,21 +39,8 @@ const COMPONENTS: Components = {
   h5: ({ children }) => <h6>{children}</h6>,
   pre: ({ children }) => <CodeBlock code={textOf(children).replace(/\n$/, '')} of="the code" />,
   input: ({ checked }) => <span>{checked ? '☑' : '☐'}</span>,
-  table: ({ children }) => (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section className="overflow-x-auto" tabIndex={0} aria-label="Table">
-      <table>{children}</table>
-    </section>
-  ),
+  table: MarkdownTable,
 }
-
-/** The text of an element and of those within. */
-const textOf = (node: ReactNode): string =>
-  Children.toArray(node)
-    .map((child) =>
-      isValidElement<{ children?: ReactNode }>(child) ? textOf(child.props.children) : String(child),
-    )
-    .join('')
 
 interface Node {
   properties?: Record<string, unknown>

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { DOC_PAGES } from '../../web/lib/docs/doc-pages.ts'
+import type { TestStack } from '../helpers/stack.ts'
+import { expectAccessible } from './accessibility.ts'
+import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage, WIDE } from './browser.ts'
+import { startConsoleStack } from './console-stack.ts'
+import { expectToFit, goTo, heading, untilLoaded } from './on-screen.ts'
+import { createSampleAccount, lendSession, type SampleAccount } from './sample-account.ts'
+
+/** The smallest phone. */
+const SMALLEST = { width: 320, height: 640 }
+
+let stack: TestStack
+let browser: TestBrowser
+let close = async (): Promise<void> => undefined
+let sample: SampleAccount
+let account: WatchedPage
+let guest: WatchedPage
+
+beforeAll(async () => {
+  ;({ stack, browser, close } = await startConsoleStack())
+  sample = await createSampleAccount(stack)
+  account = await browser.open(stack.url)
+  await lendSession(account, sample.client, stack.url)
+  guest = await browser.open(stack.url)
+}, BROWSER_START_TIMEOUT_MS)
+afterAll(() => close())
+
+test.each(DOC_PAGES)('/docs/$slug fits and is accessible from 320 pixels on', async ({ slug, title }) => {
+  const { page, watch } = guest
+  await page.goto(`${stack.url}/docs/${slug}`)
+  await heading(page, title).waitFor()
+  await untilLoaded(page)
+  for (const viewport of [SMALLEST, WIDE]) {
+    await page.setViewportSize(viewport)
+    await expectToFit(page)
+    await expectAccessible(page)
+  }
+  expect(watch.problems).toEqual([])
+})
+
+test('examples have the address of this gateway, and no key', async () => {
+  const { page } = account
+  await page.goto(`${stack.url}/docs/quick-start`)
+  await page.getByText(`curl ${stack.url}/v1/chat/completions`).waitFor()
+  await page.getByRole('tab', { name: 'JavaScript' }).click()
+  await page.getByText(`baseURL: '${stack.url}/v1'`).first().waitFor()
+  expect(await page.locator('main').innerText()).not.toContain('127.0.0.1:8080')
+  expect(await account.watch.placesOf(sample.hidden.key)).toEqual([])
+})
+
+test('links lead from page to page and to headings', async () => {
+  const { page, watch } = guest
+  await page.goto(`${stack.url}/docs/errors`)
+  await page.getByRole('link', { name: 'streaming', exact: true }).click()
+  await heading(page, 'Streaming').waitFor()
+  await expect.poll(() => page.url()).toBe(`${stack.url}/docs/streaming#streams-that-break`)
+  const target = page.getByRole('heading', { name: 'Streams that break' })
+  const isInView = async () => {
+    const top = (await target.boundingBox())?.y ?? -1
+    return top >= 0 && top < WIDE.height
+  }
+  await expect.poll(isInView).toBe(true)
+  await page.goto(`${stack.url}/docs/no-such-page`)
+  await heading(page, 'Page not found').waitFor()
+  expect(watch.problems).toEqual([])
+})
+
+describe('the search', () => {
+  test('is opened by Ctrl+K and used with the keyboard alone', async () => {
+    const { page, watch } = guest
+    await page.setViewportSize(WIDE)
+    await page.goto(`${stack.url}/models`)
+    await heading(page, 'Models and prices').waitFor()
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Search pages, docs and models' }).waitFor()
+    await page.keyboard.type('rate limits')
+    await page.getByRole('option', { name: /^Rate limits/, selected: true }).waitFor()
+    await expectAccessible(page)
+    await page.keyboard.press('Enter')
+    await heading(page, 'Errors').waitFor()
+    expect(page.url()).toBe(`${stack.url}/docs/errors#rate-limits`)
+    expect(watch.problems).toEqual([])
+  })
+
+  test('finds pages of the account and models, and gives the focus back', async () => {
+    const { page, watch } = account
+    await page.setViewportSize(SMALLEST)
+    await page.goto(`${stack.url}/dashboard`)
+    const button = page.getByRole('button', { name: 'Search', exact: true })
+    await button.click()
+    const field = page.getByRole('combobox', { name: 'Search pages, docs and models' })
+    await field.fill('webh')
+    await page.getByRole('group', { name: 'Pages' }).getByText('Webhooks').waitFor()
+    await field.fill('acme/swift')
+    await page.getByRole('option', { name: /^Acme Swift/ }).waitFor()
+    await expectToFit(page)
+    await field.press('Escape')
+    await expect.poll(() => page.evaluate('document.activeElement?.textContent')).toBe('Search')
+    await button.click()
+    await field.fill('swift')
+    await page.getByRole('option', { name: /^Acme Swift/ }).click()
+    await heading(page, 'Acme Swift').waitFor()
+    await page.setViewportSize(WIDE)
+    expect(watch.problems).toEqual([])
+  })
+})
+
+test('models, docs and status stay in the frame of the account', async () => {
+  const { page, watch } = account
+  const sidebar = page.getByRole('navigation', { name: 'Account' })
+  await page.goto(`${stack.url}/dashboard`)
+  await goTo(page, 'Models', 'Models and prices')
+  await sidebar.waitFor()
+  await goTo(page, 'Docs')
+  await sidebar.waitFor()
+  for (const [path, title] of [
+    ['/models/compare?models=acme/swift', 'Compare models'],
+    ['/docs/api', 'API reference'],
+    ['/status', 'Status of the API'],
+  ] as const) {
+    await page.goto(stack.url + path)
+    await heading(page, title).waitFor()
+    await sidebar.waitFor()
+    expect(await page.getByRole('navigation', { name: 'Site' }).count()).toBe(0)
+  }
+  await guest.page.goto(`${stack.url}/status`)
+  await guest.page.getByRole('navigation', { name: 'Site' }).waitFor()
+  expect(watch.problems).toEqual([])
+})

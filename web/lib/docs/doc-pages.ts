@@ -1,0 +1,139 @@
+/// <reference path="./raw-markdown.d.ts" />
+
+/** A page of docs/ that users read in the console. */
+export interface DocPage {
+  /** Of its address: /docs/SLUG. */
+  slug: string
+  /** In docs/. */
+  file: string
+  title: string
+  /** What one finds there, in a line. */
+  about: string
+  load: () => Promise<{ default: string }>
+}
+
+interface DocGroup {
+  name: string
+  pages: DocPage[]
+}
+
+/** The pages in the order of the navigation. */
+export const DOC_GROUPS: readonly DocGroup[] = [
+  {
+    name: 'Start',
+    pages: [
+      {
+        slug: 'quick-start',
+        file: 'quick-start.md',
+        title: 'Quick start',
+        about: 'From an account to the first answer.',
+        load: () => import('../../../docs/quick-start.md?raw'),
+      },
+      {
+        slug: 'api-keys',
+        file: 'api-keys.md',
+        title: 'API keys',
+        about: 'Create keys, limit and revoke them.',
+        load: () => import('../../../docs/api-keys.md?raw'),
+      },
+      {
+        slug: 'playground',
+        file: 'playground.md',
+        title: 'Playground',
+        about: 'Try and compare models in the browser.',
+        load: () => import('../../../docs/playground.md?raw'),
+      },
+    ],
+  },
+  {
+    name: 'Calling models',
+    pages: [
+      {
+        slug: 'streaming',
+        file: 'streaming.md',
+        title: 'Streaming',
+        about: 'Answers while they are made, and streams that break.',
+        load: () => import('../../../docs/streaming.md?raw'),
+      },
+      {
+        slug: 'routing',
+        file: 'routing.md',
+        title: 'Routing',
+        about: 'Fallback models, suffixes, provider preferences.',
+        load: () => import('../../../docs/routing.md?raw'),
+      },
+      {
+        slug: 'auto',
+        file: 'auto.md',
+        title: 'auto',
+        about: 'How auto chooses a model.',
+        load: () => import('../../../docs/auto.md?raw'),
+      },
+      {
+        slug: 'errors',
+        file: 'errors.md',
+        title: 'Errors',
+        about: 'Codes, retries, rate limits.',
+        load: () => import('../../../docs/errors.md?raw'),
+      },
+      {
+        slug: 'http-api',
+        file: 'api.md',
+        title: 'HTTP API',
+        about: 'Every field and header, and every surface.',
+        load: () => import('../../../docs/api.md?raw'),
+      },
+    ],
+  },
+  {
+    name: 'Account',
+    pages: [
+      {
+        slug: 'billing',
+        file: 'billing.md',
+        title: 'Billing',
+        about: 'What calls cost, top-ups, alerts and limits.',
+        load: () => import('../../../docs/billing.md?raw'),
+      },
+      {
+        slug: 'byok',
+        file: 'byok.md',
+        title: 'Your own provider keys',
+        about: 'Which key a call uses, and what happens when it fails.',
+        load: () => import('../../../docs/byok.md?raw'),
+      },
+      {
+        slug: 'webhooks',
+        file: 'webhooks.md',
+        title: 'Webhooks',
+        about: 'Events for your server: verification and retries.',
+        load: () => import('../../../docs/webhooks.md?raw'),
+      },
+      {
+        slug: 'signing-in',
+        file: 'signing-in.md',
+        title: 'Account and sign-in',
+        about: 'Password, two-step sign-in, sessions, deletion.',
+        load: () => import('../../../docs/signing-in.md?raw'),
+      },
+    ],
+  },
+]
+
+export const DOC_PAGES: readonly DocPage[] = DOC_GROUPS.flatMap(({ pages }) => pages)
+
+/** Where a link of a page leads: to a page of the console, to another site, or nowhere that users can open. */
+export type DocLink =
+  | { kind: 'page'; slug: string; hash: string }
+  | { kind: 'heading'; hash: string }
+  | { kind: 'web'; href: string }
+  | { kind: 'none' }
+
+/** Reads the address of a link as it is written in docs/. Pages for operators and decisions are not in the console. */
+export function docLink(href: string): DocLink {
+  if (/^https?:\/\//.test(href)) return { kind: 'web', href }
+  const [file = '', hash = ''] = href.split('#')
+  if (file === '') return { kind: 'heading', hash }
+  const page = DOC_PAGES.find((each) => each.file === file)
+  return page ? { kind: 'page', slug: page.slug, hash } : { kind: 'none' }
+}

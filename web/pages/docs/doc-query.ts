@@ -1,0 +1,13 @@
+import { queryOptions } from '@tanstack/react-query'
+import { DOC_PAGES, type DocPage } from '../../lib/docs/doc-pages.ts'
+
+/** The Markdown of a page; it is part of the build. */
+export const docQuery = ({ slug, load }: DocPage) =>
+  queryOptions({
+    queryKey: ['docs', slug],
+    queryFn: async () => (await load()).default,
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+
+export const findDoc = (slug: string | undefined): DocPage | undefined =>
+  DOC_PAGES.find((page) => page.slug === slug)

@@ -1,0 +1,91 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, Outlet, useParams } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { SearchButton } from '../../app/command-palette.tsx'
+import { DOC_GROUPS, type DocPage } from '../../lib/docs/doc-pages.ts'
+import { sectionsOf } from '../../lib/docs/doc-text.ts'
+import { docQuery, findDoc } from './doc-query.ts'
+
+/** The frame of the docs: their navigation, with the headings of the open page, beside the page. */
+export function DocsLayout() {
+  const { page } = useParams({ strict: false })
+  const doc = findDoc(page)
+  return (
+    <div className="docs-frame site-width">
+      <div className="docs-aside">
+        <SearchButton />
+        <div className="docs-wide stack">
+          <DocsNavigation doc={doc} />
+        </div>
+        <details className="disclosure docs-narrow" key={page ?? 'docs'}>
+          <summary>All pages{doc && ' · On this page'}</summary>
+          <DocsNavigation doc={doc} />
+        </details>
+      </div>
+      <div className="docs-content">
+        <Outlet />
+      </div>
+    </div>
+  )
+}
+
+function DocsNavigation({ doc }: { doc: DocPage | undefined }) {
+  return (
+    <nav className="docs-navigation stack" aria-label="Docs">
+      <Group name="Docs">
+        <li>
+          <Link to="/docs" activeOptions={{ exact: true }}>
+            Overview
+          </Link>
+        </li>
+      </Group>
+      {DOC_GROUPS.map(({ name, pages }) => (
+        <Group key={name} name={name}>
+          {pages.map((each) => (
+            <li key={each.slug}>
+              <Link to="/docs/$page" params={{ page: each.slug }}>
+                {each.title}
+              </Link>
+              {each === doc && <Headings doc={doc} />}
+            </li>
+          ))}
+        </Group>
+      ))}
+      <Group name="Reference">
+        <li>
+          <Link to="/docs/api">API reference</Link>
+        </li>
+        <li>
+          <Link to="/status">Status of the API</Link>
+        </li>
+      </Group>
+    </nav>
+  )
+}
+
+function Group({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <p className="text-xs font-medium text-muted">{name}</p>
+      <ul>{children}</ul>
+    </div>
+  )
+}
+
+/** The table of contents of the open page. */
+function Headings({ doc }: { doc: DocPage }) {
+  const { data: markdown = '' } = useQuery(docQuery(doc))
+  const sections = sectionsOf(markdown).filter(({ depth }) => depth === 2)
+  if (sections.length === 0) return null
+  return (
+    <ul aria-label="On this page">
+      {sections.map(({ id, title }) => (
+        <li key={id}>
+          <Link to="/docs/$page" params={{ page: doc.slug }} hash={id} activeOptions={{ includeHash: true }}>
+            {title}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  )
+}
