@@ -188,7 +188,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       consoleSlots,
     })
     await app.register(keyRoutes, {
-      ...{ keys, keyActivity, limits, clock },
+      ...{ keys, keyActivity, catalog, limits, clock },
       editKey: services.editKey,
       announce: parts.announce,
     })

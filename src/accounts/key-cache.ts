@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { type KeyKind, type LimitSettings, parseApiKey } from '../core/accounts/api-key.ts'
 import type { LimitReset } from '../core/billing/allowance-period.ts'
+import { type AllowList, readAllowList } from '../core/routing/allow-list.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import { type KeyChange, watchKeyChanges } from '../platform/redis/key-changes.ts'
@@ -29,6 +30,8 @@ export interface KeyRecord extends LimitSettings {
   providerKeys: readonly ByokKey[]
   /** Ids of the surfaces that an operator opened to the key or its account. */
   surfaces: readonly string[]
+  /** The models and providers it may use. Absent: all. */
+  allowList?: AllowList
 }
 
 export type KeyLookup =
@@ -203,6 +206,7 @@ function judge(reading: Reading, nowMs: number): KeyLookup {
 }
 
 function toEntry({ accountState, operator, ...found }: KeyWithAccount, refreshAt: number): Entry {
+  const allowList = readAllowList(found.allowedModels, found.allowedProviders)
   return {
     key: {
       keyId: found.id,
@@ -222,6 +226,7 @@ function toEntry({ accountState, operator, ...found }: KeyWithAccount, refreshAt
       accountLimits: found.accountLimits,
       providerKeys: found.providerKeys,
       surfaces: found.surfaces,
+      ...(allowList && { allowList }),
     },
     owner:
       accountState === 'suspended' ? 'suspended' : operator?.state === 'disabled' ? 'disabled' : 'active',

@@ -29,7 +29,16 @@ export type NewKey = Pick<
   StoredKey,
   'name' | 'limitPico' | 'limitReset' | 'expiresAt' | 'requestsPerMinute' | 'concurrentCalls'
 > &
-  Partial<Pick<StoredKey, 'customerRequestsPerMinute' | 'customerConcurrentCalls' | 'createdBy'>>
+  Partial<
+    Pick<
+      StoredKey,
+      | 'customerRequestsPerMinute'
+      | 'customerConcurrentCalls'
+      | 'allowedModels'
+      | 'allowedProviders'
+      | 'createdBy'
+    >
+  >
 
 /** What may change of a key; absent: unchanged, null: none. */
 export type KeyEdit = Partial<NewKey & Pick<StoredKey, 'pausedAt'>>

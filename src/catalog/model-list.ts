@@ -6,10 +6,10 @@ const OWNER = 'switchyard'
 /** 2026-01-05, Unix seconds: The fixed creation time of `auto`, independent of process starts. */
 const AUTO_CREATED = 1_767_571_200
 
-/** The body of GET /v1/models for ordinary keys: one opaque entry. */
-export function opaqueModelList() {
+/** The body of GET /v1/models for ordinary keys: one opaque entry, for a key that may use it. */
+export function opaqueModelList(mayUseAuto: boolean) {
   const auto = { id: 'auto', object: 'model' as const, created: AUTO_CREATED, owned_by: OWNER }
-  return { object: 'list' as const, data: [auto] }
+  return { object: 'list' as const, data: mayUseAuto ? [auto] : [] }
 }
 
 /** The body of GET /v1/models for admin keys: the whole catalog, including providers and costs. */

@@ -114,7 +114,7 @@ test.each([
 
 test('ordinary keys see one opaque model, admins the catalog with its offers', () => {
   const snapshot = snapshotOf(exampleDocument())
-  expect(opaqueModelList()).toEqual({
+  expect(opaqueModelList(true)).toEqual({
     object: 'list',
     data: [{ id: 'auto', object: 'model', created: 1_767_571_200, owned_by: 'switchyard' }],
   })

@@ -51,6 +51,8 @@ describe('GET /v1/key', () => {
       limit_reset: 'monthly',
       resets_at: new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString(),
       expires_at: '2090-01-31T12:00:00.000Z',
+      allowed_models: null,
+      allowed_providers: null,
       rate_limits: {
         requests_per_minute: 60,
         tokens_per_minute: 50_000,

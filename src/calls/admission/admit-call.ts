@@ -106,7 +106,7 @@ const CANDIDATES_PER_ATTEMPT = 2
 /** Plans a call and bounds its cost. Throws ApiError where nothing can serve it. */
 export function planCall(
   request: ChatRequest,
-  key: Pick<KeyRecord, 'providerKeys'> & { accountId: string },
+  key: Pick<KeyRecord, 'providerKeys' | 'allowList'> & { accountId: string },
   {
     catalog,
     limits,
@@ -118,6 +118,7 @@ export function planCall(
   return planRoute(request, textTokens, catalog(), {
     defaultCompletionLimit: limits.defaultCompletionLimit,
     providerKeys: key.providerKeys,
+    allowList: key.allowList,
     byokFeePercent: limits.byokFeePercent,
     maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
     offerState: offerStates?.(key.accountId),

@@ -30,6 +30,9 @@ export const KeyView = Type.Object({
   max_requests_per_minute: Type.Number(),
   max_concurrent_calls: Type.Number(),
   paused_at: nullable(Type.String()),
+  /** What it may use: ids of models or `developer/*`, and ids of providers. Empty: all. */
+  allowed_models: Type.Array(Type.String()),
+  allowed_providers: Type.Array(Type.String()),
   expires_at: nullable(Type.String()),
   created_at: Type.String(),
   revoked_at: nullable(Type.String()),
@@ -51,10 +54,22 @@ export const KeyList = Type.Object({
     account_requests_per_minute: Type.Number(),
     account_concurrent_calls: Type.Number(),
   }),
+  /** Those that a key may be limited to, by name. */
+  providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
 })
 export type KeyList = Static<typeof KeyList>
 
 export const EXPIRY_WORDING = '`expires_at` takes a time to come, such as 2027-01-31T12:00:00Z.'
+
+const names = (maxItems: number) =>
+  Type.Optional(
+    Type.Array(Type.String({ maxLength: 200 }), {
+      maxItems,
+      errorMessage: `\`{param}\` takes up to ${maxItems} names.`,
+    }),
+  )
+/** Empty: all. Models by their id, or all of a developer as `developer/*`; providers by their id. */
+const ALLOW_LIST_FIELDS = { allowed_models: names(100), allowed_providers: names(100) }
 
 /** POST /console/api/keys → 201 CreatedKey. A new key may ask for less than the gateway's limits, not for more. */
 export const newKeyBody = (limits: { requestsPerMinute: number; concurrentCalls: number }) =>
@@ -67,6 +82,7 @@ export const newKeyBody = (limits: { requestsPerMinute: number; concurrentCalls:
       expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
       requests_per_minute: count(limits.requestsPerMinute),
       concurrent_calls: count(limits.concurrentCalls),
+      ...ALLOW_LIST_FIELDS,
     },
     CLOSED,
   )
@@ -84,6 +100,7 @@ export const KeyEditBody = Type.Object(
     expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
     requests_per_minute: count(),
     concurrent_calls: count(),
+    ...ALLOW_LIST_FIELDS,
   },
   CLOSED,
 )
@@ -146,5 +163,8 @@ export const KeyInfo = Type.Object({
   limit_reset: LimitResetName,
   resets_at: nullable(IsoTime),
   expires_at: nullable(IsoTime),
+  /** Ids of models, or `developer/*`; null: all. */
+  allowed_models: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  allowed_providers: Type.Union([Type.Array(Type.String()), Type.Null()]),
   rate_limits: KeyList.properties.defaults,
 })

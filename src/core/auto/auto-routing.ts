@@ -23,14 +23,16 @@ const MODELS_OF_OWN_TIER = 2
 /**
  * The models that `auto` uses for a request, best fit first: those of the tier that its difficulty and its
  * profile call for, then of the nearest tier, the stronger first; never one with a newer model of its line that costs
- * less and can take the request too. `isUsable` says which models the request's preferences leave. Where no model is
- * left, the choice is made as if less were asked, so that the plan can say what stands in the way.
+ * less and can take the request too. `isUsable` says which models the request's preferences leave, `isPermitted` which of them
+ * the client's key may use. Where no model is left, the choice is made among the permitted as if less were asked, so that
+ * the plan can say what stands in the way.
  */
 export function chooseAutoModels(
   request: ChatRequest,
   shape: RequestShape,
   catalog: CatalogSnapshot,
   isUsable: (model: Model) => boolean,
+  isPermitted: (model: Model) => boolean = () => true,
 ): AutoChoice {
   const profile = request.routingProfile ?? 'auto'
   const scores = scoreTurns(request.messages, request.parameters, SHIPPED_MODEL)
@@ -39,7 +41,7 @@ export function chooseAutoModels(
   const tier = profile === 'agentic' ? agenticTier(request, byScore) : byScore
   const { tiers, lastResorts, betterBuys } = autoTiers(catalog.autoLadder)
   const needsTools = profile === 'agentic' || request.parameters.tools !== undefined
-  const fits = (model: Model) => canTake(model, shape, needsTools)
+  const fits = (model: Model) => isPermitted(model) && canTake(model, shape, needsTools)
   const unsurpassed = (accepts: (model: Model) => boolean) => (model: Model) =>
     accepts(model) && !betterBuys.get(model)?.some(accepts)
   const fitsAndUsable = unsurpassed((model) => fits(model) && isUsable(model))
@@ -47,12 +49,7 @@ export function chooseAutoModels(
     () => rank(tiers, tier, fitsAndUsable),
     () => lastResorts.filter(fitsAndUsable).slice(0, MODELS_TRIED),
     () => rank(tiers, tier, unsurpassed(fits)),
-    () =>
-      rank(
-        tiers,
-        tier,
-        unsurpassed(() => true),
-      ),
+    () => rank(tiers, tier, unsurpassed(isPermitted)),
   ]
   for (const attempt of attempts) {
     const models = attempt()

@@ -12,6 +12,7 @@ import type {
 } from '../catalog/catalog.ts'
 import { dearestPromptRate, mediaRate, withoutCache } from '../catalog/token-rates.ts'
 import { oncePer } from '../kernel/once-per.ts'
+import type { AllowList } from './allow-list.ts'
 import { pricedMediaOf, pricesCache, type RequestShape } from './plan-candidate.ts'
 import { supportsParameter } from './supported-parameters.ts'
 
@@ -24,6 +25,8 @@ export type ProviderIds = ReadonlySet<string>
 export interface OfferFilter extends Privacy {
   /** Undefined: every provider. */
   only: ProviderIds | undefined
+  /** Those that the client's key may use; undefined: every provider. */
+  permitted: ProviderIds | undefined
   ignore: ProviderIds
   /** Parameters that a model has to support; none unless the request demands it. */
   parameters: readonly string[]
@@ -41,11 +44,13 @@ export function offerFilter(
   request: Pick<ChatRequest, 'preferences' | 'extended' | 'native'>,
   shape: RequestShape,
   catalog: CatalogSnapshot,
+  allowList?: Pick<AllowList, 'providers'>,
 ): OfferFilter {
   const { preferences } = request
   const { only } = preferences
   return {
     only: only && new Set(only.flatMap((name) => [...providersChosenBy(name, catalog)])),
+    permitted: allowList?.providers,
     ignore: providersExcludedBy(preferences.ignore, catalog),
     zdr: preferences.zdr,
     denyDataCollection: preferences.dataCollection === 'deny',
@@ -75,6 +80,7 @@ export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exact
   const { provider } = offer
   return (
     (filter.only === undefined || filter.only.has(provider.id)) &&
+    (filter.permitted === undefined || filter.permitted.has(provider.id)) &&
     !filter.ignore.has(provider.id) &&
     speaks(provider, filter) &&
     keepsPrivate(provider, filter) &&

@@ -8,6 +8,7 @@ import type { RequestShape } from './plan-candidate.ts'
 
 /** Why a model or an offer is no candidate; the most telling reason decides the refusal. */
 export type Obstacle =
+  | 'allow-list'
   | 'schema'
   | 'shape'
   | 'wire'
@@ -19,6 +20,12 @@ export type Obstacle =
 
 /** Refusals by their obstacle, the most telling first. */
 const REFUSALS: ReadonlyArray<[Obstacle, ErrorCode, message: string, ErrorDetails]> = [
+  [
+    'allow-list',
+    'not_permitted',
+    'None of the providers that this API key may use serves this model. Choose another model, or change the allowed providers of the key.',
+    { param: 'model' },
+  ],
   [
     'byok-keys',
     'no_provider_available',
@@ -123,6 +130,14 @@ const notFound = (asked: readonly string[]): string =>
   asked.length === 1
     ? `Model "${asked[0]}" not found.`
     : `Models not found: ${asked.map((name) => `"${name}"`).join(', ')}.`
+
+/** The ApiError for names of which none is of a model that the key may use. */
+export const modelNotAllowed = (asked: readonly string[]): ApiError =>
+  new ApiError(
+    'not_permitted',
+    `This API key may not use ${asked.map((name) => `"${name}"`).join(', ')}. Choose another model, or change the allowed models of the key.`,
+    { param: asked.length > 1 ? 'models' : 'model' },
+  )
 
 /** The ApiError for names of which none is a model's. Says what the first one may have been meant for. */
 export function modelNotFound(

@@ -11,6 +11,7 @@ import { greaterOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { sumOfTokens } from '../media/media-tokens.ts'
 import { promptBoundOf } from '../text-tokens/prompt-tokens.ts'
+import { type AllowList, allowsModel } from './allow-list.ts'
 import type { ByokKey } from './byok.ts'
 import {
   isAllowed,
@@ -37,7 +38,13 @@ import {
   toCandidate,
   usableOffers,
 } from './plan-candidate.ts'
-import { modelNotFound, type Obstacle, planRefusal, unsupportedParameter } from './plan-refusal.ts'
+import {
+  modelNotAllowed,
+  modelNotFound,
+  type Obstacle,
+  planRefusal,
+  unsupportedParameter,
+} from './plan-refusal.ts'
 import { supportsParameter } from './supported-parameters.ts'
 
 /** Where a call may go, in order, and what it can cost at most. */
@@ -62,6 +69,8 @@ export interface PlanOptions {
   maxCandidates: number
   /** The client's BYOK keys at providers. Absent: it has none. */
   providerKeys?: readonly ByokKey[] | undefined
+  /** What the client's key may use. Absent: everything. */
+  allowList?: AllowList | undefined
   /** Of the listed rate: what is charged where one of them is used. */
   byokFeePercent: number
   /** What is known of an offer. Absent: every one is taken for healthy and unmeasured. */
@@ -72,8 +81,8 @@ export interface PlanOptions {
 
 /**
  * Plans the attempts of a call ahead of time; `textTokens` is a bound of the tokens of the prompt's text. Throws
- * ApiError `model_not_found`, `unsupported_shape`, `context_length_exceeded` or `no_provider_available` when nothing is
- * left to try.
+ * ApiError `not_permitted`, `model_not_found`, `unsupported_shape`, `context_length_exceeded` or `no_provider_available`
+ * when nothing is left to try.
  */
 export function planRoute(
   request: ChatRequest,
@@ -81,12 +90,17 @@ export function planRoute(
   catalog: CatalogSnapshot,
   options: PlanOptions,
 ): RoutingPlan {
+  const { allowList } = options
   const shape = requestShape(request)
-  const filter = offerFilter(request, shape, catalog)
-  const resolved = request.models.map((asked) => resolveEntry(asked, request, shape, filter, catalog))
+  const filter = offerFilter(request, shape, catalog, allowList)
+  const resolved = request.models.map((asked) =>
+    resolveEntry(asked, request, shape, filter, catalog, allowList),
+  )
   const entries = resolved.flatMap((one) => one.entries)
   const auto = resolved.find((one) => one.auto)?.auto
   const kind = modelKindOf(request)
+  const refused = resolved.flatMap((one) => one.refused ?? [])
+  if (entries.length === 0 && refused.length > 0) throw modelNotAllowed(refused)
   if (entries.length === 0) throw modelNotFound(request.models, Object.keys(SUFFIXES), catalog, kind)
   const asked: AskedCall = {
     request,
@@ -136,6 +150,13 @@ const SUFFIXES: Record<string, Pick<PlanEntry, 'sort' | 'exactTools'>> = {
   exacto: { sort: undefined, exactTools: true },
 }
 
+interface ResolvedName {
+  entries: PlanEntry[]
+  auto?: AutoDecision
+  /** The name, if what it stands for may not be used with the client's key. */
+  refused?: string
+}
+
 /** What one asked name stands for: a model, or those that `auto` chooses. No entries: nothing of that name. */
 function resolveEntry(
   asked: string,
@@ -143,22 +164,28 @@ function resolveEntry(
   shape: RequestShape,
   filter: OfferFilter,
   catalog: CatalogSnapshot,
-): { entries: PlanEntry[]; auto?: AutoDecision } {
+  allowList: AllowList | undefined,
+): ResolvedName {
   const kind = modelKindOf(request)
+  const isPermitted = (model: Model) => allowList === undefined || allowsModel(allowList, model)
+  const entryOf = (model: Model | null, preference: Pick<PlanEntry, 'sort' | 'exactTools'>): ResolvedName => {
+    if (model === null) return { entries: [] }
+    return isPermitted(model)
+      ? { entries: [{ asked, model, ...preference }] }
+      : { entries: [], refused: asked }
+  }
   const whole = findModel(catalog, asked, kind)
-  if (whole) return { entries: [{ asked, model: whole, sort: undefined, exactTools: false }] }
+  if (whole) return entryOf(whole, { sort: undefined, exactTools: false })
   const colon = asked.lastIndexOf(':')
   const suffix = colon < 0 ? null : asked.slice(colon + 1)
   const base = colon < 0 ? asked : asked.slice(0, colon)
   if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return { entries: [] }
   const preference = (suffix !== null && SUFFIXES[suffix]) || { sort: undefined, exactTools: false }
-  if (base !== AUTO_MODEL || kind !== 'chat') {
-    const model = findModel(catalog, base, kind)
-    return { entries: model ? [{ asked, model, ...preference }] : [] }
-  }
-  const { models, ...auto } = chooseAutoModels(request, shape, catalog, (model) =>
-    model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools)),
-  )
+  if (base !== AUTO_MODEL || kind !== 'chat') return entryOf(findModel(catalog, base, kind), preference)
+  const isUsable = (model: Model) =>
+    model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools))
+  const { models, ...auto } = chooseAutoModels(request, shape, catalog, isUsable, isPermitted)
+  if (models.length === 0 && allowList?.models) return { entries: [], refused: asked }
   return { entries: models.map((model) => ({ asked, model, ...preference })), auto }
 }
 
@@ -208,6 +235,11 @@ function choicesOf(
   const { model } = entry
   const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, providerKeys = [] } = options
   const capacity = capacityFor(model, providerKeys)
+  const { permitted } = filter
+  if (permitted && !usableOffers(capacity).some(({ provider }) => permitted.has(provider.id))) {
+    obstacles.add('allow-list')
+    return []
+  }
   if (filter.wire !== undefined && !usableOffers(capacity).some(({ provider }) => speaks(provider, filter))) {
     obstacles.add('wire')
     return []

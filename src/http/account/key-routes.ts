@@ -5,12 +5,14 @@ import type { KeyActivityStore } from '../../billing/reports/usage-store.ts'
 import type { AccountActionName } from '../../core/accounts/account-action.ts'
 import type { LimitDefaults } from '../../core/accounts/api-key.ts'
 import { CreatedKey, KeyEditBody, KeyList, KeyView, newKeyBody } from '../../core/api/keys.ts'
+import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { EditKey } from '../../operations/edit-key.ts'
 import type { KeyChange } from '../../platform/redis/key-changes.ts'
 import { OfId } from '../page.ts'
 import { actingOn, mayUseKey } from '../plugins/session.ts'
 import { keyViews } from './key-view.ts'
+import { providersOf, readAllowedNames } from './read-allow-list.ts'
 import { readKeyEdit, readNewKey } from './read-key-settings.ts'
 
 export interface KeyServices {
@@ -19,6 +21,7 @@ export interface KeyServices {
   keyActivity: KeyActivityStore
   /** Tells every instance that a key changed. */
   announce: (change: KeyChange) => Promise<void>
+  catalog: () => CatalogSnapshot
   limits: LimitDefaults & { tokensPerMinute: number }
   clock: () => number
 }
@@ -30,7 +33,7 @@ const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
  * permit all keys see and change those that the person made.
  */
 export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, services) => {
-  const { keys: keyStore, editKey, announce, limits, clock } = services
+  const { keys: keyStore, editKey, announce, catalog, limits, clock } = services
   const ofSession = { onRequest: [app.requirePermission('keys')] }
   const ofKey = { ...ofSession, schema: { params: OfId, response: { 200: KeyView } } }
 
@@ -73,13 +76,20 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
         account_requests_per_minute: account.requestsPerMinute ?? limits.accountRequestsPerMinute,
         account_concurrent_calls: account.concurrentCalls ?? limits.accountConcurrentCalls,
       },
+      providers: [...providersOf(catalog()).values()]
+        .map(({ id, name }) => ({ id, name }))
+        .sort((one, other) => one.name.localeCompare(other.name)),
     }
   })
 
   const creating = { ...ofSession, schema: { body: newKeyBody(limits), response: { 201: CreatedKey } } }
   app.post('/keys', creating, async (request, reply) => {
     const { account, person } = actingOn(request)
-    const settings = { ...readNewKey(request.body, clock()), createdBy: person.id }
+    const settings = {
+      ...readNewKey(request.body, clock()),
+      ...readAllowedNames(request.body, catalog()),
+      createdBy: person.id,
+    }
     const creation = await keyStore.createWithin(account.id, settings, BOUNDS)
     if (creation.kind !== 'created') throw tooManyKeys(creation.kind)
     const { key, secret } = creation
@@ -92,7 +102,10 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
   const editing = { ...ofSession, schema: { ...ofKey.schema, body: KeyEditBody } }
   app.patch('/keys/:id', editing, async (request) => {
     const key = await ownKey(request)
-    return edited(request, key, readKeyEdit(request.body, key, limits, clock()))
+    return edited(request, key, {
+      ...readKeyEdit(request.body, key, limits, clock()),
+      ...readAllowedNames(request.body, catalog()),
+    })
   })
 
   app.post('/keys/:id/pause', ofKey, async (request) => {

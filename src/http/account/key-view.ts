@@ -45,6 +45,8 @@ function keyView(
     max_requests_per_minute: granted.requestsPerMinute,
     max_concurrent_calls: granted.concurrentCalls,
     paused_at: isoTimeOrNull(key.pausedAt),
+    allowed_models: key.allowedModels,
+    allowed_providers: key.allowedProviders,
     expires_at: isoTimeOrNull(key.expiresAt),
     created_at: isoTime(key.createdAt),
     revoked_at: isoTimeOrNull(key.revokedAt),

@@ -194,7 +194,7 @@ interface RefusedRequestsOptions {
 
 const WINDOW_MS = 60_000
 /** What a request is refused with for what it says, or for what its balance does not cover. */
-const REFUSED = new Set([400, 402, 404, 405, 413, 415, 422])
+const REFUSED = new Set([400, 402, 403, 404, 405, 413, 415, 422])
 
 interface Counted {
   requests: number

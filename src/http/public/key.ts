@@ -53,6 +53,8 @@ export const keyRoute =
           limit_reset: key.limitReset,
           resets_at: isoTimeOrNull(period.endsAt),
           expires_at: isoTimeOrNull(key.expiresAt),
+          allowed_models: key.allowList?.models ? [...key.allowList.models.ids] : null,
+          allowed_providers: key.allowList?.providers ? [...key.allowList.providers] : null,
           rate_limits: {
             requests_per_minute: effective.requestsPerMinute,
             tokens_per_minute: limits.tokensPerMinute,

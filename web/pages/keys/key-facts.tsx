@@ -36,6 +36,8 @@ export function KeyFacts({ apiKey }: { apiKey: KeyView }) {
           'Spending limit': <SpendingLimit apiKey={apiKey} />,
           'Requests per minute': limitText(apiKey.requests_per_minute, apiKey.max_requests_per_minute),
           'Concurrent requests': limitText(apiKey.concurrent_calls, apiKey.max_concurrent_calls),
+          Models: <Names names={apiKey.allowed_models} />,
+          Providers: <Names names={apiKey.allowed_providers} />,
           Expires: apiKey.expires_at === null ? 'never' : formatMoment(apiKey.expires_at),
           Created: formatMoment(apiKey.created_at),
           Paused: apiKey.paused_at !== null && `since ${formatMoment(apiKey.paused_at)}`,
@@ -49,3 +51,17 @@ export function KeyFacts({ apiKey }: { apiKey: KeyView }) {
 
 const limitText = (limit: number, max: number): string =>
   limit === max ? String(limit) : `${limit}, lowered from ${max}`
+
+/** What a key is limited to. */
+const Names = ({ names }: { names: readonly string[] }) =>
+  names.length === 0 ? (
+    'all'
+  ) : (
+    <span className="row gap-1">
+      {names.map((name) => (
+        <code key={name} className="wrap-anywhere">
+          {name}
+        </code>
+      ))}
+    </span>
+  )

@@ -1,12 +1,22 @@
+import { useQuery } from '@tanstack/react-query'
 import type { KeyEditBody, KeyView, LimitResetName } from '../../../src/core/api/keys.ts'
+import { keysQuery, modelsQuery } from '../../api/queries.ts'
 import { SelectField, TextField } from '../../components/form/fields.tsx'
 import type { FieldOf } from '../../components/form/form.tsx'
+import { NamesField, namesIn, valueOfNames } from '../../components/form/names-field.tsx'
 import { endOfDay, spendingLimitProblem, wholeNumberProblem } from '../../lib/checks.ts'
 import { dayIn } from '../../lib/usage-view.ts'
 
 /** The fields of a key's settings, as texts. */
 export type KeyValues = Record<
-  'name' | 'limit_usd' | 'limit_reset' | 'expires_at' | 'requests_per_minute' | 'concurrent_calls',
+  | 'name'
+  | 'limit_usd'
+  | 'limit_reset'
+  | 'expires_at'
+  | 'requests_per_minute'
+  | 'concurrent_calls'
+  | 'allowed_models'
+  | 'allowed_providers',
   string
 >
 
@@ -22,6 +32,8 @@ export const NEW_KEY: KeyValues = {
   expires_at: '',
   requests_per_minute: '',
   concurrent_calls: '',
+  allowed_models: '',
+  allowed_providers: '',
 }
 
 /** The settings that a key has. */
@@ -32,6 +44,8 @@ export const valuesOf = (key: KeyView): KeyValues => ({
   expires_at: key.expires_at === null ? '' : dayIn(LOCAL_ZONE, new Date(key.expires_at)),
   requests_per_minute: String(key.own_requests_per_minute ?? ''),
   concurrent_calls: String(key.own_concurrent_calls ?? ''),
+  allowed_models: valueOfNames(key.allowed_models),
+  allowed_providers: valueOfNames(key.allowed_providers),
 })
 
 const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -58,6 +72,8 @@ export function changedSettings(values: KeyValues, before: KeyValues): KeyEditBo
     ...(isNew('expires_at') && { expires_at: values.expires_at === '' ? null : endOfDay(values.expires_at) }),
     ...(isNew('requests_per_minute') && { requests_per_minute: count(values.requests_per_minute) }),
     ...(isNew('concurrent_calls') && { concurrent_calls: count(values.concurrent_calls) }),
+    ...(isNew('allowed_models') && { allowed_models: namesIn(values.allowed_models) }),
+    ...(isNew('allowed_providers') && { allowed_providers: namesIn(values.allowed_providers) }),
   }
 }
 
@@ -80,7 +96,39 @@ export function KeyFields({ field, maxima }: { field: FieldOf<KeyValues>; maxima
           <RateLimitFields field={field} defaults={maxima} />
         </div>
       </details>
+      <details className="disclosure">
+        <summary>Models and providers</summary>
+        <AllowListFields field={field} />
+      </details>
     </>
+  )
+}
+
+/** What the key may use, with suggestions from the catalog. */
+function AllowListFields({ field }: { field: FieldOf<KeyValues> }) {
+  const models = useQuery(modelsQuery).data?.models ?? []
+  const { data: keys } = useQuery(keysQuery)
+  const developers = [...new Set(models.map(({ vendor }) => vendor))].sort()
+  return (
+    <div className="stack">
+      <NamesField
+        label="Allowed models"
+        {...field('allowed_models')}
+        placeholder="Add a model ID or developer/*"
+        hint="Press Enter to add. Leave empty for all models. “auto” chooses among the allowed ones."
+        suggestions={[
+          ...developers.map((vendor) => ({ value: `${vendor}/*` })),
+          ...models.map(({ id }) => ({ value: id })),
+        ]}
+      />
+      <NamesField
+        label="Allowed providers"
+        {...field('allowed_providers')}
+        placeholder="Add a provider"
+        hint="Leave empty for all providers. Requests are never sent to any other."
+        suggestions={(keys?.providers ?? []).map(({ id, name }) => ({ value: id, name }))}
+      />
+    </div>
   )
 }
 

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CreatedKey, KeyList, KeyView } from '../../src/core/api/keys.ts'
+import type { SessionView } from '../../src/core/api/sessions.ts'
+import { SURFACES } from '../../src/core/api/surface-registry.ts'
+import { newId } from '../../src/core/kernel/ids.ts'
+import { ask } from '../helpers/chat-client.ts'
+import { type ConsoleClient, signedUp } from '../helpers/console-client.ts'
+import { startStack, type TestStack } from '../helpers/stack.ts'
+import { expectError, MESSAGES } from './wire.ts'
+
+let stack: TestStack
+let client: ConsoleClient
+let accountId: string
+
+const EMBEDDINGS = {
+  kind: 'embeddings',
+  dimensions: 8,
+  list_price: { prompt: '0.1', completion: '0' },
+  rate: undefined,
+}
+
+beforeAll(async () => {
+  stack = await startStack({
+    models: {
+      'acme/one': { vendor: 'acme', offers: [{ at: 'alpha', model: 'words-5' }] },
+      'acme/two': {
+        vendor: 'acme',
+        offers: [
+          { at: 'alpha', model: 'status-500', cost: '0.10' },
+          { at: 'beta', model: 'words-5.tag-two', cost: '0.60' },
+        ],
+      },
+      'gpt-birch': { vendor: 'openai', auto: false, offers: [{ at: 'beta', model: 'words-5.tag-birch' }] },
+      'birch/vectors': {
+        ...EMBEDDINGS,
+        vendor: 'birch',
+        offers: [{ at: 'alpha', model: 'dimensions-8', cost: '0' }],
+      },
+    },
+    environment: { SIGN_UPS_PER_ADDRESS: '1000' },
+  })
+  client = await signedUp(stack.url)
+  accountId = (await client.json<SessionView>('/console/api/session')).account.id
+  await stack.postgres.surfaceGrant.createMany({
+    data: SURFACES.filter(({ access }) => access === 'granted').map(({ id }) => ({
+      id: newId('grant'),
+      surface: id,
+      accountId,
+    })),
+  })
+})
+afterAll(() => stack?.close())
+
+const newKey = (body: Record<string, unknown> = {}) =>
+  client.json<CreatedKey>('/console/api/keys', { body: { name: 'app', ...body } })
+const edit = ({ id }: KeyView, body: unknown) =>
+  client.ask(`/console/api/keys/${id}`, { method: 'PATCH', body })
+const call = (key: string, body: { model?: string; models?: string[] }) => ask({ url: stack.url, key }, body)
+const post = (key: string, path: string, body: Record<string, unknown>) =>
+  fetch(stack.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+const get = async (key: string, path: string) =>
+  (await fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } })).json() as Promise<{
+    data: unknown[]
+    allowed_models: unknown
+    allowed_providers: unknown
+  }>
+
+describe('a key that is limited to some models', () => {
+  test('calls those alone; the refusal names the model, and costs nothing', async () => {
+    const { secret } = await newKey({ allowed_models: ['acme/*'] })
+    expect((await call(secret, { model: 'acme/one' })).status).toBe(200)
+    const response = await post(secret, '/v1/chat/completions', { model: 'gpt-birch', messages: MESSAGES })
+    const { message } = await expectError(response, 403, 'not_permitted')
+    expect(message).toContain('"gpt-birch"')
+    expect((await call(secret, { models: ['gpt-birch', 'acme/one'] })).status).toBe(200)
+    expect((await call(secret, { model: 'auto' })).status).toBe(200)
+    expect(stack.providers.log.requests.some(({ model }) => model === 'words-5.tag-birch')).toBe(false)
+    await stack.settled(accountId)
+  })
+
+  test.each([
+    ['/v1/chat/completions', { messages: MESSAGES }],
+    ['/v2/chat/completions', { messages: MESSAGES }],
+    ['/v1/messages', { messages: MESSAGES, max_tokens: 5 }],
+    ['/v1/responses', { input: 'Hi' }],
+    ['/v1/embeddings', { input: 'Hi', model: 'birch/vectors' }],
+  ])('is refused by %s', async (path, body) => {
+    const { secret } = await newKey({ allowed_models: ['acme/one'] })
+    await expectError(await post(secret, path, { model: 'gpt-birch', ...body }), 403, 'not_permitted')
+  })
+
+  test('is told so by GET /v1/key, and GET /v1/models lists nothing that it may not use', async () => {
+    const { secret, key } = await newKey({
+      allowed_models: ['openai/gpt-birch'],
+      allowed_providers: ['beta'],
+    })
+    expect(key).toMatchObject({ allowed_models: ['gpt-birch'], allowed_providers: ['beta'] })
+    expect(await get(secret, '/v1/key')).toMatchObject({
+      allowed_models: ['gpt-birch'],
+      allowed_providers: ['beta'],
+    })
+    expect((await get(secret, '/v1/models')).data).toEqual([])
+    await edit(key, { allowed_models: ['acme/one'] })
+    expect((await get(secret, '/v1/models')).data).toMatchObject([{ id: 'auto' }])
+  })
+})
+
+test('a provider that the key may not use gets no attempt', async () => {
+  const { secret } = await newKey({ allowed_providers: ['beta'] })
+  const before = stack.providers.log.requests.filter(({ model }) => model === 'status-500').length
+  for (let tried = 0; tried < 5; tried++) expect((await call(secret, { model: 'acme/two' })).status).toBe(200)
+  expect(stack.providers.log.requests.filter(({ model }) => model === 'status-500')).toHaveLength(before)
+  const response = await post(secret, '/v1/chat/completions', { model: 'acme/one', messages: MESSAGES })
+  await expectError(response, 403, 'not_permitted')
+})
+
+describe('the lists of a key', () => {
+  test('can be changed and emptied, and name what the catalog has', async () => {
+    const { secret, key } = await newKey({ allowed_models: ['acme/one', 'acme/one', 'openai/*'] })
+    expect(key.allowed_models).toEqual(['acme/one', 'openai/*'])
+    expect((await call(secret, { model: 'acme/two' })).errorCode).toBe('not_permitted')
+    const emptied = await edit(key, { allowed_models: [] })
+    expect(await emptied.json()).toMatchObject({ allowed_models: [], allowed_providers: [] })
+    expect((await call(secret, { model: 'acme/two' })).status).toBe(200)
+    const { providers } = await client.json<KeyList>('/console/api/keys')
+    expect(providers.map(({ id }) => id)).toEqual(expect.arrayContaining(['alpha', 'beta']))
+  })
+
+  test.each([
+    ['a model', { allowed_models: ['acme/none'] }],
+    ['a developer', { allowed_models: ['nobody/*'] }],
+    ['a provider', { allowed_providers: ['nobody'] }],
+  ])('refuse %s that there is not', async (_, body) => {
+    const { key } = await newKey()
+    const { param } = await expectError(await edit(key, body), 400, 'invalid_request')
+    expect(param).toBe(Object.keys(body)[0])
+  })
+
+  test('are bounded in length', async () => {
+    const { key } = await newKey()
+    const many = Array.from({ length: 101 }, () => 'acme/one')
+    await expectError(await edit(key, { allowed_models: many }), 400, 'invalid_request')
+  })
+})
