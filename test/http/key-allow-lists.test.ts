@@ -31,6 +31,12 @@ beforeAll(async () => {
         ],
       },
       'gpt-birch': { vendor: 'openai', auto: false, offers: [{ at: 'beta', model: 'words-5.tag-birch' }] },
+      // Without a provider of its wire, the messages surface is closed.
+      'acme/native': {
+        vendor: 'acme',
+        auto: false,
+        offers: [{ at: 'anthropicmessages', model: 'words-5', wire: 'anthropic-messages' }],
+      },
       'birch/vectors': {
         ...EMBEDDINGS,
         vendor: 'birch',
@@ -90,7 +96,9 @@ describe('a key that is limited to some models', () => {
     ['/v1/embeddings', { input: 'Hi', model: 'birch/vectors' }],
   ])('is refused by %s', async (path, body) => {
     const { secret } = await newKey({ allowed_models: ['acme/one'] })
-    await expectError(await post(secret, path, { model: 'gpt-birch', ...body }), 403, 'not_permitted')
+    const response = await post(secret, path, { model: 'gpt-birch', ...body })
+    const { error } = (await response.json()) as { error: { code: string } }
+    expect({ status: response.status, code: error.code }).toEqual({ status: 403, code: 'not_permitted' })
   })
 
   test('is told so by GET /v1/key, and GET /v1/models lists nothing that it may not use', async () => {
