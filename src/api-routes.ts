@@ -22,6 +22,7 @@ import { liveRoute } from './http/account/live-route.ts'
 import { modelRoutes } from './http/account/model-routes.ts'
 import { oauthRoutes } from './http/account/oauth-routes.ts'
 import { type OperatorSessions, operatorSessionRoutes } from './http/account/operator-session-routes.ts'
+import { operatorSsoRoutes } from './http/account/operator-sso-routes.ts'
 import { organisationRoutes } from './http/account/organisation-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
 import { secondFactorRoutes } from './http/account/second-factor-routes.ts'
@@ -39,6 +40,7 @@ import { catalogRoutes } from './http/admin/catalog-routes.ts'
 import { keyRoutes as operatorKeyRoutes } from './http/admin/key-routes.ts'
 import { liveRoutes } from './http/admin/live-routes.ts'
 import { offerRoutes } from './http/admin/offer-routes.ts'
+import { operatorRoutes } from './http/admin/operator-routes.ts'
 import { platformKeyRoutes } from './http/admin/platform-key-routes.ts'
 import { processRoutes } from './http/admin/process-routes.ts'
 import { reportRoutes } from './http/admin/report-routes.ts'
@@ -117,7 +119,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
   const limits = config
 
   /** For operators; times of their routes are those of this host. */
-  const operatorRoutes = async (app: FastifyInstance) => {
+  const adminRoutes = async (app: FastifyInstance) => {
     const now = Date.now
     await compressJson(app)
     statePermissions(app)
@@ -130,6 +132,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...{ directory, holds, keys, usage, payments, auditLog, clock: now },
     })
     await app.register(operatorKeyRoutes, { keyManagement: services.keyManagement })
+    await app.register(operatorRoutes, { operatorManagement: services.operatorManagement, clock: now })
     await app.register(operatorSurfaceRoutes, {
       accountManagement: services.accountManagement,
       surfaceManagement: services.surfaceManagement,
@@ -216,7 +219,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
 
   return async (app) => {
     await app.register(queuesDashboard, { queues: Object.values(queues), isSecure, publicPath })
-    await app.register(operatorRoutes, { prefix: '/admin/api' })
+    await app.register(adminRoutes, { prefix: '/admin/api' })
     await app.register(topUpRoutes, { topUps, limits })
     await app.register(paymentWebhooks, { topUps, logger })
     await app.register(surfaceRoutes, {
@@ -226,7 +229,14 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       corsOrigins: config.corsOrigins,
       paidCalls: parts.paidCalls,
     })
-    await app.register(operatorSessionRoutes, { ...operators, keyCache, throttle: signIn.throttle })
+    const { operatorSignIn } = signIn
+    const singleSignOn = operatorSignIn?.name ?? null
+    await app.register(operatorSessionRoutes, {
+      ...operators,
+      ...{ keyCache, throttle: signIn.throttle, singleSignOn },
+    })
+    if (operatorSignIn)
+      await app.register(operatorSsoRoutes, { operatorSignIn, cookies: operators.cookies, publicUrl })
     await app.register(consoleScope, { isSecure, routes: consolePages })
     await app.register(staticConsole, { pagesFolder: PAGES_FOLDER, isSecure, publicPath })
   }

@@ -1,6 +1,11 @@
 import { isIP } from 'node:net'
 import { type Static, Type } from 'typebox'
-import { readSignInProviders, type SignInProvider } from './core/accounts/sign-in-providers.ts'
+import {
+  type OperatorProvider,
+  readOperatorProvider,
+  readSignInProviders,
+  type SignInProvider,
+} from './core/accounts/sign-in-providers.ts'
 import { type CallPaymentSettings, readCallPaymentSettings } from './core/billing/call-payment-settings.ts'
 import { type PaymentSettings, readPaymentSettings } from './core/billing/payment-settings.ts'
 import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog/catalog-model.ts'
@@ -88,6 +93,13 @@ const DEPENDENT = {
   OIDC_CLIENT_ID: text(''),
   OIDC_CLIENT_SECRET: text(''),
   OIDC_NAME: text('single sign-on', 'what the sign-in page calls it'),
+  OPERATOR_OIDC_ISSUER: text(
+    '',
+    'single sign-on of operators at any OpenID Connect provider; with the next two. The callback is `PUBLIC_URL/admin/api/sso/callback`, see [operators.md](operators.md#single-sign-on)',
+  ),
+  OPERATOR_OIDC_CLIENT_ID: text(''),
+  OPERATOR_OIDC_CLIENT_SECRET: text(''),
+  OPERATOR_OIDC_NAME: text('single sign-on', 'what the operators’ sign-in page calls it'),
   STRIPE_SECRET_KEY: text('', 'card payments; with `STRIPE_WEBHOOK_SECRET`. See [payments.md](payments.md)'),
   STRIPE_WEBHOOK_SECRET: text('', 'with `STRIPE_SECRET_KEY`'),
   STRIPE_API_BASE: text('https://api.stripe.com'),
@@ -312,6 +324,9 @@ const Settings = Type.Object({
   corsOrigins: list(
     'origins, comma-separated, whose pages may call `/v1` and `/v2` with a key of their own; `*`: any. A page shows its key to whoever reads it: give such keys a limit',
   ),
+  operatorSsoOnly: flag(
+    'operators sign in to the console by single sign-on alone; admin keys stay valid for programs, as bearer tokens',
+  ),
   signUpClosed: flag('only the operator opens accounts'),
   sessionDays: integer(30, 'until a session of the console ends', [1, 365]),
   signInsPerEmail: integer(10, 'attempts per 15 minutes on one email from one address'),
@@ -342,6 +357,8 @@ export interface Config extends Static<typeof Settings>, ServiceAddresses, Payme
   mail: MailSettings | null
   /** Other services that sign in. */
   signInProviders: SignInProvider[]
+  /** Null: operators sign in with admin keys alone. */
+  operatorProvider: OperatorProvider | null
   /** Null: every call needs a key. */
   callPayment: CallPaymentSettings | null
   /** Answers kept for repeats with the same Idempotency-Key, bytes. */
@@ -368,6 +385,7 @@ export function readConfig(environment: Environment): Readonly<Config> {
     masterKeys,
     mail: readMailSettings(environment, problems),
     signInProviders: readSignInProviders(environment, problems),
+    operatorProvider: readOperatorProvider(environment, problems),
     callPayment: readCallPaymentSettings(environment, problems),
     keptReplies: {
       perAnswer: settings.keptReplyBytesMax,
@@ -376,6 +394,8 @@ export function readConfig(environment: Environment): Readonly<Config> {
     },
   }
   if (config.host !== 'localhost' && isIP(config.host) === 0) problems.push('HOST must be an IP address')
+  if (config.operatorSsoOnly && config.operatorProvider === null)
+    problems.push('OPERATOR_SSO_ONLY needs OPERATOR_OIDC_ISSUER')
   if (config.bodyBytesPerKey < config.bodyLimitBytes)
     problems.push('BODY_BYTES_PER_KEY must be BODY_LIMIT_BYTES or more')
   if (config.workerBodyBytes < config.bodyLimitBytes)

@@ -226,7 +226,12 @@ async function composeApi(
   const { publicUrl } = config
   const isSecure = publicUrl?.startsWith('https:') ?? false
   const cookies = createSessionCookies(isSecure)
-  const operators = { sessions: signIn.sessions, cookies, keys, publicUrl, clock }
+  const operators = {
+    sessions: signIn.sessions,
+    operators: services.operators,
+    ssoOnly: config.operatorSsoOnly,
+    ...{ cookies, keys, publicUrl, clock },
+  }
   const routes = apiRoutes({
     config,
     services,
@@ -289,6 +294,7 @@ async function composeApi(
       keys: keyCache,
       readOperatorSession: operatorSessionReader(operators),
       sessions: { ...operators, accounts, accountActions, members, logger },
+      operatorSsoOnly: config.operatorSsoOnly,
       readiness: createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` }),
       pendingCalls: () => hub.size,
       registry,

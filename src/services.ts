@@ -9,6 +9,7 @@ import { createFreeCreditBudget, createFreeCredits } from './accounts/free-credi
 import { createIdentityProvider } from './accounts/identity/identity-provider.ts'
 import { createIdentityStore } from './accounts/identity/identity-store.ts'
 import { createOauthSignIn } from './accounts/identity/oauth-sign-in.ts'
+import { createOperatorSignIn } from './accounts/identity/operator-sign-in.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore, editKey as storeKeyEdit } from './accounts/key-store.ts'
 import { createLetSpend } from './accounts/let-spend.ts'
@@ -24,7 +25,7 @@ import { createPasskeys } from './accounts/second-factor/passkeys.ts'
 import { createRecoveryCodes } from './accounts/second-factor/recovery-codes.ts'
 import { createSecondFactor } from './accounts/second-factor/second-factor.ts'
 import { createTotpStore, TOTP_PURPOSE } from './accounts/second-factor/totp.ts'
-import { createSessionStore } from './accounts/session-store.ts'
+import { createSessionStore, OPERATOR_SESSION_MS } from './accounts/session-store.ts'
 import { createSignInService } from './accounts/sign-in-service.ts'
 import { createSignInSteps } from './accounts/sign-in-steps.ts'
 import { createSignInThrottle } from './accounts/sign-in-throttle.ts'
@@ -187,7 +188,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
 export function createSignIn(
   config: Readonly<Config>,
   { postgres, redis, announce, logger, clock, mailQueue }: ServiceClients & { mailQueue: MailQueue },
-  { accounts, credentials, passwords, factors, holds }: Services,
+  { accounts, credentials, passwords, factors, holds, operators }: Services,
 ) {
   const sessions = createSessionStore(postgres)
   const throttle = createSignInThrottle(redis, config)
@@ -260,6 +261,14 @@ export function createSignIn(
       ...{ postgres, holds, passwordCheck, announce, logger },
       adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, holds }),
     }),
+    operatorSignIn:
+      config.operatorProvider &&
+      createOperatorSignIn({
+        ...{ operators, sessions, steps, throttle, logger },
+        provider: createIdentityProvider(config.operatorProvider),
+        issuer: config.operatorProvider.issuer,
+        sessionMs: OPERATOR_SESSION_MS,
+      }),
     oauth: createOauthSignIn({
       ...shared,
       ...{ accounts, steps, signIn, logger },

@@ -10,6 +10,17 @@ export type OperatorChange =
   | { kind: 'changed'; operator: StoredOperator }
   | { kind: 'unknown' | 'last_admin' | 'email_taken' }
 
+/** An operator as the single sign-on provider states them; the email is verified. */
+export interface OperatorIdentity {
+  issuer: string
+  subject: string
+  email: string
+}
+
+export type FoundOperator =
+  | { kind: 'active'; operator: StoredOperator }
+  | { kind: 'unknown_operator' | 'operator_disabled' }
+
 export type OperatorStore = ReturnType<typeof createOperatorStore>
 
 /** Changes of roles and states of admins wait for each other, so that two cannot remove the last two. */
@@ -64,6 +75,27 @@ export function createOperatorStore(postgres: Postgres) {
         where: { OR: [{ id: name }, { email: same }, { name: same }] },
         orderBy: [{ state: 'asc' }, { id: 'asc' }],
       })
+    },
+
+    /**
+     * The operator of an identity: whom it was bound to at an earlier sign-in, or who has its email and is not bound to
+     * another identity of that issuer, and is bound to this one now.
+     */
+    async findByIdentity({ issuer, subject, email }: OperatorIdentity): Promise<FoundOperator> {
+      const identity = { oidcIssuer: issuer, oidcSubject: subject }
+      const bound = await postgres.operator.findFirst({ where: { ...identity, state: 'active' } })
+      if (bound) return { kind: 'active', operator: bound }
+      const ofEmail = { email: { equals: email, mode: 'insensitive' } } as const
+      const isFree = { OR: [{ oidcIssuer: null }, { oidcIssuer: { not: issuer } }] }
+      const [operator] = await postgres.operator.updateManyAndReturn({
+        where: { ...ofEmail, state: 'active', ...isFree },
+        data: identity,
+      })
+      if (operator) return { kind: 'active', operator }
+      const isDisabled = await postgres.operator.findFirst({
+        where: { OR: [identity, ofEmail], state: 'disabled' },
+      })
+      return { kind: isDisabled ? 'operator_disabled' : 'unknown_operator' }
     },
 
     /** Oldest first. */

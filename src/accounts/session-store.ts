@@ -3,9 +3,12 @@ import { hashOfToken, isToken, newToken } from './secret-token.ts'
 
 /**
  * The signed-in user: an account holder with this password hash (null: the account has no password), or an operator
- * with an admin key.
+ * with an admin key or by single sign-on.
  */
-export type SessionOwner = { accountId: string; passwordHash: string | null } | { keyId: string }
+export type SessionOwner =
+  | { accountId: string; passwordHash: string | null }
+  | { keyId: string }
+  | { operatorId: string }
 
 /** Where a session is begun, for its list. */
 export interface SessionClient {
@@ -28,6 +31,7 @@ export interface StoredSession {
   keyId: string | null
   /** The organisation that its person acts on; null: their own account. */
   actingAccountId: string | null
+  operatorId: string | null
   expiresAt: Date
 }
 
@@ -36,6 +40,9 @@ export interface StoredSession {
  * the table does not allow signing in. A session ends by expiry, by sign-out, or together with all of its account.
  */
 export type SessionStore = ReturnType<typeof createSessionStore>
+
+/** A working day. */
+export const OPERATOR_SESSION_MS = 12 * 3_600_000
 
 /** Maximum sessions; a further sign-in ends the oldest one. */
 const SESSIONS_PER_ACCOUNT_MAX = 50
@@ -66,6 +73,13 @@ WHERE account.id = $2 AND account.state <> 'suspended'
   AND NOT EXISTS (SELECT FROM account_credentials WHERE account_id = account.id)
 FOR SHARE OF account`
 
+/** An operator who is disabled meanwhile gets none. */
+const BEGIN_OF_OPERATOR = `
+INSERT INTO console_sessions (token_hash, operator_id, expires_at, user_agent, network_address)
+SELECT $1, operator.id, $3, $4, $5 FROM operators AS operator
+WHERE operator.id = $2 AND operator.state = 'active'
+FOR SHARE OF operator`
+
 /** A membership that has ended leaves the person's own account, as does an organisation that is suspended. */
 const RUNNING = `
 SELECT encode(session.token_hash, 'hex') AS "id", coalesce(organisation.id, account.id) AS "accountId"
@@ -79,8 +93,8 @@ WHERE session.token_hash IN (SELECT decode(id, 'hex') FROM unnest($1::text[]) AS
 export function createSessionStore(postgres: Postgres) {
   return {
     /**
-     * Begins a session. Null if the account's password changed since the check, or the account is suspended: both
-     * end all sessions, so none may begin with outdated credentials.
+     * Begins a session. Null if the account's password changed since the check, or the account is suspended, or the
+     * operator disabled: these end all sessions, so none may begin with outdated credentials.
      */
     async create(
       owner: SessionOwner,
@@ -93,14 +107,19 @@ export function createSessionStore(postgres: Postgres) {
         accountId: 'accountId' in owner ? owner.accountId : null,
         keyId: 'keyId' in owner ? owner.keyId : null,
         actingAccountId: null,
+        operatorId: 'operatorId' in owner ? owner.operatorId : null,
         expiresAt: new Date(Date.now() + ttlMs),
         networkAddress,
         userAgent: userAgent.slice(0, USER_AGENT_LENGTH_MAX),
       }
       await postgres.$executeRawUnsafe(TIDY, row.accountId, SESSIONS_PER_ACCOUNT_MAX - 1)
-      if ('accountId' in owner) {
+      const where = [row.expiresAt, row.userAgent, networkAddress]
+      if ('operatorId' in owner) {
+        const { operatorId } = owner
+        if ((await postgres.$executeRawUnsafe(BEGIN_OF_OPERATOR, row.tokenHash, operatorId, ...where)) === 0)
+          return null
+      } else if ('accountId' in owner) {
         const { accountId, passwordHash } = owner
-        const where = [row.expiresAt, row.userAgent, networkAddress]
         const begun =
           passwordHash === null
             ? await postgres.$executeRawUnsafe(BEGIN_WITHOUT_PASSWORD, row.tokenHash, accountId, ...where)
@@ -176,11 +195,13 @@ const toSession = (row: {
   accountId: string | null
   keyId: string | null
   actingAccountId: string | null
+  operatorId: string | null
   expiresAt: Date
 }): StoredSession => ({
   id: idOf(row.tokenHash),
   accountId: row.accountId,
   keyId: row.keyId,
   actingAccountId: row.actingAccountId,
+  operatorId: row.operatorId,
   expiresAt: row.expiresAt,
 })

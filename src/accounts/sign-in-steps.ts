@@ -9,6 +9,8 @@ export interface StepData {
   passkey: { challenge: string }
   /** The browser was sent to another service. With an account: to link an identity to it. */
   oauth: { provider: string; next: string | null; verifier: string; state: string; nonce: string }
+  /** An operator's browser was sent to the single sign-on provider. */
+  operator_sign_in: { next: string | null; verifier: string; state: string; nonce: string }
   /** Who is signed in adds a passkey. */
   new_passkey: { challenge: string }
 }

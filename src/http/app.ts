@@ -28,6 +28,7 @@ import { healthRoutes } from './public/health.ts'
 export interface AppDependencies {
   keys: AuthenticateOptions['keys']
   readOperatorSession: OperatorAccessOptions['readOperatorSession']
+  operatorSsoOnly: boolean
   sessions: SessionOptions
   /** Whether calls can be taken right now. */
   readiness: () => Promise<Readiness>

@@ -2,10 +2,10 @@ import { parseCookie, stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * Whose session a cookie carries; a browser may have both. `oauth`: no session, but the step of a sign-in that went to
- * another service.
+ * Whose session a cookie carries; a browser may have both. `oauth` and `operator_sso`: no session, but the step of a
+ * sign-in that went to another service.
  */
-export type SessionKind = 'account' | 'operator' | 'oauth'
+export type SessionKind = 'account' | 'operator' | 'oauth' | 'operator_sso'
 
 /** Reads and writes the cookies of sessions. No script can read them, and no other site's form sends them. */
 export type SessionCookies = ReturnType<typeof createSessionCookies>
@@ -14,6 +14,7 @@ const NAMES: Record<SessionKind, string> = {
   account: 'switchyard_session',
   operator: 'switchyard_operator',
   oauth: 'switchyard_oauth',
+  operator_sso: 'switchyard_operator_sso',
 }
 
 /** `isSecure`: browsers reach us by https. Then a browser takes these cookies from this very host alone. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,8 +25,38 @@ const closing = (server: Server) => async () => {
   await new Promise((done) => server.close(done))
 }
 
-/** An OpenID Connect provider of this machine, at which everybody is the given user. PKCE is required. */
-export async function startOidcProvider(gatewayPort: number) {
+/** Follows a provider's own redirects, with its cookies, until it sends the browser back; returns the path. */
+export async function visitProvider(url: string, gatewayPort: number): Promise<string> {
+  const cookies = new Map<string, string>()
+  for (let next = url; ; ) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const response = await fetch(next, { redirect: 'manual', headers: { cookie } })
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      cookies.set(name, value)
+    }
+    const location = response.headers.get('location')
+    if (location === null) throw new Error(`${next}: ${response.status} ${await response.text()}`)
+    const target = new URL(location, next)
+    if (target.port === String(gatewayPort)) return target.pathname + target.search
+    next = target.href
+  }
+}
+
+const settingsOf = (prefix: string, issuer: string) => ({
+  [`${prefix}_ISSUER`]: issuer,
+  [`${prefix}_CLIENT_ID`]: CLIENT.id,
+  [`${prefix}_CLIENT_SECRET`]: CLIENT.secret,
+})
+
+/**
+ * An OpenID Connect provider of this machine, at which everybody is the given user. PKCE is required.
+ * @param options.prefix of the settings that name it
+ */
+export async function startOidcProvider(
+  gatewayPort: number,
+  { prefix = 'OIDC', callback = '/console/api/oauth/oidc/callback' } = {},
+) {
   let provider: Provider | null = null
   let user: LocalUser = { sub: 'nobody', email: 'nobody@example.test', email_verified: true }
   const users = new Map<string, LocalUser>()
@@ -41,7 +71,7 @@ export async function startOidcProvider(gatewayPort: number) {
       {
         client_id: CLIENT.id,
         client_secret: CLIENT.secret,
-        redirect_uris: [`http://127.0.0.1:${gatewayPort}/console/api/oauth/oidc/callback`],
+        redirect_uris: [`http://127.0.0.1:${gatewayPort}${callback}`],
         token_endpoint_auth_method: 'client_secret_post',
       },
     ],
@@ -63,11 +93,53 @@ export async function startOidcProvider(gatewayPort: number) {
     },
   })
   return {
-    environment: { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: CLIENT.id, OIDC_CLIENT_SECRET: CLIENT.secret },
+    environment: settingsOf(prefix, issuer),
     /** Who signs in from now on. */
     become(next: LocalUser) {
       user = next
       users.set(next.sub, next)
+    },
+    close: closing(server),
+  }
+}
+
+/** A provider that signs whatever claims it is told to: for ID tokens that no honest provider sends. */
+export async function startClaimsProvider(prefix: string) {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const base64url = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  let claims: Record<string, unknown> = {}
+  const idToken = () => {
+    const body = `${base64url({ alg: 'RS256', kid: 'key' })}.${base64url(claims)}`
+    return `${body}.${sign('sha256', Buffer.from(body), privateKey).toString('base64url')}`
+  }
+  const server = createServer((request, response) => {
+    const answer = (body: unknown) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    if (request.url === '/jwks')
+      return answer({
+        keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'key', alg: 'RS256', use: 'sig' }],
+      })
+    if (request.url === '/token')
+      return answer({ access_token: 'any', token_type: 'bearer', id_token: idToken() })
+    return answer({
+      issuer,
+      authorization_endpoint: `${issuer}/authorize`,
+      token_endpoint: `${issuer}/token`,
+      jwks_uri: `${issuer}/jwks`,
+      response_types_supported: ['code'],
+      id_token_signing_alg_values_supported: ['RS256'],
+    })
+  })
+  const issuer = await listen(server)
+  const now = () => Math.floor(Date.now() / 1000)
+  return {
+    environment: settingsOf(prefix, issuer),
+    /** The query of the way back from an address to sign in at; the ID token is right but for the claims given. */
+    back(url: string, user: LocalUser, changes: Record<string, unknown> = {}): string {
+      const asked = new URL(url).searchParams
+      const right = { iss: issuer, aud: CLIENT.id, nonce: asked.get('nonce'), iat: now(), exp: now() + 300 }
+      claims = { ...right, ...user, ...changes }
+      return `?${new URLSearchParams({ code: 'any', state: asked.get('state') ?? '' })}`
     },
     close: closing(server),
   }

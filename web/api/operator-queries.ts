@@ -32,6 +32,13 @@ const LAZY_MS = 30_000
 const listOf = <T>(route: string, parameters: Record<string, string | undefined> = {}) =>
   pagesOf<T>(route, { ...parameters, limit: 30 }, CALM_MS)
 
+/** How operators sign in here. */
+export const operatorVisitorQuery = queryOptions({
+  queryKey: ['/admin/api/visitor', 'ways'],
+  queryFn: ({ signal }) => requestJson<OperatorVisitor>('GET', '/admin/api/visitor', undefined, signal),
+  staleTime: 30_000,
+})
+
 /** The operator's session; null without one. */
 export const operatorSessionQuery = queryOptions({
   queryKey: ['/admin/api/visitor'],

@@ -16,7 +16,10 @@ const nextParameter = ({ next }: Record<string, unknown>): { next?: string } => 
 const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/admin/sign-in',
-  validateSearch: nextParameter,
+  validateSearch: (search: Record<string, unknown>) => ({
+    ...nextParameter(search),
+    ...textParameters('problem')(search),
+  }),
   beforeLoad: async ({ context, search }) => {
     const session = await context.queryClient.ensureQueryData(operatorSessionQuery).catch(() => null)
     if (session) throw redirect(onwards(search.next))

@@ -9,6 +9,19 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   sign_up_closed: 'Accounts are opened by the operator here. Ask them for one.',
 }
 
+const OPERATOR_PROBLEMS: Readonly<Record<string, string>> = {
+  failed: 'Single sign-on failed or was cancelled. Try again.',
+  email_not_verified:
+    'The sign-on provider does not state that your email address is verified. Ask who administers it.',
+  unknown_operator:
+    'You are not an operator of this gateway. Ask an admin to add you with your email address.',
+  operator_disabled: 'Your access to this gateway is disabled. Contact an admin.',
+}
+
+/** Why an operator's single sign-on did not work; null without a problem. */
+export const operatorProblem = (code: string | undefined): string | null =>
+  code === undefined ? null : (OPERATOR_PROBLEMS[code] ?? OPERATOR_PROBLEMS.failed ?? null)
+
 /** Why signing in with another service did not work; null without a problem. */
 export const oauthProblem = (code: string | undefined): string | null =>
   code === undefined ? null : (PROBLEMS[code] ?? PROBLEMS.failed ?? null)

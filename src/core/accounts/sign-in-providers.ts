@@ -17,20 +17,7 @@ const GOOGLE = 'https://accounts.google.com'
 
 /** Reads the providers that are configured. Adds invalid values to `problems`, without repeating secrets. */
 export function readSignInProviders(environment: Environment, problems: string[]): SignInProvider[] {
-  const site = (environment.PUBLIC_URL || localUrl(environment)).replace(/\/+$/, '')
-  const client = (id: SignInProvider['id'], prefix: string) => {
-    const clientId = environment[`${prefix}_CLIENT_ID`] ?? ''
-    const clientSecret = environment[`${prefix}_CLIENT_SECRET`] ?? ''
-    if (clientId === '' && clientSecret === '') return null
-    if (clientId === '' || clientSecret === '')
-      problems.push(`${prefix}_CLIENT_ID and ${prefix}_CLIENT_SECRET go together`)
-    return { id, clientId, clientSecret, redirectUri: `${site}/console/api/oauth/${id}/callback` }
-  }
-  const address = (name: string, otherwise: string): string => {
-    const text = (environment[name] || otherwise).replace(/\/+$/, '')
-    if (!isSafe(text)) problems.push(`${name} must be an https address`)
-    return text
-  }
+  const { client, address } = providerReader(environment, problems)
   const [github, google, oidc] = [
     client('github', 'GITHUB'),
     client('google', 'GOOGLE'),
@@ -62,6 +49,39 @@ export function readSignInProviders(environment: Environment, problems: string[]
         ]
       : []),
   ]
+}
+
+/** The single sign-on of operators; null: they sign in with admin keys alone. */
+export type OperatorProvider = SignInProvider & { kind: 'openid' }
+
+export function readOperatorProvider(environment: Environment, problems: string[]): OperatorProvider | null {
+  const { client, address } = providerReader(environment, problems)
+  const found = client('oidc', 'OPERATOR_OIDC', '/admin/api/sso/callback')
+  if ((found === null) !== !environment.OPERATOR_OIDC_ISSUER)
+    problems.push('OPERATOR_OIDC_ISSUER goes with OPERATOR_OIDC_CLIENT_ID and OPERATOR_OIDC_CLIENT_SECRET')
+  if (found === null || !environment.OPERATOR_OIDC_ISSUER) return null
+  const name = environment.OPERATOR_OIDC_NAME || 'single sign-on'
+  return { ...found, kind: 'openid', name, issuer: address('OPERATOR_OIDC_ISSUER', '') }
+}
+
+/** Reads what a provider is configured by. */
+function providerReader(environment: Environment, problems: string[]) {
+  const site = (environment.PUBLIC_URL || localUrl(environment)).replace(/\/+$/, '')
+  return {
+    client(id: SignInProvider['id'], prefix: string, path = `/console/api/oauth/${id}/callback`) {
+      const clientId = environment[`${prefix}_CLIENT_ID`] ?? ''
+      const clientSecret = environment[`${prefix}_CLIENT_SECRET`] ?? ''
+      if (clientId === '' && clientSecret === '') return null
+      if (clientId === '' || clientSecret === '')
+        problems.push(`${prefix}_CLIENT_ID and ${prefix}_CLIENT_SECRET go together`)
+      return { id, clientId, clientSecret, redirectUri: site + path }
+    },
+    address(name: string, otherwise: string): string {
+      const text = (environment[name] || otherwise).replace(/\/+$/, '')
+      if (!isSafe(text)) problems.push(`${name} must be an https address`)
+      return text
+    },
+  }
 }
 
 /** https, or a server of this machine. */

@@ -213,15 +213,19 @@ export const OperatorSession = Type.Object({
   role: OperatorRoleName,
   /** What the role includes. */
   permissions: Type.Array(PermissionName),
-  /** The admin key that it was begun with. */
-  key_id: Type.String(),
-  hint: Type.String(),
+  /** The admin key that it was begun with; null after single sign-on. */
+  key_id: nullable(Type.String()),
+  hint: nullable(Type.String()),
   expires_at: Type.String(),
 })
 export type OperatorSession = Static<typeof OperatorSession>
 
-/** GET /admin/api/visitor → 200, always: which operator is signed in, or null. */
+/** GET /admin/api/visitor → 200, always: which operator is signed in, or null, and how one signs in here. */
 export const OperatorVisitor = Type.Object({
   session: nullable(OperatorSession),
+  /** What the single sign-on is called; null: there is none. */
+  single_sign_on: nullable(Type.String()),
+  /** Whether admin keys sign in. */
+  admin_keys: Type.Boolean(),
 })
 export type OperatorVisitor = Static<typeof OperatorVisitor>

@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { type KeyCache, lookUpKey } from '../../accounts/key-cache.ts'
 import type { KeyStore } from '../../accounts/key-store.ts'
-import type { SessionStore } from '../../accounts/session-store.ts'
+import type { OperatorStore } from '../../accounts/operator-store.ts'
+import { OPERATOR_SESSION_MS, type SessionStore } from '../../accounts/session-store.ts'
 import type { SignInThrottle } from '../../accounts/sign-in-throttle.ts'
 import { OperatorSession, OperatorSignInBody, OperatorVisitor } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
@@ -17,29 +18,37 @@ import { clientOf } from './session-client.ts'
 
 const PATH = '/admin/api/session'
 const VISITOR_PATH = '/admin/api/visitor'
-const SESSION_MS = 12 * 3_600_000
 
 export interface OperatorSessions {
   sessions: SessionStore
   cookies: SessionCookies
   keys: Pick<KeyStore, 'find'>
+  operators: Pick<OperatorStore, 'find'>
+  /** Admin keys do not sign in. */
+  ssoOnly: boolean
   publicUrl: string | null
   clock: () => number
 }
 
 /**
- * Reads an operator's session: the admin key it was begun with, looked up anew, so that a revoked key or a disabled
- * operator ends it at once. Null for a request without one. Throws ApiError where a change is asked for by another
+ * Reads an operator's session: the admin key it was begun with and the operator, looked up anew, so that a revoked key
+ * or a disabled operator ends it at once. Null for a request without one. Throws ApiError where a change is asked for by another
  * site's page.
  */
 export function operatorSessionReader(services: OperatorSessions) {
-  const { sessions, cookies, keys, publicUrl, clock } = services
+  const { sessions, cookies, keys, operators, ssoOnly, publicUrl, clock } = services
   return async (request: FastifyRequest): Promise<SignedInOperator | null> => {
     const token = cookies.read(request, 'operator')
     if (token === null) return null
     requireSameOrigin(request, publicUrl)
     const session = await sessions.find(token)
-    if (session?.keyId == null) return null
+    if (session?.operatorId != null) {
+      const operator = await operators.find(session.operatorId)
+      if (operator?.state !== 'active') return null
+      const { id, name, role } = operator
+      return { id, name, role, key: null }
+    }
+    if (session?.keyId == null || ssoOnly) return null
     const found = await lookUpKey(keys, session.keyId, clock())
     return found.kind === 'active' ? operatorOf(found.key) : null
   }
@@ -48,6 +57,8 @@ export function operatorSessionReader(services: OperatorSessions) {
 export interface OperatorSessionServices extends OperatorSessions {
   keyCache: Pick<KeyCache, 'lookup'>
   throttle: Pick<SignInThrottle, 'operator'>
+  /** What the single sign-on is called; null: there is none. */
+  singleSignOn: string | null
 }
 
 /** POST, GET and DELETE /admin/api/session: an operator signs in with an admin key, and has a cookie for it. */
@@ -61,20 +72,21 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox<OperatorSessionSer
 
   const viewOf = async (operator: SignedInOperator, expiresAt: Date): Promise<OperatorSession> => {
     const key = operator.key && (await keys.find(operator.key.keyId))
-    if (!key) throw notSignedIn()
     return {
       operator_id: operator.id,
       operator_name: operator.name,
       role: operator.role,
       permissions: permissionsOf(operator.role),
-      key_id: key.id,
-      hint: `${key.prefix}…${key.suffix}`,
+      key_id: key?.id ?? null,
+      hint: key && `${key.prefix}…${key.suffix}`,
       expires_at: isoTime(expiresAt),
     }
   }
 
   const signingIn = { ...ours, schema: { body: OperatorSignInBody, response: { 201: OperatorSession } } }
   app.post(PATH, signingIn, async (request, reply) => {
+    if (services.ssoOnly)
+      throw new ApiError('not_permitted', 'Operators of this gateway sign in by single sign-on.')
     const secret = request.body.admin_key.trim()
     // Keys cannot be guessed, but each try costs PostgreSQL a statement.
     await throttle.operator(request.ip)
@@ -86,7 +98,7 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox<OperatorSessionSer
     const key = liveKey(found)
     if (key.kind !== 'admin')
       throw new ApiError('not_permitted', 'This is an ordinary API key. Signing in here takes an admin key.')
-    const begun = await sessions.create({ keyId: key.keyId }, SESSION_MS, clientOf(request))
+    const begun = await sessions.create({ keyId: key.keyId }, OPERATOR_SESSION_MS, clientOf(request))
     if (begun === null) throw notSignedIn()
     const { token, session } = begun
     cookies.write(reply, 'operator', token, session.expiresAt)
@@ -109,6 +121,8 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox<OperatorSessionSer
   // Pages ask this first; a 401 would appear as an error on the browser's console.
   app.get(VISITOR_PATH, { schema: { response: { 200: OperatorVisitor } } }, async (request) => ({
     session: await find(request),
+    single_sign_on: services.singleSignOn,
+    admin_keys: !services.ssoOnly,
   }))
 
   app.delete(PATH, ours, async (request, reply) => {

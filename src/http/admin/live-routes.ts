@@ -25,7 +25,7 @@ export const liveRoutes: FastifyPluginAsync<LiveServices> = async (app, services
   app.get(
     '/live',
     { exposeHeadRoute: false, ...needs('read'), schema: eventsOf(LiveView) },
-    async (_request, reply) => {
+    async (request, reply) => {
       if (!board.hasRoom) {
         throw new ApiError('overloaded', 'Too many watch this instance already. Retry shortly.', {
           retryAfterSeconds: 5,
@@ -34,8 +34,22 @@ export const liveRoutes: FastifyPluginAsync<LiveServices> = async (app, services
       const response = startEventStream(reply)
       response.flushHeaders()
       board.add(response)
+      endWithAccess(response, () => app.requireOperator(request))
     },
   )
+}
+
+const ACCESS_CHECKED_EVERY_MS = 2_000
+
+/** Ends a stream once its operator may not read it any more: signed out, disabled, or the key revoked. */
+function endWithAccess(response: ServerResponse, requireAccess: () => Promise<void>): void {
+  const timer = setInterval(() => {
+    requireAccess().catch((error: unknown) => {
+      // Whether it has ended is not known while PostgreSQL is unavailable.
+      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) response.destroy()
+    })
+  }, ACCESS_CHECKED_EVERY_MS)
+  whenResponseCloses(response, () => clearInterval(timer))
 }
 
 const EVERY_MS = 1_000

@@ -25,6 +25,8 @@ export interface OperatorAccessOptions {
   /** The operator who signed in with a browser; null for anyone else. Throws ApiError. */
   readOperatorSession: (request: FastifyRequest) => Promise<SignedInOperator | null>
   publicUrl: string | null
+  /** Browsers are not asked for an admin key. */
+  operatorSsoOnly: boolean
 }
 
 declare module 'fastify' {
@@ -54,18 +56,19 @@ const adminChallenge = ({ headers }: FastifyRequest): string =>
 
 /** The one place where operators are let in, and where their roles are enforced. */
 export const operatorAccess = plugin<OperatorAccessOptions>(
-  async (app, { keys, readOperatorSession, publicUrl }) => {
+  async (app, { keys, readOperatorSession, publicUrl, operatorSsoOnly }) => {
+    const challengeOf = operatorSsoOnly ? () => 'Bearer' : adminChallenge
     app.decorateRequest('operator', null)
     app.decorate('requireOperator', async (request: FastifyRequest) => {
       const { authorization } = request.headers
-      const password = basicPassword(authorization)
+      const password = operatorSsoOnly ? null : basicPassword(authorization)
       // A browser that was given the password sends it for any site's page; programs say nothing of where they are
       // from.
       if (password !== null && isFromBrowser(request)) requireSameOrigin(request, publicUrl)
       const secret = password ?? bearerToken(authorization)
       const operator =
         (authorization === undefined ? await readOperatorSession(request) : null) ??
-        operatorOf(await authenticated(keys, secret, request.ip, adminChallenge(request)))
+        operatorOf(await authenticated(keys, secret, request.ip, challengeOf(request)))
       request.operator = operator
       request.key = operator.key
       requirePermission(operator, request.routeOptions.config.permission)

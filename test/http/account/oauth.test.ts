@@ -5,7 +5,12 @@ import type { IdentityList, RedirectView } from '../../../src/core/api/identitie
 import type { NewRecoveryCodes, NewTotp, SecondFactorAsked } from '../../../src/core/api/second-factor.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
-import { type LocalUser, startGithub, startOidcProvider } from '../../helpers/local-sign-in-services.ts'
+import {
+  type LocalUser,
+  startGithub,
+  startOidcProvider,
+  visitProvider,
+} from '../../helpers/local-sign-in-services.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { codeOf } from '../../helpers/totp-code.ts'
 import { expectError } from '../wire.ts'
@@ -43,24 +48,7 @@ const someone = (facts: Partial<LocalUser> = {}): LocalUser => {
   return { sub, email: `${sub}@company.test`, email_verified: true, ...facts }
 }
 
-/** Follows the provider's own redirects, with its cookies, until it sends the browser back; returns the path. */
-async function visit(url: string): Promise<string> {
-  const cookies = new Map<string, string>()
-  for (let next = url; ; ) {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const response = await fetch(next, { redirect: 'manual', headers: { cookie } })
-    for (const line of response.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-      cookies.set(name, value)
-    }
-    const location = response.headers.get('location')
-    if (location === null) throw new Error(`${next}: ${response.status} ${await response.text()}`)
-    const target = new URL(location, next)
-    if (target.port === String(SITE_PORT)) return target.pathname + target.search
-    next = target.href
-  }
-}
-
+const visit = (url: string) => visitProvider(url, SITE_PORT)
 const begin = (client: ConsoleClient, body: object = {}) =>
   client.json<RedirectView>('/console/api/oauth/oidc', { body })
 const navigate = (client: ConsoleClient, path: string) =>

@@ -39,7 +39,11 @@ describe('an operator', () => {
     expect(hours).toBeGreaterThan(11.9)
     expect(hours).toBeLessThanOrEqual(12)
     expect(await client.json(SESSION)).toEqual(session)
-    expect(await client.json('/admin/api/visitor')).toEqual({ session })
+    expect(await client.json('/admin/api/visitor')).toEqual({
+      session,
+      single_sign_on: null,
+      admin_keys: true,
+    })
     expect((await client.ask(QUEUES)).status).toBe(200)
     expect((await client.ask(`${QUEUES}/api/queues`)).status).toBe(200)
   })
@@ -50,7 +54,7 @@ describe('an operator', () => {
     for (const [name, value] of client.cookies) copy.cookies.set(name, value)
     expect((await client.ask(SESSION, { method: 'DELETE' })).status).toBe(204)
     await expectError(await copy.ask(SESSION), 401, 'not_signed_in')
-    expect(await copy.json('/admin/api/visitor')).toEqual({ session: null })
+    expect(await copy.json('/admin/api/visitor')).toMatchObject({ session: null })
     expect((await copy.ask(`${QUEUES}/api/queues`)).status).toBe(401)
   })
 
@@ -58,7 +62,7 @@ describe('an operator', () => {
     const { json } = await stack.command('admin', 'admin-key', 'create', '--name', 'leaver')
     const { client, session } = await signedIn(json.key as string)
     expect((await client.ask(`${QUEUES}/api/queues`)).status).toBe(200)
-    await stack.command('admin', 'key', 'revoke', session.key_id)
+    await stack.command('admin', 'key', 'revoke', session.key_id!)
     await expectError(await client.ask(SESSION), 401, 'not_signed_in')
     expect((await client.ask(`${QUEUES}/api/queues`)).status).toBe(401)
   })

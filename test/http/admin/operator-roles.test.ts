@@ -28,13 +28,19 @@ const CHANGES: Record<string, readonly string[]> = {
   'POST /admin/api/providers/:id/enable': OPERATIONS,
   'POST /admin/api/providers/:id/key': ADMIN,
   'POST /admin/api/providers/:id/key/remove': ADMIN,
+  'POST /admin/api/operators': ADMIN,
+  'POST /admin/api/operators/:id/role': ADMIN,
+  'POST /admin/api/operators/:id/disable': ADMIN,
+  'POST /admin/api/operators/:id/enable': ADMIN,
+  'POST /admin/api/operators/:id/keys': ADMIN,
+  'POST /admin/api/admin-keys/:id/revoke': ADMIN,
   'POST /admin/api/catalog/check': ADMIN,
   'POST /admin/api/catalog/edits': ADMIN,
   'POST /admin/api/catalog/revert': ADMIN,
 }
 
 /** The routes to sign in and out by. */
-const OPEN = /^\/admin\/api\/(session|visitor)$/
+const OPEN = /^\/admin\/api\/(session|visitor|sso|sso\/callback)$/
 const isRead = ({ method }: RegisteredRoute) => method === 'GET' || method === 'HEAD'
 /** Bull Board's own routes that change queues: read-only for everyone, so 405 for whoever may see it. */
 const isBoard = ({ path }: RegisteredRoute) => path.startsWith('/admin/queues')

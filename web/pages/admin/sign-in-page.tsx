@@ -1,17 +1,66 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
+import type { OauthBody, RedirectView } from '../../../src/core/api/identities.ts'
 import type { OperatorSession, OperatorSignInBody } from '../../../src/core/api/sessions.ts'
+import { operatorVisitorQuery } from '../../api/operator-queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { switchOperatorSession } from '../../api/session.ts'
+import { useChange } from '../../api/use-change.ts'
 import { onwards } from '../../app/address.ts'
 import { SiteLayout } from '../../app/site-layout.tsx'
+import { ErrorNote, Note, QueryView } from '../../components/feedback/messages.tsx'
+import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../../components/form/form.tsx'
 import { CenterPage } from '../../components/layout/page.tsx'
+import { operatorProblem } from '../../lib/oauth-problem.ts'
 
-/** Signs an operator in with an admin key, which is exchanged for a session cookie and stored nowhere. */
+/** Signs an operator in: by single sign-on, or with an admin key. */
 export function OperatorSignInPage() {
-  const { next } = useSearch({ from: '/admin/sign-in' })
+  const { next, problem } = useSearch({ from: '/admin/sign-in' })
+  const visitor = useQuery(operatorVisitorQuery)
+  const reason = operatorProblem(problem)
+  return (
+    <SiteLayout>
+      <CenterPage title="Admin sign-in" name="Admin sign-in" lead="For operators of this gateway.">
+        {reason && (
+          <Note tone="warn" announce>
+            {reason}
+          </Note>
+        )}
+        <QueryView query={visitor}>
+          {({ single_sign_on: name, admin_keys: hasAdminKeys }) => (
+            <>
+              {name !== null && <SingleSignOn name={name} next={next} />}
+              {hasAdminKeys && <AdminKeyForm next={next} isOnly={name === null} />}
+            </>
+          )}
+        </QueryView>
+      </CenterPage>
+    </SiteLayout>
+  )
+}
+
+function SingleSignOn({ name, next }: { name: string; next: string | undefined }) {
+  const leave = useChange({
+    send: async () => {
+      const body: OauthBody = next === undefined ? {} : { next }
+      const { url } = await requestJson<RedirectView>('POST', '/admin/api/sso', body)
+      window.location.assign(url)
+    },
+  })
+  return (
+    <div className="stack gap-3">
+      <ErrorNote error={leave.error} />
+      <Button kind="primary" size="large" disabled={leave.isPending} onClick={() => leave.mutate()}>
+        Sign in with {name}
+      </Button>
+    </div>
+  )
+}
+
+/** The admin key is exchanged for a session cookie and stored nowhere. */
+function AdminKeyForm({ next, isOnly }: { next: string | undefined; isOnly: boolean }) {
   const client = useQueryClient()
   const router = useRouter()
   const form = useForm({
@@ -23,32 +72,24 @@ export function OperatorSignInPage() {
     },
   })
   return (
-    <SiteLayout>
-      <CenterPage
-        title="Admin sign-in"
-        name="Admin sign-in"
-        lead={
+    <Form form={form}>
+      <TextField
+        label="Admin key"
+        type="password"
+        name="admin_key"
+        autoComplete="current-password"
+        {...form.field('admin_key')}
+        hint={
           <>
-            Sign in with an admin key. <code>npm run admin -- admin-key create</code> creates one on the
-            server.
+            Starts with sk-sy-admin-. You stay signed in for 12 hours.{' '}
+            <code>npm run admin -- admin-key create</code> creates one on the server.
           </>
         }
-      >
-        <Form form={form}>
-          <TextField
-            label="Admin key"
-            type="password"
-            name="admin_key"
-            autoComplete="current-password"
-            {...form.field('admin_key')}
-            hint="Starts with sk-sy-admin-. You stay signed in for 12 hours."
-            required
-          />
-          <Submit form={form} kind="primary" size="large" pending="Signing in …">
-            Sign in
-          </Submit>
-        </Form>
-      </CenterPage>
-    </SiteLayout>
+        required
+      />
+      <Submit form={form} kind={isOnly ? 'primary' : undefined} size="large" pending="Signing in …">
+        {isOnly ? 'Sign in' : 'Sign in with an admin key'}
+      </Submit>
+    </Form>
   )
 }
