@@ -31,7 +31,7 @@ export const alarmDestinationRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'a
   app.post(
     '/alarm-destinations',
     {
-      ...needs('operations.write'),
+      ...needs('settings.write'),
       schema: { body: NewAlarmDestination, response: { 201: AlarmDestinationView } },
     },
     async (request, reply) => {
@@ -45,7 +45,7 @@ export const alarmDestinationRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'a
   app.patch(
     '/alarm-destinations/:id',
     {
-      ...needs('operations.write'),
+      ...needs('settings.write'),
       schema: { params: OfId, body: AlarmDestinationChange, response: answer },
     },
     async (request) => {
@@ -59,14 +59,14 @@ export const alarmDestinationRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'a
 
   app.delete(
     '/alarm-destinations/:id',
-    { ...needs('operations.write'), schema: { params: OfId, response: answer } },
+    { ...needs('settings.write'), schema: { params: OfId, response: answer } },
     async (request) =>
       destinationView(await alarmDestinations.remove(askingOperator(request), request.params.id)),
   )
 
   app.post(
     '/alarm-destinations/:id/test',
-    { ...needs('operations.write'), schema: { params: OfId, response: answer } },
+    { ...needs('settings.write'), schema: { params: OfId, response: answer } },
     async (request) =>
       destinationView(await alarmDestinations.sendTest(askingOperator(request), request.params.id)),
   )

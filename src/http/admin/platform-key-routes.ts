@@ -19,7 +19,6 @@ export const platformKeyRoutes: FastifyPluginAsyncTypebox<{
     {
       ...needs('provider-keys.write'),
       bodyLimit: BODY_LIMIT_BYTES,
-      ...needs('provider-keys.write'),
       schema: { params: OfId, body: PlatformKeyRequest, response: { 200: PlatformKeyStored } },
     },
     async (request) => {
