@@ -13,10 +13,12 @@ import type { Config } from './config.ts'
 import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { publicPathOf } from './core/kernel/public-path.ts'
 import { accountDataRoutes } from './http/account/account-data-routes.ts'
+import { autoTopUpRoutes } from './http/account/auto-top-up-routes.ts'
 import { billingRoutes } from './http/account/billing-routes.ts'
 import { consoleScope } from './http/account/console-scope.ts'
 import { emailRoutes } from './http/account/email-routes.ts'
 import { gatewayRoute } from './http/account/gateway-route.ts'
+import { invoiceRoutes } from './http/account/invoice-routes.ts'
 import { keyRoutes } from './http/account/key-routes.ts'
 import { liveRoute } from './http/account/live-route.ts'
 import { modelRoutes } from './http/account/model-routes.ts'
@@ -198,6 +200,9 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(modelRoutes, { catalog, modelStats: reports.models })
     await app.register(billingRoutes, { topUps, limits, holds, ledger, consoleSlots })
     await app.register(consoleTopUpRoutes, { topUps, limits })
+    await app.register(autoTopUpRoutes, { topUps, limits })
+    const { invoices } = topUps
+    await app.register(invoiceRoutes, { invoices, isIssuing: config.invoices !== null, consoleSlots })
     await app.register(consoleUsageRoute, { reports, clock, consoleSlots })
     await app.register(usageSeriesRoutes, { reports, clock, consoleSlots })
     await app.register(consoleCallRoutes, { reports, clock, consoleSlots })

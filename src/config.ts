@@ -7,6 +7,7 @@ import {
   type SignInProvider,
 } from './core/accounts/sign-in-providers.ts'
 import { type CallPaymentSettings, readCallPaymentSettings } from './core/billing/call-payment-settings.ts'
+import { type InvoiceSettings, readInvoiceSettings } from './core/billing/invoice-settings.ts'
 import { type PaymentSettings, readPaymentSettings } from './core/billing/payment-settings.ts'
 import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog/catalog-model.ts'
 import {
@@ -112,6 +113,23 @@ const DEPENDENT = {
   ),
   TOP_UP_MIN_USD: text('5', 'USD'),
   TOP_UP_MAX_USD: text('10000', 'USD'),
+  INVOICE_ISSUER_NAME: text(
+    '',
+    'the company that issues invoices, with `INVOICE_ISSUER_ADDRESS`; without it there are none. API instances, the settlement process and the commands need these settings. See [payments.md](payments.md#invoices)',
+  ),
+  INVOICE_ISSUER_ADDRESS: text('', 'its address, lines separated by a vertical bar'),
+  INVOICE_ISSUER_TAX_ID: text('', 'printed on invoices'),
+  INVOICE_ISSUER_EMAIL: text('', 'printed on invoices'),
+  INVOICE_NUMBER_PREFIX: text(
+    'INV-',
+    'before the number; each issuer has one series of numbers for each prefix',
+  ),
+  INVOICE_TAX_NAME: text('VAT'),
+  INVOICE_TAX_PERCENT: text(
+    '0',
+    'the tax that amounts include, such as 19 or 8.1; it is shown on invoices and changes no amount',
+  ),
+  INVOICE_TAX_NOTE: text('', 'a sentence below the amounts of every invoice'),
   X402_FACILITATOR_URL: text(
     '',
     'calls without a key, each paid by x402; this and the next three, or none. API instances and the settlement process need them. See [payments.md](payments.md#payment-per-call)',
@@ -359,6 +377,8 @@ export interface Config extends Static<typeof Settings>, ServiceAddresses, Payme
   signInProviders: SignInProvider[]
   /** Null: operators sign in with admin keys alone. */
   operatorProvider: OperatorProvider | null
+  /** Null: nobody issues invoices. */
+  invoices: InvoiceSettings | null
   /** Null: every call needs a key. */
   callPayment: CallPaymentSettings | null
   /** Answers kept for repeats with the same Idempotency-Key, bytes. */
@@ -386,6 +406,7 @@ export function readConfig(environment: Environment): Readonly<Config> {
     mail: readMailSettings(environment, problems),
     signInProviders: readSignInProviders(environment, problems),
     operatorProvider: readOperatorProvider(environment, problems),
+    invoices: readInvoiceSettings(environment, problems),
     callPayment: readCallPaymentSettings(environment, problems),
     keptReplies: {
       perAnswer: settings.keptReplyBytesMax,

@@ -162,7 +162,6 @@ async function composeApi(
   }
   const serviceClients = { postgres, reportsPostgres, redis, announce, logger, clock: Date.now }
   const services = createServices(config, serviceClients)
-  const signIn = createSignIn(config, { ...serviceClients, mailQueue: queues.mail }, services)
   const { accounts, accountActions, holds, keys, members } = services
 
   const overlay = await watchOverlay({ redis, subscriber: keySubscriber, logger })
@@ -172,6 +171,16 @@ async function composeApi(
   const sortForAuto = ({ autoLadder }: CatalogSnapshot) => void autoTiers(autoLadder)
   sortForAuto(catalog.snapshot())
   catalog.onChange(sortForAuto)
+  const topUps = await createTopUps(config, {
+    postgres,
+    holds,
+    announceAccount: (accountId) => announceKeyChange(redis, { accountId }),
+    developmentRefusal: () => developmentRailRefusal(config, catalog.snapshot()),
+    logger,
+    clock: Date.now,
+  })
+  const { cards } = topUps
+  const signIn = createSignIn(config, { ...serviceClients, mailQueue: queues.mail, cards }, services)
   const catalogEdits = createCatalogEdits({ postgres, redis, check: catalog.check })
   const health = await followOfferHealth({
     redis,
@@ -258,14 +267,7 @@ async function composeApi(
     keyChecker: createProviderKeyChecker({ postgres, logger, clock: Date.now }),
     reports: createReports(reportsPostgres, redis, Date.now, logger),
     recentCalls: createCallRecords(postgres),
-    topUps: await createTopUps(config, {
-      postgres,
-      holds,
-      announceAccount: (accountId) => announceKeyChange(redis, { accountId }),
-      developmentRefusal: () => developmentRailRefusal(config, catalog.snapshot()),
-      logger,
-      clock: Date.now,
-    }),
+    topUps,
     paidCalls: config.callPayment && {
       payments: await createCallPayments(config.callPayment, config, { postgres, holds, logger, clock }),
       throttle: createQuoteThrottle(redis, config),

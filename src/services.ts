@@ -59,6 +59,7 @@ import { createOperatorManagement } from './operations/operator-management.ts'
 import { createSettlementDecisions } from './operations/settlement-decisions.ts'
 import { createSurfaceManagement } from './operations/surface-management.ts'
 import { createPaymentStore } from './payments/payment-store.ts'
+import type { SavedCardService } from './payments/saved-card-service.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import type { Postgres } from './platform/postgres/postgres.ts'
 import { enqueueMails, type MailJob, type MailQueue } from './platform/queues/queues.ts'
@@ -187,9 +188,10 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
 /** Signing up and in, the email and the free credit: what people have accounts by. */
 export function createSignIn(
   config: Readonly<Config>,
-  { postgres, redis, announce, logger, clock, mailQueue }: ServiceClients & { mailQueue: MailQueue },
+  clients: ServiceClients & { mailQueue: MailQueue; cards: Pick<SavedCardService, 'forget'> },
   { accounts, credentials, passwords, factors, holds, operators }: Services,
 ) {
+  const { postgres, redis, announce, logger, clock, mailQueue } = clients
   const sessions = createSessionStore(postgres)
   const throttle = createSignInThrottle(redis, config)
   const budgetPico = parseUsd(config.freeCreditBudgetUsd)
@@ -260,6 +262,7 @@ export function createSignIn(
     accountDeletion: createAccountDeletion({
       ...{ postgres, holds, passwordCheck, announce, logger },
       adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, holds }),
+      forgetCards: clients.cards.forget,
     }),
     operatorSignIn:
       config.operatorProvider &&

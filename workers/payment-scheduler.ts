@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { type ReconcileDependencies, reconcilePayments } from '../src/payments/reconcile-payments.ts'
 import { type ReturnsDependencies, reconcileReturns } from '../src/payments/reconcile-returns.ts'
+import { type AutoTopUpDependencies, runAutoTopUps } from '../src/payments/run-auto-top-ups.ts'
 import { type FleetJob, runOnOneProcess } from '../src/platform/redis/fleet-job.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
 import { RETURNS_NEXT_AT } from '../src/platform/redis/redis-keys.ts'
@@ -78,5 +79,24 @@ export function startPaymentScheduler(options: ReconcileDependencies & { redis: 
       if (Object.values(report).some((count) => count > 0)) logger.info(report, 'payments reconciled')
     },
     onFailure: (error) => logger.error({ err: error }, 'payments could not be reconciled; tried again'),
+  })
+}
+
+const AUTO_TOP_UPS_EVERY_MS = 5_000
+
+/** Tops up accounts whose balance fell below their threshold, on one process of the fleet. */
+export function startAutoTopUpScheduler(
+  options: AutoTopUpDependencies & { redis: Redis; everyMs?: number },
+): FleetJob {
+  const { redis, logger, everyMs = AUTO_TOP_UPS_EVERY_MS } = options
+  return runOnOneProcess({
+    redis,
+    name: 'auto-top-ups',
+    everyMs,
+    async run() {
+      const report = await runAutoTopUps(options)
+      if (Object.values(report).some((count) => count > 0)) logger.info(report, 'automatic top-ups made')
+    },
+    onFailure: (error) => logger.error({ err: error }, 'automatic top-ups cannot be made; tried again'),
   })
 }

@@ -47,7 +47,7 @@ import { createPostWebhook } from './events/deliver-event.ts'
 import { type EventsClients, openEventsClients, startEvents } from './events/events-part.ts'
 import { startMailWorker } from './mail-worker.ts'
 import { startMaintenanceScheduler } from './maintenance-scheduler.ts'
-import { startPaymentScheduler, startReturnsScheduler } from './payment-scheduler.ts'
+import { startAutoTopUpScheduler, startPaymentScheduler, startReturnsScheduler } from './payment-scheduler.ts'
 import { createQueueGauges } from './queue-gauges.ts'
 import { startSettlementWorker } from './settlement-worker.ts'
 
@@ -156,6 +156,7 @@ async function composeSettlement(
   const topUps = await createTopUps(config, { ...deps, announceAccount })
   const payments = startPaymentScheduler({ ...deps, ...topUps, topUps: topUps.service })
   const returns = startReturnsScheduler({ ...deps, ...topUps, topUps: topUps.service, registry })
+  const autoTopUps = startAutoTopUpScheduler({ ...deps, ...topUps, topUps: topUps.service })
   const callPayments =
     config.callPayment &&
     startCallPaymentScheduler({
@@ -237,6 +238,7 @@ async function composeSettlement(
         events.stop(),
         payments.stop(),
         returns.stop(),
+        autoTopUps.stop(),
         callPayments?.stop(),
         catalog.stop(),
         mail?.stop(),

@@ -35,6 +35,8 @@ export function createAccountDeletion(deps: {
   holds: Pick<HoldStore, 'balance'>
   passwordCheck: PasswordCheck
   adjustBalance: (adjustment: Adjustment) => Promise<AdjustedBalance>
+  /** Removes what payment providers know of an account, with the saved card. */
+  forgetCards: (accountId: string) => Promise<void>
   announce: (change: KeyChange) => Promise<void>
   logger: Logger
 }) {
@@ -47,7 +49,13 @@ export function createAccountDeletion(deps: {
     const { heldPico } = await holds.balance(account.id)
     if (heldPico > 0n)
       throw new ApiError('conflict', 'Calls of this account are running. Try again when they have ended.')
-    const where = { accountId: account.id, state: { in: ['pending' as const, 'disputed' as const] } }
+    const where = {
+      accountId: account.id,
+      OR: [
+        { state: { in: ['pending' as const, 'disputed' as const] } },
+        { state: 'created' as const, methodId: { not: null } },
+      ],
+    }
     if ((await postgres.payment.count({ where })) > 0)
       throw new ApiError('conflict', 'A top-up of this account is not settled yet. Try again later.')
   }
@@ -76,6 +84,12 @@ export function createAccountDeletion(deps: {
     async delete(account: Account, password: string, forfeitUsd: string | null): Promise<void> {
       await deps.passwordCheck(account.id, password)
       await refuseUnsettled(account)
+      await deps.forgetCards(account.id).catch((cause: unknown) => {
+        throw new ApiError('overloaded', 'The payment provider cannot be reached right now. Retry shortly.', {
+          retryAfterSeconds: 5,
+          cause,
+        })
+      })
       await forfeit(account, forfeitUsd)
       await postgres.$transaction(async (transaction) => {
         const [row] = await transaction.$queryRawUnsafe<Array<{ balancePico: bigint }>>(LOCK, account.id)
@@ -108,6 +122,8 @@ async function removePerson(transaction: PostgresTransaction, accountId: string)
   await transaction.identity.deleteMany(ofAccount)
   await transaction.signInStep.deleteMany(ofAccount)
   await transaction.providerKey.deleteMany(ofAccount)
+  // Invoices stay as they were issued: tax law wants them whole.
+  await transaction.billingDetails.deleteMany(ofAccount)
   await transaction.webhookEndpoint.deleteMany(ofAccount)
   // Also those that the changes above brought about: they have names of keys.
   await transaction.event.deleteMany(ofAccount)

@@ -8,6 +8,7 @@ import {
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { AutoTopUp } from '../platform/prisma-client/client.ts'
 
 /** Everything that is stored of an account and its holder, but secrets, which no one can read, and calls, which are CSV. */
 export type AccountExport = ReturnType<typeof createAccountExport>
@@ -93,6 +94,15 @@ export function createAccountExport(deps: { postgres: Postgres; ledger: Pick<Led
           select: { id: true, rail: true, state: true, amountPico: true, createdAt: true, settledAt: true },
         })
       ).map(({ amountPico, ...topUp }) => ({ ...topUp, amount_usd: formatUsd(amountPico) })),
+      saved_card: await postgres.savedCard.findUnique({
+        where: { accountId },
+        select: { rail: true, brand: true, last4: true, expMonth: true, expYear: true, savedAt: true },
+      }),
+      billing_details: await postgres.billingDetails.findUnique({ where: { accountId } }),
+      invoices: (
+        await postgres.invoice.findMany({ ...ofAccount, orderBy: { id: 'desc' }, select: { document: true } })
+      ).map(({ document }) => document),
+      auto_top_up: autoTopUpOf(await postgres.autoTopUp.findUnique({ where: { accountId } })),
       ledger: (await ledgerLines(accountId)).map(({ amountPico, at, ...line }) => ({
         ...line,
         amount_usd: formatUsd(amountPico),
@@ -102,3 +112,16 @@ export function createAccountExport(deps: { postgres: Postgres; ledger: Pick<Led
     }
   }
 }
+
+const autoTopUpOf = (row: AutoTopUp | null) =>
+  row && {
+    ...{
+      enabled: row.enabled,
+      resumed_at: row.resumedAt,
+      paused_at: row.pausedAt,
+      pause_reason: row.pauseReason,
+    },
+    threshold_usd: formatUsd(row.thresholdPico),
+    amount_usd: formatUsd(row.amountPico),
+    monthly_maximum_usd: formatUsd(row.monthlyMaxPico),
+  }

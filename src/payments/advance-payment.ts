@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { HoldStore, LedgerBalance, TakebackHold } from '../billing/holds/hold-store.ts'
 import { changeDebt, lockAccount, postLedger } from '../billing/ledger/ledger-store.ts'
+import type { InvoiceSettings } from '../core/billing/invoice-settings.ts'
 import { type PaymentOutcome, paymentOutcome } from '../core/billing/payment.ts'
 import {
   afterMovement,
@@ -14,6 +15,7 @@ import { balanceChange } from '../core/billing/postings.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import { recordEvent } from '../webhooks/event-outbox.ts'
+import { writeInvoices } from './invoices/write-invoices.ts'
 import { readFacts } from './payment-event-store.ts'
 import { type Payment, postedAmounts } from './payment-store.ts'
 
@@ -22,6 +24,8 @@ interface AdvanceDependencies {
   holds: HoldStore
   /** Announces to every API instance that an account was suspended. */
   announceAccount: (accountId: string) => Promise<void>
+  /** Null: nobody issues invoices. */
+  invoices: InvoiceSettings | null
   logger: Logger
   clock: () => number
 }
@@ -69,7 +73,10 @@ async function advanceOnce(
 ): Promise<Pass> {
   await transaction.$queryRawUnsafe('SELECT id FROM payments WHERE id = $1 FOR UPDATE', paymentId)
   const payment = await transaction.payment.findUniqueOrThrow({ where: { id: paymentId } })
-  const basis = { amountPico: picoUsd(payment.amountPico), opened: payment.checkoutId !== null }
+  const basis = {
+    amountPico: picoUsd(payment.amountPico),
+    opened: payment.checkoutId !== null || payment.chargeId !== null,
+  }
   const { facts, freshIds } = await readFacts(transaction, paymentId)
   const outcome = paymentOutcome(basis, facts)
   const due = paymentMovements(postedAmounts(payment), outcome)
@@ -82,15 +89,20 @@ async function advanceOnce(
     contested: outcome.contested && done,
     shortfalls: posted?.shortfalls ?? [],
   })
+  const nowMs = deps.clock()
   const advanced = await transaction.payment.update({
     where: { id: paymentId },
     data: {
       ...(posted && { ...posted.amounts, movements: posted.movements }),
       state: outcome.state,
       failureReason: outcome.failureReason,
-      ...(outcome.settledPico > 0n && payment.settledAt === null && { settledAt: new Date(deps.clock()) }),
+      ...(outcome.settledPico > 0n && payment.settledAt === null && { settledAt: new Date(nowMs) }),
     },
   })
+  if (posted && deps.invoices) {
+    const isNew = payment.settledAt === null && advanced.settledAt !== null
+    await writeInvoices(transaction, deps.invoices, { payment: advanced, isNew }, nowMs)
+  }
   await recordEnd(transaction, payment, outcome)
   if (done && freshIds.length > 0) await noteActed(transaction, advanced, freshIds, deps.logger)
   if (suspended)

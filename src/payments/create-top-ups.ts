@@ -3,11 +3,14 @@ import type { HoldStore } from '../billing/holds/hold-store.ts'
 import type { Config } from '../config.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { type AdvancePayment, createAdvancePayment } from './advance-payment.ts'
+import { type AutoTopUpStore, createAutoTopUpStore } from './auto-top-up-store.ts'
 import { createDevelopmentRail } from './development-rail.ts'
+import { createInvoiceStore, type InvoiceStore } from './invoices/invoice-store.ts'
 import { createPaymentEventStore, type PaymentEventStore } from './payment-event-store.ts'
 import type { PaymentRail, PaymentRails } from './payment-rail.ts'
 import { createPaymentStore, type PaymentStore } from './payment-store.ts'
 import { createPaypalRail } from './paypal-rail.ts'
+import { createSavedCardService, type SavedCardService } from './saved-card-service.ts'
 import { createStripeRail } from './stripe-rail.ts'
 import { createTopUpService, type TopUpService } from './top-up-service.ts'
 
@@ -17,6 +20,9 @@ export interface TopUps {
   events: PaymentEventStore
   rails: PaymentRails
   advance: AdvancePayment
+  cards: SavedCardService
+  autoTopUps: AutoTopUpStore
+  invoices: InvoiceStore
 }
 
 export interface TopUpsDependencies {
@@ -30,14 +36,24 @@ export interface TopUpsDependencies {
 }
 
 /** Everything top-ups need, composed for one process. */
-export async function createTopUps(config: PaymentRailsConfig, deps: TopUpsDependencies): Promise<TopUps> {
+export async function createTopUps(
+  config: PaymentRailsConfig & Pick<Config, 'invoices'>,
+  deps: TopUpsDependencies,
+): Promise<TopUps> {
   const { postgres } = deps
   const payments = createPaymentStore(postgres)
   const events = createPaymentEventStore(postgres)
   const rails = await createPaymentRails(config, deps.developmentRefusal ?? (() => null), deps.logger)
-  const advance = createAdvancePayment(deps)
-  const service = createTopUpService({ ...deps, payments, events, rails, advance })
-  return { service, payments, events, rails, advance }
+  const advance = createAdvancePayment({ ...deps, invoices: config.invoices })
+  const cards = createSavedCardService({ ...deps, rails })
+  const service = createTopUpService({
+    ...deps,
+    ...{ payments, events, rails, advance },
+    finishCardSetup: cards.finish,
+  })
+  const autoTopUps = createAutoTopUpStore(postgres, deps.clock)
+  const invoices = createInvoiceStore(postgres)
+  return { service, payments, events, rails, advance, cards, autoTopUps, invoices }
 }
 
 type PaymentRailsConfig = Pick<Config, 'stripe' | 'paypal' | 'paymentsDevelopmentRail' | 'publicUrl' | 'port'>

@@ -1,6 +1,11 @@
 import type { PaymentFact } from '../core/billing/payment.ts'
+import { newId } from '../core/kernel/ids.ts'
 import { picoUsd } from '../core/kernel/money.ts'
-import { type PaymentRail, type RailNotice, railNotice } from './payment-rail.ts'
+import { type CardRail, type PaymentRail, type RailNotice, railNotice } from './payment-rail.ts'
+import type { Payment } from './payment-store.ts'
+
+/** Stripe's number for trying out ends like this. */
+const SIMULATED_CARD = { brand: 'visa', last4: '4242', expMonth: 12, expYear: 2040 }
 
 /**
  * A stand-in for a rail: every payment is paid the moment it is looked at, and no money moves. `refusal` says why
@@ -13,9 +18,28 @@ export function createDevelopmentRail(refusal: () => string | null): PaymentRail
       chargeId: `dev_charge_${paymentId}`,
       fact,
     })
+  const settled = ({ id, amountPico }: Payment) =>
+    notice(id, `settled:${id}`, { kind: 'settled', amountPico: picoUsd(amountPico) })
+  const cards: CardRail = {
+    createCustomer: async (accountId) => `dev_customer_${accountId}`,
+    openSetup: async (customerId) => ({ setupId: `dev_setup_${newId('card')}_${customerId}`, url: null }),
+    readSetup: async (setupId) => ({
+      customerId: setupId.slice(setupId.indexOf('dev_customer_')),
+      methodId: setupId.replace('dev_setup_', 'dev_card_'),
+      ...SIMULATED_CARD,
+    }),
+    async charge(payment) {
+      const reason = refusal()
+      if (reason !== null) throw new Error(reason)
+      return settled(payment)
+    },
+    removeCard: async () => undefined,
+    removeCustomer: async () => undefined,
+  }
   return {
     name: 'development',
     asksToVerify: false,
+    cards,
     async openCheckout({ id }) {
       const reason = refusal()
       if (reason !== null) throw new Error(reason)
@@ -24,9 +48,7 @@ export function createDevelopmentRail(refusal: () => string | null): PaymentRail
     readWebhook: async () => ({ kind: 'forged', reason: 'the development rail sends nothing' }),
     listRefunds: nothing,
     listDisputes: nothing,
-    lookUp: async ({ id, amountPico }) => [
-      notice(id, `settled:${id}`, { kind: 'settled', amountPico: picoUsd(amountPico) }),
-    ],
+    lookUp: async (payment) => [settled(payment)],
     abandon: async ({ id }) => [notice(id, `expired:${id}`, { kind: 'expired' })],
     async refund({ id }, amountPico, key) {
       const refundId = `dev_refund_${key}`

@@ -21,6 +21,8 @@ export interface RailNotice {
   refusal: string | null
   /** The rail waits for us: look the payment up. */
   ask: boolean
+  /** The rail's id of a page that has saved a card. */
+  cardSetupId: string | null
 }
 
 /** What a report says of a payment; what is left out is not known, or nothing. */
@@ -42,6 +44,7 @@ export const railNotice = (
   fact: null,
   refusal: null,
   ask: false,
+  cardSetupId: null,
   ...reading,
 })
 
@@ -76,6 +79,44 @@ export interface TimeSpan {
   toMs: number
 }
 
+/** A card that a rail has saved: the rail's ids, and what its holder recognizes it by. */
+export interface RailCard {
+  customerId: string
+  methodId: string
+  brand: string
+  last4: string
+  expMonth: number
+  expYear: number
+}
+
+/** A page that saves a card. */
+export interface OpenedCardSetup {
+  setupId: string
+  /** Where the holder enters the card; null: it is saved already. */
+  url: string | null
+}
+
+/**
+ * Cards that a rail saves, and charges while their holder is away. No number of a card passes through here. Network failures
+ * reject.
+ */
+export interface CardRail {
+  /** The account at the rail. The same account gets the same customer, at least within a day. */
+  createCustomer(accountId: string): Promise<string>
+  openSetup(customerId: string): Promise<OpenedCardSetup>
+  /** The card that a page saved; null: none yet. */
+  readSetup(setupId: string): Promise<RailCard | null>
+  /**
+   * Charges the card that a payment names. Asked again for the same payment within a day, it is the same charge. What the
+   * bank refuses is a notice, too.
+   */
+  charge(payment: Payment): Promise<RailNotice>
+  /** Removes a card at the rail; one that is gone is no error. */
+  removeCard(methodId: string): Promise<void>
+  /** Removes whoever an account is at the rail, with all cards. */
+  removeCustomer(customerId: string): Promise<void>
+}
+
 /** The rail made no refund, and would not for the same request made again. */
 export class RefundRefused extends Error {
   override name = 'RefundRefused'
@@ -89,6 +130,8 @@ export interface PaymentRail {
   name: PaymentRailName
   /** Whether checking a webhook's signature takes a request to the rail, and not just our own arithmetic. */
   asksToVerify: boolean
+  /** Null: it saves no cards. */
+  cards: CardRail | null
   /** Opens the page where a payment is paid. The same payment gets the same page. */
   openCheckout(payment: Payment): Promise<OpenedCheckout>
   /** Checks that a webhook comes from the rail, as it was sent and not long ago, and reads it. */

@@ -35,6 +35,24 @@ export function createPaymentStore(postgres: Postgres) {
     create: (accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<Payment> =>
       postgres.payment.create({ data: { id: newId('pay'), accountId, rail, amountPico } }),
 
+    /** Charges of saved cards that were made after a moment and whose rail may not have been asked yet. */
+    uncharged: (madeAfter: Date, checkedBefore: Date, limit: number): Promise<Payment[]> =>
+      postgres.payment.findMany({
+        where: {
+          state: 'created',
+          methodId: { not: null },
+          chargeId: null,
+          createdAt: { gt: madeAfter },
+          OR: [{ checkedAt: null }, { checkedAt: { lt: checkedBefore } }],
+        },
+        orderBy: { id: 'asc' },
+        take: limit,
+      }),
+
+    /** The latest charge of an account's saved card. */
+    latestCharge: (accountId: string): Promise<Payment | null> =>
+      postgres.payment.findFirst({ where: { accountId, methodId: { not: null } }, orderBy: { id: 'desc' } }),
+
     find: (paymentId: string): Promise<Payment | null> =>
       postgres.payment.findUnique({ where: { id: paymentId } }),
 

@@ -56,6 +56,7 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
   return {
     name: 'paypal',
     asksToVerify: true,
+    cards: null,
 
     async openCheckout(payment) {
       const { result } = await client.orders.createOrder({

@@ -42,6 +42,8 @@ const CHECK_AFTER_MS = 5 * MINUTE_MS
 const CHECK_EVERY_MS = 10 * MINUTE_MS
 /** Checkouts of the rails lapse before. */
 const EXPIRE_AFTER_MS = 24 * HOUR_MS
+/** The card is not charged again for a payment of this age: see runAutoTopUps. */
+const EXPIRE_CHARGE_AFTER_MS = 2 * HOUR_MS
 /** Some payments take days to clear once the customer has done their part. */
 const EXPIRE_PROCESSING_AFTER_MS = 30 * 24 * HOUR_MS
 const AT_ONCE_MAX = 50
@@ -90,7 +92,7 @@ const isOpen = ({ state }: Payment): boolean => state === 'created' || state ===
 
 async function isLapsed(payment: Payment, nowMs: number, events: PaymentEventStore): Promise<boolean> {
   const ageMs = nowMs - payment.createdAt.getTime()
-  if (ageMs <= EXPIRE_AFTER_MS) return false
+  if (ageMs <= (payment.methodId === null ? EXPIRE_AFTER_MS : EXPIRE_CHARGE_AFTER_MS)) return false
   if (ageMs > EXPIRE_PROCESSING_AFTER_MS) return true
   const known = await events.list(payment.id)
   return !known.some(({ fact }) => (fact as { kind?: string } | null)?.kind === 'processing')

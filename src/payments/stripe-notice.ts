@@ -1,4 +1,5 @@
 import type Stripe from 'stripe'
+import { cardFailure } from '../core/billing/card-failure.ts'
 import type { DisputeOutcome, PaymentFact } from '../core/billing/payment.ts'
 import { fromCents } from '../core/billing/top-up-amount.ts'
 import type { PicoUsd } from '../core/kernel/money.ts'
@@ -22,6 +23,12 @@ export function stripeSessionNotice(session: Stripe.Checkout.Session): RailNotic
   )
 }
 
+/** What a charge of a saved card says of its payment, when we made it or asked. */
+export function stripeIntentNotice(intent: Stripe.PaymentIntent): RailNotice {
+  const { id, status, last_payment_error: error } = intent
+  return noticeOf(`intent:${id}:${status}:${error?.code ?? ''}`, 'payment_intent', () => readIntent(intent))
+}
+
 /** What a refund says of its payment, when we made it. */
 export function stripeRefundNotice(refund: Stripe.Refund): RailNotice {
   return noticeOf(`refund:${refund.id}:${refund.status}`, 'refund', () => readRefund(refund))
@@ -39,11 +46,17 @@ function readEvent({ type, data }: Stripe.Event): NoticeReading {
   switch (type) {
     case 'checkout.session.completed':
     case 'checkout.session.async_payment_succeeded':
+      if (data.object.mode === 'setup') return { cardSetupId: data.object.id }
       return readSession(data.object, sessionFact(data.object) ?? { kind: 'processing' })
     case 'checkout.session.async_payment_failed':
       return readSession(data.object, { kind: 'failed', reason: 'the payment failed' })
     case 'checkout.session.expired':
-      return readSession(data.object, { kind: 'expired' })
+      return data.object.mode === 'setup' ? NOTHING : readSession(data.object, { kind: 'expired' })
+    case 'payment_intent.succeeded':
+    case 'payment_intent.payment_failed':
+    case 'payment_intent.processing':
+    case 'payment_intent.canceled':
+      return readIntent(data.object)
     case 'refund.created':
     case 'refund.updated':
     case 'refund.failed':
@@ -75,6 +88,38 @@ function sessionFact(session: Stripe.Checkout.Session): PaymentFact | null {
   if (session.payment_status === 'paid')
     return { kind: 'settled', amountPico: amount(session.amount_total ?? Number.NaN, session.currency) }
   return session.status === 'complete' ? { kind: 'processing' } : null
+}
+
+/** On the metadata of a charge of a saved card. The intents of checkouts are told of by their sessions. */
+export const SAVED_CARD = 'saved_card'
+
+function readIntent(intent: Stripe.PaymentIntent): NoticeReading {
+  if (intent.metadata.purpose !== SAVED_CARD) return NOTHING
+  return {
+    paymentId: intent.metadata.payment_id ?? null,
+    reference: intent.id,
+    chargeId: intent.id,
+    fact: intentFact(intent),
+  }
+}
+
+function intentFact(intent: Stripe.PaymentIntent): PaymentFact | null {
+  switch (intent.status) {
+    case 'succeeded':
+      return { kind: 'settled', amountPico: amount(intent.amount_received, intent.currency) }
+    case 'processing':
+      return { kind: 'processing' }
+    case 'canceled':
+      return { kind: 'failed', reason: 'the payment was cancelled' }
+    case 'requires_action':
+      return { kind: 'failed', reason: cardFailure('authentication_required', null) }
+    case 'requires_payment_method': {
+      const { code, decline_code } = intent.last_payment_error ?? {}
+      return { kind: 'failed', reason: cardFailure(code, decline_code) }
+    }
+    default:
+      return null
+  }
 }
 
 function readRefund(refund: Stripe.Refund): NoticeReading {

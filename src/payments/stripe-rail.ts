@@ -4,9 +4,11 @@ import { toCents } from '../core/billing/top-up-amount.ts'
 import { picoUsd } from '../core/kernel/money.ts'
 import { type PaymentRail, type RailNotice, RefundRefused, type TimeSpan } from './payment-rail.ts'
 import type { Payment } from './payment-store.ts'
+import { createStripeCards } from './stripe-cards.ts'
 import {
   stripeDisputeNotice,
   stripeEventNotice,
+  stripeIntentNotice,
   stripeRefundNotice,
   stripeSessionNotice,
 } from './stripe-notice.ts'
@@ -20,7 +22,14 @@ const REFUSALS = new Set([400, 402, 404])
 /** How old a webhook's signature may be; Stripe signs each redelivery again. */
 const SIGNATURE_AGE_MAX_SECONDS = 300
 
-/** Card payments by Stripe Checkout. The library is loaded here, so that only a gateway with a key pays for it. */
+/** States of a charge of a saved card that still could become a payment. */
+const CANCELABLE = new Set<Stripe.PaymentIntent.Status>([
+  'requires_payment_method',
+  'requires_confirmation',
+  'requires_action',
+])
+
+/** Card payments by Stripe Checkout, and charges of saved cards. The library is loaded here, so that only a gateway with a key pays for it. */
 export async function createStripeRail(
   { apiBase, secretKey, webhookSecret }: StripeSettings,
   returnUrl: string,
@@ -36,9 +45,13 @@ export async function createStripeRail(
     telemetry: false,
   })
 
+  const cards = createStripeCards(stripe, StripeClient.errors, returnUrl)
+  const isCharge = ({ methodId }: Payment) => methodId !== null
+
   return {
     name: 'stripe',
     asksToVerify: false,
+    cards,
 
     async openCheckout(payment) {
       const session = await stripe.checkout.sessions.create(checkoutOf(payment, returnUrl), {
@@ -64,12 +77,19 @@ export async function createStripeRail(
       return { kind: 'genuine', notice: stripeEventNotice(event) }
     },
 
-    async lookUp({ checkoutId }) {
+    async lookUp(payment) {
+      if (isCharge(payment)) return noticesOfIntent(await cards.find(payment))
+      const { checkoutId } = payment
       if (checkoutId === null) return []
       return noticesOf(await stripe.checkout.sessions.retrieve(checkoutId))
     },
 
-    async abandon({ checkoutId }) {
+    async abandon(payment) {
+      if (isCharge(payment)) {
+        const intent = await cards.find(payment)
+        return noticesOfIntent(intent && CANCELABLE.has(intent.status) ? await cards.cancel(intent) : intent)
+      }
+      const { checkoutId } = payment
       if (checkoutId === null) return []
       // Only an open session can be closed; its actual state is reported instead.
       const session = await stripe.checkout.sessions.retrieve(checkoutId)
@@ -110,6 +130,9 @@ const createdIn = ({ fromMs, toMs }: TimeSpan) => ({
   gte: Math.floor(fromMs / 1000),
   lt: Math.ceil(toMs / 1000),
 })
+
+const noticesOfIntent = (intent: Stripe.PaymentIntent | null): RailNotice[] =>
+  intent ? [stripeIntentNotice(intent)] : []
 
 function noticesOf(session: Stripe.Checkout.Session): RailNotice[] {
   const notice = stripeSessionNotice(session)

@@ -51,6 +51,8 @@ export function createTopUpService(deps: {
   events: PaymentEventStore
   rails: PaymentRails
   advance: AdvancePayment
+  /** Saves the card of a page that a rail reported. */
+  finishCardSetup: (rail: PaymentRailName, setupId: string) => Promise<unknown>
   logger: Logger
   clock: () => number
 }) {
@@ -125,6 +127,7 @@ export function createTopUpService(deps: {
       if (reading.kind === 'forged') return reading
       const { notice } = reading
       const payment = await follow([notice])
+      if (notice.cardSetupId !== null) await deps.finishCardSetup(railName, notice.cardSetupId)
       if (notice.ask && payment) await check(payment)
       return payment === null && notice.fact !== null ? { kind: 'unknown_payment' } : { kind: 'accepted' }
     },
@@ -135,10 +138,19 @@ export function createTopUpService(deps: {
     /** Asks the rail how a payment stands, and follows. */
     check,
 
+    /** Charges the saved card that a payment names; repeated, it is the same charge. Rejects while the rail is away. */
+    async charge(payment: Payment): Promise<Payment> {
+      const { cards } = railOf(payment)
+      if (!cards) throw new Error(`payment ${payment.id} charges a card, and ${payment.rail} saves none`)
+      await payments.noteChecked(payment.id, new Date(clock()))
+      return (await follow([await cards.charge(payment)])) ?? payment
+    },
+
     /** Gives up on an unpaid payment, unless the rail says it was paid. */
     async expire(payment: Payment): Promise<Payment> {
-      // A payment whose checkout never became known has nothing to close.
-      const notices = payment.checkoutId === null ? [] : await railOf(payment).abandon(payment)
+      // A payment whose checkout never became known has nothing to close; a charge can be found without its id.
+      const isKnown = payment.checkoutId !== null || payment.methodId !== null
+      const notices = !isKnown ? [] : await railOf(payment).abandon(payment)
       const followed = (await follow(notices)) ?? payment
       if (followed.state !== 'created' && followed.state !== 'pending') return followed
       return (await follow([ownNotice(payment, 'expired', { kind: 'expired' })])) ?? followed

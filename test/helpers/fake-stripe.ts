@@ -6,6 +6,7 @@ import {
   type RailRequest,
   startFakeRailServer,
 } from './fake-rail-server.ts'
+import { type FakeCards, fakeStripeCards } from './fake-stripe-cards.ts'
 
 const SECRET_KEY = 'sk_test_fake'
 const WEBHOOK_SECRET = 'whsec_fake'
@@ -18,6 +19,14 @@ export interface StripeEvent {
 
 export interface FakeStripe extends Pick<FakeRailServer, 'url' | 'requests' | 'breakDown' | 'close'> {
   environment: Record<string, string>
+  /** Saved cards, and charges of them. */
+  cards: Omit<FakeCards, 'handle'>
+  /** Until it is called with false, what is asked for is done and its answer lost. */
+  loseAnswers(lost: boolean): void
+  /** The event that Stripe sends about a page that saved a card. */
+  cardSaved(url: string): StripeEvent
+  /** The event that Stripe sends about the charge of a payment as it stands. */
+  charged(paymentId: string): StripeEvent
   /** The customer pays; returns the event Stripe sends. `unsent`: Stripe knows, and tells nobody. */
   pay(checkoutUrl: string, changes?: Record<string, unknown>): StripeEvent
   lapse(checkoutUrl: string): StripeEvent
@@ -56,7 +65,9 @@ interface Session extends Record<string, unknown> {
 /** Stripe's checkout sessions, refunds and webhooks, in their shapes. */
 export async function startFakeStripe(): Promise<FakeStripe> {
   const sessions = new Map<string, Session>()
-  const byIdempotencyKey = new Map<string, RailAnswer>()
+  const byIdempotencyKey = new Map<string, { body: string; answer: RailAnswer }>()
+  const cards = fakeStripeCards()
+  let isLosing = false
   const refunds = new Map<string, StripeObject>()
   const disputes = new Map<string, StripeObject>()
   let refundAnswer: string | { status: number } = 'succeeded'
@@ -67,13 +78,16 @@ export async function startFakeStripe(): Promise<FakeStripe> {
       return { status: 401, body: { error: { type: 'invalid_request_error', message: 'bad key' } } }
     const key = request.headers['idempotency-key']
     const known = typeof key === 'string' && request.method === 'POST' ? byIdempotencyKey.get(key) : undefined
-    if (known) return known
-    const given = handleNew(request)
-    if (given && typeof key === 'string') byIdempotencyKey.set(key, given)
-    return given
+    if (known && known.body !== request.body)
+      return { status: 400, body: { error: { type: 'idempotency_error', message: 'another request' } } }
+    const given = known?.answer ?? handleNew(request)
+    if (given && typeof key === 'string') byIdempotencyKey.set(key, { body: request.body, answer: given })
+    return isLosing ? { status: 500, body: { error: { type: 'api_error', message: 'down' } } } : given
   }
   const handleNew = (request: RailRequest): RailAnswer | null => {
     const { method, path } = request
+    const ofCards = cards.handle(request)
+    if (ofCards) return ofCards
     if (path === '/v1/refunds' && method === 'POST') {
       if (typeof refundAnswer !== 'string') {
         const error = { type: 'invalid_request_error', message: 'Insufficient funds in your Stripe balance.' }
@@ -121,6 +135,21 @@ export async function startFakeStripe(): Promise<FakeStripe> {
 
   return {
     ...server,
+    cards,
+    loseAnswers(lost) {
+      isLosing = lost
+    },
+    cardSaved(url) {
+      const session = cards.setups.get(url.split('/').at(-1) ?? '')
+      if (!session) throw new Error(`no setup at ${url}`)
+      return event('checkout.session.completed', { ...session, setup_intent: 'seti_not_expanded' })
+    },
+    charged(paymentId) {
+      const intent = [...cards.intents.values()].find(({ metadata }) => metadata.payment_id === paymentId)
+      if (!intent) throw new Error(`no charge of ${paymentId}`)
+      const type = { succeeded: 'succeeded', requires_payment_method: 'payment_failed' }[intent.status]
+      return event(`payment_intent.${type ?? intent.status}`, { ...intent })
+    },
     environment: {
       STRIPE_API_BASE: server.url,
       STRIPE_SECRET_KEY: SECRET_KEY,

@@ -57,12 +57,18 @@ export async function startTestPayments(): Promise<TestPayments> {
   const announced: string[] = []
   const announceAccount = async (accountId: string) => void announced.push(accountId)
   const { postgres } = ledger
-  const advance = createAdvancePayment({ postgres, holds, announceAccount, logger, clock })
+  const advance = createAdvancePayment({
+    ...{ postgres, holds, announceAccount, logger, clock },
+    invoices: null,
+  })
   const payments = createPaymentStore(postgres)
   const events = createPaymentEventStore(postgres)
   const rail = scriptedRail()
   const rails = new Map([['stripe' as const, rail]])
-  const topUps = createTopUpService({ payments, events, rails, advance, logger, clock })
+  const topUps = createTopUpService({
+    ...{ payments, events, rails, advance, logger, clock },
+    finishCardSetup: async () => undefined,
+  })
   const keep = async (payment: Payment, fact: PaymentFact) => {
     await events.record(noticeOf(payment, fact))
   }
@@ -116,6 +122,7 @@ export function noticeOf(payment: Payment, fact: PaymentFact, changes: Partial<R
     fact,
     refusal: null,
     ask: false,
+    cardSetupId: null,
     ...changes,
   }
 }
@@ -133,6 +140,7 @@ function scriptedRail(): ScriptedRail {
   const rail: ScriptedRail = {
     name: 'stripe',
     asksToVerify: false,
+    cards: null,
     answer: () => [],
     lookUps: 0,
     openCheckout: async ({ id }): Promise<OpenedCheckout> => ({

@@ -108,6 +108,7 @@ describe('advancePayment', () => {
     await kit.keep(payment, refundFact('re_5', AMOUNT_PICO))
     const dying = createAdvancePayment({
       ...kit,
+      invoices: null,
       announceAccount: async () => undefined,
       holds: {
         ...kit.holds,

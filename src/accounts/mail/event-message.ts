@@ -15,6 +15,7 @@ const TEMPLATES: Record<MailedEventType, MailTemplate> = {
   'balance.low': 'balance-low',
   'balance.exhausted': 'balance-exhausted',
   'topup.settled': 'receipt',
+  'topup.auto_paused': 'auto-top-up-paused',
   'key.limit_reached': 'key-limit-reached',
   'provider_key.failing': 'provider-key-failing',
 }
@@ -35,6 +36,13 @@ function wordsOf(type: MailedEventType, data: EventData): Record<string, string>
   switch (type) {
     case 'topup.settled':
       return { test: data.test === true ? ' (a test: no money was charged)' : '' }
+    case 'topup.auto_paused':
+      return {
+        why: WHY_PAUSED[String(data.reason)] ?? 'The saved card could not be charged.',
+        resumes: data.resumes_at
+          ? `They resume at ${String(data.resumes_at)}.`
+          : 'They resume when you save another card, or press Resume.',
+      }
     case 'key.limit_reached':
       return {
         key: nameOr(data.name, 'without a name'),
@@ -50,6 +58,12 @@ function wordsOf(type: MailedEventType, data: EventData): Record<string, string>
     default:
       return type satisfies never
   }
+}
+
+const WHY_PAUSED: Record<string, string> = {
+  payment_failed: 'The saved card was declined.',
+  authentication_required: 'Your bank requires you to confirm payments with the saved card.',
+  monthly_maximum: 'Another top-up would exceed your maximum for this month.',
 }
 
 const nameOr = (name: EventData[string] | undefined, otherwise: string): string =>

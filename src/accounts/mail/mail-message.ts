@@ -11,6 +11,7 @@ const NAMES = [
   'balance-low',
   'balance-exhausted',
   'receipt',
+  'auto-top-up-paused',
   'key-limit-reached',
   'provider-key-failing',
 ] as const

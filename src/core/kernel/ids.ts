@@ -34,6 +34,8 @@ export type IdPrefix =
   | 'op'
   | 'evt'
   | 'pay'
+  | 'card'
+  | 'inv'
   | 'hook'
   | 'pkey'
   | 'grant'

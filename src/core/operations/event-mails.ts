@@ -6,6 +6,7 @@ export const EVENT_MAILS = {
   'balance.low': 'low_balance',
   'balance.exhausted': 'low_balance',
   'topup.settled': null,
+  'topup.auto_paused': null,
   'key.limit_reached': 'key_limit',
   'provider_key.failing': 'provider_key',
 } as const satisfies { [type in SubscribedEventType]?: MailPreference | null }

@@ -6,6 +6,7 @@ export const EVENT_TYPES = [
   'balance.exhausted',
   'topup.settled',
   'topup.failed',
+  'topup.auto_paused',
   'key.revoked',
   'key.limit_reached',
   'provider_key.failing',

@@ -1,4 +1,5 @@
 import { parse } from 'secure-json-parse'
+import type { InvoiceDocument } from '../../core/billing/invoice.ts'
 import { repairJson } from '../../core/json/json-repair.ts'
 import {
   type ExactJson,
@@ -53,10 +54,16 @@ function parseJson({ bytes, limits }: { bytes: Uint8Array; limits: JsonLimits })
   }
 }
 
+/** An invoice as PDF. Few threads ever make one, so only those load what it takes. */
+async function printInvoice(invoice: InvoiceDocument): Promise<Uint8Array> {
+  const { invoicePdf } = await import('../documents/invoice-pdf.ts')
+  return invoicePdf(invoice)
+}
+
 /** Done as soon as the thread runs. */
 const start = (): void => undefined
 
-export const threadTasks = { start, countTokens, repairJson, parseJson }
+export const threadTasks = { start, countTokens, repairJson, parseJson, printInvoice }
 
 /** The one entry of a thread: runs the task of that name. */
 export default <Name extends keyof typeof threadTasks>({

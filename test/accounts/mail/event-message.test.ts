@@ -10,6 +10,12 @@ const DATA: Record<MailedEventType, EventData> = {
   'balance.low': { balance_usd: '0.99', threshold_usd: '1.00' },
   'balance.exhausted': { balance_usd: '0.0000001' },
   'topup.settled': { payment_id: 'pay_1', amount_usd: '5.00', test: true },
+  'topup.auto_paused': {
+    reason: 'payment_failed',
+    amount_usd: '25.00',
+    monthly_maximum_usd: '100.00',
+    resumes_at: null,
+  },
   'key.limit_reached': {
     key_id: 'key_1',
     name: 'app',

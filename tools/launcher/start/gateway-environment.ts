@@ -78,6 +78,16 @@ export function paymentEnvironment(
   return isLoopback(host) || onlySimulated ? { PAYMENTS_DEVELOPMENT_RAIL: 'true' } : {}
 }
 
+/** Whoever tries the gateway out sees invoices, too; they say that they are tests. Not where the environment names an issuer. */
+export function invoiceEnvironment(environment: Environment, rails: Environment): Environment {
+  if (environment.INVOICE_ISSUER_NAME || rails.PAYMENTS_DEVELOPMENT_RAIL !== 'true') return {}
+  return {
+    INVOICE_ISSUER_NAME: 'Example Gateway Ltd',
+    INVOICE_ISSUER_ADDRESS: '1 Example Street | Example City',
+    INVOICE_TAX_NOTE: 'An example: set INVOICE_ISSUER_NAME and INVOICE_ISSUER_ADDRESS to your company.',
+  }
+}
+
 const BUILT_IN = new URL('../../../src/catalog/data/builtin.json', import.meta.url)
 
 /**

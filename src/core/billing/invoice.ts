@@ -1,0 +1,111 @@
+import { formatUsd, picoUsd } from '../kernel/money.ts'
+import { isoTime } from '../kernel/time.ts'
+import type { InvoiceSettings } from './invoice-settings.ts'
+import type { PaymentRailName } from './payment-movements.ts'
+import { PICO_PER_CENT } from './top-up-amount.ts'
+
+export const INVOICE_KINDS = ['invoice', 'credit_note'] as const
+export type InvoiceKind = (typeof INVOICE_KINDS)[number]
+
+/** Whom an invoice is made out to. */
+export interface InvoiceCustomer {
+  /** Empty: the email stands for it. */
+  name: string
+  address: string[]
+  /** ISO 3166-1 alpha-2, or empty. */
+  country: string
+  tax_id: string
+  email: string
+}
+
+/** All that is printed on an invoice. It is stored, so that later changes of addresses or settings do not reach it. */
+export interface InvoiceDocument {
+  kind: InvoiceKind
+  /** `INV-000012` */
+  number: string
+  issued_at: string
+  /** The payment moved no money. */
+  test: boolean
+  issuer: InvoiceSettings['issuer']
+  customer: InvoiceCustomer
+  /** The top-up it is about. */
+  payment: { id: string; rail: PaymentRailName; paid_at: string }
+  /** The number of the invoice that it corrects. */
+  corrects: string | null
+  description: string
+  currency: 'USD'
+  /** Null: no tax is shown. The total includes it. */
+  tax: { name: string; percent: string; net_usd: string; amount_usd: string } | null
+  total_usd: string
+  note: string
+}
+
+export interface InvoiceFacts {
+  kind: InvoiceKind
+  number: bigint
+  issuedAtMs: number
+  amountPico: bigint
+  customer: InvoiceCustomer
+  payment: { id: string; rail: PaymentRailName; settledAtMs: number }
+  corrects: string | null
+}
+
+/** Numbers of payments without money are a series of their own. */
+export const seriesPrefix = ({ prefix }: InvoiceSettings, rail: PaymentRailName): string =>
+  rail === 'development' ? `TEST-${prefix}` : prefix
+
+const DIGITS = 6
+
+export const invoiceNumber = (prefix: string, number: bigint): string =>
+  `${prefix}${String(number).padStart(DIGITS, '0')}`
+
+/** An invoice as it is printed. */
+export function invoiceDocument(settings: InvoiceSettings, facts: InvoiceFacts): InvoiceDocument {
+  const { kind, payment, amountPico } = facts
+  const { name, percent, note } = settings.tax
+  const taxPico = includedTax(amountPico, percent)
+  return {
+    kind,
+    number: invoiceNumber(seriesPrefix(settings, payment.rail), facts.number),
+    issued_at: isoTime(facts.issuedAtMs),
+    test: payment.rail === 'development',
+    issuer: settings.issuer,
+    customer: facts.customer,
+    payment: { id: payment.id, rail: payment.rail, paid_at: isoTime(payment.settledAtMs) },
+    corrects: facts.corrects,
+    description: describe(kind, facts.corrects),
+    currency: 'USD',
+    tax:
+      Number(percent) === 0
+        ? null
+        : {
+            name,
+            percent,
+            net_usd: formatUsd(picoUsd(amountPico - taxPico)),
+            amount_usd: formatUsd(taxPico),
+          },
+    total_usd: formatUsd(picoUsd(amountPico)),
+    note,
+  }
+}
+
+const describe = (kind: InvoiceKind, corrects: string | null): string => {
+  if (kind === 'credit_note') return 'Prepaid balance for API usage, returned'
+  return corrects === null
+    ? 'Prepaid balance for API usage'
+    : 'Prepaid balance for API usage, return reversed'
+}
+
+/** `PERCENT` has up to three decimals. */
+const PERCENT_SCALE = 1_000n
+
+/**
+ * The tax that a price includes, in whole cents, halves rounded up: price × rate / (100 + rate). What is paid and what is
+ * credited do not depend on it.
+ */
+export function includedTax(amountPico: bigint, percent: string): ReturnType<typeof picoUsd> {
+  const [whole = '0', fraction = ''] = percent.split('.')
+  const rate = BigInt(whole) * PERCENT_SCALE + BigInt(fraction.padEnd(3, '0').slice(0, 3) || '0')
+  const divisor = (100n * PERCENT_SCALE + rate) * PICO_PER_CENT
+  return picoUsd(((amountPico * rate * 2n + divisor) / (divisor * 2n)) * PICO_PER_CENT)
+}

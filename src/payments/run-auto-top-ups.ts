@@ -1,0 +1,74 @@
+import type { Logger } from 'pino'
+import type { AutoTopUpStore } from './auto-top-up-store.ts'
+import type { PaymentRails } from './payment-rail.ts'
+import type { Payment, PaymentStore } from './payment-store.ts'
+import type { TopUpService } from './top-up-service.ts'
+
+export interface AutoTopUpDependencies {
+  autoTopUps: Pick<AutoTopUpStore, 'due' | 'takeStep'>
+  payments: Pick<PaymentStore, 'uncharged'>
+  topUps: Pick<TopUpService, 'charge'>
+  rails: PaymentRails
+  logger: Logger
+  clock: () => number
+}
+
+export interface AutoTopUpReport {
+  /** Charges that were asked for, also ones that an earlier run had asked for without hearing the answer. */
+  charged: number
+  paused: number
+  failures: number
+}
+
+const MINUTE_MS = 60_000
+/** A rail that does not answer is asked again after this. */
+const ASK_AGAIN_AFTER_MS = MINUTE_MS
+/**
+ * Later nobody expects the charge any more. Well within the day for which Stripe knows an idempotency key, so that asking
+ * again never charges twice. Source: https://docs.stripe.com/api/idempotent_requests
+ */
+const ASK_FOR_MS = 60 * MINUTE_MS
+const AT_ONCE_MAX = 50
+
+/**
+ * Tops up every account whose balance is below its threshold by charging its saved card. The payment is recorded before the
+ * rail is asked, and its id is the rail's idempotency key: a run that dies between any two steps is continued by the next.
+ * Money reaches the ledger as that of any top-up does. Each account for itself: one that fails is tried again.
+ */
+export async function runAutoTopUps(deps: AutoTopUpDependencies): Promise<AutoTopUpReport> {
+  const { autoTopUps, payments, topUps, rails, logger, clock } = deps
+  const report: AutoTopUpReport = { charged: 0, paused: 0, failures: 0 }
+  const charge = async (payment: Payment) => {
+    report.charged += 1
+    const { state } = await topUps.charge(payment)
+    if (state === 'failed') await takeStep(payment.accountId)
+  }
+  const takeStep = async (accountId: string): Promise<void> => {
+    const { step, charge: payment } = await autoTopUps.takeStep(accountId)
+    if (step.kind === 'pause') {
+      report.paused += 1
+      logger.warn({ accountId, reason: step.reason }, 'automatic top-ups of an account were paused')
+    }
+    if (payment) await charge(payment)
+  }
+  const attempt = async (about: { accountId: string; paymentId?: string }, work: () => Promise<void>) => {
+    try {
+      await work()
+    } catch (error) {
+      report.failures += 1
+      logger.warn({ err: error, ...about }, 'an automatic top-up could not be made; it is tried again')
+    }
+  }
+
+  const now = clock()
+  const unanswered = await payments.uncharged(
+    new Date(now - ASK_FOR_MS),
+    new Date(now - ASK_AGAIN_AFTER_MS),
+    AT_ONCE_MAX,
+  )
+  for (const payment of unanswered.filter(({ rail }) => rails.get(rail)?.cards))
+    await attempt({ accountId: payment.accountId, paymentId: payment.id }, () => charge(payment))
+  for (const accountId of await autoTopUps.due(AT_ONCE_MAX))
+    await attempt({ accountId }, () => takeStep(accountId))
+  return report
+}

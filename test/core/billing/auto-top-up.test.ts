@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import {
+  type AutoTopUpSettings,
+  autoTopUpStep,
+  type ChargeAttempt,
+  monthStartMs,
+  nextMonthMs,
+} from '../../../src/core/billing/auto-top-up.ts'
+import { cardFailure, FAILURES_OF_THE_CARD } from '../../../src/core/billing/card-failure.ts'
+
+const NOW = Date.parse('2027-01-31T23:00:00Z')
+const MINUTE = 60_000
+const SETTINGS: AutoTopUpSettings = {
+  enabled: true,
+  thresholdPico: 5n,
+  amountPico: 25n,
+  monthlyMaxPico: 100n,
+}
+const DECLINED = 'the card was declined (insufficient funds)'
+const attempt = (state: ChargeAttempt['state'], minutesAgo: number, failureReason: string | null = null) => ({
+  state,
+  failureReason,
+  createdAtMs: NOW - minutesAgo * MINUTE,
+})
+const failed = (minutesAgo: number, reason: string = DECLINED) => attempt('failed', minutesAgo, reason)
+const step = (facts: Partial<Parameters<typeof autoTopUpStep>[1]>) =>
+  autoTopUpStep(SETTINGS, { balancePico: 4n, spentPico: 0n, attempts: [], nowMs: NOW, ...facts })
+
+test('a balance below the threshold is topped up, one at the threshold is not', () => {
+  expect(step({})).toEqual({ kind: 'charge' })
+  expect(step({ balancePico: 5n })).toEqual({ kind: 'wait', untilMs: null })
+})
+
+test.each(['created', 'pending'] as const)('while a charge is %s there is no other', (state) => {
+  expect(step({ attempts: [attempt(state, 600)] })).toEqual({ kind: 'wait', untilMs: null })
+})
+
+test('a declined card is tried three times, at growing distances, and then no more', () => {
+  expect(step({ attempts: [failed(9)] })).toEqual({ kind: 'wait', untilMs: NOW + MINUTE })
+  expect(step({ attempts: [failed(10)] })).toEqual({ kind: 'charge' })
+  expect(step({ attempts: [failed(59), failed(70)] })).toEqual({ kind: 'wait', untilMs: NOW + MINUTE })
+  expect(step({ attempts: [failed(60), failed(70)] })).toEqual({ kind: 'charge' })
+  const three = [failed(6_000), failed(6_100), attempt('expired', 6_200)]
+  expect(step({ attempts: three })).toEqual({ kind: 'pause', reason: 'payment_failed' })
+})
+
+test('failures before a success are forgotten', () => {
+  const attempts = [failed(10), attempt('settled', 100), failed(200), failed(300)]
+  expect(step({ attempts })).toEqual({ kind: 'charge' })
+})
+
+test('what only the holder can mend pauses at once, whatever the balance', () => {
+  const { authentication_required, expired_card } = FAILURES_OF_THE_CARD
+  expect(step({ balancePico: 50n, attempts: [failed(0, authentication_required)] })).toEqual({
+    kind: 'pause',
+    reason: 'authentication_required',
+  })
+  expect(step({ attempts: [failed(0, expired_card)] })).toEqual({ kind: 'pause', reason: 'payment_failed' })
+})
+
+test('the maximum of a month is never exceeded, and the next month begins anew', () => {
+  expect(step({ spentPico: 75n })).toEqual({ kind: 'charge' })
+  const untilMs = Date.parse('2027-02-01T00:00:00Z')
+  expect(step({ spentPico: 76n })).toEqual({ kind: 'monthly_maximum', untilMs })
+  expect(nextMonthMs(Date.parse('2027-12-31T23:59:59.999Z'))).toBe(Date.parse('2028-01-01T00:00:00Z'))
+  expect(monthStartMs(NOW)).toBe(Date.parse('2027-01-01T00:00:00Z'))
+})
+
+test('the codes of a refusal are told in words, and only codes', () => {
+  expect(cardFailure('card_declined', 'insufficient_funds')).toBe(DECLINED)
+  expect(cardFailure('authentication_required', null)).toBe(FAILURES_OF_THE_CARD.authentication_required)
+  expect(cardFailure('card_declined', 'stolen_card')).toBe(FAILURES_OF_THE_CARD.refused_card)
+  expect(cardFailure('expired_card', undefined)).toBe(FAILURES_OF_THE_CARD.expired_card)
+  expect(cardFailure('<b>', '<i>')).toBe('the card was declined')
+})
