@@ -72,7 +72,10 @@ async function holder(): Promise<Holder> {
 
 const view = ({ client }: Holder) => client.json<AutoTopUpView>('/console/api/auto-top-up')
 const choose = ({ client }: Holder, settings: object = {}) =>
-  client.json<AutoTopUpView>('/console/api/auto-top-up', { method: 'PUT', body: { ...CHOSEN, ...settings } })
+  client.json<AutoTopUpView>('/console/api/auto-top-up', {
+    method: 'PATCH',
+    body: { ...CHOSEN, ...settings },
+  })
 
 async function saveCard({ client }: Holder, card?: { brand: string; last4: string }): Promise<string> {
   const { id, url } = await client.json<{ id: string; url: string }>('/console/api/saved-card', { body: {} })
@@ -358,7 +361,7 @@ test('amounts that make no sense are refused by name', async () => {
     ['monthly_maximum_usd', '24.99'],
   ] as const) {
     const body = { ...CHOSEN, [param]: value }
-    const answer = await someone.client.ask('/console/api/auto-top-up', { method: 'PUT', body })
+    const answer = await someone.client.ask('/console/api/auto-top-up', { method: 'PATCH', body })
     expect(answer.status).toBe(400)
     expect(await answer.json()).toMatchObject({ error: { param } })
   }

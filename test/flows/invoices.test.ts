@@ -54,7 +54,7 @@ async function pdfOf(client: ConsoleClient, { id }: InvoiceView) {
 
 test('a settled top-up has one invoice that later changes do not reach', async () => {
   const client = await signedUp(stack.url)
-  await client.json('/console/api/billing-details', { method: 'PUT', body: DETAILS })
+  await client.json('/console/api/billing-details', { method: 'PATCH', body: DETAILS })
   const topUp = await openTopUp(client)
   expect(await invoicesOf(client)).toEqual([])
   const event = stripe.pay(topUp.checkout_url!)
@@ -73,7 +73,7 @@ test('a settled top-up has one invoice that later changes do not reach', async (
     expect(before.text).toContain(part)
 
   await client.json('/console/api/billing-details', {
-    method: 'PUT',
+    method: 'PATCH',
     body: { ...DETAILS, name: 'Later Ltd' },
   })
   expect((await pdfOf(client, invoice!)).text).toBe(before.text)
@@ -135,7 +135,7 @@ test("another account's invoice is none, and details are checked", async () => {
     ['name', 'x'.repeat(121)],
   ] as const) {
     const answer = await one.ask('/console/api/billing-details', {
-      method: 'PUT',
+      method: 'PATCH',
       body: { ...DETAILS, [param]: value },
     })
     expect(answer.status).toBe(400)
@@ -145,7 +145,7 @@ test("another account's invoice is none, and details are checked", async () => {
 
 test('details and invoices are exported; a deleted account keeps its invoices only', async () => {
   const client = await signedUp(stack.url)
-  await client.json('/console/api/billing-details', { method: 'PUT', body: DETAILS })
+  await client.json('/console/api/billing-details', { method: 'PATCH', body: DETAILS })
   const topUp = await paid(client)
   const exported = await client.json<{ invoices: object[]; billing_details: object }>(
     '/console/api/account/export',

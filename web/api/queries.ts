@@ -1,8 +1,10 @@
 import { queryOptions } from '@tanstack/react-query'
+import type { AutoTopUpView } from '../../src/core/api/auto-top-up.ts'
 import type { BillingView, LedgerRow, TopUpView } from '../../src/core/api/billing.ts'
 import type { CallDetail, CallSummary } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { IdentityList } from '../../src/core/api/identities.ts'
+import type { BillingDetailsView, InvoiceView, TopUpInvoices } from '../../src/core/api/invoices.ts'
 import type { KeyList, KeyView } from '../../src/core/api/keys.ts'
 import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
@@ -91,6 +93,19 @@ export const billingQuery = readOf<BillingView>('/console/api/billing')
 export const topUpsQuery = pagesOf<TopUpView>('/console/api/top-ups')
 
 export const topUpQuery = (id: string) => readOf<TopUpView>(path`/console/api/top-ups/${id}`)
+
+export const autoTopUpQuery = readOf<AutoTopUpView>('/console/api/auto-top-up')
+
+export const billingDetailsQuery = readOf<BillingDetailsView>('/console/api/billing-details')
+
+export const invoicesQuery = pagesOf<InvoiceView>('/console/api/invoices')
+
+/** The invoice and the credit notes of a top-up. */
+export const topUpInvoicesQuery = (id: string) =>
+  readOf<TopUpInvoices>(path`/console/api/top-ups/${id}/invoices`)
+
+/** Where an invoice is downloaded, for a link. */
+export const invoicePdfPath = (id: string): string => `${BASE_PATH}${path`/console/api/invoices/${id}/pdf`}`
 
 export const ledgerQuery = pagesOf<LedgerRow>('/console/api/ledger')
 

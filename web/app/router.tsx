@@ -72,7 +72,7 @@ const accountRoute = createRoute({
 })
 
 // Payment providers send customers back with these.
-const checkoutParameters = textParameters('payment_id', 'outcome')
+const checkoutParameters = textParameters('payment_id', 'outcome', 'card_setup')
 const PERIOD_PARAMETERS = ['days', 'from', 'to', 'interval', 'measure', 'zone'] as const
 const usageParameters = textParameters(
   ...PERIOD_PARAMETERS,

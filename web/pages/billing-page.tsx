@@ -1,16 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import { billingQuery } from '../api/queries.ts'
+import { billingDetailsQuery, billingQuery } from '../api/queries.ts'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
+import { AutoTopUpPanel, CardSetupReturn } from './billing/auto-top-up-panel.tsx'
+import { BillingDetailsPanel } from './billing/billing-details-panel.tsx'
+import { InvoiceList } from './billing/invoice-list.tsx'
 import { Statement, TopUpHistory } from './billing/movements.tsx'
 import { CheckoutReturn, TopUpForm } from './billing/top-up.tsx'
 
 /** The balance, the form to top it up, and every movement of it. */
 export function BillingPage() {
-  const { payment_id: paymentId, outcome } = useSearch({ from: '/account/billing' })
+  const { payment_id: paymentId, outcome, card_setup: cardSetup } = useSearch({ from: '/account/billing' })
   return (
     <>
       <PageHead
@@ -18,6 +21,7 @@ export function BillingPage() {
         description="Prepaid: calls are charged to your balance. There is no subscription."
       />
       {paymentId && <CheckoutReturn id={paymentId} outcome={outcome} />}
+      {cardSetup && outcome !== 'cancelled' && <CardSetupReturn id={cardSetup} />}
       <QueryView query={useQuery(billingQuery)}>
         {(billing) => (
           <>
@@ -39,8 +43,23 @@ export function BillingPage() {
           </>
         )}
       </QueryView>
+      <AutoTopUpPanel />
       <TopUpHistory />
+      <Invoices />
       <Statement />
     </>
+  )
+}
+
+/** Nothing where none are issued, nor were. */
+function Invoices() {
+  const { data } = useQuery(billingDetailsQuery)
+  return (
+    data?.invoices && (
+      <>
+        <InvoiceList />
+        <BillingDetailsPanel details={data} />
+      </>
+    )
   )
 }

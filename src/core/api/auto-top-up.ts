@@ -34,7 +34,7 @@ export const AutoTopUpSettingsView = Type.Object({
 })
 export type AutoTopUpSettingsView = Static<typeof AutoTopUpSettingsView>
 
-/** GET /console/api/auto-top-up; PUT → the same. */
+/** GET /console/api/auto-top-up; PATCH → the same. */
 export const AutoTopUpView = Type.Object({
   /** Whether cards can be saved here. */
   available: Type.Boolean(),
@@ -54,7 +54,7 @@ const money = (name: string) =>
     errorMessage: `\`${name}\` takes an amount of USD such as "25.00", in whole cents.`,
   })
 
-/** PUT /console/api/auto-top-up; the route checks the amounts. Saving resumes top-ups that are paused. */
+/** PATCH /console/api/auto-top-up; the route checks the amounts. Saving resumes top-ups that are paused. */
 export const AutoTopUpBody = Type.Object(
   {
     enabled: Type.Boolean(),

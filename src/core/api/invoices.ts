@@ -65,7 +65,7 @@ const text = (name: string, maxLength: number) =>
     errorMessage: `\`${name}\` takes up to ${maxLength} characters.`,
   })
 
-/** PUT /console/api/billing-details: whom later invoices are made out to. Empty texts are left out of them. */
+/** PATCH /console/api/billing-details: whom later invoices are made out to. Empty texts are left out of them. */
 export const BillingDetailsBody = Type.Object(
   {
     name: text('name', 120),
@@ -85,7 +85,7 @@ export const BillingDetailsBody = Type.Object(
 )
 export type BillingDetailsBody = Static<typeof BillingDetailsBody>
 
-/** GET /console/api/billing-details; PUT → the same. */
+/** GET /console/api/billing-details; PATCH → the same. */
 export const BillingDetailsView = Type.Object({
   name: Type.String(),
   address: Type.String(),

@@ -50,7 +50,7 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox<AutoTopUpServices> = asy
   app.get('/auto-top-up', reading, (request) => view(asker(request).accountId))
 
   const saving = { ...hooks, schema: { body: AutoTopUpBody, response: { 200: AutoTopUpView } } }
-  app.put('/auto-top-up', saving, async (request) => {
+  app.patch('/auto-top-up', saving, async (request) => {
     const { accountId } = asker(request)
     const { body } = request
     const amountPico = readAmount('amount_usd', body.amount_usd, amounts)

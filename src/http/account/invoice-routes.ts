@@ -54,7 +54,7 @@ export const invoiceRoutes: FastifyPluginAsyncTypebox<InvoiceServices> = async (
   )
 
   const saving = { ...hooks, schema: { body: BillingDetailsBody, response: { 200: BillingDetailsView } } }
-  app.put('/billing-details', saving, async (request) => {
+  app.patch('/billing-details', saving, async (request) => {
     const { accountId } = asker(request)
     const { name, address, country, tax_id: taxId } = request.body
     await invoices.saveDetails({

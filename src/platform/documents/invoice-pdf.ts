@@ -19,7 +19,7 @@ const METHODS: Record<InvoiceDocument['payment']['rail'], string> = {
   development: 'Simulated payment',
 }
 
-/** An invoice as one A4 page. A pure function of what was stored with it; takes some ten milliseconds on a thread. */
+/** An invoice as one A4 page. A pure function of what was stored with it. */
 export async function invoicePdf(invoice: InvoiceDocument): Promise<Uint8Array> {
   const title = `${TITLES[invoice.kind]} ${invoice.number}`
   const text = createPdfText({ title, author: invoice.issuer.name, createdAt: new Date(invoice.issued_at) })
