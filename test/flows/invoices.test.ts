@@ -4,6 +4,7 @@ import type { InvoiceView, TopUpInvoices } from '../../src/core/api/invoices.ts'
 import { type ConsoleClient, PASSWORD, signedUp } from '../helpers/console-client.ts'
 import { type FakeStripe, startFakeStripe } from '../helpers/fake-stripe.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
+import { organisationOf } from '../helpers/organisation.ts'
 import { readPdf } from '../helpers/pdf-text.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
@@ -158,6 +159,28 @@ test('details and invoices are exported; a deleted account keeps its invoices on
   const { accountId } = await stack.postgres.payment.findUniqueOrThrow({ where: { id: topUp.id } })
   expect(await stack.postgres.billingDetails.count({ where: { accountId } })).toBe(0)
   expect(await stack.postgres.invoice.count({ where: { accountId } })).toBe(1)
+})
+
+test('an organisation has its name on invoices, and its members for billing see them', async () => {
+  const { accountId, members } = await organisationOf(stack, ['owner', 'developer', 'billing'])
+  const { billing, developer } = members
+  const topUp = await openTopUp(billing, 'development')
+  const [printed] = await printedOf(billing, topUp)
+  expect(printed?.customer).toMatchObject({ name: expect.stringMatching(/^Works /), email: '' })
+  expect((await pdfOf(billing, printed!)).text).toContain('Works ')
+  const details = { method: 'PATCH', body: DETAILS }
+  for (const [path, options] of [
+    ['/console/api/invoices', {}],
+    [`/console/api/invoices/${printed!.id}/pdf`, {}],
+    ['/console/api/billing-details', details],
+    ['/console/api/auto-top-up', {}],
+    ['/console/api/saved-card', { body: {} }],
+    ['/console/api/saved-card', { method: 'DELETE' }],
+  ] as const)
+    expect((await developer.ask(path, options)).status, path).toBe(403)
+  await billing.json('/console/api/billing-details', details)
+  const actions = await stack.postgres.accountAction.findMany({ where: { accountId } })
+  expect(actions.map(({ action }) => action)).toContain('billing_details.changed')
 })
 
 test('the ledger is in order after all of it', async () => {

@@ -18,7 +18,7 @@ const PERMITTED_ROLES = {
   /** Provider keys and webhooks: to see them, and to change them. */
   view_integrations: ['owner', 'admin', 'developer'],
   integrations: MANAGERS,
-  /** Top-ups, receipts, the ledger. */
+  /** Top-ups, also automatic ones, the saved card, invoices, receipts, the ledger. */
   billing: ['owner', 'admin', 'billing'],
   /** What may be spent, and when a low balance is reported. */
   limits: ['owner', 'admin', 'billing'],

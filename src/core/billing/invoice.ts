@@ -15,6 +15,7 @@ export interface InvoiceCustomer {
   /** ISO 3166-1 alpha-2, or empty. */
   country: string
   tax_id: string
+  /** Empty: an organisation. */
   email: string
 }
 

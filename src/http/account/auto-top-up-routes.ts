@@ -32,7 +32,7 @@ const ASKING_MAX = 20
 /** The saved card of an account and its automatic top-ups. */
 export const autoTopUpRoutes: FastifyPluginAsyncTypebox<AutoTopUpServices> = async (app, services) => {
   const { cards, autoTopUps } = services.topUps
-  const { asker, hooks } = bySession(app)
+  const { asker, hooks } = bySession(app, 'billing')
   const options = topUpOptions(services)
   const amounts = { minPico: parseUsd(options.min_usd), maxPico: parseUsd(options.max_usd) }
   const slots = createSlots({
@@ -69,6 +69,12 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox<AutoTopUpServices> = asy
     if (settings.enabled && (await cards.find(accountId)) === null)
       throw new ApiError('conflict', 'Save a card first.')
     await autoTopUps.save(accountId, settings)
+    await app.recordAction(request, 'auto_top_up.set', accountId, {
+      enabled: settings.enabled,
+      threshold_usd: formatUsd(settings.thresholdPico),
+      amount_usd: formatUsd(settings.amountPico),
+      monthly_maximum_usd: formatUsd(settings.monthlyMaxPico),
+    })
     return view(accountId)
   })
 
@@ -78,6 +84,7 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox<AutoTopUpServices> = asy
     const opened = await asking(accountId, () => cards.openSetup(accountId))
     switch (opened.kind) {
       case 'opened':
+        await app.recordAction(request, 'saved_card.requested', opened.setupId)
         return reply.code(201).send({ id: opened.setupId, url: opened.url })
       case 'no_rail':
         throw new ApiError('conflict', 'Cards cannot be saved here.')
@@ -100,6 +107,7 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox<AutoTopUpServices> = asy
   app.delete('/saved-card', hooks, async (request, reply) => {
     const { accountId } = asker(request)
     await asking(accountId, () => cards.remove(accountId))
+    await app.recordAction(request, 'saved_card.removed', accountId)
     return reply.code(204).send()
   })
 }

@@ -39,7 +39,7 @@ const PRINT_LIMIT_MS = 10_000
 /** The invoices of an account, and whom they are made out to. */
 export const invoiceRoutes: FastifyPluginAsyncTypebox<InvoiceServices> = async (app, services) => {
   const { invoices, isIssuing, consoleSlots } = services
-  const { asker, hooks } = bySession(app)
+  const { asker, hooks } = bySession(app, 'billing')
   const detailsView = (details: BillingDetails | null): BillingDetailsView => ({
     name: details?.name ?? '',
     address: details?.address ?? '',
@@ -66,6 +66,7 @@ export const invoiceRoutes: FastifyPluginAsyncTypebox<InvoiceServices> = async (
         .join('\n'),
       taxId: plain(taxId),
     })
+    await app.recordAction(request, 'billing_details.changed', accountId)
     return detailsView(await invoices.details(accountId))
   })
 

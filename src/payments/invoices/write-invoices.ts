@@ -78,13 +78,13 @@ async function writeInvoice(
 }
 
 async function readCustomer(transaction: PostgresTransaction, accountId: string): Promise<InvoiceCustomer> {
-  const { email } = await transaction.account.findUniqueOrThrow({ where: { id: accountId } })
+  const { email, name } = await transaction.account.findUniqueOrThrow({ where: { id: accountId } })
   const details = await transaction.billingDetails.findUnique({ where: { accountId } })
   return {
-    name: details?.name ?? '',
+    name: details?.name || (name ?? ''),
     address: details?.address.split('\n').filter(Boolean) ?? [],
     country: details?.country ?? '',
     tax_id: details?.taxId ?? '',
-    email,
+    email: email ?? '',
   }
 }

@@ -51,13 +51,12 @@ const moment = (iso: string): string => `${iso.slice(0, 16).replace('T', ' ')} U
 
 function issuerLines({ issuer }: InvoiceDocument): string[] {
   const { name, address, taxId, email } = issuer
-  return [name, ...address, ...(taxId ? [`Tax ID: ${taxId}`] : []), ...(email ? [email] : [])]
+  return [name, ...address, taxId && `Tax ID: ${taxId}`, email].filter(Boolean)
 }
 
 function customerLines({ customer }: InvoiceDocument): string[] {
   const { name, address, country, tax_id: taxId, email } = customer
-  const place = [...address, ...(country ? [country] : [])]
-  return [...(name ? [name] : []), ...place, ...(taxId ? [`Tax ID: ${taxId}`] : []), email]
+  return [name, ...address, country, taxId && `Tax ID: ${taxId}`, email].filter(Boolean)
 }
 
 function facts(text: PdfText, top: number, rows: Record<string, string>): number {
