@@ -33,6 +33,7 @@ import { sessionRoutes } from './http/account/session-routes.ts'
 import { signInStepRoutes } from './http/account/sign-in-step-routes.ts'
 import { usageSeriesRoutes } from './http/account/usage-series-routes.ts'
 import { webhookRoutes } from './http/account/webhook-routes.ts'
+import { accountBillingRoutes } from './http/admin/account-billing-routes.ts'
 import { accountRoutes } from './http/admin/account-routes.ts'
 import { alarmDestinationRoutes } from './http/admin/alarm-destination-routes.ts'
 import { alarmRoutes } from './http/admin/alarm-routes.ts'
@@ -133,6 +134,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       accountManagement: services.accountManagement,
       ...{ directory, holds, keys, usage, payments, auditLog, clock: now },
     })
+    await app.register(accountBillingRoutes, { topUps })
     await app.register(operatorKeyRoutes, { keyManagement: services.keyManagement })
     await app.register(operatorRoutes, { operatorManagement: services.operatorManagement, clock: now })
     await app.register(operatorSurfaceRoutes, {

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { OperatorAccount, OperatorAccountDetail } from '../../src/core/api/accounts.ts'
+import type { AccountBilling, OperatorAccount, OperatorAccountDetail } from '../../src/core/api/accounts.ts'
 import type { AlarmDestinationView } from '../../src/core/api/alarm-destinations.ts'
 import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
 import type { CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
@@ -16,6 +16,7 @@ import type {
 import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
 import type { List } from '../../src/core/api/shared.ts'
 import type { OpenableSurface } from '../../src/core/api/surfaces.ts'
+import { BASE_PATH } from '../lib/base-path.ts'
 import type { OperatorCallFilters } from '../lib/call-filters.ts'
 import { pagesOf, readOf } from './read.ts'
 import { path, queryString, requestJson } from './request.ts'
@@ -69,6 +70,13 @@ export const timelineQuery = (id: string) =>
 
 export const accountsQuery = (search: string | undefined) =>
   listOf<OperatorAccount>('/admin/api/accounts', { search })
+
+export const accountBillingQuery = (id: string) =>
+  readOf<AccountBilling>(path`/admin/api/accounts/${id}/billing`)
+
+/** Where an invoice of any account is downloaded, for a link. */
+export const operatorInvoicePath = (id: string): string =>
+  `${BASE_PATH}${path`/admin/api/invoices/${id}/pdf`}`
 
 export const accountQuery = (id: string) =>
   readOf<OperatorAccountDetail>(path`/admin/api/accounts/${id}`, CALM_MS)

@@ -1,18 +1,23 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { Printer } from 'lucide-react'
+import { Download, Printer } from 'lucide-react'
 import type { ReceiptView, TopUpView } from '../../src/core/api/billing.ts'
-import { topUpQuery } from '../api/queries.ts'
+import type { TopUpInvoices } from '../../src/core/api/invoices.ts'
+import { invoicePdfPath, topUpInvoicesQuery, topUpQuery } from '../api/queries.ts'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead } from '../components/layout/page.tsx'
+import { DataTable } from '../components/table/data-table.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Facts } from '../components/text/values.tsx'
 import { formatMoment, RAIL_NAMES } from '../lib/format.ts'
+import { INVOICE_KINDS } from './billing/invoice-list.tsx'
 
 /** One receipt, to print or to keep. */
 export function ReceiptPage() {
   const { id } = useParams({ from: '/account/billing/receipts/$id' })
+  const invoices = useQuery(topUpInvoicesQuery(id))
+  const [invoice] = invoices.data?.data ?? []
   return (
     <>
       <PageHead
@@ -22,6 +27,12 @@ export function ReceiptPage() {
             <Link to="/billing" className="button">
               Back to billing
             </Link>
+            {invoice && (
+              <a href={invoicePdfPath(invoice.id)} className="button" download>
+                <Download size={16} aria-hidden="true" />
+                Invoice (PDF)
+              </a>
+            )}
             <Button onClick={() => window.print()}>
               <Printer size={16} aria-hidden="true" />
               Print
@@ -32,7 +43,9 @@ export function ReceiptPage() {
       <QueryView query={useQuery(topUpQuery(id))}>
         {(topUp) =>
           topUp.receipt ? (
-            <Receipt topUp={topUp} receipt={topUp.receipt} />
+            <QueryView query={invoices}>
+              {({ data }) => <Receipt topUp={topUp} receipt={topUp.receipt!} invoices={data} />}
+            </QueryView>
           ) : (
             <Note>No receipt: this top-up has not been paid.</Note>
           )
@@ -42,26 +55,68 @@ export function ReceiptPage() {
   )
 }
 
-function Receipt({ topUp, receipt }: { topUp: TopUpView; receipt: ReceiptView }) {
+type Issued = TopUpInvoices['data'][number]
+
+function Receipt(props: { topUp: TopUpView; receipt: ReceiptView; invoices: Issued[] }) {
+  const { topUp, receipt, invoices } = props
+  const [invoice] = invoices
   return (
-    <section className="panel panel-body" aria-label="Receipt">
+    <section className="panel panel-body stack" aria-label="Receipt">
       {topUp.test && <Note tone="warn">Test mode: no real payment was made.</Note>}
       <Facts
         rows={{
+          From: invoice && <Address lines={addressOf(invoice.issuer)} />,
+          'Billed to': invoice ? <Address lines={addressOf(invoice.customer)} /> : receipt.billed_to,
           'Receipt number': <code>{receipt.number}</code>,
-          'Date issued': `${formatMoment(receipt.issued_at, 'UTC')} UTC`,
-          'Billed to': receipt.billed_to,
+          Invoice: invoice && <code>{invoice.number}</code>,
+          'Date issued': `${formatMoment(receipt.issued_at, 'UTC')} (UTC)`,
           Description: receipt.description,
           'Payment method': RAIL_NAMES[receipt.method],
           Paid: <Money usd={receipt.paid_usd} />,
+          ...(invoice?.tax && {
+            [`${invoice.tax.name} ${invoice.tax.percent} %, included`]: (
+              <Money usd={invoice.tax.amount_usd} />
+            ),
+          }),
           Refunded: <Money usd={receipt.refunded_usd} />,
-          'Total (USD)': (
+          'Total (US dollars)': (
             <strong>
               <Money usd={receipt.net_usd} />
             </strong>
           ),
         }}
       />
+      {invoice?.note && <p className="text-sm text-muted">{invoice.note}</p>}
+      {invoices.length > 1 && (
+        <DataTable
+          caption="Invoice and credit notes of this top-up"
+          rows={invoices}
+          columns={{
+            Number: ({ number }) => <code>{number}</code>,
+            Kind: ({ kind }) => INVOICE_KINDS[kind],
+            Issued: ({ issued_at: at }) => `${formatMoment(at, 'UTC')} UTC`,
+            Total: ({ kind, total_usd: total }) => (
+              <Money usd={kind === 'credit_note' ? `-${total}` : total} />
+            ),
+            PDF: ({ id, number }) => (
+              <a href={invoicePdfPath(id)} download>
+                PDF<span className="sr-only"> of {number}</span>
+              </a>
+            ),
+          }}
+          numeric={['Total', 'PDF']}
+        />
+      )}
     </section>
   )
 }
+
+/** A name and an address as they are printed. */
+function addressOf({ name, address, tax_id: taxId, email, ...rest }: Issued['issuer'] | Issued['customer']) {
+  const country = 'country' in rest ? rest.country : ''
+  return [name, ...address, country, taxId && `Tax ID: ${taxId}`, email].filter(Boolean)
+}
+
+const Address = ({ lines }: { lines: string[] }) => (
+  <span className="whitespace-pre-line">{lines.join('\n')}</span>
+)

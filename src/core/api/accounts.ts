@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox'
+import { AutoTopUpView } from './auto-top-up.ts'
 import { OperatorTopUp } from './billing.ts'
+import { InvoiceView } from './invoices.ts'
 import { OperatorKey } from './keys.ts'
 import { OperatorActionView } from './operations.ts'
 import { amount, CLOSED, line, nullable, RATE_LIMIT_FIELDS } from './request-fields.ts'
@@ -101,3 +103,11 @@ export type BalanceChanged = Static<typeof BalanceChanged>
  */
 export const AccountLimitsRequest = Type.Object(RATE_LIMIT_FIELDS, CLOSED)
 export type AccountLimitsRequest = Static<typeof AccountLimitsRequest>
+
+/** GET /admin/api/accounts/:id/billing; GET /admin/api/invoices/:id/pdf is an invoice of any account. */
+export const AccountBilling = Type.Object({
+  auto_top_up: AutoTopUpView,
+  /** The newest ones. */
+  invoices: Type.Array(InvoiceView),
+})
+export type AccountBilling = Static<typeof AccountBilling>

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import {
   BillingDetailsBody,
@@ -91,12 +92,7 @@ export const invoiceRoutes: FastifyPluginAsyncTypebox<InvoiceServices> = async (
     const invoice = await invoices.find(request.params.id)
     if (invoice?.accountId !== accountId)
       throw new ApiError('not_found', 'This account has no invoice of that id.')
-    const pdf = await consoleSlots.run(holder, () => print(invoice.document))
-    return reply
-      .header('content-disposition', `attachment; filename="${fileName(invoice.document)}.pdf"`)
-      .header('cache-control', 'no-store')
-      .type('application/pdf')
-      .send(pdf)
+    return consoleSlots.run(holder, () => sendInvoicePdf(reply, invoice))
   })
 }
 
@@ -105,16 +101,18 @@ const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').t
 
 const fileName = ({ number }: InvoiceDocument): string => number.replaceAll('/', '-')
 
-async function print(document: InvoiceDocument): Promise<Buffer> {
-  const printed = await threads.run('printInvoice', document, {
-    weight: PRINT_WEIGHT,
-    limitMs: PRINT_LIMIT_MS,
-  })
-  if (printed.kind === 'refused')
+/** Answers with an invoice as PDF, made on a thread. Throws ApiError while threads are busy. */
+export async function sendInvoicePdf(reply: FastifyReply, { document }: Invoice): Promise<FastifyReply> {
+  const pdf = await threads.run('printInvoice', document, { weight: PRINT_WEIGHT, limitMs: PRINT_LIMIT_MS })
+  if (pdf.kind === 'refused')
     throw new ApiError('overloaded', 'The invoice cannot be made right now. Retry shortly.', {
       retryAfterSeconds: 5,
     })
-  return Buffer.from(printed.value)
+  return reply
+    .header('content-disposition', `attachment; filename="${fileName(document)}.pdf"`)
+    .header('cache-control', 'no-store')
+    .type('application/pdf')
+    .send(Buffer.from(pdf.value))
 }
 
 /** An invoice in a list. */

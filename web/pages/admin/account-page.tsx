@@ -7,6 +7,7 @@ import { QueryView } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
+import { AccountBillingPanels } from './account-billing.tsx'
 import { BalanceDialog, LimitsDialog, SuspendDialog } from './account-dialogs.tsx'
 import { AccountSurfaces } from './account-surfaces.tsx'
 import { AccountKeys, AccountSpend, AccountStats, AccountTopUps } from './account-view.tsx'
@@ -62,6 +63,7 @@ function Account({ account }: { account: OperatorAccountDetail }) {
       <Panel title="Top-ups and suspensions">
         <AccountTopUps topUps={account.top_ups} suspensions={account.suspensions} />
       </Panel>
+      <AccountBillingPanels accountId={account.id} />
       <Panel
         title="Admin activity"
         actions={
