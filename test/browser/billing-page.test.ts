@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { SessionView } from '../../src/core/api/sessions.ts'
+import { signedUp } from '../helpers/console-client.ts'
+import type { TestStack } from '../helpers/stack.ts'
+import { expectAccessibleAtBothWidths } from './accessibility.ts'
+import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
+import { startConsoleStack } from './console-stack.ts'
+import { expectToFit, heading } from './on-screen.ts'
+import { lendSession } from './sample-account.ts'
+
+let stack: TestStack
+let browser: TestBrowser
+let close = async (): Promise<void> => undefined
+
+beforeAll(async () => {
+  ;({ stack, browser, close } = await startConsoleStack({
+    environment: {
+      PAYMENTS_DEVELOPMENT_RAIL: 'true',
+      INVOICE_ISSUER_NAME: 'Acme GmbH',
+      INVOICE_ISSUER_ADDRESS: 'Allee 1 | 10115 Berlin',
+      INVOICE_ISSUER_TAX_ID: 'DE123',
+      INVOICE_TAX_PERCENT: '19',
+    },
+  }))
+}, BROWSER_START_TIMEOUT_MS)
+afterAll(() => close())
+
+const panel = (page: Awaited<ReturnType<TestBrowser['open']>>['page'], name: string) =>
+  page.getByRole('region', { name, exact: true })
+
+test('a card is saved, tops the balance up, and the invoice can be read and downloaded', async () => {
+  const client = await signedUp(stack.url)
+  const opened = await browser.open(stack.url, { viewport: WIDE })
+  await lendSession(opened, client, stack.url)
+  const { page, watch, context } = opened
+  await page.goto(`${stack.url}/billing`)
+
+  const details = panel(page, 'Billing details')
+  await details.getByLabel('Name or company').fill('Ann & Co.')
+  await details.getByLabel('Address').fill('Street 5\n8001 Zürich')
+  await details.getByLabel('Country code').fill('ch')
+  await details.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Billing details saved.').first().waitFor()
+
+  const auto = panel(page, 'Automatic top-up')
+  await auto.getByText('Test mode').waitFor()
+  await auto.getByRole('button', { name: 'Save a card' }).click()
+  await auto.getByText('Visa ending in 4242').waitFor()
+  await auto.getByLabel('Maximum per month (USD)').fill('10')
+  await auto.getByRole('button', { name: 'Save', exact: true }).click()
+  await auto.getByText('Enter at least the amount of one top-up.').waitFor()
+  await auto.getByLabel('Maximum per month (USD)').fill('25')
+  await auto.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('Automatic top-up is on.').first().waitFor()
+
+  await expect
+    .poll(() => stack.postgres.payment.count({ where: { methodId: { not: null }, state: 'settled' } }), {
+      timeout: 60_000,
+    })
+    .toBe(1)
+  await page.reload()
+  await auto.getByText('Automatic top-up continues next month.').waitFor()
+  const invoices = panel(page, 'Invoices')
+  await invoices.getByText('TEST-INV-000001').first().waitFor()
+  await expectAccessibleAtBothWidths(page)
+  for (const viewport of [WIDE, NARROW]) {
+    await page.setViewportSize(viewport)
+    await expectToFit(page)
+  }
+  await page.setViewportSize(WIDE)
+  const download = page.waitForEvent('download')
+  await invoices.getByRole('link', { name: 'PDF of TEST-INV-000001' }).click()
+  expect((await download).suggestedFilename()).toBe('TEST-INV-000001.pdf')
+
+  await invoices.getByRole('link', { name: 'Receipt of TEST-INV-000001' }).click()
+  await heading(page, 'Receipt').waitFor()
+  const receipt = panel(page, 'Receipt')
+  for (const part of ['Acme GmbH', 'Tax ID: DE123', 'Ann & Co.', 'VAT 19 %, included', '$3.99', '(UTC)'])
+    await receipt.getByText(part).first().waitFor()
+  await expectAccessibleAtBothWidths(page)
+  await expectToFit(page)
+  // What is printed is the receipt alone.
+  await page.emulateMedia({ media: 'print' })
+  expect(await page.getByRole('navigation').filter({ visible: true }).count()).toBe(0)
+  expect(await page.getByRole('button', { name: 'Print' }).isVisible()).toBe(false)
+  expect(await receipt.isVisible()).toBe(true)
+  expect(watch.problems).toEqual([])
+  await context.close()
+})
+
+test('a card is removed after a question, and a card that fails says why', async () => {
+  const client = await signedUp(stack.url)
+  const { account } = await client.json<SessionView>('/console/api/session')
+  await client.json('/console/api/saved-card', { body: {} })
+  const rule = { threshold_usd: '0.01', amount_usd: '25', monthly_maximum_usd: '100', enabled: true }
+  await client.json('/console/api/auto-top-up', { method: 'PATCH', body: rule })
+  await stack.postgres.autoTopUp.update({
+    where: { accountId: account.id },
+    data: { pausedAt: new Date(), pauseReason: 'authentication_required' },
+  })
+  const opened = await browser.open(stack.url, { viewport: NARROW })
+  await lendSession(opened, client, stack.url)
+  const { page, watch, context } = opened
+  await page.goto(`${stack.url}/billing`)
+  const auto = panel(page, 'Automatic top-up')
+  await auto.getByText(/Paused since/).waitFor()
+  await expectAccessibleAtBothWidths(page)
+  await auto.getByRole('button', { name: 'Save and resume' }).click()
+  await auto.getByText(/Paused since/).waitFor({ state: 'hidden' })
+  await auto.getByRole('button', { name: 'Remove card' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Remove card' }).click()
+  await auto.getByRole('button', { name: 'Save a card' }).waitFor()
+  expect(watch.problems).toEqual([])
+  await context.close()
+})
