@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import PDFDocument from 'pdfkit'
 
 type Weight = 400 | 700
@@ -16,7 +17,7 @@ interface EmbeddedFont {
   font: { hasGlyphForCodePoint(codePoint: number): boolean }
 }
 
-const { resolve } = createRequire(import.meta.url)
+const FOLDER = join(dirname(fileURLToPath(import.meta.resolve('@fontsource/inter/package.json'))), 'files')
 const files = new Map<FontName, Buffer>()
 
 /** Read once by each thread. */
@@ -24,7 +25,7 @@ function fontFile(name: FontName): Buffer {
   const known = files.get(name)
   if (known) return known
   const [, part = '', weight = ''] = /^(.*)-(\d+)$/.exec(name) ?? []
-  const file = readFileSync(resolve(`@fontsource/inter/files/inter-${part}-${weight}-normal.woff`))
+  const file = readFileSync(join(FOLDER, `inter-${part}-${weight}-normal.woff`))
   files.set(name, file)
   return file
 }
