@@ -13,14 +13,17 @@ import type { Config } from './config.ts'
 import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { publicPathOf } from './core/kernel/public-path.ts'
 import { accountDataRoutes } from './http/account/account-data-routes.ts'
+import { activityRoute } from './http/account/activity-route.ts'
 import { autoTopUpRoutes } from './http/account/auto-top-up-routes.ts'
 import { billingRoutes } from './http/account/billing-routes.ts'
 import { consoleScope } from './http/account/console-scope.ts'
 import { emailRoutes } from './http/account/email-routes.ts'
 import { gatewayRoute } from './http/account/gateway-route.ts'
+import { invitationRoutes } from './http/account/invitation-routes.ts'
 import { invoiceRoutes } from './http/account/invoice-routes.ts'
 import { keyRoutes } from './http/account/key-routes.ts'
 import { liveRoute } from './http/account/live-route.ts'
+import { memberRoutes } from './http/account/member-routes.ts'
 import { modelRoutes } from './http/account/model-routes.ts'
 import { oauthRoutes } from './http/account/oauth-routes.ts'
 import { type OperatorSessions, operatorSessionRoutes } from './http/account/operator-session-routes.ts'
@@ -184,9 +187,15 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     })
     await app.register(oauthRoutes, { oauth: signIn.oauth, cookies: operators.cookies, sessionMs, publicUrl })
     await app.register(sessionListRoutes, { sessions })
+    const { invitationStore, invitations, throttle } = signIn
     await app.register(organisationRoutes, {
       ...{ organisations, members, sessions, holds, ledger, freeCredits },
     })
+    await app.register(memberRoutes, { members, invitationStore, invitations, announce: parts.announce })
+    await app.register(invitationRoutes, {
+      ...{ invitationStore, members, sessions, throttle, holds, ledger, freeCredits, publicUrl },
+    })
+    await app.register(activityRoute, { accountActions: services.accountActions, members })
     await app.register(secondFactorRoutes, { secondFactor: signIn.secondFactor, publicUrl })
     await app.register(accountDataRoutes, {
       accountExport: services.accountExport,

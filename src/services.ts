@@ -15,6 +15,8 @@ import { createKeyStore, editKey as storeKeyEdit } from './accounts/key-store.ts
 import { createLetSpend } from './accounts/let-spend.ts'
 import { createNotify } from './accounts/mail/notify.ts'
 import { createOperatorStore } from './accounts/operator-store.ts'
+import { createInvitationStore } from './accounts/organisation/invitation-store.ts'
+import { createInvitations } from './accounts/organisation/invitations.ts'
 import { createMemberStore } from './accounts/organisation/member-store.ts'
 import { createOrganisationStore } from './accounts/organisation/organisation-store.ts'
 import { createPasswordCheck } from './accounts/password-check.ts'
@@ -189,7 +191,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
 export function createSignIn(
   config: Readonly<Config>,
   clients: ServiceClients & { mailQueue: MailQueue; cards: Pick<SavedCardService, 'forget'> },
-  { accounts, credentials, passwords, factors, holds, operators }: Services,
+  { accounts, credentials, members, operators, passwords, factors, holds }: Services,
 ) {
   const { postgres, redis, announce, logger, clock, mailQueue } = clients
   const sessions = createSessionStore(postgres)
@@ -240,6 +242,13 @@ export function createSignIn(
         enqueue: (accountId) => enqueue({ kind: 'reset_password', accountId }),
       })
     : null
+  const invitationStore = createInvitationStore(postgres, tokens)
+  const invitations = createInvitations({
+    store: invitationStore,
+    throttle,
+    enqueue: hasMail ? (invitationId) => enqueue({ kind: 'invitation', invitationId }) : null,
+    isDelivered: config.mail?.transport.kind === 'smtp',
+  })
   const emailChange = hasMail ? createEmailChange({ ...shared, enqueue }) : null
   const { passkeys, totp, codes } = factors
   const steps = createSignInSteps(postgres)
@@ -258,9 +267,11 @@ export function createSignIn(
     verification,
     passwordReset,
     emailChange,
+    invitationStore,
+    invitations,
     signIn,
     accountDeletion: createAccountDeletion({
-      ...{ postgres, holds, passwordCheck, announce, logger },
+      ...{ postgres, holds, members, passwordCheck, announce, logger },
       adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, holds }),
       forgetCards: clients.cards.forget,
     }),
