@@ -30,6 +30,11 @@ import { type OperatorSessions, operatorSessionRoutes } from './http/account/ope
 import { operatorSsoRoutes } from './http/account/operator-sso-routes.ts'
 import { organisationRoutes } from './http/account/organisation-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
+import {
+  createProviderStatus,
+  operatorProviderStatusRoute,
+  providerStatusRoute,
+} from './http/account/provider-status-route.ts'
 import { secondFactorRoutes } from './http/account/second-factor-routes.ts'
 import { sessionListRoutes } from './http/account/session-list-routes.ts'
 import { sessionRoutes } from './http/account/session-routes.ts'
@@ -50,6 +55,7 @@ import { operatorRoutes } from './http/admin/operator-routes.ts'
 import { platformKeyRoutes } from './http/admin/platform-key-routes.ts'
 import { processRoutes } from './http/admin/process-routes.ts'
 import { reportRoutes } from './http/admin/report-routes.ts'
+import { settingsRoutes } from './http/admin/settings-routes.ts'
 import { surfaceRoutes as operatorSurfaceRoutes } from './http/admin/surface-routes.ts'
 import { trafficRoutes } from './http/admin/traffic-routes.ts'
 import { consoleCallRoutes } from './http/calls.ts'
@@ -124,6 +130,13 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
   const catalog = parts.catalog.snapshot
   const limits = config
 
+  const providerStatus = createProviderStatus({
+    alarms: services.alarms,
+    providerHours: services.providerHours,
+    modelStats: reports.models,
+    ...{ catalog, offers, clock },
+  })
+
   /** For operators; times of their routes are those of this host. */
   const adminRoutes = async (app: FastifyInstance) => {
     const now = Date.now
@@ -151,6 +164,8 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...{ auditLog, redis },
     })
     await app.register(alarmRoutes, { alarms: services.alarms, auditLog, clock: now })
+    operatorProviderStatusRoute(app, providerStatus)
+    await app.register(settingsRoutes, { settings: services.settings })
     await app.register(alarmDestinationRoutes, { alarmDestinations: services.alarmDestinations })
     await app.register(catalogRoutes, {
       catalog,
@@ -172,7 +187,8 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     const { sessions, sessionMs } = signIn
     await compressJson(app)
     const consoleSlots = reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account')
-    await app.register(gatewayRoute, { catalog, config })
+    await app.register(gatewayRoute, { catalog, config, settings: services.settings })
+    await app.register(providerStatusRoute, { providerStatus, settings: services.settings })
     await app.register(sessionRoutes, {
       signIn: signIn.signIn,
       cookies: operators.cookies,

@@ -39,6 +39,7 @@ import { adjustBalance } from './billing/ledger/adjust-balance.ts'
 import { createLedgerListStore, sumLedger } from './billing/ledger/ledger-list-store.ts'
 import { postLedger } from './billing/ledger/ledger-store.ts'
 import { createMarginStore } from './billing/reports/margin-store.ts'
+import { createProviderHours } from './billing/reports/provider-hours.ts'
 import { createKeyActivityStore, createUsageStore } from './billing/reports/usage-store.ts'
 import { createConflictStore } from './billing/settlement/conflict-store.ts'
 import { createQuarantineStore } from './billing/settlement/quarantine-store.ts'
@@ -55,6 +56,7 @@ import { createAlarmDestinations } from './operations/alarm-destinations.ts'
 import { createAlarmStore } from './operations/alarm-store.ts'
 import { createAuditLog } from './operations/audit-log.ts'
 import { createEditKey } from './operations/edit-key.ts'
+import { createGatewaySettings } from './operations/gateway-settings.ts'
 import { createKeyManagement } from './operations/key-management.ts'
 import { createOfferManagement } from './operations/offer-management.ts'
 import { createOperatorManagement } from './operations/operator-management.ts'
@@ -144,6 +146,8 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
       allowPrivate: config.alarmsAllowPrivate,
       hasMail: config.mail !== null,
     }),
+    settings: createGatewaySettings(postgres, auditedAction, clock),
+    providerHours: createProviderHours(reportsPostgres),
     audits: createAuditRunStore(reportsPostgres),
     payments: createPaymentStore(reportsPostgres),
     usage: createUsageStore(reportsPostgres),
