@@ -1,12 +1,8 @@
-import {
-  type AuthenticationResponseJSON,
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type PublicKeyCredentialRequestOptionsJSON,
-  type RegistrationResponseJSON,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
 } from '@simplewebauthn/server'
 import { isDuplicate, type Postgres } from '../../platform/postgres/postgres.ts'
 import type { Passkey as PasskeyRow } from '../../platform/prisma-client/client.ts'
@@ -40,6 +36,9 @@ const TAKE_COUNT = `
 UPDATE passkeys SET counter = $2::bigint, last_used_at = now()
 WHERE id = $1 AND (counter < $2::bigint OR (counter = 0 AND $2::bigint = 0))`
 
+/** Loaded by the first ceremony: its 150 modules take 5 MB, and most processes never need them. */
+const webAuthn = () => import('@simplewebauthn/server')
+
 /** Passkeys of accounts (WebAuthn): their ceremonies and their store. */
 export type Passkeys = ReturnType<typeof createPasskeys>
 
@@ -60,6 +59,7 @@ export function createPasskeys(postgres: Postgres) {
       account: { id: string; email: string },
     ): Promise<PasskeyCreationOptions> {
       const known = await ofAccount(account.id)
+      const { generateRegistrationOptions } = await webAuthn()
       return generateRegistrationOptions({
         rpName: 'Switchyard',
         rpID: site.id,
@@ -78,6 +78,7 @@ export function createPasskeys(postgres: Postgres) {
       { accountId, name, challenge }: { accountId: string; name: string; challenge: string },
       response: RegistrationResponseJSON,
     ): Promise<boolean> {
+      const { verifyRegistrationResponse } = await webAuthn()
       const verified = await verifyRegistrationResponse({
         response,
         expectedChallenge: challenge,
@@ -109,6 +110,7 @@ export function createPasskeys(postgres: Postgres) {
     /** What the browser needs to sign with a passkey: of this account, or any that it knows of this site. */
     async requestOptions(site: PasskeySite, accountId: string | null): Promise<PasskeyRequestOptions> {
       const known = accountId === null ? [] : await ofAccount(accountId)
+      const { generateAuthenticationOptions } = await webAuthn()
       return generateAuthenticationOptions({
         rpID: site.id,
         timeout: TIMEOUT_MS,
@@ -126,6 +128,7 @@ export function createPasskeys(postgres: Postgres) {
     ): Promise<string | null> {
       const row = await postgres.passkey.findUnique({ where: { id: response.id } })
       if (!row) return null
+      const { verifyAuthenticationResponse } = await webAuthn()
       const verified = await verifyAuthenticationResponse({
         response,
         expectedChallenge: challenge,
