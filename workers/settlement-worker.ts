@@ -55,11 +55,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     await Promise.all(
       accounts.map(({ accountId, released, ...ledger }) => options.holds.apply(accountId, ledger, released)),
     )
-    await Promise.all(
-      superseded.map(({ accountId, keyId, admittedAt }) =>
-        options.holds.forgetAllowances(accountId, keyId, admittedAt),
-      ),
-    )
+    await Promise.all(superseded.map((call) => options.holds.forgetAllowances(call)))
     options.metrics.settledCalls.inc(records.length - quarantined.length)
     options.metrics.quarantinedCalls.inc(quarantined.length)
     for (const call of quarantined)

@@ -133,6 +133,11 @@ export function createAccountStore(
       return postgres.account.update({ where: { id: accountId }, data: limits })
     },
 
+    /** Sets the spend cap of a month; null: none. Throws if the account is unknown. */
+    async setMonthlyLimit(accountId: string, monthlyLimitPico: PicoUsd | null): Promise<Account> {
+      return postgres.account.update({ where: { id: accountId }, data: { monthlyLimitPico } })
+    },
+
     /** Suspends: every key of the account is rejected, its sessions end. Throws if the account is unknown. */
     async suspend(accountId: string): Promise<Account> {
       return postgres.$transaction(async (transaction) => {

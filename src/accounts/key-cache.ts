@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { type KeyKind, type LimitSettings, parseApiKey } from '../core/accounts/api-key.ts'
 import type { LimitReset } from '../core/billing/allowance-period.ts'
+import type { BudgetedKey } from '../core/billing/budget.ts'
 import { type AllowList, readAllowList } from '../core/routing/allow-list.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
@@ -24,6 +25,10 @@ export interface KeyRecord extends LimitSettings {
   createdBy: string | null
   limitPico: bigint | null
   limitReset: LimitReset
+  /** What the keys of the member who made it may spend in a month; null: no budget. */
+  memberBudget: BudgetedKey['memberBudget']
+  /** What all keys of the account may spend in a month; null: no cap. */
+  accountLimitPico: bigint | null
   /** Unix milliseconds; null: never. */
   expiresAt: number | null
   /** The account's BYOK keys without their secrets, for planning a call. */
@@ -218,6 +223,8 @@ function toEntry({ accountState, operator, ...found }: KeyWithAccount, refreshAt
       createdBy: found.createdBy,
       limitPico: found.limitPico,
       limitReset: found.limitReset,
+      memberBudget: found.memberBudget,
+      accountLimitPico: found.accountLimitPico,
       expiresAt: found.expiresAt?.getTime() ?? null,
       requestsPerMinute: found.requestsPerMinute,
       concurrentCalls: found.concurrentCalls,

@@ -1,4 +1,5 @@
 import { formatApiKey, type KeyKind, keyHint, type RateLimits } from '../core/accounts/api-key.ts'
+import type { BudgetedKey } from '../core/billing/budget.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
@@ -21,6 +22,9 @@ export interface KeyWithAccount extends StoredKey {
   accountLimits: RateLimits
   /** The account's active BYOK keys, oldest first. */
   providerKeys: ByokKey[]
+  memberBudget: BudgetedKey['memberBudget']
+  /** The spend cap of the account. */
+  accountLimitPico: bigint | null
   /** Ids of the surfaces that an operator opened to the key or its account. */
   surfaces: string[]
 }
@@ -66,6 +70,7 @@ const ACCOUNT = {
   state: true,
   requestsPerMinute: true,
   concurrentCalls: true,
+  monthlyLimitPico: true,
   providerKeys: {
     where: { disabled: false },
     orderBy: { id: 'asc' },
@@ -178,7 +183,7 @@ export function createKeyStore(
       if (!found) return null
       const { hashMasterKeyId, ...key } = found
       if (hashMasterKeyId !== hasher.masterKeyId) await moveHash(postgres, key.id, secret, hasher)
-      return withAccount(key)
+      return withAccount(key, await memberBudgetOf(postgres, key))
     },
 
     async find(keyId: string): Promise<KeyWithAccount | null> {
@@ -187,28 +192,49 @@ export function createKeyStore(
         omit: HIDDEN,
         include: BESIDE,
       })
-      return found && withAccount(found)
+      return found && withAccount(found, await memberBudgetOf(postgres, found))
     },
   }
 }
 
 type Grants = Array<{ surface: string }>
-type AccountOfKey = RateLimits & { state: AccountState; providerKeys: ByokKey[]; surfaceGrants: Grants }
+type AccountOfKey = RateLimits & {
+  state: AccountState
+  monthlyLimitPico: bigint | null
+  providerKeys: ByokKey[]
+  surfaceGrants: Grants
+}
 
-const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: Grants }>({
-  account,
-  surfaceGrants,
-  ...key
-}: Key) => ({
+const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: Grants }>(
+  { account, surfaceGrants, ...key }: Key,
+  memberBudget: BudgetedKey['memberBudget'],
+) => ({
   ...key,
+  memberBudget,
   accountState: account?.state ?? null,
   accountLimits: {
     requestsPerMinute: account?.requestsPerMinute ?? null,
     concurrentCalls: account?.concurrentCalls ?? null,
   },
+  accountLimitPico: account?.monthlyLimitPico ?? null,
   providerKeys: account?.providerKeys ?? [],
   surfaces: [...surfaceGrants, ...(account?.surfaceGrants ?? [])].map(({ surface }) => surface),
 })
+
+/** What the keys of the member who made a key may spend in a month. */
+async function memberBudgetOf(
+  postgres: Postgres,
+  { accountId, createdBy: personId }: Pick<StoredKey, 'accountId' | 'createdBy'>,
+): Promise<BudgetedKey['memberBudget']> {
+  // The holder of a personal account is no member of it.
+  if (accountId === null || personId === null || personId === accountId) return null
+  const member = await postgres.organisationMember.findUnique({
+    where: { accountId_personId: { accountId, personId } },
+    select: { monthlyBudgetPico: true },
+  })
+  const limitPico = member?.monthlyBudgetPico ?? null
+  return limitPico === null ? null : { memberId: personId, limitPico }
+}
 
 /** A key that is used after a change of the master key is rehashed with the new one. */
 async function moveHash(postgres: Postgres, id: string, secret: string, hasher: KeyHasher): Promise<void> {

@@ -111,9 +111,6 @@ export function createBalanceLoaders(
         }
       }),
 
-    async loadAllowance({ keyId, accountId, limitPico }, period) {
-      if (accountId === null || limitPico === null) throw new Error(`key ${keyId} has no allowance`)
-      await allowances.load({ keyId, accountId, limitPico }, period)
-    },
+    loadAllowance: ({ period, ...budget }) => allowances.load(budget, period),
   }
 }

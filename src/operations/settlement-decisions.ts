@@ -27,7 +27,7 @@ export function createSettlementDecisions(options: {
     const [refused] = quarantined
     if (refused) throw new ApiError('invalid_request', `Still refused: ${refused.reason}`)
     for (const { accountId, released, ...ledger } of accounts) await holds.apply(accountId, ledger, released)
-    for (const call of superseded) await holds.forgetAllowances(call.accountId, call.keyId, call.admittedAt)
+    for (const call of superseded) await holds.forgetAllowances(call)
   }
 
   return {

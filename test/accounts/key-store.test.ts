@@ -35,8 +35,33 @@ describe('the key store', () => {
       surfaces: [],
       accountState: 'active',
       operator: null,
+      memberBudget: null,
+      accountLimitPico: null,
     })
     expect(key).toMatchObject({ accountId: account, kind: 'standard', name: 'backend', limitPico: 5n })
+  })
+
+  test('finds a key with the spend cap of its account and the budget of the member who made it', async () => {
+    const organisation = await openTestAccount(ledger.postgres, 1_000n)
+    const [withBudget, without] = await Promise.all([1, 2].map(() => openTestAccount(ledger.postgres, 1n)))
+    const of = { accountId: organisation, role: 'developer' } as const
+    await ledger.postgres.organisationMember.createMany({
+      data: [
+        { ...of, personId: withBudget!, monthlyBudgetPico: 7n },
+        { ...of, personId: without! },
+      ],
+    })
+    await ledger.postgres.account.update({ where: { id: organisation }, data: { monthlyLimitPico: 9n } })
+    const foundOf = async (createdBy: string | null) => {
+      const { secret } = await keys.create(organisation, { ...PLAIN, createdBy })
+      return keys.findBySecret(secret)
+    }
+    const cap = { accountLimitPico: 9n }
+    const memberBudget = { memberId: withBudget, limitPico: 7n }
+    expect(await foundOf(withBudget!)).toMatchObject({ ...cap, memberBudget })
+    expect(await foundOf(without!)).toMatchObject({ ...cap, memberBudget: null })
+    expect(await foundOf(account)).toMatchObject({ ...cap, memberBudget: null })
+    expect(await foundOf(null)).toMatchObject({ ...cap, memberBudget: null })
   })
 
   test('an admin key belongs to an operator, and to no account', async () => {

@@ -67,7 +67,13 @@ describe('two settlements of one call', () => {
       },
     ])
     expect(superseded).toEqual([
-      { callId: served.id, accountId: account, keyId: served.keyId, admittedAt: served.admittedAt },
+      {
+        callId: served.id,
+        accountId: account,
+        keyId: served.keyId,
+        memberId: null,
+        admittedAt: served.admittedAt,
+      },
     ])
     expect(await ledger.postgres.callRecord.findUnique({ where: { id: served.id } })).toMatchObject({
       status: 'completed',

@@ -60,7 +60,6 @@ describe('a page for everyone is accessible and loads from this host alone:', ()
     ['/docs', 'Docs'],
     ['/docs/api#chat-completions', 'API reference'],
     ['/status', 'Status of the API'],
-    ['/status/providers', 'Provider status'],
     ['/sign-in', 'Sign in'],
     ['/sign-up', 'Create an account'],
     ['/forgot-password', 'Reset your password'],
@@ -104,12 +103,7 @@ test(
   'while answers are simulated every page says so',
   async () => {
     const { page } = account
-    const body = JSON.stringify({
-      answers: 'simulated',
-      mail: 'none',
-      providers: [],
-      provider_status: false,
-    } satisfies GatewayView)
+    const body = JSON.stringify({ answers: 'simulated', mail: 'none', providers: [] } satisfies GatewayView)
     await page.route('**/console/api/gateway', (route) =>
       route.fulfill({ contentType: 'application/json', body }),
     )

@@ -37,7 +37,7 @@ beforeAll(async () => {
 beforeEach(() => stack.providers.reset())
 afterEach(async () => {
   await expectLedgerInOrder(stack)
-  expect(await stack.redis.zcard(apiKeyKeys(accountId, keyId, '').open)).toBe(0)
+  expect(await stack.redis.zcard(apiKeyKeys(accountId, keyId).open)).toBe(0)
 })
 afterAll(() => stack?.close())
 

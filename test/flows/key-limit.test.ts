@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { keyBudget } from '../../src/core/billing/budget.ts'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
-import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
+import { allowanceKey } from '../../src/platform/redis/redis-keys.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
 import { ask, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
@@ -50,14 +51,14 @@ describe('of two hundred calls at once at two API instances', () => {
     expect(outcomes(await storm(key))).toEqual({ succeeded: 5, refused: CALLS - 5 })
     await expectLedgerInOrder(stack)
     expect(await spent(keyId)).toBeLessThanOrEqual(limitPico)
-    const { left } = apiKeyKeys(accountId, keyId, 'total')
+    const left = allowanceKey(keyBudget(accountId, keyId), 'total')
     expect(await stack.redis.get(left)).toBe(String(limitPico - (await spent(keyId))))
   })
 
   test('no more succeed when the figure is lost meanwhile: open calls still count', async () => {
     const limitPico = picoUsd(HOLD * 5n)
     const { key, keyId, accountId } = await stack.account('20.00', { limitPico })
-    const { left } = apiKeyKeys(accountId, keyId, 'total')
+    const left = allowanceKey(keyBudget(accountId, keyId), 'total')
     const caller = { url: stack.url, key }
     const open = await Promise.all(
       [1, 2].map(() => stream(caller, { model: 'test/begun', max_tokens: WORDS, messages: MESSAGES })),

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { keyBudget } from '../../src/core/billing/budget.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
-import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
+import { allowanceKey } from '../../src/platform/redis/redis-keys.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -68,7 +69,7 @@ describe('a caller that sends one call after another, with a balance that covers
       where: { keyId },
       _sum: { chargePico: true },
     })
-    const { left } = apiKeyKeys(accountId, keyId, 'total')
+    const left = allowanceKey(keyBudget(accountId, keyId), 'total')
     expect(await stack.redis.get(left)).toBe(String(limitPico - (_sum.chargePico ?? 0n)))
   })
 })

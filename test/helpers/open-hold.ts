@@ -27,6 +27,6 @@ export async function openHold(
     concurrentCalls: 1_000_000,
     accountRequestsPerMinute: 1_000_000,
     accountConcurrentCalls: 1_000_000,
-    allowancePeriod: null,
+    budgets: [],
   })
 }

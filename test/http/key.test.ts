@@ -50,6 +50,8 @@ describe('GET /v1/key', () => {
       available_balance_usd: '20.00',
       limit_reset: 'monthly',
       resets_at: new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString(),
+      member_budget: null,
+      spend_cap: null,
       expires_at: '2090-01-31T12:00:00.000Z',
       allowed_models: null,
       allowed_providers: null,

@@ -15,6 +15,8 @@ const KEY: KeyRecord = {
   createdBy: null,
   limitPico: null,
   limitReset: 'none',
+  memberBudget: null,
+  accountLimitPico: null,
   expiresAt: null,
   requestsPerMinute: 60,
   concurrentCalls: null,

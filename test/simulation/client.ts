@@ -6,6 +6,7 @@ import type { FrameBody } from '../../src/core/calls/frames.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import type { CallId } from '../../src/core/kernel/ids.ts'
 import type { Api } from './gateway.ts'
+import type { PlannedBudgets } from './plan.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import { answerTo } from './simulated-provider.ts'
 
@@ -31,6 +32,7 @@ export interface ClientCall {
 export function sendCall(
   api: Api,
   accountId: string,
+  budgets: PlannedBudgets,
   random: SeededRandom,
   nowMs: number,
   note: (call: ClientCall, what: string) => void,
@@ -50,17 +52,28 @@ export function sendCall(
     complaint: null,
   }
   const limit = random.chance(0.3) ? undefined : words + random.whole(0, 20)
-  void start(call, request(call, limit), api, note)
+  void start(call, request(call, limit), budgets, api, note)
   return call
 }
+
+/** The one key of an account, made by its one member. */
+export const bounded = (accountId: string, { keyPico, memberPico, accountPico }: PlannedBudgets) => ({
+  keyId: `key_${accountId}`,
+  limitPico: keyPico,
+  limitReset: 'none' as const,
+  memberBudget: memberPico === null ? null : { memberId: `member_${accountId}`, limitPico: memberPico },
+  accountLimitPico: accountPico,
+})
 
 async function start(
   call: ClientCall,
   chat: ChatRequest,
+  budgets: PlannedBudgets,
   { admission, dispatch }: Api,
   note: (call: ClientCall, what: string) => void,
 ): Promise<void> {
-  const key = { ...KEY, accountId: call.accountId, keyId: `key_${call.accountId}` }
+  const { accountId } = call
+  const key = { ...KEY, accountId, ...bounded(accountId, budgets) }
   try {
     const identity = { callId: call.id, requestId: `req_${call.id}`, idempotencyRecord: null }
     const { call: admitted } = await admitCall(chat, key, identity, admission)
@@ -115,8 +128,6 @@ const KEY = {
   state: 'active' as const,
   name: '',
   createdBy: null,
-  limitPico: null,
-  limitReset: 'none' as const,
   expiresAt: null,
   requestsPerMinute: null,
   concurrentCalls: null,

@@ -4,7 +4,6 @@ import type { Account } from '../../src/accounts/account-store.ts'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import type { BalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
-import type { SpendStore } from '../../src/billing/reports/usage-store.ts'
 import type { SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { AdmissionDependencies } from '../../src/calls/admission/admit-call.ts'
 import type { DispatchDependencies } from '../../src/calls/admission/dispatch-call.ts'
@@ -168,7 +167,12 @@ export class Gateway {
       accounts: {
         find: (id) => postgres.send(() => ({ id, ...this.ledger.balance(id)! }) as Account),
       },
-      spend: {} as SpendStore,
+      spend: {
+        // Each account has one key, so every budget of it bounds the same calls.
+        keysOf: async () => (keyId) => keyId !== '',
+        spending: ({ accountId }, _period, callIds) =>
+          postgres.send(() => this.ledger.spending(accountId, callIds)),
+      },
       charges: (callIds) =>
         postgres.send(() => {
           const settled = callIds.filter((id) => this.ledger.calls.has(id))

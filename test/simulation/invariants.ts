@@ -1,12 +1,16 @@
+import { budgetsOf, type RunningBudget } from '../../src/core/billing/budget.ts'
 import { isUnserved, type SettlementRecord } from '../../src/core/calls/call-job.ts'
-import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
-import type { ClientCall } from './client.ts'
+import { accountKeys, allowanceKey } from '../../src/platform/redis/redis-keys.ts'
+import { bounded, type ClientCall } from './client.ts'
 import type { Gateway, Worker } from './gateway.ts'
+import type { Plan } from './plan.ts'
 import { tokensOf } from './simulated-provider.ts'
+import { START_MS } from './simulated-time.ts'
 
 export interface World {
   gateway: Gateway
   accountIds: readonly string[]
+  plan: Plan
   calls: readonly ClientCall[]
   workers: readonly Worker[]
   /** Redis lost its data, and workers may have been too late to resync what they held. */
@@ -71,7 +75,8 @@ function countedTwice({ gateway }: World, accountId: string, version: bigint): b
   return sum
 }
 
-function brokenLedger({ gateway, mayOverspend }: World, accountId: string): string | null {
+function brokenLedger(world: World, accountId: string): string | null {
+  const { gateway, mayOverspend } = world
   const { ledger } = gateway
   const account = ledger.accounts.get(accountId)!
   if (account.balancePico < 0n) return `the balance is below zero: ${account.balancePico}`
@@ -80,9 +85,22 @@ function brokenLedger({ gateway, mayOverspend }: World, accountId: string): stri
   if (opening + entries !== account.balancePico) {
     return `the entries sum to ${opening + entries}, the balance is ${account.balancePico}`
   }
+  const broken = mayOverspend ? null : brokenBudget(world, accountId)
+  if (broken) return broken
   if (ledger.quarantined.size > 0 && !mayOverspend) return `quarantined: ${[...ledger.quarantined.keys()]}`
   return null
 }
+
+/** No budget is exceeded, whatever happens. */
+function brokenBudget(world: World, accountId: string): string | null {
+  const { spentPico } = world.gateway.ledger.spending(accountId, [])
+  for (const { scope, limitPico } of budgetsOfAccount(world, accountId))
+    if (spentPico > limitPico) return `spent ${spentPico} on a budget of its ${scope} of ${limitPico}`
+  return null
+}
+
+const budgetsOfAccount = ({ accountIds, plan }: World, accountId: string): RunningBudget[] =>
+  budgetsOf({ ...bounded(accountId, plan.budgets[accountIds.indexOf(accountId)]!), accountId }, START_MS)
 
 /** What a call that has ended is owed: its charge is safe somewhere, and still covered by its hold. */
 function brokenPromise(world: World, call: ClientCall): string | null {
@@ -178,6 +196,8 @@ export function brokenRest(world: World): string | null {
     if (avail !== null && gateway.ledger.quarantined.size === 0 && BigInt(avail) !== balancePico) {
       return `${accountId}: available is ${avail}, the balance ${balancePico}`
     }
+    const broken = gateway.ledger.quarantined.size === 0 ? brokenAllowance(world, accountId) : null
+    if (broken) return `${accountId}: ${broken}`
   }
   for (const call of world.calls) {
     if (call.status === 'waiting') return `${call.id}: its client still waits`
@@ -185,6 +205,18 @@ export function brokenRest(world: World): string | null {
     if (call.status !== 'whole' || mayGiveAway(world) || gateway.ledger.quarantined.has(call.id)) continue
     const record = gateway.ledger.calls.get(call.id)
     if (record?.status !== 'completed') return `${call.id}: given away, its record is ${record?.status}`
+  }
+  return null
+}
+
+/** With nothing in flight, what is left of a budget is the budget less what was spent. */
+function brokenAllowance(world: World, accountId: string): string | null {
+  const { ledger, redis } = world.gateway
+  const { spentPico } = ledger.spending(accountId, [])
+  for (const budget of budgetsOfAccount(world, accountId)) {
+    const left = redis.data.get(allowanceKey(budget, budget.period.id))
+    if (left !== null && BigInt(left) !== budget.limitPico - spentPico)
+      return `${left} are left of a budget of its ${budget.scope} of ${budget.limitPico}, ${spentPico} were spent`
   }
   return null
 }

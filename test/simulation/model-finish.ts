@@ -32,8 +32,8 @@ export function finishCalls(
   for (const { record, claim } of finished) {
     const { accountId, keyId, id, chargePico } = record
     const keys = accountKeys(accountId)
-    const open = apiKeyKeys(accountId, keyId, '').open
-    endInGate(data, [keys.avail, keys.held, keys.holds, open, keys.open], [keys.apiKeys, id, chargePico])
+    const open = apiKeyKeys(accountId, keyId).open
+    endInGate(data, [keys.avail, keys.held, keys.holds, open, keys.open], [keys.prefix, id, chargePico])
     if (claim !== 'any') dispatch.jobs.delete(id)
   }
   if (finished.length > 0)

@@ -29,6 +29,15 @@ export class ModelPostgres {
     return account ? { balancePico: account.balancePico, version: account.version } : null
   }
 
+  /** What an account was charged, and what those of some calls were charged that are settled. */
+  spending(accountId: string, callIds: readonly string[]) {
+    const settled = [...this.calls.values()].filter((call) => call.accountId === accountId)
+    const spentPico = settled.reduce((sum, { chargePico }) => sum + BigInt(chargePico), 0n)
+    const known = callIds.filter((id) => this.calls.has(id))
+    const charges = new Map(known.map((id) => [id, BigInt(this.calls.get(id)!.chargePico)]))
+    return { spentPico, charges }
+  }
+
   /** What src/billing/settlement/settlement-store.ts does, with a transaction for each part of a batch it has to halve. */
   settle(records: readonly SettlementRecord[]): SettlementOutcome {
     const first = new Map<string, SettlementRecord>()
@@ -45,7 +54,8 @@ export class ModelPostgres {
       if (fresh) {
         settled.push(...batch)
         for (const { id, accountId, keyId, admittedAt } of fresh)
-          if (known.has(id)) superseded.push({ callId: id, accountId, keyId, admittedAt })
+          if (known.has(id))
+            superseded.push({ callId: id, accountId, keyId, memberId: `member_${accountId}`, admittedAt })
       }
       if (fresh) return
       if (batch.length === 1) {

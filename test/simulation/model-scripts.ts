@@ -9,9 +9,10 @@ type Names<Count extends number, So extends string[] = []> = So['length'] extend
 
 const WINDOW_MS = 60_000
 
-/** src/billing/holds/admit.lua, for keys without a spending limit. */
+/** src/billing/holds/admit.lua */
 const admit: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, rate, open, , accountRate, accountOpen, , , , mark] = keys as Names<13>
+  const [avail, held, holds, expiry, rate, open, accountRate, accountOpen, , , , mark] = keys as Names<12>
+  const allowances = keys.slice(12)
   const [id, lifetime, amountText, flexible, promptCost, completionRate, limitText] = args as string[]
   const [maxRequests, maxTokens, tokens, maxOpen] = args.slice(7, 11).map(Number) as [
     number,
@@ -19,9 +20,8 @@ const admit: Script = (redis, keys, args) => {
     number,
     number,
   ]
-  const [limited, key, period] = args.slice(11, 14) as [string, string, string]
-  const [accountMaxRequests, accountMaxOpen] = args.slice(14, 16).map(Number) as [number, number]
-  if (limited === '1') throw new Error('the model knows no allowances')
+  const [key, draws] = args.slice(11, 13) as [string, string]
+  const [accountMaxRequests, accountMaxOpen] = args.slice(13, 15).map(Number) as [number, number]
 
   const ofKey = readWindow(redis, rate, maxRequests)
   const ofAccount = readWindow(redis, accountRate, accountMaxRequests)
@@ -37,7 +37,7 @@ const admit: Script = (redis, keys, args) => {
       ...more,
     ]
   }
-  const job = args[21]!
+  const job = args[20]!
   if (job !== '' && redis.get(mark) !== null)
     return answer('ok', amountText, limitText, redis.sortedSet(accountOpen).size, 1)
   const previous = redis.hash(holds).get(id!)
@@ -45,7 +45,7 @@ const admit: Script = (redis, keys, args) => {
     const [amount, granted] = previous.split(':')
     return answer('ok', amount, granted, redis.sortedSet(accountOpen).size, 0)
   }
-  if (args[17] !== '' && redis.nowMs > Number(args[17])) return answer('late')
+  if (args[16] !== '' && redis.nowMs > Number(args[16])) return answer('late')
   if (ofKey.left < 1) return answer('rate', WINDOW_MS, 'key')
   if (ofAccount.left < 1) return answer('rate', WINDOW_MS, 'account')
   if (tokensLeft < tokens) return answer('rate', WINDOW_MS, 'key')
@@ -58,29 +58,43 @@ const admit: Script = (redis, keys, args) => {
   if (!hasSlot(openOfKey, maxOpen)) return answer('concurrency', 1000, 'key')
   if (!hasSlot(openOfAccount, accountMaxOpen)) return answer('concurrency', 1000, 'account')
   if (redis.get(avail) === null) return answer('load-balance')
+  const missing = allowances.flatMap((left, index) => (redis.get(left) === null ? index + 1 : []))
+  if (missing.length > 0) return answer('load-allowance', ...missing)
 
+  const bounds = [avail, ...allowances]
+  const left = () => bounds.map((bound) => BigInt(redis.get(bound)!))
+  /** What was short: the balance, or the budget that has least left. */
+  let short: [outcome: string, budget?: number] | null = null
   const take = (sum: bigint): boolean => {
-    if (redis.add(avail, -sum) >= 0n) return true
-    redis.add(avail, sum)
-    return false
+    const [balance, ...rests] = left().map((amount) => amount - sum)
+    const least = rests.reduce((one, other) => (other < one ? other : one), 0n)
+    const budget = least < 0n ? rests.indexOf(least) + 1 : undefined
+    short = balance! < 0n ? ['balance'] : budget === undefined ? null : ['allowance', budget]
+    if (short !== null) return false
+    for (const bound of bounds) redis.add(bound, -sum)
+    return true
+  }
+  const refused = (available: bigint, affords: bigint) => {
+    const [outcome, budget] = short!
+    return answer(outcome, String(available), Number(affords), ...(budget === undefined ? [] : [budget]))
   }
   let amount = BigInt(amountText!)
   let limit = limitText!
   if (!take(amount)) {
-    const available = BigInt(redis.get(avail)!)
+    const available = left().reduce((one, other) => (other < one ? other : one))
     const spare = available - BigInt(promptCost!)
     let affords = 0n
     if (spare >= 0n) {
       affords = BigInt(completionRate!) > 0n ? spare / BigInt(completionRate!) : BigInt(limit)
       if (affords > BigInt(limit)) affords = BigInt(limit)
     }
-    if (flexible !== '1' || affords < 1n) return answer('balance', String(available), Number(affords))
+    if (flexible !== '1' || affords < 1n) return refused(available, affords)
     amount = BigInt(promptCost!) + affords * BigInt(completionRate!)
     limit = String(affords)
-    if (!take(amount)) return answer('balance', String(available), Number(affords))
+    if (!take(amount)) return refused(available, affords)
   }
   redis.add(held, amount)
-  redis.hash(holds).set(id!, `${amount}:${limit}:${key}:${period}`)
+  redis.hash(holds).set(id!, `${amount}:${limit}:${key}:${draws}`)
   redis.sortedSet(expiry).set(id!, redis.nowMs + Number(lifetime))
   for (const calls of [openOfKey, openOfAccount]) calls.set(id!, redis.nowMs + Number(lifetime))
   for (const counts of [ofKey, ofAccount]) countCall(counts, tokens)
@@ -133,7 +147,22 @@ function countCall(counts: WindowCounts, tokens: number): void {
   counts.left -= 1
 }
 
-/** src/billing/holds/apply.lua, for keys without a spending limit. */
+/** The allowances that a hold was taken from; see holds.lua. */
+const allowancesOf = (prefix: string, key: string, draws: string): string[] =>
+  draws
+    .split(',')
+    .filter((draw) => draw !== '')
+    .map((draw) => {
+      const [holder, period] = draw.includes('@') ? draw.split('@') : [null, draw]
+      if (holder === null) return `${prefix}key:${key}:left:${period}`
+      return holder === '' ? `${prefix}left:${period}` : `${prefix}member:${holder}:left:${period}`
+    })
+
+const changeLoaded = (redis: ModelRedis, allowances: readonly string[], by: bigint): void => {
+  for (const left of allowances) if (redis.get(left) !== null) redis.add(left, by)
+}
+
+/** src/billing/holds/apply.lua */
 const apply: Script = (redis, keys, args) => {
   const [avail, held, holds, expiry, ver, loading, accountOpen] = keys as Names<7>
   const [prefix, balance, version, epoch, ...settled] = args as [string, string, string, string, ...string[]]
@@ -143,11 +172,12 @@ const apply: Script = (redis, keys, args) => {
     const id = settled[index]!
     const hold = redis.hash(holds).get(id)
     if (hold === undefined) continue
-    const [amount, , key] = hold.split(':')
+    const [amount, , key, draws] = hold.split(':')
     redis.add(held, -BigInt(amount!))
+    changeLoaded(redis, allowancesOf(prefix, key!, draws!), BigInt(amount!) - BigInt(settled[index + 1]!))
     redis.hash(holds).delete(id)
     redis.sortedSet(expiry).delete(id)
-    redis.sortedSet(`${prefix}${key}:open`).delete(id)
+    redis.sortedSet(`${prefix}key:${key}:open`).delete(id)
     redis.sortedSet(accountOpen).delete(id)
     released.push(BigInt(amount!))
   }
@@ -165,32 +195,64 @@ const apply: Script = (redis, keys, args) => {
   return [redis.get(avail), redis.get(held) ?? '0', known < 0n ? 1 : 0]
 }
 
-/** src/billing/holds/restore-hold.lua, for keys without a spending limit. */
+/** src/billing/holds/restore-hold.lua */
 const restoreHold: Script = (redis, keys, args) => {
-  const [avail, held, holds, expiry, open, , accountOpen] = keys as Names<7>
-  const [id, amount, limit, key, period, deadline, isOpen] = args as Names<7>
+  const [avail, held, holds, expiry, open, accountOpen] = keys as Names<6>
+  const [id, amount, limit, key, draws, deadline, isOpen, prefix] = args as Names<8>
   if (redis.hash(holds).has(id)) return 0
-  redis.hash(holds).set(id, `${amount}:${limit}:${key}:${period}`)
+  redis.hash(holds).set(id, `${amount}:${limit}:${key}:${draws}`)
   redis.add(held, BigInt(amount))
   redis.sortedSet(expiry).set(id, Number(deadline))
   if (isOpen === '1')
     for (const calls of [open, accountOpen]) redis.sortedSet(calls).set(id, Number(deadline))
   if (redis.get(avail) !== null) redis.add(avail, -BigInt(amount))
+  changeLoaded(redis, allowancesOf(prefix, key, draws), -BigInt(amount))
   return 1
 }
 
-/** `end_call` of src/billing/holds/holds.lua, for keys without a spending limit. */
-export const endInGate: Script = (redis, [avail, held, holds, open, accountOpen], [, id, charge]) => {
+/** `end_calls` of src/billing/holds/holds.lua */
+export const endInGate: Script = (redis, [avail, held, holds, open, accountOpen], [prefix, id, charge]) => {
   for (const calls of [open, accountOpen]) redis.sortedSet(calls!).delete(id!)
   const hold = redis.hash(holds!).get(id!)
   if (hold === undefined) return 0
   const [amount, ...rest] = hold.split(':')
+  const [, key, draws] = rest
   const freed = BigInt(amount!) - BigInt(charge!)
   if (freed <= 0n) return 0
   redis.hash(holds!).set(id!, [charge, ...rest].join(':'))
   redis.add(held!, -freed)
   if (redis.get(avail!) !== null) redis.add(avail!, freed)
+  changeLoaded(redis, allowancesOf(prefix!, key!, draws!), freed)
   return 1
+}
+
+/** src/billing/holds/allowance.lua */
+const allowance: Script = (redis, keys, args) => {
+  const [left, holds] = keys as Names<2>
+  const [mode, prefix, draw, budget, spent, , ...listed] = args as Names<6>
+  const known = redis.get(left)
+  if (mode === 'load' && known !== null) return ['known', known, null]
+  const charges = new Map<string, string>()
+  for (let index = 0; index < listed.length; index += 2) charges.set(listed[index]!, listed[index + 1]!)
+  const open = redis.hash(holds)
+  for (const [id, charge] of charges) if (charge === '' && !open.has(id)) return ['again']
+  const scopeOf = (one: string) => (one.startsWith('@') ? 'account' : one.includes('@') ? 'member' : 'key')
+
+  let sum = BigInt(budget) - BigInt(spent)
+  const adopted = new Map<string, string>()
+  for (const [id, hold] of open) {
+    const [amount, limit, key, draws] = hold.split(':') as Names<4>
+    const isDrawn = allowancesOf(prefix, key, draws).includes(left)
+    if (isDrawn && !charges.has(id)) return ['again']
+    if (!charges.has(id)) continue
+    sum += BigInt(charges.get(id) || '0') - BigInt(amount)
+    const others = draws.split(',').filter((one) => one !== '' && scopeOf(one) !== scopeOf(draw))
+    if (!isDrawn) adopted.set(id, [amount, limit, key, [...others, draw].join(',')].join(':'))
+  }
+  if (mode === 'check') return ['known', known, String(sum)]
+  for (const [id, hold] of adopted) open.set(id, hold)
+  redis.strings.set(left, String(sum))
+  return ['known', String(sum), null]
 }
 
 /** src/billing/holds/inspect.lua */
@@ -233,6 +295,7 @@ export const SCRIPTS: Record<string, Script> = {
   syApply: apply,
   syRestoreHold: restoreHold,
   syEndCall: endInGate,
+  syAllowance: allowance,
   syInspect: inspect,
   syRebuild: rebuild,
   syEpoch: epoch,

@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import { allowancePeriod } from '../../src/core/billing/allowance-period.ts'
+import { accountBudget, drawText, keyBudget, memberBudget } from '../../src/core/billing/budget.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { type CallId, newCallId, newId } from '../../src/core/kernel/ids.ts'
 import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
@@ -17,6 +19,8 @@ const HOLDS = 6
 const OPENING_PICO = 1_000n
 
 const index = fc.nat({ max: HOLDS - 1 })
+/** Which of the budgets of key, member and account: none to all. */
+const budgets = fc.subarray([0, 1, 2])
 const figure = fc.record({ balancePico: fc.bigInt(0n, 2_000n), version: fc.bigInt(1n, 8n) })
 const step = fc.oneof(
   fc.record({
@@ -27,6 +31,7 @@ const step = fc.oneof(
     places: fc.integer({ min: 1, max: 4 }),
     ofAccount: fc.integer({ min: 1, max: 4 }),
     hasJob: fc.boolean(),
+    budgets,
   }),
   fc.record({ do: fc.constant('load' as const), ledger: figure, epoch: fc.constantFrom('*', 'a', 'b') }),
   fc.record({ do: fc.constant('announce' as const), epoch: fc.constantFrom('a', 'b') }),
@@ -36,7 +41,17 @@ const step = fc.oneof(
     call: index,
     amount: fc.bigInt(1n, 900n),
     isOpen: fc.boolean(),
+    budgets,
   }),
+  fc.record({
+    do: fc.constant('budget' as const),
+    mode: fc.constantFrom('load' as const, 'check' as const),
+    budget: fc.nat({ max: 2 }),
+    limit: fc.bigInt(0n, 2_000n),
+    spent: fc.bigInt(0n, 500n),
+    charges: fc.array(fc.tuple(index, fc.option(fc.bigInt(0n, 900n))), { maxLength: HOLDS }),
+  }),
+  fc.record({ do: fc.constant('forget' as const), budget: fc.nat({ max: 2 }) }),
   fc.record({ do: fc.constant('end' as const), call: index, charge: fc.bigInt(0n, 1_000n) }),
   fc.record({ do: fc.constant('rebuild' as const), ledger: figure, force: fc.boolean() }),
 )
@@ -53,8 +68,10 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
     accountRequestsPerMinute: 1e6,
     tokensPerMinute: 1e9,
     tokens: 1,
-    allowancePeriod: null,
   }
+  const month = allowancePeriod('monthly', Date.now())
+  const all = [keyBudget(accountId, keyId), memberBudget(accountId, 'acct_m'), accountBudget(accountId)]
+  const running = (some: number[]) => some.map((one) => ({ ...all[one]!, period: month }))
   return {
     async take(one: Step): Promise<unknown> {
       switch (one.do) {
@@ -72,6 +89,7 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
             completionLimit: 100,
             concurrentCalls: one.places,
             accountConcurrentCalls: one.ofAccount,
+            budgets: running(one.budgets),
             ...(one.hasJob && { job: { data: '{}', turn: TURN, nowMs: 1 } }),
           })
           return answer
@@ -93,12 +111,19 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
             keyId,
             amountPico: one.amount,
             completionLimit: 5,
-            allowancePeriod: null,
+            draws: drawText(running(one.budgets)),
             deadlineAt: Date.now() + 60_000,
             isOpen: one.isOpen,
           })
         case 'end':
           return holds.endCall({ accountId, keyId, callId: callIds[one.call]!, chargePico: one.charge })
+        case 'budget':
+          return holds.computeAllowance(one.mode, { ...all[one.budget]!, limitPico: one.limit }, month, {
+            spentPico: one.spent,
+            charges: new Map(one.charges.map(([call, charge]) => [callIds[call]!, charge])),
+          })
+        case 'forget':
+          return holds.forgetAllowance(all[one.budget]!, month)
         case 'rebuild':
           return holds.rebuild(accountId, one.ledger, one.force)
       }
@@ -110,6 +135,7 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
       return {
         holds: open,
         enqueued,
+        left: await Promise.all(all.map((holder) => holds.allowance(holder, month))),
         reading: await holds.inspect(accountId),
         accounts: await holds.accounts(),
       }

@@ -14,8 +14,17 @@ export type PlannedEvent = { atMs: number } & (
   | { do: 'give-up-calls' }
 )
 
+/** What bounds the one key of an account, besides the balance; null: nothing. */
+export interface PlannedBudgets {
+  keyPico: bigint | null
+  memberPico: bigint | null
+  accountPico: bigint | null
+}
+
 export interface Plan {
   openingPico: bigint[]
+  /** Of each account. */
+  budgets: PlannedBudgets[]
   events: PlannedEvent[]
 }
 
@@ -45,7 +54,18 @@ export function planOf(seed: number): Plan {
   }
   if (random.chance(0.3))
     events.push({ do: 'credit', atMs: random.whole(0, 2_000), account: 0, amountPico: CALL_PICO })
-  return { openingPico, events: events.sort((a, b) => a.atMs - b.atMs) }
+  return {
+    openingPico,
+    budgets: openingPico.map((_, account) => budgetsOf(seed, account)),
+    events: events.sort((a, b) => a.atMs - b.atMs),
+  }
+}
+
+/** Of a random source of their own: they change no plan. */
+function budgetsOf(seed: number, account: number): PlannedBudgets {
+  const random = new SeededRandom((seed ^ 0xb0d9e7) + account)
+  const budget = () => (random.chance(0.3) ? (CALL_PICO * BigInt(random.whole(5, 60))) / 10n : null)
+  return { keyPico: budget(), memberPico: budget(), accountPico: budget() }
 }
 
 function faultAt(atMs: number, random: SeededRandom): PlannedEvent {

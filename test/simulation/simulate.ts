@@ -59,7 +59,7 @@ class Run implements World {
   private readonly seed: number
   private readonly time: SimulatedTime
   private readonly random: SeededRandom
-  private readonly plan: Plan
+  readonly plan: Plan
   private readonly apis: Api[] = []
   private readonly settlers: SimulatedProcess[] = []
   private readonly trace: string[] = []
@@ -212,7 +212,14 @@ class Run implements World {
     const api = this.random.pick(this.alive(this.apis))
     const note = (call: ClientCall, what: string) => this.note(`${call.id} ${what}`)
     await this.time.runAs(api.process, () => {
-      const call = sendCall(api, this.accountIds[account]!, new SeededRandom(seed), this.time.nowMs, note)
+      const call = sendCall(
+        api,
+        this.accountIds[account]!,
+        this.plan.budgets[account]!,
+        new SeededRandom(seed),
+        this.time.nowMs,
+        note,
+      )
       this.calls.push(call)
       this.note(`${call.id} sent to ${api.process.name}, ${call.prompt}${call.isStream ? ', streamed' : ''}`)
     })

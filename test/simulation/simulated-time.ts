@@ -34,7 +34,7 @@ const real = {
 const settled = (): Promise<void> => new Promise((resolve) => real.setImmediate(resolve))
 
 /** 2026-01-05: ids made from it look like ids. */
-const START_MS = 1_767_600_000_000
+export const START_MS = 1_767_600_000_000
 
 /**
  * The clock and the only source of events. One event runs at a time, then everything that follows from it

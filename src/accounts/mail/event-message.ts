@@ -17,6 +17,8 @@ const TEMPLATES: Record<MailedEventType, MailTemplate> = {
   'topup.settled': 'receipt',
   'topup.auto_paused': 'auto-top-up-paused',
   'key.limit_reached': 'key-limit-reached',
+  'member.limit_reached': 'member-budget-reached',
+  'account.limit_reached': 'spend-cap-reached',
   'provider_key.failing': 'provider-key-failing',
 }
 
@@ -44,12 +46,11 @@ function wordsOf(type: MailedEventType, data: EventData): Record<string, string>
           : 'They resume when you save another card, or press Resume.',
       }
     case 'key.limit_reached':
-      return {
-        key: nameOr(data.name, 'without a name'),
-        reset: data.resets_at
-          ? `The limit resets at ${String(data.resets_at)}.`
-          : 'The limit does not reset by itself.',
-      }
+      return { key: nameOr(data.name, 'without a name'), reset: resetOf('limit', data) }
+    case 'member.limit_reached':
+      return { reset: resetOf('budget', data) }
+    case 'account.limit_reached':
+      return { reset: resetOf('cap', data) }
     case 'provider_key.failing':
       return { key: nameOr(data.name, 'without a name') }
     case 'balance.low':
@@ -65,6 +66,9 @@ const WHY_PAUSED: Record<string, string> = {
   authentication_required: 'Your bank requires you to confirm payments with the saved card.',
   monthly_maximum: 'Another top-up would exceed your maximum for this month.',
 }
+
+const resetOf = (limit: string, { resets_at }: EventData): string =>
+  resets_at ? `The ${limit} resets at ${String(resets_at)}.` : `The ${limit} does not reset by itself.`
 
 const nameOr = (name: EventData[string] | undefined, otherwise: string): string =>
   name ? `"${String(name)}"` : otherwise

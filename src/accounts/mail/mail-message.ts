@@ -8,12 +8,13 @@ const NAMES = [
   'change-email',
   'email-changed',
   'notice',
-  'invitation',
   'balance-low',
   'balance-exhausted',
   'receipt',
   'auto-top-up-paused',
   'key-limit-reached',
+  'member-budget-reached',
+  'spend-cap-reached',
   'provider-key-failing',
 ] as const
 export type MailTemplate = (typeof NAMES)[number]

@@ -1,14 +1,16 @@
-import { allowancePeriod } from '../../core/billing/allowance-period.ts'
+import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
+import { accountBudget, type Budget, keyBudget, MONTHLY, memberBudget } from '../../core/billing/budget.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { AllowanceStore } from '../holds/allowance-store.ts'
 import type { CheckResult, Discrepancy } from './ledger-audit.ts'
 
 const SAMPLES = 20
-const KEYS_AT_ONCE = 500
-const EXACT = "every key's allowance in Redis is its limit less what it spent and its open holds"
+const ROWS_AT_ONCE = 500
+const BY_ID = { orderBy: { id: 'asc' }, take: ROWS_AT_ONCE } as const
+const EXACT = 'what Redis lets every budget still spend is the budget less what was spent and the open holds'
 
 /**
- * Compares what Redis lets keys with a spending limit still spend with the ledger. Exact while calls run. A
+ * Compares what Redis lets the budgets of keys, members and accounts still spend with the ledger. Exact while calls run. A
  * wrong allowance may simply be deleted: it is loaded again on its next use.
  */
 export async function auditAllowances(deps: {
@@ -18,29 +20,77 @@ export async function auditAllowances(deps: {
 }): Promise<CheckResult> {
   const { postgres, allowances, clock } = deps
   const found: Discrepancy[] = []
-  for (let after = ''; ; ) {
-    const keys = await postgres.apiKey.findMany({
-      where: { id: { gt: after }, limitPico: { not: null }, accountId: { not: null } },
-      select: { id: true, accountId: true, limitPico: true, limitReset: true },
-      orderBy: { id: 'asc' },
-      take: KEYS_AT_ONCE,
-    })
-    for (const { id: keyId, accountId, limitPico, limitReset } of keys) {
-      if (accountId === null || limitPico === null) continue
-      const known = await allowances.check(
-        { keyId, accountId, limitPico },
-        allowancePeriod(limitReset, clock()),
-      )
-      if (known === null || known.left === known.shouldBe) continue
-      found.push({
-        check: EXACT,
-        subject: keyId,
-        detail: `left ${known.left}, should be ${known.shouldBe}`,
-      })
-    }
-    const last = keys.at(-1)
-    if (keys.length < KEYS_AT_ONCE || !last) break
-    after = last.id
+  for await (const { budget, period } of allBudgets(postgres, clock)) {
+    const known = await allowances.check(budget, period)
+    if (known === null || known.left === known.shouldBe) continue
+    const detail = `left ${known.left}, should be ${known.shouldBe}`
+    const subject = budget.scope === 'member' ? `${budget.id} in ${budget.accountId}` : budget.id
+    found.push({ check: EXACT, subject, detail })
   }
   return { name: EXACT, broken: found.length, discrepancies: found.slice(0, SAMPLES) }
+}
+
+interface AuditedBudget {
+  budget: Budget
+  period: AllowancePeriod
+}
+
+async function* allBudgets(postgres: Postgres, clock: () => number): AsyncIterable<AuditedBudget> {
+  const keys = (after: string) =>
+    postgres.apiKey.findMany({
+      where: { id: { gt: after }, limitPico: { not: null }, accountId: { not: null } },
+      select: { id: true, accountId: true, limitPico: true, limitReset: true },
+      ...BY_ID,
+    })
+  for await (const { id, accountId, limitPico, limitReset } of inPortions(keys, ({ id }) => id)) {
+    if (accountId === null || limitPico === null) continue
+    yield {
+      budget: { ...keyBudget(accountId, id), limitPico },
+      period: allowancePeriod(limitReset, clock()),
+    }
+  }
+  for await (const budget of monthlyBudgets(postgres))
+    yield { budget, period: allowancePeriod(MONTHLY, clock()) }
+}
+
+async function* monthlyBudgets(postgres: Postgres): AsyncIterable<Budget> {
+  const accounts = (after: string) =>
+    postgres.account.findMany({
+      where: { id: { gt: after }, monthlyLimitPico: { not: null } },
+      select: { id: true, monthlyLimitPico: true },
+      ...BY_ID,
+    })
+  for await (const { id, monthlyLimitPico } of inPortions(accounts, ({ id }) => id))
+    if (monthlyLimitPico !== null) yield { ...accountBudget(id), limitPico: monthlyLimitPico }
+
+  const members = (after: string) => {
+    const [accountId = '', personId = ''] = after.split(' ')
+    return postgres.organisationMember.findMany({
+      where: {
+        OR: [{ accountId: { gt: accountId } }, { accountId, personId: { gt: personId } }],
+        monthlyBudgetPico: { not: null },
+      },
+      orderBy: [{ accountId: 'asc' }, { personId: 'asc' }],
+      take: ROWS_AT_ONCE,
+    })
+  }
+  const placeOf = (member: { accountId: string; personId: string }) =>
+    `${member.accountId} ${member.personId}`
+  for await (const { accountId, personId, monthlyBudgetPico } of inPortions(members, placeOf))
+    if (monthlyBudgetPico !== null)
+      yield { ...memberBudget(accountId, personId), limitPico: monthlyBudgetPico }
+}
+
+/** All rows of a table, some at a time; `placeOf` says after which row to read on. */
+async function* inPortions<Row>(
+  read: (after: string) => Promise<Row[]>,
+  placeOf: (row: Row) => string,
+): AsyncIterable<Row> {
+  for (let after = ''; ; ) {
+    const rows = await read(after)
+    yield* rows
+    const last = rows.at(-1)
+    if (rows.length < ROWS_AT_ONCE || !last) return
+    after = placeOf(last)
+  }
 }

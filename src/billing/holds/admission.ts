@@ -1,8 +1,15 @@
 import { readFileSync } from 'node:fs'
+import { type BudgetHolder, drawText } from '../../core/billing/budget.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { DISPATCH_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
 import { defineScript, type Redis, type RedisScript } from '../../platform/redis/redis.ts'
-import { accountKeys, admittedKey, apiKeyKeys, QUEUE_PREFIX } from '../../platform/redis/redis-keys.ts'
+import {
+  accountKeys,
+  admittedKey,
+  allowanceKey,
+  apiKeyKeys,
+  QUEUE_PREFIX,
+} from '../../platform/redis/redis-keys.ts'
 
 const DISPATCH = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}`
 /** Longer than a call may wait to be admitted, in which it may be sent to Redis twice. */
@@ -29,8 +36,8 @@ export interface AdmissionRequest {
   /** Over all keys of the account. */
   accountRequestsPerMinute: number
   accountConcurrentCalls: number
-  /** Null: the key has no spending limit. */
-  allowancePeriod: string | null
+  /** What bounds it beside the balance, in the periods it is admitted in. */
+  budgets: ReadonlyArray<BudgetHolder & { period: { id: string } }>
   /** Redis admits it no later than this, unix ms by Redis's clock. Absent: whenever it is asked. */
   admitBy?: number
   /** A heavy body, and what the bodies of the open calls of its key and account may weigh. Absent: a light one. */
@@ -73,8 +80,12 @@ export type AdmissionOutcome =
       isEnqueued: boolean
     }
   | { kind: 'rate-limited' | 'too-many-open' | 'too-heavy'; retryAfterMs: number; scope: LimitScope }
-  | { kind: 'insufficient-balance' | 'allowance-spent'; availablePico: bigint; affordableTokens: number }
-  | { kind: 'balance-unknown' | 'allowance-unknown' | 'too-late' }
+  | { kind: 'insufficient-balance'; availablePico: bigint; affordableTokens: number }
+  /** By the budget of this index. */
+  | { kind: 'allowance-spent'; availablePico: bigint; affordableTokens: number; budget: number }
+  | { kind: 'balance-unknown' | 'too-late' }
+  /** Of the budgets of these indices. */
+  | { kind: 'allowance-unknown'; budgets: number[] }
 
 export type AdmissionAnswer = AdmissionOutcome & { rate: RateState }
 
@@ -85,8 +96,7 @@ export function createAdmission(redis: Redis): AdmitToRedis {
   const admit = defineHoldScript(redis, 'syAdmit', new URL('./admit.lua', import.meta.url))
   return async (request) => {
     const account = accountKeys(request.accountId)
-    const period = request.allowancePeriod ?? ''
-    const key = apiKeyKeys(request.accountId, request.keyId, period)
+    const key = apiKeyKeys(request.accountId, request.keyId)
     const reply = await admit(
       [
         account.avail,
@@ -95,13 +105,13 @@ export function createAdmission(redis: Redis): AdmitToRedis {
         account.expiry,
         key.rate,
         key.open,
-        key.left,
         account.rate,
         account.open,
         key.bodies,
         account.bodies,
         DISPATCH,
         admittedKey(request.callId),
+        ...request.budgets.map((budget) => allowanceKey(budget, budget.period.id)),
       ],
       [
         request.callId,
@@ -115,9 +125,8 @@ export function createAdmission(redis: Redis): AdmitToRedis {
         request.tokensPerMinute,
         request.tokens,
         request.concurrentCalls,
-        period === '' ? '0' : '1',
         request.keyId,
-        period,
+        drawText(request.budgets),
         request.accountRequestsPerMinute,
         request.accountConcurrentCalls,
         request.isRepeat ? '1' : '0',
@@ -139,17 +148,8 @@ function jobArguments({ callId, job }: AdmissionRequest): Array<string | number>
   return [job.data, options, job.nowMs, share, step, lastStep, PRIORITY_MAX, MARK_MS]
 }
 
-function readAnswer([
-  outcome,
-  limit,
-  requests,
-  tokens,
-  reset,
-  first,
-  second,
-  third,
-  fourth,
-]: unknown[]): AdmissionAnswer {
+function readAnswer([outcome, limit, requests, tokens, reset, ...more]: unknown[]): AdmissionAnswer {
+  const [first, second, third, fourth] = more
   const rate = {
     limitRequests: Number(limit),
     remainingRequests: Number(requests),
@@ -174,13 +174,15 @@ function readAnswer([
       return { kind: 'too-heavy', retryAfterMs: Number(first), scope: second as LimitScope, rate }
     case 'balance':
     case 'allowance': {
-      const kind = outcome === 'balance' ? 'insufficient-balance' : 'allowance-spent'
-      return { kind, availablePico: BigInt(first as string), affordableTokens: Number(second), rate }
+      const short = { availablePico: BigInt(first as string), affordableTokens: Number(second), rate }
+      return outcome === 'balance'
+        ? { kind: 'insufficient-balance', ...short }
+        : { kind: 'allowance-spent', ...short, budget: Number(third) - 1 }
     }
     case 'load-balance':
       return { kind: 'balance-unknown', rate }
     case 'load-allowance':
-      return { kind: 'allowance-unknown', rate }
+      return { kind: 'allowance-unknown', budgets: more.map((index) => Number(index) - 1), rate }
     case 'late':
       return { kind: 'too-late', rate }
     default:
@@ -245,14 +247,14 @@ export interface OpenHold {
   callId: string
   amountPico: bigint
   keyId: string
-  /** The period of the key's allowance that it was taken from; empty where the key has none. */
-  allowancePeriod: string
+  /** The budgets that it was taken from, see drawText. */
+  draws: string
 }
 
 /** Parses a field of the hash `holds`; see holds.lua for the format. */
 export function parseHold(callId: string, hold: string): OpenHold {
-  const [amount, , keyId, allowancePeriod] = hold.split(':')
-  if (amount === undefined || keyId === undefined || allowancePeriod === undefined)
+  const [amount, , keyId, draws] = hold.split(':')
+  if (amount === undefined || keyId === undefined || draws === undefined)
     throw new Error(`malformed hold ${callId}`)
-  return { callId, amountPico: BigInt(amount), keyId, allowancePeriod }
+  return { callId, amountPico: BigInt(amount), keyId, draws }
 }

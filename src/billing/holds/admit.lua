@@ -1,37 +1,41 @@
--- Admits one call: the rate and concurrency limits of its key and of its account, the key's allowance, and the
--- balance, all or nothing, in that order. A job that comes with it is enqueued in the same step, if the call is granted
--- what it asked for; it is enqueued as BullMQ 6.7 does (`<prefix>:<queue>:<list, or job id>`), without an event.
+-- Admits one call: the rate and concurrency limits of its key and of its account, the balance, and what is left of the
+-- budgets that bound it, all or nothing, in that order. A job that comes with it is enqueued in the same step, if the call
+-- is granted what it asked for; it is enqueued as BullMQ 6.7 does (`<prefix>:<queue>:<list, or job id>`), without an event.
 --
 -- The one sum of amounts done in Lua, what a short balance affords, stays below the amount asked for, which callers
 -- keep under 2^53.
 --
--- KEYS  1 avail  2 held  3 holds  4 expiry  5 key rate  6 key open  7 key left  8 account rate  9 account open
---       10 key bodies  11 account bodies  12 dispatch queue (without a list)  13 mark of the admitted call
+-- KEYS  1 avail  2 held  3 holds  4 expiry  5 key rate  6 key open  7 account rate  8 account open
+--       9 key bodies  10 account bodies  11 dispatch queue (without a list)  12 mark of the admitted call
+--       then the allowances of its budgets, of each what is left
 -- ARGV  1 hold id  2 hold lifetime ms  3 amount  4 '1' when the completion limit may shrink
 --       5 prompt cost  6 completion rate  7 completion limit
 --       8 requests per minute  9 tokens per minute  10 tokens of this call  11 concurrent calls
---       12 '1' when the key has an allowance  13 key id  14 allowance period or ''
---       15 requests per minute of the account  16 concurrent calls of the account
---       17 '1' for a repeat of a call: it takes one request of the limits, and holds nothing
---       18 until when it may be admitted, unix ms, or ''
---       19 bytes of its body, 0 for a light one  20 bytes of the open calls of the key  21 of the account, at the most
---       22 data of its job, or ''  23 options of the job, JSON without its end  24 now, unix ms, by its caller
---       25 share of the account in the queue  26 step of time  27 the last it may be put off to (see admission.ts)
---       28 priorities there are  29 how long the mark of the admitted call stands, ms
+--       12 key id  13 draws: the budgets, see holds.lua
+--       14 requests per minute of the account  15 concurrent calls of the account
+--       16 '1' for a repeat of a call: it takes one request of the limits, and holds nothing
+--       17 until when it may be admitted, unix ms, or ''
+--       18 bytes of its body, 0 for a light one  19 bytes of the open calls of the key  20 of the account, at the most
+--       21 data of its job, or ''  22 options of the job, JSON without its end  23 now, unix ms, by its caller
+--       24 share of the account in the queue  25 step of time  26 the last it may be put off to (see admission.ts)
+--       27 priorities there are  28 how long the mark of the admitted call stands, ms
 -- Returns {outcome, limit of requests, remaining requests, remaining tokens, window reset ms, ...}; of requests, the
 -- limit that leaves fewer: the key's or its account's
 --   'ok', …, amount held, completion limit granted, open calls of the account with this one, 1 when it is enqueued
 --   'rate' | 'concurrency' | 'bytes', …, retry after ms, 'key' | 'account'
---   'balance' | 'allowance', …, what is available, completion tokens that affords
+--   'balance', …, what is available, completion tokens that affords
+--   'allowance', …, the same, and which of the budgets it is, from 1
 --   'late', … when its caller has given up: Redis stood still
---   'load-balance' | 'load-allowance', … when Redis does not have the amount yet
-local avail, held, holds, expiry, rate, open, left, account_rate, account_open, bodies, account_bodies, queue, mark =
-  unpack(KEYS)
+--   'load-balance', … when Redis does not have the amount yet
+--   'load-allowance', …, which of the budgets it does not have, each from 1
+local avail, held, holds, expiry, rate, open, account_rate, account_open, bodies, account_bodies, queue, mark =
+  unpack(KEYS, 1, 12)
+local allowances = { unpack(KEYS, 13) }
 local id, lifetime, amount, flexible = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
 local prompt_cost, completion_rate, limit = ARGV[5], ARGV[6], ARGV[7]
 local max_tokens, tokens = tonumber(ARGV[9]), tonumber(ARGV[10])
-local limited, key, period = ARGV[12] == '1', ARGV[13], ARGV[14]
-local job = ARGV[22]
+local key, draws = ARGV[12], ARGV[13]
+local job = ARGV[21]
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -56,10 +60,10 @@ local function read_window(counters, max, seen)
     last_used = last_used, left = max - requests - last_requests * (1 - elapsed),
   }
 end
-local seen_by_key, seen_by_account, is_marked, loaded_balance, loaded_allowance =
-  unpack(redis.call('MGET', rate, account_rate, mark, avail, left))
+local seen = redis.call('MGET', rate, account_rate, mark, avail, unpack(allowances))
+local seen_by_key, seen_by_account, is_marked, loaded_balance = unpack(seen, 1, 4)
 local of_key = read_window(rate, tonumber(ARGV[8]), seen_by_key)
-local of_account = read_window(account_rate, tonumber(ARGV[15]), seen_by_account)
+local of_account = read_window(account_rate, tonumber(ARGV[14]), seen_by_account)
 local tokens_left = max_tokens - of_key.used - of_key.last_used * (1 - elapsed)
 -- When nothing of what is counted now is within 60 s any more.
 local function whole_again(counts)
@@ -89,7 +93,7 @@ local function refuse(...)
   return admitted_before() or answer(...)
 end
 
-if ARGV[18] ~= '' and now > tonumber(ARGV[18]) then return refuse('late') end
+if ARGV[17] ~= '' and now > tonumber(ARGV[17]) then return refuse('late') end
 
 -- How long until `need` more fit under `max`, given this window's and the last window's counts.
 local function wait(max, need, current, last)
@@ -124,7 +128,7 @@ if tokens_left < tokens then
   return refuse('rate', math.ceil(wait(max_tokens, tokens, of_key.used, of_key.last_used)), 'key')
 end
 
-if ARGV[17] == '1' then
+if ARGV[16] == '1' then
   take_rate()
   return answer('ok', 0, 0, redis.call('ZCARD', account_open), 0)
 end
@@ -138,11 +142,11 @@ local function count_open(calls, max)
   return count < tonumber(max) and count or nil
 end
 if not count_open(open, ARGV[11]) then return refuse('concurrency', 1000, 'key') end
-local open_before = count_open(account_open, ARGV[16])
+local open_before = count_open(account_open, ARGV[15])
 if not open_before then return refuse('concurrency', 1000, 'account') end
 
 -- The bodies of open calls, by call: the script that ends a call takes it off the open ones, and its body counts no more.
-local body_bytes = tonumber(ARGV[19])
+local body_bytes = tonumber(ARGV[18])
 local function has_room(of_calls, calls, max)
   local sum = body_bytes
   local found = redis.call('HGETALL', of_calls)
@@ -153,29 +157,41 @@ local function has_room(of_calls, calls, max)
   return sum <= tonumber(max)
 end
 if body_bytes > 0 then
-  if not has_room(bodies, open, ARGV[20]) then return refuse('bytes', 1000, 'key') end
-  if not has_room(account_bodies, account_open, ARGV[21]) then return refuse('bytes', 1000, 'account') end
+  if not has_room(bodies, open, ARGV[19]) then return refuse('bytes', 1000, 'key') end
+  if not has_room(account_bodies, account_open, ARGV[20]) then return refuse('bytes', 1000, 'account') end
 end
 
 if not loaded_balance then return refuse('load-balance') end
-if limited and not loaded_allowance then return refuse('load-allowance') end
+local missing = {}
+for i = 1, #allowances do
+  if not seen[4 + i] then missing[#missing + 1] = i end
+end
+if #missing > 0 then return refuse('load-allowance', unpack(missing)) end
 
 local function give_back(sum)
   redis.call('INCRBY', avail, sum)
-  if limited then redis.call('INCRBY', left, sum) end
+  for _, left in ipairs(allowances) do redis.call('INCRBY', left, sum) end
 end
+-- Returns what was short, and nothing was taken then. Of the budgets it is the one that has least left.
 local function take(sum)
-  local balance_short = redis.call('DECRBY', avail, sum) < 0
-  local allowance_short = limited and redis.call('DECRBY', left, sum) < 0
-  if not (balance_short or allowance_short) then return nil end
+  local is_short = redis.call('DECRBY', avail, sum) < 0 and 'balance'
+  local least, tightest = 0, nil
+  for i, left in ipairs(allowances) do
+    local rest = redis.call('DECRBY', left, sum)
+    if rest < least then least, tightest = rest, i end
+  end
+  if not (is_short or tightest) then return nil end
   give_back(sum)
-  return balance_short and 'balance' or 'allowance'
+  return is_short or 'allowance', tightest
 end
 
-local short = take(amount)
+local short, budget = take(amount)
 if short then
   local available = redis.call('GET', avail)
-  if limited and tonumber(redis.call('GET', left)) < tonumber(available) then available = redis.call('GET', left) end
+  for _, left in ipairs(allowances) do
+    local rest = redis.call('GET', left)
+    if tonumber(rest) < tonumber(available) then available = rest end
+  end
   local spare = tonumber(available) - tonumber(prompt_cost)
   local affords = 0
   if spare >= 0 then
@@ -185,12 +201,12 @@ if short then
   if flexible and affords >= 1 then
     amount = string.format('%.0f', tonumber(prompt_cost) + affords * tonumber(completion_rate))
     limit = string.format('%.0f', affords)
-    short = take(amount)
+    short, budget = take(amount)
   end
-  if short then return refuse(short, available, affords) end
+  if short then return refuse(short, available, affords, budget) end
 end
 
-if not open_hold(held, holds, expiry, id, now + lifetime, amount, limit, key, period) then
+if not open_hold(held, holds, expiry, id, now + lifetime, amount, limit, key, draws) then
   give_back(amount)
   return admitted_before()
 end
@@ -206,13 +222,13 @@ take_rate()
 local open_calls = open_before + 1
 if job == '' or amount ~= ARGV[3] or limit ~= ARGV[7] then return answer('ok', amount, limit, open_calls, 0) end
 
-local beyond = open_calls - tonumber(ARGV[25])
+local beyond = open_calls - tonumber(ARGV[24])
 local priority = 0
 if beyond > 0 then
-  priority = 1 + math.min(tonumber(ARGV[26]) + beyond, tonumber(ARGV[27])) % tonumber(ARGV[28])
+  priority = 1 + math.min(tonumber(ARGV[25]) + beyond, tonumber(ARGV[26])) % tonumber(ARGV[27])
 end
-redis.call('HSET', queue .. ':' .. id, 'name', 'call', 'data', job, 'opts', ARGV[23] .. ',"priority":' .. priority .. '}',
-  'timestamp', ARGV[24], 'delay', 0, 'priority', priority)
+redis.call('HSET', queue .. ':' .. id, 'name', 'call', 'data', job, 'opts', ARGV[22] .. ',"priority":' .. priority .. '}',
+  'timestamp', ARGV[23], 'delay', 0, 'priority', priority)
 if priority == 0 then
   redis.call('LPUSH', queue .. ':wait', id)
 else
@@ -220,5 +236,5 @@ else
   redis.call('ZADD', queue .. ':prioritized', priority * 0x100000000 + order, id)
 end
 if redis.call('HEXISTS', queue .. ':meta', 'paused') == 0 then redis.call('ZADD', queue .. ':marker', 0, '0') end
-redis.call('SET', mark, 1, 'PX', ARGV[29])
+redis.call('SET', mark, 1, 'PX', ARGV[28])
 return answer('ok', amount, limit, open_calls, 1)

@@ -1,47 +1,73 @@
 import type { AllowancePeriod } from '../../core/billing/allowance-period.ts'
+import { type Budget, drawnPeriod } from '../../core/billing/budget.ts'
+import { callCreatedAt } from '../../core/kernel/ids.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { SpendStore } from '../reports/usage-store.ts'
-import type { HoldStore, LimitedKey } from './hold-store.ts'
+import type { OpenHold } from './admission.ts'
+import type { HoldStore } from './hold-store.ts'
 
 const READINGS_MAX = 10
 
-/** What keys with a spending limit may still spend. Admission and settlement keep the amounts up to date. */
+/** What may still be spent of budgets. Admission and settlement keep the amounts up to date. */
 export type AllowanceStore = ReturnType<typeof createAllowanceStore>
 
 export function createAllowanceStore(
   holds: Pick<HoldStore, 'openHolds' | 'allowance' | 'computeAllowance'>,
-  spend: SpendStore,
+  spend: Pick<SpendStore, 'keysOf' | 'spending'>,
 ) {
   const once = createSingleFlight()
 
-  const compute = async (mode: 'load' | 'check', key: LimitedKey, period: AllowancePeriod) => {
+  const compute = async (mode: 'load' | 'check', budget: Budget, period: AllowancePeriod) => {
     for (let readings = 0; readings < READINGS_MAX; readings++) {
-      // The holds first, then the ledger: see allowance.lua.
-      const open = (await holds.openHolds(key.accountId))
-        .filter(({ keyId, allowancePeriod }) => keyId === key.keyId && allowancePeriod === period.id)
+      // The keys first, then the holds, then the ledger: see allowance.lua.
+      const keys = await spend.keysOf(budget)
+      const open = (await holds.openHolds(budget.accountId))
+        .filter((hold) => keys(hold.keyId) && isOfPeriod(hold, mode, budget, period))
         .map(({ callId }) => callId)
-      const { spentPico, charges } = await spend.spending(key.keyId, period, open)
+      const { spentPico, charges } = await spend.spending(budget, period, open)
       const reading = { spentPico, charges: new Map(open.map((id) => [id, charges.get(id) ?? null])) }
-      const computed = await holds.computeAllowance(mode, key, period, reading)
+      const computed = await holds.computeAllowance(mode, budget, period, reading)
       if (computed) return computed
     }
-    throw new Error(`the allowance of key ${key.keyId} changed during each of ${READINGS_MAX} readings`)
+    throw new Error(
+      `the allowance of ${budget.scope} ${budget.id} changed during each of ${READINGS_MAX} readings`,
+    )
   }
 
   return {
     /**
-     * Brings a key's allowance for a period into Redis, from PostgreSQL and the open holds; changes nothing when it
-     * is there. Throws when calls keep settling so fast that no reading holds, and when a service is away.
+     * Brings the allowance of a budget for a period into Redis, from PostgreSQL and the open holds; changes nothing when
+     * it is there. Throws when calls keep settling so fast that no reading holds, and when a service is away.
      */
-    load: (key: LimitedKey, period: AllowancePeriod) =>
-      once(`${key.keyId} ${period.id}`, async () => void (await compute('load', key, period))),
+    load: (budget: Budget, period: AllowancePeriod) =>
+      once(
+        `${budget.scope} ${budget.id} ${period.id}`,
+        async () => void (await compute('load', budget, period)),
+      ),
 
     /** The allowance beside what it should be by the ledger; null when Redis does not have it. Throws as `load`. */
-    async check(key: LimitedKey, period: AllowancePeriod) {
-      // Most keys sleep; the ledger need not be read for them.
-      if ((await holds.allowance(key, period)) === null) return null
-      const { left, shouldBe } = await compute('check', key, period)
+    async check(budget: Budget, period: AllowancePeriod) {
+      // Most budgets sleep; the ledger need not be read for them.
+      if ((await holds.allowance(budget, period)) === null) return null
+      const { left, shouldBe } = await compute('check', budget, period)
       return left === null || shouldBe === null ? null : { left, shouldBe }
     },
   }
+}
+
+/**
+ * Whether a hold counts for a budget in a period: it was taken from it, or it was admitted in the period before there
+ * was the budget, or under another period of it. The latter become part of an allowance when it is loaded.
+ */
+function isOfPeriod(
+  { callId, draws }: OpenHold,
+  mode: 'load' | 'check',
+  { scope }: Budget,
+  { id, startsAt, endsAt }: AllowancePeriod,
+): boolean {
+  const drawn = drawnPeriod(draws, scope)
+  // The first letter tells days, weeks and months apart.
+  if (mode === 'check' || drawn?.[0] === id[0]) return drawn === id
+  const admittedAt = callCreatedAt(callId)
+  return admittedAt !== null && admittedAt >= startsAt && (endsAt === null || admittedAt < endsAt)
 }

@@ -1,19 +1,23 @@
--- What a key may still spend in a period: its limit, less what PostgreSQL says it spent, less its open holds.
--- Loads it where there is none, or computes what it should be. Right also while calls settle: the holds
+-- What may still be spent of a budget in a period, its allowance: the budget, less what PostgreSQL says was spent, less
+-- the open holds. Loads it where there is none, or computes what it should be. Right also while calls settle: the holds
 -- were listed before PostgreSQL was read, and whatever happened to them since either cannot matter or is
 -- noticed here, and the caller reads again.
 --
 -- A listed hold with a charge was settled when PostgreSQL was read, so its charge is among what was spent; if
 -- it is still open, its release will take the charge off once more, and that is made up for here. A listed
 -- hold without one was not settled yet; if it is closed by now, its charge is nowhere in the sum: read again.
--- A hold that was not listed opened since: read again.
+-- A hold of this budget that was not listed opened since: read again.
 --
--- KEYS  1 left  2 holds  3 scratch, empty before and after
--- ARGV  1 'load' or 'check'  2 key id  3 period  4 limit  5 spent  6 when it expires, unix ms, or ''
---       then per hold of the key in the period: hold id, its charge or '' when it was not settled
+-- A listed hold of another draw was taken before there was this budget, or before its period was changed. It is written
+-- down as taken from this budget from now on, and gives back to it.
+--
+-- KEYS  1 allowance  2 holds  3 scratch, empty before and after
+-- ARGV  1 'load' or 'check'  2 prefix of the account's Redis keys  3 draw of the budget in the period, see holds.lua
+--       4 budget  5 spent  6 when it expires, unix ms, or ''
+--       then per hold that counts: hold id, its charge or '' when it was not settled
 -- Returns {'again'}, or {'known', left, what it should be or false when loading}
 local left, holds, scratch = KEYS[1], KEYS[2], KEYS[3]
-local mode, key, period, limit, spent, expires_at = unpack(ARGV, 1, 6)
+local mode, prefix, draw, budget, spent, expires_at = unpack(ARGV, 1, 6)
 local known = redis.call('GET', left)
 if mode == 'load' and known then return { 'known', known, false } end
 
@@ -22,18 +26,41 @@ for i = 7, #ARGV, 2 do
   charges[ARGV[i]] = ARGV[i + 1]
   if ARGV[i + 1] == '' and redis.call('HEXISTS', holds, ARGV[i]) == 0 then return { 'again' } end
 end
+
+-- Of a key, of a member or of an account.
+local function scope_of(one)
+  local member = string.match(one, '^([^@]*)@')
+  return not member and 'key' or member == '' and 'account' or 'member'
+end
+-- Whether the draws of a hold have this one; and the draws with it, in place of another of its scope.
+local function with_draw(key, draws)
+  local others = {}
+  for one in string.gmatch(draws, '[^,]+') do
+    if allowance_of(prefix, key, one) == left then return true, draws end
+    if scope_of(one) ~= scope_of(draw) then others[#others + 1] = one end
+  end
+  others[#others + 1] = draw
+  return false, table.concat(others, ',')
+end
+
 local open = redis.call('HGETALL', holds)
-local amounts = {}
+local amounts, adopted = {}, {}
 for i = 1, #open, 2 do
-  local amount, _, holder, of = parse_hold(open[i + 1])
-  if holder == key and of == period then
-    if not charges[open[i]] then return { 'again' } end
-    amounts[open[i]] = amount
+  local id = open[i]
+  local amount, limit, key, draws = parse_hold(open[i + 1])
+  local is_drawn, draws_with = with_draw(key, draws)
+  if is_drawn and not charges[id] then return { 'again' } end
+  if charges[id] then
+    amounts[id] = amount
+    if not is_drawn then
+      adopted[#adopted + 1] = id
+      adopted[#adopted + 1] = hold_text(amount, limit, key, draws_with)
+    end
   end
 end
 
 local sum = mode == 'load' and left or scratch
-redis.call('SET', sum, limit)
+redis.call('SET', sum, budget)
 redis.call('DECRBY', sum, spent)
 for id, amount in pairs(amounts) do
   redis.call('DECRBY', sum, amount)
@@ -44,5 +71,6 @@ if mode == 'check' then
   redis.call('DEL', scratch)
   return { 'known', known, computed }
 end
+for i = 1, #adopted, 2 do redis.call('HSET', holds, adopted[i], adopted[i + 1]) end
 if expires_at ~= '' then redis.call('PEXPIREAT', left, expires_at) end
 return { 'known', computed, false }

@@ -5,7 +5,7 @@
 -- that run have been restored.
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver  6 loading  7 account open
--- ARGV  1 prefix of the account's API-key keys  2 ledger balance  3 ledger version
+-- ARGV  1 prefix of the account's Redis keys  2 ledger balance  3 ledger version
 --       4 '' or, to load the balance cache, '*' or the epoch it must still be: the data may be lost while a load is on
 --       its way. Then per settled call: hold id, amount charged
 -- Returns {avail or false, held, 1 when Redis knew nothing of the account before}
@@ -22,13 +22,13 @@ for i, hold in ipairs(#ids > 0 and redis.call('HMGET', holds, unpack(ids)) or {}
   local id = ids[i]
   -- The same call twice is one hold.
   if hold and not is_closed[id] then
-    local amount, _, key, period = parse_hold(hold)
+    local amount, _, key, draws = parse_hold(hold)
     is_closed[id] = true
     closed[#closed + 1] = id
     released[#released + 1] = amount
     of_keys[key] = of_keys[key] or {}
     table.insert(of_keys[key], id)
-    note_return(returns, prefix, key, period, amount, charged[i])
+    note_return(returns, prefix, key, draws, amount, charged[i])
   end
 end
 if #closed > 0 then
@@ -37,7 +37,7 @@ if #closed > 0 then
   redis.call('HDEL', holds, unpack(closed))
   redis.call('ZREM', expiry, unpack(closed))
   redis.call('ZREM', account_open, unpack(closed))
-  for key, of_key in pairs(of_keys) do redis.call('ZREM', prefix .. key .. ':open', unpack(of_key)) end
+  for key, of_key in pairs(of_keys) do redis.call('ZREM', prefix .. 'key:' .. key .. ':open', unpack(of_key)) end
 end
 
 local known = tonumber(redis.call('GET', ver) or '-1')

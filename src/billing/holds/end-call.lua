@@ -1,7 +1,7 @@
 -- Ends one call, by the function of holds.lua.
 --
 -- KEYS  1 avail  2 held  3 holds  4 key open  5 account open
--- ARGV  1 prefix of the account's API-key keys  2 hold id  3 amount charged
+-- ARGV  1 prefix of the account's Redis keys  2 hold id  3 amount charged
 -- Returns 1 when the hold shrank, else 0
 local avail, held, holds, open, account_open = unpack(KEYS)
 local prefix, id, charge = unpack(ARGV)

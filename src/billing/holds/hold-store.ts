@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
-import { type AllowancePeriod, allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { accountKeys, admittedKey, apiKeyKeys, KNOWN_ACCOUNTS } from '../../platform/redis/redis-keys.ts'
 import { createAdmission, defineHoldScript, parseHold } from './admission.ts'
+import { createAllowanceCache } from './allowance-cache.ts'
 
 /** From the last deadline of a call until a sweep may close its hold. */
 export const HOLD_SLACK_MS = 60_000
@@ -45,8 +45,8 @@ export interface RestoredHold {
   amountPico: bigint
   /** Tokens. */
   completionLimit: number
-  /** The period of its key's allowance, or null. */
-  allowancePeriod: string | null
+  /** The budgets that it was taken from, see drawText. */
+  draws: string
   /** When a sweep may close it, unix ms. */
   deadlineAt: number
   /** Whether the call takes a slot among the open calls of its key and account. */
@@ -60,20 +60,6 @@ export interface TakebackHold {
   amountPico: bigint
 }
 
-/** An API key with a spending limit. */
-export interface LimitedKey {
-  keyId: string
-  accountId: string
-  limitPico: bigint
-}
-
-/** One reading of a key's spending, to compute its allowance by. */
-export interface AllowanceReading {
-  spentPico: bigint
-  /** Of the holds that were open before the spending was read: the charge, or null for one not settled by then. */
-  charges: ReadonlyMap<string, bigint | null>
-}
-
 /** Older than every balance there is: it closes holds and changes nothing else. */
 const NO_NEWS = { balancePico: 0n, version: 0n }
 const LISTED_REMEMBERED = 10_000
@@ -83,8 +69,6 @@ const RELEASED_AT_ONCE = 1_000
 const LOADING_MS = 60_000
 /** Longer than any transaction that takes money back. */
 const TAKEBACK_LIFETIME_MS = 60_000
-/** An allowance outlives its period by this, for calls that were admitted at its very end. */
-const PERIOD_SLACK_MS = 3_600_000
 /** A sum of holds comes in two halves of nine digits and the rest. */
 const HALF = 1_000_000_000n
 /** How the ids of holds for takebacks begin; calls begin otherwise. */
@@ -108,7 +92,6 @@ export function createHoldStore(redis: Redis) {
   const reserve = script('syReserveTakeback', './reserve.lua')
   const inspect = script('syInspect', './inspect.lua')
   const rebuild = script('syRebuild', './rebuild.lua')
-  const allowance = script('syAllowance', './allowance.lua')
   const listed = new LRUCache<string, true>({ max: LISTED_REMEMBERED })
 
   const apply = async (
@@ -132,7 +115,7 @@ export function createHoldStore(redis: Redis) {
     const [avail, held, isNew] = (await applyScript(
       [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver, keys.loading, keys.open],
       [
-        keys.apiKeys,
+        keys.prefix,
         String(ledger.balancePico),
         String(ledger.version),
         load,
@@ -180,14 +163,22 @@ export function createHoldStore(redis: Redis) {
     /** Takes the hold of an admitted call again, after Redis lost it. False when it was there. */
     async restore({ callId, accountId, keyId, ...hold }: RestoredHold) {
       const keys = accountKeys(accountId)
-      const period = hold.allowancePeriod ?? ''
-      const key = apiKeyKeys(accountId, keyId, period)
+      const { open } = apiKeyKeys(accountId, keyId)
       // Before the hold, which would otherwise be out of the sweep's sight should we die in between.
       const listing = redis.sadd(KNOWN_ACCOUNTS, accountId)
       const amount = String(hold.amountPico)
       const taken = await restore(
-        [keys.avail, keys.held, keys.holds, keys.expiry, key.open, key.left, keys.open],
-        [callId, amount, hold.completionLimit, keyId, period, hold.deadlineAt, hold.isOpen ? '1' : '0'],
+        [keys.avail, keys.held, keys.holds, keys.expiry, open, keys.open],
+        [
+          callId,
+          amount,
+          hold.completionLimit,
+          keyId,
+          hold.draws,
+          hold.deadlineAt,
+          hold.isOpen ? '1' : '0',
+          keys.prefix,
+        ],
       )
       await listing
       return taken === 1
@@ -199,10 +190,10 @@ export function createHoldStore(redis: Redis) {
      */
     async endCall({ accountId, keyId, callId, chargePico }: EndedCall) {
       const keys = accountKeys(accountId)
-      const { open } = apiKeyKeys(accountId, keyId, '')
+      const { open } = apiKeyKeys(accountId, keyId)
       await end(
         [keys.avail, keys.held, keys.holds, open, keys.open],
-        [keys.apiKeys, callId, String(chargePico)],
+        [keys.prefix, callId, String(chargePico)],
       )
     },
 
@@ -270,51 +261,7 @@ export function createHoldStore(redis: Redis) {
       return (await rebuild([avail, held, holds, ver], args)) === 1
     },
 
-    /** What is left of a key's limit, less open holds; null when Redis does not have it. Below zero never to be spent. */
-    async allowance({ keyId, accountId }: Pick<LimitedKey, 'keyId' | 'accountId'>, { id }: AllowancePeriod) {
-      return amountOf(await redis.get(apiKeyKeys(accountId, keyId, id).left))
-    },
-
-    /**
-     * Loads a key's allowance where there is none, or computes what it should be. Null when calls overtook the reading:
-     * read again.
-     */
-    async computeAllowance(
-      mode: 'load' | 'check',
-      { keyId, accountId, limitPico }: LimitedKey,
-      period: AllowancePeriod,
-      { spentPico, charges }: AllowanceReading,
-    ) {
-      const { left } = apiKeyKeys(accountId, keyId, period.id)
-      const expiresAt = period.endsAt === null ? '' : String(period.endsAt + PERIOD_SLACK_MS)
-      const [outcome, known, shouldBe] = (await allowance(
-        [left, accountKeys(accountId).holds, `${left}:check`],
-        [
-          mode,
-          keyId,
-          period.id,
-          String(limitPico),
-          String(spentPico),
-          expiresAt,
-          ...[...charges].flatMap(([id, charge]) => [id, String(charge ?? '')]),
-        ],
-      )) as [string, string | null, string | null]
-      return outcome === 'again' ? null : { left: amountOf(known), shouldBe: amountOf(shouldBe) }
-    },
-
-    /** Deletes a key's allowance; its next call loads it. */
-    async forgetAllowance(
-      { keyId, accountId }: Pick<LimitedKey, 'keyId' | 'accountId'>,
-      { id }: AllowancePeriod,
-    ) {
-      await redis.del(apiKeyKeys(accountId, keyId, id).left)
-    },
-
-    /** The same for every period, after a call was charged whose hold had been given back. */
-    async forgetAllowances(accountId: string, keyId: string, admittedAt: number) {
-      const periods = LIMIT_RESETS.map((reset) => allowancePeriod(reset, admittedAt))
-      await redis.del(...periods.map(({ id }) => apiKeyKeys(accountId, keyId, id).left))
-    },
+    ...createAllowanceCache(redis),
   }
 }
 

@@ -1,10 +1,13 @@
 -- The open holds of an account; every script over them begins with this file. A hold is a field of the hash `holds`:
--- hold id → 'amount:completion limit:key id:allowance period or empty'. `held` is the sum of the amounts, `expiry` has
--- the deadlines. Nothing else writes or parses a hold, except for `parseHold` in admission.ts.
+-- hold id → 'amount:completion limit:key id:draws'. `held` is the sum of the amounts, `expiry` has the deadlines.
+-- Nothing else writes or parses a hold, except for `parseHold` in admission.ts.
+--
+-- Draws are the budgets that the hold was taken from, separated by commas: '<period>' of its key, '<member>@<period>' of
+-- the member who made the key, '@<period>' of the account. What is left of each is an amount of its own, an allowance.
 --
 -- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the sums.
 
--- Returns amount, completion limit, key id and allowance period.
+-- Returns amount, completion limit, key id and draws.
 local function parse_hold(hold)
   return string.match(hold, '^(%d+):(%d+):([^:]*):([^:]*)$')
 end
@@ -15,15 +18,15 @@ local function read_hold(holds, id)
   if hold then return parse_hold(hold) end
 end
 
-local function hold_text(amount, limit, key, period)
-  return amount .. ':' .. limit .. ':' .. key .. ':' .. period
+local function hold_text(amount, limit, key, draws)
+  return amount .. ':' .. limit .. ':' .. key .. ':' .. draws
 end
 
 -- False, and nothing is done, where there is such a hold.
-local function open_hold(held, holds, expiry, id, deadline, amount, limit, key, period)
+local function open_hold(held, holds, expiry, id, deadline, amount, limit, key, draws)
   if redis.call('ZADD', expiry, 'NX', deadline, id) == 0 then return false end
   redis.call('INCRBY', held, amount)
-  redis.call('HSET', holds, id, hold_text(amount, limit, key, period))
+  redis.call('HSET', holds, id, hold_text(amount, limit, key, draws))
   return true
 end
 
@@ -48,15 +51,26 @@ local function change(command, key, changes)
   write()
 end
 
--- Notes what a hold gives its key's allowance back: what was held and not charged.
+-- The allowance of one draw of a hold; prefix: of the account's Redis keys.
+local function allowance_of(prefix, key, draw)
+  local at = string.find(draw, '@', 1, true)
+  if not at then return prefix .. 'key:' .. key .. ':left:' .. draw end
+  local member, period = string.sub(draw, 1, at - 1), string.sub(draw, at + 1)
+  if member == '' then return prefix .. 'left:' .. period end
+  return prefix .. 'member:' .. member .. ':left:' .. period
+end
+
+-- Notes what a hold gives the allowances back that it was taken from: what was held and not charged.
 --
--- returns: changes by allowance; prefix: of the account's API-key keys
-local function note_return(returns, prefix, key, period, amount, charge)
-  if period == '' then return end
-  local left = prefix .. key .. ':left:' .. period
-  returns[left] = returns[left] or {}
-  table.insert(returns[left], amount)
-  table.insert(returns[left], '-' .. charge)
+-- returns: changes by allowance; prefix: of the account's Redis keys
+local function note_return(returns, prefix, key, draws, amount, charge)
+  if draws == '' then return end
+  for draw in string.gmatch(draws, '[^,]+') do
+    local left = allowance_of(prefix, key, draw)
+    returns[left] = returns[left] or {}
+    table.insert(returns[left], amount)
+    table.insert(returns[left], '-' .. charge)
+  end
 end
 
 -- Gives allowances back what was noted. One that is not loaded stays so.
@@ -70,7 +84,7 @@ end
 -- to what they are charged. What was held beyond that can be spent at once; settlement closes the rest of a hold.
 -- Idempotent, never raises a hold, and changes no amount where the hold is gone. Returns how many holds shrank.
 --
--- account_open: open calls of the account; prefix: of the account's API-key keys
+-- account_open: open calls of the account; prefix: of the account's Redis keys
 -- calls: of each its id, charge, and the open calls of its key
 local function end_calls(avail, held, holds, account_open, prefix, calls)
   local ids, of_keys = {}, {}
@@ -86,15 +100,15 @@ local function end_calls(avail, held, holds, account_open, prefix, calls)
   for index, hold in ipairs(redis.call('HMGET', holds, unpack(ids))) do
     local id, charge = ids[index], calls[index].charge
     if hold and not has_shrunk[id] then
-      local amount, limit, key, period = parse_hold(hold)
+      local amount, limit, key, draws = parse_hold(hold)
       -- Neither has leading zeros, so the longer one is the greater.
       if #charge < #amount or (#charge == #amount and charge < amount) then
         has_shrunk[id] = true
         shrunk[#shrunk + 1] = id
-        shrunk[#shrunk + 1] = hold_text(charge, limit, key, period)
+        shrunk[#shrunk + 1] = hold_text(charge, limit, key, draws)
         freed[#freed + 1] = amount
         freed[#freed + 1] = '-' .. charge
-        note_return(returns, prefix, key, period, amount, charge)
+        note_return(returns, prefix, key, draws, amount, charge)
       end
     end
   end

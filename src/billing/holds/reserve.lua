@@ -30,7 +30,7 @@ elseif redis.call('DECRBY', avail, wanted) < 0 then
 end
 if not loaded then redis.call('DEL', avail) end
 if amount ~= '0' then
-  -- Of no key and no period.
+  -- Of no key, and taken from no budget.
   open_hold(held, holds, expiry, id, redis.call('TIME')[1] * 1000 + lifetime, amount, 0, '', '')
 end
 return amount

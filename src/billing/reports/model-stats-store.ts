@@ -47,7 +47,7 @@ export interface CallStats {
 }
 
 /** Failures that are not the provider's: of the request, of our deadline, of rate limits, and cancelled attempts. */
-export const NOT_ITS_FAULT = [
+const NOT_ITS_FAULT = [
   'bad-request',
   'call-timeout',
   'cancelled',
@@ -59,7 +59,7 @@ export const NOT_ITS_FAULT = [
   'rescue-mismatch',
 ]
 
-export const LATEST = `
+const LATEST = `
 latest AS (
   SELECT * FROM call_records
   WHERE id >= $1 AND id < $2 AND admitted_at_ms >= $3::bigint AND admitted_at_ms < $4::bigint

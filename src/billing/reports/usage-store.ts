@@ -1,5 +1,6 @@
 import type { UsageGroup } from '../../core/api/usage.ts'
 import type { AllowancePeriod } from '../../core/billing/allowance-period.ts'
+import type { BudgetHolder, BudgetScope } from '../../core/billing/budget.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
@@ -89,31 +90,60 @@ const toSums = (row: Row): UsageSums => ({
   chargePico: BigInt(row.chargePico),
 })
 
+/** The calls that a budget bounds; `$1` is the account, `$2` whose budget it is. */
+const CALLS_OF: Record<BudgetScope, string> = {
+  key: 'key_id = $2 AND $1::text IS NOT NULL',
+  member: 'key_id IN (SELECT id FROM api_keys WHERE account_id = $1 AND created_by = $2)',
+  account: 'account_id = $1 AND $2::text IS NOT NULL',
+}
+
 /** One statement, so that both answers are of one snapshot. The sum is read from an index alone. */
-const SPENDING = `
+const spendingSql = (calls: string) => `
 SELECT (
   SELECT coalesce(sum(charge_pico), 0)::text FROM call_records
-  WHERE key_id = $1 AND admitted_at_ms >= $2::bigint AND ($3::bigint IS NULL OR admitted_at_ms < $3::bigint)
+  WHERE ${calls} AND admitted_at_ms >= $3::bigint AND ($4::bigint IS NULL OR admitted_at_ms < $4::bigint)
 ) AS "spent", (
-  SELECT coalesce(json_object_agg(id, charge_pico::text), '{}') FROM call_records WHERE id = ANY ($4::text[])
+  SELECT coalesce(json_object_agg(id, charge_pico::text), '{}') FROM call_records WHERE id = ANY ($5::text[])
 ) AS "charges"`
 
-/** What keys have spent, from the call records. A call belongs to the period it was admitted in. */
+/** What was spent of budgets, from the call records. A call belongs to the period it was admitted in. */
 export type SpendStore = ReturnType<typeof createSpendStore>
 
 export function createSpendStore(postgres: Postgres) {
   return {
-    async spending(keyId: string, { startsAt, endsAt }: AllowancePeriod, callIds: readonly string[]) {
+    /** What was spent of a budget in a period, and what those of some calls were charged that are settled. */
+    async spending(
+      { scope, accountId, id }: BudgetHolder,
+      { startsAt, endsAt }: AllowancePeriod,
+      callIds: readonly string[],
+    ) {
       const [row] = await postgres.$queryRawUnsafe<Array<{ spent: string; charges: Record<string, string> }>>(
-        SPENDING,
-        keyId,
+        spendingSql(CALLS_OF[scope]),
+        accountId,
+        id,
         BigInt(startsAt),
         endsAt === null ? null : BigInt(endsAt),
         callIds,
       )
-      if (!row) throw new Error('what a key spent could not be read')
-      const charges = Object.entries(row.charges).map(([id, charge]) => [id, BigInt(charge)] as const)
+      if (!row) throw new Error(`what ${scope} ${id} spent could not be read`)
+      const charges = Object.entries(row.charges).map(([callId, charge]) => [callId, BigInt(charge)] as const)
       return { spentPico: BigInt(row.spent), charges: new Map(charges) }
+    },
+
+    /** Tells whose calls a budget bounds, by the id of their key; takebacks have none. */
+    async keysOf({ scope, accountId, id }: BudgetHolder): Promise<(keyId: string) => boolean> {
+      switch (scope) {
+        case 'key':
+          return (keyId) => keyId === id
+        case 'member': {
+          const where = { accountId, createdBy: id }
+          const keys = await postgres.apiKey.findMany({ where, select: { id: true } })
+          const ids = new Set(keys.map((key) => key.id))
+          return (keyId) => ids.has(keyId)
+        }
+        case 'account':
+          return (keyId) => keyId !== ''
+      }
     },
   }
 }

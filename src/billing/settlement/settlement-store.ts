@@ -2,6 +2,7 @@ import { isUnserved, type SettlementRecord } from '../../core/calls/call-job.ts'
 import { shortHash } from '../../core/kernel/short-hash.ts'
 import { databaseMessage, isRefusedData, type Postgres } from '../../platform/postgres/postgres.ts'
 import { findCharges } from '../call-records/known-calls.ts'
+import type { ChargedCall } from '../holds/allowance-cache.ts'
 import type { LedgerBalance, ReleasedHold } from '../holds/hold-store.ts'
 import { creditToldFailures } from './credit-told-failures.ts'
 import { UNNAMED } from './quarantine-store.ts'
@@ -28,12 +29,8 @@ export interface QuarantinedCall {
 }
 
 /** A call whose hold had been released at no charge before the record came that charges it. */
-export interface SupersededCall {
+export interface SupersededCall extends ChargedCall {
   callId: string
-  accountId: string
-  keyId: string
-  /** Unix milliseconds. */
-  admittedAt: number
 }
 
 export interface SettlementOutcome {
@@ -167,8 +164,11 @@ async function settleBatch(
     const chargePico = charges?.get(record.id) ?? BigInt(record.chargePico)
     released.get(record.accountId)?.push({ callId: record.id, chargePico })
   }
-  const superseded = batch.flatMap(({ record: { id, accountId, keyId, admittedAt } }) =>
-    supersededCalls.has(id) ? [{ callId: id, accountId, keyId, admittedAt }] : [],
+  const superseded = await withMembers(
+    postgres,
+    batch.flatMap(({ record: { id, accountId, keyId, admittedAt } }) =>
+      supersededCalls.has(id) ? [{ callId: id, accountId, keyId, admittedAt }] : [],
+    ),
   )
   const accounts = settled.map(({ accountId, balancePico, version }) => ({
     accountId,
@@ -177,6 +177,20 @@ async function settleBatch(
     released: released.get(accountId) ?? [],
   }))
   return { accounts, superseded, isAllNew }
+}
+
+/** Adds the members who made the keys of some calls. */
+async function withMembers(
+  postgres: Postgres,
+  calls: ReadonlyArray<Omit<SupersededCall, 'memberId'>>,
+): Promise<SupersededCall[]> {
+  if (calls.length === 0) return []
+  const keys = await postgres.apiKey.findMany({
+    where: { id: { in: calls.map(({ keyId }) => keyId) } },
+    select: { id: true, createdBy: true },
+  })
+  const members = new Map(keys.map(({ id, createdBy }) => [id, createdBy]))
+  return calls.map((call) => ({ ...call, memberId: members.get(call.keyId) ?? null }))
 }
 
 /** What the cheapest call held when these were admitted; catalogs differ within a batch only while they change. */

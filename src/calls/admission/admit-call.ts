@@ -10,7 +10,7 @@ import {
 } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
-import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
+import { budgetsOf, drawText, type RunningBudget } from '../../core/billing/budget.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { CallLabels } from '../../core/calls/call-labels.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
@@ -28,6 +28,7 @@ import { currentTraceparent } from '../../platform/observability/tracing.ts'
 import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
 import type { CleanupTasks } from '../cleanup-tasks.ts'
 import type { CallHub } from '../relay/call-hub.ts'
+import { budgetRefusal } from './budget-refusal.ts'
 import { type AdmittedCall, jobData } from './dispatch-call.ts'
 import type { NoteLimitReached } from './limit-notice.ts'
 
@@ -51,11 +52,11 @@ export interface AdmissionDependencies {
   admit: AdmitToRedis
   /** Brings the ledger's balance of an account into Redis. */
   loadBalance: (accountId: string) => Promise<void>
-  /** Brings what a key may still spend in a period into Redis. */
-  loadAllowance: (key: KeyRecord, period: AllowancePeriod) => Promise<void>
+  /** Brings what may still be spent of a budget into Redis. */
+  loadAllowance: (budget: RunningBudget) => Promise<void>
   /** Closes a hold that may stand or not. */
   releaseHold: (accountId: string, callId: CallId) => Promise<void>
-  /** Hears that a call was refused by its key's spending limit. */
+  /** Hears that a call was refused by a budget. */
   noteLimitReached: NoteLimitReached
   /** Seals what a call asks for its job; null where it is too long for one. */
   sealBody: (callId: CallId, request: ChatRequest) => string | null
@@ -133,8 +134,8 @@ function textBound({ task, messages, parameters, exactJson, native }: ChatReques
 }
 
 /**
- * Admits one call: plan the route, bound its cost, then one script for rate limit, concurrency, key allowance and
- * balance, which also enqueues it where that can be: it has no Idempotency-Key, which must be confirmed first, its body
+ * Admits one call: plan the route, bound its cost, then one script for rate limit, concurrency, balance and budgets,
+ * which also enqueues it where that can be: it has no Idempotency-Key, which must be confirmed first, its body
  * is short, and it is granted all it asks for. Throws the ApiError to answer with; nothing is held then.
  */
 export async function admitCall(
@@ -149,7 +150,7 @@ export async function admitCall(
   // Before the hold is taken: a call with an older epoch than it was held in does no harm, a newer would.
   const epoch = deps.epoch?.()
   const callTimeoutMs = request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs
-  const period = key.limitPico === null ? null : allowancePeriod(key.limitReset, now)
+  const budgets = budgetsOf(key, now)
   const traceparent = currentTraceparent()
   const asked: CallEnvelope = {
     id: callId,
@@ -165,7 +166,7 @@ export async function admitCall(
     holdPico: String(plan.worstCase),
     leastCallPico: String(leastCallCost(deps.catalog())),
     idempotencyRecord,
-    ...(period && { allowancePeriod: period.id }),
+    ...(budgets.length > 0 && { draws: drawText(budgets) }),
     ...(epoch !== undefined && { epoch }),
     ...(traceparent !== undefined && { traceparent }),
     ...(labels && { labels }),
@@ -190,7 +191,7 @@ export async function admitCall(
     ...effectiveLimits(key, limits),
     tokensPerMinute: limits.tokensPerMinute,
     tokens: Math.min(plan.promptTokens + plan.completionLimit, limits.tokensPerMinute),
-    allowancePeriod: period?.id ?? null,
+    budgets,
     ...(bodyBytes > LIGHT_BODY_BYTES && {
       body: {
         bytes: bodyBytes,
@@ -220,16 +221,16 @@ export async function admitCall(
       await deps.loadBalance(key.accountId)
       answer = await ask()
     }
-    if (answer.kind === 'allowance-unknown' && period) {
-      await deps.loadAllowance(key, period)
+    if (answer.kind === 'allowance-unknown') {
+      await Promise.all(answer.budgets.map((index) => deps.loadAllowance(budgets[index]!)))
       answer = await ask()
     }
   } finally {
     if (answer?.kind !== 'admitted') deps.hub.forget(callId)
   }
-  if (answer.kind === 'allowance-spent' && period) deps.noteLimitReached(key, period)
+  if (answer.kind === 'allowance-spent') deps.noteLimitReached(key, budgets[answer.budget]!)
   if (answer.kind !== 'admitted')
-    throw new AdmissionRefused(refusal(answer, plan, deps.topUpUrl), answer.rate)
+    throw new AdmissionRefused(refusal(answer, budgets, plan, deps.topUpUrl), answer.rate)
 
   const { isEnqueued, holdPico, completionLimit, accountOpenCalls, rate } = answer
   const envelope = isEnqueued
@@ -259,6 +260,7 @@ const limited = (candidate: Candidate, limit: number): Candidate => ({
 
 function refusal(
   answer: Exclude<AdmissionAnswer, { kind: 'admitted' }>,
+  budgets: readonly RunningBudget[],
   plan: RoutingPlan,
   topUpUrl: string,
 ): ApiError {
@@ -289,18 +291,14 @@ function refusal(
         affordable_max_tokens: answer.affordableTokens,
         top_up_url: topUpUrl,
       }
+      if (answer.kind === 'allowance-spent')
+        return budgetRefusal(budgets[answer.budget]!, answer.affordableTokens, metadata)
       const lower = answer.affordableTokens > 0 ? ', or lower the token limit' : ''
-      return answer.kind === 'insufficient-balance'
-        ? new ApiError(
-            'insufficient_balance',
-            `The balance does not cover what this call may cost. Top up${lower}.`,
-            { metadata },
-          )
-        : new ApiError(
-            'key_limit_exceeded',
-            `The key's spending limit does not cover what this call may cost. Raise it${lower}.`,
-            { metadata },
-          )
+      return new ApiError(
+        'insufficient_balance',
+        `The balance does not cover what this call may cost. Top up${lower}.`,
+        { metadata },
+      )
     }
     case 'too-late':
     case 'balance-unknown':
@@ -342,7 +340,7 @@ export async function admitRepeat(
     ...effectiveLimits(key, limits),
     tokensPerMinute: limits.tokensPerMinute,
     tokens: 0,
-    allowancePeriod: null,
+    budgets: [],
   })
   switch (answer.kind) {
     case 'admitted':

@@ -1,16 +1,17 @@
 import { LRUCache } from 'lru-cache'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
-import type { AllowancePeriod } from '../../core/billing/allowance-period.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { MONTHLY, type RunningBudget } from '../../core/billing/budget.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
 import { DAY_MS, isoTimeOrNull } from '../../core/kernel/time.ts'
+import type { EventData } from '../../core/operations/event.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { limitNoticeKey } from '../../platform/redis/redis-keys.ts'
 import { recordEvent } from '../../webhooks/event-outbox.ts'
 import type { CleanupTasks } from '../cleanup-tasks.ts'
 
-/** Tells a key's account that a call was refused by the key's spending limit; once a key and period. */
-export type NoteLimitReached = (key: KeyRecord & { accountId: string }, period: AllowancePeriod) => void
+/** Tells an account that a call of a key was refused by a budget; once a budget and period. */
+export type NoteLimitReached = (key: KeyRecord, budget: RunningBudget) => void
 
 export interface LimitNoticeDependencies {
   redis: Redis
@@ -29,20 +30,17 @@ const NOTED_FOR_MS = 32 * DAY_MS
  */
 export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDependencies): NoteLimitReached {
   const told = new LRUCache<string, true>({ max: REMEMBERED_MAX })
-  return (key, period) => {
-    const cause = `${key.keyId}:${period.id}`
-    if (told.has(cause)) return
-    told.set(cause, true)
+  return (key, budget) => {
+    const { accountId, scope, period } = budget
+    const cause = causeOf(budget)
+    if (told.has(`${scope} ${cause}`)) return
+    told.set(`${scope} ${cause}`, true)
     cleanup.add(async () => {
-      const noted = limitNoticeKey(key.accountId, key.keyId, period.id)
+      const noted = limitNoticeKey(budget, period.id)
       if ((await redis.set(noted, '1', 'PX', NOTED_FOR_MS, 'NX')) === null) return
       try {
-        await recordEvent(postgres, {
-          type: 'key.limit_reached',
-          accountId: key.accountId,
-          cause,
-          data: limitData(key, period),
-        })
+        const data = { ...(await holderData(key, budget, postgres)), ...limitData(key, budget) }
+        await recordEvent(postgres, { type: `${scope}.limit_reached`, accountId, cause, data })
       } catch (error) {
         // The task runs again; no other process may take it for done.
         await redis.del(noted)
@@ -52,10 +50,29 @@ export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDepen
   }
 }
 
-const limitData = (key: KeyRecord, period: AllowancePeriod) => ({
-  key_id: key.keyId,
-  name: key.name,
-  limit_usd: key.limitPico === null ? null : formatUsd(picoUsd(key.limitPico)),
-  limit_reset: key.limitReset,
+/** A member may have a budget in each of several organisations. */
+const causeOf = ({ scope, accountId, id, period }: RunningBudget): string =>
+  scope === 'member' ? `${accountId}:${id}:${period.id}` : `${id}:${period.id}`
+
+async function holderData(
+  key: KeyRecord,
+  { scope, id }: RunningBudget,
+  postgres: Postgres,
+): Promise<EventData> {
+  switch (scope) {
+    case 'key':
+      return { key_id: key.keyId, name: key.name }
+    case 'member': {
+      const member = await postgres.account.findUnique({ where: { id }, select: { email: true } })
+      return { member_id: id, member_email: member?.email ?? '' }
+    }
+    case 'account':
+      return {}
+  }
+}
+
+const limitData = (key: KeyRecord, { scope, limitPico, period }: RunningBudget): EventData => ({
+  limit_usd: formatUsd(limitPico),
+  limit_reset: scope === 'key' ? key.limitReset : MONTHLY,
   resets_at: isoTimeOrNull(period.endsAt),
 })

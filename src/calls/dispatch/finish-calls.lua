@@ -10,7 +10,7 @@
 --       then per call: avail, held, holds, key open, account open
 -- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 what a message begins with, JSON
 --       then per call: id, reply channel, last frame (JSON), settlement record (JSON), amount charged,
---       prefix of the account's API-key keys, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
+--       prefix of the account's Redis keys, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
 --       '1' when somebody must listen on the channel
 -- Returns per call 'finished'; 'unheard': nobody listens, and nothing was done; 'lost': another worker has the call;
 -- 'gone': there is no job, since this worker or another finished the call, or Redis lost it

@@ -60,18 +60,18 @@ export function createFinishScript(redis: Redis, worker: string, clock: () => nu
 
 function keysOf({ record: { accountId, keyId } }: EndedCall): string[] {
   const account = accountKeys(accountId)
-  return [account.avail, account.held, account.holds, apiKeyKeys(accountId, keyId, '').open, account.open]
+  return [account.avail, account.held, account.holds, apiKeyKeys(accountId, keyId).open, account.open]
 }
 
 function argumentsOf({ record, claim, channel, last, mustBeHeard }: EndedCall): Array<string | number> {
-  const { apiKeys } = accountKeys(record.accountId)
+  const { prefix } = accountKeys(record.accountId)
   return [
     record.id,
     channel,
     JSON.stringify(last),
     JSON.stringify(record),
     record.chargePico,
-    apiKeys,
+    prefix,
     claim,
     mustBeHeard ? '1' : '0',
   ]
@@ -312,7 +312,7 @@ function restoredHold(envelope: CallEnvelope, amountPico: bigint, isOpen: boolea
     keyId: envelope.keyId,
     amountPico,
     completionLimit: Math.max(0, ...envelope.candidates.map((candidate) => candidate.completionLimit)),
-    allowancePeriod: envelope.allowancePeriod ?? null,
+    draws: envelope.draws ?? '',
     deadlineAt: envelope.callDeadlineAt + HOLD_SLACK_MS,
     isOpen,
   }

@@ -19,6 +19,7 @@ export const ACCOUNT_ACTIONS = [
   'saved_card.removed',
   'billing_details.changed',
   'low_balance.set',
+  'spend_cap.set',
   'provider_key.added',
   'provider_key.changed',
   'provider_key.removed',

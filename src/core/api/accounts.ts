@@ -19,6 +19,8 @@ export const OperatorAccount = Type.Object({
   balance_usd: DecimalUsd,
   owed_usd: DecimalUsd,
   low_balance_usd: nullable(DecimalUsd),
+  /** What all its keys may spend in a month, set by its holder; null: no cap. */
+  monthly_limit_usd: nullable(DecimalUsd),
   /** Over all its keys, set by an operator; null: the default. */
   requests_per_minute: nullable(Type.Number()),
   concurrent_calls: nullable(Type.Number()),

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { BudgetState } from './budgets.ts'
 import { CLOSED, count, line, nullable, RATE_LIMIT_FIELDS, usd } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
@@ -162,6 +163,10 @@ export const KeyInfo = Type.Object({
   available_balance_usd: nullable(DecimalUsd),
   limit_reset: LimitResetName,
   resets_at: nullable(IsoTime),
+  /** Of the member who made the key; null: none. */
+  member_budget: nullable(BudgetState),
+  /** Of the account; null: none. */
+  spend_cap: nullable(BudgetState),
   expires_at: nullable(IsoTime),
   /** Ids of models, or `developer/*`; null: all. */
   allowed_models: Type.Union([Type.Array(Type.String()), Type.Null()]),

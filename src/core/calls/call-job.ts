@@ -88,8 +88,8 @@ export interface CallEnvelope {
    * when its client leaves, since a repeat may come for its answer.
    */
   idempotencyRecord: string | null
-  /** The period of the key's spending allowance that the hold was taken from; absent where it has none. */
-  allowancePeriod?: string
+  /** The budgets that the hold was taken from, see drawText; absent: none. */
+  draws?: string
   /** The epoch of Redis's data in which the hold was taken, or one before. */
   epoch?: string
   /** The trace this call is part of, as W3C text; absent where there is none. */

@@ -8,6 +8,8 @@ export const EVENT_MAILS = {
   'topup.settled': null,
   'topup.auto_paused': null,
   'key.limit_reached': 'key_limit',
+  'member.limit_reached': 'key_limit',
+  'account.limit_reached': 'key_limit',
   'provider_key.failing': 'provider_key',
 } as const satisfies { [type in SubscribedEventType]?: MailPreference | null }
 

@@ -9,6 +9,8 @@ export const EVENT_TYPES = [
   'topup.auto_paused',
   'key.revoked',
   'key.limit_reached',
+  'member.limit_reached',
+  'account.limit_reached',
   'provider_key.failing',
 ] as const
 export type SubscribedEventType = (typeof EVENT_TYPES)[number]

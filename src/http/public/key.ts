@@ -1,9 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
+import { readBudget } from '../../billing/reports/budget-state.ts'
 import type { Reports } from '../../billing/reports/reports.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
+import type { BudgetState } from '../../core/api/budgets.ts'
 import { KeyInfo } from '../../core/api/keys.ts'
-import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
+import { allowancePeriod } from '../../core/billing/allowance-period.ts'
+import { type BudgetScope, budgetsOf, keyBudget } from '../../core/billing/budget.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTimeOrNull } from '../../core/kernel/time.ts'
 import { noStore } from '../asking-account.ts'
@@ -38,8 +41,15 @@ export const keyRoute =
       const key = askingKey(request)
       return slots.run(key.keyId, async () => {
         const period = allowancePeriod(key.limitReset, clock())
-        const { spentPico } = await reports.spend.spending(key.keyId, period, [])
-        const left = await leftOf(key, period, spentPico, reports)
+        const states = await budgetStates(key, reports, clock())
+        const used = async () => {
+          const { spentPico } = await reports.spend.spending(
+            keyBudget(key.accountId ?? '', key.keyId),
+            period,
+            [],
+          )
+          return formatUsd(spentPico)
+        }
         const effective = effectiveLimits(key, limits)
         const credits = key.accountId === null ? null : await reports.credits.find(key.accountId)
         return {
@@ -47,11 +57,13 @@ export const keyRoute =
           object: 'key',
           name: key.name,
           limit_usd: usdOrNull(key.limitPico),
-          used_usd: usdOrNull(spentPico),
-          remaining_usd: usdOrNull(left),
+          used_usd: states.key?.used_usd ?? (await used()),
+          remaining_usd: states.key?.remaining_usd ?? null,
           available_balance_usd: usdOrNull(credits?.availablePico ?? null),
           limit_reset: key.limitReset,
           resets_at: isoTimeOrNull(period.endsAt),
+          member_budget: states.member ?? null,
+          spend_cap: states.account ?? null,
           expires_at: isoTimeOrNull(key.expiresAt),
           allowed_models: key.allowList?.models ? [...key.allowList.models.ids] : null,
           allowed_providers: key.allowList?.providers ? [...key.allowList.providers] : null,
@@ -67,21 +79,25 @@ export const keyRoute =
     })
   }
 
-/**
- * What the next call may cost: the balance cache's own figure, which leaves out what open calls hold, or where it has
- * none the limit less what was spent. Null without a limit.
- */
-async function leftOf(
-  { keyId, accountId, limitPico }: KeyRecord,
-  period: AllowancePeriod,
-  spentPico: bigint,
-  { allowance }: Pick<Reports, 'allowance'>,
-): Promise<bigint | null> {
-  if (accountId === null || limitPico === null) return null
-  // Without Redis no call is admitted; the ledger still says what is left.
-  const known = await allowance({ keyId, accountId }, period).catch(() => null)
-  const left = known ?? limitPico - spentPico
-  return left < 0n ? 0n : left
+/** The budgets that bound the calls of a key, by whose they are. */
+async function budgetStates(
+  key: KeyRecord,
+  reports: KeyDependencies['reports'],
+  nowMs: number,
+): Promise<Partial<Record<BudgetScope, BudgetState>>> {
+  const { accountId } = key
+  const budgets = accountId === null ? [] : budgetsOf({ ...key, accountId }, nowMs)
+  const states = budgets.map(async (budget) => {
+    const { spentPico, leftPico } = await readBudget(budget, reports)
+    const state: BudgetState = {
+      limit_usd: formatUsd(budget.limitPico),
+      used_usd: formatUsd(spentPico),
+      remaining_usd: formatUsd(leftPico),
+      resets_at: isoTimeOrNull(budget.period.endsAt),
+    }
+    return [budget.scope, state] as const
+  })
+  return Object.fromEntries(await Promise.all(states))
 }
 
 const usdOrNull = (amountPico: bigint | null) => (amountPico === null ? null : formatUsd(amountPico))

@@ -52,6 +52,8 @@ const guest = (keyId: string): StandardKey => ({
   createdBy: null,
   limitPico: null,
   limitReset: 'none',
+  memberBudget: null,
+  accountLimitPico: null,
   expiresAt: null,
   requestsPerMinute: null,
   concurrentCalls: null,

@@ -1,3 +1,5 @@
+import type { BudgetHolder } from '../../core/billing/budget.ts'
+
 /**
  * Every Redis key and channel of the gateway, in one place. Scripts touch those of accounts and of queues together: one
  * server.
@@ -14,7 +16,7 @@ export function accountKeys(accountId: string) {
     /** What may still be spent: base(ver) − held. */
     avail: `${tag}:avail`,
     held: `${tag}:held`,
-    /** Hash: hold id → `<amount>:<completion limit>:<key id>:<spend period or empty>`. */
+    /** Hash: hold id → `<amount>:<completion limit>:<key id>:<draws>`; see holds.lua. */
     holds: `${tag}:holds`,
     /** Sorted set: hold id by deadline, unix ms. */
     expiry: `${tag}:expiry`,
@@ -28,14 +30,14 @@ export function accountKeys(accountId: string) {
     bodies: `${tag}:bodies`,
     /** The epoch in which somebody loads the account; gone with the data of that epoch. */
     loading: `${tag}:loading`,
-    /** Prefix of the keys of the account's API keys. */
-    apiKeys: `${tag}:key:`,
+    /** Prefix of all of these. */
+    prefix: `${tag}:`,
   }
 }
 
 /** Limits of one API key; under its account's hash tag. */
-export function apiKeyKeys(accountId: string, keyId: string, spendPeriod: string) {
-  const tag = `${accountKeys(accountId).apiKeys}${keyId}`
+export function apiKeyKeys(accountId: string, keyId: string) {
+  const tag = `${accountKeys(accountId).prefix}key:${keyId}`
   return {
     /** As its account's. */
     rate: `${tag}:window`,
@@ -43,17 +45,22 @@ export function apiKeyKeys(accountId: string, keyId: string, spendPeriod: string
     open: `${tag}:open`,
     /** Hash: as its account's. */
     bodies: `${tag}:bodies`,
-    /** What the key may still spend in this period, pico-USD. */
-    left: `${tag}:left:${spendPeriod}`,
   }
 }
+
+/** What may still be spent of a budget in a period, pico-USD. holds.lua names it the same. */
+export const allowanceKey = ({ accountId, ...holder }: BudgetHolder, period: string): string =>
+  `${accountKeys(accountId).prefix}${infixOf(holder)}left:${period}`
+
+const infixOf = ({ scope, id }: Pick<BudgetHolder, 'scope' | 'id'>): string =>
+  scope === 'account' ? '' : `${scope}:${id}:`
 
 /** The generation of Redis's data, and since when: `<id>:<unix ms>`. A new one means that the data was lost. */
 export const EPOCH = `${PREFIX}:epoch`
 
-/** Set once the account was notified that a key reached its spending limit in this period. */
-export const limitNoticeKey = (accountId: string, keyId: string, spendPeriod: string): string =>
-  `${accountKeys(accountId).apiKeys}${keyId}:limit-noted:${spendPeriod}`
+/** Set once the account was notified that a budget was reached in this period. */
+export const limitNoticeKey = ({ accountId, ...holder }: BudgetHolder, period: string): string =>
+  `${accountKeys(accountId).prefix}${infixOf(holder)}limit-noted:${period}`
 
 /** Set of account ids whose balance Redis holds. */
 export const KNOWN_ACCOUNTS = `${PREFIX}:accounts`

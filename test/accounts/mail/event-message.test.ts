@@ -23,6 +23,18 @@ const DATA: Record<MailedEventType, EventData> = {
     limit_reset: 'none',
     resets_at: null,
   },
+  'member.limit_reached': {
+    member_id: 'acct_1',
+    member_email: 'bo@example.test',
+    limit_usd: '3.00',
+    limit_reset: 'monthly',
+    resets_at: '2026-03-01T00:00:00.000Z',
+  },
+  'account.limit_reached': {
+    limit_usd: '4.00',
+    limit_reset: 'monthly',
+    resets_at: '2026-03-01T00:00:00.000Z',
+  },
   'provider_key.failing': {
     provider_key_id: 'pkey_1',
     provider: 'openai',

@@ -7,12 +7,13 @@ import {
   queueTurn,
 } from '../../../src/billing/holds/admission.ts'
 import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
+import { keyBudget } from '../../../src/core/billing/budget.ts'
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import { type CallId, newId } from '../../../src/core/kernel/ids.ts'
 import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
 import { createDispatchQueue, DISPATCH_QUEUE, enqueueCall } from '../../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { accountKeys, apiKeyKeys, QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
+import { accountKeys, allowanceKey, QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 let server: TestRedis
@@ -49,10 +50,13 @@ function request(accountId: string, more: Partial<AdmissionRequest> = {}): Admis
     concurrentCalls: 1_000_000,
     accountRequestsPerMinute: 1_000_000,
     accountConcurrentCalls: 1_000_000,
-    allowancePeriod: null,
+    budgets: [],
     ...more,
   }
 }
+
+/** The limit of the key for good. */
+const ofKey = (accountId: string) => ({ ...keyBudget(accountId, 'key_1'), period: { id: 'total' } })
 
 async function funded(balancePico: bigint): Promise<string> {
   const accountId = newId('acct')
@@ -206,7 +210,7 @@ describe('the admission holds', () => {
     const call = request(accountId, { accountConcurrentCalls: 1 })
     await holds.restore({
       ...call,
-      allowancePeriod: null,
+      draws: '',
       completionLimit: 10,
       deadlineAt: Date.now() + 60_000,
       isOpen: true,
@@ -234,25 +238,25 @@ describe('the admission holds', () => {
 
   test('keeps a key within its allowance and gives back what was not charged', async () => {
     const accountId = await funded(10_000n)
-    const limited = () => request(accountId, { allowancePeriod: 'total' })
+    const limited = () => request(accountId, { budgets: [ofKey(accountId)] })
     expect((await admit(limited())).kind).toBe('allowance-unknown')
-    await redis.set(apiKeyKeys(accountId, 'key_1', 'total').left, '150')
+    await redis.set(allowanceKey(keyBudget(accountId, 'key_1'), 'total'), '150')
     const first = limited()
     expect((await admit(first)).kind).toBe('admitted')
     expect(await admit(limited())).toMatchObject({ kind: 'allowance-spent', availablePico: 50n })
     await holds.apply(accountId, { balancePico: 9_970n, version: 2n }, [
       { callId: first.callId, chargePico: 30n },
     ])
-    expect(await redis.get(apiKeyKeys(accountId, 'key_1', 'total').left)).toBe('120')
+    expect(await redis.get(allowanceKey(keyBudget(accountId, 'key_1'), 'total'))).toBe('120')
     expect((await admit(limited())).kind).toBe('admitted')
     expect((await holds.balance(accountId)).availPico).toBe(9_870n)
   })
 
   test('gives back what a call held beyond its charge as soon as it ends, once, and never raises a hold', async () => {
     const accountId = await funded(1_000n)
-    const { left } = apiKeyKeys(accountId, 'key_1', 'total')
+    const left = allowanceKey(keyBudget(accountId, 'key_1'), 'total')
     await redis.set(left, '500')
-    const call = request(accountId, { allowancePeriod: 'total' })
+    const call = request(accountId, { budgets: [ofKey(accountId)] })
     await admit(call)
     const end = (chargePico: bigint) =>
       holds.endCall({ accountId, keyId: 'key_1', callId: call.callId, chargePico })

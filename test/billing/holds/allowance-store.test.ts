@@ -13,10 +13,11 @@ import {
   type SettlementStore,
 } from '../../../src/billing/settlement/settlement-store.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../../src/core/billing/allowance-period.ts'
+import { accountBudget, keyBudget, memberBudget } from '../../../src/core/billing/budget.ts'
 import { type CallId, newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { apiKeyKeys } from '../../../src/platform/redis/redis-keys.ts'
+import { allowanceKey } from '../../../src/platform/redis/redis-keys.ts'
 import {
   lostSettlementOf,
   openTestAccount,
@@ -56,8 +57,9 @@ afterAll(async () => {
 async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
   const accountId = await openTestAccount(ledger.postgres, BALANCE)
   await holds.load(accountId, { balancePico: BALANCE, version: 1n })
-  const key = { keyId: newId('key'), accountId, limitPico }
-  const leftKey = apiKeyKeys(accountId, key.keyId, period.id).left
+  const keyId = newId('key')
+  const key = { ...keyBudget(accountId, keyId), limitPico }
+  const leftKey = allowanceKey(key, period.id)
   return {
     key,
     leftKey,
@@ -67,7 +69,7 @@ async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
       holds.admit({
         callId,
         accountId,
-        keyId: key.keyId,
+        keyId,
         holdLifetimeMs: 60_000,
         amountPico,
         flexible: false,
@@ -80,13 +82,11 @@ async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
         concurrentCalls: 1_000_000,
         accountRequestsPerMinute: 1_000_000,
         accountConcurrentCalls: 1_000_000,
-        allowancePeriod: period.id,
+        budgets: [{ ...key, period }],
       }),
     /** Settles a call of 50 pico-USD in the ledger, and returns how the balance cache is told. */
     async settle(id: CallId, admittedAt = 999) {
-      const { accounts } = await settlements.settle([
-        settlementOf(accountId, { id, keyId: key.keyId, admittedAt }),
-      ])
+      const { accounts } = await settlements.settle([settlementOf(accountId, { id, keyId, admittedAt })])
       return async () => {
         for (const { released, ...ledger } of accounts) await holds.apply(accountId, ledger, released)
       }
@@ -103,7 +103,7 @@ async function storedKeys(limits: bigint[]) {
     limits.map(async (limit) => {
       const limitPico = picoUsd(limit)
       const { key } = await store.create(accountId, { ...settings, limitPico, concurrentCalls: null })
-      return { keyId: key.id, accountId, limitPico }
+      return { ...keyBudget(accountId, key.id), limitPico }
     }),
   )
   return { keys, deps: { postgres: ledger.postgres, allowances, clock: Date.now } }
@@ -115,7 +115,7 @@ describe('the allowance of a key', () => {
     const id = newCallId()
     await allowances.load(key, TOTAL)
     await hold(id)
-    const record = { id, keyId: key.keyId, admittedAt: 999 }
+    const record = { id, keyId: key.id, admittedAt: 999 }
     const tell = async ({ accounts }: SettlementOutcome) => {
       for (const { accountId, released, ...ledger } of accounts)
         await holds.apply(accountId, ledger, released)
@@ -124,7 +124,7 @@ describe('the allowance of a key', () => {
     expect(await left()).toBe(1_000n)
     const { superseded, ...outcome } = await settlements.settle([settlementOf(key.accountId, record)])
     await tell({ superseded, ...outcome })
-    for (const call of superseded) await holds.forgetAllowances(call.accountId, call.keyId, call.admittedAt)
+    for (const call of superseded) await holds.forgetAllowances(call)
     await allowances.load(key, TOTAL)
     expect(await left()).toBe(950n)
     await (await settle(newCallId()))()
@@ -172,6 +172,7 @@ describe('the allowance of a key', () => {
     const { key, left } = await limitedKey(1_000n)
     let readings = 0
     const counted = createAllowanceStore(holds, {
+      ...spend,
       spending: (...args) => {
         readings += 1
         return spend.spending(...args)
@@ -203,11 +204,170 @@ describe('the check of an allowance', () => {
     expect(await auditAllowances(deps)).toMatchObject({ broken: 0, discrepancies: [] })
     for (const key of keys) await allowances.load(key, TOTAL)
     expect(await auditAllowances(deps)).toMatchObject({ broken: 0 })
-    await redis.decrby(apiKeyKeys(keys[1]!.accountId, keys[1]!.keyId, TOTAL.id).left, 1)
+    await redis.decrby(allowanceKey(keys[1]!, TOTAL.id), 1)
     expect(await auditAllowances(deps)).toMatchObject({
       broken: 1,
-      discrepancies: [{ subject: keys[1]!.keyId, detail: 'left 1999, should be 2000' }],
+      discrepancies: [{ subject: keys[1]!.id, detail: 'left 1999, should be 2000' }],
     })
+  })
+})
+
+/** An organisation with a cap, two members and a key of each; calls of 100 held and 50 charged. */
+async function organisation() {
+  const { postgres } = ledger
+  const accountId = await openTestAccount(postgres, BALANCE)
+  await holds.load(accountId, { balancePico: BALANCE, version: 1n })
+  const store = createKeyStore(postgres, createKeyHasher([randomBytes(32)]), randomBytes)
+  const settings = { name: '', limitPico: null, limitReset: 'none', expiresAt: null } as const
+  const members = await Promise.all(
+    [1, 2].map(async () => {
+      const personId = await openTestAccount(postgres, 1n)
+      const membership = { accountId, personId, role: 'developer', monthlyBudgetPico: 2_000n } as const
+      await postgres.organisationMember.create({ data: membership })
+      const { key } = await store.create(accountId, {
+        ...settings,
+        requestsPerMinute: null,
+        concurrentCalls: null,
+      })
+      await postgres.apiKey.update({ where: { id: key.id }, data: { createdBy: personId } })
+      return { keyId: key.id, budget: { ...memberBudget(accountId, personId), limitPico: 2_000n } }
+    }),
+  )
+  const monthlyLimitPico = 5_000n
+  await postgres.account.update({ where: { id: accountId }, data: { monthlyLimitPico } })
+  const cap = { ...accountBudget(accountId), limitPico: monthlyLimitPico }
+  const [ann, bo] = members
+  return {
+    accountId,
+    ann: ann!,
+    bo: bo!,
+    cap,
+    hold: async (
+      keyId: string,
+      budgets: Parameters<typeof holds.admit>[0]['budgets'],
+      callId = newCallId(),
+    ) => {
+      const answer = await holds.admit({
+        callId,
+        accountId,
+        keyId,
+        holdLifetimeMs: 60_000,
+        amountPico: 100n,
+        flexible: false,
+        promptPico: 0n,
+        completionRate: 1n,
+        completionLimit: 1,
+        requestsPerMinute: 1_000_000,
+        tokensPerMinute: 1_000_000_000,
+        tokens: 1,
+        concurrentCalls: 1_000_000,
+        accountRequestsPerMinute: 1_000_000,
+        accountConcurrentCalls: 1_000_000,
+        budgets,
+      })
+      expect(answer.kind).toBe('admitted')
+      return callId
+    },
+    async settle(keyId: string, id: CallId, admittedAt = Date.now()) {
+      const { accounts } = await settlements.settle([settlementOf(accountId, { id, keyId, admittedAt })])
+      for (const { released, ...told } of accounts) await holds.apply(accountId, told, released)
+    },
+  }
+}
+
+describe('the allowances of members and accounts', () => {
+  const period = allowancePeriod('monthly', Date.now())
+
+  test('are their budgets less what their keys spent and hold in the month', async () => {
+    const { ann, bo, cap, hold, settle } = await organisation()
+    await settle(ann.keyId, newCallId())
+    await settle(bo.keyId, newCallId())
+    await settle(bo.keyId, newCallId(), period.startsAt - 1)
+    for (const budget of [ann.budget, bo.budget, cap]) await allowances.load(budget, period)
+    const lefts = () => Promise.all([ann.budget, bo.budget, cap].map((one) => holds.allowance(one, period)))
+    expect(await lefts()).toEqual([1_950n, 1_950n, 4_900n])
+    const call = await hold(ann.keyId, [
+      { ...ann.budget, period },
+      { ...cap, period },
+    ])
+    expect(await lefts()).toEqual([1_850n, 1_950n, 4_800n])
+    await settle(ann.keyId, call)
+    expect(await lefts()).toEqual([1_900n, 1_950n, 4_850n])
+  })
+
+  test('count calls that were running when the budget was set, and get back what those leave', async () => {
+    const { ann, bo, cap, hold, settle, accountId } = await organisation()
+    const [first, second] = [await hold(ann.keyId, []), await hold(ann.keyId, [])]
+    await hold(bo.keyId, [])
+    await holds.reserveTakeback(accountId, 7n, { balancePico: BALANCE, version: 1n })
+    for (const budget of [ann.budget, cap]) await allowances.load(budget, period)
+    expect(await holds.allowance(ann.budget, period)).toBe(1_800n)
+    expect(await holds.allowance(cap, period)).toBe(4_700n)
+    await settle(ann.keyId, first)
+    await holds.release(accountId, second)
+    expect(await holds.allowance(ann.budget, period)).toBe(1_950n)
+    expect(await holds.allowance(cap, period)).toBe(4_850n)
+    for (const budget of [ann.budget, cap]) {
+      const { left, shouldBe } = (await allowances.check(budget, period))!
+      expect(left).toBe(shouldBe)
+    }
+  })
+
+  test('a call that ends in the next month gives back to the month it was admitted in', async () => {
+    const { ann, cap, hold, settle } = await organisation()
+    const next = allowancePeriod('monthly', period.endsAt!)
+    const inNext = { startsAt: next.startsAt, at: period.endsAt! }
+    for (const month of [period, next]) await allowances.load(cap, month)
+    const [late, early] = [
+      await hold(ann.keyId, [{ ...cap, period }]),
+      await hold(ann.keyId, [{ ...cap, period: next }]),
+    ]
+    await settle(ann.keyId, late, inNext.startsAt - 1)
+    await settle(ann.keyId, early, inNext.at)
+    expect(await holds.allowance(cap, period)).toBe(4_950n)
+    expect(await holds.allowance(cap, next)).toBe(4_950n)
+    for (const month of [period, next])
+      expect(await allowances.check(cap, month)).toEqual({ left: 4_950n, shouldBe: 4_950n })
+  })
+
+  test('a limit whose period is changed while calls run counts them in the new period', async () => {
+    const { key, hold, settle } = await limitedKey(1_000n)
+    await allowances.load(key, TOTAL)
+    const call = newCallId()
+    await hold(call)
+    await allowances.load(key, period)
+    expect(await holds.allowance(key, period)).toBe(900n)
+    await (await settle(call, Date.now()))()
+    expect(await allowances.check(key, period)).toEqual({ left: 950n, shouldBe: 950n })
+  })
+
+  test('are forgotten once a call was charged whose hold had been given back whole', async () => {
+    const { ann, cap, accountId } = await organisation()
+    const record = { id: newCallId(), keyId: ann.keyId, admittedAt: Date.now() }
+    for (const budget of [ann.budget, cap]) await allowances.load(budget, period)
+    await settlements.settle([lostSettlementOf(accountId, record)])
+    const { superseded } = await settlements.settle([settlementOf(accountId, record)])
+    for (const call of superseded) await holds.forgetAllowances(call)
+    for (const budget of [ann.budget, cap]) expect(await holds.allowance(budget, period)).toBeNull()
+  })
+
+  test('the audit names the budget whose allowance is not what the ledger says', async () => {
+    const { ann, bo, cap, accountId } = await organisation()
+    const deps = { postgres: ledger.postgres, allowances, clock: Date.now }
+    for (const budget of [ann.budget, bo.budget, cap]) await allowances.load(budget, period)
+    const named = async () => {
+      const { discrepancies } = await auditAllowances(deps)
+      return discrepancies
+        .filter(({ subject }) => subject.includes(accountId))
+        .map(({ subject, detail }) => `${subject}: ${detail}`)
+    }
+    expect(await named()).toEqual([])
+    await redis.incrby(allowanceKey(cap, period.id), 3)
+    await redis.decrby(allowanceKey(bo.budget, period.id), 1)
+    expect(await named()).toEqual([
+      `${accountId}: left 5003, should be 5000`,
+      `${bo.budget.id} in ${accountId}: left 1999, should be 2000`,
+    ])
   })
 })
 
@@ -245,6 +405,7 @@ describe('an allowance that Redis lost', () => {
     await lose()
     const readings: bigint[] = []
     const overtaken = createAllowanceStore(holds, {
+      ...spend,
       async spending(...args) {
         const seen = await spend.spending(...args)
         if (readings.push(seen.spentPico) === 1) await (await settle(call))()
@@ -259,6 +420,7 @@ describe('an allowance that Redis lost', () => {
     const { key, hold, left, lose } = await limitedKey(1_000n)
     let readings = 0
     const overtaken = createAllowanceStore(holds, {
+      ...spend,
       async spending(...args) {
         const seen = await spend.spending(...args)
         readings += 1
@@ -283,7 +445,7 @@ describe('an allowance that Redis lost', () => {
     const daily = allowancePeriod('daily', Date.UTC(2035, 0, 1))
     await allowances.load(key, daily)
     expect(await holds.allowance(key, daily)).toBe(1_000n)
-    const other = { ...key, keyId: newId('key') }
+    const other = { ...key, id: newId('key') }
     await allowances.load(other, TOTAL)
     expect(await holds.allowance(other, TOTAL)).toBe(1_000n)
     expect(await left()).toBeNull()

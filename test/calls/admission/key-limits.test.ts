@@ -97,6 +97,8 @@ async function limitedKey(limitReset: LimitReset, limitPico: bigint): Promise<Ke
     createdBy: null,
     limitPico,
     limitReset,
+    memberBudget: null,
+    accountLimitPico: null,
     expiresAt: null,
     requestsPerMinute: null,
     concurrentCalls: null,

@@ -93,7 +93,7 @@ describe('taking back a call whose admission is in doubt', () => {
       concurrentCalls: 10,
       accountRequestsPerMinute: 1_000,
       accountConcurrentCalls: 10,
-      allowancePeriod: null,
+      budgets: [],
       job: {
         data: JSON.stringify({ envelope, sealedBody: 'sealed' }),
         turn: { share: 8, step: 1, lastStep: 2 },

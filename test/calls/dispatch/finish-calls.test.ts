@@ -85,7 +85,7 @@ describe('the step that finishes calls', () => {
       keyId: 'key_1',
       amountPico: 100n,
       completionLimit: 1,
-      allowancePeriod: null,
+      draws: '',
       deadlineAt: Date.now() + 60_000,
       isOpen: true,
     })

@@ -54,7 +54,7 @@ describe('the outbox of settlements', () => {
       keyId: 'key_1',
       amountPico: 1n,
       completionLimit: 1,
-      allowancePeriod: null,
+      draws: '',
       deadlineAt: 0,
       isOpen: false,
     }

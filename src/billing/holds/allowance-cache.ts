@@ -1,0 +1,93 @@
+import { type AllowancePeriod, allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
+import {
+  accountBudget,
+  type Budget,
+  type BudgetHolder,
+  drawText,
+  keyBudget,
+  MONTHLY,
+  memberBudget,
+} from '../../core/billing/budget.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import { accountKeys, allowanceKey } from '../../platform/redis/redis-keys.ts'
+import { defineHoldScript } from './admission.ts'
+
+/** One reading of what was spent of a budget, to compute its allowance by. */
+export interface AllowanceReading {
+  spentPico: bigint
+  /**
+   * Of the holds of the budget that were open before the spending was read: the charge, or null for one not settled by
+   * then.
+   */
+  charges: ReadonlyMap<string, bigint | null>
+}
+
+/** A call that was charged, and the member who made its key, if any. */
+export interface ChargedCall {
+  accountId: string
+  keyId: string
+  memberId: string | null
+  /** Unix ms. */
+  admittedAt: number
+}
+
+/** An allowance outlives its period by this, for calls that were admitted at its very end. */
+const PERIOD_SLACK_MS = 3_600_000
+
+/** The allowances in Redis: what may still be spent of each budget. Admission and the ends of calls keep them up to date. */
+export function createAllowanceCache(redis: Redis) {
+  const compute = defineHoldScript(redis, 'syAllowance', new URL('./allowance.lua', import.meta.url))
+  return {
+    /** What is left of a budget, less open holds; null when Redis does not have it. Below zero never to be spent. */
+    async allowance(holder: BudgetHolder, { id }: AllowancePeriod) {
+      return amountOf(await redis.get(allowanceKey(holder, id)))
+    },
+
+    /**
+     * Loads the allowance of a budget where there is none, or computes what it should be. Null when calls overtook the
+     * reading: read again.
+     */
+    async computeAllowance(
+      mode: 'load' | 'check',
+      budget: Budget,
+      period: AllowancePeriod,
+      { spentPico, charges }: AllowanceReading,
+    ) {
+      const left = allowanceKey(budget, period.id)
+      const { holds, prefix } = accountKeys(budget.accountId)
+      const expiresAt = period.endsAt === null ? '' : String(period.endsAt + PERIOD_SLACK_MS)
+      const [outcome, known, shouldBe] = (await compute(
+        [left, holds, `${left}:check`],
+        [
+          mode,
+          prefix,
+          drawText([{ ...budget, period }]),
+          String(budget.limitPico),
+          String(spentPico),
+          expiresAt,
+          ...[...charges].flatMap(([id, charge]) => [id, String(charge ?? '')]),
+        ],
+      )) as [string, string | null, string | null]
+      return outcome === 'again' ? null : { left: amountOf(known), shouldBe: amountOf(shouldBe) }
+    },
+
+    /** Deletes the allowance of a budget; the next call that it bounds loads it. */
+    async forgetAllowance(holder: BudgetHolder, { id }: Pick<AllowancePeriod, 'id'>) {
+      await redis.del(allowanceKey(holder, id))
+    },
+
+    /** The same for every budget that a call may have been taken from, after it was charged when its hold was given back. */
+    async forgetAllowances({ accountId, keyId, memberId, admittedAt }: ChargedCall) {
+      const month = allowancePeriod(MONTHLY, admittedAt).id
+      await redis.del(
+        ...LIMIT_RESETS.map((reset) =>
+          allowanceKey(keyBudget(accountId, keyId), allowancePeriod(reset, admittedAt).id),
+        ),
+        ...(memberId === null ? [] : [allowanceKey(memberBudget(accountId, memberId), month)]),
+        allowanceKey(accountBudget(accountId), month),
+      )
+    },
+  }
+}
+
+const amountOf = (text: string | null): bigint | null => (text === null ? null : BigInt(text))

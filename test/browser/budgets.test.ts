@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parseUsd } from '../../src/core/kernel/money.ts'
+import { ask } from '../helpers/chat-client.ts'
+import type { TestStack } from '../helpers/stack.ts'
+import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
+import { startConsoleStack } from './console-stack.ts'
+import { expectGoodPage } from './good-page.ts'
+import { exactAmount } from './on-screen.ts'
+import { createSampleAccount, lendSession, type SampleAccount } from './sample-account.ts'
+
+let stack: TestStack
+let browser: TestBrowser
+let close = async (): Promise<void> => undefined
+let sample: SampleAccount
+let opened: WatchedPage
+
+beforeAll(async () => {
+  ;({ stack, browser, close } = await startConsoleStack())
+  sample = await createSampleAccount(stack)
+  opened = await browser.open(stack.url)
+  await lendSession(opened, sample.client, stack.url)
+}, BROWSER_START_TIMEOUT_MS)
+afterAll(() => close())
+
+const call = () => ask({ url: stack.url, key: sample.hidden.key }, { model: 'acme/swift' })
+
+test('the spend cap of an account is set, shown with what is spent and left, and removed', async () => {
+  const { page, watch } = opened
+  await page.goto(`${stack.url}/billing`)
+  const panel = page.getByRole('region', { name: 'Monthly spend cap' })
+  await panel.getByText('There is no cap.').waitFor()
+  const spent = await exactAmount(panel.locator('data').first())
+  expect(spent).toBeGreaterThan(0n)
+
+  const field = panel.getByLabel('Cap per month (USD)')
+  await field.fill('5 dollars')
+  await panel.getByRole('button', { name: 'Save' }).click()
+  await panel.getByText('Enter an amount from 0.000001').waitFor()
+  await field.fill('2.00')
+  await panel.getByRole('button', { name: 'Save' }).click()
+  await panel.getByText('spent this month').and(panel.getByText('left')).waitFor()
+  await panel.getByText(/^Resets /).waitFor()
+  expect(await exactAmount(panel.locator('data').nth(2))).toBe(parseUsd('2.00') - spent)
+  await expectGoodPage(opened, page.url(), 'Billing')
+  expect((await call()).status).toBe(200)
+
+  await field.fill('0.000001')
+  await panel.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Spend cap saved.').last().waitFor()
+  expect((await call()).errorCode).toBe('key_limit_exceeded')
+  await field.fill('')
+  await panel.getByRole('button', { name: 'Save' }).click()
+  await panel.getByText('There is no cap.').waitFor()
+  expect((await call()).status).toBe(200)
+  expect(watch.problems).toEqual([])
+})
