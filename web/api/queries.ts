@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { AutoTopUpView } from '../../src/core/api/auto-top-up.ts'
 import type { BillingView, LedgerRow, TopUpView } from '../../src/core/api/billing.ts'
+import type { SpendCapView } from '../../src/core/api/budgets.ts'
 import type { CallDetail, CallSummary } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { IdentityList } from '../../src/core/api/identities.ts'
@@ -8,7 +9,6 @@ import type { BillingDetailsView, InvoiceView, TopUpInvoices } from '../../src/c
 import type { KeyList, KeyView } from '../../src/core/api/keys.ts'
 import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
-import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/second-factor.ts'
 import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'
 import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
@@ -39,12 +39,6 @@ export const sessionQuery = queryOptions({
 export const gatewayQuery = queryOptions({
   ...readOf<GatewayView>('/console/api/gateway'),
   staleTime: 60_000,
-})
-
-/** Refused with 404 unless operators publish it. */
-export const providerStatusQuery = queryOptions({
-  ...readOf<ProviderStatusList>('/console/api/provider-status', 60_000),
-  staleTime: 30_000,
 })
 
 export const pricingQuery = queryOptions({ ...readOf<PricingFeed>('/pricing.json'), staleTime: 60_000 })
@@ -96,6 +90,8 @@ export const keysQuery = readOf<KeyList>('/console/api/keys')
 export const keyQuery = (id: string) => readOf<KeyView>(path`/console/api/keys/${id}`)
 
 export const billingQuery = readOf<BillingView>('/console/api/billing')
+
+export const spendCapQuery = readOf<SpendCapView>('/console/api/spend-cap')
 
 export const topUpsQuery = pagesOf<TopUpView>('/console/api/top-ups')
 

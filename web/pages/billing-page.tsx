@@ -9,6 +9,7 @@ import { AutoTopUpPanel, CardSetupReturn } from './billing/auto-top-up-panel.tsx
 import { BillingDetailsPanel } from './billing/billing-details-panel.tsx'
 import { InvoiceList } from './billing/invoice-list.tsx'
 import { Statement, TopUpHistory } from './billing/movements.tsx'
+import { SpendCapPanel } from './billing/spend-cap.tsx'
 import { CheckoutReturn, TopUpForm } from './billing/top-up.tsx'
 
 /** The balance, the form to top it up, and every movement of it. */
@@ -44,6 +45,7 @@ export function BillingPage() {
         )}
       </QueryView>
       <AutoTopUpPanel />
+      <SpendCapPanel />
       <TopUpHistory />
       <Invoices />
       <Statement />

@@ -40,7 +40,6 @@ const PAGES = [
   '/docs',
   '/docs/*',
   '/status',
-  '/status/providers',
   '/admin',
   '/admin/*',
 ]

@@ -23,6 +23,7 @@ export function AccountStats({ account }: { account: OperatorAccountDetail }) {
         'Available now': <Money usd={account.available_usd} />,
         'Held by running calls': <Money usd={account.held_usd} />,
         'Limit across all keys': (requests !== null || calls !== null) && rateLimitsText(requests, calls),
+        'Monthly spend cap': account.monthly_limit_usd !== null && <Money usd={account.monthly_limit_usd} />,
         'Amount owed': account.owed_usd !== '0.00' && <Money usd={account.owed_usd} />,
       }}
       notes={{

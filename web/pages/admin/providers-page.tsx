@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { PlugZap } from 'lucide-react'
 import { providersQuery } from '../../api/operator-queries.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
@@ -19,15 +19,7 @@ export function ProvidersPage() {
   const navigate = useNavigate({ from: '/admin/providers' })
   return (
     <>
-      <PageHead
-        title="Providers"
-        description="Success and health of each provider, over all workers."
-        actions={
-          <Link to="/admin/status" className="button">
-            Status page
-          </Link>
-        }
-      />
+      <PageHead title="Providers" description="Success and health of each provider, over all workers." />
       <ChoiceField
         label="Show"
         value={all ? 'all' : 'ours'}

@@ -11,8 +11,8 @@ import { CheckField } from '../../components/form/fields.tsx'
 const KINDS: Record<MailPreference, { label: string; hint: string }> = {
   low_balance: { label: 'Low balance', hint: 'The balance falls to your threshold, or is used up.' },
   key_limit: {
-    label: 'Spending limit of a key',
-    hint: 'A call is refused because its API key spent its limit.',
+    label: 'Spending limits reached',
+    hint: 'A request is refused because an API key, a member or the account spent its budget.',
   },
   provider_key: { label: 'Failing provider key', hint: 'A provider refuses one of your own keys.' },
 }
