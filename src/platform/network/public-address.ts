@@ -123,6 +123,15 @@ export function createResolveName(servers?: readonly string[]): ResolveName {
   }
 }
 
+/** Names that never lead to the public internet: RFC 6761, 6762, 8375 and ICANN's reservation of `internal`. */
+const LOCAL_NAME = /(^|\.)(localhost|local|internal|home\.arpa)$/
+
+/** Whether a name is of one machine or network by its text alone; without a dot it is, too. */
+function isLocalName(hostname: string): boolean {
+  const name = hostname.toLowerCase().replace(/\.$/, '')
+  return !name.includes('.') || LOCAL_NAME.test(name)
+}
+
 type WebhookUrlCheck = { kind: 'ok'; url: URL } | { kind: 'refused'; reason: string }
 
 const URL_LENGTH_MAX = 2_048
@@ -130,7 +139,7 @@ const PORTS = new Set(['', '80', '443'])
 
 /**
  * Whether events may be sent to this address, as far as its text says: https, the usual ports, no
- * credentials, and no address that is not public. What a name resolves to is checked at every connection.
+ * credentials, and no address or name that is not public. What a name resolves to is checked at every connection.
  * `allowPrivate` lifts all but the form.
  */
 export function checkWebhookUrl(text: string, allowPrivate: boolean): WebhookUrlCheck {
@@ -144,6 +153,7 @@ export function checkWebhookUrl(text: string, allowPrivate: boolean): WebhookUrl
   if (url.protocol !== 'https:') return refuse('is not an https address')
   if (!PORTS.has(url.port)) return refuse('uses a port other than 80 and 443')
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  if (isIP(host) !== 0 && !isPublicAddress(host)) return refuse('is not a public address')
+  const isPublic = isIP(host) === 0 ? !isLocalName(host) : isPublicAddress(host)
+  if (!isPublic) return refuse('is not a public address')
   return { kind: 'ok', url }
 }

@@ -8,6 +8,8 @@ describe('the address of a webhook', () => {
     'https://example.com:80/',
     'https://[2606:4700:4700::1111]/hook',
     'https://1.1.1.1/hook',
+    'https://localhost.example.com/hook',
+    'https://my-local.dev/hook',
   ])('%s is accepted', (url) => {
     expect(checkWebhookUrl(url, false)).toMatchObject({ kind: 'ok' })
   })
@@ -27,6 +29,13 @@ describe('the address of a webhook', () => {
     ['https://[::1]/', 'public'],
     ['https://[::ffff:127.0.0.1]/', 'public'],
     ['https://[fd00:ec2::254]/', 'public'],
+    ['https://localhost/x', 'public'],
+    ['https://LOCALHOST./x', 'public'],
+    ['https://api.localhost/x', 'public'],
+    ['https://printer.local/x', 'public'],
+    ['https://metadata.google.internal/x', 'public'],
+    ['https://router.home.arpa/x', 'public'],
+    ['https://intranet/x', 'public'],
     ['nonsense', 'URL'],
     [`https://example.com/${'a'.repeat(2_048)}`, 'longer'],
   ])('%s is refused', (url, reason) => {
