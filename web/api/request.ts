@@ -58,11 +58,27 @@ export async function reach(path: string, init: RequestInit): Promise<Response> 
   } catch (error) {
     const name = (error as Error).name
     if (name === 'AbortError') throw error
-    const message =
-      name === 'TimeoutError'
-        ? 'The gateway took too long to respond. Try again.'
-        : 'The gateway cannot be reached. Check your connection and try again.'
-    throw new RequestFailure(message, { status: 0, code: 'unreachable' })
+    throw new RequestFailure(unreachable(name), { status: 0, code: 'unreachable' })
+  }
+}
+
+function unreachable(errorName: string): string {
+  if ('onLine' in navigator && !navigator.onLine) return 'You are offline. Check your connection and try again.'
+  return errorName === 'TimeoutError'
+    ? 'The gateway took too long to respond. Try again.'
+    : 'The gateway cannot be reached. Check your connection and try again.'
+}
+
+/**
+ * Loads a part of the console that is not loaded yet. Throws RequestFailure where the gateway cannot be reached; an
+ * error of the browser where it can, since then a newer console has taken the place of this one.
+ */
+export async function loadPart<Part>(load: () => Promise<Part>): Promise<Part> {
+  try {
+    return await load()
+  } catch (error) {
+    await reach('/console/api/gateway', { cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) })
+    throw error
   }
 }
 

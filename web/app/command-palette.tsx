@@ -9,7 +9,7 @@ import {
   useRef,
   useState,
 } from 'react'
-import { messageOf } from '../api/request.ts'
+import { loadPart, messageOf } from '../api/request.ts'
 import { showToast } from '../components/feedback/toasts.tsx'
 
 /** A page of the navigation of the frame that is open. */
@@ -42,7 +42,7 @@ export function CommandPalette({ children }: { children: ReactNode }) {
   const palette = useMemo<Palette>(
     () => ({
       open: () =>
-        void import('./palette-dialog.tsx').then(
+        void loadPart(() => import('./palette-dialog.tsx')).then(
           ({ PaletteDialog }) => setDialog(() => PaletteDialog),
           (error) => showToast(messageOf(error)),
         ),

@@ -1,12 +1,12 @@
 import { type QueryClient, useQuery } from '@tanstack/react-query'
-import { lazyRouteComponent } from '@tanstack/react-router'
 import { Suspense } from 'react'
 import { sessionQuery } from '../api/queries.ts'
 import { wasSignedIn } from '../lib/signed-in-hint.ts'
 import { FrameSkeleton } from './frame-skeleton.tsx'
+import { lazyPart } from './page-route.ts'
 import { SiteLayout } from './site-layout.tsx'
 
-const AccountLayout = lazyRouteComponent(() => import('./account-layout.tsx'), 'AccountLayout')
+const AccountLayout = lazyPart(() => import('./account-layout.tsx'), 'AccountLayout')
 
 /** Waits for the session where there probably is one, so that no other frame is drawn first. */
 export async function loadOpenFrame(client: QueryClient): Promise<void> {

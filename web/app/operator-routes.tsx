@@ -1,10 +1,10 @@
-import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { createRoute, redirect } from '@tanstack/react-router'
 import { operatorSessionQuery } from '../api/operator-queries.ts'
 import { readCallFilters } from '../lib/call-filters.ts'
 import { CrashPage } from '../pages/not-found-page.tsx'
 import { localPath, onwards, textParameters } from './address.ts'
 import { FrameSkeleton } from './frame-skeleton.tsx'
-import { page, searchPage } from './page-route.ts'
+import { lazyPart, page, searchPage } from './page-route.ts'
 import { rootRoute } from './root-route.tsx'
 import { SiteLayout } from './site-layout.tsx'
 
@@ -24,7 +24,7 @@ const signInRoute = createRoute({
     const session = await context.queryClient.ensureQueryData(operatorSessionQuery).catch(() => null)
     if (session) throw redirect(onwards(search.next))
   },
-  component: lazyRouteComponent(() => import('../pages/admin/sign-in-page.tsx'), 'OperatorSignInPage'),
+  component: lazyPart(() => import('../pages/admin/sign-in-page.tsx'), 'OperatorSignInPage'),
 })
 
 /** Pages for operators. Without a session they lead to the page that takes an admin key, which leads back. */
@@ -37,7 +37,7 @@ const operatorRoute = createRoute({
     if (!session) throw redirect({ to: '/admin/sign-in', search: { next: search.next ?? location.href } })
     if (search.next && location.pathname === '/admin') throw redirect(onwards(search.next))
   },
-  component: lazyRouteComponent(() => import('./operator-layout.tsx'), 'OperatorLayout'),
+  component: lazyPart(() => import('./operator-layout.tsx'), 'OperatorLayout'),
   pendingComponent: FrameSkeleton,
   pendingMs: 150,
   errorComponent: ({ error }) => (

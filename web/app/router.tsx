@@ -1,5 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
-import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { createRoute, createRouter, redirect } from '@tanstack/react-router'
 import { modelsQuery, sessionQuery } from '../api/queries.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { readCompared, readModelFilters } from '../lib/model-filters.ts'
@@ -9,7 +9,7 @@ import { fragmentOf, localPath, readQuery, textParameters, writeQuery } from './
 import { FrameSkeleton } from './frame-skeleton.tsx'
 import { loadOpenFrame, OpenFrame } from './open-frame.tsx'
 import { operatorRoutes } from './operator-routes.tsx'
-import { page, searchPage } from './page-route.ts'
+import { lazyPart, page, searchPage } from './page-route.ts'
 import { rootRoute } from './root-route.tsx'
 import { SiteLayout } from './site-layout.tsx'
 
@@ -60,7 +60,7 @@ const accountRoute = createRoute({
     const next = location.pathname + location.searchStr
     if (!session) throw redirect({ to: '/sign-in', search: { next }, hash: location.hash })
   },
-  component: lazyRouteComponent(() => import('./account-layout.tsx'), 'AccountLayout'),
+  component: lazyPart(() => import('./account-layout.tsx'), 'AccountLayout'),
   pendingComponent: FrameSkeleton,
   pendingMs: 150,
   // When the session cannot be read, there is no frame to show that in.

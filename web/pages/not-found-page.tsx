@@ -1,8 +1,11 @@
 import { Link } from '@tanstack/react-router'
-import { messageOf } from '../api/request.ts'
+import { useCallback, useEffect, useState } from 'react'
+import { messageOf, RequestFailure, reach } from '../api/request.ts'
 import { Button } from '../components/form/button.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
+
+const RETRY_TIMEOUT_MS = 10_000
 
 /** For an address without a page. */
 export function NotFoundPage() {
@@ -23,6 +26,7 @@ export function NotFoundPage() {
 
 /** For a page that could not be shown: the gateway cannot be reached, or the page itself failed. */
 export function CrashPage({ error }: { error: unknown }) {
+  if (error instanceof RequestFailure && error.status === 0) return <OfflinePage failure={error} />
   return (
     <CenterPage title="Something went wrong">
       <p>{messageOf(error)}</p>
@@ -33,6 +37,44 @@ export function CrashPage({ error }: { error: unknown }) {
         <a href={`${BASE_PATH}/`} className="button">
           Go home
         </a>
+      </p>
+    </CenterPage>
+  )
+}
+
+/**
+ * For a page that needs the gateway while it cannot be reached. It is loaded again once it can, since browsers keep it
+ * in mind that a part of a page could not be loaded.
+ */
+function OfflinePage({ failure }: { failure: RequestFailure }) {
+  const [problem, setProblem] = useState(failure.message)
+  const [isTrying, setIsTrying] = useState(false)
+  const retry = useCallback(async () => {
+    setIsTrying(true)
+    try {
+      await reach('/console/api/gateway', {
+        cache: 'no-store',
+        signal: AbortSignal.timeout(RETRY_TIMEOUT_MS),
+      })
+      window.location.reload()
+    } catch (error) {
+      setProblem(messageOf(error))
+      setIsTrying(false)
+    }
+  }, [])
+  useEffect(() => {
+    const onOnline = () => void retry()
+    window.addEventListener('online', onOnline)
+    return () => window.removeEventListener('online', onOnline)
+  }, [retry])
+  return (
+    <CenterPage title={navigator.onLine ? 'The gateway cannot be reached' : 'You are offline'}>
+      <p role="status">{isTrying ? 'Trying again …' : problem}</p>
+      <p>This page opens by itself as soon as you are online again.</p>
+      <p>
+        <Button kind="primary" disabled={isTrying} onClick={() => void retry()}>
+          Try again
+        </Button>
       </p>
     </CenterPage>
   )
