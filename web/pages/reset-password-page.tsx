@@ -5,10 +5,10 @@ import type { NewPasswordBody, PasswordResetBody } from '../../src/core/api/sess
 import { gatewayQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Note } from '../components/feedback/messages.tsx'
-import { TextField } from '../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../components/form/form.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { emailProblem, newPasswordProblem } from '../lib/checks.ts'
+import { EmailField, PasswordField } from './sign-in/credential-fields.tsx'
 
 /** Asks for a message with a link that resets the password of an account. */
 export function ForgotPasswordPage() {
@@ -53,15 +53,7 @@ function RequestForm({ isFolder }: { isFolder: boolean }) {
     )
   return (
     <Form form={form}>
-      <TextField
-        label="Email address"
-        type="email"
-        name="email"
-        autoComplete="username"
-        inputMode="email"
-        {...form.field('email')}
-        required
-      />
+      <EmailField field={form.field('email')} />
       <Submit form={form} kind="primary" size="large" pending="Sending …">
         Send the link
       </Submit>
@@ -92,15 +84,7 @@ export function ResetPasswordPage() {
         <Note tone="warn">The last part of the link is missing. Open the whole link of the message.</Note>
       ) : (
         <Form form={form}>
-          <TextField
-            label="New password"
-            type="password"
-            name="password"
-            autoComplete="new-password"
-            {...form.field('password')}
-            hint="At least 10 characters. Several words in a row are strong and easy to remember."
-            required
-          />
+          <PasswordField label="New password" field={form.field('password')} isNew />
           <Submit form={form} kind="primary" size="large" pending="Changing …">
             Change password
           </Submit>

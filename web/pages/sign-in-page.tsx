@@ -9,11 +9,11 @@ import { switchSession } from '../api/session.ts'
 import { fragmentOf, stepOf } from '../app/address.ts'
 import { takeSessionEnd } from '../app/session-end.ts'
 import { Note } from '../components/feedback/messages.tsx'
-import { TextField } from '../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../components/form/form.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { emailProblem, newPasswordProblem } from '../lib/checks.ts'
 import { oauthProblem } from '../lib/oauth-problem.ts'
+import { EmailField, PasswordField } from './sign-in/credential-fields.tsx'
 import { PasskeySignIn } from './sign-in/passkey-sign-in.tsx'
 import { ProviderButtons } from './sign-in/provider-buttons.tsx'
 import { SecondFactorForm } from './sign-in/second-factor-form.tsx'
@@ -113,24 +113,8 @@ function CredentialsForm(props: {
   const [submit, pending] = isNew ? ['Create account', 'Creating account …'] : ['Sign in', 'Signing in …']
   return (
     <Form form={form}>
-      <TextField
-        label="Email address"
-        type="email"
-        name="email"
-        autoComplete="username"
-        inputMode="email"
-        {...form.field('email')}
-        required
-      />
-      <TextField
-        label="Password"
-        type="password"
-        name="password"
-        autoComplete={isNew ? 'new-password' : 'current-password'}
-        {...form.field('password')}
-        hint={isNew && 'At least 10 characters. Tip: use a passphrase of several words.'}
-        required
-      />
+      <EmailField field={form.field('email')} />
+      <PasswordField field={form.field('password')} isNew={isNew} />
       <Submit form={form} kind="primary" size="large" pending={pending}>
         {submit}
       </Submit>
