@@ -47,21 +47,23 @@ export function ModelsPage() {
     >
       <QueryView query={useQuery(modelsQuery)}>
         {({ models }) => (
-          <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-[15rem_minmax(0,1fr)] lg:gap-8">
-            <ModelFilterForm models={models} filters={filters} onChange={change} />
-            <div className="stack">
-              <div className="toolbar max-sm:[&_.field]:basis-full">
-                <SearchField
-                  value={filters.q ?? ''}
-                  onChange={(q) => change({ q: q === '' ? undefined : q })}
-                />
-                <SelectField
-                  label="Sort by"
-                  value={filters.sort ?? (filters.q ? '' : 'popular')}
-                  options={filters.q ? [BEST_MATCH, ...ORDERS] : ORDERS}
-                  onChange={(sort) => change({ sort: (sort || undefined) as ModelFilters['sort'] })}
-                />
-              </div>
+          <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-[15rem_minmax(0,1fr)] lg:grid-rows-[auto_1fr] lg:gap-x-8">
+            <div className="toolbar max-sm:[&_.field]:basis-full lg:col-start-2">
+              <SearchField
+                value={filters.q ?? ''}
+                onChange={(q) => change({ q: q === '' ? undefined : q })}
+              />
+              <SelectField
+                label="Sort by"
+                value={filters.sort ?? (filters.q ? '' : 'popular')}
+                options={filters.q ? [BEST_MATCH, ...ORDERS] : ORDERS}
+                onChange={(sort) => change({ sort: (sort || undefined) as ModelFilters['sort'] })}
+              />
+            </div>
+            <div className="lg:sticky lg:top-20 lg:col-start-1 lg:row-span-2 lg:row-start-1">
+              <ModelFilterForm models={models} filters={filters} onChange={change} />
+            </div>
+            <div className="stack lg:col-start-2">
               <Found models={models} filters={filters} onChange={change} />
             </div>
           </div>

@@ -38,7 +38,7 @@ export function ModelFilterForm(props: {
   const set = Object.keys(filters).filter((name) => !['q', 'sort', 'compare'].includes(name))
   const number = (text: string) => (text === '' ? undefined : Number(text))
   return (
-    <search className="stack lg:sticky lg:top-20" data-open={isOpen} aria-label="Filters">
+    <search className="stack" data-open={isOpen} aria-label="Filters">
       <button
         type="button"
         className="button lg:hidden"
