@@ -103,11 +103,9 @@ function ModelView({ model }: { model: CatalogModel }) {
             }}
           />
           <p className="row">
-            {!model.kind && (
-              <Link to="/playground" search={{ model: model.id }} className="button">
-                Try it in the playground
-              </Link>
-            )}
+            <Link to="/playground" search={{ model: model.id }} className="button">
+              Try it in the playground
+            </Link>
             <Link to="/models/compare" search={{ models: model.id }} className="button">
               Compare
             </Link>

@@ -3,9 +3,10 @@ import { Link, useSearch } from '@tanstack/react-router'
 import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import { keysQuery, modelsQuery, sessionQuery } from '../api/queries.ts'
-import { EmptyState, QueryView } from '../components/feedback/messages.tsx'
+import { EmptyState, QueryView, SkeletonLines } from '../components/feedback/messages.tsx'
 import { SelectField } from '../components/form/fields.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
+import { findModel } from '../lib/model-catalog.ts'
 import { NO_SETTINGS } from '../lib/playground/chat-settings.ts'
 import { ChatTab } from './playground/chat-tab.tsx'
 import { SurfaceTabs } from './playground/surface-tabs.tsx'
@@ -20,6 +21,7 @@ export function PlaygroundPage() {
     <>
       <PageHead
         title="Playground"
+        docs="playground"
         description="Calls models with one of your keys and is charged like any other call. Conversations are stored in this browser only."
         actions={
           keyId !== undefined && (
@@ -61,15 +63,17 @@ function NoKey() {
 function Playground({ keyId }: { keyId: string }) {
   const { model = 'auto' } = useSearch({ from: '/account/playground' })
   const { data: session } = useQuery(sessionQuery)
-  const { data: catalog } = useQuery(modelsQuery)
+  const { data: catalog, isPending } = useQuery(modelsQuery)
   const models = catalog?.models ?? []
-  if (!session) return null
+  // A model of another kind is no model of the chat; which kind it is, the catalog knows.
+  const isChat = findModel(models, model)?.kind === undefined
+  if (!session || (model !== 'auto' && isPending)) return <SkeletonLines />
   return (
     <SurfaceTabs keyId={keyId} models={models} initialModel={model}>
       <ChatTab
         accountId={session.account.id}
         keyId={keyId}
-        initial={{ ...NO_SETTINGS, models: [model] }}
+        initial={{ ...NO_SETTINGS, models: [isChat ? model : 'auto'] }}
         models={models.filter(({ kind }) => kind === undefined)}
       />
     </SurfaceTabs>

@@ -4,6 +4,7 @@ import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
 import type { PlaygroundSurfaces } from '../../../src/core/api/playground.ts'
 import { readOf } from '../../api/read.ts'
 import { path } from '../../api/request.ts'
+import { Note } from '../../components/feedback/messages.tsx'
 import { type CatalogModel, findModel } from '../../lib/model-catalog.ts'
 import { TASK_TABS } from './task-tabs.ts'
 
@@ -25,7 +26,8 @@ export function SurfaceTabs(props: {
   const [chosen, setChosen] = useState<string | null>(null)
   const { data } = useQuery(surfacesOf(keyId))
   const open = (data?.data ?? []).filter(({ id, available }) => available && id in TASK_TABS)
-  const initialKind = findModel(models, initialModel)?.kind
+  const initial = findModel(models, initialModel)
+  const initialKind = initial?.kind
   const tabOfModel = open.find(({ id }) => TASK_TABS[id]?.kind === initialKind)?.id
   return (
     <Tabs
@@ -33,6 +35,12 @@ export function SurfaceTabs(props: {
       selectedKey={open.find(({ id }) => id === chosen)?.id ?? (chosen === null ? tabOfModel : null) ?? CHAT}
       onSelectionChange={(key) => setChosen(String(key))}
     >
+      {data && initialKind && !tabOfModel && (
+        <Note tone="warn">
+          {initial.name} is no chat model, and the API that serves it is not open to this key. Ask the
+          operator to open it.
+        </Note>
+      )}
       <TabList className={open.length === 0 ? 'hidden' : 'flex flex-wrap gap-1'} aria-label="What to call">
         <Tab id={CHAT} className="tab whitespace-nowrap">
           Chat
