@@ -63,7 +63,8 @@ export async function reach(path: string, init: RequestInit): Promise<Response> 
 }
 
 function unreachable(errorName: string): string {
-  if ('onLine' in navigator && !navigator.onLine) return 'You are offline. Check your connection and try again.'
+  if ('onLine' in navigator && !navigator.onLine)
+    return 'You are offline. Check your connection and try again.'
   return errorName === 'TimeoutError'
     ? 'The gateway took too long to respond. Try again.'
     : 'The gateway cannot be reached. Check your connection and try again.'

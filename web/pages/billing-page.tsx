@@ -19,6 +19,7 @@ export function BillingPage() {
     <>
       <PageHead
         title="Billing"
+        docs="billing"
         description="Prepaid: calls are charged to your balance. There is no subscription."
       />
       {paymentId && <CheckoutReturn id={paymentId} outcome={outcome} />}

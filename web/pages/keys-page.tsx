@@ -29,6 +29,7 @@ export function KeysPage() {
     <>
       <PageHead
         title="API keys"
+        docs="api-keys"
         description="Use one key per service and environment, on servers only. A revoked key stops working within a second."
         actions={newKey}
       />

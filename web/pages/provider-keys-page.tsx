@@ -32,6 +32,7 @@ export function ProviderKeysPage() {
     <>
       <PageHead
         title="Provider keys"
+        docs="byok"
         description={
           <>
             Bring your own key (BYOK): calls to that provider use your key. The provider bills you, and we

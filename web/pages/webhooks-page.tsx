@@ -28,6 +28,7 @@ export function WebhooksPage() {
     <>
       <PageHead
         title="Webhooks"
+        docs="webhooks"
         description="Signed events sent to your server, for example when the balance runs low, a top-up is paid or a key is revoked. The format is Standard Webhooks."
         actions={add}
       />

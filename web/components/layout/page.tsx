@@ -1,13 +1,18 @@
+import { Link } from '@tanstack/react-router'
 import { type ComponentProps, type ReactNode, type RefObject, useEffect, useId, useRef } from 'react'
 
-/** The heading of a page, a sentence on what it is for, and what can be done there. `back` links to its parent. */
+/**
+ * The heading of a page, a sentence on what it is for, and what can be done there. `docs`: the page of the docs about it.
+ * `back` links to its parent.
+ */
 export function PageHead(props: {
   title: string
   description?: ReactNode
+  docs?: string
   actions?: ReactNode
   back?: ReactNode
 }) {
-  const { title, description, actions, back } = props
+  const { title, description, docs, actions, back } = props
   const heading = usePageTitle(title)
   return (
     <>
@@ -21,7 +26,19 @@ export function PageHead(props: {
           <h1 ref={heading} tabIndex={-1}>
             {title}
           </h1>
-          {description && <p className="text-muted">{description}</p>}
+          {description && (
+            <p className="text-muted">
+              {description}
+              {docs && (
+                <>
+                  {' '}
+                  <Link to="/docs/$page" params={{ page: docs }}>
+                    Learn more<span className="sr-only"> about {title}</span>
+                  </Link>
+                </>
+              )}
+            </p>
+          )}
         </div>
         {actions && <div className="row">{actions}</div>}
       </header>
