@@ -48,7 +48,7 @@ export default defineConfig({
             { name: 'aria', test: /node_modules\/(react-aria|react-stately|@internationalized|@react-)/ },
             {
               name: 'parts',
-              test: /\/web\/(lib|api\/re|components\/(layout|table|text\/(?!snippets)|feedback\/messages|form\/(button|fields)))/,
+              test: /\/web\/(lib\/(?!docs)|api\/re|components\/(layout|table|text\/(?!snippets)|feedback\/messages|form\/(button|fields)))/,
               minShareCount: 4,
             },
           ],

@@ -71,6 +71,15 @@ describe('the built console', () => {
     expect(Object.keys(manifest)).toContain('pages/admin/overview-page.tsx')
   })
 
+  test('loads neither the component library nor the docs and their search with the landing page', () => {
+    const files = [...filesOf(manifest, ['index.html'])].join()
+    const chunks = Object.values(manifest).map(({ file }) => file)
+    for (const name of ['aria', 'more-icons', 'palette-dialog', 'doc-page', 'quick-start']) {
+      expect(chunks.join()).toContain(`/${name}-`)
+      expect(files).not.toContain(`/${name}-`)
+    }
+  })
+
   test('has no inline script and no inline style, which its content security policy refuses', () => {
     const html = readFileSync(join(DIST, 'index.html'), 'utf8')
     expect(html).toMatch(/<script[^>]+src="\/assets\//)

@@ -1,4 +1,3 @@
-import { Search } from 'lucide-react'
 import {
   type ComponentType,
   createContext,
@@ -10,7 +9,6 @@ import {
   useState,
 } from 'react'
 import { loadPart, messageOf } from '../api/request.ts'
-import { showToast } from '../components/feedback/toasts.tsx'
 
 /** A page of the navigation of the frame that is open. */
 export interface FramePage {
@@ -38,14 +36,17 @@ const isApple = (): boolean => /Mac|iPhone|iPad/.test(navigator.platform)
  */
 export function CommandPalette({ children }: { children: ReactNode }) {
   const [Dialog, setDialog] = useState<ComponentType<DialogProps> | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
   const framePages = useRef<readonly FramePage[]>([])
   const palette = useMemo<Palette>(
     () => ({
-      open: () =>
-        void loadPart(() => import('./palette-dialog.tsx')).then(
+      open: () => {
+        setProblem(null)
+        loadPart(() => import('./palette-dialog.tsx')).then(
           ({ PaletteDialog }) => setDialog(() => PaletteDialog),
-          (error) => showToast(messageOf(error)),
-        ),
+          (error) => setProblem(messageOf(error)),
+        )
+      },
       setPages: (pages) => {
         framePages.current = pages
       },
@@ -66,6 +67,12 @@ export function CommandPalette({ children }: { children: ReactNode }) {
   return (
     <PaletteContext value={palette}>
       {children}
+      {problem && (
+        // A toast would need the component library, which the landing page does without.
+        <p className="toast fixed bottom-4 left-4 z-40 pr-4" role="alert">
+          {problem}
+        </p>
+      )}
       {Dialog && <Dialog framePages={framePages.current} onClose={() => setDialog(null)} />}
     </PaletteContext>
   )
@@ -90,7 +97,7 @@ export function SearchButton({ icon = false }: { icon?: boolean }) {
       aria-keyshortcuts={isApple() ? 'Meta+K' : 'Control+K'}
       onClick={open}
     >
-      <Search size={18} aria-hidden="true" />
+      <SearchIcon />
       <span className={icon ? 'sr-only' : ''}>Search</span>
       {!icon && (
         <span className="search-keys" aria-hidden="true">
@@ -100,3 +107,20 @@ export function SearchButton({ icon = false }: { icon?: boolean }) {
     </button>
   )
 }
+
+/** Drawn here, since the landing page need not load the icons of others. */
+const SearchIcon = () => (
+  <svg
+    width={18}
+    height={18}
+    viewBox="0 0 24 24"
+    fill="none"
+    stroke="currentColor"
+    strokeWidth={2}
+    strokeLinecap="round"
+    aria-hidden="true"
+  >
+    <circle cx={11} cy={11} r={8} />
+    <path d="m21 21-4.3-4.3" />
+  </svg>
+)
