@@ -13,20 +13,28 @@ import type { Config } from './config.ts'
 import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { publicPathOf } from './core/kernel/public-path.ts'
 import { accountDataRoutes } from './http/account/account-data-routes.ts'
+import { activityRoute } from './http/account/activity-route.ts'
 import { autoTopUpRoutes } from './http/account/auto-top-up-routes.ts'
 import { billingRoutes } from './http/account/billing-routes.ts'
 import { consoleScope } from './http/account/console-scope.ts'
 import { emailRoutes } from './http/account/email-routes.ts'
 import { gatewayRoute } from './http/account/gateway-route.ts'
+import { invitationRoutes } from './http/account/invitation-routes.ts'
 import { invoiceRoutes } from './http/account/invoice-routes.ts'
 import { keyRoutes } from './http/account/key-routes.ts'
 import { liveRoute } from './http/account/live-route.ts'
+import { memberRoutes } from './http/account/member-routes.ts'
 import { modelRoutes } from './http/account/model-routes.ts'
 import { oauthRoutes } from './http/account/oauth-routes.ts'
 import { type OperatorSessions, operatorSessionRoutes } from './http/account/operator-session-routes.ts'
 import { operatorSsoRoutes } from './http/account/operator-sso-routes.ts'
 import { organisationRoutes } from './http/account/organisation-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
+import {
+  createProviderStatus,
+  operatorProviderStatusRoute,
+  providerStatusRoute,
+} from './http/account/provider-status-route.ts'
 import { secondFactorRoutes } from './http/account/second-factor-routes.ts'
 import { sessionListRoutes } from './http/account/session-list-routes.ts'
 import { sessionRoutes } from './http/account/session-routes.ts'
@@ -48,6 +56,7 @@ import { operatorRoutes } from './http/admin/operator-routes.ts'
 import { platformKeyRoutes } from './http/admin/platform-key-routes.ts'
 import { processRoutes } from './http/admin/process-routes.ts'
 import { reportRoutes } from './http/admin/report-routes.ts'
+import { settingsRoutes } from './http/admin/settings-routes.ts'
 import { surfaceRoutes as operatorSurfaceRoutes } from './http/admin/surface-routes.ts'
 import { trafficRoutes } from './http/admin/traffic-routes.ts'
 import { consoleCallRoutes } from './http/calls.ts'
@@ -122,6 +131,13 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
   const catalog = parts.catalog.snapshot
   const limits = config
 
+  const providerStatus = createProviderStatus({
+    alarms: services.alarms,
+    providerHours: services.providerHours,
+    modelStats: reports.models,
+    ...{ catalog, offers, clock },
+  })
+
   /** For operators; times of their routes are those of this host. */
   const adminRoutes = async (app: FastifyInstance) => {
     const now = Date.now
@@ -149,6 +165,8 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...{ auditLog, redis },
     })
     await app.register(alarmRoutes, { alarms: services.alarms, auditLog, clock: now })
+    operatorProviderStatusRoute(app, providerStatus)
+    await app.register(settingsRoutes, { settings: services.settings })
     await app.register(alarmDestinationRoutes, { alarmDestinations: services.alarmDestinations })
     await app.register(catalogRoutes, {
       catalog,
@@ -170,7 +188,8 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     const { sessions, sessionMs } = signIn
     await compressJson(app)
     const consoleSlots = reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account')
-    await app.register(gatewayRoute, { catalog, config })
+    await app.register(gatewayRoute, { catalog, config, settings: services.settings })
+    await app.register(providerStatusRoute, { providerStatus, settings: services.settings })
     await app.register(sessionRoutes, {
       signIn: signIn.signIn,
       cookies: operators.cookies,
@@ -185,9 +204,15 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     })
     await app.register(oauthRoutes, { oauth: signIn.oauth, cookies: operators.cookies, sessionMs, publicUrl })
     await app.register(sessionListRoutes, { sessions })
+    const { invitationStore, invitations, throttle } = signIn
     await app.register(organisationRoutes, {
       ...{ organisations, members, sessions, holds, ledger, freeCredits },
     })
+    await app.register(memberRoutes, { members, invitationStore, invitations, announce: parts.announce })
+    await app.register(invitationRoutes, {
+      ...{ invitationStore, members, sessions, throttle, holds, ledger, freeCredits, publicUrl },
+    })
+    await app.register(activityRoute, { accountActions: services.accountActions, members })
     await app.register(secondFactorRoutes, { secondFactor: signIn.secondFactor, publicUrl })
     await app.register(accountDataRoutes, {
       accountExport: services.accountExport,

@@ -15,6 +15,8 @@ import { createKeyStore, editKey as storeKeyEdit } from './accounts/key-store.ts
 import { createLetSpend } from './accounts/let-spend.ts'
 import { createNotify } from './accounts/mail/notify.ts'
 import { createOperatorStore } from './accounts/operator-store.ts'
+import { createInvitationStore } from './accounts/organisation/invitation-store.ts'
+import { createInvitations } from './accounts/organisation/invitations.ts'
 import { createMemberStore } from './accounts/organisation/member-store.ts'
 import { createOrganisationStore } from './accounts/organisation/organisation-store.ts'
 import { createPasswordCheck } from './accounts/password-check.ts'
@@ -37,6 +39,7 @@ import { adjustBalance } from './billing/ledger/adjust-balance.ts'
 import { createLedgerListStore, sumLedger } from './billing/ledger/ledger-list-store.ts'
 import { postLedger } from './billing/ledger/ledger-store.ts'
 import { createMarginStore } from './billing/reports/margin-store.ts'
+import { createProviderHours } from './billing/reports/provider-hours.ts'
 import { createKeyActivityStore, createUsageStore } from './billing/reports/usage-store.ts'
 import { createConflictStore } from './billing/settlement/conflict-store.ts'
 import { createQuarantineStore } from './billing/settlement/quarantine-store.ts'
@@ -54,6 +57,7 @@ import { createAlarmStore } from './operations/alarm-store.ts'
 import { createAuditLog } from './operations/audit-log.ts'
 import { createBudgetChange, createSetSpendCap } from './operations/budget-change.ts'
 import { createEditKey } from './operations/edit-key.ts'
+import { createGatewaySettings } from './operations/gateway-settings.ts'
 import { createKeyManagement } from './operations/key-management.ts'
 import { createOfferManagement } from './operations/offer-management.ts'
 import { createOperatorManagement } from './operations/operator-management.ts'
@@ -144,6 +148,8 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
       allowPrivate: config.alarmsAllowPrivate,
       hasMail: config.mail !== null,
     }),
+    settings: createGatewaySettings(postgres, auditedAction, clock),
+    providerHours: createProviderHours(reportsPostgres),
     audits: createAuditRunStore(reportsPostgres),
     payments: createPaymentStore(reportsPostgres),
     usage: createUsageStore(reportsPostgres),
@@ -191,7 +197,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
 export function createSignIn(
   config: Readonly<Config>,
   clients: ServiceClients & { mailQueue: MailQueue; cards: Pick<SavedCardService, 'forget'> },
-  { accounts, credentials, passwords, factors, holds, operators }: Services,
+  { accounts, credentials, members, operators, passwords, factors, holds }: Services,
 ) {
   const { postgres, redis, announce, logger, clock, mailQueue } = clients
   const sessions = createSessionStore(postgres)
@@ -242,6 +248,13 @@ export function createSignIn(
         enqueue: (accountId) => enqueue({ kind: 'reset_password', accountId }),
       })
     : null
+  const invitationStore = createInvitationStore(postgres, tokens)
+  const invitations = createInvitations({
+    store: invitationStore,
+    throttle,
+    enqueue: hasMail ? (invitationId) => enqueue({ kind: 'invitation', invitationId }) : null,
+    isDelivered: config.mail?.transport.kind === 'smtp',
+  })
   const emailChange = hasMail ? createEmailChange({ ...shared, enqueue }) : null
   const { passkeys, totp, codes } = factors
   const steps = createSignInSteps(postgres)
@@ -260,9 +273,11 @@ export function createSignIn(
     verification,
     passwordReset,
     emailChange,
+    invitationStore,
+    invitations,
     signIn,
     accountDeletion: createAccountDeletion({
-      ...{ postgres, holds, passwordCheck, announce, logger },
+      ...{ postgres, holds, members, passwordCheck, announce, logger },
       adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, holds }),
       forgetCards: clients.cards.forget,
     }),

@@ -7,6 +7,7 @@ import { runAudit } from '../src/billing/audit/run-audit.ts'
 import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../src/billing/reports/billing-metrics.ts'
+import { createProviderHours } from '../src/billing/reports/provider-hours.ts'
 import { pruneSettledKeys } from '../src/billing/settlement/settlement-statements.ts'
 import { createSettlementStore } from '../src/billing/settlement/settlement-store.ts'
 import { sweepCallBodies } from '../src/calls/relay/call-bodies.ts'
@@ -48,6 +49,7 @@ import { type EventsClients, openEventsClients, startEvents } from './events/eve
 import { startMailWorker } from './mail-worker.ts'
 import { startMaintenanceScheduler } from './maintenance-scheduler.ts'
 import { startAutoTopUpScheduler, startPaymentScheduler, startReturnsScheduler } from './payment-scheduler.ts'
+import { startProviderHoursScheduler } from './provider-hours-scheduler.ts'
 import { createQueueGauges } from './queue-gauges.ts'
 import { startSettlementWorker } from './settlement-worker.ts'
 
@@ -219,6 +221,11 @@ async function composeSettlement(
     logger,
     random: Math.random,
   })
+  const stopProviderHours = startProviderHoursScheduler({
+    hours: createProviderHours(clients.auditPostgres),
+    logger,
+    clock: Date.now,
+  })
   const audits = startAuditScheduler({
     redis,
     audit: () =>
@@ -245,6 +252,7 @@ async function composeSettlement(
       ])
       await stopAlarms()
       await stopSendingAlarms()
+      await stopProviderHours()
       fleetClock.stop()
       await audits.stop()
       storedBodies.close()

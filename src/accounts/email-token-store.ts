@@ -3,8 +3,16 @@ import { hashOfToken, isToken, newToken } from './secret-token.ts'
 
 const HOUR_MS = 3_600_000
 
+export const INVITATION_DAYS = 7
+
 /** What the link of a message allows, and for how long it is valid. */
-const VALID_MS = { verify_email: 24 * HOUR_MS, change_email: 24 * HOUR_MS, reset_password: HOUR_MS }
+const VALID_MS = {
+  verify_email: 24 * HOUR_MS,
+  change_email: 24 * HOUR_MS,
+  reset_password: HOUR_MS,
+  /** Of the account of an organisation. */
+  invitation: INVITATION_DAYS * 24 * HOUR_MS,
+}
 export type EmailTokenPurpose = keyof typeof VALID_MS
 
 export interface IssuedToken {

@@ -29,6 +29,7 @@ const QUARTER_HOUR_SECONDS = 900
 const ADDRESSES_FACTOR = 10
 const HOUR_SECONDS = 3_600
 const VERIFICATION_MAILS_PER_HOUR = 5
+const INVITATIONS_PER_DAY = 100
 const CODES_PER_QUARTER_HOUR = 10
 const CODES_PER_DAY = 30
 const DAY_SECONDS = 86_400
@@ -51,6 +52,7 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
     limiter('sign-up-site', limits.signUpsPerSite, HOUR_SECONDS),
   )
   const mails = limiter('verification-mail', VERIFICATION_MAILS_PER_HOUR, HOUR_SECONDS)
+  const invitations = limiter('invitation', INVITATIONS_PER_DAY, DAY_SECONDS)
   const resets = limiter('password-reset', VERIFICATION_MAILS_PER_HOUR, HOUR_SECONDS)
   const passwords = limiter('password-change', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
 
@@ -83,6 +85,11 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
     verification: (networkAddress: string): Promise<void> => signIns.consume(networkAddress),
     /** Messages to one mailbox, for any account. */
     verificationMail: (email: string): Promise<void> => consume(mails, emailKey(mailboxOf(email))),
+    /** Messages of one person that invite somebody, and messages to one mailbox. */
+    async invitation(personId: string, email: string): Promise<void> {
+      await consume(invitations, personId, () => 'tomorrow')
+      await consume(mails, emailKey(mailboxOf(email)))
+    },
     /** Messages that reset a password: counted alike for emails without an account. */
     async passwordReset(networkAddress: string, email: string): Promise<void> {
       await signIns.consume(networkAddress)

@@ -1,5 +1,6 @@
-import type { Account } from '../accounts/account-store.ts'
+import { type Account, isPerson } from '../accounts/account-store.ts'
 import { mailboxOfDeleted } from '../accounts/free-credit.ts'
+import type { MemberStore } from '../accounts/organisation/member-store.ts'
 import type { PasswordCheck } from '../accounts/password-check.ts'
 import type { HoldStore } from '../billing/holds/hold-store.ts'
 import type { AdjustedBalance, Adjustment } from '../billing/ledger/adjust-balance.ts'
@@ -12,7 +13,7 @@ import type { Postgres, PostgresTransaction } from '../platform/postgres/postgre
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 
 /**
- * Deletes an account for its holder. What the ledger and its audit need stays under an id that names nobody: the account's
+ * Deletes an account for its holder, or an organisation for an owner. What the ledger and its audit need stays under an id that names nobody: the account's
  * row, its postings, top-ups, calls (counts and amounts) and revoked keys. Everything about a person goes.
  */
 export type AccountDeletion = ReturnType<typeof createAccountDeletion>
@@ -22,6 +23,11 @@ const LOCK =
 
 const REVOKE_KEYS = `
 UPDATE api_keys SET state = 'revoked', revoked_at = coalesce(revoked_at, now()), name = '' WHERE account_id = $1`
+
+/** Those that the person made in organisations; their ids. */
+const REVOKE_MADE_KEYS = `
+UPDATE api_keys SET state = 'revoked', revoked_at = now()
+WHERE created_by = $1 AND account_id <> $1 AND state = 'active' RETURNING id`
 
 const LABELS_AT_ONCE = 2_000
 /** By the page, since an account may have made millions of calls. */
@@ -33,6 +39,7 @@ UPDATE call_records SET labels = NULL WHERE id IN (
 export function createAccountDeletion(deps: {
   postgres: Postgres
   holds: Pick<HoldStore, 'balance'>
+  members: Pick<MemberStore, 'ownedAlone'>
   passwordCheck: PasswordCheck
   adjustBalance: (adjustment: Adjustment) => Promise<AdjustedBalance>
   /** Removes what payment providers know of an account, with the saved card. */
@@ -41,6 +48,16 @@ export function createAccountDeletion(deps: {
   logger: Logger
 }) {
   const { postgres, holds } = deps
+
+  /** Refuses while an organisation would be left without an owner. */
+  const refuseLastOwner = async (accountId: string): Promise<void> => {
+    const alone = await deps.members.ownedAlone(accountId)
+    if (alone.length > 0)
+      throw new ApiError(
+        'conflict',
+        `You are the only owner of ${alone.join(', ')}. Make another member an owner, or delete the organisation first.`,
+      )
+  }
 
   /** Refuses while money is on its way, in either direction. */
   const refuseUnsettled = async (account: Account): Promise<void> => {
@@ -80,9 +97,16 @@ export function createAccountDeletion(deps: {
   }
 
   return {
-    /** Throws ApiError for a wrong password, and while the account is not settled. It cannot be undone. */
-    async delete(account: Account, password: string, forfeitUsd: string | null): Promise<void> {
-      await deps.passwordCheck(account.id, password)
+    /**
+     * `personId`: whose password is given. Throws ApiError for a wrong one, for the only owner of an organisation, and
+     * while the account is not settled. It cannot be undone.
+     */
+    async delete(
+      account: Account,
+      { personId, password, forfeitUsd }: { personId: string; password: string; forfeitUsd: string | null },
+    ): Promise<void> {
+      await deps.passwordCheck(personId, password)
+      await refuseLastOwner(account.id)
       await refuseUnsettled(account)
       await deps.forgetCards(account.id).catch((cause: unknown) => {
         throw new ApiError('overloaded', 'The payment provider cannot be reached right now. Retry shortly.', {
@@ -91,20 +115,23 @@ export function createAccountDeletion(deps: {
         })
       })
       await forfeit(account, forfeitUsd)
-      await postgres.$transaction(async (transaction) => {
+      const made = await postgres.$transaction(async (transaction) => {
         const [row] = await transaction.$queryRawUnsafe<Array<{ balancePico: bigint }>>(LOCK, account.id)
         if (row?.balancePico !== 0n)
           throw new ApiError('conflict', 'The balance changed meanwhile. Look at it, and try again.')
-        await removePerson(transaction, account.id)
+        await removePeople(transaction, account)
+        return transaction.$queryRawUnsafe<Array<{ id: string }>>(REVOKE_MADE_KEYS, account.id)
       })
       while ((await postgres.$executeRawUnsafe(FORGET_LABELS, account.id)) === LABELS_AT_ONCE);
       deps.logger.info({ accountId: account.id }, 'an account was deleted by its holder')
       await deps.announce({ accountId: account.id })
+      for (const { id: keyId } of made) await deps.announce({ keyId })
     },
   }
 }
 
-async function removePerson(transaction: PostgresTransaction, accountId: string): Promise<void> {
+async function removePeople(transaction: PostgresTransaction, account: Account): Promise<void> {
+  const { id: accountId } = account
   const ofAccount = { where: { accountId } }
   await transaction.$executeRawUnsafe(REVOKE_KEYS, accountId)
   const credit = await transaction.freeCredit.findUnique(ofAccount)
@@ -113,6 +140,12 @@ async function removePerson(transaction: PostgresTransaction, accountId: string)
     await transaction.freeCredit.update({ ...ofAccount, data: { mailbox } })
   }
   await transaction.consoleSession.deleteMany(ofAccount)
+  const ofOrganisation = { where: { actingAccountId: accountId } }
+  await transaction.consoleSession.updateMany({ ...ofOrganisation, data: { actingAccountId: null } })
+  await transaction.organisationInvitation.deleteMany({
+    where: { OR: [{ accountId }, { email: account.email ?? '' }] },
+  })
+  await transaction.organisationMember.deleteMany({ where: { OR: [{ accountId }, { personId: accountId }] } })
   await transaction.accountCredential.deleteMany(ofAccount)
   await transaction.emailToken.deleteMany(ofAccount)
   await transaction.emailChange.deleteMany(ofAccount)
@@ -130,10 +163,11 @@ async function removePerson(transaction: PostgresTransaction, accountId: string)
   await transaction.account.update({
     where: { id: accountId },
     data: {
-      email: `deleted-${accountId}`,
+      ...(isPerson(account) ? { email: `deleted-${accountId}` } : { name: `deleted-${accountId}` }),
       emailVerifiedAt: null,
       state: 'suspended',
       deletedAt: new Date(),
     },
   })
+  await transaction.accountAction.deleteMany(ofAccount)
 }

@@ -38,7 +38,12 @@ export function createAccountExport(deps: { postgres: Postgres; ledger: Pick<Led
     const newestFirst = { ...ofAccount, orderBy: { createdAt: 'desc' as const } }
     return {
       account: {
-        ...{ id: accountId, email: account.email, email_verified_at: account.emailVerifiedAt },
+        ...{
+          id: accountId,
+          name: account.name,
+          email: account.email,
+          email_verified_at: account.emailVerifiedAt,
+        },
         ...{ state: account.state, created_at: account.createdAt, muted_mails: account.mutedMails },
         balance_usd: formatUsd(account.balancePico),
       },
@@ -64,6 +69,23 @@ export function createAccountExport(deps: { postgres: Postgres; ledger: Pick<Led
           },
         }),
       },
+      members: await postgres.organisationMember.findMany({
+        ...newestFirst,
+        select: { personId: true, role: true, createdAt: true, person: { select: { email: true } } },
+      }),
+      organisations: await postgres.organisationMember.findMany({
+        where: { personId: accountId },
+        take: ROWS_MAX,
+        select: { accountId: true, role: true, createdAt: true, account: { select: { name: true } } },
+      }),
+      invitations: await postgres.organisationInvitation.findMany({
+        ...newestFirst,
+        select: { id: true, email: true, role: true, createdAt: true, expiresAt: true },
+      }),
+      activity: await postgres.accountAction.findMany({
+        ...newestFirst,
+        select: { personId: true, action: true, target: true, details: true, createdAt: true },
+      }),
       api_keys: await postgres.apiKey.findMany({
         ...newestFirst,
         select: {

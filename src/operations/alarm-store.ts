@@ -14,6 +14,7 @@ export type StoredAlarm = Omit<AlarmRow, 'fields'> & { fields: AlarmFields }
 
 export type AlarmStore = ReturnType<typeof createAlarmStore>
 
+const LATEST_MAX = 200
 const OPEN = { acknowledgedAt: null, resolvedAt: null }
 /** PostgreSQL's `integer`. */
 const COUNT_MAX = 2_147_483_647
@@ -133,6 +134,16 @@ export function createAlarmStore(postgres: Postgres) {
     /** The latest raised first, after an alarm's id. */
     async page({ openOnly, ...page }: { openOnly: boolean } & IdPage): Promise<StoredAlarm[]> {
       const rows = await postgres.alarm.findMany(newestFirst(page, openOnly ? OPEN : {}))
+      return rows.map(toAlarm)
+    },
+
+    /** Of some kinds, the latest raised first. */
+    async latestOf(kinds: readonly string[]): Promise<StoredAlarm[]> {
+      const rows = await postgres.alarm.findMany({
+        where: { kind: { in: [...kinds] } },
+        orderBy: { lastAt: 'desc' },
+        take: LATEST_MAX,
+      })
       return rows.map(toAlarm)
     },
 

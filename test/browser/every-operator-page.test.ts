@@ -39,6 +39,7 @@ test.each([
   ['/admin/calls/CALL', 'Call'],
   ['/admin/providers', 'Providers'],
   ['/admin/providers/gamma', 'gamma'],
+  ['/admin/status', 'Provider status page'],
   ['/admin/accounts', 'Accounts'],
   ['/admin/accounts/ACCOUNT', 'EMAIL'],
   ['/admin/models', 'Models & margin'],

@@ -60,6 +60,7 @@ describe('a page for everyone is accessible and loads from this host alone:', ()
     ['/docs', 'Docs'],
     ['/docs/api#chat-completions', 'API reference'],
     ['/status', 'Status of the API'],
+    ['/status/providers', 'Provider status'],
     ['/sign-in', 'Sign in'],
     ['/sign-up', 'Create an account'],
     ['/forgot-password', 'Reset your password'],
@@ -103,7 +104,12 @@ test(
   'while answers are simulated every page says so',
   async () => {
     const { page } = account
-    const body = JSON.stringify({ answers: 'simulated', mail: 'none', providers: [] } satisfies GatewayView)
+    const body = JSON.stringify({
+      answers: 'simulated',
+      mail: 'none',
+      providers: [],
+      provider_status: false,
+    } satisfies GatewayView)
     await page.route('**/console/api/gateway', (route) =>
       route.fulfill({ contentType: 'application/json', body }),
     )

@@ -13,6 +13,7 @@ import type {
   QueuesView,
   TrafficView,
 } from '../../src/core/api/operations.ts'
+import type { GatewaySettings, ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
 import type { List } from '../../src/core/api/shared.ts'
 import type { OpenableSurface } from '../../src/core/api/surfaces.ts'
@@ -57,6 +58,10 @@ export const providersQuery = readOf<List<ProviderView>>('/admin/api/providers',
 
 export const offersQuery = (of: { provider: string } | { model: string }) =>
   readOf<List<OfferView>>(`/admin/api/offers${queryString({ ...of })}`, MOVING_MS)
+
+export const operatorProviderStatusQuery = readOf<ProviderStatusList>('/admin/api/provider-status', LAZY_MS)
+
+export const settingsQuery = readOf<GatewaySettings>('/admin/api/settings')
 
 export const operatorCallsQuery = ({ days: _, ...filters }: OperatorCallFilters, from: string) =>
   listOf<OperatorCall>('/admin/api/calls', { ...filters, from })

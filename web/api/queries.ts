@@ -9,6 +9,7 @@ import type { BillingDetailsView, InvoiceView, TopUpInvoices } from '../../src/c
 import type { KeyList, KeyView } from '../../src/core/api/keys.ts'
 import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
+import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/second-factor.ts'
 import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'
 import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
@@ -39,6 +40,12 @@ export const sessionQuery = queryOptions({
 export const gatewayQuery = queryOptions({
   ...readOf<GatewayView>('/console/api/gateway'),
   staleTime: 60_000,
+})
+
+/** Refused with 404 unless operators publish it. */
+export const providerStatusQuery = queryOptions({
+  ...readOf<ProviderStatusList>('/console/api/provider-status', 60_000),
+  staleTime: 30_000,
 })
 
 export const pricingQuery = queryOptions({ ...readOf<PricingFeed>('/pricing.json'), staleTime: 60_000 })

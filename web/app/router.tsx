@@ -115,6 +115,12 @@ const routeTree = rootRoute.addChildren([
       page(docsRoute, '$page', () => import('../pages/docs/doc-page.tsx'), 'DocPage'),
     ]),
     page(openRoute, '/status', () => import('../pages/status-page.tsx'), 'StatusPage'),
+    page(
+      openRoute,
+      '/status/providers',
+      () => import('../pages/provider-status-page.tsx'),
+      'ProviderStatusPage',
+    ),
   ]),
   accountRoute.addChildren([
     page(accountRoute, '/dashboard', () => import('../pages/dashboard-page.tsx'), 'DashboardPage'),

@@ -68,6 +68,9 @@ export function SiteLayout({ children }: { children?: ReactNode }) {
               <li>
                 <Link to="/status">Status</Link>
               </li>
+              <li>
+                <Link to="/status/providers">Provider status</Link>
+              </li>
             </ul>
           </nav>
         </div>

@@ -27,7 +27,8 @@ export function StatusPage() {
       description={
         <>
           What each surface promises. A surface is Stable only while the release gate has passed for its
-          present contract. JSON: <a href={`${BASE_PATH}/surfaces.json`}>surfaces.json</a>.
+          present contract. See also the <Link to="/status/providers">status of providers</Link>. JSON:{' '}
+          <a href={`${BASE_PATH}/surfaces.json`}>surfaces.json</a>.
         </>
       }
     >

@@ -2,13 +2,14 @@ import { NOTICES } from '../../core/accounts/notice.ts'
 import type { MailMessage } from '../../platform/network/mailer.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { MailJob } from '../../platform/queues/queues.ts'
+import { accountName } from '../account-store.ts'
 import type { EmailTokenStore, IssuedToken } from '../email-token-store.ts'
 import type { EventMailStore } from './event-mail-store.ts'
 import { eventMessage } from './event-message.ts'
 import { inWords, type MailTemplate, mailMessage } from './mail-message.ts'
 
 export interface MailSources {
-  postgres: Pick<Postgres, 'account' | 'emailChange'>
+  postgres: Pick<Postgres, 'account' | 'emailChange' | 'organisationInvitation'>
   tokens: Pick<EmailTokenStore, 'issue' | 'issueVerification'>
   eventMails: Pick<EventMailStore, 'find' | 'finish'>
   /** Where links lead, without a slash at the end. */
@@ -52,6 +53,19 @@ export async function composeMail(job: MailJob, sources: MailSources): Promise<M
       if (!account?.email || !account.emailVerifiedAt) return null
       const facts = { site, what: NOTICES[job.notice], time: inWords(new Date(job.atMs)) }
       return mailMessage('notice', account.email, facts)
+    }
+    case 'invitation': {
+      const found = await postgres.organisationInvitation.findUnique({ where: { id: job.invitationId } })
+      if (!found || found.expiresAt.getTime() <= Date.now()) return null
+      const [organisation, inviter] = await Promise.all(
+        [found.accountId, found.invitedBy].map((id) => findAccount(postgres, id)),
+      )
+      if (!organisation || !inviter || organisation.state === 'suspended') return null
+      const { token, email } = await tokens.issue(found.accountId, 'invitation', found.email)
+      return mailMessage('invitation', email, {
+        ...{ site, link: `${site}/invitation#${token}`, role: found.role },
+        ...{ organisation: accountName(organisation), inviter: accountName(inviter) },
+      })
     }
     case 'event': {
       const event = await eventMails.find(job.eventId)

@@ -8,6 +8,7 @@ const NAMES = [
   'change-email',
   'email-changed',
   'notice',
+  'invitation',
   'balance-low',
   'balance-exhausted',
   'receipt',

@@ -1,6 +1,7 @@
 import type { MemberRole } from '../../core/accounts/permissions.ts'
-import type { Postgres } from '../../platform/postgres/postgres.ts'
-import type { Account } from '../account-store.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
+import { type Account, accountName } from '../account-store.ts'
 
 /** An organisation as one of its members has it. */
 export interface Membership {
@@ -8,10 +9,42 @@ export interface Membership {
   role: MemberRole
 }
 
+export interface Member {
+  personId: string
+  email: string
+  role: MemberRole
+  /** Pico-USD; null: no limit of their own. */
+  monthlyBudgetPico: bigint | null
+  /** Keys that they made and that are not revoked. */
+  keys: number
+  joinedAt: Date
+}
+
+/** What becomes of the keys that a leaving member made: the next member has them, or null: they are revoked. */
+export type KeysGoTo = string | null
+
 /** Who may act on which organisation. Suspended organisations, and so deleted ones, are left out. */
 export type MemberStore = ReturnType<typeof createMemberStore>
 
 const LIVE = { account: { state: { not: 'suspended' as const } } }
+
+/** Of several changes at once, each sees the owners that the one before left. */
+const LOCK = 'SELECT id FROM accounts WHERE id = $1 FOR UPDATE'
+
+const LIST = `
+SELECT member.person_id AS "personId", person.email, member.role::text AS role,
+       member.monthly_budget_pico AS "monthlyBudgetPico", member.created_at AS "joinedAt",
+       (SELECT count(*)::int FROM api_keys AS key WHERE key.account_id = member.account_id
+          AND key.created_by = member.person_id AND key.state = 'active') AS keys
+FROM organisation_members AS member JOIN accounts AS person ON person.id = member.person_id
+WHERE member.account_id = $1 ORDER BY member.created_at, member.person_id`
+
+const OWNED_ALONE = `
+SELECT account.name FROM organisation_members AS member JOIN accounts AS account ON account.id = member.account_id
+WHERE member.person_id = $1 AND member.role = 'owner' AND account.deleted_at IS NULL AND NOT EXISTS (
+  SELECT FROM organisation_members AS other
+  WHERE other.account_id = member.account_id AND other.role = 'owner' AND other.person_id <> member.person_id
+) ORDER BY account.name`
 
 export function createMemberStore(postgres: Postgres) {
   return {
@@ -29,5 +62,95 @@ export function createMemberStore(postgres: Postgres) {
         select: { role: true, account: true },
         orderBy: [{ account: { name: 'asc' } }, { accountId: 'asc' }],
       }),
+
+    /** Those who joined first come first. */
+    list: (organisationId: string): Promise<Member[]> =>
+      postgres.$queryRawUnsafe<Member[]>(LIST, organisationId),
+
+    /** The former role. Throws ApiError for somebody who is no member, and for the last owner. */
+    setRole: (organisationId: string, personId: string, role: MemberRole): Promise<MemberRole> =>
+      postgres.$transaction(async (transaction) => {
+        const former = await lockedRole(transaction, organisationId, personId)
+        if (role !== 'owner') await refuseLastOwner(transaction, organisationId, personId)
+        const where = { accountId_personId: { accountId: organisationId, personId } }
+        await transaction.organisationMember.update({ where, data: { role } })
+        return former
+      }),
+
+    /**
+     * Ends a membership: sessions of the person act on the organisation no more. Throws ApiError for somebody who is
+     * no member, for the last owner, and where nobody of that id could take over the keys.
+     */
+    remove: (organisationId: string, personId: string, keysGoTo: KeysGoTo): Promise<void> =>
+      postgres.$transaction(async (transaction) => {
+        await lockedRole(transaction, organisationId, personId)
+        await refuseLastOwner(transaction, organisationId, personId)
+        const ofMember = { accountId: organisationId, personId }
+        await transaction.organisationMember.delete({ where: { accountId_personId: ofMember } })
+        await passOnKeys(transaction, ofMember, keysGoTo)
+        await transaction.consoleSession.updateMany({
+          where: { accountId: personId, actingAccountId: organisationId },
+          data: { actingAccountId: null },
+        })
+      }),
+
+    /** Names of the organisations that have no other owner. */
+    async ownedAlone(personId: string): Promise<string[]> {
+      const rows = await postgres.$queryRawUnsafe<Array<{ name: string }>>(OWNED_ALONE, personId)
+      return rows.map(({ name }) => name)
+    },
+
+    /** What people know accounts by, by their ids. */
+    async names(ids: readonly string[]): Promise<Map<string, string>> {
+      const rows = await postgres.account.findMany({
+        where: { id: { in: [...ids] } },
+        select: { id: true, email: true, name: true, deletedAt: true },
+      })
+      return new Map(
+        rows.map((row) => [row.id, row.deletedAt === null ? accountName(row) : 'a deleted account']),
+      )
+    },
   }
 }
+
+async function lockedRole(
+  transaction: PostgresTransaction,
+  accountId: string,
+  personId: string,
+): Promise<MemberRole> {
+  await transaction.$queryRawUnsafe(LOCK, accountId)
+  const member = await transaction.organisationMember.findUnique({
+    where: { accountId_personId: { accountId, personId } },
+  })
+  if (!member) throw noSuchMember()
+  return member.role
+}
+
+async function refuseLastOwner(
+  transaction: PostgresTransaction,
+  accountId: string,
+  personId: string,
+): Promise<void> {
+  const owners = await transaction.organisationMember.findMany({ where: { accountId, role: 'owner' } })
+  if (owners.length === 1 && owners[0]?.personId === personId)
+    throw new ApiError('conflict', 'An organisation keeps one owner. Make another member an owner first.')
+}
+
+async function passOnKeys(
+  transaction: PostgresTransaction,
+  { accountId, personId }: { accountId: string; personId: string },
+  keysGoTo: KeysGoTo,
+): Promise<void> {
+  const where = { accountId, createdBy: personId }
+  if (keysGoTo === null) {
+    const data = { state: 'revoked' as const, revokedAt: new Date() }
+    await transaction.apiKey.updateMany({ where: { ...where, state: 'active' }, data })
+    return
+  }
+  const next = { accountId_personId: { accountId, personId: keysGoTo } }
+  if (!(await transaction.organisationMember.findUnique({ where: next }))) throw noSuchMember('keys_go_to')
+  await transaction.apiKey.updateMany({ where, data: { createdBy: keysGoTo } })
+}
+
+const noSuchMember = (param?: string): ApiError =>
+  new ApiError('not_found', 'This organisation has no member of that id.', { param })

@@ -47,7 +47,7 @@ export interface CallStats {
 }
 
 /** Failures that are not the provider's: of the request, of our deadline, of rate limits, and cancelled attempts. */
-const NOT_ITS_FAULT = [
+export const NOT_ITS_FAULT = [
   'bad-request',
   'call-timeout',
   'cancelled',
@@ -59,7 +59,7 @@ const NOT_ITS_FAULT = [
   'rescue-mismatch',
 ]
 
-const LATEST = `
+export const LATEST = `
 latest AS (
   SELECT * FROM call_records
   WHERE id >= $1 AND id < $2 AND admitted_at_ms >= $3::bigint AND admitted_at_ms < $4::bigint

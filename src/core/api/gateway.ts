@@ -8,5 +8,7 @@ export const GatewayView = Type.Object({
   mail: Type.Enum(['none', 'folder', 'smtp']),
   /** Other services that sign in. */
   providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
+  /** Whether anybody may see the status of the providers of models. */
+  provider_status: Type.Boolean(),
 })
 export type GatewayView = Static<typeof GatewayView>

@@ -1,7 +1,14 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED, line } from './request-fields.ts'
+import { ACCOUNT_ACTIONS } from '../accounts/account-action.ts'
+import { MEMBER_ROLES } from '../accounts/permissions.ts'
+import { CLOSED, line, nullable } from './request-fields.ts'
+import { email } from './sessions.ts'
+import { DecimalUsd, IsoTime } from './shared.ts'
 
 const name = line('name', 1, 80)
+const Role = Type.Enum([...MEMBER_ROLES], {
+  errorMessage: `\`role\` is one of ${MEMBER_ROLES.join(', ')}.`,
+})
 
 /**
  * POST /console/api/organisations → 201 SessionView: it is acted on from now on. PATCH /console/api/organisation → 200
@@ -9,3 +16,108 @@ const name = line('name', 1, 80)
  */
 export const OrganisationBody = Type.Object({ name }, CLOSED)
 export type OrganisationBody = Static<typeof OrganisationBody>
+
+export const MemberView = Type.Object({
+  /** Of the personal account. */
+  id: Type.String(),
+  email: Type.String(),
+  role: Role,
+  /** Whether it is who asks. */
+  is_you: Type.Boolean(),
+  /** What keys of the member may spend in a month; null: no limit of their own. */
+  monthly_budget_usd: nullable(DecimalUsd),
+  /** Keys that they made and that are not revoked. */
+  keys: Type.Integer(),
+  joined_at: IsoTime,
+})
+export type MemberView = Static<typeof MemberView>
+
+export const InvitationView = Type.Object({
+  id: Type.String(),
+  email: Type.String(),
+  role: Role,
+  created_at: IsoTime,
+  expires_at: IsoTime,
+})
+export type InvitationView = Static<typeof InvitationView>
+
+/** GET /console/api/members. */
+export const MemberList = Type.Object({
+  data: Type.Array(MemberView),
+  /** Those that wait, newest first. */
+  invitations: Type.Array(InvitationView),
+})
+export type MemberList = Static<typeof MemberList>
+
+/** PATCH /console/api/members/ID → 204; 409 for the last owner. */
+export const MemberPatch = Type.Object({ role: Role }, CLOSED)
+export type MemberPatch = Static<typeof MemberPatch>
+
+/** POST /console/api/members/ID/remove → 204, and POST /console/api/organisation/leave → 204; 409 for the last owner. */
+export const EndMembershipBody = Type.Object(
+  {
+    /** The member who takes over the keys; absent: they are revoked. */
+    keys_go_to: Type.Optional(line('keys_go_to', 1, 64)),
+  },
+  CLOSED,
+)
+export type EndMembershipBody = Static<typeof EndMembershipBody>
+
+/** POST /console/api/members/invitations → 201 SentInvitation; 409 for a member and for an address that is invited. */
+export const InvitationBody = Type.Object({ email: email('new-email'), role: Role }, CLOSED)
+export type InvitationBody = Static<typeof InvitationBody>
+
+/** Also of POST /console/api/members/invitations/ID/resend → 200. DELETE /console/api/members/invitations/ID → 204. */
+export const SentInvitationView = Type.Object({
+  invitation: InvitationView,
+  /** What follows the address of the console, where messages reach nobody; null: a message is on its way. */
+  link: nullable(Type.String()),
+})
+export type SentInvitationView = Static<typeof SentInvitationView>
+
+/** POST /console/api/invitations/look → 200, without a session; 400 for a link that was used or has expired. */
+export const InvitationToken = Type.Object({ token: line('token', 1, 100) }, CLOSED)
+export type InvitationToken = Static<typeof InvitationToken>
+
+export const ReceivedInvitationView = Type.Object({
+  id: Type.String(),
+  organisation: Type.String(),
+  /** Whom it is for. */
+  email: Type.String(),
+  role: Role,
+  invited_by: Type.String(),
+  expires_at: IsoTime,
+})
+export type ReceivedInvitationView = Static<typeof ReceivedInvitationView>
+
+/** GET /console/api/invitations: those that were sent to the verified address of who is signed in. */
+export const ReceivedInvitationList = Type.Object({ data: Type.Array(ReceivedInvitationView) })
+export type ReceivedInvitationList = Static<typeof ReceivedInvitationList>
+
+/** POST /console/api/invitations/accept → 200 SessionView, acting on the organisation; …/decline → 204. */
+export const InvitationAnswer = Type.Object(
+  {
+    /** Of the link. */
+    token: Type.Optional(line('token', 1, 100)),
+    /** Of an invitation that is listed. */
+    id: Type.Optional(line('id', 1, 64)),
+  },
+  CLOSED,
+)
+export type InvitationAnswer = Static<typeof InvitationAnswer>
+
+/** GET /console/api/activity?cursor&limit: a page of what people did to the account, newest first. */
+export const ActivityEntry = Type.Object({
+  id: Type.String(),
+  at: IsoTime,
+  /** The email of who did it. */
+  person: Type.String(),
+  action: Type.Enum([...ACCOUNT_ACTIONS]),
+  /** An id; of a person their email. */
+  target: Type.String(),
+  details: Type.Record(
+    Type.String(),
+    Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]),
+  ),
+})
+export type ActivityEntry = Static<typeof ActivityEntry>

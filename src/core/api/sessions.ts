@@ -4,7 +4,7 @@ import type { MailPreference } from '../operations/mail-preference.ts'
 import { OperatorRoleName, PermissionName } from './operators.ts'
 import { CLOSED, line, nullable, usd } from './request-fields.ts'
 
-const email = (format: 'email' | 'new-email') =>
+export const email = (format: 'email' | 'new-email') =>
   Type.String({ format, errorMessage: 'Enter a valid email address, for example ann@example.com.' })
 
 /** A password as it was chosen once: its form is not checked. */
@@ -156,7 +156,8 @@ export type PasswordBody = Static<typeof PasswordBody>
 
 /**
  * GET /console/api/account/export → 200: a JSON file. POST /console/api/account/delete → 204; 409 `conflict` while calls
- * or top-ups are not settled, and where a balance is left that was not given up.
+ * or top-ups are not settled, and where a balance is left that was not given up. The same for the organisation that is
+ * acted on: GET /console/api/organisation/export and POST /console/api/organisation/delete.
  */
 export const DeleteAccountBody = Type.Object(
   {

@@ -1,10 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import type { Account } from '../../accounts/account-store.ts'
 import { DeleteAccountBody } from '../../core/api/sessions.ts'
 import type { AccountDeletion } from '../../operations/account-deletion.ts'
 import type { AccountExport } from '../../operations/account-export.ts'
 import { signedIn } from '../plugins/session.ts'
 import type { SessionCookies } from '../session-cookie.ts'
 import type { Slots } from '../slots.ts'
+import { organisationOf } from './acting-organisation.ts'
 
 interface AccountDataServices {
   accountExport: AccountExport
@@ -13,25 +16,45 @@ interface AccountDataServices {
   consoleSlots: Slots
 }
 
-/** What is stored of the person who is signed in: a copy of it, and its deletion. */
+/**
+ * What is stored of the person who is signed in, and of the organisation that they act on: a copy of it, and its
+ * deletion.
+ */
 export const accountDataRoutes: FastifyPluginAsyncTypebox<AccountDataServices> = async (app, services) => {
   const { accountExport, accountDeletion, cookies, consoleSlots } = services
   const ofSession = { onRequest: [app.requireSession] }
+  const ofOwner = { onRequest: [app.requirePermission('ownership')] }
+  const deleting = { schema: { body: DeleteAccountBody } }
 
-  app.get('/account/export', ofSession, async (request, reply) => {
-    const { person } = signedIn(request)
-    const exported = await consoleSlots.run(person.id, () => accountExport(person))
+  const sendExport = async (reply: FastifyReply, account: Account) => {
+    const exported = await consoleSlots.run(account.id, () => accountExport(account))
     return reply
-      .header('content-disposition', `attachment; filename="switchyard-${person.id}.json"`)
+      .header('content-disposition', `attachment; filename="switchyard-${account.id}.json"`)
       .type('application/json')
       .send(JSON.stringify(exported, null, 2))
+  }
+  const confirmed = ({ current_password: password, forfeit_usd: forfeitUsd }: DeleteAccountBody) => ({
+    password,
+    forfeitUsd: forfeitUsd ?? null,
   })
 
-  const deleting = { ...ofSession, schema: { body: DeleteAccountBody } }
-  app.post('/account/delete', deleting, async (request, reply) => {
-    const { current_password: password, forfeit_usd: forfeitUsd = null } = request.body
-    await accountDeletion.delete(signedIn(request).person, password, forfeitUsd)
+  app.get('/account/export', ofSession, (request, reply) => sendExport(reply, signedIn(request).person))
+
+  app.post('/account/delete', { ...ofSession, ...deleting }, async (request, reply) => {
+    const { person } = signedIn(request)
+    await accountDeletion.delete(person, { personId: person.id, ...confirmed(request.body) })
     cookies.clear(reply, 'account')
+    return reply.code(204).send()
+  })
+
+  app.get('/organisation/export', ofOwner, (request, reply) => sendExport(reply, organisationOf(request)))
+
+  app.post('/organisation/delete', { ...ofOwner, ...deleting }, async (request, reply) => {
+    const { person } = signedIn(request)
+    await accountDeletion.delete(organisationOf(request), {
+      personId: person.id,
+      ...confirmed(request.body),
+    })
     return reply.code(204).send()
   })
 }

@@ -147,7 +147,7 @@ async function liveView(services: LiveServices): Promise<LiveView> {
 }
 
 /** The breakers that are not closed; times in the clock of the fleet. */
-function breakerViews({ view, fleetNow }: Pick<OfferHealth, 'view' | 'fleetNow'>): BreakerView[] {
+export function breakerViews({ view, fleetNow }: Pick<OfferHealth, 'view' | 'fleetNow'>): BreakerView[] {
   const now = fleetNow()
   return view.subjects().flatMap((subject): BreakerView[] => {
     const entry = view.breaker(subject)

@@ -40,6 +40,7 @@ const PAGES = [
   '/docs',
   '/docs/*',
   '/status',
+  '/status/providers',
   '/admin',
   '/admin/*',
 ]

@@ -33,6 +33,7 @@ export type MailJob =
   | { kind: 'reset_password'; accountId: string | null }
   | { kind: 'change_email' | 'email_changed'; changeId: string }
   | { kind: 'notice'; accountId: string; notice: NoticeKind; atMs: number }
+  | { kind: 'invitation'; invitationId: string }
   | { kind: 'event'; eventId: string }
 export type MailQueue = Queue<MailJob>
 

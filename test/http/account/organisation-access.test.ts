@@ -32,6 +32,16 @@ const PERMITTED: Record<string, string> = {
   'GET /live': ALL,
   'PATCH /account': PAYERS,
   'PATCH /organisation': MANAGERS,
+  'POST /organisation/leave': ALL,
+  'GET /organisation/export': 'owner',
+  'POST /organisation/delete': 'owner',
+  'GET /members': ALL,
+  'PATCH /members/:id': MANAGERS,
+  'POST /members/:id/remove': MANAGERS,
+  'POST /members/invitations': MANAGERS,
+  'POST /members/invitations/:id/resend': MANAGERS,
+  'DELETE /members/invitations/:id': MANAGERS,
+  'GET /activity': MANAGERS,
   'GET /keys': KEY_MAKERS,
   'POST /keys': KEY_MAKERS,
   'GET /keys/:id': KEY_MAKERS,
@@ -79,7 +89,11 @@ const PERMITTED: Record<string, string> = {
 }
 
 /** Bodies that pass the schema of a route, since roles are looked at first only where a hook does it. */
-const BODIES: Record<string, unknown> = { 'PATCH /account': { low_balance_usd: '2.00' } }
+const BODIES: Record<string, unknown> = {
+  'PATCH /account': { low_balance_usd: '2.00' },
+  // Of nobody, so that members stay.
+  'POST /organisation/leave': { keys_go_to: 'none' },
+}
 
 /** Routes for everybody, and for what is a person's own, whatever they act on. */
 const NOT_OF_ACCOUNTS = new Set([
@@ -120,6 +134,10 @@ const NOT_OF_ACCOUNTS = new Set([
   'POST /password',
   'POST /session/account',
   'POST /organisations',
+  'POST /invitations/look',
+  'GET /invitations',
+  'POST /invitations/accept',
+  'POST /invitations/decline',
 ])
 
 const PREFIX = '/console/api'

@@ -353,6 +353,7 @@ test('a page learns whether answers are simulated, also without a session', asyn
     answers: 'real',
     mail: 'none',
     providers: [],
+    provider_status: false,
   })
 })
 

@@ -28,6 +28,7 @@ const CHANGES: Record<string, readonly string[]> = {
   'PATCH /admin/api/alarm-destinations/:id': ADMIN,
   'DELETE /admin/api/alarm-destinations/:id': ADMIN,
   'POST /admin/api/alarm-destinations/:id/test': ADMIN,
+  'PATCH /admin/api/settings': ADMIN,
   'POST /admin/api/offers/:id/enable': OPERATIONS,
   'POST /admin/api/providers/:id/enable': OPERATIONS,
   'POST /admin/api/providers/:id/key': ADMIN,

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { PlugZap } from 'lucide-react'
 import { providersQuery } from '../../api/operator-queries.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
@@ -19,7 +19,15 @@ export function ProvidersPage() {
   const navigate = useNavigate({ from: '/admin/providers' })
   return (
     <>
-      <PageHead title="Providers" description="Success and health of each provider, over all workers." />
+      <PageHead
+        title="Providers"
+        description="Success and health of each provider, over all workers."
+        actions={
+          <Link to="/admin/status" className="button">
+            Status page
+          </Link>
+        }
+      />
       <ChoiceField
         label="Show"
         value={all ? 'all' : 'ours'}

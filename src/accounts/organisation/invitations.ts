@@ -1,0 +1,59 @@
+import type { MemberRole } from '../../core/accounts/permissions.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { Person } from '../account-store.ts'
+import type { SignInThrottle } from '../sign-in-throttle.ts'
+import type { Invitation, InvitationStore } from './invitation-store.ts'
+
+/** An invitation whose message is on its way; `token`: of the link to hand over, where messages reach nobody. */
+export interface SentInvitation {
+  invitation: Invitation
+  token: string | null
+}
+
+/** Inviting people to an organisation, by a message with a link or by the link alone. */
+export type Invitations = ReturnType<typeof createInvitations>
+
+export function createInvitations(deps: {
+  store: InvitationStore
+  throttle: Pick<SignInThrottle, 'invitation'>
+  /** Enqueues the message; null where there is no mail. */
+  enqueue: ((invitationId: string) => Promise<void>) | null
+  /** Messages reach their recipients. */
+  isDelivered: boolean
+}) {
+  const { store, throttle, isDelivered } = deps
+
+  const send = async (invitation: Invitation): Promise<SentInvitation> => {
+    await deps.enqueue?.(invitation.id)
+    return { invitation, token: isDelivered ? null : await store.link(invitation) }
+  }
+
+  /** Strangers get no mail on behalf of somebody who never proved an address. */
+  const refuseUnverified = ({ emailVerifiedAt }: Person): void => {
+    if (isDelivered && emailVerifiedAt === null)
+      throw new ApiError('conflict', 'Verify your email address first, then invite others.')
+  }
+
+  return {
+    async invite(
+      accountId: string,
+      person: Person,
+      email: string,
+      role: MemberRole,
+    ): Promise<SentInvitation> {
+      refuseUnverified(person)
+      await throttle.invitation(person.id, email)
+      return send(await store.create(accountId, person.id, email, role))
+    },
+
+    /** Makes it valid for another seven days. Null if there is none of that id in the organisation. */
+    async resend(accountId: string, person: Person, id: string): Promise<SentInvitation | null> {
+      refuseUnverified(person)
+      const found = await store.find(id)
+      if (found?.accountId !== accountId) return null
+      await throttle.invitation(person.id, found.email)
+      const renewed = await store.renew(accountId, id)
+      return renewed && send(renewed)
+    },
+  }
+}

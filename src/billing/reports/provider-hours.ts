@@ -1,0 +1,85 @@
+import { callIdRange } from '../../core/kernel/ids.ts'
+import { DAY_MS } from '../../core/kernel/time.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { LATEST, NOT_ITS_FAULT } from './model-stats-store.ts'
+
+export const HOUR_MS = 3_600_000
+/** Hours are kept for so long. */
+export const HOURS_KEPT_MS = 91 * DAY_MS
+
+/** How attempts at a provider ended in an hour. */
+export interface ProviderHour {
+  providerId: string
+  hourMs: number
+  succeeded: number
+  failed: number
+}
+
+/** Until the first token, at one provider. */
+export interface ProviderLatency {
+  id: string
+  p50Ms: number
+  p95Ms: number
+}
+
+const ATTEMPTS = `
+SELECT split_part(attempt->>'offerId', '/', 1) AS provider_id, attempt->>'outcome' AS outcome,
+       (attempt->>'firstTokenMs')::double precision AS first_token
+FROM latest CROSS JOIN LATERAL jsonb_array_elements(attempts) AS attempt
+WHERE NOT attempt ? 'providerKeyId' AND attempt->>'outcome' <> ALL ($5::text[])`
+
+/** The same attempts count as for the figures of models: see model-stats-store.ts. */
+const ROLL = `
+WITH ${LATEST}, tried AS (${ATTEMPTS})
+INSERT INTO provider_hours AS known (provider_id, hour, succeeded, failed)
+SELECT provider_id, to_timestamp($3::bigint / 1000.0), count(*) FILTER (WHERE outcome = 'ok'),
+       count(*) FILTER (WHERE outcome <> 'ok')
+FROM tried GROUP BY provider_id
+ON CONFLICT (provider_id, hour) DO UPDATE SET succeeded = excluded.succeeded, failed = excluded.failed`
+
+const LATENCY = `
+WITH ${LATEST}, tried AS (${ATTEMPTS})
+SELECT provider_id AS id, percentile_cont(0.5) WITHIN GROUP (ORDER BY first_token) AS "p50Ms",
+       percentile_cont(0.95) WITHIN GROUP (ORDER BY first_token) AS "p95Ms"
+FROM tried WHERE outcome = 'ok' AND first_token IS NOT NULL
+GROUP BY provider_id HAVING count(*) >= $6::integer`
+
+const FIRST_CALL = 'SELECT admitted_at_ms AS "atMs" FROM call_records WHERE id >= $1 ORDER BY id LIMIT 1'
+
+export type ProviderHours = ReturnType<typeof createProviderHours>
+
+/** How providers did by the hour, summed up from call records once, since those of 90 days are too many to read. */
+export function createProviderHours(postgres: Postgres) {
+  const spanOf = (fromMs: number, toMs: number) => {
+    const ids = callIdRange({ fromMs, toMs })
+    return [ids.from, ids.to, BigInt(fromMs), BigInt(toMs), NOT_ITS_FAULT] as const
+  }
+  return {
+    /** The hour to sum up next: the last one that was, or that of the first call. Null without calls. */
+    async nextHour(nowMs: number): Promise<number | null> {
+      const last = await postgres.providerHour.aggregate({ _max: { hour: true } })
+      if (last._max.hour) return last._max.hour.getTime()
+      const { from } = callIdRange({ fromMs: nowMs - HOURS_KEPT_MS, toMs: nowMs })
+      const [first] = await postgres.$queryRawUnsafe<Array<{ atMs: bigint }>>(FIRST_CALL, from)
+      return first ? Math.floor(Number(first.atMs) / HOUR_MS) * HOUR_MS : null
+    },
+
+    /** Sums up an hour from its calls. Repeatable: calls may be settled after it ended. */
+    async roll(hourMs: number): Promise<void> {
+      await postgres.$executeRawUnsafe(ROLL, ...spanOf(hourMs, hourMs + HOUR_MS))
+    },
+
+    async read(fromMs: number): Promise<ProviderHour[]> {
+      const rows = await postgres.providerHour.findMany({ where: { hour: { gte: new Date(fromMs) } } })
+      return rows.map(({ hour, ...row }) => ({ ...row, hourMs: hour.getTime() }))
+    },
+
+    /** Of calls in a span of time; providers with fewer than `callsMin` are left out. */
+    latency: (fromMs: number, toMs: number, callsMin: number): Promise<ProviderLatency[]> =>
+      postgres.$queryRawUnsafe<ProviderLatency[]>(LATENCY, ...spanOf(fromMs, toMs), callsMin),
+
+    async prune(beforeMs: number): Promise<void> {
+      await postgres.providerHour.deleteMany({ where: { hour: { lt: new Date(beforeMs) } } })
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { CALLS_MIN, type ModelStatsStore } from '../../billing/reports/model-stats-store.ts'
+import { HOURS_KEPT_MS, type ProviderHours } from '../../billing/reports/provider-hours.ts'
+import { ProviderStatusList } from '../../core/api/provider-status.ts'
+import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import { BREAKER_ALARMS } from '../../core/failover/breaker.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { DAY_MS } from '../../core/kernel/time.ts'
+import type { Services } from '../../services.ts'
+import { breakerViews } from '../admin/live-routes.ts'
+import type { OfferKnowledge } from '../offer-view.ts'
+import { needs } from '../plugins/operator-access.ts'
+import { providerStatusList } from '../provider-status-view.ts'
+
+interface StatusSources {
+  alarms: Pick<Services['alarms'], 'latestOf'>
+  providerHours: Pick<ProviderHours, 'read' | 'latency'>
+  modelStats: Pick<ModelStatsStore, 'stats'>
+  catalog: () => CatalogSnapshot
+  offers: { health: Pick<OfferKnowledge['health'], 'view' | 'fleetNow'> }
+  clock: () => number
+}
+
+/** Read at most so often for each instance, however many watch. */
+const FRESH_MS = 30_000
+
+/** The status of providers, computed for all who ask. */
+export type ReadProviderStatus = () => Promise<ProviderStatusList>
+
+export function createProviderStatus(sources: StatusSources): ReadProviderStatus {
+  const { clock } = sources
+  let kept: { readAt: number; list: Promise<ProviderStatusList> } | null = null
+  const read = async (): Promise<ProviderStatusList> => {
+    const nowMs = clock()
+    const hours = await sources.providerHours.read(nowMs - HOURS_KEPT_MS)
+    const latency = await sources.providerHours.latency(nowMs - DAY_MS, nowMs, CALLS_MIN)
+    const alarms = await sources.alarms.latestOf(BREAKER_ALARMS)
+    const stats = await sources.modelStats.stats()
+    const breakers = breakerViews(sources.offers.health)
+    return providerStatusList({ catalog: sources.catalog(), hours, latency, breakers, alarms, stats, nowMs })
+  }
+  return () => {
+    if (kept === null || clock() - kept.readAt >= FRESH_MS) {
+      const list = read()
+      const reading = { readAt: clock(), list }
+      kept = reading
+      list.catch(() => {
+        if (kept === reading) kept = null
+      })
+    }
+    return kept.list
+  }
+}
+
+interface RouteServices {
+  providerStatus: ReadProviderStatus
+  settings: Pick<Services['settings'], 'read'>
+}
+
+const schema = { response: { 200: ProviderStatusList } }
+
+/** GET /provider-status, for everyone while operators publish it. */
+export const providerStatusRoute: FastifyPluginAsync<RouteServices> = async (app, services) => {
+  app.get('/provider-status', { schema }, async (_request, reply) => {
+    const { providerStatusPublic } = await services.settings.read()
+    if (!providerStatusPublic)
+      throw new ApiError('not_found', 'This gateway does not publish the status of its providers.')
+    reply.header('cache-control', 'public, max-age=30')
+    return services.providerStatus()
+  })
+}
+
+/** The same for operators, published or not. */
+export function operatorProviderStatusRoute(app: FastifyInstance, providerStatus: ReadProviderStatus): void {
+  app.get('/provider-status', { ...needs('read'), schema }, () => providerStatus())
+}

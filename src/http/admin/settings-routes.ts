@@ -1,0 +1,28 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { GatewaySettings } from '../../core/api/provider-status.ts'
+import type { Services } from '../../services.ts'
+import { needs } from '../plugins/operator-access.ts'
+import { askingOperator } from './asking-operator.ts'
+
+/** GET and PATCH /settings: what operators change while the gateway runs. */
+export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'settings'>> = async (
+  app,
+  { settings },
+) => {
+  const answer = { 200: GatewaySettings }
+  app.get('/settings', { ...needs('read'), schema: { response: answer } }, async () =>
+    view(await settings.read()),
+  )
+  app.patch(
+    '/settings',
+    { ...needs('settings.write'), schema: { body: GatewaySettings, response: answer } },
+    async (request) => {
+      const change = { providerStatusPublic: request.body.provider_status_public }
+      return view(await settings.change(askingOperator(request), change))
+    },
+  )
+}
+
+const view = ({ providerStatusPublic }: { providerStatusPublic: boolean }): GatewaySettings => ({
+  provider_status_public: providerStatusPublic,
+})

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { onBusyMachine } from '../helpers/eventually.ts'
+import type { TestStack } from '../helpers/stack.ts'
+import { expectAccessibleAtBothWidths } from './accessibility.ts'
+import { BROWSER_START_TIMEOUT_MS, type TestBrowser } from './browser.ts'
+import { startConsoleStack } from './console-stack.ts'
+import { heading } from './on-screen.ts'
+import { lendOperatorSession } from './sample-account.ts'
+
+const HOUR_MS = 3_600_000
+const TEST_TIMEOUT_MS = 90_000
+
+let stack: TestStack
+let browser: TestBrowser
+let close = async (): Promise<void> => undefined
+
+beforeAll(async () => {
+  ;({ stack, browser, close } = await startConsoleStack())
+  const start = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
+  const rows = ['gamma', 'beta'].flatMap((providerId) =>
+    Array.from({ length: 24 * 89 }, (_, index) => ({
+      providerId,
+      hour: new Date(start - (index + 2) * HOUR_MS),
+      succeeded: 1_000,
+      failed: providerId === 'beta' && index % 40 === 0 ? 500 : 0,
+    })),
+  )
+  await stack.postgres.providerHour.createMany({ data: rows })
+}, BROWSER_START_TIMEOUT_MS)
+afterAll(() => close())
+
+test(
+  'an operator publishes the status of providers, a visitor reads it, and it can be taken back',
+  async () => {
+    const [operator, guest] = [await browser.open(stack.url), await browser.open(stack.url)]
+    await guest.page.goto(`${stack.url}/status/providers`)
+    await guest.page.getByText('does not publish provider status').waitFor()
+    await lendOperatorSession(operator, await stack.adminKey(), stack.url)
+    await operator.page.goto(`${stack.url}/admin/providers`)
+    await operator.page.getByRole('link', { name: 'Status page' }).click()
+    await operator.page.getByRole('button', { name: 'Publish', exact: true }).click()
+    const dialog = operator.page.getByRole('alertdialog')
+    await expectAccessibleAtBothWidths(operator.page)
+    await dialog.getByRole('button', { name: 'Publish', exact: true }).click()
+    await operator.page.getByText('Provider status is public now.').waitFor()
+    await expect
+      .poll(
+        async () => {
+          await guest.page.goto(`${stack.url}/status/providers`)
+          await heading(guest.page, 'Provider status').waitFor()
+          await guest.page.waitForLoadState('networkidle')
+          return guest.page.getByRole('table').count()
+        },
+        { timeout: onBusyMachine(15_000) },
+      )
+      .toBeGreaterThan(0)
+    const row = guest.page.getByRole('row').filter({ hasText: /beta/i }).first()
+    await row.getByText(/^9\d(\.\d+)?%$/).waitFor()
+    await expectAccessibleAtBothWidths(guest.page)
+    for (const period of ['24 hours', '7 days']) await guest.page.getByRole('radio', { name: period }).check()
+    await row.getByRole('img', { name: /of 28 intervals below 99%/ }).waitFor()
+    for (const { watch } of [operator, guest]) expect(watch.problems).toEqual([])
+    await operator.page.getByRole('button', { name: 'Stop publishing' }).click()
+    await dialog.getByRole('button', { name: 'Stop publishing' }).click()
+    await operator.page.getByText('for operators only now').waitFor()
+    expect((await fetch(`${stack.url}/console/api/provider-status`)).status).toBe(404)
+  },
+  TEST_TIMEOUT_MS,
+)

@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { CreatedKey } from '../../../src/core/api/keys.ts'
+import type {
+  ActivityEntry,
+  MemberList,
+  ReceivedInvitationList,
+  ReceivedInvitationView,
+  SentInvitationView,
+} from '../../../src/core/api/organisations.ts'
+import type { SessionView } from '../../../src/core/api/sessions.ts'
+import type { Page } from '../../../src/core/api/shared.ts'
+import { type ConsoleClient, PASSWORD } from '../../helpers/console-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { type MailCatcher, startMailCatcher } from '../../helpers/mail-catcher.ts'
+import { actOn, type Member, member, organisationOf } from '../../helpers/organisation.ts'
+import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { expectError } from '../wire.ts'
+
+const API = '/console/api'
+
+let catcher: MailCatcher
+let stack: TestStack
+
+beforeAll(async () => {
+  catcher = await startMailCatcher()
+  stack = await startStack({
+    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
+    environment: {
+      SMTP_URL: catcher.url,
+      MAIL_FROM: 'Switchyard <noreply@gateway.example>',
+      PUBLIC_URL: 'https://gateway.example',
+      SIGN_UPS_PER_ADDRESS: '1000',
+      SIGN_INS_PER_ADDRESS: '1000',
+    },
+  })
+})
+afterAll(async () => {
+  await stack.close()
+  await catcher.close()
+})
+
+const verify = (email: string) =>
+  stack.postgres.account.update({ where: { email }, data: { emailVerifiedAt: new Date() } })
+
+/** An organisation whose owner may invite. */
+async function organisation(...roles: Parameters<typeof organisationOf>[1]) {
+  const made = await organisationOf(stack, ['owner', ...roles])
+  await verify(made.members.owner.email)
+  return { ...made, owner: made.members.owner }
+}
+
+const invite = (by: ConsoleClient, email: string, role = 'developer') =>
+  by.ask(`${API}/members/invitations`, { body: { email, role } })
+const tokenFor = async (email: string, wanted = 1) =>
+  (await catcher.tokens(email, wanted, 'invitation')).at(-1) ?? ''
+const accept = (by: ConsoleClient, body: { token: string } | { id: string }) =>
+  by.ask(`${API}/invitations/accept`, { body })
+const membersOf = (by: ConsoleClient) => by.json<MemberList>(`${API}/members`)
+const sessionOf = (by: ConsoleClient) => by.json<SessionView>(`${API}/session`)
+const activityOf = async (by: ConsoleClient) =>
+  (await by.json<Page<ActivityEntry>>(`${API}/activity`)).data.map(({ action, person, target, details }) => ({
+    ...{ action, person, target, details },
+  }))
+
+describe('an invitation', () => {
+  test('arrives by mail and makes whoever has its address a member, once', async () => {
+    const { owner, accountId } = await organisation()
+    const invited = await member(stack.url)
+    const sent = (await (await invite(owner, ` ${invited.email.toUpperCase()}`)).json()) as SentInvitationView
+    expect(sent).toMatchObject({ invitation: { email: invited.email, role: 'developer' }, link: null })
+    const token = await tokenFor(invited.email)
+    const looked = await invited.json<ReceivedInvitationView>(`${API}/invitations/look`, { body: { token } })
+    expect(looked).toMatchObject({ email: invited.email, role: 'developer', invited_by: owner.email })
+    const days = (Date.parse(looked.expires_at) - Date.now()) / 86_400_000
+    expect(days).toBeGreaterThan(6.9)
+    expect(days).toBeLessThanOrEqual(7)
+
+    const stranger = await member(stack.url)
+    await expectError(await accept(stranger, { token }), 409, 'conflict')
+    const answers = await Promise.all([accept(invited, { token }), accept(invited, { token })])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400])
+    expect((await sessionOf(invited)).account).toMatchObject({ id: accountId, role: 'developer' })
+    const { data, invitations } = await membersOf(owner)
+    expect(data.map(({ email, role }) => [email, role])).toEqual([
+      [owner.email, 'owner'],
+      [invited.email, 'developer'],
+    ])
+    expect(invitations).toEqual([])
+    expect(await activityOf(owner)).toMatchObject([
+      {
+        action: 'member.joined',
+        person: invited.email,
+        target: invited.email,
+        details: { role: 'developer' },
+      },
+      { action: 'member.invited', person: owner.email, details: { email: invited.email } },
+      { action: 'organisation.created', person: owner.email },
+    ])
+    await expectError(await invite(owner, invited.email), 409, 'conflict')
+  })
+
+  test('is listed to the verified holder of its address, who may decline it', async () => {
+    const { owner } = await organisation()
+    const invited = await member(stack.url)
+    await invite(owner, invited.email, 'billing')
+    const listed = async () => (await invited.json<ReceivedInvitationList>(`${API}/invitations`)).data
+    expect(await listed()).toEqual([])
+    await verify(invited.email)
+    const [one] = await listed()
+    expect(one).toMatchObject({ role: 'billing', invited_by: owner.email })
+    const stranger = await member(stack.url)
+    await verify(stranger.email)
+    await expectError(await accept(stranger, { id: one!.id }), 400, 'invalid_request')
+    const declined = await invited.ask(`${API}/invitations/decline`, { body: { id: one!.id } })
+    expect(declined.status).toBe(204)
+    expect(await listed()).toEqual([])
+    expect((await membersOf(owner)).data).toHaveLength(1)
+  })
+
+  test('ends when it is taken back, and after seven days', async () => {
+    const { owner } = await organisation()
+    const [first, second] = [await member(stack.url), await member(stack.url)]
+    const { invitation } = (await (await invite(owner, first.email)).json()) as SentInvitationView
+    const token = await tokenFor(first.email)
+    const revoked = await owner.ask(`${API}/members/invitations/${invitation.id}`, { method: 'DELETE' })
+    expect(revoked.status).toBe(204)
+    await expectError(await accept(first, { token }), 400, 'invalid_request')
+
+    const late = (await (await invite(owner, second.email)).json()) as SentInvitationView
+    const old = await tokenFor(second.email)
+    await stack.postgres.organisationInvitation.update({
+      where: { id: late.invitation.id },
+      data: { expiresAt: new Date() },
+    })
+    await expectError(await accept(second, { token: old }), 400, 'invalid_request')
+    const again = await owner.ask(`${API}/members/invitations/${late.invitation.id}/resend`, { body: {} })
+    expect(again.status).toBe(200)
+    expect((await accept(second, { token: await tokenFor(second.email, 2) })).status).toBe(200)
+  })
+
+  test('is sent for people with a verified address alone', async () => {
+    const { members } = await organisationOf(stack, ['owner'])
+    await expectError(await invite(members.owner, 'somebody@example.test'), 409, 'conflict')
+  })
+
+  test('to be an owner, and a change of owners, takes an owner', async () => {
+    const { owner, members } = await organisation('admin', 'developer')
+    await verify(members.admin.email)
+    await expectError(await invite(members.admin, 'boss@example.test', 'owner'), 403, 'not_permitted')
+    const change = (by: Member, id: string, role: string) =>
+      by.ask(`${API}/members/${id}`, { method: 'PATCH', body: { role } })
+    await expectError(await change(members.admin, members.admin.personId, 'owner'), 403, 'not_permitted')
+    await expectError(await change(members.admin, owner.personId, 'billing'), 403, 'not_permitted')
+    const remove = members.admin.ask(`${API}/members/${owner.personId}/remove`, { body: {} })
+    await expectError(await remove, 403, 'not_permitted')
+    expect((await change(members.admin, members.developer.personId, 'billing')).status).toBe(204)
+    expect((await sessionOf(members.developer)).account.role).toBe('billing')
+  })
+})
+
+describe('a membership', () => {
+  test('of the last owner does not end, and does not become another role', async () => {
+    const { owner, members } = await organisation('admin')
+    const demote = () =>
+      owner.ask(`${API}/members/${owner.personId}`, { method: 'PATCH', body: { role: 'admin' } })
+    await expectError(await demote(), 409, 'conflict')
+    await expectError(await owner.ask(`${API}/organisation/leave`, { body: {} }), 409, 'conflict')
+    const body = { current_password: PASSWORD }
+    await actOn(owner, owner.personId)
+    const refused = await owner.ask(`${API}/account/delete`, { body: { ...body, forfeit_usd: '0.50' } })
+    expect(await refused.clone().text()).toContain('only owner of Works')
+    await expectError(refused, 409, 'conflict')
+    await actOn(owner, (await sessionOf(members.admin)).account.id)
+    const promoted = await owner.ask(`${API}/members/${members.admin.personId}`, {
+      method: 'PATCH',
+      body: { role: 'owner' },
+    })
+    expect(promoted.status).toBe(204)
+    // Of two owners who leave at once, one stays.
+    const leave = (one: Member) => one.ask(`${API}/organisation/leave`, { body: {} })
+    const left = await Promise.all([leave(owner), leave(members.admin)])
+    expect(left.map(({ status }) => status).sort()).toEqual([204, 409])
+  })
+
+  test('that ends takes the organisation away at once, with the keys of the member', async () => {
+    const { owner, members, accountId } = await organisation('developer')
+    const { developer } = members
+    const made = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'theirs' } })
+    await stack.command('admin', 'account', 'credit', accountId, '5')
+    const call = () =>
+      fetch(`${stack.url}/v1/credits`, { headers: { authorization: `Bearer ${made.secret}` } })
+    expect((await call()).status).toBe(200)
+    const live = await developer.ask(`${API}/live`)
+    expect((await owner.ask(`${API}/members/${developer.personId}/remove`, { body: {} })).status).toBe(204)
+    const shown = await sessionOf(developer)
+    expect(shown.account.id).toBe(developer.personId)
+    expect(shown.accounts).toHaveLength(1)
+    await expectError(
+      await developer.ask(`${API}/session/account`, { body: { account_id: accountId } }),
+      404,
+      'not_found',
+    )
+    await eventually(async () => expect((await call()).status).toBe(403))
+    expect(await live.text()).toContain('account_changed')
+  })
+
+  test('may hand its keys over to another member, and not to strangers', async () => {
+    const { owner, members } = await organisation('developer')
+    const { developer } = members
+    const { key } = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'kept' } })
+    const leave = (to: string) => developer.ask(`${API}/organisation/leave`, { body: { keys_go_to: to } })
+    const stranger = await member(stack.url)
+    await expectError(await leave(stranger.personId), 404, 'not_found')
+    await expectError(await leave(developer.personId), 404, 'not_found')
+    expect((await leave(owner.personId)).status).toBe(204)
+    expect(await stack.postgres.apiKey.findUnique({ where: { id: key.id } })).toMatchObject({
+      state: 'active',
+      createdBy: owner.personId,
+    })
+  })
+})
+
+describe('an organisation', () => {
+  test('is deleted by an owner, and nothing of its people stays', async () => {
+    const { owner, members, accountId } = await organisation('admin')
+    await invite(owner, 'never-came@example.test')
+    await stack.command('admin', 'account', 'credit', accountId, '5')
+    const body = { current_password: PASSWORD }
+    const remove = (by: ConsoleClient, more = {}) =>
+      by.ask(`${API}/organisation/delete`, { body: { ...body, ...more } })
+    await expectError(await remove(members.admin), 403, 'not_permitted')
+    await expectError(await remove(owner), 409, 'conflict')
+    const exported = await (await owner.ask(`${API}/organisation/export`)).text()
+    expect(JSON.parse(exported)).toMatchObject({
+      members: [{ role: 'admin' }, { role: 'owner' }],
+      invitations: [{ email: 'never-came@example.test' }],
+    })
+    expect((await remove(owner, { forfeit_usd: '5.00' })).status).toBe(204)
+    for (const one of [owner, members.admin])
+      expect((await sessionOf(one)).account).toMatchObject({ id: one.personId })
+    const { postgres } = stack
+    const left = await Promise.all([
+      postgres.organisationMember.count({ where: { accountId } }),
+      postgres.organisationInvitation.count({ where: { accountId } }),
+      postgres.accountAction.count({ where: { accountId } }),
+    ])
+    expect(left).toEqual([0, 0, 0])
+    expect(await postgres.account.findUnique({ where: { id: accountId } })).toMatchObject({
+      ...{ name: `deleted-${accountId}`, email: null, state: 'suspended', balancePico: 0n },
+    })
+  })
+
+  test('is left by a person who deletes their account, with the keys they made', async () => {
+    const { owner, members, accountId } = await organisation('developer')
+    const { developer } = members
+    await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'theirs' } })
+    const body = { current_password: PASSWORD, forfeit_usd: '0.50' }
+    expect((await developer.ask(`${API}/account/delete`, { body })).status).toBe(204)
+    expect((await membersOf(owner)).data).toHaveLength(1)
+    expect(await stack.postgres.apiKey.count({ where: { accountId, state: 'active' } })).toBe(0)
+    const [created] = await activityOf(owner)
+    expect(created).toMatchObject({ action: 'key.created', person: 'a deleted account' })
+  })
+
+  test('gets another name from its owners and admins', async () => {
+    const { owner } = await organisation()
+    const renamed = await owner.json<SessionView>(`${API}/organisation`, {
+      method: 'PATCH',
+      body: { name: ' Signal box ' },
+    })
+    expect(renamed.account.name).toBe('Signal box')
+    await actOn(owner, owner.personId)
+    const own = owner.ask(`${API}/organisation`, { method: 'PATCH', body: { name: 'Me' } })
+    await expectError(await own, 404, 'not_found')
+    await expectError(await owner.ask(`${API}/members`), 404, 'not_found')
+  })
+
+  test('is one of twenty at most that a person owns', async () => {
+    const owner = await member(stack.url)
+    const open = (name: string) => owner.ask(`${API}/organisations`, { body: { name } })
+    const statuses = await Promise.all(
+      Array.from({ length: 22 }, (_, index) => open(`Number ${index}`).then(({ status }) => status)),
+    )
+    expect(statuses.filter((status) => status === 201)).toHaveLength(20)
+    expect(statuses.filter((status) => status === 409)).toHaveLength(2)
+  })
+})

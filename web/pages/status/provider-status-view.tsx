@@ -1,0 +1,139 @@
+import { useState } from 'react'
+import type { ProviderStatus, ProviderStatusList } from '../../../src/core/api/provider-status.ts'
+import { ChoiceField } from '../../components/form/fields.tsx'
+import { Panel } from '../../components/layout/page.tsx'
+import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
+import { Badge } from '../../components/text/values.tsx'
+import { formatDuration, formatMoment, formatPercent, plural } from '../../lib/format.ts'
+
+type PeriodName = keyof ProviderStatusList['periods']
+
+const PERIODS = [
+  { value: 'day', name: '24 hours' },
+  { value: 'week', name: '7 days' },
+  { value: 'quarter', name: '90 days' },
+] satisfies Array<{ value: PeriodName; name: string }>
+
+const STATES: Record<ProviderStatus['state'], { tone: 'good' | 'warn' | 'bad' | 'plain'; name: string }> = {
+  operational: { tone: 'good', name: 'Operational' },
+  degraded: { tone: 'warn', name: 'Degraded' },
+  down: { tone: 'bad', name: 'Down' },
+  unknown: { tone: 'plain', name: 'No data' },
+}
+
+/** How providers do: uptime in bars, latency, open circuits and incidents. */
+export function ProviderStatusView({ status }: { status: ProviderStatusList }) {
+  const [period, setPeriod] = useState<PeriodName>('quarter')
+  const { name: length = '' } = PERIODS.find(({ value }) => value === period) ?? {}
+  return (
+    <>
+      <ChoiceField
+        label="Period"
+        value={period}
+        options={PERIODS}
+        onChange={(value) => setPeriod(value as PeriodName)}
+      />
+      <Panel title="Providers">
+        <DataTable
+          caption={`Providers, with their uptime over ${length}`}
+          rows={status.data}
+          empty="No provider serves calls at present."
+          columns={{
+            Provider: ({ name }) => name,
+            Status: (provider) => <State provider={provider} />,
+            Uptime: (provider) => (
+              <span className="stack-tight">
+                <span className="tabular-nums">
+                  {provider[period].uptime === null ? 'No data' : formatPercent(provider[period].uptime)}
+                </span>
+                <UptimeBars
+                  bars={provider[period].bars}
+                  from={status.periods[period].from}
+                  stepHours={status.periods[period].step_hours}
+                />
+              </span>
+            ),
+            'TTFT (p50)': (provider) => formatDuration(provider.latency_p50_ms),
+            'TTFT (p95)': (provider) => formatDuration(provider.latency_p95_ms),
+          }}
+          numeric={['TTFT (p50)', 'TTFT (p95)']}
+          long={['Uptime']}
+        />
+        <p className="px-inset pt-2 pb-4 text-sm text-muted">
+          Uptime is the share of requests that a provider answered, of those it answered or failed; hours and
+          days are in UTC, and grey bars had fewer than ten requests. Time to first token (TTFT) is of the
+          last 24 hours. As of {formatMoment(status.at)}.
+        </p>
+      </Panel>
+      <Panel title="Incidents of the last 7 days">
+        <DataTable
+          caption="Incidents, the latest first"
+          rows={status.incidents}
+          rowKey={({ provider, started_at: started }) => `${provider} ${started}`}
+          empty="No incidents."
+          columns={{
+            Provider: ({ provider }) => provider,
+            Extent: ({ extent }) => (extent === 'full' ? 'All models' : 'Some models'),
+            Started: ({ started_at: started }) => formatMoment(started),
+            Ended: ({ ended_at: ended }) =>
+              ended === null ? <Badge tone="bad">ongoing</Badge> : formatMoment(ended),
+          }}
+        />
+      </Panel>
+    </>
+  )
+}
+
+function State({ provider }: { provider: ProviderStatus }) {
+  const { tone, name } = STATES[provider.state]
+  const { open_circuits: open } = provider
+  return (
+    <TwoLines second={open > 0 && `${plural(open, 'open circuit')}`}>
+      <Badge tone={tone}>{name}</Badge>
+    </TwoLines>
+  )
+}
+
+const HEIGHT = 24
+const STEP = 6
+const BAR = 4
+
+/** Uptime at a glance: full height for all answered, colour by how many failed. The figure beside it says the same. */
+function UptimeBars(props: { bars: ReadonlyArray<number | null>; from: string; stepHours: number }) {
+  const { bars, from, stepHours } = props
+  const start = (index: number) => new Date(Date.parse(from) + index * stepHours * 3_600_000).toISOString()
+  return (
+    <svg
+      className="h-6 w-full max-w-[34rem] min-w-36"
+      viewBox={`0 0 ${bars.length * STEP} ${HEIGHT}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`${bars.filter((bar) => bar !== null && bar < GOOD).length} of ${bars.length} intervals below 99%`}
+    >
+      {bars.map((uptime, index) => (
+        <rect
+          key={start(index)}
+          className={fillOf(uptime)}
+          x={index * STEP}
+          y={0}
+          width={BAR}
+          height={HEIGHT}
+          rx={1}
+        >
+          <title>
+            {start(index).slice(0, 16).replace('T', ' ')} UTC:{' '}
+            {uptime === null ? 'no data' : formatPercent(uptime)}
+          </title>
+        </rect>
+      ))}
+    </svg>
+  )
+}
+
+const GOOD = 0.99
+
+function fillOf(uptime: number | null): string {
+  if (uptime === null) return 'fill-line-strong'
+  if (uptime >= GOOD) return 'fill-good'
+  return uptime >= 0.9 ? 'fill-warn' : 'fill-bad'
+}
