@@ -36,6 +36,13 @@ export function createCatalogEdits({
 }) {
   const current = (): Promise<StoredDocument | null> => latestEdits(postgres)
 
+  /** An earlier or the current version; null: there is none of that number. */
+  const find = async (version: string): Promise<StoredDocument | null> => {
+    if (!/^\d{1,18}$/.test(version)) return null
+    const row = await postgres.catalogDocument.findUnique({ where: { id: BigInt(version) } })
+    return row && toStored(row)
+  }
+
   const apply = async (
     content: unknown,
     author: string,
@@ -77,11 +84,11 @@ export function createCatalogEdits({
       const rows = await postgres.catalogDocument.findMany({ orderBy: { id: 'desc' }, take: limit })
       return rows.map(toStored)
     },
+    find,
     /** Applies an earlier version again, as a new one. Null: there is no such version. */
     async revert(version: string, author: string): Promise<AppliedEdits | null> {
-      if (!/^\d{1,18}$/.test(version)) return null
-      const row = await postgres.catalogDocument.findUnique({ where: { id: BigInt(version) } })
-      return row === null ? null : apply(row.content, author)
+      const earlier = await find(version)
+      return earlier && apply(earlier.content, author)
     },
   }
 }

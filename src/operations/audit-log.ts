@@ -7,7 +7,10 @@ import type { OperatorAction as ActionRow } from '../platform/prisma-client/clie
 
 /** Who asks for an action. */
 export interface Operator {
-  /** An admin key's id, or `cli:` and the user of the operating system who runs a command. */
+  /**
+   * An admin key's id, an operator's id after single sign-on, or `cli:` and the user of the operating system who runs a
+   * command.
+   */
   actor: string
   /** The id of the request, or of the command. */
   requestId: string
@@ -18,11 +21,19 @@ export interface AuditedAction {
   action: string
   /** The id of what it is done to. */
   target: string
-  details: Record<string, string | number | boolean | null>
+  details: Record<string, string | number | boolean | null | string[]>
 }
 
 /** `outcome`: `asked` is recorded before the action, `failed` after one that was refused or failed. */
 export type OperatorAction = ActionRow
+
+/** An action with its actor as people know them. */
+export interface NamedAction extends OperatorAction {
+  /** The operator's name; null for commands. */
+  actorName: string | null
+  /** First and last characters of the admin key that was used; null without one. */
+  actorKey: string | null
+}
 
 const LATEST_MAX = 1_000
 
@@ -75,7 +86,26 @@ export function createAuditLog(postgres: Postgres, logger: Logger) {
       }),
 
     /** Newest first, after an action's id; of one target, or all. */
-    page: ({ target, ...page }: { target: string | null } & IdPage): Promise<OperatorAction[]> =>
-      postgres.operatorAction.findMany(newestFirst(page, target === null ? {} : { target })),
+    async page({ target, ...page }: { target: string | null } & IdPage): Promise<NamedAction[]> {
+      const rows = await postgres.operatorAction.findMany(
+        newestFirst(page, target === null ? {} : { target }),
+      )
+      const names = await namesOf(postgres, [...new Set(rows.map(({ actor }) => actor))])
+      return rows.map((row) => ({ ...row, ...(names.get(row.actor) ?? { actorName: null, actorKey: null }) }))
+    },
   }
+}
+
+/** The operators behind ids of admin keys and of operators. */
+async function namesOf(postgres: Postgres, actors: string[]) {
+  const isActor = { id: { in: actors } }
+  const [operators, keys] = await Promise.all([
+    postgres.operator.findMany({ where: isActor }),
+    postgres.apiKey.findMany({ where: isActor, include: { operator: true }, omit: { hash: true } }),
+  ])
+  const names = new Map<string, Pick<NamedAction, 'actorName' | 'actorKey'>>()
+  for (const { id, name } of operators) names.set(id, { actorName: name, actorKey: null })
+  for (const { id, operator, prefix, suffix } of keys)
+    names.set(id, { actorName: operator?.name ?? null, actorKey: `${prefix}…${suffix}` })
+  return names
 }

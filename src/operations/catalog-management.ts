@@ -1,5 +1,6 @@
 import type { AppliedEdits, CatalogEdits, StoredDocument } from '../catalog/catalog-edits-store.ts'
 import type { CatalogEffect } from '../core/catalog/catalog-effects.ts'
+import { documentChanges } from '../core/catalog/document-changes.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { AuditedAction, Operator, RunAudited } from './audit-log.ts'
 
@@ -23,10 +24,14 @@ export const createCatalogManagement = (
   } = {},
 ) => ({
   /** Makes a document the operator's edits. `expectedVersion`: the version it was made from; absent: any. */
-  applyEdits(operator: Operator, content: unknown, expectedVersion?: string | null): Promise<AnnouncedEdits> {
+  async applyEdits(
+    operator: Operator,
+    content: unknown,
+    expectedVersion?: string | null,
+  ): Promise<AnnouncedEdits> {
     const details: AuditedAction['details'] = {
-      ...(expectedVersion !== undefined && { expected_version: expectedVersion }),
       ...effectDetails(() => catalog.preview?.(content) ?? []),
+      ...changeDetails((await edits.current())?.content, content),
     }
     return auditedAction(operator, { action: 'catalog.edit', target: 'catalog', details }, async () => {
       const applied = appliedOf(await edits.apply(content, operator.actor, expectedVersion))
@@ -36,8 +41,14 @@ export const createCatalogManagement = (
   },
 
   /** Makes an earlier version of the edits hold again, as a new one. */
-  revertEdits(operator: Operator, version: string): Promise<AnnouncedEdits> {
-    const action = { action: 'catalog.revert', target: 'catalog', details: { version } }
+  async revertEdits(operator: Operator, version: string): Promise<AnnouncedEdits> {
+    const [current, earlier] = await Promise.all([edits.current(), edits.find(version)])
+    const details: AuditedAction['details'] = {
+      version,
+      ...effectDetails(() => (earlier && catalog.preview?.(earlier.content)) ?? []),
+      ...(earlier && changeDetails(current?.content, earlier.content)),
+    }
+    const action = { action: 'catalog.revert', target: 'catalog', details }
     return auditedAction(operator, action, async () => {
       const applied = await edits.revert(version, operator.actor)
       if (!applied) throw new ApiError('not_found', 'There is no such revision of the overrides.')
@@ -49,6 +60,16 @@ export const createCatalogManagement = (
 })
 
 const EFFECTS_RECORDED = 5
+const CHANGES_RECORDED = 50
+const CHANGE_LENGTH_MAX = 500
+
+/** The values that edits change, for the audit log. */
+function changeDetails(before: unknown, after: unknown): { changes: string[] } {
+  const changes = documentChanges(before, after)
+  const shown = changes.slice(0, CHANGES_RECORDED).map((change) => change.slice(0, CHANGE_LENGTH_MAX))
+  const more = changes.length - shown.length
+  return { changes: more > 0 ? [...shown, `${more} more`] : shown }
+}
 
 /** What edits change, for the audit log; nothing where they are not valid. */
 function effectDetails(preview: () => readonly CatalogEffect[]): { effects?: string } {

@@ -13,6 +13,7 @@ import type {
   QueuesView,
   TrafficView,
 } from '../../src/core/api/operations.ts'
+import type { OperatorDetail } from '../../src/core/api/operators.ts'
 import type { GatewaySettings, ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
 import type { List } from '../../src/core/api/shared.ts'
@@ -107,6 +108,8 @@ export const alarmDestinationsQuery = readOf<List<AlarmDestinationView>>(
   '/admin/api/alarm-destinations',
   CALM_MS,
 )
+
+export const operatorsQuery = readOf<List<OperatorDetail>>('/admin/api/operators', LAZY_MS)
 
 export const actionsQuery = (target: string | undefined) =>
   listOf<OperatorActionView>('/admin/api/actions', { target })

@@ -10,6 +10,7 @@ import {
   Network,
   Percent,
   Route,
+  UserCog,
   Users,
 } from 'lucide-react'
 import { LiveBoardProvider, useLiveBoard } from '../api/live-board.tsx'
@@ -31,6 +32,7 @@ const PAGES = [
   { to: '/admin/catalog', name: 'Catalog overrides', icon: FilePenLine },
   { to: '/admin/ledger', name: 'Ledger & audit', icon: BookOpenCheck },
   { to: '/admin/alarms', name: 'Alarms', icon: BellRing },
+  { to: '/admin/operators', name: 'Operators', icon: UserCog },
   { to: '/admin/actions', name: 'Audit log', icon: ClipboardList },
 ] as const
 
@@ -78,7 +80,10 @@ function Frame() {
         session
           ? {
               name: `${session.operator_name} (${session.role})`,
-              title: `Signed in with the key ${session.hint}`,
+              title:
+                session.hint === null
+                  ? 'Signed in by single sign-on'
+                  : `Signed in with the key ${session.hint}`,
             }
           : null
       }

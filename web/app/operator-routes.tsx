@@ -62,6 +62,7 @@ const pages = {
   alarms: () => import('../pages/admin/alarms-page.tsx'),
   destinations: () => import('../pages/admin/alarm-destinations-page.tsx'),
   runbook: () => import('../pages/admin/runbook-page.tsx'),
+  operators: () => import('../pages/admin/operators-page.tsx'),
   actions: () => import('../pages/admin/actions-page.tsx'),
 }
 
@@ -87,6 +88,7 @@ export const operatorRoutes = [
     searchPage(operatorRoute, '/admin/alarms', textParameters('state'), pages.alarms, 'AlarmsPage'),
     page(operatorRoute, '/admin/alarms/destinations', pages.destinations, 'AlarmDestinationsPage'),
     page(operatorRoute, '/admin/runbook', pages.runbook, 'RunbookPage'),
+    page(operatorRoute, '/admin/operators', pages.operators, 'OperatorsPage'),
     searchPage(operatorRoute, '/admin/actions', textParameters('target'), pages.actions, 'ActionsPage'),
   ]),
 ] as const

@@ -105,8 +105,12 @@ export type TrafficView = Static<typeof TrafficView>
 export const OperatorActionView = Type.Object({
   id: Type.String(),
   at: IsoTime,
-  /** The admin key's id, or the operator's account. */
+  /** The id of an admin key, or of an operator after single sign-on; `cli:` and a user of the operating system. */
   actor: Type.String(),
+  /** The operator's name; null for commands. */
+  actor_name: nullable(Type.String()),
+  /** First and last characters of the admin key that was used; null without one. */
+  actor_key: nullable(Type.String()),
   /** `account.suspend`, `key.revoke`, … */
   action: Type.String(),
   /** The id of what it was done to. */

@@ -6,7 +6,7 @@ import { Page } from '../../core/api/shared.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { alarmPage, alarmSentence, runbookPage, severityOf } from '../../core/operations/alarm-kinds.ts'
 import type { StoredAlarm } from '../../operations/alarm-store.ts'
-import type { OperatorAction } from '../../operations/audit-log.ts'
+import type { NamedAction } from '../../operations/audit-log.ts'
 import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
@@ -68,7 +68,7 @@ const alarmView = (alarm: StoredAlarm): AlarmView =>
     runbook: runbookPage(alarm.kind),
   })
 
-export const actionView = (action: OperatorAction): OperatorActionView =>
+export const actionView = (action: NamedAction): OperatorActionView =>
   jsonView(OperatorActionView, {
     ...action,
     outcome: action.outcome === 'failed' ? ('failed' as const) : ('asked' as const),

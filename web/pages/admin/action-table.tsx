@@ -1,7 +1,8 @@
 import type { OperatorActionView } from '../../../src/core/api/operations.ts'
-import { DataTable } from '../../components/table/data-table.tsx'
+import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge } from '../../components/text/values.tsx'
 import { formatMoment } from '../../lib/format.ts'
+import { actionText, actorText, detailLines } from '../../lib/operator-actions.ts'
 import { AccountLink } from './links.tsx'
 
 /** Rows of the audit log of operators. */
@@ -13,13 +14,13 @@ export function ActionTable({ actions }: { actions: readonly OperatorActionView[
       columns={{
         Action: ({ action, outcome }) => (
           <>
-            {action} {outcome === 'failed' && <Badge tone="bad">failed</Badge>}
+            {actionText(action)} {outcome === 'failed' && <Badge tone="bad">failed</Badge>}
           </>
         ),
         When: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
         Target: ({ target }) => <Target target={target} />,
         Details: ({ details }) => <Details details={details} />,
-        By: ({ actor }) => <code className="text-sm wrap-anywhere">{actor}</code>,
+        By: (action) => <By action={action} />,
       }}
       long={['Details']}
     />
@@ -35,13 +36,22 @@ function Target({ target }: { target: string }) {
 }
 
 function Details({ details }: { details: Record<string, unknown> }) {
-  const entries = Object.entries(details)
-  if (entries.length === 0) return <span className="text-muted">–</span>
+  const lines = detailLines(details)
+  if (lines.length === 0) return <span className="text-muted">–</span>
   return (
-    <span className="wrap-anywhere">
-      {entries
-        .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-        .join('; ')}
+    <span className="stack-tight wrap-anywhere">
+      {lines.map((line) => (
+        <span key={line}>{line}</span>
+      ))}
     </span>
+  )
+}
+
+function By({ action }: { action: OperatorActionView }) {
+  const { who, by } = actorText(action)
+  return (
+    <TwoLines second={by && <span className="wrap-anywhere">{by}</span>}>
+      <span className="wrap-anywhere">{who}</span>
+    </TwoLines>
   )
 }

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { actionText, actorText, detailLines } from '../../web/lib/operator-actions.ts'
+
+test('a change of the catalog is told by what it does, then by its values', () => {
+  const details = {
+    effects: 'openai/gpt-5: input $1.25 → $1.10',
+    changes: ['changes.models[openai/gpt-5].rate.prompt: 1.25 → 1.10'],
+    version: '4',
+  }
+  expect(detailLines(details)).toEqual([
+    'openai/gpt-5: input $1.25 → $1.10',
+    'changes.models[openai/gpt-5].rate.prompt: 1.25 → 1.10',
+    'revision: 4',
+  ])
+})
+
+test('older rows stay readable, without what says nothing', () => {
+  expect(detailLines({ expected_version: null })).toEqual([])
+  expect(detailLines({ expected_version: '3', error: 'conflict' })).toEqual(['error: conflict'])
+  expect(detailLines({ requests_per_minute: null, reason: 'fraud?' })).toEqual(['reason: fraud?'])
+  expect(actionText('something.else')).toBe('something.else')
+})
+
+test('an actor is a person with a key, by single sign-on, or on the command line', () => {
+  const named = { actor: 'key_1', actor_name: 'Ann', actor_key: 'sk-sy-admi…abcd' }
+  expect(actorText(named)).toEqual({ who: 'Ann', by: 'sk-sy-admi…abcd' })
+  expect(actorText({ actor: 'op_1', actor_name: 'Bo', actor_key: null })).toEqual({
+    who: 'Bo',
+    by: 'single sign-on',
+  })
+  const unnamed = { actor_name: null, actor_key: null }
+  expect(actorText({ actor: 'cli:root', ...unnamed })).toEqual({ who: 'root', by: 'command line' })
+  expect(actorText({ actor: 'key_gone', ...unnamed })).toEqual({ who: 'key_gone', by: '' })
+})
