@@ -6,10 +6,10 @@ import { accountSurfacesQuery } from '../../api/operator-queries.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../../components/feedback/dialogs.tsx'
 import { QueryView } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
 import { SelectField } from '../../components/form/fields.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { formatMoment } from '../../lib/format.ts'
+import { OperatorButton } from './operator-button.tsx'
 
 type Grant = OpenableSurface['grants'][number]
 type Account = Pick<OperatorAccountDetail, 'id' | 'name' | 'keys'>
@@ -33,9 +33,14 @@ export function AccountSurfaces({ account }: { account: Account }) {
               ),
               'Open to': ({ grants }) => <Grants account={account} grants={grants} onClose={setClosing} />,
               Actions: (surface) => (
-                <Button size="small" about={surface.id} onClick={() => setOpening(surface)}>
+                <OperatorButton
+                  needs="accounts.write"
+                  size="small"
+                  about={surface.id}
+                  onClick={() => setOpening(surface)}
+                >
                   Open
-                </Button>
+                </OperatorButton>
               ),
             }}
           />
@@ -70,9 +75,14 @@ function Grants(props: { account: Account; grants: readonly Grant[]; onClose: (g
             >
               {holder}
             </TwoLines>
-            <Button size="small" about={`${grant.surface} to ${holder}`} onClick={() => onClose(grant)}>
+            <OperatorButton
+              needs="accounts.write"
+              size="small"
+              about={`${grant.surface} to ${holder}`}
+              onClick={() => onClose(grant)}
+            >
               Close
-            </Button>
+            </OperatorButton>
           </li>
         )
       })}

@@ -7,7 +7,6 @@ import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
 import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge, StateBadge } from '../../components/text/values.tsx'
@@ -18,16 +17,17 @@ import {
   KIND_NAMES,
   NewDestinationDialog,
 } from './alarm-destination-dialogs.tsx'
+import { OperatorButton } from './operator-button.tsx'
 
 /** Where alarms are sent: mail, chat, PagerDuty. */
 export function AlarmDestinationsPage() {
   const query = useQuery(alarmDestinationsQuery)
   const [isAdding, setIsAdding] = useState(false)
   const add = (
-    <Button kind="primary" onClick={() => setIsAdding(true)}>
+    <OperatorButton needs="settings.write" kind="primary" onClick={() => setIsAdding(true)}>
       <Plus size={18} aria-hidden="true" />
       Add destination
-    </Button>
+    </OperatorButton>
   )
   return (
     <>
@@ -86,28 +86,31 @@ function DestinationTable({ destinations }: { destinations: readonly AlarmDestin
           'Last message': (destination) => <LastMessage destination={destination} />,
           Actions: (destination) => (
             <span className="row justify-end gap-2">
-              <Button
+              <OperatorButton
+                needs="settings.write"
                 size="small"
                 about={`to ${destination.name}`}
                 disabled={test.isPending || !destination.enabled}
                 onClick={() => test.run(destination.id)}
               >
                 Send test
-              </Button>
-              <Button
+              </OperatorButton>
+              <OperatorButton
+                needs="settings.write"
                 size="small"
                 about={destination.name}
                 onClick={() => setAsking({ what: 'edit', destination })}
               >
                 Edit
-              </Button>
-              <Button
+              </OperatorButton>
+              <OperatorButton
+                needs="settings.write"
                 size="small"
                 about={destination.name}
                 onClick={() => setAsking({ what: 'delete', destination })}
               >
                 Delete
-              </Button>
+              </OperatorButton>
             </span>
           ),
         }}

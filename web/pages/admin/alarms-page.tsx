@@ -4,12 +4,12 @@ import type { AlarmView } from '../../../src/core/api/operations.ts'
 import { alarmsQuery } from '../../api/operator-queries.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
-import { Button } from '../../components/form/button.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
 import { StateBadge } from '../../components/text/values.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
+import { OperatorButton } from './operator-button.tsx'
 
 const WHICH = [
   { value: 'open', name: 'Open' },
@@ -75,14 +75,15 @@ function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
         State: (alarm) => <State alarm={alarm} />,
         Actions: (alarm) =>
           alarm.acknowledged_at === null && (
-            <Button
+            <OperatorButton
+              needs="operations.write"
               size="small"
               about={alarm.kind}
               disabled={acknowledge.isPending}
               onClick={() => acknowledge.run(alarm.id)}
             >
               Acknowledge
-            </Button>
+            </OperatorButton>
           ),
       }}
       numeric={['Count']}

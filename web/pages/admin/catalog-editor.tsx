@@ -8,6 +8,7 @@ import { TextField } from '../../components/form/fields.tsx'
 import { type CatalogContent, readDocument, writeDocument } from '../../lib/catalog-edits.ts'
 import { formatCount } from '../../lib/format.ts'
 import { ApplyEditsDialog, DiffView, type ProposedEdits } from './apply-edits-dialog.tsx'
+import { OperatorButton } from './operator-button.tsx'
 
 /** The document of edits as JSON: checked by the gateway against the whole catalog before it can be applied. */
 export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
@@ -91,16 +92,17 @@ export function EditsEditor({ current }: { current: CatalogEditsView | null }) {
         </details>
       )}
       <div className="row">
-        <Button disabled={check.isPending} onClick={() => checkThen()}>
+        <OperatorButton needs="catalog.write" disabled={check.isPending} onClick={() => checkThen()}>
           Check
-        </Button>
-        <Button
+        </OperatorButton>
+        <OperatorButton
+          needs="catalog.write"
           kind="primary"
           disabled={check.isPending || text === before}
           onClick={() => checkThen(propose)}
         >
           Review changes …
-        </Button>
+        </OperatorButton>
         <Button disabled={text === before} onClick={() => edit(before)}>
           Discard changes
         </Button>

@@ -6,7 +6,6 @@ import { catalogHistoryQuery, catalogQuery } from '../../api/operator-queries.ts
 import { requestJson } from '../../api/request.ts'
 import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
 import { QueryView } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { Badge, Stats } from '../../components/text/values.tsx'
@@ -15,6 +14,7 @@ import { formatCount, formatMoment } from '../../lib/format.ts'
 import { DiffView } from './apply-edits-dialog.tsx'
 import { EditsEditor } from './catalog-editor.tsx'
 import { checkQuery, EditEffects } from './edit-effects.tsx'
+import { OperatorButton } from './operator-button.tsx'
 
 /** The operator's edits over the catalog: edited, checked, compared, applied and reverted. */
 export function CatalogPage() {
@@ -84,9 +84,14 @@ function EditsHistory(props: { versions: readonly CatalogEditsView[]; current: C
           By: ({ author }) => <code className="text-sm wrap-anywhere">{author}</code>,
           Actions: (edits) =>
             edits.version !== current?.version && (
-              <Button size="small" about={`to revision ${edits.version}`} onClick={() => setChosen(edits)}>
+              <OperatorButton
+                needs="catalog.write"
+                size="small"
+                about={`to revision ${edits.version}`}
+                onClick={() => setChosen(edits)}
+              >
                 Compare or revert
-              </Button>
+              </OperatorButton>
             ),
         }}
       />

@@ -5,12 +5,12 @@ import { auditQuery, auditRunsQuery, ledgerSumsQuery } from '../../api/operator-
 import { requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
 import { EmptyState, Note, QueryView } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { formatCount } from '../../lib/format.ts'
 import { AuditRun, AuditRunTable } from './audit-runs.tsx'
+import { OperatorButton } from './operator-button.tsx'
 
 /** The sums of the ledger, and the results of audits. */
 export function LedgerPage() {
@@ -85,8 +85,8 @@ function RunNow({ isRunning }: { isRunning: boolean }) {
   })
   const isBusy = isRunning || audit.isPending
   return (
-    <Button kind="primary" disabled={isBusy} onClick={() => audit.run()}>
+    <OperatorButton needs="audits.run" kind="primary" disabled={isBusy} onClick={() => audit.run()}>
       {isBusy ? 'Audit running …' : 'Run audit'}
-    </Button>
+    </OperatorButton>
   )
 }

@@ -6,13 +6,13 @@ import type { CatalogEditsView } from '../../../src/core/api/catalog.ts'
 import type { OfferView } from '../../../src/core/api/offers.ts'
 import { catalogQuery, offersQuery, rateHistoryQuery } from '../../api/operator-queries.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { modelChange, offerChange, withModelChange, withOfferChange } from '../../lib/catalog-edits.ts'
 import { formatMoment } from '../../lib/format.ts'
 import { findOffers } from '../../lib/live-stats.ts'
 import { ApplyEditsDialog, type ProposedEdits } from './apply-edits-dialog.tsx'
+import { OperatorButton } from './operator-button.tsx'
 import { OfferTable } from './provider-tables.tsx'
 import { RateForm } from './rate-form.tsx'
 
@@ -87,9 +87,9 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
         title="Offers"
         actions={
           (isDisabled || offers.length > 0) && (
-            <Button size="small" onClick={switchModel}>
+            <OperatorButton needs="catalog.write" size="small" onClick={switchModel}>
               {isDisabled ? 'Enable model' : 'Disable model'}
-            </Button>
+            </OperatorButton>
           )
         }
       >
@@ -104,9 +104,14 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
             offers={findOffers(offers, '')}
             titledBy="provider"
             actions={(offer) => (
-              <Button size="small" about={offer.id} onClick={() => switchOffer(offer)}>
+              <OperatorButton
+                needs="catalog.write"
+                size="small"
+                about={offer.id}
+                onClick={() => switchOffer(offer)}
+              >
                 {offerChange(content, offer)?.disabled === true ? 'Enable' : 'Disable'}
-              </Button>
+              </OperatorButton>
             )}
           />
         )}

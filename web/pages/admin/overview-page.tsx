@@ -5,7 +5,6 @@ import { useMemo, useState } from 'react'
 import { useLiveBoard } from '../../api/live-board.tsx'
 import { marginQuery, providersQuery, queuesQuery } from '../../api/operator-queries.ts'
 import { EmptyState, Note, QueryView, SkeletonLines } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
@@ -20,6 +19,7 @@ import {
   runningCalls,
   serverErrorShare,
 } from '../../lib/live-stats.ts'
+import { OperatorButton } from './operator-button.tsx'
 import { ProcessTable, QueueTable } from './process-tables.tsx'
 import { EnableDialog, ProviderTable } from './provider-tables.tsx'
 import { TrafficPanel } from './traffic-panel.tsx'
@@ -173,9 +173,14 @@ function BreakerPanel() {
               state === 'rate-limited' ? (
                 <span className="text-muted">automatic</span>
               ) : (
-                <Button size="small" about={id} onClick={() => setSubject(id)}>
+                <OperatorButton
+                  needs="operations.write"
+                  size="small"
+                  about={id}
+                  onClick={() => setSubject(id)}
+                >
                   Re-enable
-                </Button>
+                </OperatorButton>
               ),
           }}
         />

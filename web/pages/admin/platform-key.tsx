@@ -2,11 +2,11 @@ import { useState } from 'react'
 import type { PlatformKeyStored, PlatformKeyView, ProviderView } from '../../../src/core/api/offers.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../../components/feedback/dialogs.tsx'
-import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { Facts } from '../../components/text/values.tsx'
 import { formatMoment } from '../../lib/format.ts'
+import { OperatorButton } from './operator-button.tsx'
 
 /** The gateway's own key at a provider: where it is from, and forms to store and remove one. */
 export function PlatformKeyPanel({ provider }: { provider: ProviderView }) {
@@ -26,13 +26,13 @@ export function PlatformKeyPanel({ provider }: { provider: ProviderView }) {
       actions={
         <span className="row gap-2">
           {key.stored && (
-            <Button size="small" onClick={() => setOpen('remove')}>
+            <OperatorButton needs="provider-keys.write" size="small" onClick={() => setOpen('remove')}>
               Remove key
-            </Button>
+            </OperatorButton>
           )}
-          <Button size="small" onClick={() => setOpen('store')}>
+          <OperatorButton needs="provider-keys.write" size="small" onClick={() => setOpen('store')}>
             {key.stored ? 'Replace key' : 'Add key'}
-          </Button>
+          </OperatorButton>
         </span>
       }
     >

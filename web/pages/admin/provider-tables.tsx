@@ -3,13 +3,13 @@ import { type ReactNode, useState } from 'react'
 import type { EnabledView, OfferView, PriceView, ProviderView } from '../../../src/core/api/offers.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
-import { Button } from '../../components/form/button.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { StateBadge } from '../../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { unitPriceText } from '../../lib/unit-prices.ts'
 import { OfferHealth, OffersHealth, RecentSuccess, SuccessShare } from './health.tsx'
 import { ModelLink, ProviderLink } from './links.tsx'
+import { OperatorButton } from './operator-button.tsx'
 
 /** Providers with their health and the outcomes of calls. */
 export function ProviderTable({ providers }: { providers: readonly ProviderView[] }) {
@@ -40,9 +40,14 @@ export function ProviderTable({ providers }: { providers: readonly ProviderView[
             breaker.breaker === 'closed' ? (
               ''
             ) : (
-              <Button size="small" about={name} onClick={() => setEnabling(id)}>
+              <OperatorButton
+                needs="operations.write"
+                size="small"
+                about={name}
+                onClick={() => setEnabling(id)}
+              >
                 Re-enable
-              </Button>
+              </OperatorButton>
             ),
         }}
         numeric={['Active offers', 'Success, 1 min', 'Success, 10 min']}
@@ -111,9 +116,14 @@ export function OfferTable(props: {
           Actions: (offer) => (
             <span className="table-actions flex justify-end gap-1">
               {offer.health.breaker !== 'closed' && offer.health.level === 'offer' && (
-                <Button size="small" about={offer.id} onClick={() => setEnabling(offer.id)}>
+                <OperatorButton
+                  needs="operations.write"
+                  size="small"
+                  about={offer.id}
+                  onClick={() => setEnabling(offer.id)}
+                >
                   Re-enable
-                </Button>
+                </OperatorButton>
               )}
               {actions?.(offer)}
             </span>

@@ -1,12 +1,12 @@
 import type { OfferView, PriceView } from '../../../src/core/api/offers.ts'
 import { Note } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { Form, useForm } from '../../components/form/form.tsx'
 import { type CatalogContent, modelChange, rateProblem, withModelChange } from '../../lib/catalog-edits.ts'
 import { rateNumber } from '../../lib/format.ts'
 import { unitName } from '../../lib/unit-prices.ts'
 import type { ProposedEdits } from './apply-edits-dialog.tsx'
+import { OperatorButton } from './operator-button.tsx'
 
 /** The rate that clients pay for a model: set by hand, or derived from its list price. */
 export function RateForm(props: {
@@ -92,8 +92,14 @@ export function RateForm(props: {
       </div>
       <RateWarning values={form.values} losing={losingAt(form.values)} usable={usable} />
       <div className="row">
-        <Button kind="primary">Change price …</Button>
-        {isSetByHand && <Button onClick={undo}>Reset to list price …</Button>}
+        <OperatorButton needs="catalog.write" kind="primary">
+          Change price …
+        </OperatorButton>
+        {isSetByHand && (
+          <OperatorButton needs="catalog.write" onClick={undo}>
+            Reset to list price …
+          </OperatorButton>
+        )}
       </div>
     </Form>
   )
