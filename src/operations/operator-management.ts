@@ -76,7 +76,7 @@ export function createOperatorManagement(options: {
     /** Throws ApiError `conflict` for the last admin. */
     async setRole(operator: Operator, operatorId: string, role: OperatorRole): Promise<StoredOperator> {
       const { name, role: before } = await find(operatorId)
-      const details = { name, from: before, to: role }
+      const details = { name, role: `${before} → ${role}` }
       const action = { action: 'operator.role', target: operatorId, details }
       return change(operator, action, (id) => operators.setRole(id, role))
     },

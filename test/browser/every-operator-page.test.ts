@@ -49,6 +49,7 @@ test.each([
   ['/admin/alarms', 'Alarms'],
   ['/admin/alarms/destinations', 'Alarm destinations'],
   ['/admin/runbook', 'Runbook'],
+  ['/admin/operators', 'Operators'],
   ['/admin/actions', 'Audit log'],
 ])(
   'a page for operators is accessible and loads from this host alone: %s',

@@ -116,7 +116,7 @@ describe('the audit log of commands', () => {
       undefined,
       { name: 'Bo', email: 'bo@x.test', role: 'viewer' },
     )
-    const change = { name: 'Bo', from: 'viewer', to: 'support' }
+    const change = { name: 'Bo', role: 'viewer → support' }
     await expectAdminRow('operator role bo@x.test --role support', 'operator.role', id, change)
     await expectAdminRow('operator disable Bo', 'operator.disable', id, { name: 'Bo' })
     await expectAdminRow('operator enable Bo', 'operator.enable', id, { name: 'Bo' })

@@ -41,8 +41,6 @@ const DETAILS: Readonly<Record<string, string>> = {
   expires_at: 'expires',
   limit_reset: 'limit resets',
   version: 'revision',
-  from: 'role before',
-  to: 'role now',
 }
 
 /**

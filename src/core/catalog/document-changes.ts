@@ -29,7 +29,11 @@ function entriesOf(value: unknown): Array<[string, unknown]> | null {
   if (!Array.isArray(value)) return Object.entries(value)
   const names = value.map(nameOf)
   if (names.includes(null) || new Set(names).size < names.length) return null
-  return value.map((entry, index) => [`[${names[index]}]`, entry])
+  return value.map((entry: Record<string, unknown>, index) => {
+    const naming = typeof entry.id === 'string' ? ['id'] : ['provider', 'upstream_model']
+    const rest = Object.entries(entry).filter(([field]) => !naming.includes(field))
+    return [`[${names[index]}]`, Object.fromEntries(rest)]
+  })
 }
 
 function nameOf(entry: unknown): string | null {

@@ -4,7 +4,6 @@ import { useState } from 'react'
 import type { OperatorAccountDetail } from '../../../src/core/api/accounts.ts'
 import { accountQuery } from '../../api/operator-queries.ts'
 import { QueryView } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
 import { AccountBillingPanels } from './account-billing.tsx'
@@ -12,6 +11,7 @@ import { BalanceDialog, LimitsDialog, SuspendDialog } from './account-dialogs.ts
 import { AccountSurfaces } from './account-surfaces.tsx'
 import { AccountKeys, AccountSpend, AccountStats, AccountTopUps } from './account-view.tsx'
 import { ActionTable } from './action-table.tsx'
+import { OperatorButton } from './operator-button.tsx'
 
 /** One account: its balance, keys, spend and top-ups, and the actions of operators. */
 export function OperatorAccountPage() {
@@ -36,15 +36,23 @@ function Account({ account }: { account: OperatorAccountDetail }) {
   return (
     <>
       <div className="row">
-        <Button onClick={() => setOpen('credit')}>Credit</Button>
-        <Button onClick={() => setOpen('adjust')}>Adjust balance</Button>
-        <Button onClick={() => setOpen('limits')}>Limits</Button>
+        <OperatorButton needs="billing.write" onClick={() => setOpen('credit')}>
+          Credit
+        </OperatorButton>
+        <OperatorButton needs="billing.write" onClick={() => setOpen('adjust')}>
+          Adjust balance
+        </OperatorButton>
+        <OperatorButton needs="accounts.write" onClick={() => setOpen('limits')}>
+          Limits
+        </OperatorButton>
         {isSuspended ? (
-          <Button onClick={() => setOpen('resume')}>Resume</Button>
+          <OperatorButton needs="accounts.suspend" onClick={() => setOpen('resume')}>
+            Resume
+          </OperatorButton>
         ) : (
-          <Button kind="danger" onClick={() => setOpen('suspend')}>
+          <OperatorButton needs="accounts.suspend" kind="danger" onClick={() => setOpen('suspend')}>
             Suspend
-          </Button>
+          </OperatorButton>
         )}
         <Link to="/admin/calls" search={{ account: account.id }} className="button">
           View calls

@@ -50,7 +50,7 @@ function Details({ details }: { details: Record<string, unknown> }) {
 function By({ action }: { action: OperatorActionView }) {
   const { who, by } = actorText(action)
   return (
-    <TwoLines second={by && <span className="wrap-anywhere">{by}</span>}>
+    <TwoLines second={by && <span className="whitespace-nowrap">{by}</span>}>
       <span className="wrap-anywhere">{who}</span>
     </TwoLines>
   )

@@ -137,7 +137,7 @@ function OperatorActions({ operator, open }: { operator: OperatorDetail; open: T
       <OperatorButton {...button} onClick={() => open({ dialog: 'role', operator })}>
         Role
       </OperatorButton>
-      <OperatorButton {...button} kind="danger" onClick={() => open({ dialog: 'disable', operator })}>
+      <OperatorButton {...button} onClick={() => open({ dialog: 'disable', operator })}>
         Disable
       </OperatorButton>
     </span>
@@ -161,7 +161,6 @@ function AdminKeyTable({ operators, open }: TableProps) {
           adminKey.state === 'active' && (
             <OperatorButton
               needs="operators.write"
-              kind="danger"
               size="small"
               about={adminKey.hint}
               onClick={() => open({ dialog: 'revoke', operator, adminKey })}
