@@ -96,6 +96,8 @@ const FILTERS = {
   tag: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   model: Type.Optional(Type.String()),
   key_id: Type.Optional(Type.String()),
+  /** Who made the key. */
+  member_id: Type.Optional(Type.String()),
   status: Type.Enum([...CALL_STATUSES, 'any'], { default: 'any' }),
 }
 
@@ -128,7 +130,9 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox<CallServices & { conso
 }
 
 type ListQuery = Partial<
-  Record<'cursor' | 'id' | 'tag' | 'model' | 'key_id' | 'status' | 'time_zone', string> & { limit: number }
+  Record<'cursor' | 'id' | 'tag' | 'model' | 'key_id' | 'member_id' | 'status' | 'time_zone', string> & {
+    limit: number
+  }
 >
 
 function registerList(
@@ -161,11 +165,19 @@ function registerList(
   })
 }
 
-const filterOf = ({ id, tag, model, key_id: keyId, status = 'any' }: ListQuery): CallFilter => ({
+const filterOf = ({
+  id,
+  tag,
+  model,
+  key_id: keyId,
+  member_id: memberId,
+  status = 'any',
+}: ListQuery): CallFilter => ({
   ...(id !== undefined && { id }),
   ...(tag !== undefined && { tag }),
   ...(model !== undefined && { model }),
   ...(keyId !== undefined && { keyId }),
+  ...(memberId !== undefined && { memberId }),
   ...(status !== 'any' && { status: status as CallRecord['status'] }),
 })
 

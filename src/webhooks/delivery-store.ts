@@ -45,7 +45,7 @@ SELECT EXISTS (SELECT FROM events WHERE fanned_out_at IS NULL)
     OR EXISTS (SELECT FROM event_mails WHERE finished_at IS NULL AND (queued_until IS NULL OR queued_until <= now()))
        AS "hasWork"`
 
-/** Messages about events that an account gets in a day; beyond it there are none. */
+/** Messages about events that a person gets in a day; beyond it there are none. */
 const MAILS_PER_DAY = 50
 
 const FAN_OUT = `
@@ -62,15 +62,18 @@ WITH event AS MATERIALIZED (
   ON CONFLICT (event_id, endpoint_id) DO NOTHING
 ), mail AS (
   INSERT INTO event_mails (event_id, account_id)
-  SELECT event.id, event.account_id
+  SELECT event.id, person.id
   FROM event JOIN unnest($2::text[], $3::text[]) AS mailed (type, preference) ON mailed.type = event.type
-  JOIN accounts AS account ON account.id = event.account_id
-  WHERE account.email_verified_at IS NOT NULL AND coalesce(mailed.preference <> ALL (account.muted_mails), true)
+  CROSS JOIN LATERAL (
+    SELECT event.account_id AS id UNION ALL
+    SELECT person_id FROM organisation_members WHERE account_id = event.account_id AND role IN ('owner', 'billing')
+  ) AS recipient JOIN accounts AS person ON person.id = recipient.id
+  WHERE person.email_verified_at IS NOT NULL AND coalesce(mailed.preference <> ALL (person.muted_mails), true)
     AND ${MAILS_PER_DAY} > (
       SELECT count(*) FROM event_mails AS sent
-      WHERE sent.account_id = event.account_id AND sent.created_at > now() - interval '1 day'
+      WHERE sent.account_id = person.id AND sent.created_at > now() - interval '1 day'
     )
-  ON CONFLICT (event_id) DO NOTHING
+  ON CONFLICT (event_id, account_id) DO NOTHING
 ), done AS (
   UPDATE events SET fanned_out_at = now() FROM event WHERE events.id = event.id RETURNING events.id
 )
@@ -157,8 +160,8 @@ export function createDeliveryStore(postgres: Postgres, { isMailed = false } = {
     },
 
     /**
-     * Makes a delivery of each waiting event for each enabled endpoint that asks for it, and a message where its
-     * account has a verified address. Returns the events done.
+     * Makes a delivery of each waiting event for each enabled endpoint that asks for it, and a message to its holder, or
+     * to the owners and billing members of the organisation, if their address is verified. Returns the events done.
      */
     async fanOut(limit: number) {
       const [row] = await postgres.$queryRawUnsafe<Array<{ events: number }>>(

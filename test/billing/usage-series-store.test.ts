@@ -80,7 +80,7 @@ test.each(['model', 'key'] as const)('figures by day and %s are those of the cal
   expect(new Set(cells.map((cell) => cell.group))).toEqual(
     new Set([null, ...(group === 'key' ? ['key_a', 'key_b'] : ['gpt-5', 'acme/large', 'auto'])]),
   )
-  for (const { bucket, group: id, keyName, ...sums } of cells) {
+  for (const { bucket, group: id, name, ...sums } of cells) {
     const values: unknown[] = []
     const value = (some: unknown) => `$${values.push(some) + 3}`
     const conditions = ['true']
@@ -98,7 +98,7 @@ test.each(['model', 'key'] as const)('figures by day and %s are those of the cal
       first: sums.firstTokenMs,
       duration: sums.durationMs,
     }).toEqual(await figures(conditions.join(' AND '), ...values))
-    expect(keyName).toBeNull()
+    expect(name).toBeNull()
   }
 })
 

@@ -8,6 +8,12 @@ import type { IdentityList } from '../../src/core/api/identities.ts'
 import type { BillingDetailsView, InvoiceView, TopUpInvoices } from '../../src/core/api/invoices.ts'
 import type { KeyList, KeyView } from '../../src/core/api/keys.ts'
 import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
+import type {
+  ActivityEntry,
+  MemberList,
+  ReceivedInvitationList,
+  ReceivedInvitationView,
+} from '../../src/core/api/organisations.ts'
 import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
 import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/second-factor.ts'
@@ -90,6 +96,24 @@ export const stepQuery = (step: string) =>
     retry: false,
   })
 
+export const membersQuery = readOf<MemberList>('/console/api/members')
+
+export const activityQuery = pagesOf<ActivityEntry>('/console/api/activity')
+
+export const invitationsQuery = queryOptions({
+  ...readOf<ReceivedInvitationList>('/console/api/invitations'),
+  staleTime: 60_000,
+})
+
+/** What the link of an invitation invites to. */
+export const invitationQuery = (token: string) =>
+  queryOptions({
+    queryKey: ['/console/api/invitations/look', token],
+    queryFn: () => requestJson<ReceivedInvitationView>('POST', '/console/api/invitations/look', { token }),
+    staleTime: 60_000,
+    retry: false,
+  })
+
 export const sessionsQuery = readOf<SessionList>('/console/api/sessions')
 
 export const keysQuery = readOf<KeyList>('/console/api/keys')
@@ -141,6 +165,8 @@ export interface CallFilters {
   tag?: string | undefined
   model?: string | undefined
   key_id?: string | undefined
+  /** Who made the key. */
+  member_id?: string | undefined
   status?: string | undefined
 }
 

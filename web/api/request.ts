@@ -3,6 +3,18 @@ import { BASE_PATH } from '../lib/base-path.ts'
 
 const TIMEOUT_MS = 20_000
 
+/** The request header that names the account a page shows; the gateway refuses it once another one is acted on. */
+export const SHOWN_ACCOUNT_HEADER = 'switchyard-account'
+/** Asks which account that is. */
+const VISITOR_PATH = '/console/api/visitor'
+
+let shownAccountId: string | null = null
+
+/** Notes the account that pages show; null without a session. */
+export const noteShownAccount = (id: string | null): void => {
+  shownAccountId = id
+}
+
 /** A request that was refused or did not reach the gateway; `message` is for people. */
 export class RequestFailure extends Error {
   override name = 'RequestFailure'
@@ -51,10 +63,19 @@ export const jsonBody = (body: unknown): RequestInit => ({
 export const path = (texts: TemplateStringsArray, ...parts: string[]): string =>
   String.raw(texts, ...parts.map(encodeURIComponent))
 
+const shownAccount = (path: string): Record<string, string> =>
+  shownAccountId !== null && path.startsWith('/console/api/') && path !== VISITOR_PATH
+    ? { [SHOWN_ACCOUNT_HEADER]: shownAccountId }
+    : {}
+
 /** fetch with readable failures. An abort by the caller stays an abort. */
 export async function reach(path: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(BASE_PATH + path, { ...init, credentials: 'same-origin' })
+    return await fetch(BASE_PATH + path, {
+      ...init,
+      headers: { ...init.headers, ...shownAccount(path) },
+      credentials: 'same-origin',
+    })
   } catch (error) {
     const name = (error as Error).name
     if (name === 'AbortError') throw error

@@ -16,6 +16,13 @@ export function switchSession(client: QueryClient, session: SessionView | null):
   noteSignedIn(session !== null)
 }
 
+/** Reads everything anew but the session, which acts on another account. */
+export const resetAccount = (client: QueryClient): Promise<void> =>
+  client.resetQueries({
+    predicate: ({ queryKey }) =>
+      isRead('/console/api')({ queryKey }) && queryKey[0] !== sessionQuery.queryKey[0],
+  })
+
 /** The same for an operator; queries of an account in the same browser stay. */
 export function switchOperatorSession(client: QueryClient, session: OperatorSession | null): void {
   client.removeQueries({

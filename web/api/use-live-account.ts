@@ -1,17 +1,28 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import type { CallSummary } from '../../src/core/api/calls.ts'
 import type { LiveBalance } from '../../src/core/api/sessions.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { billingQuery, callQuery, sessionQuery } from './queries.ts'
 import { isRead } from './read.ts'
+import { resetAccount } from './session.ts'
 
 /** The minimum time between refreshes of lists and charts, however many calls settle. */
 const REFRESH_EVERY_MS = 2_000
 
-/** Keeps the account's pages current: the balance as it changes, calls and usage as calls settle. */
-export function useLiveAccount(): void {
+/**
+ * Keeps the pages of an account current: the balance as it changes, calls and usage as calls settle. Where the session
+ * comes to act on another account, also in another window, what was read of the former one is read anew.
+ */
+export function useLiveAccount(accountId: string | undefined): void {
   const client = useQueryClient()
+  const shownId = useRef(accountId)
+  useEffect(() => {
+    if (accountId === undefined || shownId.current === accountId) return
+    const isFirst = shownId.current === undefined
+    shownId.current = accountId
+    if (!isFirst) void resetAccount(client)
+  }, [client, accountId])
   useEffect(() => {
     const refresh = createRefresh(client)
     const checkSession = () => client.invalidateQueries({ queryKey: sessionQuery.queryKey })

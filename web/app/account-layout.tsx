@@ -1,17 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useRouter } from '@tanstack/react-router'
-import {
-  BookOpen,
-  ChartNoAxesColumn,
-  CreditCard,
-  KeyRound,
-  LayoutDashboard,
-  LibraryBig,
-  MessageSquareText,
-  PlugZap,
-  Settings,
-  Webhook,
-} from 'lucide-react'
+import { useMemo } from 'react'
 import { sessionQuery } from '../api/queries.ts'
 import { messageOf, requestJson } from '../api/request.ts'
 import { switchSession } from '../api/session.ts'
@@ -19,27 +8,18 @@ import { useLiveAccount } from '../api/use-live-account.ts'
 import { Note } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Money, MoneyPlace } from '../components/text/money.tsx'
+import { accountPages } from './account-pages.ts'
+import { AccountSwitcher } from './account-switcher.tsx'
+import { InvitationNotes } from './invitation-notes.tsx'
 import { SideFrame } from './side-frame.tsx'
-
-const PAGES = [
-  { to: '/dashboard', name: 'Dashboard', icon: LayoutDashboard },
-  { to: '/playground', name: 'Playground', icon: MessageSquareText },
-  { to: '/keys', name: 'API keys', icon: KeyRound },
-  { to: '/usage', name: 'Usage', icon: ChartNoAxesColumn },
-  { to: '/billing', name: 'Billing', icon: CreditCard },
-  { to: '/provider-keys', name: 'Provider keys', icon: PlugZap },
-  { to: '/webhooks', name: 'Webhooks', icon: Webhook },
-  { to: '/models', name: 'Models', icon: LibraryBig },
-  { to: '/docs', name: 'Docs', icon: BookOpen },
-  { to: '/settings', name: 'Settings', icon: Settings },
-] as const
 
 /** The frame of an account's pages, kept up to date by live events. */
 export function AccountLayout() {
   const { data: session } = useQuery(sessionQuery)
   const client = useQueryClient()
   const router = useRouter()
-  useLiveAccount()
+  const pages = useMemo(() => accountPages(session), [session])
+  useLiveAccount(session?.account.id)
   const signOut = async () => {
     // What a page is still reading would be refused.
     await client.cancelQueries()
@@ -51,13 +31,19 @@ export function AccountLayout() {
   return (
     <SideFrame
       label="Account"
-      pages={PAGES}
+      pages={pages}
+      head={(onNavigate) => session && <AccountSwitcher session={session} onNavigate={onNavigate} />}
       user={email === undefined ? null : { name: email, title: email }}
       hasSessionEnded={session === null}
       signOut={signOut}
-      banner={<VerificationBanner />}
+      banner={
+        <>
+          <VerificationBanner />
+          <InvitationNotes />
+        </>
+      }
       foot={(onNavigate) =>
-        session && (
+        session?.permissions.includes('billing') && (
           <Link
             to="/billing"
             className="stack-tight @container rounded-md border border-line p-3 text-inherit no-underline hover:border-line-strong"

@@ -1,7 +1,7 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 import { operatorSessionQuery } from '../api/operator-queries.ts'
 import { sessionQuery } from '../api/queries.ts'
-import { RequestFailure } from '../api/request.ts'
+import { noteShownAccount, RequestFailure, SHOWN_ACCOUNT_HEADER } from '../api/request.ts'
 
 const TRIES = 2
 
@@ -14,6 +14,8 @@ export function createConsoleQueryClient(): QueryClient {
     if (!(error instanceof RequestFailure)) return
     if (error.status === 401 && error.code === 'not_signed_in')
       client.setQueryData(sessionQuery.queryKey, null)
+    if (error.param === SHOWN_ACCOUNT_HEADER)
+      void client.invalidateQueries({ queryKey: sessionQuery.queryKey })
     if (OPERATOR_SIGNED_OUT.has(error.code)) client.setQueryData(operatorSessionQuery.queryKey, null)
   }
   const client = new QueryClient({
@@ -29,6 +31,10 @@ export function createConsoleQueryClient(): QueryClient {
       },
       mutations: { networkMode: 'always', retry: false },
     },
+  })
+  client.getQueryCache().subscribe(({ query }) => {
+    if (query.queryKey[0] !== sessionQuery.queryKey[0]) return
+    noteShownAccount(client.getQueryData(sessionQuery.queryKey)?.account.id ?? null)
   })
   return client
 }

@@ -76,12 +76,13 @@ const checkoutParameters = textParameters('payment_id', 'outcome', 'card_setup')
 const PERIOD_PARAMETERS = ['days', 'from', 'to', 'interval', 'measure', 'zone'] as const
 const usageParameters = textParameters(
   ...PERIOD_PARAMETERS,
-  ...(['group', 'id', 'model', 'key_id', 'status', 'tag'] as const),
+  ...(['group', 'id', 'model', 'key_id', 'member_id', 'status', 'tag'] as const),
 )
 
 const routeTree = rootRoute.addChildren([
   siteRoute.addChildren([
     landingRoute,
+    page(siteRoute, '/invitation', () => import('../pages/invitation-page.tsx'), 'InvitationPage'),
     page(siteRoute, '/verify', () => import('../pages/verify-page.tsx'), 'VerifyPage'),
     page(siteRoute, '/email', () => import('../pages/confirm-email-page.tsx'), 'ConfirmEmailPage'),
     page(
@@ -143,6 +144,9 @@ const routeTree = rootRoute.addChildren([
     searchPage(accountRoute, '/usage', usageParameters, () => import('../pages/usage-page.tsx'), 'UsagePage'),
     page(accountRoute, '/calls/$id', () => import('../pages/call-page.tsx'), 'CallPage'),
     page(accountRoute, '/provider-keys', () => import('../pages/provider-keys-page.tsx'), 'ProviderKeysPage'),
+    page(accountRoute, '/members', () => import('../pages/members-page.tsx'), 'MembersPage'),
+    page(accountRoute, '/activity', () => import('../pages/activity-page.tsx'), 'ActivityPage'),
+    page(accountRoute, '/organisation', () => import('../pages/organisation-page.tsx'), 'OrganisationPage'),
     page(accountRoute, '/webhooks', () => import('../pages/webhooks-page.tsx'), 'WebhooksPage'),
     searchPage(
       accountRoute,

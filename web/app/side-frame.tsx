@@ -18,6 +18,8 @@ interface SideFrameProps {
   badges?: Record<string, ReactNode>
   /** A link after the pages of this router. */
   extraPage?: ReactNode
+  /** Content above the pages. */
+  head?: (onNavigate?: () => void) => ReactNode
   /** Content above the name of the user. */
   foot?: (onNavigate?: () => void) => ReactNode
   /** The name of the signed-in user; null without a session. */
@@ -85,9 +87,10 @@ export function SideFrame(props: SideFrameProps) {
 }
 
 function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
-  const { label, pages, badges = {}, extraPage, foot, user, signOut, onNavigate } = props
+  const { label, pages, badges = {}, extraPage, head, foot, user, signOut, onNavigate } = props
   return (
     <>
+      {head?.(onNavigate)}
       <nav className="side-nav" aria-label={label}>
         <ul className="grid gap-0.5">
           {pages.map(({ to, name, icon: Icon }) => (

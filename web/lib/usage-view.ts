@@ -73,7 +73,7 @@ export function readUsageChoice(search: UsageSearch, localZone: string, now: Dat
     last,
     interval: oneOf(intervals, search.interval) ?? (days <= 2 ? 'hour' : days <= 92 ? 'day' : 'month'),
     intervals,
-    group: oneOf(['model', 'key'], search.group) ?? 'model',
+    group: oneOf(['model', 'key', 'member'], search.group) ?? 'model',
     measure: oneOf(MEASURES, search.measure) ?? 'cost',
     zone,
   }

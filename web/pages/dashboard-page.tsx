@@ -23,7 +23,8 @@ export function DashboardPage() {
   const usage = useQuery(usageQuery(span, 'day'))
   const calls = useInfiniteQuery(callsQuery({}, CALLS_SHOWN))
   if (!session) return null
-  const { account, balance } = session
+  const { account, balance, permissions } = session
+  const [mayCall, mayPay] = [permissions.includes('keys'), permissions.includes('billing')]
   const latest = calls.data?.pages[0]?.data
   return (
     <>
@@ -31,13 +32,17 @@ export function DashboardPage() {
         title="Dashboard"
         actions={
           <>
-            <Link to="/playground" className="button">
-              Playground
-            </Link>
-            <Link to="/billing" className={latest?.length === 0 ? 'button' : 'button button-primary'}>
-              Top up
-            </Link>
-            {latest?.length === 0 && (
+            {mayCall && (
+              <Link to="/playground" className="button">
+                Playground
+              </Link>
+            )}
+            {mayPay && (
+              <Link to="/billing" className={latest?.length === 0 ? 'button' : 'button button-primary'}>
+                Top up
+              </Link>
+            )}
+            {mayCall && latest?.length === 0 && (
               <Link to="/keys" className="button button-primary">
                 Create API key
               </Link>
@@ -61,11 +66,18 @@ export function DashboardPage() {
       />
       {account.state === 'exhausted' && (
         <Note tone="warn">
-          <WhyEmpty freeCredit={account.free_credit} /> Calls are refused until you{' '}
-          <Link to="/billing">top up</Link>.
+          <WhyEmpty freeCredit={account.free_credit} /> Calls are refused until{' '}
+          {mayPay ? (
+            <>
+              you <Link to="/billing">top up</Link>
+            </>
+          ) : (
+            'an owner tops it up'
+          )}
+          .
         </Note>
       )}
-      {latest?.length === 0 && <FirstSteps />}
+      {mayCall && latest?.length === 0 && <FirstSteps />}
       <Panel title={`Spend, last ${DAYS} days`} actions={<Link to="/usage">View all usage</Link>} padded>
         <QueryView query={usage} loading={<span className="skeleton h-56" />}>
           {(view) => <SpendByDay usage={view} />}

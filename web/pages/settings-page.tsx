@@ -1,5 +1,5 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import type { AccountPatch, PasswordBody, SessionView } from '../../src/core/api/sessions.ts'
+import { useQuery } from '@tanstack/react-query'
+import type { PasswordBody } from '../../src/core/api/sessions.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { THEMES, useTheme } from '../app/theme.tsx'
@@ -8,24 +8,28 @@ import { Form, Submit, useForm } from '../components/form/form.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Identifier } from '../components/text/copy.tsx'
 import { Facts } from '../components/text/values.tsx'
-import { isWholeCents, newPasswordProblem } from '../lib/checks.ts'
+import { newPasswordProblem } from '../lib/checks.ts'
 import { formatDate } from '../lib/format.ts'
 import { AccountDataPanel } from './settings/account-data-panel.tsx'
 import { EmailAddress } from './settings/email-address.tsx'
 import { IdentitiesPanel } from './settings/identities-panel.tsx'
+import { LowBalanceForm } from './settings/low-balance-form.tsx'
 import { MailPreferences } from './settings/mail-preferences.tsx'
 import { SecondFactorPanel } from './settings/second-factor-panel.tsx'
 import { SessionsPanel } from './settings/sessions-panel.tsx'
 
-/** The account itself, its theme, its messages, its password and its sessions. */
+/** The person and their account, the theme, its messages, its password and its sessions. */
 export function SettingsPage() {
   const { data: session } = useQuery(sessionQuery)
   const [theme, chooseTheme] = useTheme()
   if (!session) return null
-  const { person } = session
+  const { account, person } = session
   return (
     <>
-      <PageHead title="Settings" />
+      <PageHead
+        title="Settings"
+        description={account.is_organisation && 'These are yours, whatever account you act on.'}
+      />
       <Panel title="Account" padded>
         <Facts
           rows={{
@@ -38,9 +42,11 @@ export function SettingsPage() {
       <Panel title="Appearance" padded>
         <ChoiceField label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
       </Panel>
-      <Panel title="Low balance" padded>
-        <LowBalanceForm threshold={session.balance.low_balance_usd} />
-      </Panel>
+      {!account.is_organisation && (
+        <Panel title="Low balance" padded>
+          <LowBalanceForm threshold={session.balance.low_balance_usd} />
+        </Panel>
+      )}
       <Panel title="Email" padded>
         <MailPreferences person={person} />
       </Panel>
@@ -52,39 +58,6 @@ export function SettingsPage() {
       <SessionsPanel />
       <AccountDataPanel session={session} />
     </>
-  )
-}
-
-function LowBalanceForm({ threshold }: { threshold: string | null }) {
-  const client = useQueryClient()
-  const form = useForm({
-    initial: { low_balance_usd: threshold ?? '' },
-    check: ({ low_balance_usd: usd }) => ({
-      low_balance_usd:
-        usd === '' || isWholeCents(usd) ? null : 'Enter an amount such as 5.00, or leave empty.',
-    }),
-    send: ({ low_balance_usd: usd }) => {
-      const body: AccountPatch = { low_balance_usd: usd === '' ? null : usd }
-      return requestJson<SessionView>('PATCH', '/console/api/account', body)
-    },
-    done: ({ balance }) => (balance.low_balance_usd === null ? 'Low-balance alert turned off.' : 'Saved.'),
-    onDone: (session) => client.setQueryData(sessionQuery.queryKey, session),
-  })
-  return (
-    <Form form={form}>
-      <TextField
-        label="Alert me below (USD)"
-        {...form.field('low_balance_usd')}
-        inputMode="decimal"
-        placeholder="off"
-        hint="You get an email, and your webhooks receive balance.low, when the balance falls to this amount. Leave empty to turn off."
-      />
-      <div>
-        <Submit form={form} pending="Saving …">
-          Save
-        </Submit>
-      </div>
-    </Form>
   )
 }
 

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Download } from 'lucide-react'
 import { useMemo } from 'react'
-import { usageSeriesCsvPath, usageSeriesQuery } from '../api/queries.ts'
+import { sessionQuery, usageSeriesCsvPath, usageSeriesQuery } from '../api/queries.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Money } from '../components/text/money.tsx'
@@ -10,13 +10,13 @@ import { Stats } from '../components/text/values.tsx'
 import { formatCount, formatDuration } from '../lib/format.ts'
 import { readUsageChoice, seriesQuery, zoneOffset } from '../lib/usage-view.ts'
 import { RequestLog } from './usage/request-log.tsx'
-import { UsageBreakdown } from './usage/usage-breakdown.tsx'
+import { GROUP_NAMES, UsageBreakdown } from './usage/usage-breakdown.tsx'
 import { UsageChart } from './usage/usage-chart.tsx'
 import { UsageToolbar } from './usage/usage-toolbar.tsx'
 
 const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/** Usage and cost over time, by model or key, and request by request. */
+/** Usage and cost over time, by model, key or member, and request by request. */
 export function UsagePage() {
   const search = useSearch({ from: '/account/usage' })
   const navigate = useNavigate({ from: '/usage' })
@@ -26,7 +26,8 @@ export function UsagePage() {
   const usage = useQuery({ ...usageSeriesQuery(query), placeholderData: (before) => before })
   const set = (changed: Partial<typeof search>) =>
     void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false })
-  const { id, tag, model, key_id, status } = search
+  const { id, tag, model, key_id, member_id, status } = search
+  const ofOrganisation = useQuery(sessionQuery).data?.account.is_organisation ?? false
   return (
     <>
       <PageHead
@@ -39,7 +40,7 @@ export function UsagePage() {
           </a>
         }
       />
-      <UsageToolbar choice={choice} localZone={LOCAL_ZONE} onChange={set} />
+      <UsageToolbar choice={choice} localZone={LOCAL_ZONE} hasMembers={ofOrganisation} onChange={set} />
       <QueryView query={usage}>
         {({ total }) => (
           <Stats
@@ -62,13 +63,17 @@ export function UsagePage() {
           {(view) => <UsageChart view={view} measure={choice.measure} />}
         </QueryView>
       </Panel>
-      <Panel title={choice.group === 'key' ? 'By API key' : 'By model'}>
+      <Panel title={`By ${GROUP_NAMES[choice.group]}`}>
         <QueryView query={usage}>
           {(view) => <UsageBreakdown view={view} measure={choice.measure} />}
         </QueryView>
       </Panel>
       <RequestLog
-        filters={{ from: query.from, to: query.to, time_zone: choice.zone, id, tag, model, key_id, status }}
+        filters={{
+          ...{ from: query.from, to: query.to, time_zone: choice.zone },
+          ...{ id, tag, model, key_id, member_id, status },
+        }}
+        hasMembers={ofOrganisation}
         models={choice.group === 'model' ? (usage.data?.groups.map(({ group }) => group) ?? []) : []}
         zone={choice.zone}
         onChange={set}

@@ -1,5 +1,9 @@
 import { Counter, type Registry } from 'prom-client'
-import { createEventMailStore, type EventMailStore } from '../../src/accounts/mail/event-mail-store.ts'
+import {
+  createEventMailStore,
+  type EventMailId,
+  type EventMailStore,
+} from '../../src/accounts/mail/event-mail-store.ts'
 import type { Config } from '../../src/config.ts'
 import { DAY_MS } from '../../src/core/kernel/time.ts'
 import { RETRY_DELAYS_MS } from '../../src/core/operations/webhook-retry.ts'
@@ -56,10 +60,10 @@ export function startEvents(
     enqueue: (due) => enqueueDeliveries(queue, due),
     mail: config.mail && {
       claimDue: createEventMailStore(postgres).claimDue,
-      enqueue: (eventIds) =>
+      enqueue: (due) =>
         enqueueMails(
           mailQueue,
-          eventIds.map((eventId) => ({ kind: 'event', eventId })),
+          due.map((id) => ({ kind: 'event', ...id })),
         ),
     },
     keepEventsMs: config.eventRetentionDays * DAY_MS,
@@ -100,7 +104,7 @@ export interface EventRelayOptions {
   /** Puts deliveries into the queue; one that is there already stays one. */
   enqueue: (due: DeliveryAttempt[]) => Promise<void>
   /** Messages about events, and the queue that sends them; null: there is no mail. */
-  mail: { claimDue: EventMailStore['claimDue']; enqueue: (eventIds: string[]) => Promise<void> } | null
+  mail: { claimDue: EventMailStore['claimDue']; enqueue: (due: EventMailId[]) => Promise<void> } | null
   /** Events and their deliveries are kept this long. */
   keepEventsMs: number
   logger: Logger

@@ -68,7 +68,7 @@ export async function composeMail(job: MailJob, sources: MailSources): Promise<M
       })
     }
     case 'event': {
-      const event = await eventMails.find(job.eventId)
+      const event = await eventMails.find(job)
       return event && eventMessage(event, site)
     }
     default:
@@ -78,7 +78,7 @@ export async function composeMail(job: MailJob, sources: MailSources): Promise<M
 
 /** Removes what waited for the message of a job, which was sent or will never be. */
 export async function finishMail(job: MailJob, { postgres, eventMails }: MailSources): Promise<void> {
-  if (job.kind === 'event') await eventMails.finish(job.eventId)
+  if (job.kind === 'event') await eventMails.finish(job)
   // The old address is kept for its message only.
   if (job.kind === 'email_changed') await postgres.emailChange.deleteMany({ where: { id: job.changeId } })
 }

@@ -5,8 +5,10 @@ import { inWords, type MailTemplate, mailMessage } from './mail-message.ts'
 
 export interface MailedEvent {
   type: MailedEventType
-  /** The account holder's address. */
+  /** The recipient's address. */
   email: string
+  /** The name of the organisation that it is about; null: the recipient's own account. */
+  organisation: string | null
   data: EventData
   createdAt: Date
 }
@@ -23,14 +25,20 @@ const TEMPLATES: Record<MailedEventType, MailTemplate> = {
 }
 
 /** The message about an event. */
-export function eventMessage({ type, email, data, createdAt }: MailedEvent, site: string): MailMessage {
+export function eventMessage(event: MailedEvent, site: string): MailMessage {
+  const { type, email, organisation, data, createdAt } = event
   const facts = Object.entries(data).map(([name, value]) => [name, String(value ?? '')])
-  return mailMessage(TEMPLATES[type], email, {
+  const message = mailMessage(TEMPLATES[type], email, {
     ...Object.fromEntries(facts),
     site,
     time: inWords(createdAt),
     ...wordsOf(type, data),
   })
+  if (organisation === null) return message
+  return {
+    ...message,
+    text: `${message.text.trimEnd()}\n\nThis is about the organisation ${organisation}.\n`,
+  }
 }
 
 /** What templates say in words instead of the data's own values. */

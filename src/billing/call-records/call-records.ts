@@ -25,6 +25,8 @@ export interface CallFilter {
   /** Of the call, or the client's own of the request. */
   id?: string | null
   keyId?: string | null
+  /** The personal account of who made the key. */
+  memberId?: string | null
   status?: CallStatus | null
   /** A part of what the client said about it: of its title, address, or metadata as `name=value`. */
   tag?: string | null
@@ -91,7 +93,7 @@ export function createCallRecords(postgres: Postgres) {
       { fromMs, toMs }: TimeRange,
       after: CallCursor | null,
       limit: number,
-      { id, tag, model, keyId, status }: CallFilter = {},
+      { id, tag, model, keyId, memberId, status }: CallFilter = {},
     ): Promise<ListedCall[]> {
       // Nothing sorts before the empty id, so without a cursor just the end of the span is left out.
       const start = { admittedAtMs: toMs, callId: '' }
@@ -109,6 +111,10 @@ export function createCallRecords(postgres: Postgres) {
         conditions.push(`labels IS NOT NULL AND strpos(${LABELS_TEXT}, lower(${value(tag)})) > 0`)
       if (model != null) conditions.push(`requested_model = ANY (${value(namesOf(model))}::text[])`)
       if (keyId != null) conditions.push(`key_id = ${value(keyId)}`)
+      if (memberId != null)
+        conditions.push(
+          `key_id IN (SELECT id FROM api_keys WHERE account_id = $1 AND created_by = ${value(memberId)})`,
+        )
       if (status != null) conditions.push(`status = ${value(status)}::call_status`)
       const sql = `SELECT id FROM call_records WHERE ${conditions.join(' AND ')}
         ORDER BY admitted_at_ms DESC, id DESC LIMIT ${value(limit)}::integer`

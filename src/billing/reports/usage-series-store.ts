@@ -15,26 +15,41 @@ export interface UsageFigures extends UsageSums {
 export interface UsageCell extends UsageFigures {
   /** The bucket's number, from 0; null: all of them. */
   bucket: number | null
-  /** The model without alias and suffix, or the key's id; null: all of them. */
+  /** The model without alias and suffix, the key's id, or who made the key (empty: not known); null: all of them. */
   group: string | null
-  /** The key's name; null for other groups. */
-  keyName: string | null
+  /** The key's name, or the email of who made it; null for models. */
+  name: string | null
 }
 
 /** `gpt-5`, `openai/gpt-5` and `gpt-5:nitro` are one model. */
 const CANONICAL_MODEL = `regexp_replace(
   regexp_replace(c.requested_model, ':(nitro|floor|exacto)$', ''), '^openai/([^/]+)$', '\\1')`
 
-const GROUPS: Record<UsageSeriesGroup, string> = { model: CANONICAL_MODEL, key: 'c.key_id' }
+interface GroupSql {
+  group: string
+  /** What the group needs beside the calls, and the names of its groups beside the sums. */
+  join?: string
+  names?: string
+}
 
-const seriesSql = (group: string, conditions: string) => `
+const GROUPS: Record<UsageSeriesGroup, GroupSql> = {
+  model: { group: CANONICAL_MODEL },
+  key: { group: 'c.key_id', names: 'LEFT JOIN api_keys AS named ON named.id = s."group"' },
+  member: {
+    group: `coalesce(made.created_by, '')`,
+    join: 'LEFT JOIN api_keys AS made ON made.id = c.key_id',
+    names: 'LEFT JOIN (SELECT id, email AS name FROM accounts) AS named ON named.id = s."group"',
+  },
+}
+
+const seriesSql = ({ group, join = '', names }: GroupSql, conditions: string) => `
 WITH calls AS (
   SELECT width_bucket(c.admitted_at_ms, $4::bigint[]) - 1 AS bucket, ${group} AS "group",
          c.prompt_tokens, c.completion_tokens, c.charge_pico, c.status,
          CASE WHEN c.first_token_at_ms IS NOT NULL THEN greatest(0, c.first_token_at_ms - c.admitted_at_ms) END
            AS first_token,
          greatest(0, c.finished_at_ms - c.admitted_at_ms) AS duration
-  FROM call_records AS c
+  FROM call_records AS c ${join}
   WHERE c.account_id = $1 AND c.admitted_at_ms >= $2::bigint AND c.admitted_at_ms < $3::bigint ${conditions}
 ), summed AS (
   SELECT CASE WHEN grouping(bucket) = 0 THEN bucket END AS bucket,
@@ -46,10 +61,10 @@ WITH calls AS (
          percentile_cont(0.5) WITHIN GROUP (ORDER BY duration) AS duration
   FROM calls GROUP BY GROUPING SETS ((bucket, "group"), (bucket), ("group"), ())
 )
-SELECT s.bucket, s."group", k.name AS "keyName", s.calls::text AS "calls", s.failed::text AS "failed",
+SELECT s.bucket, s."group", ${names ? 'named.name' : 'NULL'} AS name, s.calls::text AS "calls", s.failed::text AS "failed",
        s.prompt::text AS "promptTokens", s.completion::text AS "completionTokens", s.charge::text AS "chargePico",
        s.first_token AS "firstTokenMs", s.duration AS "durationMs"
-FROM summed AS s LEFT JOIN api_keys AS k ON k.id = s."group"
+FROM summed AS s ${names ?? ''}
 ORDER BY s.bucket NULLS FIRST, s."group" NULLS FIRST LIMIT $5::integer`
 
 type Row = Record<keyof UsageSums | 'failed', string> & Omit<UsageCell, keyof UsageSums | 'failed'>

@@ -43,7 +43,7 @@ export const Usage = Type.Object({ object: Type.Literal('usage'), ...UsageView.p
 export const USAGE_INTERVALS = ['hour', 'day', 'month'] as const
 export type UsageInterval = (typeof USAGE_INTERVALS)[number]
 
-export const USAGE_SERIES_GROUPS = ['model', 'key'] as const
+export const USAGE_SERIES_GROUPS = ['model', 'key', 'member'] as const
 export type UsageSeriesGroup = (typeof USAGE_SERIES_GROUPS)[number]
 
 export const UsageFiguresView = Type.Object({
@@ -56,14 +56,14 @@ export const UsageFiguresView = Type.Object({
 export type UsageFiguresView = Static<typeof UsageFiguresView>
 
 const Group = {
-  /** A model without alias and suffix, or a key's id. */
+  /** A model without alias and suffix, a key's id, or the personal account of who made the key; empty: not known. */
   group: Type.String(),
-  /** The key's name; null for models, and for keys without one. */
+  /** The key's name, the member's email; null for models, and for keys without one. */
   name: nullable(Type.String()),
 }
 
 /**
- * GET /console/api/usage/series?from&to&interval=hour|day|month&group_by=model|key&time_zone&model&key_id. Dates are those
+ * GET /console/api/usage/series?from&to&interval=hour|day|month&group_by=model|key|member&time_zone&model&key_id. Dates are those
  * of the time zone. Buckets and groups without calls are left out. The cells at usage/series.csv, a download.
  */
 export const UsageSeriesView = Type.Object({

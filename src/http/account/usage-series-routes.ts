@@ -43,7 +43,7 @@ const Query = Type.Object(
   CLOSED,
 )
 
-/** What an account's calls used and cost over time, by model or key, as JSON and as a download. */
+/** What an account's calls used and cost over time, by model, key or member, as JSON and as a download. */
 export const usageSeriesRoutes: FastifyPluginAsyncTypebox<UsageSeriesServices> = async (app, services) => {
   const { reports, clock, consoleSlots } = services
   const { asker, hooks } = bySession(app, 'usage')
@@ -90,7 +90,7 @@ const rangeView = ({ fromMs, toMs }: TimeRange) => ({ from: isoTime(fromMs), to:
 
 function seriesView(cells: readonly UsageCell[], starts: readonly number[]) {
   const at = ({ bucket }: UsageCell) => isoTime(starts[bucket ?? 0] ?? 0)
-  const group = ({ group: id, keyName: name }: UsageCell) => ({ group: id ?? '', name })
+  const group = ({ group: id, name }: UsageCell) => ({ group: id ?? '', name })
   const total = cells.find((cell) => cell.bucket === null && cell.group === null)
   if (!total) throw new Error('usage could not be summed')
   return {
@@ -129,14 +129,21 @@ const FIGURES = [
   'duration_ms',
 ] as const
 
+/** How the file names a group: its id, and its name where it has one. */
+const GROUP_COLUMNS: Record<UsageSeriesView['group_by'], string[]> = {
+  model: ['model'],
+  key: ['key_id', 'key_name'],
+  member: ['member_id', 'member_email'],
+}
+
 /** The cells without their totals: a sum over the file's column must not count everything twice. */
 function seriesCsv({ interval, group_by: group, cells }: UsageSeriesView): string {
-  const names = group === 'key' ? ['key_id', 'key_name'] : ['model']
+  const names = GROUP_COLUMNS[group]
   const lines = cells.map((cell) =>
     csvLine([
       cell.at,
       cell.group,
-      ...(group === 'key' ? [cell.name] : []),
+      ...(names.length > 1 ? [cell.name] : []),
       ...FIGURES.map((name) => cell[name]),
     ]),
   )

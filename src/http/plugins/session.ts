@@ -92,6 +92,7 @@ export const accountSessions = plugin<SessionOptions>(
           const { actingAccountId } = session.stored
           const acting = actingAccountId && (await members.find(actingAccountId, session.person.id))
           const { account, role } = acting || { account: session.person, role: 'owner' as const }
+          refuseOtherAccount(request, account)
           request.actingSession = { ...session, account, role }
           refuseUnpermitted(request, permission)
         },
@@ -120,6 +121,18 @@ export function signedIn({ personSession }: FastifyRequest): PersonSession {
 export function actingOn({ actingSession }: FastifyRequest): ActingSession {
   if (actingSession === null) throw new Error('this route states no permission')
   return actingSession
+}
+
+/** The account that the page of a request shows; absent for downloads and event streams, which cannot say it. */
+const SHOWN_ACCOUNT_HEADER = 'switchyard-account'
+
+/** Another window may have chosen another account since: what is meant for one must not happen to the other. */
+function refuseOtherAccount({ headers }: FastifyRequest, { id }: Account): void {
+  const shown = headers[SHOWN_ACCOUNT_HEADER]
+  if (shown !== undefined && shown !== id)
+    throw new ApiError('conflict', 'You act on another account now. This page is read anew.', {
+      param: SHOWN_ACCOUNT_HEADER,
+    })
 }
 
 /** Throws ApiError 403 where the role of a request's person does not permit this on the account they act on. */

@@ -34,7 +34,7 @@ export type MailJob =
   | { kind: 'change_email' | 'email_changed'; changeId: string }
   | { kind: 'notice'; accountId: string; notice: NoticeKind; atMs: number }
   | { kind: 'invitation'; invitationId: string }
-  | { kind: 'event'; eventId: string }
+  | { kind: 'event'; eventId: string; accountId: string }
 export type MailQueue = Queue<MailJob>
 
 /** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */

@@ -43,8 +43,14 @@ const DATA: Record<MailedEventType, EventData> = {
     error: 'invalid key',
   },
 }
-const message = (type: MailedEventType, data: EventData = DATA[type]) =>
-  eventMessage({ type, data, email: 'ann@example.test', createdAt: new Date('2026-02-02T10:00:00Z') }, SITE)
+const message = (type: MailedEventType, data: EventData = DATA[type], organisation: string | null = null) =>
+  eventMessage(
+    {
+      ...{ type, data, email: 'ann@example.test', organisation },
+      createdAt: new Date('2026-02-02T10:00:00Z'),
+    },
+    SITE,
+  )
 
 test.each(Object.keys(EVENT_MAILS) as MailedEventType[])(
   'the message about %s says what happened',
@@ -58,6 +64,11 @@ test.each(Object.keys(EVENT_MAILS) as MailedEventType[])(
       if (DATA[type][name] !== undefined) expect(text).toContain(String(DATA[type][name]))
   },
 )
+
+test('a message about an organisation names it', () => {
+  const { text } = message('balance.low', DATA['balance.low'], 'Signal works')
+  expect(text).toMatch(/about the organisation Signal works\.\n$/)
+})
 
 test('a receipt of the development rail says that no money was charged', () => {
   expect(message('topup.settled').text).toContain('no money was charged')

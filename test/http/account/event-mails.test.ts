@@ -5,6 +5,7 @@ import { recordEvent } from '../../../src/webhooks/event-outbox.ts'
 import { signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { type MailCatcher, startMailCatcher } from '../../helpers/mail-catcher.ts'
+import { organisationOf } from '../../helpers/organisation.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
 
@@ -142,4 +143,25 @@ test('a message whose job was lost is queued again when its lease ends, and give
   await lost('evt_too_late', new Date(Date.now() - 25 * 3_600_000))
   await quiet()
   expect(messagesTo(client.email).map((content) => /\((evt_\w+)\)/.exec(content)?.[1])).toEqual(['evt_late'])
+})
+
+test('events of an organisation reach its owners and billing members, each with their own preferences', async () => {
+  const { accountId, members } = await organisationOf(stack, ['owner', 'admin', 'developer', 'billing'])
+  const people = Object.values(members)
+  await stack.postgres.account.updateMany({
+    where: { id: { in: people.map(({ personId }) => personId) } },
+    data: { emailVerifiedAt: new Date() },
+  })
+  await record(accountId, 'topup.settled', { payment_id: 'pay_x', amount_usd: '5.00', test: true })
+  await quiet()
+  const heard = () =>
+    people.map(({ email }) => messagesTo(email).filter((text) => /about the organisation/.test(text)).length)
+  await eventually(() => expect(heard()).toEqual([1, 0, 0, 1]))
+  await members.billing.json('/console/api/account', {
+    method: 'PATCH',
+    body: { mails: { low_balance: false } },
+  })
+  await record(accountId, 'balance.low', { balance_usd: '0.20', threshold_usd: '0.25' })
+  await quiet()
+  await eventually(() => expect(heard()).toEqual([2, 0, 0, 1]))
 })

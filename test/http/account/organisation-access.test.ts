@@ -202,6 +202,18 @@ describe('an account that is acted on', () => {
     await actOn(owner, accountId)
   })
 
+  test('is not changed by a page that shows another one', async () => {
+    const { owner } = members
+    const make = (shown: string) =>
+      owner.ask(`${PREFIX}/keys`, { body: { name: 'late' }, headers: { 'switchyard-account': shown } })
+    await expectError(await make(owner.personId), 409, 'conflict')
+    await actOn(owner, owner.personId)
+    await expectError(await make(accountId), 409, 'conflict')
+    await actOn(owner, accountId)
+    const shown = { headers: { 'switchyard-account': accountId } }
+    expect((await owner.ask(`${PREFIX}/keys`, shown)).status).toBe(200)
+  })
+
   test('shows developers the keys that they made, and owners all of them', async () => {
     const { developer, owner } = members
     const make = (one: Member, name: string) =>

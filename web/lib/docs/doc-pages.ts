@@ -110,6 +110,13 @@ export const DOC_GROUPS: readonly DocGroup[] = [
         load: () => import('../../../docs/webhooks.md?raw'),
       },
       {
+        slug: 'organisations',
+        file: 'organisations.md',
+        title: 'Organisations',
+        about: 'Members, roles, invitations, activity.',
+        load: () => import('../../../docs/organisations.md?raw'),
+      },
+      {
         slug: 'signing-in',
         file: 'signing-in.md',
         title: 'Account and sign-in',

@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { DeleteAccountBody, SessionView } from '../../../src/core/api/sessions.ts'
+import { sessionQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { switchSession } from '../../api/session.ts'
 import { FormDialog } from '../../components/feedback/dialogs.tsx'
@@ -20,33 +21,40 @@ export function AccountDataPanel({ session }: { session: SessionView }) {
     <Panel title="Your data" padded>
       <div className="stack">
         <p>
-          The export has your account, keys, top-ups and ledger without any secret. Calls are on the usage
-          page, as CSV.
+          The export has your personal account, keys, top-ups and ledger without any secret. Calls are on the
+          usage page, as CSV.
         </p>
         <div className="row">
           <a className="button" href={`${BASE_PATH}/console/api/account/export`} download>
             Download export
           </a>
-          <Button kind="danger" onClick={() => setIsDeleting(true)}>
-            Delete account
-          </Button>
+          {!session.account.is_organisation && (
+            <Button kind="danger" onClick={() => setIsDeleting(true)}>
+              Delete account
+            </Button>
+          )}
         </div>
+        {session.account.is_organisation && (
+          <p className="text-muted">To delete your personal account, switch to it first.</p>
+        )}
       </div>
       {isDeleting && <DeleteDialog session={session} onClose={() => setIsDeleting(false)} />}
     </Panel>
   )
 }
 
-function DeleteDialog({ session, onClose }: { session: SessionView; onClose: () => void }) {
+/** Deletes the account that a session acts on: that of the person, or an organisation. */
+export function DeleteDialog({ session, onClose }: { session: SessionView; onClose: () => void }) {
   const client = useQueryClient()
   const router = useRouter()
   const { balance_usd: balanceUsd } = session.balance
+  const { is_organisation: isOrganisation, name } = session.account
   const hasBalance = /[1-9]/.test(balanceUsd)
   const [isGivenUp, setIsGivenUp] = useState(false)
   return (
     <FormDialog
-      title="Delete this account?"
-      submit="Delete account"
+      title={isOrganisation ? `Delete ${name}?` : 'Delete this account?'}
+      submit={isOrganisation ? 'Delete organisation' : 'Delete account'}
       pending="Deleting …"
       kind="danger"
       initial={{ current_password: '' }}
@@ -55,18 +63,21 @@ function DeleteDialog({ session, onClose }: { session: SessionView; onClose: () 
       })}
       send={async ({ current_password }) => {
         const body: DeleteAccountBody = { current_password, ...(isGivenUp && { forfeit_usd: balanceUsd }) }
-        await requestJson('POST', '/console/api/account/delete', body)
-        await router.navigate({ to: '/' })
-        switchSession(client, null)
+        await requestJson('POST', `/console/api/${isOrganisation ? 'organisation' : 'account'}/delete`, body)
+        await router.navigate({ to: isOrganisation ? '/dashboard' : '/' })
+        if (isOrganisation) await client.invalidateQueries({ queryKey: sessionQuery.queryKey })
+        else switchSession(client, null)
       }}
-      done="The account is deleted."
+      done={isOrganisation ? `${name} is deleted.` : 'The account is deleted.'}
       onClose={onClose}
     >
       {(field) => (
         <>
           <Note tone="warn">
-            This cannot be undone. Keys stop working at once. Your address, sign-in, provider keys and
-            webhooks are deleted; postings and counts of calls stay in the ledger, without your name.
+            This cannot be undone. Keys stop working at once.{' '}
+            {isOrganisation
+              ? 'Its name, members, provider keys and webhooks are deleted; postings and counts of calls stay in the ledger, without its name.'
+              : 'Your address, sign-in, provider keys and webhooks are deleted; postings and counts of calls stay in the ledger, without your name.'}
           </Note>
           {hasBalance && (
             <CheckField

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Download, ListX } from 'lucide-react'
 import { useMemo } from 'react'
-import { type CallFilters, callsCsvPath, callsQuery, keysQuery } from '../../api/queries.ts'
+import { type CallFilters, callsCsvPath, callsQuery, keysQuery, membersQuery } from '../../api/queries.ts'
 import { SelectField, TextField } from '../../components/form/fields.tsx'
 import { useSettledText } from '../../components/form/use-settled-text.ts'
 import { CallTable } from '../../components/table/call-table.tsx'
@@ -18,7 +18,7 @@ const STATUSES = [
 const PAGE = 25
 
 /** The filters of the log that are in the address. */
-type LogFilters = Pick<CallFilters, 'id' | 'tag' | 'model' | 'key_id' | 'status'>
+type LogFilters = Pick<CallFilters, 'id' | 'tag' | 'model' | 'key_id' | 'member_id' | 'status'>
 
 /** Request by request: searched and filtered. */
 export function RequestLog(props: {
@@ -26,9 +26,12 @@ export function RequestLog(props: {
   /** The models of the period. */
   models: string[]
   zone: string
+  /** The account is an organisation. */
+  hasMembers: boolean
   onChange: (changed: LogFilters) => void
 }) {
-  const { filters, models, zone, onChange } = props
+  const { filters, models, zone, hasMembers, onChange } = props
+  const members = useQuery({ ...membersQuery, enabled: hasMembers })
   const keys = useQuery(keysQuery)
   const keyNames = useMemo(() => new Map(keys.data?.data.map(({ id, name }) => [id, name])), [keys.data])
   const any = { value: '', name: 'Any' }
@@ -77,6 +80,17 @@ export function RequestLog(props: {
               options={[any, ...[...keyNames].map(([value, name]) => ({ value, name: name || value }))]}
               onChange={(key) => onChange({ key_id: key || undefined })}
             />
+            {hasMembers && (
+              <SelectField
+                label="Member"
+                value={filters.member_id ?? ''}
+                options={[
+                  any,
+                  ...(members.data?.data ?? []).map((one) => ({ value: one.id, name: one.email })),
+                ]}
+                onChange={(member) => onChange({ member_id: member || undefined })}
+              />
+            )}
             <SelectField
               label="Status"
               value={filters.status ?? ''}

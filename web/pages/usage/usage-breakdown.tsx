@@ -5,26 +5,37 @@ import { Money } from '../../components/text/money.tsx'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { type Measure, measured } from '../../lib/usage-view.ts'
 
-/** The figures of every model or key, the largest first; its name shows its requests. `keyId`: those of one key. */
+/** What usage is grouped by, within a sentence. */
+export const GROUP_NAMES: Record<UsageSeriesView['group_by'], string> = {
+  model: 'model',
+  key: 'API key',
+  member: 'member',
+}
+
+const HEADERS = { model: 'Model', key: 'API key', member: 'Member' }
+
+/** The figures of every model, key or member, the largest first; its name shows its requests. `keyId`: those of one key. */
 export function UsageBreakdown(props: { view: UsageSeriesView; measure: Measure; keyId?: string }) {
   const { view, measure, keyId } = props
   const rows = view.groups.toSorted((a, b) => measured(b, measure) - measured(a, measure))
-  const isKey = view.group_by === 'key'
-  const name = (row: (typeof rows)[number]) => row.name || row.group
+  const by = view.group_by
+  const name = (row: (typeof rows)[number]) => row.name || row.group || 'Not known'
+  const filter = ({ group }: (typeof rows)[number]) =>
+    by === 'model' ? { model: group } : by === 'key' ? { key_id: group } : { member_id: group }
   return (
     <DataTable
-      caption={`Usage by ${isKey ? 'API key' : 'model'}; times are medians`}
+      caption={`Usage by ${GROUP_NAMES[by]}; times are medians`}
       rows={rows}
       rowKey={({ group }) => group}
       empty="No requests in this period."
       columns={{
-        [isKey ? 'API key' : 'Model']: (row: (typeof rows)[number]) => (
+        [HEADERS[by]]: (row: (typeof rows)[number]) => (
           <Link
             to="/usage"
             search={(before) => ({
               ...before,
               ...(keyId !== undefined && { key_id: keyId }),
-              ...(isKey ? { key_id: row.group } : { model: row.group }),
+              ...filter(row),
             })}
             hash="requests"
           >

@@ -15,6 +15,7 @@ const MEASURE_NAMES = { cost: 'Cost', tokens: 'Tokens', requests: 'Requests', la
 const GROUPS = [
   { value: 'model', name: 'Model' },
   { value: 'key', name: 'API key' },
+  { value: 'member', name: 'Member' },
 ]
 
 /** Which figures the usage page shows, of which time, and by whose clocks. */
@@ -24,8 +25,10 @@ export function UsageToolbar(props: {
   onChange: (changed: UsageSearch) => void
   /** There is nothing to group by but models. */
   ofOneKey?: boolean
+  /** The account is an organisation. */
+  hasMembers?: boolean
 }) {
-  const { choice, localZone, onChange, ofOneKey = false } = props
+  const { choice, localZone, onChange, ofOneKey = false, hasMembers = false } = props
   return (
     <div className="stack gap-3">
       <div className="toolbar">
@@ -57,7 +60,7 @@ export function UsageToolbar(props: {
           <SelectField
             label="Group by"
             value={choice.group}
-            options={GROUPS}
+            options={GROUPS.filter(({ value }) => hasMembers || value !== 'member')}
             onChange={(group) => onChange({ group: group === 'model' ? undefined : group })}
           />
         )}

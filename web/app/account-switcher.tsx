@@ -1,0 +1,125 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useRouter } from '@tanstack/react-router'
+import { Building2, Check, ChevronsUpDown, Plus, User } from 'lucide-react'
+import { useState } from 'react'
+import { Menu, MenuItem, MenuTrigger, Popover, Button as PressButton, Separator } from 'react-aria-components'
+import type { OrganisationBody } from '../../src/core/api/organisations.ts'
+import type { ActOnBody, SessionView } from '../../src/core/api/sessions.ts'
+import { sessionQuery } from '../api/queries.ts'
+import { requestJson } from '../api/request.ts'
+import { useAction } from '../api/use-change.ts'
+import { FormDialog } from '../components/feedback/dialogs.tsx'
+import { TextField } from '../components/form/fields.tsx'
+
+const CREATE = 'create'
+
+/** Chooses the account that every page is about: the person's own, or an organisation; or opens an organisation. */
+export function AccountSwitcher(props: { session: SessionView; onNavigate: (() => void) | undefined }) {
+  const { session, onNavigate } = props
+  const { account, accounts } = session
+  const [isCreating, setIsCreating] = useState(false)
+  const show = useShownAccount(onNavigate)
+  const choose = useAction({
+    send: (id: string) =>
+      requestJson<SessionView>('POST', '/console/api/session/account', {
+        account_id: id,
+      } satisfies ActOnBody),
+    onDone: show,
+  })
+  const act = (id: string) => {
+    if (id === CREATE) setIsCreating(true)
+    else if (id !== account.id) choose.run(id)
+  }
+  return (
+    <>
+      <MenuTrigger>
+        <PressButton className="account-switcher">
+          <AccountIcon isOrganisation={account.is_organisation} />
+          <span className="stack-tight min-w-0 flex-1 text-left">
+            <span className="truncate text-md font-medium">
+              <span className="sr-only">Account: </span>
+              {account.name}
+            </span>
+            <span className="text-xs text-muted">{kindOf(account)}</span>
+            <span className="sr-only">. Switch account</span>
+          </span>
+          <ChevronsUpDown size={16} aria-hidden="true" />
+        </PressButton>
+        <Popover className="account-menu" placement="bottom start">
+          <Menu className="outline-none" aria-label="Accounts" onAction={(id) => act(String(id))}>
+            {accounts.map((one) => (
+              <MenuItem key={one.id} id={one.id} className="account-menu-item" textValue={one.name}>
+                <AccountIcon isOrganisation={one.is_organisation} />
+                <span className="stack-tight min-w-0 flex-1">
+                  <span className="truncate">{one.name}</span>
+                  <span className="text-xs text-muted">{kindOf(one)}</span>
+                </span>
+                {one.id === account.id && (
+                  <>
+                    <Check size={16} aria-hidden="true" />
+                    <span className="sr-only">, shown now</span>
+                  </>
+                )}
+              </MenuItem>
+            ))}
+            <Separator className="my-1 border-t border-line" />
+            <MenuItem id={CREATE} className="account-menu-item" textValue="Create organisation">
+              <Plus size={16} aria-hidden="true" />
+              Create organisation
+            </MenuItem>
+          </Menu>
+        </Popover>
+      </MenuTrigger>
+      {isCreating && <CreateDialog onCreated={show} onClose={() => setIsCreating(false)} />}
+    </>
+  )
+}
+
+function CreateDialog(props: { onCreated: (session: SessionView) => void; onClose: () => void }) {
+  return (
+    <FormDialog
+      title="Create an organisation"
+      submit="Create organisation"
+      pending="Creating …"
+      initial={{ name: '' }}
+      check={({ name }) => ({ name: name.trim() === '' ? 'Enter a name.' : null })}
+      send={({ name }) =>
+        requestJson<SessionView>('POST', '/console/api/organisations', {
+          name: name.trim(),
+        } satisfies OrganisationBody)
+      }
+      done="Organisation created. Invite its members."
+      onDone={props.onCreated}
+      onClose={props.onClose}
+    >
+      {(field) => (
+        <>
+          <p>
+            An organisation has one balance, its own API keys and members with roles. Your personal account
+            stays as it is.
+          </p>
+          <TextField label="Name" {...field('name')} maxLength={80} required />
+        </>
+      )}
+    </FormDialog>
+  )
+}
+
+/** Shows the account of a changed session, from its dashboard on. */
+function useShownAccount(onNavigate: (() => void) | undefined) {
+  const client = useQueryClient()
+  const router = useRouter()
+  return (session: SessionView) => {
+    client.setQueryData(sessionQuery.queryKey, session)
+    void router.navigate({ to: '/dashboard' })
+    onNavigate?.()
+  }
+}
+
+const kindOf = ({ is_organisation: isOrganisation, role }: SessionView['accounts'][number]): string =>
+  isOrganisation ? `Organisation · ${role}` : 'Personal account'
+
+function AccountIcon({ isOrganisation }: { isOrganisation: boolean }) {
+  const Icon = isOrganisation ? Building2 : User
+  return <Icon size={18} className="flex-none text-muted" aria-hidden="true" />
+}

@@ -1,0 +1,53 @@
+import { History } from 'lucide-react'
+import type { AccountActionName } from '../../src/core/accounts/account-action.ts'
+import type { ActivityEntry } from '../../src/core/api/organisations.ts'
+import { activityQuery } from '../api/queries.ts'
+import { PageHead } from '../components/layout/page.tsx'
+import { DataTable, ListPanel } from '../components/table/data-table.tsx'
+import { formatMoment } from '../lib/format.ts'
+
+/** What people did to the account. */
+export function ActivityPage() {
+  return (
+    <>
+      <PageHead title="Activity" description="Who changed what in this account, newest first." />
+      <ListPanel
+        title="All activity"
+        query={activityQuery}
+        icon={History}
+        empty="No activity yet. Changes of members, keys, limits, top-ups, provider keys and webhooks appear here."
+      >
+        {(entries) => (
+          <DataTable
+            caption="Activity, newest first"
+            rows={entries}
+            columns={{
+              Action: ({ action }) => sentenceOf(action),
+              When: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
+              By: ({ person }) => <span className="wrap-anywhere">{person}</span>,
+              Target: ({ target }) => <span className="wrap-anywhere">{target}</span>,
+              Details: ({ details }) => <Details details={details} />,
+            }}
+            long={['Details']}
+          />
+        )}
+      </ListPanel>
+    </>
+  )
+}
+
+/** `key.revoked` is shown as "Key revoked". */
+function sentenceOf(action: AccountActionName): string {
+  const words = action.replaceAll(/[._]/g, ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+function Details({ details }: { details: ActivityEntry['details'] }) {
+  const facts = Object.entries(details).filter(([, value]) => value !== null && value !== '')
+  if (facts.length === 0) return <span className="text-muted">–</span>
+  return (
+    <span className="wrap-anywhere">
+      {facts.map(([name, value]) => `${name.replaceAll('_', ' ')}: ${String(value)}`).join('; ')}
+    </span>
+  )
+}

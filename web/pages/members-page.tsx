@@ -1,0 +1,177 @@
+import { useQuery } from '@tanstack/react-query'
+import { UserPlus } from 'lucide-react'
+import { useState } from 'react'
+import type {
+  InvitationView,
+  MemberList,
+  MemberView,
+  SentInvitationView,
+} from '../../src/core/api/organisations.ts'
+import { membersQuery, sessionQuery } from '../api/queries.ts'
+import { path, requestJson } from '../api/request.ts'
+import { useAction } from '../api/use-change.ts'
+import { QueryView } from '../components/feedback/messages.tsx'
+import { Button } from '../components/form/button.tsx'
+import { PageHead, Panel } from '../components/layout/page.tsx'
+import { DataTable, TwoLines } from '../components/table/data-table.tsx'
+import { Badge } from '../components/text/values.tsx'
+import { formatDate, formatMoment } from '../lib/format.ts'
+import {
+  InvitationLinkDialog,
+  InviteDialog,
+  RemoveMemberDialog,
+  RoleDialog,
+} from './organisation/member-dialogs.tsx'
+import { ROLES } from './organisation/roles.ts'
+
+/** Who may act on the organisation, and who is invited to. */
+export function MembersPage() {
+  const { data: session } = useQuery(sessionQuery)
+  const query = useQuery(membersQuery)
+  const [isInviting, setIsInviting] = useState(false)
+  const [link, setLink] = useState<string | null>(null)
+  if (!session) return null
+  const mayManage = session.permissions.includes('members')
+  const isOwner = session.permissions.includes('ownership')
+  const showLink = ({ link: sent }: SentInvitationView) => setLink(sent)
+  return (
+    <>
+      <PageHead
+        title="Members"
+        description={`Who works with ${session.account.name}, and what they may do. All share its balance.`}
+        actions={
+          mayManage && (
+            <Button kind="primary" onClick={() => setIsInviting(true)}>
+              <UserPlus size={18} aria-hidden="true" />
+              Invite member
+            </Button>
+          )
+        }
+      />
+      <QueryView query={query}>
+        {(list) => (
+          <>
+            <Members list={list} mayManage={mayManage} isOwner={isOwner} />
+            {list.invitations.length > 0 && (
+              <Invitations invitations={list.invitations} mayManage={mayManage} onSent={showLink} />
+            )}
+          </>
+        )}
+      </QueryView>
+      {isInviting && (
+        <InviteDialog isOwner={isOwner} onSent={showLink} onClose={() => setIsInviting(false)} />
+      )}
+      {link !== null && <InvitationLinkDialog link={link} onClose={() => setLink(null)} />}
+    </>
+  )
+}
+
+function Members(props: { list: MemberList; mayManage: boolean; isOwner: boolean }) {
+  const { list, mayManage, isOwner } = props
+  const [changing, setChanging] = useState<MemberView | null>(null)
+  const [removing, setRemoving] = useState<MemberView | null>(null)
+  const mayChange = ({ role }: MemberView) => mayManage && (isOwner || role !== 'owner')
+  return (
+    <Panel title="Members">
+      <DataTable
+        caption="Members of the organisation"
+        rows={list.data}
+        numeric={['Keys']}
+        columns={{
+          Member: ({ email, is_you: isYou }) => (
+            <span className="wrap-anywhere">
+              {email} {isYou && <Badge>you</Badge>}
+            </span>
+          ),
+          Role: ({ role }) => ROLES[role].name,
+          Keys: ({ keys }) => keys,
+          Joined: ({ joined_at: at }) => formatDate(at),
+          Actions:
+            mayManage &&
+            ((one) =>
+              mayChange(one) && (
+                <span className="row justify-end gap-2">
+                  <Button size="small" about={`of ${one.email}`} onClick={() => setChanging(one)}>
+                    Change role
+                  </Button>
+                  {!one.is_you && (
+                    <Button size="small" kind="danger" about={one.email} onClick={() => setRemoving(one)}>
+                      Remove
+                    </Button>
+                  )}
+                </span>
+              )),
+        }}
+      />
+      {changing && <RoleDialog member={changing} isOwner={isOwner} onClose={() => setChanging(null)} />}
+      {removing && (
+        <RemoveMemberDialog member={removing} members={list.data} onClose={() => setRemoving(null)} />
+      )}
+    </Panel>
+  )
+}
+
+function Invitations(props: {
+  invitations: readonly InvitationView[]
+  mayManage: boolean
+  onSent: (sent: SentInvitationView) => void
+}) {
+  return (
+    <Panel title="Invitations">
+      <DataTable
+        caption="Invitations that are not accepted yet"
+        rows={props.invitations}
+        columns={{
+          'Email address': ({ email }) => <span className="wrap-anywhere">{email}</span>,
+          Role: ({ role }) => ROLES[role].name,
+          Expires: ({ expires_at: at }) => (
+            <TwoLines second={Date.parse(at) <= Date.now() && 'expired: resend it'}>
+              {formatMoment(at)}
+            </TwoLines>
+          ),
+          Actions: props.mayManage && ((one) => <InvitationActions invitation={one} onSent={props.onSent} />),
+        }}
+      />
+    </Panel>
+  )
+}
+
+function InvitationActions(props: {
+  invitation: InvitationView
+  onSent: (sent: SentInvitationView) => void
+}) {
+  const { id, email } = props.invitation
+  const resend = useAction({
+    send: () => requestJson<SentInvitationView>('POST', path`/console/api/members/invitations/${id}/resend`),
+    stale: ['/console/api/members'],
+    done: ({ link }) =>
+      link === null ? 'Invitation sent again.' : 'The invitation is valid for another 7 days.',
+    onDone: props.onSent,
+  })
+  const revoke = useAction({
+    send: () => requestJson('DELETE', path`/console/api/members/invitations/${id}`),
+    stale: ['/console/api/members'],
+    done: 'Invitation revoked.',
+  })
+  return (
+    <span className="row justify-end gap-2">
+      <Button
+        size="small"
+        about={`the invitation of ${email}`}
+        disabled={resend.isPending}
+        onClick={() => resend.run()}
+      >
+        Resend
+      </Button>
+      <Button
+        size="small"
+        kind="danger"
+        about={`the invitation of ${email}`}
+        disabled={revoke.isPending}
+        onClick={() => revoke.run()}
+      >
+        Revoke
+      </Button>
+    </span>
+  )
+}

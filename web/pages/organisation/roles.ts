@@ -1,0 +1,18 @@
+import type { MemberRole } from '../../../src/core/accounts/permissions.ts'
+
+/** Roles, and what they are for. */
+export const ROLES: Record<MemberRole, { name: string; may: string }> = {
+  owner: { name: 'Owner', may: 'Everything, also owners and deleting the organisation' },
+  admin: { name: 'Admin', may: 'Everything else: members, all keys, billing, webhooks' },
+  developer: {
+    name: 'Developer',
+    may: 'Own API keys, the playground, usage; sees provider keys and webhooks',
+  },
+  billing: { name: 'Billing', may: 'Top-ups, receipts, limits and usage; no API keys' },
+}
+
+/** The choices of who may give these roles away. */
+export const roleOptions = (isOwner: boolean) =>
+  (Object.keys(ROLES) as MemberRole[])
+    .filter((role) => isOwner || role !== 'owner')
+    .map((role) => ({ value: role, name: `${ROLES[role].name}: ${ROLES[role].may}` }))
