@@ -185,6 +185,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
   const consoleRoutes = async (app: FastifyInstance) => {
     const { accounts, members, organisations, ledger, deliveries, endpoints, retryDelivery, keyActivity } =
       services
+    const { readStatement } = services
     const { sessions, sessionMs } = signIn
     await compressJson(app)
     const consoleSlots = reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account')
@@ -226,7 +227,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       announce: parts.announce,
     })
     await app.register(modelRoutes, { catalog, modelStats: reports.models })
-    await app.register(billingRoutes, { topUps, limits, holds, ledger, consoleSlots })
+    await app.register(billingRoutes, { topUps, limits, holds, ledger, readStatement, consoleSlots })
     await app.register(spendCapRoutes, { reports, setSpendCap: services.setSpendCap, clock })
     await app.register(consoleTopUpRoutes, { topUps, limits })
     await app.register(autoTopUpRoutes, { topUps, limits })

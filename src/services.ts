@@ -38,6 +38,7 @@ import { createHoldStore } from './billing/holds/hold-store.ts'
 import { adjustBalance } from './billing/ledger/adjust-balance.ts'
 import { createLedgerListStore, sumLedger } from './billing/ledger/ledger-list-store.ts'
 import { postLedger } from './billing/ledger/ledger-store.ts'
+import { createStatementReader } from './billing/ledger/statement-store.ts'
 import { createMarginStore } from './billing/reports/margin-store.ts'
 import { createProviderHours } from './billing/reports/provider-hours.ts'
 import { createKeyActivityStore, createUsageStore } from './billing/reports/usage-store.ts'
@@ -156,6 +157,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     calls: createCallRecords(reportsPostgres),
     keyActivity: createKeyActivityStore(reportsPostgres),
     ledger,
+    readStatement: createStatementReader(reportsPostgres),
     accountExport: createAccountExport({ postgres: reportsPostgres, ledger }),
     margin: createMarginStore(reportsPostgres),
     sumLedger: () => sumLedger(reportsPostgres),

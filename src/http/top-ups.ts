@@ -204,6 +204,7 @@ export const paymentView = (payment: Payment): TopUp => ({
   payment_id: payment.id,
   rail: METHODS[payment.rail],
   test: payment.rail === 'development',
+  automatic: payment.methodId !== null,
   state: payment.state,
   amount_usd: formatUsd(payment.amountPico),
   refunded_usd: formatUsd(payment.returnedPico),

@@ -99,7 +99,7 @@ async function advanceOnce(
       ...(outcome.settledPico > 0n && payment.settledAt === null && { settledAt: new Date(nowMs) }),
     },
   })
-  if (posted && deps.invoices) {
+  if (posted) {
     const isNew = payment.settledAt === null && advanced.settledAt !== null
     await writeInvoices(transaction, deps.invoices, { payment: advanced, isNew }, nowMs)
   }

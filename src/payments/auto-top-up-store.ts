@@ -3,11 +3,10 @@ import {
   type AutoTopUpSettings,
   type AutoTopUpStep,
   autoTopUpStep,
-  monthStartMs,
 } from '../core/billing/auto-top-up.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
-import { isoTime } from '../core/kernel/time.ts'
+import { isoTime, monthStartMs } from '../core/kernel/time.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { AutoTopUp } from '../platform/prisma-client/client.ts'
 import { recordEvent } from '../webhooks/event-outbox.ts'

@@ -35,13 +35,14 @@ export function createPaymentStore(postgres: Postgres) {
     create: (accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<Payment> =>
       postgres.payment.create({ data: { id: newId('pay'), accountId, rail, amountPico } }),
 
-    /** Charges of saved cards that were made after a moment and whose rail may not have been asked yet. */
+    /** Charges of saved cards that were made after a moment and whose rail may not have been asked yet; not of suspended accounts. */
     uncharged: (madeAfter: Date, checkedBefore: Date, limit: number): Promise<Payment[]> =>
       postgres.payment.findMany({
         where: {
           state: 'created',
           methodId: { not: null },
           chargeId: null,
+          account: { state: { not: 'suspended' } },
           createdAt: { gt: madeAfter },
           OR: [{ checkedAt: null }, { checkedAt: { lt: checkedBefore } }],
         },

@@ -27,6 +27,10 @@ export function createStripeCards(
 } {
   const isGone = (error: unknown): boolean =>
     error instanceof errors.StripeInvalidRequestError && GONE.has(error.statusCode ?? 0)
+  /** A card that was removed at Stripe, or whose customer was. */
+  const isMissingCard = (error: unknown): boolean =>
+    error instanceof errors.StripeInvalidRequestError &&
+    (error.code === 'resource_missing' || error.param === 'payment_method')
   const unlessGone = (error: unknown): void => {
     if (!isGone(error)) throw error
   }
@@ -72,7 +76,7 @@ export function createStripeCards(
         // A refusal of the bank is a 402 with the intent in it.
         if (error instanceof errors.StripeCardError && error.payment_intent)
           return stripeIntentNotice(error.payment_intent)
-        if (isGone(error)) return missingCard(payment)
+        if (isMissingCard(error)) return missingCard(payment)
         throw error
       }
     },

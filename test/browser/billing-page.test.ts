@@ -5,7 +5,7 @@ import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessibleAtBothWidths } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
 import { startConsoleStack } from './console-stack.ts'
-import { expectToFit, heading } from './on-screen.ts'
+import { exactAmount, expectToFit, heading, stat } from './on-screen.ts'
 import { lendSession } from './sample-account.ts'
 
 let stack: TestStack
@@ -87,6 +87,38 @@ test('a card is saved, tops the balance up, and the invoice can be read and down
   expect(watch.problems).toEqual([])
   await context.close()
 })
+
+test('the statement of a month leads from its opening to its closing balance', async () => {
+  const client = await signedUp(stack.url)
+  await client.json('/console/api/top-ups', { body: { rail: 'development', amount_usd: '25.00' } })
+  const opened = await browser.open(stack.url, { viewport: NARROW })
+  await lendSession(opened, client, stack.url)
+  const { page, watch, context } = opened
+  await page.goto(`${stack.url}/billing`)
+  await page.getByRole('link', { name: 'Monthly statements' }).click()
+  const month = new Date().toISOString().slice(0, 7)
+  await heading(page, `Statement of ${monthName(month)}`).waitFor()
+  expect(await exactAmount(stat(page, 'Opening balance'))).toBe(0n)
+  expect(await exactAmount(stat(page, 'Closing balance'))).toBe(25_500_000_000_000n)
+  await expectAccessibleAtBothWidths(page)
+  for (const viewport of [NARROW, WIDE]) {
+    await page.setViewportSize(viewport)
+    await expectToFit(page)
+  }
+  await page.getByRole('link', { name: 'Previous month' }).click()
+  const before = new Date(`${month}-01`)
+  before.setUTCMonth(before.getUTCMonth() - 1)
+  await heading(page, `Statement of ${monthName(before.toISOString())}`).waitFor()
+  await page.getByText('None in this month.').waitFor()
+  expect(await exactAmount(stat(page, 'Closing balance'))).toBe(0n)
+  expect(watch.problems).toEqual([])
+  await context.close()
+})
+
+const monthName = (month: string) =>
+  new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(
+    new Date(month),
+  )
 
 test('a card is removed after a question, and a card that fails says why', async () => {
   const client = await signedUp(stack.url)

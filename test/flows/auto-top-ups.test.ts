@@ -329,6 +329,8 @@ test('a charge that takes its time blocks the next, and settles when it is done'
 
 test('nothing is charged for a suspended account, nor with top-ups switched off', async () => {
   const [suspended, off] = [await ready(), await ready({ enabled: false })]
+  // Recorded before, and not asked for yet.
+  await topUps.autoTopUps.takeStep(suspended.accountId)
   await stack.postgres.account.update({ where: { id: suspended.accountId }, data: { state: 'suspended' } })
   expect(await run()).toMatchObject({ charged: 0 })
   expect(await paymentsOf(off)).toHaveLength(0)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { TopUpView } from '../../src/core/api/billing.ts'
+import type { StatementView, TopUpView } from '../../src/core/api/billing.ts'
 import type { InvoiceView, TopUpInvoices } from '../../src/core/api/invoices.ts'
 import { type ConsoleClient, PASSWORD, signedUp } from '../helpers/console-client.ts'
 import { type FakeStripe, startFakeStripe } from '../helpers/fake-stripe.ts'
@@ -101,6 +101,19 @@ test('what goes back has a credit note, and a refund that failed an invoice agai
   expect((await pdfOf(client, credit!)).text).toContain(`Corrects invoice ${first!.number}`)
 })
 
+test('a credit note is made out as its invoice was', async () => {
+  const client = await signedUp(stack.url)
+  await client.json('/console/api/billing-details', { method: 'PATCH', body: DETAILS })
+  const topUp = await paid(client)
+  await client.json('/console/api/billing-details', {
+    method: 'PATCH',
+    body: { ...DETAILS, name: 'Later Ltd' },
+  })
+  await stripe.deliver(stack.url, stripe.refund(topUp.checkout_url!, 500))
+  const [invoice, credit] = await printedOf(client, topUp)
+  expect(credit).toMatchObject({ kind: 'credit_note', customer: invoice!.customer, issuer: invoice!.issuer })
+})
+
 test('numbers have no gaps and no doubles, however many top-ups settle at once', async () => {
   const client = await signedUp(stack.url)
   const topUps: TopUpView[] = []
@@ -182,6 +195,22 @@ test('an organisation has its name on invoices, and its members for billing see 
   await billing.json('/console/api/billing-details', details)
   const actions = await stack.postgres.accountAction.findMany({ where: { accountId } })
   expect(actions.map(({ action }) => action)).toContain('billing_details.changed')
+})
+
+test('the statement of a month leads to the balance', async () => {
+  const client = await signedUp(stack.url)
+  const topUp = await paid(client)
+  await stripe.deliver(stack.url, stripe.refund(topUp.checkout_url!, 500))
+  const month = new Date().toISOString().slice(0, 7)
+  const statement = await client.json<StatementView>(`/console/api/statements/${month}`)
+  expect(statement).toMatchObject({ month, opening_usd: '0.00', closing_usd: '20.50', charges: [] })
+  expect(statement.movements.map(({ kind, amount_usd }) => `${kind} ${amount_usd}`)).toEqual([
+    'free_credit 0.50',
+    'topup 25.00',
+    'refund -5.00',
+  ])
+  for (const other of ['2027-13', '2027-1', 'now'])
+    expect((await client.ask(`/console/api/statements/${other}`)).status).toBe(400)
 })
 
 test('the ledger is in order after all of it', async () => {

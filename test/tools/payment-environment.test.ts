@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { paymentEnvironment } from '../../tools/launcher/start/gateway-environment.ts'
+import { readInvoiceSettings } from '../../src/core/billing/invoice-settings.ts'
+import { invoiceEnvironment, paymentEnvironment } from '../../tools/launcher/start/gateway-environment.ts'
 
 describe('paymentEnvironment', () => {
   test.each([
@@ -29,4 +30,15 @@ describe('paymentEnvironment', () => {
       on ? { PAYMENTS_DEVELOPMENT_RAIL: 'true' } : {},
     )
   })
+})
+
+test('an example issues invoices beside the development rail, unless the environment names an issuer', () => {
+  const rail = { PAYMENTS_DEVELOPMENT_RAIL: 'true' }
+  const problems: string[] = []
+  expect(readInvoiceSettings(invoiceEnvironment({}, rail), problems)).toMatchObject({
+    issuer: { name: 'Example Gateway Ltd' },
+  })
+  expect(problems).toEqual([])
+  expect(invoiceEnvironment({}, {})).toEqual({})
+  expect(invoiceEnvironment({ INVOICE_ISSUER_NAME: 'Acme' }, rail)).toEqual({})
 })

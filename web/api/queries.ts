@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { AutoTopUpView } from '../../src/core/api/auto-top-up.ts'
-import type { BillingView, LedgerRow, TopUpView } from '../../src/core/api/billing.ts'
+import type { BillingView, LedgerRow, StatementView, TopUpView } from '../../src/core/api/billing.ts'
 import type { SpendCapView } from '../../src/core/api/budgets.ts'
 import type { CallDetail, CallSummary } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
@@ -140,6 +140,9 @@ export const topUpInvoicesQuery = (id: string) =>
 
 /** Where an invoice is downloaded, for a link. */
 export const invoicePdfPath = (id: string): string => `${BASE_PATH}${path`/console/api/invoices/${id}/pdf`}`
+
+/** Of a month, `2027-01`. */
+export const statementQuery = (month: string) => readOf<StatementView>(path`/console/api/statements/${month}`)
 
 export const ledgerQuery = pagesOf<LedgerRow>('/console/api/ledger')
 

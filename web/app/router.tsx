@@ -140,6 +140,12 @@ const routeTree = rootRoute.addChildren([
       () => import('../pages/billing-page.tsx'),
       'BillingPage',
     ),
+    page(
+      accountRoute,
+      '/billing/statements/$month',
+      () => import('../pages/statement-page.tsx'),
+      'StatementPage',
+    ),
     page(accountRoute, '/billing/receipts/$id', () => import('../pages/receipt-page.tsx'), 'ReceiptPage'),
     searchPage(accountRoute, '/usage', usageParameters, () => import('../pages/usage-page.tsx'), 'UsagePage'),
     page(accountRoute, '/calls/$id', () => import('../pages/call-page.tsx'), 'CallPage'),

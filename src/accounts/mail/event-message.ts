@@ -51,7 +51,7 @@ function wordsOf(type: MailedEventType, data: EventData): Record<string, string>
         why: WHY_PAUSED[String(data.reason)] ?? 'The saved card could not be charged.',
         resumes: data.resumes_at
           ? `They resume at ${String(data.resumes_at)}.`
-          : 'They resume when you save another card, or press Resume.',
+          : 'They resume when you replace the card, or choose Save and resume.',
       }
     case 'key.limit_reached':
       return { key: nameOr(data.name, 'without a name'), reset: resetOf('limit', data) }

@@ -109,6 +109,29 @@ const PAYMENT_AUDIT_CHECKS: readonly AuditCheck[] = [
   },
 ]
 
+const INVOICE_AUDIT_CHECKS: readonly AuditCheck[] = [
+  {
+    name: 'numbers of invoices have no gaps',
+    sql: `
+      SELECT s.issuer || ', ' || s.prefix AS subject,
+             'last number ' || s.last_number || ', ' || count(i.id) || ' invoices up to ' || coalesce(max(i.number), 0) AS detail
+      FROM invoice_series AS s LEFT JOIN invoices AS i ON i.issuer = s.issuer AND i.prefix = s.prefix
+      GROUP BY s.issuer, s.prefix, s.last_number
+      HAVING count(i.id) <> s.last_number OR coalesce(max(i.number), 0) <> s.last_number`,
+  },
+  {
+    name: 'a top-up with an invoice is invoiced for what it brought, less what went back',
+    sql: `
+      SELECT p.id AS subject, 'kept ' || (p.settled_pico - p.returned_pico) || ', invoiced ' || i.amount AS detail
+      FROM payments AS p
+      JOIN (
+        SELECT payment_id, sum(CASE kind WHEN 'invoice' THEN amount_pico ELSE -amount_pico END) AS amount
+        FROM invoices GROUP BY payment_id
+      ) AS i ON i.payment_id = p.id
+      WHERE i.amount <> p.settled_pico - p.returned_pico`,
+  },
+]
+
 export const AUDIT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'every ledger transaction balances',
@@ -243,5 +266,6 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
   },
   ...CONFLICT_AUDIT_CHECKS,
   ...PAYMENT_AUDIT_CHECKS,
+  ...INVOICE_AUDIT_CHECKS,
   ...CALL_PAYMENT_AUDIT_CHECKS,
 ]

@@ -3,7 +3,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 /** A movement of an account's balance that was no call. */
-interface ListedMovement {
+export interface ListedMovement {
   type: 'movement'
   id: string
   kind: Exclude<LedgerKind, 'capture'>
@@ -30,13 +30,17 @@ export type LedgerLine = ListedMovement | DayOfCharges
 
 export type LedgerListStore = ReturnType<typeof createLedgerListStore>
 
-const MOVEMENTS = `
+/** What is listed of a transaction of the account $1. */
+export const MOVEMENT_COLUMNS = `
 SELECT transaction.id AS "id", transaction.kind::text AS "kind", entry.amount_pico::text AS "amount",
   (extract(epoch FROM transaction.created_at) * 1000)::bigint::text AS "at", note.reason AS "note"
 FROM ledger_transactions AS transaction
 JOIN ledger_entries AS entry ON entry.transaction_id = transaction.id AND entry.kind = transaction.kind
   AND entry.ledger_account = 'customer:' || $1
-LEFT JOIN ledger_notes AS note ON note.id = transaction.id AND note.kind = transaction.kind
+LEFT JOIN ledger_notes AS note ON note.id = transaction.id AND note.kind = transaction.kind`
+
+const MOVEMENTS = `
+${MOVEMENT_COLUMNS}
 WHERE transaction.account_id = $1 AND transaction.kind <> 'capture'
   AND ($2::bigint IS NULL
     OR (transaction.created_at, transaction.id || '/' || transaction.kind) < (to_timestamp($2::bigint / 1000.0), $3))
@@ -69,14 +73,24 @@ const FREE_CREDIT = `
 SELECT amount_pico::text AS "amount" FROM ledger_entries
 WHERE transaction_id = $1 AND kind = 'free_credit' AND ledger_account = 'customer:' || $1`
 
+interface MovementRow extends Record<'id' | 'amount' | 'at', string> {
+  kind: ListedMovement['kind']
+  note: string | null
+}
+
+/** Rows of MOVEMENT_COLUMNS as lines. */
+export const listedMovements = (rows: readonly MovementRow[]): ListedMovement[] =>
+  rows.map(({ amount, at, ...row }) => ({
+    type: 'movement',
+    ...row,
+    amountPico: BigInt(amount),
+    at: Number(at),
+  }))
+
 export function createLedgerListStore(postgres: Postgres) {
   const movements = async (accountId: string, { movement }: LedgerPosition, limit: number) => {
-    const rows = await postgres.$queryRawUnsafe<
-      Array<{ id: string; kind: ListedMovement['kind']; amount: string; at: string; note: string | null }>
-    >(MOVEMENTS, accountId, movement && BigInt(movement.at), movement?.id ?? '', limit)
-    return rows.map(({ id, kind, amount, at, note }): ListedMovement => {
-      return { type: 'movement', id, kind, amountPico: BigInt(amount), at: Number(at), note }
-    })
+    const position = [movement && BigInt(movement.at), movement?.id ?? '', limit] as const
+    return listedMovements(await postgres.$queryRawUnsafe<MovementRow[]>(MOVEMENTS, accountId, ...position))
   }
   const charges = async (accountId: string, { day }: LedgerPosition, limit: number) => {
     const rows = await postgres.$queryRawUnsafe<Array<Record<'day' | 'amount' | 'calls' | 'at', string>>>(

@@ -45,6 +45,8 @@ const TOP_UP = {
   rail: RailName,
   /** No money moves. */
   test: Type.Boolean(),
+  /** It charged a saved card because the balance was low. */
+  automatic: Type.Boolean(),
   state: Type.Enum(['created', 'pending', 'settled', 'failed', 'expired', 'refunded', 'disputed']),
   amount_usd: DecimalUsd,
   refunded_usd: DecimalUsd,
@@ -124,6 +126,30 @@ export const LedgerRow = Type.Object({
   note: nullable(Type.String()),
 })
 export type LedgerRow = Static<typeof LedgerRow>
+
+/**
+ * GET /console/api/statements/:month, `2027-01`: every change of the balance in a month, UTC. `opening_usd` and all amounts
+ * sum to `closing_usd`; of a month that runs, to `balance_usd`.
+ */
+export const StatementView = Type.Object({
+  month: Type.String(),
+  opening_usd: Type.String(),
+  closing_usd: Type.String(),
+  /** By day of admission, then model. */
+  charges: Type.Array(
+    Type.Object({
+      day: Type.String(),
+      model: Type.String(),
+      calls: Type.Number(),
+      /** Negative. */
+      amount_usd: Type.String(),
+    }),
+  ),
+  charges_usd: Type.String(),
+  /** Oldest first. */
+  movements: Type.Array(LedgerRow),
+})
+export type StatementView = Static<typeof StatementView>
 
 export const OperatorTopUp = Type.Object({
   id: Type.String(),

@@ -1,3 +1,4 @@
+import { nextMonthMs } from '../kernel/time.ts'
 import { FAILURES_OF_THE_CARD } from './card-failure.ts'
 import type { PaymentState } from './payment.ts'
 
@@ -72,15 +73,3 @@ const hasFailed = ({ state }: ChargeAttempt): boolean => state === 'failed' || s
 /** The same card would be refused again. */
 const isLasting = (failureReason: string | null): boolean =>
   Object.values<string | null>(FAILURES_OF_THE_CARD).includes(failureReason)
-
-/** When the month of a moment began, UTC, unix ms. */
-export function monthStartMs(nowMs: number): number {
-  const now = new Date(nowMs)
-  return Date.UTC(now.getUTCFullYear(), now.getUTCMonth())
-}
-
-/** When the next month begins. */
-export function nextMonthMs(nowMs: number): number {
-  const now = new Date(nowMs)
-  return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)
-}

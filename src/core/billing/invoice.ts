@@ -41,19 +41,37 @@ export interface InvoiceDocument {
   note: string
 }
 
+/** Who invoices whom, with which tax, in which series. */
+export interface InvoiceTerms extends Pick<InvoiceSettings, 'issuer' | 'tax' | 'prefix'> {
+  customer: InvoiceCustomer
+}
+
+/** The terms of a top-up's invoice. Numbers of payments without money are a series of their own. */
+export const newTerms = (
+  { prefix, ...settings }: InvoiceSettings,
+  rail: PaymentRailName,
+  customer: InvoiceCustomer,
+): InvoiceTerms => ({ ...settings, prefix: rail === 'development' ? `TEST-${prefix}` : prefix, customer })
+
+/** The terms of an invoice that was issued: what corrects it is of the same issuer, to the same customer, with the same tax. */
+export const issuedTerms = (
+  prefix: string,
+  { issuer, customer, tax, note }: InvoiceDocument,
+): InvoiceTerms => ({
+  issuer,
+  tax: { name: tax?.name ?? '', percent: tax?.percent ?? '0', note },
+  prefix,
+  customer,
+})
+
 export interface InvoiceFacts {
   kind: InvoiceKind
   number: bigint
   issuedAtMs: number
   amountPico: bigint
-  customer: InvoiceCustomer
   payment: { id: string; rail: PaymentRailName; settledAtMs: number }
   corrects: string | null
 }
-
-/** Numbers of payments without money are a series of their own. */
-export const seriesPrefix = ({ prefix }: InvoiceSettings, rail: PaymentRailName): string =>
-  rail === 'development' ? `TEST-${prefix}` : prefix
 
 const DIGITS = 6
 
@@ -61,17 +79,17 @@ export const invoiceNumber = (prefix: string, number: bigint): string =>
   `${prefix}${String(number).padStart(DIGITS, '0')}`
 
 /** An invoice as it is printed. */
-export function invoiceDocument(settings: InvoiceSettings, facts: InvoiceFacts): InvoiceDocument {
+export function invoiceDocument(terms: InvoiceTerms, facts: InvoiceFacts): InvoiceDocument {
   const { kind, payment, amountPico } = facts
-  const { name, percent, note } = settings.tax
+  const { name, percent, note } = terms.tax
   const taxPico = includedTax(amountPico, percent)
   return {
     kind,
-    number: invoiceNumber(seriesPrefix(settings, payment.rail), facts.number),
+    number: invoiceNumber(terms.prefix, facts.number),
     issued_at: isoTime(facts.issuedAtMs),
     test: payment.rail === 'development',
-    issuer: settings.issuer,
-    customer: facts.customer,
+    issuer: terms.issuer,
+    customer: terms.customer,
     payment: { id: payment.id, rail: payment.rail, paid_at: isoTime(payment.settledAtMs) },
     corrects: facts.corrects,
     description: describe(kind, facts.corrects),

@@ -1,9 +1,12 @@
 import {
   type InvoiceCustomer,
+  type InvoiceDocument,
   type InvoiceKind,
+  type InvoiceTerms,
   invoiceDocument,
   invoiceNumber,
-  seriesPrefix,
+  issuedTerms,
+  newTerms,
 } from '../../core/billing/invoice.ts'
 import type { InvoiceSettings } from '../../core/billing/invoice-settings.ts'
 import { newId } from '../../core/kernel/ids.ts'
@@ -19,30 +22,33 @@ RETURNING last_number AS "number"`
 /**
  * Writes the invoice of a top-up that was just posted, and afterwards a credit note for what was returned since, or an
  * invoice again where a return was reversed. In the transaction that posts the money, whose payment is locked: doing so again
- * finds nothing to write. Top-ups from before invoices were set up have none.
+ * finds nothing to write. Top-ups from before invoices were set up have none; what corrects an invoice follows it, whatever
+ * the settings are since.
  * @param payment as it is after the posting
  * @param isNew the posting was that of the top-up itself
  */
 export async function writeInvoices(
   transaction: PostgresTransaction,
-  settings: InvoiceSettings,
+  settings: InvoiceSettings | null,
   { payment, isNew }: { payment: Payment; isNew: boolean },
   nowMs: number,
 ): Promise<void> {
   const known = await transaction.invoice.findMany({
     where: { paymentId: payment.id },
     orderBy: { position: 'asc' },
-    select: { kind: true, amountPico: true, prefix: true, number: true, position: true },
   })
   const [first] = known
-  if (!first && !isNew) return
+  if (!first && !(isNew && settings)) return
   const invoicedPico = known.reduce(
     (sum, { kind, amountPico }) => (kind === 'invoice' ? sum + amountPico : sum - amountPico),
     0n,
   )
   const missingPico = payment.settledPico - payment.returnedPico - invoicedPico
   if (missingPico === 0n) return
-  await writeInvoice(transaction, settings, payment, {
+  const terms = first
+    ? issuedTerms(first.prefix, first.document as unknown as InvoiceDocument)
+    : newTerms(settings!, payment.rail, await readCustomer(transaction, payment.accountId))
+  await writeInvoice(transaction, terms, payment, {
     kind: missingPico > 0n ? 'invoice' : 'credit_note',
     amountPico: missingPico > 0n ? missingPico : -missingPico,
     position: known.length,
@@ -53,18 +59,17 @@ export async function writeInvoices(
 
 async function writeInvoice(
   transaction: PostgresTransaction,
-  settings: InvoiceSettings,
+  terms: InvoiceTerms,
   { id, accountId, rail, settledAt }: Payment,
   about: { kind: InvoiceKind; amountPico: bigint; position: number; corrects: string | null; nowMs: number },
 ): Promise<void> {
   const { kind, amountPico, position, corrects, nowMs } = about
-  const issuer = settings.issuer.name
-  const prefix = seriesPrefix(settings, rail)
-  const customer = await readCustomer(transaction, accountId)
+  const { prefix } = terms
+  const issuer = terms.issuer.name
   const [series] = await transaction.$queryRawUnsafe<Array<{ number: bigint }>>(NEXT_NUMBER, issuer, prefix)
   const { number } = series!
-  const document = invoiceDocument(settings, {
-    ...{ kind, number, issuedAtMs: nowMs, amountPico, customer, corrects },
+  const document = invoiceDocument(terms, {
+    ...{ kind, number, issuedAtMs: nowMs, amountPico, corrects },
     payment: { id, rail, settledAtMs: settledAt?.getTime() ?? nowMs },
   })
   await transaction.invoice.create({

@@ -3,10 +3,9 @@ import {
   type AutoTopUpSettings,
   autoTopUpStep,
   type ChargeAttempt,
-  monthStartMs,
-  nextMonthMs,
 } from '../../../src/core/billing/auto-top-up.ts'
 import { cardFailure, FAILURES_OF_THE_CARD } from '../../../src/core/billing/card-failure.ts'
+import { monthStartMs, nextMonthMs } from '../../../src/core/kernel/time.ts'
 
 const NOW = Date.parse('2027-01-31T23:00:00Z')
 const MINUTE = 60_000

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { includedTax, invoiceDocument, invoiceNumber } from '../../../src/core/billing/invoice.ts'
+import {
+  includedTax,
+  invoiceDocument,
+  invoiceNumber,
+  issuedTerms,
+  newTerms,
+} from '../../../src/core/billing/invoice.ts'
 import { readInvoiceSettings } from '../../../src/core/billing/invoice-settings.ts'
 import { PICO_PER_CENT } from '../../../src/core/billing/top-up-amount.ts'
 
@@ -56,12 +62,25 @@ test('payments without money have numbers of their own', () => {
     number: 7n,
     issuedAtMs: 0,
     amountPico: cents(2_500),
-    customer: { name: '', address: [], country: '', tax_id: '', email: 'ann@example.test' },
     corrects: null,
   }
+  const customer = { name: '', address: [], country: '', tax_id: '', email: 'ann@example.test' }
   const of = (rail: 'stripe' | 'development') =>
-    invoiceDocument(settings, { ...facts, payment: { id: 'pay_1', rail, settledAtMs: 0 } })
+    invoiceDocument(newTerms(settings, rail, customer), {
+      ...facts,
+      payment: { id: 'pay_1', rail, settledAtMs: 0 },
+    })
   expect(of('stripe')).toMatchObject({ number: 'INV-000007', test: false, tax: null, total_usd: '25.00' })
   expect(of('development')).toMatchObject({ number: 'TEST-INV-000007', test: true })
   expect(invoiceNumber('INV-', 12_345_678n)).toBe('INV-12345678')
+})
+
+test('a credit note has the terms of the invoice that it corrects', () => {
+  const settings = readInvoiceSettings({ ...ISSUER, INVOICE_TAX_PERCENT: '19' }, [])!
+  const customer = { name: 'Ann', address: [], country: 'DE', tax_id: '', email: 'ann@example.test' }
+  const payment = { id: 'pay_1', rail: 'stripe' as const, settledAtMs: 0 }
+  const facts = { number: 1n, issuedAtMs: 0, amountPico: cents(2_500), payment }
+  const terms = newTerms(settings, 'stripe', customer)
+  const invoice = invoiceDocument(terms, { ...facts, kind: 'invoice', corrects: null })
+  expect(issuedTerms('INV-', invoice)).toEqual(terms)
 })

@@ -55,6 +55,7 @@ const PERMITTED: Record<string, string> = {
   'GET /ledger': PAYERS,
   'GET /spend-cap': ALL,
   'PATCH /spend-cap': PAYERS,
+  'GET /statements/:month': PAYERS,
   'POST /top-ups': PAYERS,
   'GET /top-ups': PAYERS,
   'GET /top-ups/:id': PAYERS,

@@ -25,13 +25,13 @@ export function InvoiceList() {
             ),
             Kind: ({ kind }) => INVOICE_KINDS[kind],
             Issued: ({ issued_at: at }) => `${formatMoment(at, 'UTC')} UTC`,
-            Total: ({ kind, total_usd: total }) => (
-              <Money usd={kind === 'credit_note' ? `-${total}` : total} />
-            ),
             Receipt: ({ top_up_id: id, number }) => (
               <Link to="/billing/receipts/$id" params={{ id }}>
                 Receipt<span className="sr-only"> of {number}</span>
               </Link>
+            ),
+            Total: ({ kind, total_usd: total }) => (
+              <Money usd={kind === 'credit_note' ? `-${total}` : total} />
             ),
             PDF: ({ id, number }) => (
               <a href={invoicePdfPath(id)} download>

@@ -18,7 +18,7 @@ export function TopUpHistory() {
           columns={{
             Date: (topUp) => formatMoment(topUp.created_at),
             Amount: (topUp) => <Money usd={topUp.amount_usd} />,
-            'Payment method': (topUp) => RAIL_NAMES[topUp.rail],
+            'Payment method': ({ rail, automatic }) => `${RAIL_NAMES[rail]}${automatic ? ', automatic' : ''}`,
             Status: (topUp) => <StateOf topUp={topUp} />,
             Receipt: (topUp) => <Next topUp={topUp} />,
           }}
@@ -65,7 +65,7 @@ function Next({ topUp }: { topUp: TopUpView }) {
   return topUp.checkout_url ? <a href={topUp.checkout_url}>Pay now</a> : '–'
 }
 
-const NAMES: Record<LedgerRow['kind'], string> = {
+export const MOVEMENT_NAMES: Record<LedgerRow['kind'], string> = {
   charges: 'Calls',
   free_credit: 'Free credit',
   credit: 'Credit from the operator',
@@ -84,7 +84,17 @@ const NAMES: Record<LedgerRow['kind'], string> = {
 /** Every movement of the balance; the calls of a day are one line. */
 export function Statement() {
   return (
-    <ListPanel title="Statement" query={ledgerQuery} icon={ScrollText} empty="No transactions yet.">
+    <ListPanel
+      title="Statement"
+      actions={
+        <Link to="/billing/statements/$month" params={{ month: new Date().toISOString().slice(0, 7) }}>
+          Monthly statements
+        </Link>
+      }
+      query={ledgerQuery}
+      icon={ScrollText}
+      empty="No transactions yet."
+    >
       {(rows) => (
         <>
           <p className="panel-body text-sm text-muted">
@@ -110,7 +120,7 @@ export function Statement() {
 function What({ row }: { row: LedgerRow }) {
   return (
     <span>
-      {NAMES[row.kind]}
+      {MOVEMENT_NAMES[row.kind]}
       {row.calls !== null && <span className="text-muted"> · {plural(row.calls, 'charged call')}</span>}
       {row.note && <span className="text-muted"> · {row.note}</span>}
       {row.top_up_id && (
