@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
+import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from 'react'
 import type { LiveView } from '../../src/core/api/operations.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { nextLiveStep } from '../lib/live-stats.ts'
@@ -17,20 +17,31 @@ const LiveBoardContext = createContext<LiveBoard>({ view: null, isStale: false }
 /** The live stats of this second. */
 export const useLiveBoard = (): LiveBoard => useContext(LiveBoardContext)
 
-/** Subscribes to the gateway's live stats while operators' pages are open. */
+/** Subscribes to the gateway's live stats while the page is open and on screen. */
 export function LiveBoardProvider({ children }: { children: ReactNode }) {
   const [board, setBoard] = useState<LiveBoard>({ view: null, isStale: false })
   const client = useQueryClient()
+  const isVisible = useIsVisible()
   useEffect(() => {
+    // Nobody looks at a page in the background.
+    if (!isVisible) return
     return listen({
       onView: (view) => setBoard({ view, isStale: false }),
       onStale: () => setBoard((last) => (last.isStale ? last : { ...last, isStale: true })),
       // It may have failed because the session has ended.
       onReopen: () => void client.invalidateQueries({ queryKey: operatorSessionQuery.queryKey }),
     })
-  }, [client])
+  }, [client, isVisible])
   return <LiveBoardContext value={board}>{children}</LiveBoardContext>
 }
+
+const onVisibility = (changed: () => void): (() => void) => {
+  document.addEventListener('visibilitychange', changed)
+  return () => document.removeEventListener('visibilitychange', changed)
+}
+
+const useIsVisible = (): boolean =>
+  useSyncExternalStore(onVisibility, () => document.visibilityState === 'visible')
 
 interface Listener {
   onView: (view: LiveView) => void

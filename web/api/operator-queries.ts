@@ -4,8 +4,9 @@ import type { AlarmDestinationView } from '../../src/core/api/alarm-destinations
 import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
 import type { CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
 import type { CatalogEditsView, CatalogView, RateHistoryView } from '../../src/core/api/catalog.ts'
-import type { OfferView, ProviderView } from '../../src/core/api/offers.ts'
+import type { MovingOffer, MovingProvider, OfferView, ProviderView } from '../../src/core/api/offers.ts'
 import type {
+  AlarmCountView,
   AlarmView,
   AuditRunView,
   AuditView,
@@ -55,10 +56,17 @@ export const queuesQuery = readOf<QueuesView>('/admin/api/queues', CALM_MS)
 export const trafficQuery = (minutes: number) =>
   readOf<TrafficView>(`/admin/api/traffic${queryString({ minutes, step: minutes > 10 ? 60 : 10 })}`, CALM_MS)
 
-export const providersQuery = readOf<List<ProviderView>>('/admin/api/providers', MOVING_MS)
+export const providersQuery = readOf<List<ProviderView>>('/admin/api/providers', LAZY_MS)
 
-export const offersQuery = (of: { provider: string } | { model: string }) =>
-  readOf<List<OfferView>>(`/admin/api/offers${queryString({ ...of })}`, MOVING_MS)
+export const movingProvidersQuery = readOf<List<MovingProvider>>('/admin/api/providers/moving', MOVING_MS)
+
+type OffersOf = { provider: string } | { model: string }
+
+export const offersQuery = (of: OffersOf) =>
+  readOf<List<OfferView>>(`/admin/api/offers${queryString({ ...of })}`, LAZY_MS)
+
+export const movingOffersQuery = (of: OffersOf) =>
+  readOf<List<MovingOffer>>(`/admin/api/offers/moving${queryString({ ...of })}`, MOVING_MS)
 
 export const operatorProviderStatusQuery = readOf<ProviderStatusList>('/admin/api/provider-status', LAZY_MS)
 
@@ -103,6 +111,8 @@ export const auditQuery = queryOptions({
 export const auditRunsQuery = listOf<AuditRunView>('/admin/api/audit/runs')
 
 export const alarmsQuery = (state: 'open' | 'all') => listOf<AlarmView>('/admin/api/alarms', { state })
+
+export const openAlarmsQuery = readOf<AlarmCountView>('/admin/api/alarms/count', CALM_MS)
 
 export const alarmDestinationsQuery = readOf<List<AlarmDestinationView>>(
   '/admin/api/alarm-destinations',

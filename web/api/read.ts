@@ -1,15 +1,17 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { type InfiniteData, infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import type { Page } from '../../src/core/api/shared.ts'
-import { queryString, requestJson } from './request.ts'
+import { queryString, readJson } from './request.ts'
 
 /**
  * A read of one route. Its path is its key in the cache: a change makes stale every read whose path begins with one that
  * it names.
  */
-export const readOf = <T>(path: string, refetchInterval: number | false = false) =>
+export const readOf = <T extends object>(path: string, refetchInterval: number | false = false) =>
   queryOptions({
     queryKey: [path] as readonly string[],
-    queryFn: ({ signal }) => requestJson<T>('GET', path, undefined, signal),
+    queryFn: ({ signal, client, queryKey }) => readJson(path, client.getQueryData<T>(queryKey), signal),
+    // As it came: what was read before is told apart from what has changed by being the same.
+    structuralSharing: false,
     refetchInterval,
   })
 
@@ -21,8 +23,12 @@ export const pagesOf = <T>(
 ) =>
   infiniteQueryOptions({
     queryKey: [path + queryString(parameters)] as readonly string[],
-    queryFn: ({ pageParam: cursor, signal }) =>
-      requestJson<Page<T>>('GET', path + queryString({ ...parameters, cursor }), undefined, signal),
+    queryFn: ({ pageParam: cursor, signal, client, queryKey }) => {
+      const known = client.getQueryData<InfiniteData<Page<T>, string | null>>(queryKey)
+      const index = known?.pageParams.indexOf(cursor) ?? -1
+      return readJson(path + queryString({ ...parameters, cursor }), known?.pages[index], signal)
+    },
+    structuralSharing: false,
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 1) > 1 ? false : refetchMs),

@@ -13,8 +13,7 @@ import {
   UserCog,
   Users,
 } from 'lucide-react'
-import { LiveBoardProvider, useLiveBoard } from '../api/live-board.tsx'
-import { operatorSessionQuery } from '../api/operator-queries.ts'
+import { openAlarmsQuery, operatorSessionQuery } from '../api/operator-queries.ts'
 import { requestJson } from '../api/request.ts'
 import { switchOperatorSession } from '../api/session.ts'
 import { Badge } from '../components/text/values.tsx'
@@ -36,18 +35,10 @@ const PAGES = [
   { to: '/admin/actions', name: 'Audit log', icon: ClipboardList },
 ] as const
 
-/** The frame of operators' pages, with the live stats that they share. */
+/** The frame of operators' pages. */
 export function OperatorLayout() {
-  return (
-    <LiveBoardProvider>
-      <Frame />
-    </LiveBoardProvider>
-  )
-}
-
-function Frame() {
   const { data: session } = useQuery({ ...operatorSessionQuery, refetchInterval: 60_000 })
-  const openAlarms = useLiveBoard().view?.open_alarms ?? 0
+  const openAlarms = useQuery(openAlarmsQuery).data?.open ?? 0
   const client = useQueryClient()
   const router = useRouter()
   const signOut = async () => {

@@ -123,6 +123,27 @@ export const ProviderView = Type.Object({
 })
 export type ProviderView = Static<typeof ProviderView>
 
+/** What of an offer moves from one moment to the next. */
+export const MovingOffer = Type.Pick(OfferView, [
+  'id',
+  'health',
+  'last_minute',
+  'last_ten_minutes',
+  'first_token_ms',
+  'tokens_per_second',
+])
+export type MovingOffer = Static<typeof MovingOffer>
+
+/** The same of a provider. */
+export const MovingProvider = Type.Pick(ProviderView, [
+  'id',
+  'health',
+  'breaker',
+  'last_minute',
+  'last_ten_minutes',
+])
+export type MovingProvider = Static<typeof MovingProvider>
+
 /** POST /admin/api/offers/:id/enable and /admin/api/providers/:id/enable. */
 export const EnabledView = Type.Object({
   object: Type.Literal('enabled'),

@@ -181,6 +181,10 @@ export const AlarmView = Type.Object({
 })
 export type AlarmView = Static<typeof AlarmView>
 
+/** GET /admin/api/alarms/count */
+export const AlarmCountView = Type.Object({ object: Type.Literal('alarm_count'), open: Type.Number() })
+export type AlarmCountView = Static<typeof AlarmCountView>
+
 /** A breaker that is not closed. */
 export const BreakerView = Type.Object({
   /** The id of an offer, or of a provider whose breaker takes all its offers down. */

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { AlarmView, OperatorActionView } from '../../core/api/operations.ts'
+import { AlarmCountView, AlarmView, OperatorActionView } from '../../core/api/operations.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
@@ -32,6 +32,11 @@ export const alarmRoutes: FastifyPluginAsyncTypebox<
     ({ query: { state, ...page } }) =>
       idPage(page, (after) => alarms.page({ openOnly: state === 'open', ...after }), alarmView),
   )
+
+  app.get('/alarms/count', { ...needs('read'), schema: { response: { 200: AlarmCountView } } }, async () => ({
+    object: 'alarm_count' as const,
+    open: await alarms.countOpen(),
+  }))
 
   app.post(
     '/alarms/:id/acknowledge',

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
-import { EnabledView, OfferView, ProviderView } from '../../core/api/offers.ts'
+import { type Static, Type } from 'typebox'
+import { EnabledView, MovingOffer, MovingProvider, OfferView, ProviderView } from '../../core/api/offers.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { List } from '../../core/api/shared.ts'
 import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
@@ -33,19 +33,34 @@ export const offerRoutes: FastifyPluginAsyncTypebox<OfferRouteServices> = async 
     schema: { params: OfId, response: { 200: EnabledView } },
   }
 
+  const findOffers = (query: Static<typeof OfferSearch>): OfferView[] =>
+    [...catalog().models.values()]
+      .filter(({ id }) => query.model === undefined || query.model === id)
+      .flatMap((model) => offerViews(model, offers))
+      .filter(({ provider }) => query.provider === undefined || query.provider === provider)
+  const listProviders = (): ProviderView[] =>
+    [...offersByProvider().values()].map((own) => providerView(own[0]!.provider, own, offers))
+
   app.get(
     '/offers',
     {
       ...needs('read'),
       schema: { querystring: OfferSearch, response: { 200: List(OfferView) } },
     },
-    async ({ query }) => {
-      const data = [...catalog().models.values()]
-        .filter(({ id }) => query.model === undefined || query.model === id)
-        .flatMap((model) => offerViews(model, offers))
-        .filter(({ provider }) => query.provider === undefined || query.provider === provider)
-      return { object: 'list' as const, data }
+    async ({ query }) => ({ object: 'list' as const, data: findOffers(query) }),
+  )
+
+  // What pages poll.
+  app.get(
+    '/offers/moving',
+    {
+      ...needs('read'),
+      schema: { querystring: OfferSearch, response: { 200: List(MovingOffer) } },
     },
+    async ({ query }) => ({
+      object: 'list' as const,
+      data: findOffers(query).filter(isMovingOffer).map(movingOffer),
+    }),
   )
 
   app.post('/offers/:id/enable', enabling, async (request) => {
@@ -65,10 +80,19 @@ export const offerRoutes: FastifyPluginAsyncTypebox<OfferRouteServices> = async 
       ...needs('read'),
       schema: { querystring: Type.Object({}, CLOSED), response: { 200: List(ProviderView) } },
     },
-    async () => {
-      const data = [...offersByProvider().values()].map((own) => providerView(own[0]!.provider, own, offers))
-      return { object: 'list' as const, data }
+    async () => ({ object: 'list' as const, data: listProviders() }),
+  )
+
+  app.get(
+    '/providers/moving',
+    {
+      ...needs('read'),
+      schema: { querystring: Type.Object({}, CLOSED), response: { 200: List(MovingProvider) } },
     },
+    async () => ({
+      object: 'list' as const,
+      data: listProviders().filter(isMovingProvider).map(movingProvider),
+    }),
   )
 
   app.post('/providers/:id/enable', enabling, async (request) => {
@@ -78,3 +102,31 @@ export const offerRoutes: FastifyPluginAsyncTypebox<OfferRouteServices> = async 
     return { object: 'enabled' as const, id, closed }
   })
 }
+
+const wasTried = ({
+  last_ten_minutes: { success, failure, rate_limited: limited },
+}: OfferView | ProviderView) => success + failure + limited > 0
+
+const movingOffer = (offer: OfferView): MovingOffer => ({
+  id: offer.id,
+  health: offer.health,
+  last_minute: offer.last_minute,
+  last_ten_minutes: offer.last_ten_minutes,
+  first_token_ms: offer.first_token_ms,
+  tokens_per_second: offer.tokens_per_second,
+})
+
+const movingProvider = (provider: ProviderView): MovingProvider => ({
+  id: provider.id,
+  health: provider.health,
+  breaker: provider.breaker,
+  last_minute: provider.last_minute,
+  last_ten_minutes: provider.last_ten_minutes,
+})
+
+/** Whether its figures differ from those of an offer that works and that no call has tried lately. */
+const isMovingOffer = (offer: OfferView): boolean =>
+  wasTried(offer) || offer.health.state !== 'ready' || offer.health.breaker !== 'closed'
+
+const isMovingProvider = (provider: ProviderView): boolean =>
+  wasTried(provider) || provider.breaker.breaker !== 'closed' || provider.health.ready !== provider.offers

@@ -4,7 +4,8 @@ import { PlugZap } from 'lucide-react'
 import { useState } from 'react'
 import type { CatalogEditsView } from '../../../src/core/api/catalog.ts'
 import type { OfferView } from '../../../src/core/api/offers.ts'
-import { catalogQuery, offersQuery, rateHistoryQuery } from '../../api/operator-queries.ts'
+import { catalogQuery, rateHistoryQuery } from '../../api/operator-queries.ts'
+import { useOffers } from '../../api/use-moving.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
@@ -19,7 +20,7 @@ import { RateForm } from './rate-form.tsx'
 /** One model: its offers, its current and former rates, and simple edits of both. */
 export function OperatorModelPage() {
   const { _splat: id = '' } = useParams({ from: '/operator/admin/models/$' })
-  const offers = useQuery(offersQuery({ model: id }))
+  const offers = useOffers({ model: id })
   const catalog = useQuery(catalogQuery)
   return (
     <>

@@ -2,8 +2,9 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CircleCheck, ServerOff } from 'lucide-react'
 import { useMemo, useState } from 'react'
-import { useLiveBoard } from '../../api/live-board.tsx'
-import { marginQuery, providersQuery, queuesQuery } from '../../api/operator-queries.ts'
+import { LiveBoardProvider, useLiveBoard } from '../../api/live-board.tsx'
+import { marginQuery, queuesQuery } from '../../api/operator-queries.ts'
+import { useProviders } from '../../api/use-moving.ts'
 import { EmptyState, Note, QueryView, SkeletonLines } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
@@ -26,6 +27,14 @@ import { TrafficPanel } from './traffic-panel.tsx'
 
 /** The state of the whole gateway now. */
 export function OverviewPage() {
+  return (
+    <LiveBoardProvider>
+      <Overview />
+    </LiveBoardProvider>
+  )
+}
+
+function Overview() {
   const { view } = useLiveBoard()
   return (
     <>
@@ -202,7 +211,7 @@ const SHOWN = 8
 function BusyProviders() {
   return (
     <Panel title="Providers, last ten minutes" actions={<Link to="/admin/providers">View all</Link>}>
-      <QueryView query={useQuery(providersQuery)}>
+      <QueryView query={useProviders()}>
         {({ data }) => {
           const busy = busyFirst(data).filter(({ last_ten_minutes: { success, failure, rate_limited } }) =>
             [success, failure, rate_limited].some((count) => count > 0),

@@ -1,8 +1,7 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { PlugZap } from 'lucide-react'
 import { useState } from 'react'
-import { offersQuery, providersQuery } from '../../api/operator-queries.ts'
+import { useOffers, useProviders } from '../../api/use-moving.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
@@ -23,8 +22,8 @@ const SHOWN = 50
 /** One provider with its offers: health, success, percentiles, prices. */
 export function ProviderPage() {
   const { id } = useParams({ from: '/operator/admin/providers/$id' })
-  const providers = useQuery(providersQuery)
-  const offers = useQuery(offersQuery({ provider: id }))
+  const providers = useProviders()
+  const offers = useOffers({ provider: id })
   const [search, setSearch] = useState('')
   const [shown, setShown] = useState(SHOWN)
   const provider = providers.data?.data.find((row) => row.id === id)

@@ -1,7 +1,6 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { PlugZap } from 'lucide-react'
-import { providersQuery } from '../../api/operator-queries.ts'
+import { useProviders } from '../../api/use-moving.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
@@ -35,7 +34,7 @@ export function ProvidersPage() {
         onChange={(value) => void navigate({ search: value === 'all' ? { all: '1' } : {}, replace: true })}
       />
       <Panel title={all ? 'All providers' : 'Configured providers'}>
-        <QueryView query={useQuery(providersQuery)}>
+        <QueryView query={useProviders()}>
           {({ data }) => {
             const rows = busyFirst(all ? data : data.filter(({ shared_offers: shared }) => shared > 0))
             const sorted = rows.toSorted((a, b) => Number(isAmiss(b)) - Number(isAmiss(a)))
