@@ -351,6 +351,22 @@ describe('two settlements of one call', () => {
     expect(await named()).toEqual([])
   })
 
+  test('what is set aside has no labels: they go with the account, and this stays', async () => {
+    const account = await openTestAccount(ledger.postgres, 1_000n)
+    const labels = { title: 'Night mail' }
+    for (const isServedFirst of [true, false]) {
+      const served = { ...settlementOf(account), labels }
+      const both = [served, { ...lostSettlementOf(account, { id: served.id }), labels }]
+      for (const record of isServedFirst ? both : both.toReversed()) await store.settle([record])
+      expect(await ledger.postgres.callRecord.findUnique({ where: { id: served.id } })).toMatchObject({
+        labels,
+      })
+      const [aside] = await conflictsOf(served.id)
+      expect(aside?.record).toMatchObject({ id: served.id })
+      expect(aside?.record).not.toHaveProperty('labels')
+    }
+  })
+
   test('what was set aside can be neither changed nor removed', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const served = settlementOf(account)

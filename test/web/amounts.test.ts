@@ -65,13 +65,16 @@ describe('amounts on screen', () => {
   })
 
   test.each([
-    [0, '$0'],
-    [0.00123, '$0.0012'],
-    [0.5, '$0.5'],
-    [12, '$12'],
-    [1500, '$1,500'],
-  ])('labels %d on an axis as %s', (value, label) => {
-    expect(axisAmount(value)).toBe(label)
+    [0, 0.2, '$0.00'],
+    [0.8, 0.2, '$0.80'],
+    [1, 0.5, '$1.00'],
+    [0.0012, 0.0002, '$0.0012'],
+    [0.001, 0.0002, '$0.0010'],
+    [12, 4, '$12'],
+    [0, 500, '$0'],
+    [1500, 500, '$1,500'],
+  ])('labels %d on an axis with steps of %d as %s', (value, step, label) => {
+    expect(axisAmount(value, step)).toBe(label)
   })
 
   test.each([

@@ -57,6 +57,21 @@ describe('the timeline of a call', () => {
     expect(totalMs).toBe(550)
   })
 
+  test('says what happened where no attempt was under way', () => {
+    const broken = attempt({ outcome: 'silent', duration_ms: 440 })
+    const late = attempt({ started_at: at(2_000), duration_ms: 100 })
+    const named = (changes: Partial<SettledTimeline>) =>
+      timelineOf(settled({ duration_ms: 4_240, ...changes })).spans.filter(({ kind }) => kind === 'gap')
+    expect(named({ status: 'interrupted', attempts: [broken] })).toMatchObject([
+      { startMs: 460, endMs: 4_240, name: expect.stringContaining('the worker of the call was lost') },
+    ])
+    expect(named({ status: 'completed', attempts: [broken, late] })).toMatchObject([
+      { startMs: 460, endMs: 2_000, name: expect.stringContaining('waiting to retry') },
+      { startMs: 2_100, endMs: 4_240, name: expect.stringContaining('until the call was ended') },
+    ])
+    expect(named({ duration_ms: 520 })).toEqual([])
+  })
+
   test('of a call that no worker took waited to its end', () => {
     const { spans } = timelineOf(settled({ queued_ms: null, duration_ms: 15_000, attempts: [] }))
     expect(spans[0]).toMatchObject({ kind: 'queue', endMs: 15_000, isFailed: true })

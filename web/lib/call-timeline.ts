@@ -2,7 +2,7 @@ import type { SettledTimeline } from '../../src/core/api/calls.ts'
 
 /** One bar of a call's timeline. Times in milliseconds since the call was admitted. */
 export interface TimelineSpan {
-  kind: 'queue' | 'attempt' | 'settlement'
+  kind: 'queue' | 'attempt' | 'gap' | 'settlement'
   name: string
   /** How it ended; null where that goes without saying. */
   outcome: string | null
@@ -19,7 +19,13 @@ export interface DrawnTimeline {
   totalMs: number
 }
 
-/** What a settled call spent its time on, in order: the queue, each attempt, the settlement. */
+/** A shorter time between two steps goes without saying. */
+const GAP_MS = 50
+
+/**
+ * What a settled call spent its time on, in order: the queue, each attempt, the settlement, and times in which nothing
+ * was under way, with their reason.
+ */
 export function timelineOf(call: SettledTimeline): DrawnTimeline {
   const admittedAt = Date.parse(call.admitted_at)
   const after = (iso: string): number => Math.max(0, Date.parse(iso) - admittedAt)
@@ -50,7 +56,36 @@ export function timelineOf(call: SettledTimeline): DrawnTimeline {
     }),
     { ...plain, kind: 'settlement', name: 'Settled', startMs: call.duration_ms, endMs: settledMs },
   ]
-  return { spans, totalMs: Math.max(1, ...spans.map(({ endMs }) => endMs)) }
+  return { spans: withGaps(call, spans), totalMs: Math.max(1, ...spans.map(({ endMs }) => endMs)) }
+}
+
+/** Fills in the times before attempts, and between the last one and the end of the call, that no span covers. */
+function withGaps(call: SettledTimeline, spans: readonly TimelineSpan[]): TimelineSpan[] {
+  let coveredMs = 0
+  return spans.flatMap((span) => {
+    const gap: TimelineSpan = {
+      kind: 'gap',
+      name: gapName(call, span),
+      outcome: null,
+      isFailed: false,
+      startMs: coveredMs,
+      endMs: span.startMs,
+      firstTokenMs: null,
+    }
+    coveredMs = Math.max(coveredMs, span.endMs)
+    return gap.endMs - gap.startMs >= GAP_MS ? [gap, span] : [span]
+  })
+}
+
+function gapName(call: SettledTimeline, next: TimelineSpan): string {
+  if (next.kind === 'attempt')
+    return next.name.startsWith('Attempt 1:')
+      ? 'Preparing the first attempt'
+      : 'No attempt under way: waiting to retry, or for another worker to take the call over'
+  if (call.status === 'interrupted')
+    return 'No attempt recorded: the worker of the call was lost, or stopped, until its claim expired and the call was ended'
+  if (call.status === 'cancelled') return 'No attempt recorded until the cancellation took effect'
+  return 'No attempt recorded: waiting until the call was ended'
 }
 
 const STEPS = [1, 2, 5]

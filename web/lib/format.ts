@@ -183,15 +183,13 @@ export const approximateAmount = (usd: string): number => Number(usd)
 /** A price for comparing and sorting. Rates have at most six decimals, far within a double. */
 export const rateNumber = (rate: string): number => Number(rate)
 
-/** A short label for a chart's axis: two significant digits, `$0.0012`. */
-export function axisAmount(value: number): string {
-  if (value === 0) return '$0'
-  if (value >= 100) return `$${Math.round(value).toLocaleString('en-US')}`
-  const digits = Math.min(12, Math.max(0, 1 - Math.floor(Math.log10(value))))
-  return `$${value
-    .toFixed(digits)
-    .replace(/(\.\d*?)0+$/, '$1')
-    .replace(/\.$/, '')}`
+/** A short label for a chart's axis, with the decimals that its step needs, alike on all its marks: `$0.80`, `$0.0012`. */
+export function axisAmount(value: number, step = value / 10): string {
+  const needed = step > 0 ? Math.ceil(-Math.log10(step) - 1e-9) : 0
+  const isWhole = Number.isInteger(step) && Number.isInteger(value)
+  const digits = isWhole ? 0 : Math.min(12, Math.max(2, needed))
+  const text = value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  return `$${text}`
 }
 
 /** The names of payment methods on screen. */

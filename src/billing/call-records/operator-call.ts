@@ -48,6 +48,7 @@ export function settledTimeline(record: CallRecord): SettledTimeline {
     object: 'call_timeline',
     state: 'settled',
     ...operatorCall(record),
+    labels: record.labels,
     usage_source: record.usageSource,
     usage_clamped: record.usageClamped,
     prompt_rate: rate(record.promptRatePico),

@@ -207,14 +207,14 @@ SELECT account.id AS "accountId",
 FROM account LEFT JOIN changed ON changed.id = account.id`
 
 /**
- * Keeps those records of a batch that do not count and say something else than the one that does. A statement of
+ * Keeps those records of a batch that do not count and say something else than the one that does, without labels. A statement of
  * its own, to see what other writers committed while SETTLE waited for them; a crash before it is made up for
  * when the jobs run again. Two records that name nobody do not contradict each other: both charge nothing. Nor
  * does what a duplicate would have been charged.
  */
 export const KEEP_CONFLICTS = `
 INSERT INTO settlement_conflicts (call_id, outcome, unserved, ${SAID.join(', ')}, record)
-SELECT call.id, 'dropped', ${unserved('call')}, ${SAID.map((name) => `call.${name}`).join(', ')}, to_jsonb(call)
+SELECT call.id, 'dropped', ${unserved('call')}, ${SAID.map((name) => `call.${name}`).join(', ')}, to_jsonb(call) - 'labels'
 FROM json_to_recordset($1::json) AS call (${typedColumns.join(', ')})
 JOIN call_records AS known ON known.id = call.id
 WHERE (${SAID.map((name) => `call.${name}`).join(', ')})

@@ -250,6 +250,8 @@ export const SettledTimeline = Type.Object({
   ...OperatorCall.properties,
   object: Type.Literal('call_timeline'),
   state: Type.Literal('settled'),
+  /** Null: the client said nothing. */
+  labels: nullable(Labels),
   usage_source: Type.String(),
   usage_clamped: Type.Boolean(),
   prompt_rate: nullable(Type.String()),

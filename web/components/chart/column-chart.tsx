@@ -19,7 +19,8 @@ interface ColumnChartProps {
   columns: readonly ChartColumn[]
   /** Shown while the pointer is on no column. */
   idle: ReactNode
-  formatValue: (value: number) => string
+  /** A mark of the axis; `step` is the distance between two. */
+  formatValue: (value: number, step: number) => string
   formatLabel: (at: string) => string
   /** Room for one label below the columns. */
   labelWidth: number
@@ -38,13 +39,18 @@ export function ColumnChart(props: ColumnChartProps) {
   const { parentRef, width } = useParentSize({ debounceTime: 50 })
   const [active, setActive] = useState<string | null>(null)
   const text = props.columns.find(({ at }) => at === active)?.text
+  const isEmpty = props.columns.every(({ value, errors = 0 }) => value === 0 && errors === 0)
   return (
     <div className="stack gap-2">
       <p className="min-h-[1.5em] text-sm text-soft tabular-nums" aria-hidden="true">
-        {text ?? props.idle}
+        {text ?? (isEmpty ? null : props.idle)}
       </p>
       <div className="relative min-h-[220px] contain-inline-size" ref={parentRef}>
-        {width > 0 && <Drawing {...props} width={width} active={active} onActive={setActive} />}
+        {isEmpty ? (
+          <p className="absolute inset-0 grid place-items-center text-muted">Nothing in this period.</p>
+        ) : (
+          width > 0 && <Drawing {...props} width={width} active={active} onActive={setActive} />
+        )}
       </div>
     </div>
   )
@@ -108,7 +114,7 @@ function Drawing(
         scale={y}
         left={MARGIN.left}
         tickValues={ticks}
-        tickFormat={(value) => formatValue(Number(value))}
+        tickFormat={(value) => formatValue(Number(value), ticks[1] ?? 0)}
         hideAxisLine
         hideTicks
         tickLabelProps={{ ...LABEL, textAnchor: 'end', dx: -4, dy: 4 }}

@@ -8,6 +8,7 @@ import { CallStatus, usageSource } from '../../components/table/call-table.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Facts, Stats } from '../../components/text/values.tsx'
+import { labelTexts } from '../../lib/call-labels.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { unitPriceText, unitTitle } from '../../lib/unit-prices.ts'
 import { EventTable, TimelineChart } from './call-timeline.tsx'
@@ -73,6 +74,7 @@ function Candidates({ of }: { of: InFlightTimeline['candidates'] }) {
 
 /** A settled call: its main values, its timeline to scale, and how its cost came about. */
 function SettledCall({ call }: { call: SettledTimeline }) {
+  const labels = labelTexts(call.labels)
   return (
     <>
       <Stats
@@ -115,6 +117,7 @@ function SettledCall({ call }: { call: SettledTimeline }) {
                   with that call
                 </>
               ),
+              Labels: labels.length > 0 && labels.join(', '),
               Received: formatMoment(call.admitted_at),
             }}
           />

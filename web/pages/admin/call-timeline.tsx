@@ -7,6 +7,7 @@ import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 const COLOURS: Record<TimelineSpan['kind'], string> = {
   queue: 'bg-line-strong',
   attempt: 'bg-accent-line',
+  gap: 'bg-warn',
   settlement: 'bg-focus',
 }
 
@@ -57,6 +58,7 @@ export function TimelineChart({ call }: { call: SettledTimeline }) {
         <ChartKey colour={COLOURS.attempt}>time to first token</ChartKey>
         <ChartKey colour="bg-good">streaming</ChartKey>
         <ChartKey colour="bg-bad-fill">failed</ChartKey>
+        {spans.some(({ kind }) => kind === 'gap') && <ChartKey colour={COLOURS.gap}>no attempt</ChartKey>}
         <ChartKey colour={COLOURS.settlement}>settlement</ChartKey>
       </p>
     </div>

@@ -136,7 +136,7 @@ function figureText(figures: UsageFiguresView, measure: Measure): string {
   }
 }
 
-function axisFormat(measure: Measure): (value: number) => string {
+function axisFormat(measure: Measure): (value: number, step?: number) => string {
   switch (measure) {
     case 'cost':
       return axisAmount
