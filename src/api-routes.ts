@@ -30,6 +30,7 @@ import { type OperatorSessions, operatorSessionRoutes } from './http/account/ope
 import { operatorSsoRoutes } from './http/account/operator-sso-routes.ts'
 import { organisationRoutes } from './http/account/organisation-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
+import { promptLogRoutes } from './http/account/prompt-log-routes.ts'
 import {
   createProviderStatus,
   operatorProviderStatusRoute,
@@ -69,6 +70,7 @@ import type { PaidCalls } from './http/public/paid-calls.ts'
 import { paymentWebhooks } from './http/public/payment-webhooks.ts'
 import { queuesDashboard } from './http/public/queues-dashboard.ts'
 import { surfaceRoutes } from './http/public/surfaces.ts'
+import type { CallServices } from './http/serve-call.ts'
 import { reportSlots } from './http/slots.ts'
 import { consoleTopUpRoutes, topUpRoutes } from './http/top-ups.ts'
 import { consoleUsageRoute } from './http/usage.ts'
@@ -89,7 +91,7 @@ export interface ApiParts {
   services: Services
   signIn: ReturnType<typeof createSignIn>
   operators: OperatorSessions
-  calls: StartCallDependencies
+  calls: StartCallDependencies & Pick<CallServices, 'promptLogs'>
   /** Where the files of calls are. */
   files: BodyStore
   keyCache: KeyCache
@@ -146,7 +148,9 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     app.addHook('onRequest', app.requireOperator)
     await app.register(processRoutes, { redis, queues, claimWait: services.claimWait, clock: now })
     await app.register(trafficRoutes, { redis, clock: now })
-    await app.register(callRoutes, { calls: services.calls, queues, clock: now })
+    await app.register(callRoutes, {
+      ...{ calls: services.calls, promptLogs: services.promptLogs, queues, clock: now },
+    })
     await app.register(accountRoutes, {
       accountManagement: services.accountManagement,
       ...{ directory, holds, keys, usage, payments, auditLog, clock: now },
@@ -235,7 +239,8 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(invoiceRoutes, { invoices, isIssuing: config.invoices !== null, consoleSlots })
     await app.register(consoleUsageRoute, { reports, clock, consoleSlots })
     await app.register(usageSeriesRoutes, { reports, clock, consoleSlots })
-    await app.register(consoleCallRoutes, { reports, clock, consoleSlots })
+    await app.register(consoleCallRoutes, { reports, promptLogs: services.promptLogs, clock, consoleSlots })
+    await app.register(promptLogRoutes, { keys, promptLogs: services.promptLogs })
     await app.register(consoleProviderKeyRoutes, { providerKeys, keyChecker, catalog, limits })
     await app.register(webhookRoutes, {
       webhookThrottle: parts.webhookThrottle,

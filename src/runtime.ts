@@ -17,6 +17,7 @@ import { createLimitNotice } from './calls/admission/limit-notice.ts'
 import { createLoadBound } from './calls/admission/start-call.ts'
 import { composeCallPath } from './calls/call-path.ts'
 import { createCleanupTasks } from './calls/cleanup-tasks.ts'
+import { createPromptLogs } from './calls/prompt-logs/prompt-log-writer.ts'
 import { createCallBodies } from './calls/relay/call-bodies.ts'
 import { createCompletionArchive, createIdempotency } from './calls/relay/idempotency.ts'
 import { adoptEdits } from './catalog/adopt-edits.ts'
@@ -228,6 +229,7 @@ async function composeApi(
     clock,
     random: Math.random,
   })
+  const promptLogs = createPromptLogs({ store: services.promptLogs, registry, logger })
   await hub.start()
   keyCache.onChange(endSuspendedCalls({ hub, accounts, logger }))
   const load = createLoadBound(() => hub.size, config.pendingCallsMax)
@@ -250,6 +252,7 @@ async function composeApi(
       admission,
       dispatch,
       load,
+      promptLogs,
       idempotency: createIdempotency({
         redis,
         findSettled: (accountId, digest) => findSettledKey(postgres, accountId, digest),
@@ -325,6 +328,7 @@ async function composeApi(
       for (const part of [epoch, fleetClock, health, measures]) part.stop()
       await report.stop()
       await hub.stop()
+      await promptLogs.close()
       await keyCache.stop()
       await Promise.all(Object.values(queues).map((queue) => queue.close()))
       catalog.close()

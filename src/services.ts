@@ -45,6 +45,7 @@ import { createKeyActivityStore, createUsageStore } from './billing/reports/usag
 import { createConflictStore } from './billing/settlement/conflict-store.ts'
 import { createQuarantineStore } from './billing/settlement/quarantine-store.ts'
 import { createSettlementStore } from './billing/settlement/settlement-store.ts'
+import { createPromptLogStore, PROMPT_LOG_PURPOSE } from './calls/prompt-logs/prompt-log-store.ts'
 import { readRateHistory } from './catalog/rate-history-store.ts'
 import type { Config } from './config.ts'
 import { parseUsd } from './core/kernel/money.ts'
@@ -119,6 +120,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
   const quarantine = createQuarantineStore(postgres)
   const conflicts = createConflictStore(postgres)
   const deliveries = createDeliveryLog(postgres)
+  const promptLogs = createPromptLogStore(postgres, createSealer(masterKeys, PROMPT_LOG_PURPOSE))
   const auditLog = createAuditLog(postgres, logger)
   const { auditedAction } = auditLog
   return {
@@ -142,6 +144,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     deliveries,
     retryDelivery: createRetryDelivery(postgres, deliveries),
     auditLog,
+    promptLogs,
     alarms: createAlarmStore(postgres),
     alarmDestinations: createAlarmDestinations({
       store: createAlarmDestinationStore(postgres, createSealer(masterKeys, DESTINATION_PURPOSE)),
@@ -158,7 +161,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     keyActivity: createKeyActivityStore(reportsPostgres),
     ledger,
     readStatement: createStatementReader(reportsPostgres),
-    accountExport: createAccountExport({ postgres: reportsPostgres, ledger }),
+    accountExport: createAccountExport({ postgres: reportsPostgres, ledger, promptLogs }),
     margin: createMarginStore(reportsPostgres),
     sumLedger: () => sumLedger(reportsPostgres),
     claimWait: () => readClaimWait(reportsPostgres, clock()),

@@ -10,6 +10,7 @@ import { createBillingMetrics } from '../src/billing/reports/billing-metrics.ts'
 import { createProviderHours } from '../src/billing/reports/provider-hours.ts'
 import { pruneSettledKeys } from '../src/billing/settlement/settlement-statements.ts'
 import { createSettlementStore } from '../src/billing/settlement/settlement-store.ts'
+import { prunePromptLogs } from '../src/calls/prompt-logs/prompt-log-store.ts'
 import { sweepCallBodies } from '../src/calls/relay/call-bodies.ts'
 import type { Config } from '../src/config.ts'
 import { DESTINATION_PURPOSE } from '../src/operations/alarm-destination-store.ts'
@@ -147,6 +148,7 @@ async function composeSettlement(
     prune: async () => {
       await pruneSettledKeys(postgres)
       await sweepCallBodies(postgres, longestCallMs)
+      await prunePromptLogs(postgres)
       await storedBodies.sweep(longestCallMs)
     },
     logger,

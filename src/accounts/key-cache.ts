@@ -37,6 +37,8 @@ export interface KeyRecord extends LimitSettings {
   surfaces: readonly string[]
   /** The models and providers it may use. Absent: all. */
   allowList?: AllowList
+  /** For how many days prompts and answers of its calls are kept. Absent: they are not. */
+  promptLogDays?: number
 }
 
 export type KeyLookup =
@@ -234,6 +236,7 @@ function toEntry({ accountState, operator, ...found }: KeyWithAccount, refreshAt
       providerKeys: found.providerKeys,
       surfaces: found.surfaces,
       ...(allowList && { allowList }),
+      ...(found.promptLogDays !== null && { promptLogDays: found.promptLogDays }),
     },
     owner:
       accountState === 'suspended' ? 'suspended' : operator?.state === 'disabled' ? 'disabled' : 'active',

@@ -45,7 +45,7 @@ export type NewKey = Pick<
   >
 
 /** What may change of a key; absent: unchanged, null: none. */
-export type KeyEdit = Partial<NewKey & Pick<StoredKey, 'pausedAt'>>
+export type KeyEdit = Partial<NewKey & Pick<StoredKey, 'pausedAt' | 'promptLogDays'>>
 
 export interface KeyBounds {
   active: number

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import type { CallFilter, CallRecord, ListedCall } from '../billing/call-records/call-records.ts'
 import type { Reports } from '../billing/reports/reports.ts'
+import type { PromptLogStore } from '../calls/prompt-logs/prompt-log-store.ts'
 import { CALL_STATUSES, CallDetail, CallSummary, Generation, GenerationDetail } from '../core/api/calls.ts'
 import { CLOSED } from '../core/api/request-fields.ts'
 import { Page } from '../core/api/shared.ts'
@@ -10,6 +11,7 @@ import { Cursor, formatCursor, parseCursor, TIME_RANGE } from '../core/billing/u
 import { TIME_ZONE, zonedTimeRange } from '../core/billing/zoned-time-range.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { callCreatedAt } from '../core/kernel/ids.ts'
+import { isoTime } from '../core/kernel/time.ts'
 import {
   ACCOUNT_ID,
   type AccountAccess,
@@ -35,6 +37,8 @@ interface Audience extends AccountAccess {
   query: object
   response: TSchema
   viewOf(call: ListedCall, reader: CallReader): unknown
+  /** When the prompt logs of some calls expire; absent: nobody is told. */
+  promptLogExpiries?: PromptLogStore['expiries']
   format(request: FastifyRequest<{ Querystring: unknown }>): 'json' | 'csv'
 }
 
@@ -102,16 +106,16 @@ const FILTERS = {
 }
 
 /** GET /console/api/calls, its download and one call of it, for the account that is signed in. */
-export const consoleCallRoutes: FastifyPluginAsyncTypebox<CallServices & { consoleSlots: Slots }> = async (
-  app,
-  services,
-) => {
-  const slots = services.consoleSlots
+export const consoleCallRoutes: FastifyPluginAsyncTypebox<
+  CallServices & { consoleSlots: Slots; promptLogs: Pick<PromptLogStore, 'expiries'> }
+> = async (app, services) => {
+  const { consoleSlots: slots, promptLogs } = services
   const ofAccount = { ...bySession(app, 'usage'), slots, viewOf: callSummary }
   registerList(app, '/calls', services, {
     ...ofAccount,
     query: { ...FILTERS, ...cursor, ...pageSize(200, 50) },
     response: Page(CallSummary),
+    promptLogExpiries: promptLogs.expiries,
     format: () => 'json',
   })
   registerList(app, '/calls.csv', services, {
@@ -125,7 +129,8 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox<CallServices & { conso
   const schema = { params: OfId, response: { 200: CallDetail } }
   app.get('/calls/:id', { ...hooks, schema }, async (request) => {
     const { accountId, holder } = asker(request)
-    return callDetail(await slots.run(holder, settledCall(services.reports, request.params.id, accountId)))
+    const call = await slots.run(holder, settledCall(services.reports, request.params.id, accountId))
+    return withPromptLog(callDetail(call), await promptLogs.expiries([call.id]))
   })
 }
 
@@ -158,10 +163,10 @@ function registerList(
       reports.calls.page(accountId, range, from, size, filter),
     )
     if (format === 'csv') return streamCallsCsv(await readPage(after, CSV_PAGE), readPage, reply, reader)
-    const view = (call: ListedCall) => viewOf(call, reader)
-    return pageOf(await readPage(after, limit + 1), limit, view, (shown) =>
-      formatCursor(cursorOf(shown.at(-1)!)),
-    )
+    const calls = await readPage(after, limit + 1)
+    const expiries = await audience.promptLogExpiries?.(calls.map(({ id }) => id))
+    const view = (call: ListedCall) => withPromptLog(viewOf(call, reader) as { id: string }, expiries)
+    return pageOf(calls, limit, view, (shown) => formatCursor(cursorOf(shown.at(-1)!)))
   })
 }
 
@@ -206,6 +211,12 @@ function settledCall(
         return found satisfies never
     }
   }
+}
+
+/** A call with when its prompt log expires, if it has one. */
+function withPromptLog<Call extends { id: string }>(call: Call, expiries?: ReadonlyMap<string, Date>): Call {
+  const expiresAt = expiries?.get(call.id)
+  return expiresAt ? { ...call, prompt_log_until: isoTime(expiresAt) } : call
 }
 
 /** A settled call in a line, as its owner sees it. */

@@ -7,8 +7,11 @@ import {
   type StartedCall,
   startCall,
 } from '../calls/admission/start-call.ts'
+import type { PromptLogs } from '../calls/prompt-logs/prompt-log-writer.ts'
+import type { CallSink } from '../calls/relay/pending-call.ts'
 import { readCallLabels } from '../core/calls/call-labels.ts'
 import { type ChatRequest, refuseLongText } from '../core/calls/chat-request.ts'
+import type { BoundedJson } from '../core/json/bounded-json.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { BodyStore } from '../platform/body-store/body-store.ts'
 import {
@@ -42,6 +45,7 @@ export interface CallServices extends StartCallDependencies {
   /** Where the files of calls are. */
   files: BodyStore
   clock: () => number
+  promptLogs: Pick<PromptLogs, 'readPrompt' | 'watch'>
   limits: { textBodyLimitBytes: number; keepAliveMs: number; slowClientBufferBytes: number }
 }
 
@@ -72,6 +76,8 @@ export async function serveCall(
   // One that came in chunks was taken for the longest until now.
   reservation?.shrink(bodyBytes)
   const labels = readCallLabels(request.headers, request.body)
+  const prompt =
+    key.promptLogDays === undefined ? null : deps.promptLogs.readPrompt(request.body ?? chat.task)
   // The request outlives the response; its text shall not.
   request.body = undefined
   request.exactJson = undefined
@@ -95,21 +101,40 @@ export async function serveCall(
       ? streamTo(call, format, request, reply, deps)
       : new CompletionCollector(call.envelope, format),
   )
-  return send(writer, relay(call, asked, writer, reservation, deps), reply, deps.files)
+  const sink = prompt ? logged(call, key, prompt, writer, reply, deps) : writer
+  return send(writer, relay(call, asked, sink, reservation, deps), reply, deps.files)
+}
+
+/** A sink that keeps a copy of what the call says, for a key whose holder opted in; a repeat was kept the first time. */
+function logged(
+  call: StartedCall,
+  { accountId, keyId, promptLogDays: days }: StandardKey,
+  request: BoundedJson,
+  writer: CompletionWriter,
+  reply: FastifyReply,
+  { promptLogs }: CallServices,
+): CallSink {
+  if (call.kind === 'repeat' || days === undefined) return writer
+  const { sink, end } = promptLogs.watch(writer, {
+    ...{ accountId, keyId, request, days },
+    callId: call.envelope.id,
+  })
+  whenResponseCloses(reply.raw, end)
+  return sink
 }
 
 /** Enqueues an admitted call, or attaches to the original of a repeat. Its frames go to the writer. */
 function relay(
   call: StartedCall,
   { chat, dispatched }: AskedCall,
-  writer: CompletionWriter,
+  sink: CallSink,
   reservation: FastifyRequest['bodyReservation'],
   { dispatch, idempotency }: CallServices,
 ): DispatchedCall {
-  if (call.kind === 'repeat') return attachCall(call.envelope, writer, { ...dispatch, idempotency })
+  if (call.kind === 'repeat') return attachCall(call.envelope, sink, { ...dispatch, idempotency })
   reservation?.hold()
   const over = dispatched?.()
-  return dispatchCall(call, chat, writer, dispatch, () => {
+  return dispatchCall(call, chat, sink, dispatch, () => {
     reservation?.release()
     over?.()
   })

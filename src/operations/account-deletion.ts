@@ -22,7 +22,8 @@ const LOCK =
   'SELECT balance_pico AS "balancePico" FROM accounts WHERE id = $1 AND deleted_at IS NULL FOR UPDATE'
 
 const REVOKE_KEYS = `
-UPDATE api_keys SET state = 'revoked', revoked_at = coalesce(revoked_at, now()), name = '' WHERE account_id = $1`
+UPDATE api_keys SET state = 'revoked', revoked_at = coalesce(revoked_at, now()), name = '', prompt_log_days = NULL
+WHERE account_id = $1`
 
 /** Those that the person made in organisations; their ids. */
 const REVOKE_MADE_KEYS = `
@@ -154,6 +155,7 @@ async function removePeople(transaction: PostgresTransaction, account: Account):
   await transaction.passkey.deleteMany(ofAccount)
   await transaction.identity.deleteMany(ofAccount)
   await transaction.signInStep.deleteMany(ofAccount)
+  await transaction.promptLog.deleteMany(ofAccount)
   await transaction.providerKey.deleteMany(ofAccount)
   // Invoices stay as they were issued: tax law wants them whole.
   await transaction.billingDetails.deleteMany(ofAccount)

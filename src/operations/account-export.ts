@@ -5,6 +5,7 @@ import {
   positionAfter,
   readLedgerCursor,
 } from '../billing/ledger/ledger-list-store.ts'
+import type { PromptLogStore } from '../calls/prompt-logs/prompt-log-store.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
@@ -17,8 +18,12 @@ const LEDGER_PAGE = 500
 const LEDGER_LINES_MAX = 50_000
 const ROWS_MAX = 10_000
 
-export function createAccountExport(deps: { postgres: Postgres; ledger: Pick<LedgerListStore, 'page'> }) {
-  const { postgres, ledger } = deps
+export function createAccountExport(deps: {
+  postgres: Postgres
+  ledger: Pick<LedgerListStore, 'page'>
+  promptLogs: Pick<PromptLogStore, 'latest'>
+}) {
+  const { postgres, ledger, promptLogs } = deps
 
   const ledgerLines = async (accountId: string): Promise<LedgerLine[]> => {
     const lines: LedgerLine[] = []
@@ -130,6 +135,7 @@ export function createAccountExport(deps: { postgres: Postgres; ledger: Pick<Led
         amount_usd: formatUsd(amountPico),
         at: isoTime(at),
       })),
+      prompt_logs: await promptLogs.latest(accountId),
       calls: 'GET /console/api/calls.csv lists every call.',
     }
   }

@@ -10,6 +10,7 @@ import { Money } from '../components/text/money.tsx'
 import { Facts, Stats } from '../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../lib/format.ts'
 import { unitPriceText, unitTitle } from '../lib/unit-prices.ts'
+import { PromptLogPanel } from './usage/prompt-log-panel.tsx'
 
 /** One call: its usage, its cost and the reasons for it, and its duration. */
 export function CallPage() {
@@ -88,6 +89,7 @@ function CallView({ call }: { call: CallDetail }) {
           />
         </Panel>
       </div>
+      {call.prompt_log_until && <PromptLogPanel callId={call.id} until={call.prompt_log_until} />}
     </>
   )
 }

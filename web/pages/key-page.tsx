@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { ListX, Pause, Pencil, Play } from 'lucide-react'
+import { ListX, Pause, Pencil, Play, ScrollText } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import type { KeyView } from '../../src/core/api/keys.ts'
 import { callsQuery, keyQuery, usageSeriesQuery } from '../api/queries.ts'
@@ -15,6 +15,8 @@ import { Snippets } from '../components/text/snippets.tsx'
 import { readUsageChoice, seriesQuery, zoneOffset } from '../lib/usage-view.ts'
 import { EditKeyDialog, RevokeKeyDialog } from './keys/key-dialogs.tsx'
 import { KeyFacts, KeyStats } from './keys/key-facts.tsx'
+import { KeyState, PromptsLogged } from './keys/key-table.tsx'
+import { LogPromptsDialog, StopLoggingDialog } from './keys/prompt-logging-dialog.tsx'
 import { UsageBreakdown } from './usage/usage-breakdown.tsx'
 import { UsageChart } from './usage/usage-chart.tsx'
 import { UsageToolbar } from './usage/usage-toolbar.tsx'
@@ -29,7 +31,15 @@ export function KeyPage() {
       <PageHead
         back={<Link to="/keys">← API keys</Link>}
         title={key?.name || key?.hint || 'API key'}
-        description={key && <code>{key.hint}</code>}
+        description={
+          key && (
+            <span className="row">
+              <code>{key.hint}</code>
+              <KeyState apiKey={key} />
+              {key.prompt_log_days !== null && <PromptsLogged />}
+            </span>
+          )
+        }
         actions={key && key.state !== 'revoked' && <KeyActions apiKey={key} />}
       />
       <QueryView query={query}>
@@ -51,8 +61,9 @@ export function KeyPage() {
 }
 
 function KeyActions({ apiKey }: { apiKey: KeyView }) {
-  const [dialog, setDialog] = useState<'edit' | 'revoke' | null>(null)
+  const [dialog, setDialog] = useState<'edit' | 'logging' | 'revoke' | null>(null)
   const isPaused = apiKey.paused_at !== null
+  const isLogging = apiKey.prompt_log_days !== null
   const toggle = useAction({
     send: () =>
       requestJson<KeyView>('POST', path`/console/api/keys/${apiKey.id}/${isPaused ? 'resume' : 'pause'}`),
@@ -73,10 +84,20 @@ function KeyActions({ apiKey }: { apiKey: KeyView }) {
         <Icon size={16} aria-hidden="true" />
         {isPaused ? 'Resume' : 'Pause'}
       </Button>
+      <Button onClick={() => setDialog('logging')}>
+        <ScrollText size={16} aria-hidden="true" />
+        {isLogging ? 'Stop logging' : 'Log prompts'}
+      </Button>
       <Button kind="danger" onClick={() => setDialog('revoke')}>
         Revoke
       </Button>
       {dialog === 'edit' && <EditKeyDialog apiKey={apiKey} onClose={close} />}
+      {dialog === 'logging' &&
+        (isLogging ? (
+          <StopLoggingDialog apiKey={apiKey} onClose={close} />
+        ) : (
+          <LogPromptsDialog apiKey={apiKey} onClose={close} />
+        ))}
       {dialog === 'revoke' && <RevokeKeyDialog apiKey={apiKey} onClose={close} />}
     </>
   )

@@ -13,6 +13,7 @@ export const ACCOUNT_ACTIONS = [
   'key.paused',
   'key.resumed',
   'key.revoked',
+  'key.prompt_logs_deleted',
   'top_up.opened',
   'auto_top_up.set',
   'saved_card.requested',

@@ -128,6 +128,8 @@ export const CallSummary = Type.Object({
   duration_ms: Type.Number(),
   /** Null: the client said nothing. */
   labels: nullable(Labels),
+  /** When its prompt log expires; absent: it has none, or nobody looked. */
+  prompt_log_until: Type.Optional(IsoTime),
 })
 export type CallSummary = Static<typeof CallSummary>
 
@@ -152,6 +154,20 @@ export const CallDetail = Type.Object({
   provider_key_failures: Type.Array(ByokFailureView),
 })
 export type CallDetail = Static<typeof CallDetail>
+
+/** GET /console/api/calls/:id/prompt-log: what was asked and answered, for roles that may use the key of the call. */
+export const PromptLogView = Type.Object({
+  call_id: Type.String(),
+  /** JSON, as far as it was stored. */
+  request: Type.String(),
+  request_truncated: Type.Boolean(),
+  /** JSON of a message: `content`, `tool_calls`, … */
+  answer: Type.String(),
+  answer_truncated: Type.Boolean(),
+  created_at: IsoTime,
+  expires_at: IsoTime,
+})
+export type PromptLogView = Static<typeof PromptLogView>
 
 /** GET /admin/api/calls?account&key&request&status&model&offer&min_duration_ms&from&to&limit&cursor: `Page<OperatorCall>`. Settled calls, admitted in the span; by default the last 30 days. */
 export const OperatorCall = Type.Object({
@@ -252,6 +268,8 @@ export const SettledTimeline = Type.Object({
   state: Type.Literal('settled'),
   /** Null: the client said nothing. */
   labels: nullable(Labels),
+  /** When what the account logged of it expires; absent: it logged nothing. Operators see no more of it. */
+  prompt_log_until: Type.Optional(IsoTime),
   usage_source: Type.String(),
   usage_clamped: Type.Boolean(),
   prompt_rate: nullable(Type.String()),

@@ -34,6 +34,8 @@ export const KeyView = Type.Object({
   /** What it may use: ids of models or `developer/*`, and ids of providers. Empty: all. */
   allowed_models: Type.Array(Type.String()),
   allowed_providers: Type.Array(Type.String()),
+  /** For how many days prompts and answers of its calls are kept; null: they are not. */
+  prompt_log_days: nullable(Type.Number()),
   expires_at: nullable(Type.String()),
   created_at: Type.String(),
   revoked_at: nullable(Type.String()),
@@ -102,10 +104,16 @@ export const KeyEditBody = Type.Object(
     requests_per_minute: count(),
     concurrent_calls: count(),
     ...ALLOW_LIST_FIELDS,
+    /** 1 to 30: keeps prompts and answers of its calls from now on. Null: keeps none. */
+    prompt_log_days: count(30),
   },
   CLOSED,
 )
 export type KeyEditBody = Static<typeof KeyEditBody>
+
+/** DELETE /console/api/keys/:id/prompt-logs → 200 DeletedPromptLogs. */
+export const DeletedPromptLogs = Type.Object({ deleted: Type.Integer() })
+export type DeletedPromptLogs = Static<typeof DeletedPromptLogs>
 
 export const CreatedKey = Type.Object({
   /** The secret: here and never again. */

@@ -47,6 +47,7 @@ function keyView(
     paused_at: isoTimeOrNull(key.pausedAt),
     allowed_models: key.allowedModels,
     allowed_providers: key.allowedProviders,
+    prompt_log_days: key.promptLogDays,
     expires_at: isoTimeOrNull(key.expiresAt),
     created_at: isoTime(key.createdAt),
     revoked_at: isoTimeOrNull(key.revokedAt),

@@ -39,6 +39,7 @@ export function readKeyEdit(
     ...(body.name !== undefined && { name: body.name.trim() }),
     ...(body.expires_at !== undefined && { expiresAt: readExpiry(body.expires_at, nowMs) }),
     ...(body.requests_per_minute !== undefined && { customerRequestsPerMinute: body.requests_per_minute }),
+    ...(body.prompt_log_days !== undefined && { promptLogDays: body.prompt_log_days }),
     ...(body.concurrent_calls !== undefined && { customerConcurrentCalls: body.concurrent_calls }),
   }
 }

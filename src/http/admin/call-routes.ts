@@ -9,7 +9,7 @@ import { Page } from '../../core/api/shared.ts'
 import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { callCreatedAt } from '../../core/kernel/ids.ts'
-import { DAY_MS } from '../../core/kernel/time.ts'
+import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import type { Queues } from '../../platform/queues/queue-stats.ts'
 import type { Services } from '../../services.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
@@ -35,8 +35,8 @@ const SEARCHES_MAX = 4
 
 /** GET /calls: settled calls of every account, searched; GET /calls/:id/timeline: one call, also while it runs. */
 export const callRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'calls'> & { queues: Queues; clock: () => number }
-> = async (app, { calls, queues, clock }) => {
+  Pick<Services, 'calls' | 'promptLogs'> & { queues: Queues; clock: () => number }
+> = async (app, { calls, promptLogs, queues, clock }) => {
   const slots = reportSlots(SEARCHES_MAX, SEARCHES_MAX)
 
   app.get(
@@ -73,7 +73,8 @@ export const callRoutes: FastifyPluginAsyncTypebox<
     }
     const found = await find()
     if (!found) throw unknownCall()
-    return found
+    const until = (await promptLogs.expiries([id])).get(id)
+    return found.state === 'settled' && until ? { ...found, prompt_log_until: isoTime(until) } : found
   })
 }
 

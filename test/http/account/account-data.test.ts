@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { expectAbsent } from '../../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
@@ -36,7 +37,9 @@ afterAll(() => stack.close())
 async function furnished() {
   const client = await signedUp(stack.url)
   const { account } = await client.json<SessionView>('/console/api/session')
-  const { secret: key } = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'my laptop' } })
+  const created = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'my laptop' } })
+  const key = created.secret
+  await client.json(`/console/api/keys/${created.key.id}`, { method: 'PATCH', body: { prompt_log_days: 30 } })
   const body = { model: 'test/one', messages: [{ role: 'user', content: 'Hello!' }] }
   const headers = {
     authorization: `Bearer ${key}`,
@@ -48,6 +51,9 @@ async function furnished() {
   expect((await call()).status).toBe(200)
   await stack.settled(account.id)
   const accountId = account.id
+  await eventually(async () =>
+    expect(await stack.postgres.promptLog.count({ where: { accountId } })).toBeGreaterThan(0),
+  )
   await client.json('/console/api/webhooks', { body: { url: 'http://127.0.0.1:9/my-hook' } })
   await stack.postgres.providerKey.create({
     data: {

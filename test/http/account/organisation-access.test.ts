@@ -49,6 +49,8 @@ const PERMITTED: Record<string, string> = {
   'POST /keys/:id/pause': KEY_MAKERS,
   'POST /keys/:id/resume': KEY_MAKERS,
   'POST /keys/:id/revoke': KEY_MAKERS,
+  'DELETE /keys/:id/prompt-logs': KEY_MAKERS,
+  'GET /calls/:id/prompt-log': KEY_MAKERS,
   'GET /playground/surfaces': KEY_MAKERS,
   'GET /models/:id/providers': ALL,
   'GET /billing': PAYERS,

@@ -4,7 +4,7 @@ import { labelTexts } from '../../lib/call-labels.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { unitCount } from '../../lib/unit-prices.ts'
 import { Money } from '../text/money.tsx'
-import { StateBadge } from '../text/values.tsx'
+import { Badge, StateBadge } from '../text/values.tsx'
 import { DataTable, TwoLines } from './data-table.tsx'
 
 const USAGE_SOURCES: Record<string, string> = {
@@ -52,7 +52,12 @@ export function CallTable({
           </TwoLines>
         ),
         When: (call) => <span className="whitespace-nowrap">{formatMoment(call.created_at, zone)}</span>,
-        Status: (call) => <CallStatus call={call} />,
+        Status: (call) => (
+          <span className="row">
+            <CallStatus call={call} />
+            {call.prompt_log_until && <Badge tone="accent">prompts logged</Badge>}
+          </span>
+        ),
         Key: keyNames !== undefined && ((call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>),
         'Input / output tokens': (call) => <CallUsage of={call} />,
         TTFT: (call) => formatDuration(call.first_token_ms),

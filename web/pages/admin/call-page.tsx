@@ -101,6 +101,8 @@ function SettledCall({ call }: { call: SettledTimeline }) {
               Account: <AccountLink id={call.account_id} />,
               Key: <code>{call.key_id}</code>,
               Request: <code>{call.request_id}</code>,
+              'Prompt log':
+                call.prompt_log_until && `kept by the account until ${formatMoment(call.prompt_log_until)}`,
               'Requested model': call.requested_model,
               'Served model':
                 call.served_model === null ? 'not served' : <ModelLink id={call.served_model} />,

@@ -3,7 +3,7 @@ import { Panel } from '../../components/layout/page.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Facts, Stats } from '../../components/text/values.tsx'
-import { formatMoment } from '../../lib/format.ts'
+import { formatMoment, plural } from '../../lib/format.ts'
 import { Ago, KeyState, SpendingLimit } from './key-table.tsx'
 
 /** What a key spent, and what is left of its limit. */
@@ -38,6 +38,8 @@ export function KeyFacts({ apiKey }: { apiKey: KeyView }) {
           'Concurrent requests': limitText(apiKey.concurrent_calls, apiKey.max_concurrent_calls),
           Models: <Names names={apiKey.allowed_models} />,
           Providers: <Names names={apiKey.allowed_providers} />,
+          'Prompt logging':
+            apiKey.prompt_log_days === null ? 'off' : `on, kept for ${plural(apiKey.prompt_log_days, 'day')}`,
           Expires: apiKey.expires_at === null ? 'never' : formatMoment(apiKey.expires_at),
           Created: formatMoment(apiKey.created_at),
           Paused: apiKey.paused_at !== null && `since ${formatMoment(apiKey.paused_at)}`,

@@ -91,6 +91,9 @@ export function KeyState({ apiKey }: { apiKey: KeyView | OperatorKey }) {
   return pausedAt !== null && <Badge tone="warn">paused</Badge>
 }
 
+/** Says of a key or a call that prompts and answers are kept. */
+export const PromptsLogged = () => <Badge tone="accent">prompts logged</Badge>
+
 /** The cells that tables of keys share, for account holders and for operators. `link`: its name as a link. */
 export function KeyName(props: { apiKey: KeyView | OperatorKey; link?: ReactNode; children?: ReactNode }) {
   const { apiKey, link, children } = props
@@ -99,6 +102,7 @@ export function KeyName(props: { apiKey: KeyView | OperatorKey; link?: ReactNode
     <span className="stack-tight">
       <span>
         {link ?? apiKey.name} <KeyState apiKey={apiKey} />
+        {'prompt_log_days' in apiKey && apiKey.prompt_log_days !== null && <PromptsLogged />}
       </span>
       <code className="text-sm text-muted">{hint}</code>
       {children}

@@ -1,0 +1,108 @@
+import type { CallId } from '../../core/kernel/ids.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import type { ByteSealer } from '../../platform/sealing.ts'
+
+/** What was asked with one call and what was answered, each as JSON text of a bounded length. */
+export interface PromptLog {
+  request: string
+  isRequestTruncated: boolean
+  /** A CompletionMessage, as far as there was an answer. */
+  answer: string
+  isAnswerTruncated: boolean
+}
+
+/** Whose call it was. */
+export interface PromptLogOwner {
+  accountId: string
+  keyId: string
+  callId: CallId
+}
+
+export interface StoredPromptLog extends PromptLog {
+  callId: string
+  keyId: string
+  createdAt: Date
+  expiresAt: Date
+}
+
+/** The purpose of the seal. */
+export const PROMPT_LOG_PURPOSE = 'prompt-log'
+
+/** A log cannot be moved to another account or call. */
+const contextOf = (accountId: string, callId: string): string => `${accountId}/${callId}`
+
+/** Nothing is stored for a key whose holder turned logging off meanwhile. */
+const PUT = `
+INSERT INTO prompt_logs (call_id, account_id, key_id, sealed, expires_at)
+SELECT $1, $2, id, $4, now() + $5 * interval '1 day' FROM api_keys
+WHERE id = $3 AND account_id = $2 AND prompt_log_days IS NOT NULL
+ON CONFLICT DO NOTHING`
+
+/** An export is one answer, so it has no more of them than this. */
+const EXPORTED_MAX = 50
+const PRUNED_AT_ONCE = 1_000
+
+/** Prompt logs in PostgreSQL, sealed under the master key and bound to their account and call. */
+export type PromptLogStore = ReturnType<typeof createPromptLogStore>
+
+export function createPromptLogStore(postgres: Postgres, sealer: ByteSealer) {
+  const opened = (row: {
+    callId: string
+    accountId: string
+    keyId: string
+    sealed: Uint8Array
+    createdAt: Date
+    expiresAt: Date
+  }): StoredPromptLog => {
+    const { callId, accountId, keyId, createdAt, expiresAt } = row
+    const log = JSON.parse(
+      sealer.openBytes(Buffer.from(row.sealed), contextOf(accountId, callId)),
+    ) as PromptLog
+    return { ...log, callId, keyId, createdAt, expiresAt }
+  }
+  const unexpired = () => ({ expiresAt: { gt: new Date() } })
+  return {
+    async put({ accountId, keyId, callId }: PromptLogOwner, log: PromptLog, days: number): Promise<void> {
+      const sealed = sealer.sealBytes(JSON.stringify(log), contextOf(accountId, callId))
+      await postgres.$executeRawUnsafe(PUT, callId, accountId, keyId, sealed, days)
+    },
+
+    /** The log of a call of an account, still sealed; null where there is none. `open` throws where it cannot be. */
+    async find(accountId: string, callId: string) {
+      const row = await postgres.promptLog.findFirst({ where: { callId, accountId, ...unexpired() } })
+      return row && { keyId: row.keyId, open: () => opened(row) }
+    },
+
+    /** When the logs of some calls expire, of those that have one. */
+    async expiries(callIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+      const where = { callId: { in: [...callIds] }, ...unexpired() }
+      const rows = await postgres.promptLog.findMany({ where, select: { callId: true, expiresAt: true } })
+      return new Map(rows.map((row) => [row.callId, row.expiresAt]))
+    },
+
+    /** The latest logs of an account, for its export. */
+    async latest(accountId: string): Promise<StoredPromptLog[]> {
+      const rows = await postgres.promptLog.findMany({
+        where: { accountId, ...unexpired() },
+        orderBy: { createdAt: 'desc' },
+        take: EXPORTED_MAX,
+      })
+      return rows.map(opened)
+    },
+
+    /** Deletes all logs of a key. Returns how many there were. */
+    async deleteOfKey(keyId: string): Promise<number> {
+      return (await postgres.promptLog.deleteMany({ where: { keyId } })).count
+    },
+  }
+}
+
+/** Deletes the logs that have expired. */
+export async function prunePromptLogs(postgres: Postgres): Promise<void> {
+  let deleted: number
+  do {
+    deleted = await postgres.$executeRaw`
+      DELETE FROM prompt_logs WHERE call_id IN (
+        SELECT call_id FROM prompt_logs WHERE expires_at <= now() LIMIT ${PRUNED_AT_ONCE})`
+  } while (deleted === PRUNED_AT_ONCE)
+}
