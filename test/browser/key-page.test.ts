@@ -60,7 +60,7 @@ test('a key has a page of its own, where it is edited, paused, resumed and revok
 
   await page.getByRole('button', { name: 'Revoke' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke key' }).click()
-  await page.getByText('revoked', { exact: true }).waitFor()
+  await page.getByRole('definition').getByText('revoked', { exact: true }).waitFor()
   expect(await page.getByRole('button', { name: 'Edit' }).count()).toBe(0)
   expect(watch.problems).toEqual([])
 })

@@ -7,7 +7,6 @@ import { expectAccessibleAtBothWidths } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
 import { startConsoleStack } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
-import { heading } from './on-screen.ts'
 import { createSampleAccount, lendSession, type SampleAccount } from './sample-account.ts'
 
 let stack: TestStack
@@ -60,7 +59,7 @@ test('prompts of a key are logged on request, shown on the page of the call, and
   await page.goto(`${stack.url}/calls/${callId}`)
   await page.getByRole('button', { name: 'Show' }).click()
   await page.getByLabel('Code: the request').getByText(PROMPT).waitFor()
-  await page.getByRole('heading', { name: 'Answer' }).waitFor()
+  await page.getByRole('heading', { name: 'Answer', exact: true }).waitFor()
   await expectAccessibleAtBothWidths(page)
 
   await page.goto(keyPage)
@@ -68,7 +67,7 @@ test('prompts of a key are logged on request, shown on the page of the call, and
   await page.getByRole('dialog').getByRole('button', { name: 'Stop logging' }).click()
   await page.getByRole('button', { name: 'Log prompts' }).waitFor()
   await expectGoodPage(opened, `${stack.url}/calls/${callId}`, 'Call')
-  expect(await heading(page, 'Prompt and answer').count()).toBe(0)
+  expect(await page.getByRole('heading', { name: 'Prompt and answer' }).count()).toBe(0)
   expect(await stack.postgres.promptLog.count({ where: { keyId: key.id } })).toBe(0)
   expect(watch.problems).toEqual([])
 })

@@ -44,6 +44,7 @@ function CallView({ call }: { call: CallDetail }) {
       <div className="columns">
         <Panel title="Call details" padded>
           <Facts
+            wide
             rows={{
               Model: call.model === 'auto' ? <AutoModel /> : call.model,
               Status: <CallStatus call={call} />,
@@ -61,6 +62,7 @@ function CallView({ call }: { call: CallDetail }) {
         </Panel>
         <Panel title="Cost" padded>
           <Facts
+            wide
             rows={{
               'Input tokens': <Tokens count={call.prompt_tokens} rate={rates?.prompt} />,
               'Audio tokens (of input)': call.audio_tokens > 0 && (
