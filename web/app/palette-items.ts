@@ -23,6 +23,7 @@ const SITE_PAGES: PaletteItem[] = [
   { group: 'Pages', name: 'Docs', href: '/docs' },
   { group: 'Pages', name: 'API reference', href: '/docs/api' },
   { group: 'Pages', name: 'Status of the API', href: '/status' },
+  { group: 'Pages', name: 'Provider status', href: '/status/providers' },
 ]
 const GUEST_PAGES: PaletteItem[] = [
   { group: 'Pages', name: 'Sign in', href: '/sign-in' },

@@ -58,6 +58,9 @@ function DocsNavigation({ doc }: { doc: DocPage | undefined }) {
         <li>
           <Link to="/status">Status of the API</Link>
         </li>
+        <li>
+          <Link to="/status/providers">Provider status</Link>
+        </li>
       </Group>
     </nav>
   )
