@@ -1,4 +1,6 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { sessionQuery } from '../api/queries.ts'
 import { Panel, SitePage } from '../components/layout/page.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { Facts } from '../components/text/values.tsx'
@@ -8,6 +10,7 @@ import { gatewayAddress } from '../lib/gateway-address.ts'
 
 /** Where the docs begin: the address of the gateway, a first call, and every page. */
 export function DocsPage() {
+  const { data: session } = useQuery(sessionQuery)
   return (
     <SitePage
       title="Docs"
@@ -21,8 +24,12 @@ export function DocsPage() {
       <Panel title="A first call" padded>
         <Snippets apiKey="sk-sy-…" />
         <p>
-          <Link to="/sign-up">Create an account</Link>, then <Link to="/keys">create an API key</Link>. Step
-          by step:{' '}
+          {!session && (
+            <>
+              <Link to="/sign-up">Create an account</Link>.{' '}
+            </>
+          )}
+          <Link to="/keys">Create an API key</Link>. Step by step:{' '}
           <Link to="/docs/$page" params={{ page: 'quick-start' }}>
             Quick start
           </Link>
