@@ -44,6 +44,8 @@ import { spendCapRoutes } from './http/account/spend-cap-routes.ts'
 import { usageSeriesRoutes } from './http/account/usage-series-routes.ts'
 import { webhookRoutes } from './http/account/webhook-routes.ts'
 import { accountBillingRoutes } from './http/admin/account-billing-routes.ts'
+import { accountLedgerRoutes } from './http/admin/account-ledger-routes.ts'
+import { accountOpeningRoutes } from './http/admin/account-opening-routes.ts'
 import { accountRoutes } from './http/admin/account-routes.ts'
 import { alarmDestinationRoutes } from './http/admin/alarm-destination-routes.ts'
 import { alarmRoutes } from './http/admin/alarm-routes.ts'
@@ -156,7 +158,18 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...{ directory, holds, keys, usage, payments, auditLog, clock: now },
     })
     await app.register(accountBillingRoutes, { topUps })
-    await app.register(operatorKeyRoutes, { keyManagement: services.keyManagement })
+    await app.register(accountLedgerRoutes, {
+      accountManagement: services.accountManagement,
+      accountLedger: services.accountLedger,
+      auditLog,
+    })
+    await app.register(accountOpeningRoutes, {
+      accountManagement: services.accountManagement,
+      keyManagement: services.keyManagement,
+      accountOpening: signIn.accountOpening,
+      clock: now,
+    })
+    await app.register(operatorKeyRoutes, { keyManagement: services.keyManagement, clock: now })
     await app.register(operatorRoutes, { operatorManagement: services.operatorManagement, clock: now })
     await app.register(operatorSurfaceRoutes, {
       accountManagement: services.accountManagement,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createAccountActionStore } from './accounts/account-action-store.ts'
+import { createInvite } from './accounts/account-invitation.ts'
 import { createAccountDirectory, createAccountStore } from './accounts/account-store.ts'
 import { createCredentialStore } from './accounts/credential-store.ts'
 import { createEmailChange } from './accounts/email-change.ts'
@@ -35,6 +36,7 @@ import { createSurfaceGrantStore } from './accounts/surface-grant-store.ts'
 import { createAuditRunStore } from './billing/audit/audit-run-store.ts'
 import { createCallRecords, readClaimWait } from './billing/call-records/call-records.ts'
 import { createHoldStore } from './billing/holds/hold-store.ts'
+import { createAccountLedgerStore } from './billing/ledger/account-ledger-store.ts'
 import { adjustBalance } from './billing/ledger/adjust-balance.ts'
 import { createLedgerListStore, sumLedger } from './billing/ledger/ledger-list-store.ts'
 import { postLedger } from './billing/ledger/ledger-store.ts'
@@ -53,6 +55,7 @@ import { DAY_MS } from './core/kernel/time.ts'
 import { createAccountDeletion } from './operations/account-deletion.ts'
 import { createAccountExport } from './operations/account-export.ts'
 import { createAccountManagement } from './operations/account-management.ts'
+import { createAccountOpening } from './operations/account-opening.ts'
 import { createAlarmDestinationStore, DESTINATION_PURPOSE } from './operations/alarm-destination-store.ts'
 import { createAlarmDestinations } from './operations/alarm-destinations.ts'
 import { createAlarmStore } from './operations/alarm-store.ts'
@@ -161,6 +164,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     keyActivity: createKeyActivityStore(reportsPostgres),
     ledger,
     readStatement: createStatementReader(reportsPostgres),
+    accountLedger: createAccountLedgerStore(reportsPostgres),
     accountExport: createAccountExport({ postgres: reportsPostgres, ledger, promptLogs }),
     margin: createMarginStore(reportsPostgres),
     sumLedger: () => sumLedger(reportsPostgres),
@@ -202,8 +206,9 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
 export function createSignIn(
   config: Readonly<Config>,
   clients: ServiceClients & { mailQueue: MailQueue; cards: Pick<SavedCardService, 'forget'> },
-  { accounts, credentials, members, operators, passwords, factors, holds }: Services,
+  services: Services,
 ) {
+  const { accounts, credentials, members, operators, passwords, factors, holds } = services
   const { postgres, redis, announce, logger, clock, mailQueue } = clients
   const sessions = createSessionStore(postgres)
   const throttle = createSignInThrottle(redis, config)
@@ -247,18 +252,22 @@ export function createSignIn(
         enqueue: (accountId) => enqueue({ kind: 'verify_email', accountId }),
       })
     : null
-  const passwordReset = hasMail
-    ? createPasswordReset({
-        ...shared,
-        enqueue: (accountId) => enqueue({ kind: 'reset_password', accountId }),
-      })
-    : null
+  const passwordReset = createPasswordReset({
+    ...shared,
+    enqueue: hasMail ? (accountId) => enqueue({ kind: 'reset_password', accountId }) : null,
+  })
+  // What stays in a folder reaches nobody.
+  const isDelivered = config.mail?.transport.kind === 'smtp'
+  const invite = createInvite({
+    tokens,
+    enqueue: isDelivered ? (accountId) => enqueue({ kind: 'account_opened', accountId }) : null,
+  })
   const invitationStore = createInvitationStore(postgres, tokens)
   const invitations = createInvitations({
     store: invitationStore,
     throttle,
     enqueue: hasMail ? (invitationId) => enqueue({ kind: 'invitation', invitationId }) : null,
-    isDelivered: config.mail?.transport.kind === 'smtp',
+    isDelivered,
   })
   const emailChange = hasMail ? createEmailChange({ ...shared, enqueue }) : null
   const { passkeys, totp, codes } = factors
@@ -277,6 +286,11 @@ export function createSignIn(
     freeCredits,
     verification,
     passwordReset,
+    accountOpening: createAccountOpening({
+      accountManagement: services.accountManagement,
+      invite,
+      auditedAction: services.auditLog.auditedAction,
+    }),
     emailChange,
     invitationStore,
     invitations,

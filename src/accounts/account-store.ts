@@ -105,13 +105,15 @@ export function createAccountStore(
     },
 
     /**
-     * Credits an account; idempotent by event id. Throws if the account is unknown, or if the
-     * event id belongs to another credit.
+     * Credits an account, with the reason beside the posting, if any; idempotent by event id. Throws if the account
+     * is unknown, or if the event id belongs to another credit.
      */
-    async credit(accountId: string, eventId: string, amountPico: PicoUsd): Promise<Account> {
+    async credit(accountId: string, eventId: string, amountPico: PicoUsd, reason?: string): Promise<Account> {
       return postgres.$transaction(async (transaction) => {
         const { posted } = await postLedger(transaction, creditPosting(eventId, accountId, amountPico))
         if (!posted) await assertSameCredit(transaction, accountId, eventId, amountPico)
+        else if (reason)
+          await transaction.ledgerNote.create({ data: { id: eventId, kind: 'credit', reason } })
         return read(transaction, accountId)
       })
     },

@@ -36,10 +36,11 @@ export function createEmailTokenStore(postgres: Postgres) {
     accountId: string,
     purpose: EmailTokenPurpose,
     email: string,
+    validMs: number = VALID_MS[purpose],
   ): Promise<IssuedToken> => {
     const token = newToken()
     await postgres.emailToken.deleteMany({ where: { accountId, expiresAt: { lt: new Date() } } })
-    const expiresAt = new Date(Date.now() + VALID_MS[purpose])
+    const expiresAt = new Date(Date.now() + validMs)
     await postgres.emailToken.create({
       data: { tokenHash: hashOfToken(token), accountId, purpose, email, expiresAt },
     })

@@ -3,6 +3,7 @@ import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { CredentialStore } from './credential-store.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import { noSuchLink } from './email-verification.ts'
+import { noMail } from './mail/no-mail.ts'
 import type { Notify } from './mail/notify.ts'
 import type { PasswordHasher } from './password-hash.ts'
 import { refuseGuessable } from './refuse-guessable.ts'
@@ -17,17 +18,19 @@ export function createPasswordReset(deps: {
   passwords: Pick<PasswordHasher, 'hash'>
   tokens: Pick<EmailTokenStore, 'find' | 'use'>
   throttle: Pick<SignInThrottle, 'verification' | 'passwordReset'>
-  /** Enqueues the message; null: nothing is sent. */
-  enqueue: (accountId: string | null) => Promise<void>
+  /** Enqueues the message, or with null a message to nobody. Null where there is no mail. */
+  enqueue: ((accountId: string | null) => Promise<void>) | null
   notify: Notify
 }) {
   const { credentials, tokens } = deps
   return {
     /**
      * Enqueues a message with a link, if the email has an account that is not suspended. A caller cannot tell: both
-     * take the same steps, and a link is made only when the message is sent. Throws ApiError 429 after too many.
+     * take the same steps, and a link is made only when the message is sent. Throws ApiError 429 after too many, and
+     * `conflict` where there is no mail.
      */
     async request(email: string, networkAddress: string): Promise<void> {
+      if (!deps.enqueue) throw noMail()
       await deps.throttle.passwordReset(networkAddress, email)
       const found = await credentials.findByEmail(email)
       await deps.enqueue(found && !found.isSuspended ? found.accountId : null)

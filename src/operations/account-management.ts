@@ -31,6 +31,8 @@ export interface CreditedAccount {
 const PASSWORD_BYTES = 15
 
 /** What operators do to accounts. Every change is recorded in the audit log. Throws ApiError. */
+export type AccountManagement = ReturnType<typeof createAccountManagement>
+
 export function createAccountManagement(options: {
   accounts: AccountStore
   directory: AccountDirectory
@@ -82,10 +84,11 @@ export function createAccountManagement(options: {
       accountId: string,
       amountPico: PicoUsd,
       reference: string = newId('evt'),
+      reason?: string,
     ): Promise<CreditedAccount> {
-      const details = { amount_usd: formatUsd(amountPico), reference }
+      const details = { amount_usd: formatUsd(amountPico), ...(reason && { reason }), reference }
       return auditedAction(operator, { action: 'account.credit', target: accountId, details }, async () => {
-        const account = await posting(accounts.credit(accountId, reference, amountPico))
+        const account = await posting(accounts.credit(accountId, reference, amountPico, reason))
         // The credit stands while Redis is away: repeating it would credit twice.
         const isSpendable = await holds.apply(accountId, account, []).then(
           () => true,

@@ -4,11 +4,14 @@ import { formatUsd } from '../core/kernel/money.ts'
 import { isoTimeOrNull } from '../core/kernel/time.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 import { rateLimitDetails } from './account-management.ts'
-import type { Operator, RunAudited } from './audit-log.ts'
+import type { AuditedAction, Operator, RunAudited } from './audit-log.ts'
 import type { EditKey } from './edit-key.ts'
 
-/** An operator's limits for a key. Amounts in pico-USD. */
-export type KeyLimits = Pick<KeyEdit, 'limitPico' | 'limitReset' | 'requestsPerMinute' | 'concurrentCalls'>
+/** What an operator may change of a key. Amounts in pico-USD. */
+export type KeyLimits = Pick<
+  KeyEdit,
+  'name' | 'expiresAt' | 'limitPico' | 'limitReset' | 'requestsPerMinute' | 'concurrentCalls'
+>
 
 /** What operators do to API keys. Every change is recorded in the audit log. Throws ApiError. */
 export function createKeyManagement(options: {
@@ -26,6 +29,21 @@ export function createKeyManagement(options: {
     return key
   }
 
+  const edit = async (
+    operator: Operator,
+    key: StoredKey,
+    action: AuditedAction,
+    changes: KeyEdit,
+  ): Promise<StoredKey> => {
+    const { id, accountId } = key
+    if (accountId === null || key.state === 'revoked')
+      throw new ApiError('invalid_request', 'Only a key of an account that is in use can be changed.')
+    return auditedAction(operator, action, async () => {
+      await options.editKey({ ...key, accountId }, changes)
+      return find(id)
+    })
+  }
+
   return {
     find,
 
@@ -38,8 +56,7 @@ export function createKeyManagement(options: {
       const { name, limitPico, limitReset, expiresAt, ...rates } = settings
       const details = {
         name,
-        ...limitDetails({ limitPico, limitReset, ...rates }),
-        expires_at: isoTimeOrNull(expiresAt),
+        ...limitDetails({ limitPico, limitReset, expiresAt, ...rates }),
       }
       const action = { action: 'key.create', target: accountId, details }
       return auditedAction(operator, action, () => keys.create(accountId, settings))
@@ -55,21 +72,29 @@ export function createKeyManagement(options: {
       })
     },
 
-    /** Sets limits; what is absent stays, null lifts a limit. Resolves once every instance applies them. */
-    async setLimits(operator: Operator, key: StoredKey, limits: KeyLimits): Promise<StoredKey> {
-      const { id, accountId } = key
-      if (accountId === null || key.state === 'revoked')
-        throw new ApiError('invalid_request', 'Only a key of an account that is in use has limits.')
-      const action = { action: 'key.limits', target: id, details: limitDetails(limits) }
-      return auditedAction(operator, action, async () => {
-        await options.editKey({ ...key, accountId }, limits)
-        return find(id)
-      })
-    },
+    /** Calls with a paused key are refused, within a second everywhere, until it is resumed. */
+    pause: (operator: Operator, key: StoredKey): Promise<StoredKey> =>
+      edit(
+        operator,
+        key,
+        { action: 'key.pause', target: key.id, details: {} },
+        {
+          pausedAt: key.pausedAt ?? new Date(clock()),
+        },
+      ),
+
+    resume: (operator: Operator, key: StoredKey): Promise<StoredKey> =>
+      edit(operator, key, { action: 'key.resume', target: key.id, details: {} }, { pausedAt: null }),
+
+    /** Sets the name, the expiry and limits; what is absent stays, null lifts a limit. Resolves once every instance applies them. */
+    setLimits: (operator: Operator, key: StoredKey, limits: KeyLimits): Promise<StoredKey> =>
+      edit(operator, key, { action: 'key.limits', target: key.id, details: limitDetails(limits) }, limits),
   }
 }
 
-const limitDetails = ({ limitPico, limitReset, ...rates }: KeyLimits) => ({
+const limitDetails = ({ name, expiresAt, limitPico, limitReset, ...rates }: KeyLimits) => ({
+  ...(name !== undefined && { name }),
+  ...(expiresAt !== undefined && { expires_at: isoTimeOrNull(expiresAt) }),
   ...(limitPico !== undefined && { limit_usd: limitPico === null ? null : formatUsd(limitPico) }),
   ...(limitReset !== undefined && { limit_reset: limitReset }),
   ...rateLimitDetails(rates),

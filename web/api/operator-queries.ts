@@ -1,4 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
+import type { AccountLedgerRow, AccountLedgerTotals } from '../../src/core/api/account-ledger.ts'
 import type { AccountBilling, OperatorAccount, OperatorAccountDetail } from '../../src/core/api/accounts.ts'
 import type { AlarmDestinationView } from '../../src/core/api/alarm-destinations.ts'
 import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
@@ -94,6 +95,16 @@ export const operatorInvoicePath = (id: string): string =>
 
 export const accountQuery = (id: string) =>
   readOf<OperatorAccountDetail>(path`/admin/api/accounts/${id}`, CALM_MS)
+
+export const accountLedgerQuery = (id: string, filter: Record<string, string>) =>
+  listOf<AccountLedgerRow>(path`/admin/api/accounts/${id}/ledger`, filter)
+
+/** Read with the page, not again and again: it sums every call of the account. */
+export const accountLedgerTotalsQuery = (id: string) =>
+  readOf<AccountLedgerTotals>(path`/admin/api/accounts/${id}/ledger/totals`)
+
+export const ledgerCsvPath = (id: string, filter: Record<string, string>): string =>
+  BASE_PATH + path`/admin/api/accounts/${id}/ledger.csv` + queryString(filter)
 
 export const accountSurfacesQuery = (id: string) =>
   readOf<List<OpenableSurface>>(path`/admin/api/accounts/${id}/surfaces`, CALM_MS)

@@ -2,6 +2,7 @@ import { NOTICES } from '../../core/accounts/notice.ts'
 import type { MailMessage } from '../../platform/network/mailer.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { MailJob } from '../../platform/queues/queues.ts'
+import { issueInvitation } from '../account-invitation.ts'
 import { accountName } from '../account-store.ts'
 import type { EmailTokenStore, IssuedToken } from '../email-token-store.ts'
 import type { EventMailStore } from './event-mail-store.ts'
@@ -35,6 +36,12 @@ export async function composeMail(job: MailJob, sources: MailSources): Promise<M
       if (!account?.email || account.state === 'suspended') return null
       const issued = await tokens.issue(account.id, 'reset_password', account.email)
       return withLink('reset-password', 'reset', issued)
+    }
+    case 'account_opened': {
+      const account = await findAccount(postgres, job.accountId)
+      if (!account?.email || account.state === 'suspended') return null
+      const issued = await issueInvitation(tokens, account.id, account.email)
+      return withLink('account-opened', 'reset', issued)
     }
     case 'change_email': {
       const change = await postgres.emailChange.findUnique({ where: { id: job.changeId } })

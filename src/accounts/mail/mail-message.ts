@@ -5,6 +5,7 @@ import type { MailMessage } from '../../platform/network/mailer.ts'
 const NAMES = [
   'verify-email',
   'reset-password',
+  'account-opened',
   'change-email',
   'email-changed',
   'notice',

@@ -26,7 +26,28 @@ interface DayOfCharges {
   at: number
 }
 
+/** One charged call. */
+interface ChargedCall {
+  type: 'call'
+  id: string
+  /** As it was asked for. */
+  model: string
+  /** Negative. */
+  amountPico: bigint
+  /** When it was admitted, unix ms. */
+  at: number
+}
+
 export type LedgerLine = ListedMovement | DayOfCharges
+export type DetailedLedgerLine = LedgerLine | ChargedCall
+
+/** Which lines are listed. */
+export interface LedgerFilter {
+  /** Null: all kinds. */
+  kind: LedgerKind | null
+  /** Lists every charged call instead of the charges of each day. */
+  byCall: boolean
+}
 
 export type LedgerListStore = ReturnType<typeof createLedgerListStore>
 
@@ -44,7 +65,14 @@ ${MOVEMENT_COLUMNS}
 WHERE transaction.account_id = $1 AND transaction.kind <> 'capture'
   AND ($2::bigint IS NULL
     OR (transaction.created_at, transaction.id || '/' || transaction.kind) < (to_timestamp($2::bigint / 1000.0), $3))
+  AND ($5::text IS NULL OR transaction.kind = $5::ledger_kind)
 ORDER BY transaction.created_at DESC, transaction.id || '/' || transaction.kind DESC LIMIT $4`
+
+const CALLS = `
+SELECT id AS "id", requested_model AS "model", charge_pico::text AS "charge", admitted_at_ms::text AS "at"
+FROM call_records WHERE account_id = $1 AND charge_pico > 0
+  AND ($2::bigint IS NULL OR (admitted_at_ms, id) < ($2::bigint, $3))
+ORDER BY admitted_at_ms DESC, id DESC LIMIT $4`
 
 /** Goes from day to day through the index, so that a page costs the calls of its own days, not of all. */
 const CHARGES = `
@@ -87,10 +115,17 @@ export const listedMovements = (rows: readonly MovementRow[]): ListedMovement[] 
     at: Number(at),
   }))
 
-export function createLedgerListStore(postgres: Postgres) {
-  const movements = async (accountId: string, { movement }: LedgerPosition, limit: number) => {
+export function createLedgerListStore(postgres: Pick<Postgres, '$queryRawUnsafe'>) {
+  const movements = async (
+    accountId: string,
+    { movement }: LedgerPosition,
+    limit: number,
+    kind: LedgerKind | null,
+  ) => {
     const position = [movement && BigInt(movement.at), movement?.id ?? '', limit] as const
-    return listedMovements(await postgres.$queryRawUnsafe<MovementRow[]>(MOVEMENTS, accountId, ...position))
+    return listedMovements(
+      await postgres.$queryRawUnsafe<MovementRow[]>(MOVEMENTS, accountId, ...position, kind),
+    )
   }
   const charges = async (accountId: string, { day }: LedgerPosition, limit: number) => {
     const rows = await postgres.$queryRawUnsafe<Array<Record<'day' | 'amount' | 'calls' | 'at', string>>>(
@@ -104,14 +139,35 @@ export function createLedgerListStore(postgres: Postgres) {
       return { type: 'charges', day, amountPico: BigInt(row.amount), calls, at }
     })
   }
+  const calls = async (accountId: string, { call }: LedgerPosition, limit: number) => {
+    const rows = await postgres.$queryRawUnsafe<Array<Record<'id' | 'model' | 'charge' | 'at', string>>>(
+      CALLS,
+      accountId,
+      call && BigInt(call.at),
+      call?.id ?? '',
+      limit,
+    )
+    return rows.map(({ id, model, charge, at }): ChargedCall => {
+      return { type: 'call', id, model, amountPico: -BigInt(charge), at: Number(at) }
+    })
+  }
   return {
     /** The lines after a place, newest first, at most `limit`; their sum over all pages is the balance. */
     async page(accountId: string, after: LedgerPosition, limit: number): Promise<LedgerLine[]> {
-      const [moved, charged] = await Promise.all([
-        movements(accountId, after, limit),
-        charges(accountId, after, limit),
-      ])
-      return [...moved, ...charged].sort((a, b) => b.at - a.at).slice(0, limit)
+      const moved = await movements(accountId, after, limit, null)
+      return newestOf([...moved, ...(await charges(accountId, after, limit))], limit)
+    },
+
+    /** The same of some kind, or with a line for each call. */
+    async filteredPage(
+      accountId: string,
+      after: LedgerPosition,
+      limit: number,
+      { kind, byCall }: LedgerFilter,
+    ): Promise<DetailedLedgerLine[]> {
+      const moved = kind === 'capture' ? [] : await movements(accountId, after, limit, kind)
+      if (kind !== null && kind !== 'capture') return moved
+      return newestOf([...moved, ...(await (byCall ? calls : charges)(accountId, after, limit))], limit)
     },
 
     /** What the account started with, as a gift; null for nothing. */
@@ -122,13 +178,18 @@ export function createLedgerListStore(postgres: Postgres) {
   }
 }
 
+const newestOf = <Line extends { at: number }>(lines: Line[], limit: number): Line[] =>
+  lines.sort((a, b) => b.at - a.at).slice(0, limit)
+
 /** The position after these lines. */
-export function positionAfter(lines: readonly LedgerLine[], before: LedgerPosition): LedgerPosition {
+export function positionAfter(lines: readonly DetailedLedgerLine[], before: LedgerPosition): LedgerPosition {
   const movement = lines.findLast((line) => line.type === 'movement')
   const day = lines.findLast((line) => line.type === 'charges')
+  const call = lines.findLast((line) => line.type === 'call')
   return {
     movement: movement ? { at: movement.at, id: `${movement.id}/${movement.kind}` } : before.movement,
     day: day?.day ?? before.day,
+    call: call ? { at: call.at, id: call.id } : before.call,
   }
 }
 
@@ -166,24 +227,31 @@ export async function sumLedger(postgres: Postgres): Promise<LedgerSum[]> {
 
 /**
  * A place in an account's ledger, newest first: after this movement (unix ms and id) and after this day of charges
- * (days since 1970). Null: from the newest on.
+ * (days since 1970), or this call. Null: from the newest on.
  */
-interface LedgerPosition {
+export interface LedgerPosition {
   movement: { at: number; id: string } | null
   day: number | null
+  call: { at: number; id: string } | null
 }
 
-const CURSOR = /^(\d{0,6})\|(?:(\d{1,15})\.([\w./:-]{1,200}))?$/
+const CURSOR = /^(\d{0,6})\|(?:(\d{1,15})\.([\w./:-]{1,200}))?(?:\|(\d{1,15})\.([\w-]{1,80}))?$/
 
 /** Reads a cursor as `formatLedgerCursor` printed it; the newest without one. Throws ApiError `invalid_request`. */
 export function readLedgerCursor(text: string | undefined): LedgerPosition {
-  if (text === undefined) return { movement: null, day: null }
+  if (text === undefined) return { movement: null, day: null, call: null }
   const match = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1'))
   if (!match)
     throw new ApiError('invalid_request', 'Send `cursor` just as `next_cursor` had it.', { param: 'cursor' })
-  const [, day, at, id] = match
-  return { movement: at && id ? { at: Number(at), id } : null, day: day ? Number(day) : null }
+  const [, day, at, id, callAt, callId] = match
+  return {
+    movement: at && id ? { at: Number(at), id } : null,
+    day: day ? Number(day) : null,
+    call: callAt && callId ? { at: Number(callAt), id: callId } : null,
+  }
 }
 
-export const formatLedgerCursor = ({ movement, day }: LedgerPosition): string =>
-  Buffer.from(`${day ?? ''}|${movement ? `${movement.at}.${movement.id}` : ''}`).toString('base64url')
+export const formatLedgerCursor = ({ movement, day, call }: LedgerPosition): string =>
+  Buffer.from(
+    `${day ?? ''}|${movement ? `${movement.at}.${movement.id}` : ''}${call ? `|${call.at}.${call.id}` : ''}`,
+  ).toString('base64url')

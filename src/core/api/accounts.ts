@@ -5,6 +5,7 @@ import { InvoiceView } from './invoices.ts'
 import { OperatorKey } from './keys.ts'
 import { OperatorActionView } from './operations.ts'
 import { amount, CLOSED, line, nullable, RATE_LIMIT_FIELDS } from './request-fields.ts'
+import { email } from './sessions.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 /** GET /admin/api/accounts?search&limit&cursor: `Page<OperatorAccount>`. */
@@ -75,12 +76,47 @@ const reference = Type.Optional(
   }),
 )
 
+/** POST /admin/api/accounts → 201 AccountOpened: an account with a starting credit, if any. */
+export const NewAccountRequest = Type.Object(
+  {
+    email: email('new-email'),
+    credit_usd: Type.Optional(amount('positive', 'credit_usd')),
+    /** Of the credit, for those who read the ledger. */
+    reason: Type.Optional(reason),
+  },
+  CLOSED,
+)
+export type NewAccountRequest = Static<typeof NewAccountRequest>
+
+/** POST /admin/api/accounts/:id/invite (no body): how its holder comes to choose a password. */
+export const AccountInvited = Type.Object({
+  object: Type.Literal('invitation'),
+  account_id: Type.String(),
+  /** Whether a message with the link is on its way. */
+  mailed: Type.Boolean(),
+  /**
+   * Where no message leaves the gateway: what follows its address in the link, here and never again; valid for 7 days.
+   */
+  path: nullable(Type.String()),
+})
+export type AccountInvited = Static<typeof AccountInvited>
+
+export const AccountOpened = Type.Object({
+  object: Type.Literal('account_opened'),
+  account: OperatorAccount,
+  invitation: AccountInvited,
+})
+export type AccountOpened = Static<typeof AccountOpened>
+
 /** POST /admin/api/accounts/:id/suspend and …/resume. Response: `OperatorAccountDetail`. */
 export const SuspendRequest = Type.Object({ reason }, CLOSED)
 export type SuspendRequest = Static<typeof SuspendRequest>
 
 /** POST /admin/api/accounts/:id/credit; the same reference credits once. Response: `BalanceChanged`. */
-export const CreditRequest = Type.Object({ amount_usd: amount('positive'), reference }, CLOSED)
+export const CreditRequest = Type.Object(
+  { amount_usd: amount('positive'), reason: Type.Optional(reason), reference },
+  CLOSED,
+)
 export type CreditRequest = Static<typeof CreditRequest>
 
 /** POST /admin/api/accounts/:id/adjust; signed. Response: `BalanceChanged`. */

@@ -146,8 +146,12 @@ export const OperatorKey = Type.Object({
 })
 export type OperatorKey = Static<typeof OperatorKey>
 
+/** POST /admin/api/accounts/:id/keys → 201: the secret is here and never again. */
+export const CreatedOperatorKey = Type.Object({ secret: Type.String(), key: OperatorKey })
+export type CreatedOperatorKey = Static<typeof CreatedOperatorKey>
+
 /**
- * POST /admin/api/keys/:id/revoke (no body) and /admin/api/keys/:id/limits. Response: `OperatorKey`. Fields that
+ * POST /admin/api/keys/:id/revoke, …/pause and …/resume (no body) and /admin/api/keys/:id/limits. Response: `OperatorKey`. Fields that
  * are absent stay; null lifts a limit.
  */
 export const KeyLimitsRequest = Type.Object(
@@ -155,6 +159,8 @@ export const KeyLimitsRequest = Type.Object(
     limit_usd: Type.Optional(usd('limit_usd')),
     limit_reset: Type.Optional(nullable(LimitResetName)),
     ...RATE_LIMIT_FIELDS,
+    name: Type.Optional(line('name', 0, 100)),
+    expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
   },
   CLOSED,
 )

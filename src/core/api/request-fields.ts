@@ -25,10 +25,10 @@ export const line = (name: string, minLength: number, maxLength: number) =>
   })
 
 /** An amount of USD that is posted, up to a million and not zero. */
-export const amount = (sign: 'positive' | 'signed') =>
+export const amount = (sign: 'positive' | 'signed', name = 'amount_usd') =>
   Type.String({
     format: `${sign}-amount`,
-    errorMessage: `\`amount_usd\` takes a decimal string such as "5.00"${sign === 'signed' ? ' or "-5.00"' : ''}, not zero.`,
+    errorMessage: `\`${name}\` takes a decimal string such as "5.00"${sign === 'signed' ? ' or "-5.00"' : ''}, not zero.`,
   })
 
 /** An amount of USD from zero to a million, as a decimal string or number; null for none. */

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { EmailChange } from '../../accounts/email-change.ts'
 import { type EmailVerification, noSuchLink } from '../../accounts/email-verification.ts'
+import { noMail } from '../../accounts/mail/no-mail.ts'
 import type { PasswordReset } from '../../accounts/password-reset.ts'
 import {
   EmailChangeBody,
@@ -15,9 +16,9 @@ import { signedIn } from '../plugins/session.ts'
 import { fromOwnPages } from '../same-origin.ts'
 
 interface EmailServices {
-  /** Null where there is no mail. */
+  /** This and `emailChange` are null where there is no mail. */
   verification: EmailVerification | null
-  passwordReset: PasswordReset | null
+  passwordReset: PasswordReset
   emailChange: EmailChange | null
   publicUrl: string | null
 }
@@ -47,14 +48,12 @@ export const emailRoutes: FastifyPluginAsyncTypebox<EmailServices> = async (app,
   })
 
   app.post('/password-resets', { ...ours, schema: { body: PasswordResetBody } }, async (request, reply) => {
-    if (!passwordReset) throw noMail()
     await passwordReset.request(normalizeEmail(request.body.email), request.ip)
     return reply.code(202).send({})
   })
 
   app.post('/password-resets/use', { ...ours, schema: { body: NewPasswordBody } }, async (request, reply) => {
     const { token, password } = request.body
-    if (!passwordReset) throw noSuchLink()
     await passwordReset.reset(token, password, request.ip)
     return reply.code(204).send()
   })
@@ -72,5 +71,3 @@ export const emailRoutes: FastifyPluginAsyncTypebox<EmailServices> = async (app,
     return reply.code(204).send()
   })
 }
-
-const noMail = (): ApiError => new ApiError('conflict', 'This gateway sends no email. Ask its operator.')

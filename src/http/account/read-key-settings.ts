@@ -69,7 +69,8 @@ function refuseMore(param: string, wanted: number | null | undefined, granted: n
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
-function readExpiry(text: string | null, nowMs: number): Date | null {
+/** A time to come; null for none. Throws ApiError. */
+export function readExpiry(text: string | null, nowMs: number): Date | null {
   if (text === null) return null
   const at = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(at) || at <= nowMs)

@@ -93,9 +93,10 @@ export const accountRoutes: FastifyPluginAsyncTypebox<
     },
     async (request) => {
       const { id } = await find(request.params.id)
-      const amountPico = parseUsd(request.body.amount_usd)
+      const { amount_usd: amount, reference, reason } = request.body
+      const amountPico = parseUsd(amount)
       const operator = askingOperator(request)
-      const credited = await accountManagement.credit(operator, id, amountPico, request.body.reference)
+      const credited = await accountManagement.credit(operator, id, amountPico, reference, reason?.trim())
       return balanceChanged(id, { ...credited, balancePico: credited.account.balancePico, posted: null })
     },
   )

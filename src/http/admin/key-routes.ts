@@ -3,17 +3,17 @@ import { KeyLimitsRequest, OperatorKey } from '../../core/api/keys.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { KeyLimits } from '../../operations/key-management.ts'
 import type { Services } from '../../services.ts'
+import { readExpiry } from '../account/read-key-settings.ts'
 import { OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { readUsd } from '../read-usd.ts'
 import { keyView, readRateLimits } from './account-routes.ts'
 import { askingOperator } from './asking-operator.ts'
 
-/** Keys of accounts: revoked, and given other limits. */
-export const keyRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'keyManagement'>> = async (
-  app,
-  { keyManagement },
-) => {
+/** Keys of accounts: revoked, paused, resumed, and edited. */
+export const keyRoutes: FastifyPluginAsyncTypebox<
+  Pick<Services, 'keyManagement'> & { clock: () => number }
+> = async (app, { keyManagement, clock }) => {
   app.post(
     '/keys/:id/revoke',
     { ...needs('accounts.suspend'), schema: { params: OfId, response: { 200: OperatorKey } } },
@@ -26,6 +26,17 @@ export const keyRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'keyManagement'
     },
   )
 
+  for (const verb of ['pause', 'resume'] as const) {
+    app.post(
+      `/keys/:id/${verb}`,
+      { ...needs('accounts.suspend'), schema: { params: OfId, response: { 200: OperatorKey } } },
+      async (request) => {
+        const key = await keyManagement.find(request.params.id)
+        return keyView(await keyManagement[verb](askingOperator(request), key))
+      },
+    )
+  }
+
   app.post(
     '/keys/:id/limits',
     {
@@ -34,15 +45,17 @@ export const keyRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'keyManagement'
     },
     async (request) => {
       const key = await keyManagement.find(request.params.id)
-      const limits = readLimits(request.body)
+      const limits = readLimits(request.body, clock())
       return keyView(await keyManagement.setLimits(askingOperator(request), key, limits))
     },
   )
 }
 
-function readLimits(body: KeyLimitsRequest): KeyLimits {
-  const { limit_usd: limit, limit_reset: reset } = body
+function readLimits(body: KeyLimitsRequest, nowMs: number): KeyLimits {
+  const { limit_usd: limit, limit_reset: reset, name, expires_at: expiresAt } = body
   return {
+    ...(name !== undefined && { name: name.trim() }),
+    ...(expiresAt !== undefined && { expiresAt: readExpiry(expiresAt, nowMs) }),
     ...readRateLimits(body, Object.keys(KeyLimitsRequest.properties)),
     ...(limit !== undefined && { limitPico: readUsd(limit) }),
     ...(reset !== undefined && { limitReset: reset ?? 'none' }),

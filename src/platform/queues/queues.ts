@@ -31,6 +31,7 @@ export type MailJob =
   | { kind: 'verify_email'; accountId: string }
   /** Null: the email that was given has no account, and nothing is sent. */
   | { kind: 'reset_password'; accountId: string | null }
+  | { kind: 'account_opened'; accountId: string }
   | { kind: 'change_email' | 'email_changed'; changeId: string }
   | { kind: 'notice'; accountId: string; notice: NoticeKind; atMs: number }
   | { kind: 'invitation'; invitationId: string }

@@ -13,12 +13,17 @@ const ADMIN = ['admin']
 
 /** Who may use each route that changes something; whoever operates may read. A new route is added here. */
 const CHANGES: Record<string, readonly string[]> = {
+  'POST /admin/api/accounts': MONEY,
+  'POST /admin/api/accounts/:id/invite': MONEY,
+  'POST /admin/api/accounts/:id/keys': MONEY,
   'POST /admin/api/accounts/:id/suspend': NOT_VIEWERS,
   'POST /admin/api/accounts/:id/resume': NOT_VIEWERS,
   'POST /admin/api/accounts/:id/limits': MONEY,
   'POST /admin/api/accounts/:id/credit': MONEY,
   'POST /admin/api/accounts/:id/adjust': MONEY,
   'POST /admin/api/keys/:id/revoke': NOT_VIEWERS,
+  'POST /admin/api/keys/:id/pause': NOT_VIEWERS,
+  'POST /admin/api/keys/:id/resume': NOT_VIEWERS,
   'POST /admin/api/keys/:id/limits': MONEY,
   'POST /admin/api/surfaces/:id/open': MONEY,
   'POST /admin/api/surfaces/:id/close': MONEY,

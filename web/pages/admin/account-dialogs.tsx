@@ -1,13 +1,17 @@
 import { useState } from 'react'
-import type { BalanceChanged, OperatorAccountDetail, SuspendRequest } from '../../../src/core/api/accounts.ts'
-import type { KeyLimitsRequest, LimitResetName, OperatorKey } from '../../../src/core/api/keys.ts'
+import type {
+  AccountLimitsRequest,
+  BalanceChanged,
+  OperatorAccountDetail,
+  SuspendRequest,
+} from '../../../src/core/api/accounts.ts'
 import { newReference, path, requestJson } from '../../api/request.ts'
 import { FormDialog } from '../../components/feedback/dialogs.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { Money } from '../../components/text/money.tsx'
-import { changeProblem, creditProblem, spendingLimitProblem, wholeNumberProblem } from '../../lib/checks.ts'
+import { changeProblem, creditProblem, wholeNumberProblem } from '../../lib/checks.ts'
 import { formatAmount } from '../../lib/format.ts'
-import { RateLimitFields, SpendingLimitFields } from '../keys/key-fields.tsx'
+import { RateLimitFields } from '../keys/key-fields.tsx'
 
 interface AccountDialogProps {
   account: OperatorAccountDetail
@@ -37,7 +41,7 @@ export function BalanceDialog({
         requestJson<BalanceChanged>('POST', path`/admin/api/accounts/${account.id}/${kind}`, {
           amount_usd: amount.trim(),
           reference,
-          ...(!isCredit && { reason: reason.trim() }),
+          ...(reason.trim() !== '' && { reason: reason.trim() }),
         })
       }
       stale={['/admin/api']}
@@ -60,7 +64,12 @@ export function BalanceDialog({
             hint={!isCredit && 'A negative amount reduces the balance, never below zero.'}
             required
           />
-          {!isCredit && <TextField label="Reason" {...field('reason')} required />}
+          <TextField
+            label="Reason"
+            {...field('reason')}
+            required={!isCredit}
+            hint={isCredit && 'Optional. Shown in the ledger and to the customer.'}
+          />
         </>
       )}
     </FormDialog>
@@ -117,52 +126,38 @@ export function SuspendDialog(props: AccountDialogProps & { verb: keyof typeof S
   )
 }
 
-/** Sets the limits of a key, or of all keys of an account together. */
-export function LimitsDialog({
-  of,
-  onClose,
-}: {
-  of: OperatorAccountDetail | OperatorKey
-  onClose: () => void
-}) {
-  const key = 'hint' in of ? of : null
-  const [owner, whose] = 'hint' in of ? ['keys', `“${of.name}”`] : ['accounts', of.name]
+/** Sets the limits of all keys of an account together. */
+export function LimitsDialog({ account, onClose }: AccountDialogProps) {
   const numberOf = (text: string) => (text === '' ? null : Number(text))
   return (
     <FormDialog
-      title={`Limits of ${key ? whose : 'this account'}`}
+      title="Limits of this account"
       submit="Save limits"
       pending="Saving …"
       initial={{
-        limit_usd: key?.limit_usd ?? '',
-        limit_reset: key?.limit_reset ?? 'none',
-        requests_per_minute: String(of.requests_per_minute ?? ''),
-        concurrent_calls: String(of.concurrent_calls ?? ''),
+        requests_per_minute: String(account.requests_per_minute ?? ''),
+        concurrent_calls: String(account.concurrent_calls ?? ''),
       }}
       check={(values) => ({
-        limit_usd: values.limit_usd === key?.limit_usd ? null : spendingLimitProblem(values.limit_usd),
         requests_per_minute: wholeNumberProblem(values.requests_per_minute),
         concurrent_calls: wholeNumberProblem(values.concurrent_calls),
       })}
-      send={({ limit_usd: limit, limit_reset: reset, requests_per_minute, concurrent_calls }) =>
-        requestJson('POST', path`/admin/api/${owner}/${of.id}/limits`, {
-          ...(key && { limit_usd: limit === '' ? null : limit, limit_reset: reset as LimitResetName }),
+      send={({ requests_per_minute, concurrent_calls }) =>
+        requestJson('POST', path`/admin/api/accounts/${account.id}/limits`, {
           requests_per_minute: numberOf(requests_per_minute),
           concurrent_calls: numberOf(concurrent_calls),
-        } satisfies KeyLimitsRequest)
+        } satisfies AccountLimitsRequest)
       }
       stale={['/admin/api/accounts/']}
-      done={`Limits of ${whose} saved.`}
+      done={`Limits of ${account.name} saved.`}
       onClose={onClose}
     >
       {(field) => (
         <>
           <p>
-            {key
-              ? 'The limits apply within a second, on every instance.'
-              : 'The limits apply within a second to all keys of the account together. Each key has its own limits, too.'}
+            The limits apply within a second to all keys of the account together. Each key has its own limits,
+            too.
           </p>
-          {key && <SpendingLimitFields field={field} />}
           <RateLimitFields field={field} />
         </>
       )}

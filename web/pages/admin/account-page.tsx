@@ -8,9 +8,12 @@ import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
 import { AccountBillingPanels } from './account-billing.tsx'
 import { BalanceDialog, LimitsDialog, SuspendDialog } from './account-dialogs.tsx'
+import { AccountKeys } from './account-keys.tsx'
+import { AccountLedger } from './account-ledger.tsx'
 import { AccountSurfaces } from './account-surfaces.tsx'
-import { AccountKeys, AccountSpend, AccountStats, AccountTopUps } from './account-view.tsx'
+import { AccountSpend, AccountStats, AccountTopUps } from './account-view.tsx'
 import { ActionTable } from './action-table.tsx'
+import { InvitationDialog, InviteDialog } from './new-account-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
 /** One account: its balance, keys, spend and top-ups, and the actions of operators. */
@@ -30,7 +33,10 @@ export function OperatorAccountPage() {
 }
 
 function Account({ account }: { account: OperatorAccountDetail }) {
-  const [open, setOpen] = useState<'credit' | 'adjust' | 'limits' | 'suspend' | 'resume' | null>(null)
+  const [open, setOpen] = useState<'credit' | 'adjust' | 'limits' | 'suspend' | 'resume' | 'invite' | null>(
+    null,
+  )
+  const [link, setLink] = useState<string | null>(null)
   const isSuspended = account.state === 'suspended'
   const close = () => setOpen(null)
   return (
@@ -54,14 +60,18 @@ function Account({ account }: { account: OperatorAccountDetail }) {
             Suspend
           </OperatorButton>
         )}
+        {account.email !== null && (
+          <OperatorButton needs="accounts.write" onClick={() => setOpen('invite')}>
+            Send password link
+          </OperatorButton>
+        )}
         <Link to="/admin/calls" search={{ account: account.id }} className="button">
           View calls
         </Link>
       </div>
       <AccountStats account={account} />
-      <Panel title="Keys">
-        <AccountKeys accountId={account.id} keys={account.keys} />
-      </Panel>
+      <AccountKeys accountId={account.id} keys={account.keys} />
+      <AccountLedger accountId={account.id} />
       <Panel title="Surfaces">
         <AccountSurfaces account={account} />
       </Panel>
@@ -89,7 +99,11 @@ function Account({ account }: { account: OperatorAccountDetail }) {
       {(open === 'suspend' || open === 'resume') && (
         <SuspendDialog account={account} verb={open} onClose={close} />
       )}
-      {open === 'limits' && <LimitsDialog of={account} onClose={close} />}
+      {open === 'invite' && (
+        <InviteDialog account={account} onClose={close} onInvited={(invited) => setLink(invited.path)} />
+      )}
+      {link !== null && <InvitationDialog path={link} onClose={() => setLink(null)} />}
+      {open === 'limits' && <LimitsDialog account={account} onClose={close} />}
       {(open === 'credit' || open === 'adjust') && (
         <BalanceDialog account={account} kind={open} onClose={close} />
       )}

@@ -1,16 +1,8 @@
-import { KeyRound } from 'lucide-react'
-import { useState } from 'react'
 import type { OperatorAccount, OperatorAccountDetail } from '../../../src/core/api/accounts.ts'
-import type { OperatorKey } from '../../../src/core/api/keys.ts'
-import { EmptyState } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
-import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
+import { DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Badge, StateBadge, Stats } from '../../components/text/values.tsx'
-import { formatCount, formatDate, formatDay, formatMoment, plural, rateLimitsText } from '../../lib/format.ts'
-import { RevokeKeyDialog } from '../keys/key-dialogs.tsx'
-import { KeyName, SpendingLimit } from '../keys/key-table.tsx'
-import { LimitsDialog } from './account-dialogs.tsx'
+import { formatCount, formatDay, formatMoment, plural, rateLimitsText } from '../../lib/format.ts'
 
 /** The balance in the ledger, beside what the holds in Redis leave to spend. */
 export function AccountStats({ account }: { account: OperatorAccountDetail }) {
@@ -97,57 +89,5 @@ export function AccountTopUps(props: { topUps: Detail['top_ups']; suspensions: D
         />
       )}
     </>
-  )
-}
-
-/** The keys of an account by their first and last characters; secrets are not stored. */
-export function AccountKeys({ accountId, keys }: { accountId: string; keys: readonly OperatorKey[] }) {
-  const [revoking, setRevoking] = useState<OperatorKey | null>(null)
-  const [limiting, setLimiting] = useState<OperatorKey | null>(null)
-  if (keys.length === 0)
-    return (
-      <EmptyState icon={KeyRound}>
-        No keys yet. The account owner creates them under API keys, or create one with: npm run admin -- key
-        create --account {accountId}
-      </EmptyState>
-    )
-  return (
-    <>
-      <DataTable
-        caption="Keys of the account"
-        rows={keys}
-        columns={{
-          Key: (key) => <KeyName apiKey={key} />,
-          ID: ({ id }) => <code className="text-sm wrap-anywhere">{id}</code>,
-          Limit: (key) => <SpendingLimit apiKey={key} />,
-          'Rate limits': (key) => <RateLimits apiKey={key} />,
-          Created: (key) => formatDate(key.created_at),
-          Actions: (key) =>
-            key.state === 'active' && (
-              <span className="table-actions flex justify-end gap-1">
-                <Button size="small" about={`of the key ${key.name}`} onClick={() => setLimiting(key)}>
-                  Limits
-                </Button>
-                <Button size="small" about={`the key ${key.name}`} onClick={() => setRevoking(key)}>
-                  Revoke
-                </Button>
-              </span>
-            ),
-        }}
-      />
-      {revoking && <RevokeKeyDialog isCustomers apiKey={revoking} onClose={() => setRevoking(null)} />}
-      {limiting && <LimitsDialog of={limiting} onClose={() => setLimiting(null)} />}
-    </>
-  )
-}
-
-function RateLimits({ apiKey }: { apiKey: OperatorKey }) {
-  const { customer_requests_per_minute: requests, customer_concurrent_calls: calls } = apiKey
-  return (
-    <TwoLines
-      second={(requests ?? calls) !== null && `set by the customer: ${rateLimitsText(requests, calls)}`}
-    >
-      {rateLimitsText(apiKey.requests_per_minute, apiKey.concurrent_calls)}
-    </TwoLines>
   )
 }

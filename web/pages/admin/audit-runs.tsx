@@ -65,12 +65,21 @@ function Discrepancies({ run }: { run: AuditRunView }) {
   )
 }
 
+/** Those whose name alone would mislead. */
+const METRIC_NAMES: Record<string, string> = {
+  ledger_entries_usd: 'sum of all ledger entries (zero if balanced)',
+  balances_usd: 'balances of all accounts (ledger)',
+  balance_caches: 'accounts loaded in Redis (those with recent calls)',
+  available_usd: 'available to spend, of accounts loaded in Redis',
+  held_usd: 'held by running calls',
+}
+
 const metricRows = (metrics: AuditRunView['figures']) =>
   Object.fromEntries(
     Object.entries(metrics)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, value]) => [
-        name.replace(/_usd$/, '').replaceAll('_', ' '),
+        METRIC_NAMES[name] ?? name.replace(/_usd$/, '').replaceAll('_', ' '),
         typeof value === 'number' ? formatCount(value) : <Money key={name} usd={value} />,
       ]),
   )

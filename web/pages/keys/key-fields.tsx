@@ -78,7 +78,13 @@ export function changedSettings(values: KeyValues, before: KeyValues): KeyEditBo
 }
 
 /** All settings of a key. The placeholders show the most that the operator grants. */
-export function KeyFields({ field, maxima }: { field: FieldOf<KeyValues>; maxima: RateMaxima | undefined }) {
+export function KeyFields(props: {
+  field: FieldOf<KeyValues>
+  maxima: RateMaxima | undefined
+  /** Whether its owner asks, who chooses among the models and providers of the account. */
+  isOwner?: boolean
+}) {
+  const { field, maxima, isOwner = true } = props
   return (
     <>
       <TextField label="Name" {...field('name')} placeholder="checkout-service, production" required />
@@ -96,10 +102,12 @@ export function KeyFields({ field, maxima }: { field: FieldOf<KeyValues>; maxima
           <RateLimitFields field={field} defaults={maxima} />
         </div>
       </details>
-      <details className="disclosure">
-        <summary>Models and providers</summary>
-        <AllowListFields field={field} />
-      </details>
+      {isOwner && (
+        <details className="disclosure">
+          <summary>Models and providers</summary>
+          <AllowListFields field={field} />
+        </details>
+      )}
     </>
   )
 }

@@ -1,0 +1,124 @@
+import type { LedgerKind } from '../../core/billing/postings.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import {
+  createLedgerListStore,
+  type DetailedLedgerLine,
+  formatLedgerCursor,
+  type LedgerFilter,
+  type LedgerPosition,
+  positionAfter,
+  readLedgerCursor,
+} from './ledger-list-store.ts'
+
+/** A line of an account's ledger with the balance that it and all lines below it come to. */
+export type BalancedLine = DetailedLedgerLine & {
+  /** Pico-USD; null where only one kind is listed. */
+  balanceAfterPico: bigint | null
+}
+
+/** A place in an account's ledger, newest first, and the balance there; null: at the top, the current one. */
+export type AccountLedgerPlace = { position: LedgerPosition; balancePico: bigint | null }
+
+/** All lines of one kind. */
+export interface LedgerTotal {
+  kind: LedgerKind
+  count: number
+  amountPico: bigint
+}
+
+/** An account's ledger as operators read it. Over the pool of reports. */
+export type AccountLedgerStore = ReturnType<typeof createAccountLedgerStore>
+
+const BALANCE = 'SELECT balance_pico AS "balancePico" FROM accounts WHERE id = $1'
+
+/** One statement, so that all of it is of one snapshot. Reads every call of the account. */
+const TOTALS = `
+SELECT transaction.kind::text AS "kind", count(*)::text AS "count", sum(entry.amount_pico)::text AS "amount",
+  account.balance_pico::text AS "balance"
+FROM accounts AS account
+JOIN ledger_transactions AS transaction ON transaction.account_id = account.id AND transaction.kind <> 'capture'
+JOIN ledger_entries AS entry ON entry.transaction_id = transaction.id AND entry.kind = transaction.kind
+  AND entry.ledger_account = 'customer:' || $1
+WHERE account.id = $1 GROUP BY transaction.kind, account.balance_pico
+UNION ALL
+SELECT 'capture', count(record.id)::text, coalesce(-sum(record.charge_pico), 0)::text, account.balance_pico::text
+FROM accounts AS account
+LEFT JOIN call_records AS record ON record.account_id = account.id AND record.charge_pico > 0
+WHERE account.id = $1 GROUP BY account.balance_pico
+ORDER BY 1`
+
+export function createAccountLedgerStore(postgres: Postgres) {
+  return {
+    /** The lines after a place, newest first, at most `limit`. */
+    async page(
+      accountId: string,
+      { position, balancePico }: AccountLedgerPlace,
+      limit: number,
+      filter: LedgerFilter,
+    ): Promise<BalancedLine[]> {
+      // Of one snapshot, so that the newest line comes to the balance.
+      return postgres.$transaction(
+        async (transaction) => {
+          const lines = await createLedgerListStore(transaction).filteredPage(
+            accountId,
+            position,
+            limit,
+            filter,
+          )
+          if (filter.kind !== null) return lines.map((line) => ({ ...line, balanceAfterPico: null }))
+          const [row] = await transaction.$queryRawUnsafe<Array<{ balancePico: bigint }>>(BALANCE, accountId)
+          let after = balancePico ?? row?.balancePico ?? 0n
+          return lines.map((line) => {
+            const balanceAfterPico = after
+            after -= line.amountPico
+            return { ...line, balanceAfterPico }
+          })
+        },
+        { isolationLevel: 'RepeatableRead' },
+      )
+    },
+
+    /** The sum of each kind, and the balance of the account: the sum of them all. */
+    async totals(accountId: string): Promise<{ totals: LedgerTotal[]; balancePico: bigint }> {
+      const rows = await postgres.$queryRawUnsafe<
+        Array<{ kind: LedgerKind; count: string; amount: string; balance: string }>
+      >(TOTALS, accountId)
+      const totals = rows.map(({ kind, count, amount }) => ({
+        ...{ kind, count: Number(count) },
+        amountPico: BigInt(amount),
+      }))
+      return {
+        totals: totals.filter(({ count }) => count > 0),
+        balancePico: BigInt(rows[0]?.balance ?? 0),
+      }
+    },
+  }
+}
+
+/** The place after these lines. */
+export function placeAfter(lines: readonly BalancedLine[], before: AccountLedgerPlace): AccountLedgerPlace {
+  const last = lines.at(-1)
+  const balance = last?.balanceAfterPico ?? null
+  return {
+    position: positionAfter(lines, before.position),
+    balancePico: last && balance !== null ? balance - last.amountPico : before.balancePico,
+  }
+}
+
+const CURSOR = /^([\w-]+)\.(-?\d{1,30})?$/
+
+/** Reads a place as `formatPlace` printed it; the top without one. Throws ApiError `invalid_request`. */
+export function readPlace(text: string | undefined): AccountLedgerPlace {
+  if (text === undefined) return { position: readLedgerCursor(undefined), balancePico: null }
+  const [, position, balance] = CURSOR.exec(text) ?? []
+  if (position === undefined)
+    throw new ApiError('invalid_request', 'Send `cursor` just as `next_cursor` had it.', { param: 'cursor' })
+  return {
+    position: readLedgerCursor(position),
+    balancePico: balance === undefined ? null : BigInt(balance),
+  }
+}
+
+export const formatPlace = ({ position, balancePico }: AccountLedgerPlace): string =>
+  `${formatLedgerCursor(position)}.${balancePico ?? ''}`

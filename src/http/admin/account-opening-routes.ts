@@ -1,0 +1,79 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { SentInvitation } from '../../accounts/account-invitation.ts'
+import { AccountInvited, AccountOpened, NewAccountRequest } from '../../core/api/accounts.ts'
+import { CreatedOperatorKey, newKeyBody } from '../../core/api/keys.ts'
+import { normalizeEmail } from '../../core/kernel/email-address.ts'
+import { parseUsd } from '../../core/kernel/money.ts'
+import type { AccountOpening } from '../../operations/account-opening.ts'
+import type { Services } from '../../services.ts'
+import { readNewKey } from '../account/read-key-settings.ts'
+import { OfId } from '../page.ts'
+import { needs } from '../plugins/operator-access.ts'
+import { accountView, keyView } from './account-routes.ts'
+import { askingOperator } from './asking-operator.ts'
+
+/** Operators set limits as they like. */
+const NO_LIMITS = { requestsPerMinute: 1_000_000, concurrentCalls: 1_000_000 }
+
+/** Accounts and keys that operators make for customers: opened, invited, issued. */
+export const accountOpeningRoutes: FastifyPluginAsyncTypebox<
+  Pick<Services, 'accountManagement' | 'keyManagement'> & {
+    accountOpening: AccountOpening
+    clock: () => number
+  }
+> = async (app, { accountManagement, accountOpening, keyManagement, clock }) => {
+  app.post(
+    '/accounts',
+    { ...needs('accounts.write'), schema: { body: NewAccountRequest, response: { 201: AccountOpened } } },
+    async (request, reply) => {
+      const { email, credit_usd: credit, reason } = request.body
+      const { account, invitation } = await accountOpening.open(askingOperator(request), {
+        email: normalizeEmail(email),
+        creditPico: credit === undefined ? null : parseUsd(credit),
+        ...(reason !== undefined && { reason: reason.trim() }),
+      })
+      return reply.code(201).send({
+        object: 'account_opened' as const,
+        account: accountView(account),
+        invitation: invitedView(account.id, invitation),
+      })
+    },
+  )
+
+  app.post(
+    '/accounts/:id/invite',
+    { ...needs('accounts.write'), schema: { params: OfId, response: { 200: AccountInvited } } },
+    async (request) => {
+      const account = await accountManagement.find(request.params.id)
+      return invitedView(account.id, await accountOpening.invite(askingOperator(request), account))
+    },
+  )
+
+  app.post(
+    '/accounts/:id/keys',
+    {
+      ...needs('accounts.write'),
+      schema: { params: OfId, body: newKeyBody(NO_LIMITS), response: { 201: CreatedOperatorKey } },
+    },
+    async (request, reply) => {
+      const { id } = await accountManagement.find(request.params.id)
+      const { customerRequestsPerMinute, customerConcurrentCalls, ...settings } = readNewKey(
+        request.body,
+        clock(),
+      )
+      const { key, secret } = await keyManagement.create(askingOperator(request), id, {
+        ...settings,
+        requestsPerMinute: customerRequestsPerMinute ?? null,
+        concurrentCalls: customerConcurrentCalls ?? null,
+      })
+      return reply.code(201).send({ secret, key: keyView(key) })
+    },
+  )
+}
+
+const invitedView = (accountId: string, invitation: SentInvitation): AccountInvited => ({
+  object: 'invitation',
+  account_id: accountId,
+  mailed: invitation.kind === 'mailed',
+  path: invitation.kind === 'link' ? invitation.path : null,
+})

@@ -1,0 +1,168 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ask } from '../helpers/chat-client.ts'
+import type { TestStack } from '../helpers/stack.ts'
+import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
+import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
+import { CONSOLE_MODELS, startConsoleStack } from './console-stack.ts'
+import { exactAmount, heading } from './on-screen.ts'
+
+let stack: TestStack
+let browser: TestBrowser
+let close = async (): Promise<void> => undefined
+let operator: WatchedPage
+let page: Page
+let accountId: string
+
+beforeAll(async () => {
+  ;({ stack, browser, close } = await startConsoleStack({ models: CONSOLE_MODELS }))
+  operator = await browser.open(stack.url)
+  page = operator.page
+  await page.goto(`${stack.url}/admin/sign-in`)
+  await page.getByLabel('Admin key').fill(await stack.adminKey())
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await heading(page, 'Overview').waitFor()
+}, BROWSER_START_TIMEOUT_MS)
+afterAll(() => close())
+
+const panel = (title: string) =>
+  page.locator('.panel').filter({ has: page.getByRole('heading', { name: title, exact: true }) })
+const dialog = (name: string | RegExp) => page.getByRole('dialog', { name })
+
+test('an operator opens an account with a credit, and gets its link once', async () => {
+  await page.goto(`${stack.url}/admin/accounts`)
+  await page.getByRole('button', { name: 'Create account' }).click()
+  const form = dialog('Create account')
+  await form.getByLabel('Email address').fill('ann')
+  await form.getByRole('button', { name: 'Create account' }).click()
+  await form.getByText('Enter a valid email address').waitFor()
+  await expectAccessible(page)
+  await form.getByLabel('Email address').fill('ann@example.test')
+  await form.getByLabel('Starting credit (USD)').fill('7.50')
+  await form.getByLabel('Reason for the credit').fill('pilot project')
+  await form.getByRole('button', { name: 'Create account' }).click()
+  const link = await dialog('Pass on this link').locator('.secret code').innerText()
+  expect(link).toMatch(new RegExp(`^${stack.url}/reset#`))
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'Done' }).click()
+  const beside = await browser.open(stack.url)
+  await beside.page.goto(link)
+  await beside.page.getByLabel('New password').fill('switches and signals')
+  await beside.page.getByRole('button', { name: 'Change password' }).click()
+  await beside.page.getByText('The password is changed').waitFor()
+  await beside.page.close()
+  await page.getByRole('link', { name: 'ann@example.test' }).click()
+  await heading(page, 'ann@example.test').waitFor()
+  accountId = page.url().split('/').at(-1)!
+})
+
+test('the ledger of the account says who posted what and why, and comes to the balance', async () => {
+  const { key } = await issuedKey()
+  expect((await ask({ url: stack.url, key }, { model: 'acme/swift' })).status).toBe(200)
+  await stack.settled(accountId)
+  await page.reload()
+  const ledger = panel('Ledger')
+  await ledger.getByText('The sum of all transactions is the balance').waitFor()
+  const table = ledger.getByRole('table', { name: 'Transactions of the account' })
+  const rows = table.getByRole('row').filter({ has: page.getByRole('cell') })
+  await expect.poll(() => rows.count()).toBe(2)
+  await rows.nth(1).getByText('pilot project').waitFor()
+  await rows
+    .nth(1)
+    .getByText(/by key_/)
+    .waitFor()
+  const { balancePico } = await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })
+  expect(await exactAmount(rows.nth(0).getByRole('cell').last())).toBe(balancePico)
+  await expectAccessibleAtBothWidths(page)
+  await ledger.getByLabel('Calls', { exact: true }).selectOption('each')
+  await rows
+    .first()
+    .getByRole('link', { name: /^chatcmpl_/ })
+    .waitFor()
+  await ledger.getByLabel('Kind').selectOption('topup')
+  await ledger.getByText('No transactions of this kind.').waitFor()
+})
+
+/** Issues a key in the dialog. */
+async function issuedKey(): Promise<{ key: string }> {
+  await panel('Keys').getByRole('button', { name: 'Create key' }).click()
+  const form = dialog('Create a key for this account')
+  await form.getByLabel('Name').fill('from the operator')
+  await form.getByRole('button', { name: 'Create key' }).click()
+  const key = await dialog('Pass on this key').locator('.secret code').innerText()
+  await page.getByRole('button', { name: 'Done' }).click()
+  return { key }
+}
+
+test('keys are edited, paused and, several at once, revoked', async () => {
+  await issuedKey()
+  const keys = panel('Keys')
+  await keys.getByRole('button', { name: 'Edit the key' }).first().click()
+  const form = dialog('Edit “from the operator”')
+  await form.getByLabel('Name').fill('edited')
+  await form.getByRole('button', { name: 'Save changes' }).click()
+  const row = keys.getByRole('row').filter({ hasText: 'edited' })
+  await row.getByRole('button', { name: 'Pause the key edited' }).click()
+  await row.getByRole('button', { name: 'Resume the key edited' }).waitFor()
+  for (const box of await keys.getByRole('checkbox').all()) await box.check()
+  await keys.getByRole('button', { name: 'Revoke 2 keys' }).click()
+  await expectAccessible(page)
+  await dialog('Revoke 2 keys?').getByRole('button', { name: 'Revoke keys' }).click()
+  await expect.poll(() => keys.getByText('revoked', { exact: true }).count()).toBe(2)
+})
+
+test('several accounts are suspended and resumed, with one reason', async () => {
+  await stack.account('1.00')
+  await page.goto(`${stack.url}/admin/accounts`)
+  await page.getByRole('checkbox').nth(1).waitFor()
+  const suspendAll = async (verb: 'Suspend' | 'Resume') => {
+    for (const box of await page.getByRole('checkbox').all()) await box.check()
+    await page.getByRole('button', { name: `${verb} 2 accounts` }).click()
+    const form = dialog(`${verb} 2 accounts?`)
+    await form.getByLabel('Reason').fill('a drill')
+    await form.getByRole('button', { name: `${verb} accounts` }).click()
+    await form.waitFor({ state: 'detached' })
+  }
+  await suspendAll('Suspend')
+  await expect.poll(() => stack.postgres.account.count({ where: { state: 'suspended' } })).toBe(2)
+  await expect.poll(() => page.getByText('suspended', { exact: true }).count()).toBe(2)
+  await suspendAll('Resume')
+  await expect.poll(() => stack.postgres.account.count({ where: { state: 'suspended' } })).toBe(0)
+})
+
+test('a price that takes a model offline is told in the dialog, and a new one is in the history at once', async () => {
+  await page.goto(`${stack.url}/admin/models/acme/swift`)
+  const price = panel('Price')
+  await price.getByLabel('Input (USD per million tokens)').fill('0')
+  await price.getByLabel('Output (USD per million tokens)').fill('0')
+  await price.getByRole('button', { name: 'Change price' }).click()
+  const warning = page.getByRole('alertdialog', { name: 'Change the price?' })
+  await warning.getByText('acme/swift will answer 503: its only offer costs more than its price').waitFor()
+  await warning.getByText('input and output will cost nothing').waitFor()
+  await expectAccessible(page)
+  await warning.getByRole('button', { name: 'Cancel' }).click()
+  await price.getByLabel('Input (USD per million tokens)').fill('0.15')
+  await price.getByLabel('Output (USD per million tokens)').fill('1.5')
+  await price.getByRole('button', { name: 'Change price' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Apply', exact: true }).click()
+  await panel('Price history').getByText('0.15 / 1.50').waitFor()
+})
+
+test('a platform key is stored, shown by its end only, and removed', async () => {
+  await page.goto(`${stack.url}/admin/providers/alpha`)
+  const key = panel('Key')
+  await key.getByText('from the environment').waitFor()
+  await key.getByRole('button', { name: 'Add key' }).click()
+  const form = dialog(/^Add the key for/)
+  await form.getByLabel('Key', { exact: true }).fill('sk-stored-by-the-operator-0042')
+  await expectAccessible(page)
+  await form.getByRole('button', { name: 'Save key' }).click()
+  await key.getByText('…0042').waitFor()
+  await key.getByText('the stored key').waitFor()
+  expect(await page.content()).not.toContain('sk-stored-by')
+  await expectAccessibleAtBothWidths(page)
+  await key.getByRole('button', { name: 'Remove key' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Remove key' }).click()
+  await key.getByText('from the environment').waitFor()
+  expect(operator.watch.problems).toEqual([])
+})
