@@ -211,7 +211,7 @@ test('a surface is opened to a key and closed again, and the page says who opene
   await dialog.getByLabel('Open to').selectOption({ value: owner.keyId })
   await expectAccessible(page)
   await dialog.getByRole('button', { name: 'Open the surface' }).click()
-  await row.getByText(/since .*, by key_/).waitFor()
+  await row.getByText(/since .*, by Test admin/).waitFor()
   const embed = () =>
     fetch(`${stack.url}/v1/embeddings`, {
       method: 'POST',

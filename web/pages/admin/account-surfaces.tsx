@@ -9,6 +9,7 @@ import { QueryView } from '../../components/feedback/messages.tsx'
 import { SelectField } from '../../components/form/fields.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { formatMoment } from '../../lib/format.ts'
+import { ActorName } from './actor-name.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
 type Grant = OpenableSurface['grants'][number]
@@ -67,7 +68,7 @@ function Grants(props: { account: Account; grants: readonly Grant[]; onClose: (g
                   since {formatMoment(grant.created_at)}
                   {grant.opened_by && (
                     <>
-                      , by <code className="wrap-anywhere">{grant.opened_by}</code>
+                      , by <ActorName actor={grant.opened_by} />
                     </>
                   )}
                 </>

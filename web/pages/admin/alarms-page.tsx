@@ -9,6 +9,7 @@ import { PageHead } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
 import { StateBadge } from '../../components/text/values.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
+import { ActorName } from './actor-name.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
 const WHICH = [
@@ -133,7 +134,7 @@ function State({ alarm }: { alarm: AlarmView }) {
       )}
       {acknowledged !== null && (
         <span className="text-muted">
-          acknowledged {formatMoment(acknowledged)} by <code className="wrap-anywhere">{by}</code>
+          acknowledged {formatMoment(acknowledged)} by {by && <ActorName actor={by} />}
         </span>
       )}
     </span>

@@ -11,6 +11,7 @@ import { DataTable } from '../../components/table/data-table.tsx'
 import { Badge, Stats } from '../../components/text/values.tsx'
 import { writeDocument } from '../../lib/catalog-edits.ts'
 import { formatCount, formatMoment } from '../../lib/format.ts'
+import { ActorName } from './actor-name.tsx'
 import { DiffView } from './apply-edits-dialog.tsx'
 import { EditsEditor } from './catalog-editor.tsx'
 import { checkQuery, EditEffects } from './edit-effects.tsx'
@@ -81,7 +82,7 @@ function EditsHistory(props: { versions: readonly CatalogEditsView[]; current: C
             </>
           ),
           When: (edits) => formatMoment(edits.created_at),
-          By: ({ author }) => <code className="text-sm wrap-anywhere">{author}</code>,
+          By: ({ author }) => <ActorName actor={author} />,
           Actions: (edits) =>
             edits.version !== current?.version && (
               <OperatorButton

@@ -6,6 +6,7 @@ import { TextField } from '../../components/form/fields.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { Facts } from '../../components/text/values.tsx'
 import { formatMoment } from '../../lib/format.ts'
+import { ActorName } from './actor-name.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
 /** The gateway's own key at a provider: where it is from, and forms to store and remove one. */
@@ -43,7 +44,7 @@ export function PlatformKeyPanel({ provider }: { provider: ProviderView }) {
             Stored: key.stored && (
               <>
                 <code>…{key.stored.last4}</code>, {formatMoment(key.stored.created_at)}, by{' '}
-                <code>{key.stored.author}</code>
+                <ActorName actor={key.stored.author} />
               </>
             ),
           }}
