@@ -3,6 +3,7 @@ import { createRoute, createRouter, redirect } from '@tanstack/react-router'
 import { modelsQuery, sessionQuery } from '../api/queries.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { readCompared, readModelFilters } from '../lib/model-filters.ts'
+import { wasSignedIn } from '../lib/signed-in-hint.ts'
 import { LandingPage } from '../pages/landing-page.tsx'
 import { CrashPage, NotFoundPage } from '../pages/not-found-page.tsx'
 import { fragmentOf, localPath, readQuery, textParameters, writeQuery } from './address.ts'
@@ -11,6 +12,7 @@ import { loadOpenFrame, OpenFrame } from './open-frame.tsx'
 import { operatorRoutes } from './operator-routes.tsx'
 import { lazyPart, page, searchPage } from './page-route.ts'
 import { rootRoute } from './root-route.tsx'
+import { noteSessionEnd } from './session-end.ts'
 import { SiteLayout } from './site-layout.tsx'
 
 /** Pages for visitors, under one header. */
@@ -51,11 +53,16 @@ const guestRoute = createRoute({
 })
 
 /** Pages of an account. Without a session they lead to the sign-in page, which leads back. */
+/** Whether this browser had a session when the page was loaded, until it is known whether it still has. */
+let hadSession = wasSignedIn()
+
 const accountRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'account',
   beforeLoad: async ({ context, location }) => {
     const session = await context.queryClient.ensureQueryData(sessionQuery)
+    if (!session && hadSession) noteSessionEnd()
+    hadSession = false
     // The fragment may hold what servers are not told, so it stays one.
     const next = location.pathname + location.searchStr
     if (!session) throw redirect({ to: '/sign-in', search: { next }, hash: location.hash })

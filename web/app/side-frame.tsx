@@ -7,8 +7,12 @@ import { showToast, Toasts } from '../components/feedback/toasts.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Brand } from '../components/layout/brand.tsx'
 
+import { zoneOffset } from '../lib/usage-view.ts'
 import { SearchButton, useFramePages } from './command-palette.tsx'
 import { noteSessionEnd } from './session-end.ts'
+
+/** Of every time on the pages that names no other. */
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 interface SideFrameProps {
   /** Of the navigation, for screen readers. */
@@ -112,6 +116,9 @@ function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
       </nav>
       <div className="stack mt-auto gap-3">
         {foot?.(onNavigate)}
+        <p className="pl-3 text-sm text-muted">
+          Times: {ZONE.replaceAll('_', ' ')} ({zoneOffset(ZONE, new Date())})
+        </p>
         {user && (
           <div className="line pl-3 text-sm">
             <span className="min-w-0 flex-1 truncate" title={user.title}>
