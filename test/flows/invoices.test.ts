@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { AUDIT_CHECKS } from '../../src/billing/audit/audit-checks.ts'
 import type { StatementView, TopUpView } from '../../src/core/api/billing.ts'
 import type { InvoiceView, TopUpInvoices } from '../../src/core/api/invoices.ts'
 import { type ConsoleClient, PASSWORD, signedUp } from '../helpers/console-client.ts'
@@ -211,6 +212,24 @@ test('the statement of a month leads to the balance', async () => {
   ])
   for (const other of ['2027-13', '2027-1', 'now'])
     expect((await client.ask(`/console/api/statements/${other}`)).status).toBe(400)
+})
+
+test('the audit finds a gap in the numbers, and a top-up that is invoiced for something else', async () => {
+  const { postgres } = stack
+  const found = async () => {
+    const checks = AUDIT_CHECKS.filter(({ name }) => name.includes('invoice'))
+    const rows = await Promise.all(checks.map(({ sql }) => postgres.$queryRawUnsafe<unknown[]>(sql)))
+    return rows.map(({ length }) => length)
+  }
+  const topUp = await paid(await signedUp(stack.url))
+  expect(await found()).toEqual([0, 0])
+  const where = { prefix: 'INV-' }
+  await postgres.invoiceSeries.updateMany({ where, data: { lastNumber: { increment: 1 } } })
+  await postgres.payment.update({ where: { id: topUp.id }, data: { returnedPico: 1n } })
+  expect(await found()).toEqual([1, 1])
+  await postgres.invoiceSeries.updateMany({ where, data: { lastNumber: { decrement: 1 } } })
+  await postgres.payment.update({ where: { id: topUp.id }, data: { returnedPico: 0n } })
+  expect(await found()).toEqual([0, 0])
 })
 
 test('the ledger is in order after all of it', async () => {
