@@ -155,7 +155,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     })
     await app.register(accountRoutes, {
       accountManagement: services.accountManagement,
-      ...{ directory, holds, keys, usage, payments, auditLog, clock: now },
+      ...{ directory, holds, keys, usage, payments, auditLog, members: services.members, clock: now },
     })
     await app.register(accountBillingRoutes, { topUps })
     await app.register(accountLedgerRoutes, {

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { MEMBER_ROLES } from '../accounts/permissions.ts'
 import { AutoTopUpView } from './auto-top-up.ts'
 import { OperatorTopUp } from './billing.ts'
 import { InvoiceView } from './invoices.ts'
@@ -47,6 +48,10 @@ export const OperatorAccountDetail = Type.Object({
   available_usd: nullable(DecimalUsd),
   held_usd: nullable(DecimalUsd),
   open_holds: nullable(Type.Number()),
+  /** The members of an organisation, or the organisations of a person. */
+  memberships: Type.Array(
+    Type.Object({ account_id: Type.String(), name: Type.String(), role: Type.Enum([...MEMBER_ROLES]) }),
+  ),
   keys: Type.Array(OperatorKey),
   /** The last 30 days that had calls, oldest first. */
   spend: Type.Array(

@@ -136,7 +136,7 @@ const LISTED = 20
 
 type AccountDetailServices = Pick<
   Services,
-  'holds' | 'keys' | 'usage' | 'payments' | 'directory' | 'auditLog'
+  'holds' | 'keys' | 'members' | 'usage' | 'payments' | 'directory' | 'auditLog'
 > & { clock: () => number }
 
 /** All that operators see of one account. Redis being away does not hide what the ledger knows. */
@@ -148,8 +148,9 @@ async function accountDetail(
   const { id } = account
   const now = clock()
   const lastDays = { fromMs: now - SPEND_DAYS * DAY_MS, toMs: now + 1 }
-  const [holds, byokKeys, spend, topUps, suspensions, done] = await Promise.all([
+  const [holds, memberships, byokKeys, spend, topUps, suspensions, done] = await Promise.all([
     services.holds.inspect(id).catch(() => null),
+    membershipsOf(account, services),
     keys.list(id),
     usage.usage(id, lastDays, 'day', SPEND_DAYS + 1),
     payments.list({ accountId: id, limit: LISTED }),
@@ -162,12 +163,25 @@ async function accountDetail(
     available_usd: holds && formatUsd(holds.availPico ?? account.balancePico),
     held_usd: holds && formatUsd(holds.heldPico),
     open_holds: holds?.openHolds ?? null,
+    memberships,
     keys: byokKeys.map(keyView),
     spend: (spend?.rows ?? []).map(spendView),
     top_ups: topUps.map(topUpView),
     suspensions: suspensions.map(suspensionView),
     actions: done.map(actionView),
   }
+}
+
+async function membershipsOf(
+  account: Account,
+  { members }: Pick<Services, 'members'>,
+): Promise<OperatorAccountDetail['memberships']> {
+  if (isPerson(account)) {
+    const found = await members.organisationsOf(account.id)
+    return found.map(({ account: { id, name }, role }) => ({ account_id: id, name: name ?? '', role }))
+  }
+  const found = await members.list(account.id)
+  return found.map(({ personId, email, role }) => ({ account_id: personId, name: email, role }))
 }
 
 export const accountView = (account: Account): OperatorAccount =>

@@ -101,6 +101,7 @@ const BODIES: Record<string, unknown> = {
 /** Routes for everybody, and for what is a person's own, whatever they act on. */
 const NOT_OF_ACCOUNTS = new Set([
   'GET /gateway',
+  'GET /provider-status',
   'GET /visitor',
   'GET /models',
   'POST /sign-up',

@@ -23,6 +23,7 @@ import { parseUsd } from '../../../src/core/kernel/money.ts'
 import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { organisationOf } from '../../helpers/organisation.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
 import { type AdminClient, adminClient } from './admin-client.ts'
@@ -75,6 +76,24 @@ describe('accounts', () => {
     const byEmail = await admin.get<OperatorAccountDetail>(`/accounts/${encodeURIComponent(email!)}`)
     expect(byEmail.id).toBe(owner.accountId)
     await expectError(await admin.send('GET', '/accounts/acct_none'), 404, 'not_found')
+  })
+
+  test('an organisation is shown with its members, found by its name, and has no password', async () => {
+    const { accountId, members } = await organisationOf(stack, ['owner', 'billing'])
+    const shown = await admin.get<OperatorAccountDetail>(`/accounts/${accountId}`)
+    expect(shown).toMatchObject({
+      ...{ is_organisation: true, email: null },
+      memberships: [
+        { account_id: members.owner.personId, name: members.owner.email, role: 'owner' },
+        { account_id: members.billing.personId, name: members.billing.email, role: 'billing' },
+      ],
+    })
+    const found = await admin.get<Page<OperatorAccount>>(`/accounts?search=${encodeURIComponent(shown.name)}`)
+    expect(found.data.map(({ id }) => id)).toEqual([accountId])
+    const person = await admin.get<OperatorAccountDetail>(`/accounts/${members.billing.personId}`)
+    expect(person.memberships).toEqual([{ account_id: accountId, name: shown.name, role: 'billing' }])
+    const { code } = await stack.command('admin', 'account', 'set-password', accountId)
+    expect(code).not.toBe(0)
   })
 
   test('accounts are found by a part of the email, and wildcards are but characters', async () => {

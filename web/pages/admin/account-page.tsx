@@ -11,7 +11,7 @@ import { BalanceDialog, LimitsDialog, SuspendDialog } from './account-dialogs.ts
 import { AccountKeys } from './account-keys.tsx'
 import { AccountLedger } from './account-ledger.tsx'
 import { AccountSurfaces } from './account-surfaces.tsx'
-import { AccountSpend, AccountStats, AccountTopUps } from './account-view.tsx'
+import { AccountMemberships, AccountSpend, AccountStats, AccountTopUps } from './account-view.tsx'
 import { ActionTable } from './action-table.tsx'
 import { InvitationDialog, InviteDialog } from './new-account-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
@@ -25,7 +25,12 @@ export function OperatorAccountPage() {
       <PageHead
         back={<Link to="/admin/accounts">← Accounts</Link>}
         title={query.data?.name ?? 'Account'}
-        description={<Identifier id={query.data?.id ?? id} of="the account ID" />}
+        description={
+          <>
+            {query.data?.is_organisation && 'Organisation · '}
+            <Identifier id={query.data?.id ?? id} of="the account ID" />
+          </>
+        }
       />
       <QueryView query={query}>{(account) => <Account account={account} />}</QueryView>
     </>
@@ -70,6 +75,11 @@ function Account({ account }: { account: OperatorAccountDetail }) {
         </Link>
       </div>
       <AccountStats account={account} />
+      {account.memberships.length > 0 && (
+        <Panel title={account.is_organisation ? 'Members' : 'Organisations'}>
+          <AccountMemberships account={account} />
+        </Panel>
+      )}
       <AccountKeys accountId={account.id} keys={account.keys} />
       <AccountLedger accountId={account.id} />
       <Panel title="Surfaces">

@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router'
 import type { OperatorAccount, OperatorAccountDetail } from '../../../src/core/api/accounts.ts'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
@@ -34,6 +35,25 @@ const STATES: Partial<Record<OperatorAccount['state'], string>> = {
 export const AccountState = ({ state }: { state: OperatorAccount['state'] }) => (
   <StateBadge state={state} name={STATES[state]} />
 )
+
+/** Who may act on an organisation, or the organisations that a person may act on. */
+export function AccountMemberships({ account }: { account: OperatorAccountDetail }) {
+  return (
+    <DataTable
+      caption={account.is_organisation ? 'Members of the organisation' : 'Organisations of the person'}
+      rows={account.memberships}
+      rowKey={({ account_id: id }) => id}
+      columns={{
+        Account: ({ account_id: id, name }) => (
+          <Link to="/admin/accounts/$id" params={{ id }} className="wrap-anywhere">
+            {name}
+          </Link>
+        ),
+        Role: ({ role }) => role,
+      }}
+    />
+  )
+}
 
 /** The cost of the account's calls, day by day. */
 export function AccountSpend({ spend }: { spend: OperatorAccountDetail['spend'] }) {
