@@ -66,6 +66,7 @@ test('its pages are good at both widths', async () => {
     await expectGoodPage(opened, stack.url + path, title)
   const billing = await openAs(members.billing, NARROW)
   await expectGoodPage(billing, `${stack.url}/dashboard`, 'Dashboard')
+  await expectGoodPage(billing, `${stack.url}/usage?group=member`, 'Usage')
   await billing.page.setViewportSize(WIDE)
   expect(await billing.page.getByRole('link', { name: 'API keys' }).count()).toBe(0)
   expect(await billing.page.getByRole('link', { name: 'Billing', exact: true }).count()).toBe(1)

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import type { ByokFailureView, CallDetail } from '../../src/core/api/calls.ts'
-import { callQuery, keysQuery } from '../api/queries.ts'
+import { callQuery, keysQuery, sessionQuery } from '../api/queries.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallStatus, usageSource } from '../components/table/call-table.tsx'
@@ -28,7 +28,9 @@ export function CallPage() {
 }
 
 function CallView({ call }: { call: CallDetail }) {
-  const { data: keys } = useQuery(keysQuery)
+  const { data: session } = useQuery(sessionQuery)
+  const mayList = session?.permissions.includes('keys') ?? false
+  const { data: keys } = useQuery({ ...keysQuery, enabled: mayList })
   const key = keys?.data.find(({ id }) => id === call.key_id)
   const { rates, provider_key_failures: failures } = call
   const costName = call.byok ? 'Routing fee' : 'Cost'

@@ -1,7 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { Download, ListX } from 'lucide-react'
 import { useMemo } from 'react'
-import { type CallFilters, callsCsvPath, callsQuery, keysQuery, membersQuery } from '../../api/queries.ts'
+import {
+  type CallFilters,
+  callsCsvPath,
+  callsQuery,
+  keysQuery,
+  membersQuery,
+  sessionQuery,
+} from '../../api/queries.ts'
 import { SelectField, TextField } from '../../components/form/fields.tsx'
 import { useSettledText } from '../../components/form/use-settled-text.ts'
 import { CallTable } from '../../components/table/call-table.tsx'
@@ -32,7 +39,8 @@ export function RequestLog(props: {
 }) {
   const { filters, models, zone, hasMembers, onChange } = props
   const members = useQuery({ ...membersQuery, enabled: hasMembers })
-  const keys = useQuery(keysQuery)
+  const { data: session } = useQuery(sessionQuery)
+  const keys = useQuery({ ...keysQuery, enabled: session?.permissions.includes('keys') ?? false })
   const keyNames = useMemo(() => new Map(keys.data?.data.map(({ id, name }) => [id, name])), [keys.data])
   const any = { value: '', name: 'Any' }
   const known =
