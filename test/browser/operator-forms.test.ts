@@ -148,6 +148,33 @@ test('a price that takes a model offline is told in the dialog, and a new one is
   await panel('Price history').getByText('0.15 / 1.50').waitFor()
 })
 
+test('a model is added by form, and can be called', async () => {
+  await page.goto(`${stack.url}/admin/models`)
+  await page.getByRole('button', { name: 'Add model' }).click()
+  const form = dialog('Add a chat model')
+  const values = {
+    ...{ 'Model ID': 'acme/added', 'Context window (tokens)': '8000', Provider: 'alpha' },
+    'Input list price (USD per million)': '1.00',
+    'Output list price (USD per million)': '2.00',
+    ...{ 'Model name at the provider': 'words-12', 'Input cost (USD per million)': '0.50' },
+  }
+  for (const [label, value] of Object.entries(values))
+    await form.getByLabel(label, { exact: true }).fill(value)
+  await form.getByRole('button', { name: 'Review changes' }).click()
+  await form.getByText('Enter USD per million tokens').waitFor()
+  await expectAccessible(page)
+  await form.getByLabel('Output cost (USD per million)').fill('0.50')
+  await form.getByRole('button', { name: 'Review changes' }).click()
+  const review = page.getByRole('alertdialog', { name: 'Add this model?' })
+  await review.getByText('acme/added can be called').waitFor()
+  await review.getByRole('button', { name: 'Apply', exact: true }).click()
+  await review.waitFor({ state: 'detached' })
+  const { key } = await stack.account('1.00')
+  await expect
+    .poll(async () => (await ask({ url: stack.url, key }, { model: 'acme/added' })).status)
+    .toBe(200)
+})
+
 test('a platform key is stored, shown by its end only, and removed', async () => {
   await page.goto(`${stack.url}/admin/providers/alpha`)
   const key = panel('Key')

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Percent } from 'lucide-react'
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import type { MarginMetrics, MarginView } from '../../../src/core/api/billing.ts'
-import { marginQuery } from '../../api/operator-queries.ts'
+import { catalogQuery, marginQuery } from '../../api/operator-queries.ts'
 import { pricingQuery } from '../../api/queries.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
@@ -15,7 +15,10 @@ import { Money } from '../../components/text/money.tsx'
 import { Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDay, lastDays } from '../../lib/format.ts'
 import { formatShare } from '../../lib/live-stats.ts'
+import { ApplyEditsDialog, type ProposedEdits } from './apply-edits-dialog.tsx'
 import { ModelLink, ProviderLink } from './links.tsx'
+import { NewModelDialog } from './new-model-dialog.tsx'
+import { OperatorButton } from './operator-button.tsx'
 
 type Group = MarginView['group_by']
 
@@ -45,6 +48,7 @@ export function MarginPage() {
       <PageHead
         title="Models & margin"
         description="Revenue from customers, cost at providers, and the margin."
+        actions={<AddModel />}
       />
       <SearchForm
         label="Open a model to see or change its offers and prices"
@@ -68,6 +72,29 @@ export function MarginPage() {
         />
       </div>
       <QueryView query={useQuery(marginQuery(range, by))}>{(margin) => <Margin margin={margin} />}</QueryView>
+    </>
+  )
+}
+
+/** Adds a model to the overrides, after a look at what it does. */
+function AddModel() {
+  const { data: catalog } = useQuery(catalogQuery)
+  const [isAdding, setIsAdding] = useState(false)
+  const [proposed, setProposed] = useState<ProposedEdits | null>(null)
+  const edits = catalog?.edits ?? null
+  return (
+    <>
+      <OperatorButton needs="catalog.write" disabled={!catalog} onClick={() => setIsAdding(true)}>
+        Add model
+      </OperatorButton>
+      {isAdding && (
+        <NewModelDialog
+          content={edits?.content ?? {}}
+          onClose={() => setIsAdding(false)}
+          onPropose={setProposed}
+        />
+      )}
+      {proposed && <ApplyEditsDialog proposed={proposed} from={edits} onClose={() => setProposed(null)} />}
     </>
   )
 }
