@@ -206,7 +206,7 @@ const restoreHold: Script = (redis, keys, args) => {
   if (isOpen === '1')
     for (const calls of [open, accountOpen]) redis.sortedSet(calls).set(id, Number(deadline))
   if (redis.get(avail) !== null) redis.add(avail, -BigInt(amount))
-  changeLoaded(redis, allowancesOf(prefix, key, draws), -BigInt(amount))
+  for (const left of allowancesOf(prefix, key, draws)) redis.strings.delete(left)
   return 1
 }
 

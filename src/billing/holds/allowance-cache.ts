@@ -39,7 +39,7 @@ export function createAllowanceCache(redis: Redis) {
   const compute = defineHoldScript(redis, 'syAllowance', new URL('./allowance.lua', import.meta.url))
   return {
     /** What is left of a budget, less open holds; null when Redis does not have it. Below zero never to be spent. */
-    async allowance(holder: BudgetHolder, { id }: AllowancePeriod) {
+    async allowance(holder: BudgetHolder, { id }: Pick<AllowancePeriod, 'id'>) {
       return amountOf(await redis.get(allowanceKey(holder, id)))
     },
 
