@@ -226,7 +226,12 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(organisationRoutes, {
       ...{ organisations, members, sessions, holds, ledger, freeCredits },
     })
-    await app.register(memberRoutes, { members, invitationStore, invitations, announce: parts.announce })
+    await app.register(memberRoutes, {
+      monthlyBudgets: services.monthlyBudgets,
+      spend: reports.spend,
+      announce: parts.announce,
+      ...{ members, invitationStore, invitations, clock },
+    })
     await app.register(invitationRoutes, {
       ...{ invitationStore, members, sessions, throttle, holds, ledger, freeCredits, publicUrl },
     })
@@ -245,7 +250,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     })
     await app.register(modelRoutes, { catalog, modelStats: reports.models })
     await app.register(billingRoutes, { topUps, limits, holds, ledger, readStatement, consoleSlots })
-    await app.register(spendCapRoutes, { reports, setSpendCap: services.setSpendCap, clock })
+    await app.register(spendCapRoutes, { reports, monthlyBudgets: services.monthlyBudgets, clock })
     await app.register(consoleTopUpRoutes, { topUps, limits })
     await app.register(autoTopUpRoutes, { topUps, limits })
     const { invoices } = topUps

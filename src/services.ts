@@ -60,7 +60,7 @@ import { createAlarmDestinationStore, DESTINATION_PURPOSE } from './operations/a
 import { createAlarmDestinations } from './operations/alarm-destinations.ts'
 import { createAlarmStore } from './operations/alarm-store.ts'
 import { createAuditLog } from './operations/audit-log.ts'
-import { createBudgetChange, createSetSpendCap } from './operations/budget-change.ts'
+import { createBudgetChange, createMonthlyBudgets } from './operations/budget-change.ts'
 import { createEditKey } from './operations/edit-key.ts'
 import { createGatewaySettings } from './operations/gateway-settings.ts'
 import { createKeyManagement } from './operations/key-management.ts'
@@ -114,6 +114,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     codes: createRecoveryCodes(postgres),
   }
   const holds = createHoldStore(redis)
+  const members = createMemberStore(postgres)
   const applyBudgetChange = createBudgetChange({ announce, forgetAllowance: holds.forgetAllowance })
   const editKey = createEditKey({
     store: (keyId, edit) => storeKeyEdit(postgres, keyId, edit),
@@ -129,7 +130,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
   return {
     accounts,
     accountActions: createAccountActionStore(postgres),
-    members: createMemberStore(postgres),
+    members,
     organisations: createOrganisationStore(postgres, parseUsd(config.lowBalanceUsd)),
     directory,
     credentials,
@@ -137,7 +138,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     factors,
     keys,
     editKey,
-    setSpendCap: createSetSpendCap({ accounts, applyBudgetChange, clock }),
+    monthlyBudgets: createMonthlyBudgets({ accounts, members, applyBudgetChange, clock }),
     operators,
     providerKeys,
     holds,

@@ -28,7 +28,7 @@ export interface CallPathParts
   /** How long workers may take to rebuild what Redis lost. */
   recoveryGraceMs: number
   accounts: Pick<AccountStore, 'find'>
-  spend: SpendStore
+  spend: Pick<SpendStore, 'keysOf' | 'spending'>
   charges: Recovery['charges']
 }
 
@@ -82,7 +82,7 @@ export interface Recovery {
 /** How admission brings figures that Redis does not know (yet, or any more) over from PostgreSQL. */
 export function createBalanceLoaders(
   accounts: Pick<AccountStore, 'find'>,
-  spend: SpendStore,
+  spend: Pick<SpendStore, 'keysOf' | 'spending'>,
   holds: HoldStore,
   recovery: Recovery,
 ): Pick<AdmissionDependencies, 'loadBalance' | 'loadAllowance'> {

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AccountStore } from '../accounts/account-store.ts'
+import type { MemberStore } from '../accounts/organisation/member-store.ts'
 import type { HoldStore } from '../billing/holds/hold-store.ts'
 import { type AllowancePeriod, allowancePeriod } from '../core/billing/allowance-period.ts'
-import { accountBudget, type BudgetHolder, MONTHLY } from '../core/billing/budget.ts'
+import { accountBudget, type BudgetHolder, MONTHLY, memberBudget } from '../core/billing/budget.ts'
 import type { PicoUsd } from '../core/kernel/money.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 
@@ -28,17 +29,33 @@ export function createBudgetChange(options: {
   }
 }
 
-/** Sets the spend cap of an account, pico-USD a month; null: none. Resolves once every instance applies it. */
-export type SetSpendCap = (accountId: string, limitPico: PicoUsd | null) => Promise<void>
+/** Changes of the monthly budgets of accounts and members. Each resolves once every instance applies it. */
+export type MonthlyBudgets = ReturnType<typeof createMonthlyBudgets>
 
-export const createSetSpendCap =
-  (options: {
-    accounts: Pick<AccountStore, 'setMonthlyLimit'>
-    applyBudgetChange: ApplyBudgetChange
-    clock: () => number
-  }): SetSpendCap =>
-  async (accountId, limitPico) => {
-    await options.accounts.setMonthlyLimit(accountId, limitPico)
-    const month = allowancePeriod(MONTHLY, options.clock())
-    await options.applyBudgetChange({ accountId }, accountBudget(accountId), [month])
+export function createMonthlyBudgets(options: {
+  accounts: Pick<AccountStore, 'setMonthlyLimit'>
+  members: Pick<MemberStore, 'setBudget'>
+  applyBudgetChange: ApplyBudgetChange
+  clock: () => number
+}) {
+  const { accounts, members, applyBudgetChange, clock } = options
+  const apply = (holder: BudgetHolder) =>
+    applyBudgetChange({ accountId: holder.accountId }, holder, [allowancePeriod(MONTHLY, clock())])
+  return {
+    /** Sets the spend cap of an account, pico-USD; null: none. */
+    async setSpendCap(accountId: string, limitPico: PicoUsd | null): Promise<void> {
+      await accounts.setMonthlyLimit(accountId, limitPico)
+      await apply(accountBudget(accountId))
+    },
+
+    /** Sets the budget of a member, pico-USD; null: none. Throws ApiError for somebody who is no member. */
+    async setMemberBudget(accountId: string, personId: string, limitPico: PicoUsd | null): Promise<void> {
+      await members.setBudget(accountId, personId, limitPico)
+      await apply(memberBudget(accountId, personId))
+    },
+
+    /** After a member took over keys: what those spent this month counts against the member's budget. */
+    keysTakenOver: (accountId: string, personId: string): Promise<void> =>
+      apply(memberBudget(accountId, personId)),
   }
+}

@@ -1,5 +1,6 @@
 import type { MemberRole } from '../../core/accounts/permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import type { PicoUsd } from '../../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import { type Account, accountName } from '../account-store.ts'
 
@@ -76,6 +77,13 @@ export function createMemberStore(postgres: Postgres) {
         await transaction.organisationMember.update({ where, data: { role } })
         return former
       }),
+
+    /** Sets what keys of a member may spend in a month; null: no budget. Throws ApiError for somebody who is no member. */
+    async setBudget(accountId: string, personId: string, monthlyBudgetPico: PicoUsd | null): Promise<void> {
+      const where = { accountId, personId }
+      const { count } = await postgres.organisationMember.updateMany({ where, data: { monthlyBudgetPico } })
+      if (count === 0) throw noSuchMember()
+    },
 
     /**
      * Ends a membership: sessions of the person act on the organisation no more. Throws ApiError for somebody who is

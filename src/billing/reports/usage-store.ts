@@ -106,6 +106,12 @@ SELECT (
   SELECT coalesce(json_object_agg(id, charge_pico::text), '{}') FROM call_records WHERE id = ANY ($5::text[])
 ) AS "charges"`
 
+/** Read from an index alone, one range a key. */
+const SPENT_BY_MEMBER = `
+SELECT key.created_by AS "memberId", sum(call.charge_pico)::text AS "spent"
+FROM api_keys AS key JOIN call_records AS call ON call.key_id = key.id AND call.admitted_at_ms >= $2::bigint
+WHERE key.account_id = $1 AND key.created_by IS NOT NULL GROUP BY key.created_by`
+
 /** What was spent of budgets, from the call records. A call belongs to the period it was admitted in. */
 export type SpendStore = ReturnType<typeof createSpendStore>
 
@@ -128,6 +134,16 @@ export function createSpendStore(postgres: Postgres) {
       if (!row) throw new Error(`what ${scope} ${id} spent could not be read`)
       const charges = Object.entries(row.charges).map(([callId, charge]) => [callId, BigInt(charge)] as const)
       return { spentPico: BigInt(row.spent), charges: new Map(charges) }
+    },
+
+    /** What the keys of each member of an account spent since a time, unix ms; members that spent nothing are left out. */
+    async byMember(accountId: string, sinceMs: number): Promise<Map<string, bigint>> {
+      const rows = await postgres.$queryRawUnsafe<Array<{ memberId: string; spent: string }>>(
+        SPENT_BY_MEMBER,
+        accountId,
+        BigInt(sinceMs),
+      )
+      return new Map(rows.map(({ memberId, spent }) => [memberId, BigInt(spent)]))
     },
 
     /** Tells whose calls a budget bounds, by the id of their key; takebacks have none. */

@@ -5,6 +5,7 @@ export const ACCOUNT_ACTIONS = [
   'member.invited',
   'member.joined',
   'member.role_changed',
+  'member.budget_set',
   'member.removed',
   'member.left',
   'invitation.revoked',

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { ACCOUNT_ACTIONS } from '../accounts/account-action.ts'
 import { MEMBER_ROLES } from '../accounts/permissions.ts'
-import { CLOSED, line, nullable } from './request-fields.ts'
+import { CLOSED, line, nullable, usd } from './request-fields.ts'
 import { email } from './sessions.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
@@ -24,8 +24,10 @@ export const MemberView = Type.Object({
   role: Role,
   /** Whether it is who asks. */
   is_you: Type.Boolean(),
-  /** What keys of the member may spend in a month; null: no limit of their own. */
+  /** What keys of the member may spend in a month (UTC); null: no budget. */
   monthly_budget_usd: nullable(DecimalUsd),
+  /** What they spent this month (UTC). */
+  spent_usd: DecimalUsd,
   /** Keys that they made and that are not revoked. */
   keys: Type.Integer(),
   joined_at: IsoTime,
@@ -46,12 +48,24 @@ export const MemberList = Type.Object({
   data: Type.Array(MemberView),
   /** Those that wait, newest first. */
   invitations: Type.Array(InvitationView),
+  /** When the budgets of members start anew. */
+  budgets_reset_at: IsoTime,
 })
 export type MemberList = Static<typeof MemberList>
 
 /** PATCH /console/api/members/ID → 204; 409 for the last owner. */
 export const MemberPatch = Type.Object({ role: Role }, CLOSED)
 export type MemberPatch = Static<typeof MemberPatch>
+
+/** PATCH /console/api/members/ID/budget → 204, once it applies everywhere. */
+export const MemberBudgetBody = Type.Object(
+  {
+    /** Null: no budget. */
+    monthly_budget_usd: usd('monthly_budget_usd'),
+  },
+  CLOSED,
+)
+export type MemberBudgetBody = Static<typeof MemberBudgetBody>
 
 /** POST /console/api/members/ID/remove → 204, and POST /console/api/organisation/leave → 204; 409 for the last owner. */
 export const EndMembershipBody = Type.Object(

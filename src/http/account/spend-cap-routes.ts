@@ -7,19 +7,19 @@ import { allowancePeriod } from '../../core/billing/allowance-period.ts'
 import { accountBudget, MONTHLY } from '../../core/billing/budget.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import type { SetSpendCap } from '../../operations/budget-change.ts'
+import type { MonthlyBudgets } from '../../operations/budget-change.ts'
 import { actingOn } from '../plugins/session.ts'
 import { readUsd } from '../read-usd.ts'
 
 interface SpendCapServices {
   reports: Pick<Reports, 'spend' | 'allowance'>
-  setSpendCap: SetSpendCap
+  monthlyBudgets: Pick<MonthlyBudgets, 'setSpendCap'>
   clock: () => number
 }
 
 /** What an account may spend in a month. */
 export const spendCapRoutes: FastifyPluginAsyncTypebox<SpendCapServices> = async (app, services) => {
-  const { reports, setSpendCap, clock } = services
+  const { reports, monthlyBudgets, clock } = services
 
   const reading = { onRequest: [app.requirePermission('view')], schema: { response: { 200: SpendCapView } } }
   app.get('/spend-cap', reading, (request) => spendCapView(actingOn(request).account, reports, clock()))
@@ -31,7 +31,7 @@ export const spendCapRoutes: FastifyPluginAsyncTypebox<SpendCapServices> = async
   app.patch('/spend-cap', setting, async (request) => {
     const { account } = actingOn(request)
     const monthlyLimitPico = readUsd(request.body.limit_usd)
-    await setSpendCap(account.id, monthlyLimitPico)
+    await monthlyBudgets.setSpendCap(account.id, monthlyLimitPico)
     await app.recordAction(request, 'spend_cap.set', account.id, { limit_usd: usdOrNull(monthlyLimitPico) })
     return spendCapView({ ...account, monthlyLimitPico }, reports, clock())
   })

@@ -37,6 +37,7 @@ const PERMITTED: Record<string, string> = {
   'POST /organisation/delete': 'owner',
   'GET /members': ALL,
   'PATCH /members/:id': MANAGERS,
+  'PATCH /members/:id/budget': PAYERS,
   'POST /members/:id/remove': MANAGERS,
   'POST /members/invitations': MANAGERS,
   'POST /members/invitations/:id/resend': MANAGERS,

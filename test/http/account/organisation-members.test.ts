@@ -9,8 +9,11 @@ import type {
 } from '../../../src/core/api/organisations.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
+import { formatUsd } from '../../../src/core/kernel/money.ts'
+import { ask } from '../../helpers/chat-client.ts'
 import { type ConsoleClient, PASSWORD } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { expectLedgerInOrder } from '../../helpers/ledger.ts'
 import { type MailCatcher, startMailCatcher } from '../../helpers/mail-catcher.ts'
 import { actOn, type Member, member, organisationOf } from '../../helpers/organisation.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
@@ -217,6 +220,50 @@ describe('a membership', () => {
       state: 'active',
       createdBy: owner.personId,
     })
+  })
+})
+
+describe('the budget of a member', () => {
+  test('is set by who may set limits, and shown with what the keys of the member spent this month', async () => {
+    const { owner, members, accountId } = await organisation('developer', 'billing')
+    const { developer, billing } = members
+    await stack.command('admin', 'account', 'credit', accountId, '5')
+    const { secret } = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'app' } })
+    const call = () => ask({ url: stack.url, key: secret }, { model: 'test/one' })
+    expect((await call()).status).toBe(200)
+    await stack.settled(accountId)
+    const set = (by: ConsoleClient, usd: string | null, id = developer.personId) =>
+      by.ask(`${API}/members/${id}/budget`, { method: 'PATCH', body: { monthly_budget_usd: usd } })
+    await expectError(await set(developer, '9.00'), 403, 'not_permitted')
+    await expectError(await set(owner, '9.00', 'acct_none'), 404, 'not_found')
+    expect((await set(billing, '0.00')).status).toBe(204)
+    expect((await call()).errorCode).toBe('key_limit_exceeded')
+
+    const { _sum } = await stack.postgres.callRecord.aggregate({
+      where: { accountId },
+      _sum: { chargePico: true },
+    })
+    const list = await owner.json<MemberList>(`${API}/members`)
+    const rowOf = ({ personId }: { personId: string }) => list.data.find(({ id }) => id === personId)
+    expect(rowOf(developer)).toMatchObject({
+      monthly_budget_usd: '0.00',
+      spent_usd: formatUsd(_sum.chargePico ?? 0n),
+    })
+    expect(rowOf(owner)).toMatchObject({ monthly_budget_usd: null, spent_usd: '0.00' })
+    expect(Date.parse(list.budgets_reset_at)).toBeGreaterThan(Date.now())
+
+    // Who takes over the keys takes over what they spent.
+    expect((await set(owner, '0.00', owner.personId)).status).toBe(204)
+    const leaving = { body: { keys_go_to: owner.personId } }
+    expect((await developer.ask(`${API}/organisation/leave`, leaving)).status).toBe(204)
+    expect((await call()).errorCode).toBe('key_limit_exceeded')
+    expect((await set(owner, null, owner.personId)).status).toBe(204)
+    expect((await call()).status).toBe(200)
+    await expectLedgerInOrder(stack)
+    const actions = await stack.postgres.accountAction.findMany({
+      where: { accountId, action: 'member.budget_set' },
+    })
+    expect(actions.map(({ details }) => details)).toContainEqual({ monthly_budget_usd: '0.00' })
   })
 })
 
