@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { ask } from '../helpers/chat-client.ts'
+import { organisationOf } from '../helpers/organisation.ts'
 import type { TestStack } from '../helpers/stack.ts'
+import { expectAccessible } from './accessibility.ts'
 import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
 import { startConsoleStack } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
@@ -52,5 +54,27 @@ test('the spend cap of an account is set, shown with what is spent and left, and
   await panel.getByRole('button', { name: 'Save' }).click()
   await panel.getByText('There is no cap.').waitFor()
   expect((await call()).status).toBe(200)
+  expect(watch.problems).toEqual([])
+})
+
+test('the budget of a member is set on the page of members, which shows what is spent of it', async () => {
+  const { members } = await organisationOf(stack, ['owner', 'developer'])
+  const ofOwner = await browser.open(stack.url)
+  const { page, watch } = ofOwner
+  await lendSession(ofOwner, members.owner, stack.url)
+  await page.goto(`${stack.url}/members`)
+  const row = page.getByRole('row').filter({ hasText: members.developer.email })
+  await row.getByText('none').waitFor()
+  await row.getByRole('button', { name: 'Set budget' }).click()
+  const dialog = page.getByRole('dialog', { name: `Budget of ${members.developer.email}` })
+  await dialog.getByLabel('Budget per month (USD)').fill('12.50')
+  await expectAccessible(page)
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await row.getByText('$12.50').waitFor()
+  const memberBudgets = await stack.postgres.organisationMember.findMany({
+    where: { personId: members.developer.personId },
+  })
+  expect(memberBudgets.map(({ monthlyBudgetPico }) => monthlyBudgetPico)).toEqual([parseUsd('12.50')])
+  await expectGoodPage(ofOwner, page.url(), 'Members')
   expect(watch.problems).toEqual([])
 })

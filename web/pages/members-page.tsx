@@ -14,8 +14,10 @@ import { QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../components/table/data-table.tsx'
+import { Money } from '../components/text/money.tsx'
 import { Badge } from '../components/text/values.tsx'
 import { formatDate, formatMoment } from '../lib/format.ts'
+import { BudgetDialog, MemberBudget } from './organisation/member-budget.tsx'
 import {
   InvitationLinkDialog,
   InviteDialog,
@@ -51,7 +53,12 @@ export function MembersPage() {
       <QueryView query={query}>
         {(list) => (
           <>
-            <Members list={list} mayManage={mayManage} isOwner={isOwner} />
+            <Members
+              list={list}
+              mayManage={mayManage}
+              mayBudget={session.permissions.includes('limits')}
+              isOwner={isOwner}
+            />
             {list.invitations.length > 0 && (
               <Invitations invitations={list.invitations} mayManage={mayManage} onSent={showLink} />
             )}
@@ -66,8 +73,9 @@ export function MembersPage() {
   )
 }
 
-function Members(props: { list: MemberList; mayManage: boolean; isOwner: boolean }) {
-  const { list, mayManage, isOwner } = props
+function Members(props: { list: MemberList; mayManage: boolean; mayBudget: boolean; isOwner: boolean }) {
+  const { list, mayManage, mayBudget, isOwner } = props
+  const [budgeting, setBudgeting] = useState<MemberView | null>(null)
   const [changing, setChanging] = useState<MemberView | null>(null)
   const [removing, setRemoving] = useState<MemberView | null>(null)
   const mayChange = ({ role }: MemberView) => mayManage && (isOwner || role !== 'owner')
@@ -76,7 +84,7 @@ function Members(props: { list: MemberList; mayManage: boolean; isOwner: boolean
       <DataTable
         caption="Members of the organisation"
         rows={list.data}
-        numeric={['Keys']}
+        numeric={['Keys', 'Spent this month']}
         columns={{
           Member: ({ email, is_you: isYou }) => (
             <span className="wrap-anywhere">
@@ -85,24 +93,37 @@ function Members(props: { list: MemberList; mayManage: boolean; isOwner: boolean
           ),
           Role: ({ role }) => ROLES[role].name,
           Keys: ({ keys }) => keys,
+          'Spent this month': ({ spent_usd: spent }) => <Money usd={spent} />,
+          'Monthly budget': (one) => <MemberBudget member={one} />,
           Joined: ({ joined_at: at }) => formatDate(at),
           Actions:
-            mayManage &&
-            ((one) =>
-              mayChange(one) && (
-                <span className="row justify-end gap-2">
+            (mayManage || mayBudget) &&
+            ((one) => (
+              <span className="row justify-end gap-2">
+                {mayBudget && (
+                  <Button size="small" about={`of ${one.email}`} onClick={() => setBudgeting(one)}>
+                    Set budget
+                  </Button>
+                )}
+                {mayChange(one) && (
                   <Button size="small" about={`of ${one.email}`} onClick={() => setChanging(one)}>
                     Change role
                   </Button>
-                  {!one.is_you && (
-                    <Button size="small" kind="danger" about={one.email} onClick={() => setRemoving(one)}>
-                      Remove
-                    </Button>
-                  )}
-                </span>
-              )),
+                )}
+                {mayChange(one) && !one.is_you && (
+                  <Button size="small" kind="danger" about={one.email} onClick={() => setRemoving(one)}>
+                    Remove
+                  </Button>
+                )}
+              </span>
+            )),
         }}
       />
+      <p className="panel-body text-sm text-muted">
+        Budgets reset {formatMoment(list.budgets_reset_at)}. Each bounds what all API keys of the member spend
+        together.
+      </p>
+      {budgeting && <BudgetDialog member={budgeting} onClose={() => setBudgeting(null)} />}
       {changing && <RoleDialog member={changing} isOwner={isOwner} onClose={() => setChanging(null)} />}
       {removing && (
         <RemoveMemberDialog member={removing} members={list.data} onClose={() => setRemoving(null)} />
