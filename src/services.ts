@@ -166,7 +166,10 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     ledger,
     readStatement: createStatementReader(reportsPostgres),
     accountLedger: createAccountLedgerStore(reportsPostgres),
-    accountExport: createAccountExport({ postgres: reportsPostgres, ledger, promptLogs }),
+    accountExport: createAccountExport({
+      ...{ postgres: reportsPostgres, ledger },
+      latestPromptLogs: promptLogs.latest,
+    }),
     margin: createMarginStore(reportsPostgres),
     sumLedger: () => sumLedger(reportsPostgres),
     claimWait: () => readClaimWait(reportsPostgres, clock()),

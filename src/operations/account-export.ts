@@ -5,7 +5,6 @@ import {
   positionAfter,
   readLedgerCursor,
 } from '../billing/ledger/ledger-list-store.ts'
-import type { PromptLogStore } from '../calls/prompt-logs/prompt-log-store.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
@@ -21,9 +20,10 @@ const ROWS_MAX = 10_000
 export function createAccountExport(deps: {
   postgres: Postgres
   ledger: Pick<LedgerListStore, 'page'>
-  promptLogs: Pick<PromptLogStore, 'latest'>
+  /** The latest prompt logs of an account, opened. */
+  latestPromptLogs: (accountId: string) => Promise<object[]>
 }) {
-  const { postgres, ledger, promptLogs } = deps
+  const { postgres, ledger, latestPromptLogs } = deps
 
   const ledgerLines = async (accountId: string): Promise<LedgerLine[]> => {
     const lines: LedgerLine[] = []
@@ -135,7 +135,7 @@ export function createAccountExport(deps: {
         amount_usd: formatUsd(amountPico),
         at: isoTime(at),
       })),
-      prompt_logs: await promptLogs.latest(accountId),
+      prompt_logs: await latestPromptLogs(accountId),
       calls: 'GET /console/api/calls.csv lists every call.',
     }
   }

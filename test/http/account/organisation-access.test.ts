@@ -105,6 +105,7 @@ const NOT_OF_ACCOUNTS = new Set([
   'GET /provider-status',
   'GET /visitor',
   'GET /models',
+  'GET /provider-status',
   'POST /sign-up',
   'POST /sign-in',
   'POST /sign-in/asked',
