@@ -1,11 +1,14 @@
 import { type Static, Type } from 'typebox'
-import { OPERATOR_ROLES, PERMISSIONS, type Permission } from '../operations/permissions.ts'
+import { OPERATOR_ROLES, type OperatorRole, PERMISSIONS, type Permission } from '../operations/permissions.ts'
 import { CLOSED, line, nullable } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
 
 export const OperatorRoleName = Type.Enum([...OPERATOR_ROLES])
 
-export const PermissionName = Type.Enum(Object.keys(PERMISSIONS) as Permission[])
+/** Which roles have each permission. */
+export const RolesByPermission = Type.Unsafe<Readonly<Record<Permission, readonly OperatorRole[]>>>(
+  Type.Record(Type.Enum(Object.keys(PERMISSIONS)), Type.Array(OperatorRoleName)),
+)
 
 /** An admin key without its secret. */
 export const AdminKeyView = Type.Object({

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { MEMBER_ROLES, PERMISSIONS } from '../accounts/permissions.ts'
 import type { MailPreference } from '../operations/mail-preference.ts'
-import { OperatorRoleName, PermissionName } from './operators.ts'
+import { OperatorRoleName, RolesByPermission } from './operators.ts'
 import { CLOSED, line, nullable, usd } from './request-fields.ts'
 
 export const email = (format: 'email' | 'new-email') =>
@@ -212,8 +212,8 @@ export const OperatorSession = Type.Object({
   operator_id: Type.String(),
   operator_name: Type.String(),
   role: OperatorRoleName,
-  /** What the role includes. */
-  permissions: Type.Array(PermissionName),
+  /** Which roles have each permission. */
+  permissions: RolesByPermission,
   /** The admin key that it was begun with; null after single sign-on. */
   key_id: nullable(Type.String()),
   hint: nullable(Type.String()),

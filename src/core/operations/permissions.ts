@@ -30,7 +30,3 @@ export type Permission = keyof typeof PERMISSIONS
 /** Whether a role has a permission. */
 export const isPermitted = (role: OperatorRole, permission: Permission): boolean =>
   (PERMISSIONS[permission] as readonly OperatorRole[]).includes(role)
-
-/** All that a role may do. */
-export const permissionsOf = (role: OperatorRole): Permission[] =>
-  (Object.keys(PERMISSIONS) as Permission[]).filter((permission) => isPermitted(role, permission))

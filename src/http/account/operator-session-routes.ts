@@ -8,7 +8,7 @@ import type { SignInThrottle } from '../../accounts/sign-in-throttle.ts'
 import { OperatorSession, OperatorSignInBody, OperatorVisitor } from '../../core/api/sessions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import { permissionsOf } from '../../core/operations/permissions.ts'
+import { PERMISSIONS } from '../../core/operations/permissions.ts'
 import { liveKey } from '../plugins/authenticate.ts'
 import { operatorOf, type SignedInOperator } from '../plugins/operator-access.ts'
 import { notSignedIn } from '../plugins/session.ts'
@@ -76,7 +76,7 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox<OperatorSessionSer
       operator_id: operator.id,
       operator_name: operator.name,
       role: operator.role,
-      permissions: permissionsOf(operator.role),
+      permissions: PERMISSIONS,
       key_id: key?.id ?? null,
       hint: key && `${key.prefix}…${key.suffix}`,
       expires_at: isoTime(expiresAt),

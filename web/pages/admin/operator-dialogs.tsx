@@ -6,7 +6,7 @@ import type {
   OperatorDetail,
   OperatorRoleBody,
 } from '../../../src/core/api/operators.ts'
-import { OPERATOR_ROLES, type OperatorRole } from '../../../src/core/operations/permissions.ts'
+import type { OperatorRole } from '../../../src/core/operations/permissions.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../../components/feedback/dialogs.tsx'
 import { SelectField, TextField } from '../../components/form/fields.tsx'
@@ -15,9 +15,9 @@ import { ROLE_WORDS } from '../../lib/operator-roles.ts'
 
 const STALE = ['/admin/api/operators', '/admin/api/actions']
 
-const ROLE_OPTIONS = OPERATOR_ROLES.map((value) => ({
+const ROLE_OPTIONS = Object.entries(ROLE_WORDS).map(([value, { name, about }]) => ({
   value,
-  name: `${ROLE_WORDS[value].name}: ${ROLE_WORDS[value].about}`,
+  name: `${name}: ${about}`,
 }))
 
 /** Adds an operator, who signs in by single sign-on, or once they have an admin key. */
