@@ -23,6 +23,8 @@ describe('what a form can tell before it is sent', () => {
   })
 
   test('lets a key work until the end of its last day, where the reader is', () => {
-    expect(new Date(endOfDay('2027-01-31')).getTime()).toBe(new Date(2027, 0, 31, 23, 59, 59, 999).getTime())
+    expect(endOfDay('2027-01-31', 'America/Los_Angeles')).toBe('2027-02-01T07:59:59.999Z')
+    // A day of 23 hours.
+    expect(endOfDay('2027-03-28', 'Europe/Berlin')).toBe('2027-03-28T21:59:59.999Z')
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { UsageFiguresView, UsageSeriesView } from '../../src/core/api/usage.ts'
+import { zoneOffset } from '../../web/lib/time-zone.ts'
 import {
   formatShortStart,
   formatStart,
@@ -7,7 +8,6 @@ import {
   readUsageChoice,
   seriesQuery,
   stackUsage,
-  zoneOffset,
 } from '../../web/lib/usage-view.ts'
 
 /** Still the 31st in Los Angeles, the 1st in Berlin. */

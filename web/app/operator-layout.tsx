@@ -16,9 +16,11 @@ import {
 import { openAlarmsQuery, operatorSessionQuery } from '../api/operator-queries.ts'
 import { requestJson } from '../api/request.ts'
 import { switchOperatorSession } from '../api/session.ts'
+import { TimeZoneField } from '../components/form/time-zone-field.tsx'
 import { Badge } from '../components/text/values.tsx'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { formatCount } from '../lib/format.ts'
+import { useShownZone } from '../lib/time-zone.ts'
 import { SideFrame } from './side-frame.tsx'
 import { ThemeMenu } from './theme.tsx'
 
@@ -80,9 +82,11 @@ export function OperatorLayout() {
       }
       hasSessionEnded={session === null}
       signOut={signOut}
+      pageKey={useShownZone()}
       foot={() => (
-        <div className="pl-3">
+        <div className="stack gap-3 pl-3">
           <ThemeMenu />
+          <TimeZoneField />
         </div>
       )}
     />

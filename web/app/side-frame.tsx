@@ -6,13 +6,9 @@ import { DialogBox } from '../components/feedback/dialogs.tsx'
 import { showToast, Toasts } from '../components/feedback/toasts.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Brand } from '../components/layout/brand.tsx'
-
-import { zoneOffset } from '../lib/usage-view.ts'
+import { useShownZone, zoneName } from '../lib/time-zone.ts'
 import { SearchButton, useFramePages } from './command-palette.tsx'
 import { noteSessionEnd } from './session-end.ts'
-
-/** Of every time on the pages that names no other. */
-const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 interface SideFrameProps {
   /** Of the navigation, for screen readers. */
@@ -30,13 +26,15 @@ interface SideFrameProps {
   user: { name: string; title: string } | null
   hasSessionEnded: boolean
   signOut: () => Promise<void>
+  /** A page starts anew when it changes. */
+  pageKey?: string
   wide?: boolean
   banner?: ReactNode
 }
 
 /** The frame of signed-in pages: the navigation at the side, which is a menu on narrow screens. */
 export function SideFrame(props: SideFrameProps) {
-  const { hasSessionEnded, wide = false, banner } = props
+  const { hasSessionEnded, pageKey, wide = false, banner } = props
   const [menuOpen, setMenuOpen] = useState(false)
   const router = useRouter()
   useFramePages(props.pages)
@@ -72,7 +70,7 @@ export function SideFrame(props: SideFrameProps) {
             className={`side-content stack mx-auto gap-8 ${wide ? 'operator-page max-w-352' : 'max-w-320'}`}
           >
             {banner}
-            <Outlet />
+            <Outlet key={pageKey} />
           </div>
         </main>
       </div>
@@ -116,9 +114,7 @@ function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
       </nav>
       <div className="stack mt-auto gap-3">
         {foot?.(onNavigate)}
-        <p className="pl-3 text-sm text-muted">
-          Times: {ZONE.replaceAll('_', ' ')} ({zoneOffset(ZONE, new Date())})
-        </p>
+        <p className="pl-3 text-sm text-muted">Times: {zoneName(useShownZone(), new Date())}</p>
         {user && (
           <div className="line pl-3 text-sm">
             <span className="min-w-0 flex-1 truncate" title={user.title}>

@@ -1,3 +1,4 @@
+import { startOfDay } from '../../src/core/billing/time-buckets.ts'
 import { formatCount } from './format.ts'
 
 const PASSWORD_MIN = 10
@@ -26,8 +27,11 @@ export function wholeNumberProblem(text: string, max = 999_999_999): string | nu
   return Number(text) > max ? `Enter at most ${formatCount(max)}, the default.` : null
 }
 
-/** The last moment of a day where the reader is, as the gateway takes it. */
-export const endOfDay = (day: string): string => new Date(`${day}T23:59:59.999`).toISOString()
+const DAY_MS = 86_400_000
+
+/** The last moment of a day in a time zone, as the gateway takes it. */
+export const endOfDay = (day: string, zone: string): string =>
+  new Date(startOfDay(Date.parse(day) + DAY_MS, zone) - 1).toISOString()
 
 const AMOUNT = /^\d{1,7}(\.\d{1,12})?$/
 

@@ -1,4 +1,5 @@
 import type { RailName } from '../../src/core/api/billing.ts'
+import { shownZone } from './time-zone.ts'
 
 /** Whole numbers with thousands separators. */
 export const formatCount = (count: number): string => count.toLocaleString('en-US')
@@ -68,9 +69,9 @@ const TIME: Intl.DateTimeFormatOptions = {
   hourCycle: 'h23',
 }
 
-/** A date where the reader is: `31 Jan 2027`. */
+/** A date in the reader's time zone: `31 Jan 2027`. */
 export const formatDate = (iso: string): string =>
-  new Intl.DateTimeFormat('en-GB', DATE).format(new Date(iso))
+  new Intl.DateTimeFormat('en-GB', { ...DATE, timeZone: shownZone() }).format(new Date(iso))
 
 /** A day in UTC: `31 Jan 2027`. */
 export const formatDay = (day: string): string =>
@@ -80,13 +81,13 @@ export const formatDay = (day: string): string =>
 export const formatShortDay = (day: string): string =>
   new Intl.DateTimeFormat('en-GB', { month: 'short', day: 'numeric', timeZone: 'UTC' }).format(new Date(day))
 
-/** A moment where the reader is, or in another time zone: `31 Jan 2027, 14:03:07`. */
-export const formatMoment = (iso: string, timeZone?: string): string =>
+/** A moment in the reader's time zone or another one: `31 Jan 2027, 14:03:07`. */
+export const formatMoment = (iso: string, timeZone = shownZone()): string =>
   new Intl.DateTimeFormat('en-GB', { ...DATE, ...TIME, timeZone }).format(new Date(iso))
 
-/** A time of day where the reader is: `14:03:07`. */
+/** A time of day in the reader's time zone: `14:03:07`. */
 export const formatTime = (iso: string): string =>
-  new Intl.DateTimeFormat('en-GB', TIME).format(new Date(iso))
+  new Intl.DateTimeFormat('en-GB', { ...TIME, timeZone: shownZone() }).format(new Date(iso))
 
 const UNITS: ReadonlyArray<[Intl.RelativeTimeFormatUnit, number]> = [
   ['day', DAY_MS],

@@ -1,4 +1,5 @@
 import type { UsageFiguresView, UsageSeriesView } from '../../src/core/api/usage.ts'
+import { isTimeZone } from '../../src/core/billing/time-buckets.ts'
 import { approximateAmount } from './format.ts'
 
 export const MEASURES = ['cost', 'tokens', 'requests', 'latency'] as const
@@ -88,14 +89,6 @@ function daysOf(period: Period, { from = '', to = '' }: UsageSearch, today: stri
 
 const isDay = (text: string): boolean => DAY.test(text) && !Number.isNaN(Date.parse(text))
 
-function isTimeZone(name: string): boolean {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
-  } catch {
-    return false
-  }
-}
-
 /** The part of a choice that the gateway is asked for. */
 export const seriesQuery = ({ first, last, interval, group, zone }: UsageChoice) => ({
   from: first,
@@ -175,9 +168,3 @@ export function formatShortStart(iso: string, interval: Interval, zone: string):
   }
   return new Intl.DateTimeFormat('en-GB', { ...options[interval], timeZone: zone }).format(new Date(iso))
 }
-
-/** How far a zone's clocks are ahead of UTC: `GMT+1`. */
-export const zoneOffset = (zone: string, moment: Date): string =>
-  new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName: 'shortOffset' })
-    .formatToParts(moment)
-    .find(({ type }) => type === 'timeZoneName')?.value ?? ''

@@ -12,7 +12,8 @@ import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallTable } from '../components/table/call-table.tsx'
 import { ListPanel } from '../components/table/data-table.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
-import { readUsageChoice, seriesQuery, zoneOffset } from '../lib/usage-view.ts'
+import { useShownZone, zoneOffset } from '../lib/time-zone.ts'
+import { readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
 import { EditKeyDialog, RevokeKeyDialog } from './keys/key-dialogs.tsx'
 import { KeyFacts, KeyStats } from './keys/key-facts.tsx'
 import { KeyState, PromptsLogged } from './keys/key-table.tsx'
@@ -103,7 +104,6 @@ function KeyActions({ apiKey }: { apiKey: KeyView }) {
   )
 }
 
-const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 const LATEST = 10
 
 /** What the key's requests used and cost over time, by model, and the latest of them. */
@@ -111,7 +111,7 @@ function KeyUsage({ keyId }: { keyId: string }) {
   const search = useSearch({ from: '/account/keys/$id' })
   const navigate = useNavigate({ from: '/keys/$id' })
   const now = useMemo(() => new Date(), [])
-  const choice = readUsageChoice(search, LOCAL_ZONE, now)
+  const choice = readUsageChoice(search, useShownZone(), now)
   const period = seriesQuery(choice)
   const usage = useQuery({
     ...usageSeriesQuery({ ...period, key_id: keyId }),
@@ -123,7 +123,6 @@ function KeyUsage({ keyId }: { keyId: string }) {
       <UsageToolbar
         ofOneKey
         choice={choice}
-        localZone={LOCAL_ZONE}
         onChange={(changed) =>
           void navigate({
             search: (before) => ({ ...before, ...changed }),

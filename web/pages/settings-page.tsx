@@ -5,11 +5,13 @@ import { requestJson } from '../api/request.ts'
 import { THEMES, useTheme } from '../app/theme.tsx'
 import { ChoiceField, TextField } from '../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../components/form/form.tsx'
+import { TimeZoneField } from '../components/form/time-zone-field.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Identifier } from '../components/text/copy.tsx'
 import { Facts } from '../components/text/values.tsx'
 import { newPasswordProblem } from '../lib/checks.ts'
 import { formatDate } from '../lib/format.ts'
+import { useShownZone } from '../lib/time-zone.ts'
 import { AccountDataPanel } from './settings/account-data-panel.tsx'
 import { EmailAddress } from './settings/email-address.tsx'
 import { IdentitiesPanel } from './settings/identities-panel.tsx'
@@ -22,6 +24,7 @@ import { SessionsPanel } from './settings/sessions-panel.tsx'
 export function SettingsPage() {
   const { data: session } = useQuery(sessionQuery)
   const [theme, chooseTheme] = useTheme()
+  useShownZone()
   if (!session) return null
   const { account, person } = session
   return (
@@ -40,7 +43,10 @@ export function SettingsPage() {
         />
       </Panel>
       <Panel title="Appearance" padded>
-        <ChoiceField label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
+        <div className="stack">
+          <ChoiceField label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
+          <TimeZoneField hint="Of all times on these pages, in this browser. Statements, invoices and receipts are in UTC." />
+        </div>
       </Panel>
       {!account.is_organisation && (
         <Panel title="Low balance" padded>

@@ -8,20 +8,19 @@ import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
 import { formatCount, formatDuration } from '../lib/format.ts'
-import { readUsageChoice, seriesQuery, zoneOffset } from '../lib/usage-view.ts'
+import { useShownZone, zoneName } from '../lib/time-zone.ts'
+import { readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
 import { RequestLog } from './usage/request-log.tsx'
 import { GROUP_NAMES, UsageBreakdown } from './usage/usage-breakdown.tsx'
 import { UsageChart } from './usage/usage-chart.tsx'
 import { UsageToolbar } from './usage/usage-toolbar.tsx'
-
-const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** Usage and cost over time, by model, key or member, and request by request. */
 export function UsagePage() {
   const search = useSearch({ from: '/account/usage' })
   const navigate = useNavigate({ from: '/usage' })
   const now = useMemo(() => new Date(), [])
-  const choice = readUsageChoice(search, LOCAL_ZONE, now)
+  const choice = readUsageChoice(search, useShownZone(), now)
   const query = seriesQuery(choice)
   const usage = useQuery({ ...usageSeriesQuery(query), placeholderData: (before) => before })
   const set = (changed: Partial<typeof search>) =>
@@ -32,7 +31,7 @@ export function UsagePage() {
     <>
       <PageHead
         title="Usage"
-        description={`Exact amounts, as charged. Times in ${choice.zone.replaceAll('_', ' ')} (${zoneOffset(choice.zone, now)}).`}
+        description={`Exact amounts, as charged. Times in ${zoneName(choice.zone, now)}.`}
         actions={
           <a href={usageSeriesCsvPath(query)} className="button" download>
             <Download size={16} aria-hidden="true" />
@@ -40,7 +39,7 @@ export function UsagePage() {
           </a>
         }
       />
-      <UsageToolbar choice={choice} localZone={LOCAL_ZONE} hasMembers={ofOrganisation} onChange={set} />
+      <UsageToolbar choice={choice} hasMembers={ofOrganisation} onChange={set} />
       <QueryView query={usage}>
         {({ total }) => (
           <Stats

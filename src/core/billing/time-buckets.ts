@@ -1,5 +1,4 @@
 import type { UsageInterval } from '../api/usage.ts'
-import type { TimeRange } from './usage-query.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -18,7 +17,7 @@ export function isTimeZone(name: string): boolean {
  * moment. Null when there are more than `countMax`.
  */
 export function bucketStarts(
-  { fromMs, toMs }: TimeRange,
+  { fromMs, toMs }: { fromMs: number; toMs: number },
   unit: UsageInterval,
   timeZone: string,
   countMax: number,

@@ -5,6 +5,7 @@ import { SelectField, TextField } from '../../components/form/fields.tsx'
 import type { FieldOf } from '../../components/form/form.tsx'
 import { NamesField, namesIn, valueOfNames } from '../../components/form/names-field.tsx'
 import { endOfDay, spendingLimitProblem, wholeNumberProblem } from '../../lib/checks.ts'
+import { shownZone } from '../../lib/time-zone.ts'
 import { dayIn } from '../../lib/usage-view.ts'
 
 /** The fields of a key's settings, as texts. */
@@ -41,14 +42,12 @@ export const valuesOf = (key: KeyView): KeyValues => ({
   name: key.name,
   limit_usd: key.limit_usd ?? '',
   limit_reset: key.limit_reset,
-  expires_at: key.expires_at === null ? '' : dayIn(LOCAL_ZONE, new Date(key.expires_at)),
+  expires_at: key.expires_at === null ? '' : dayIn(shownZone(), new Date(key.expires_at)),
   requests_per_minute: String(key.own_requests_per_minute ?? ''),
   concurrent_calls: String(key.own_concurrent_calls ?? ''),
   allowed_models: valueOfNames(key.allowed_models),
   allowed_providers: valueOfNames(key.allowed_providers),
 })
-
-const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** What is wrong with the fields; what a key has already is not. */
 export const keyProblems = (values: KeyValues, maxima: RateMaxima | undefined, before = NEW_KEY) => ({
@@ -69,7 +68,9 @@ export function changedSettings(values: KeyValues, before: KeyValues): KeyEditBo
       limit_usd: limit === '' ? null : limit,
       limit_reset: limit === '' ? null : (values.limit_reset as LimitResetName),
     }),
-    ...(isNew('expires_at') && { expires_at: values.expires_at === '' ? null : endOfDay(values.expires_at) }),
+    ...(isNew('expires_at') && {
+      expires_at: values.expires_at === '' ? null : endOfDay(values.expires_at, shownZone()),
+    }),
     ...(isNew('requests_per_minute') && { requests_per_minute: count(values.requests_per_minute) }),
     ...(isNew('concurrent_calls') && { concurrent_calls: count(values.concurrent_calls) }),
     ...(isNew('allowed_models') && { allowed_models: namesIn(values.allowed_models) }),

@@ -1,5 +1,7 @@
 import { ChoiceField, SelectField, TextField } from '../../components/form/fields.tsx'
-import { MEASURES, type UsageChoice, type UsageSearch, zoneOffset } from '../../lib/usage-view.ts'
+import { zoneOptions } from '../../components/form/time-zone-field.tsx'
+import { BROWSER_ZONE, chooseZone } from '../../lib/time-zone.ts'
+import { MEASURES, type UsageChoice, type UsageSearch } from '../../lib/usage-view.ts'
 
 const PERIODS = [
   { value: '1', name: 'Today' },
@@ -21,14 +23,13 @@ const GROUPS = [
 /** Which figures the usage page shows, of which time, and by whose clocks. */
 export function UsageToolbar(props: {
   choice: UsageChoice
-  localZone: string
   onChange: (changed: UsageSearch) => void
   /** There is nothing to group by but models. */
   ofOneKey?: boolean
   /** The account is an organisation. */
   hasMembers?: boolean
 }) {
-  const { choice, localZone, onChange, ofOneKey = false, hasMembers = false } = props
+  const { choice, onChange, ofOneKey = false, hasMembers = false } = props
   return (
     <div className="stack gap-3">
       <div className="toolbar">
@@ -67,8 +68,11 @@ export function UsageToolbar(props: {
         <SelectField
           label="Time zone"
           value={choice.zone}
-          options={zones(localZone, choice.zone)}
-          onChange={(zone) => onChange({ zone: zone === localZone ? undefined : zone })}
+          options={zoneOptions([BROWSER_ZONE, 'UTC', choice.zone])}
+          onChange={(zone) => {
+            chooseZone(zone === BROWSER_ZONE ? null : zone)
+            onChange({ zone })
+          }}
         />
       </div>
       <ChoiceField
@@ -106,16 +110,4 @@ function CustomPeriod({
       />
     </>
   )
-}
-
-/** The reader's own zone and UTC first, then all that the browser knows. */
-function zones(localZone: string, chosen: string) {
-  const now = new Date()
-  const named = (zone: string) => ({
-    value: zone,
-    name: `${zone.replaceAll('_', ' ')} (${zoneOffset(zone, now)})`,
-  })
-  const first = [...new Set([localZone, 'UTC', chosen])]
-  const others = Intl.supportedValuesOf('timeZone').filter((zone) => !first.includes(zone))
-  return [...first.map(named), ...others.map((zone) => ({ value: zone, name: zone.replaceAll('_', ' ') }))]
 }

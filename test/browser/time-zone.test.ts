@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { CallDetail } from '../../src/core/api/calls.ts'
+import type { TestStack } from '../helpers/stack.ts'
+import { BROWSER_START_TIMEOUT_MS, type TestBrowser } from './browser.ts'
+import { startConsoleStack } from './console-stack.ts'
+import { expectGoodPage } from './good-page.ts'
+import { heading } from './on-screen.ts'
+import { createSampleAccount, lendSession } from './sample-account.ts'
+
+const TEST_TIMEOUT_MS = 90_000
+
+let stack: TestStack
+let browser: TestBrowser
+let close = async (): Promise<void> => undefined
+
+beforeAll(async () => {
+  ;({ stack, browser, close } = await startConsoleStack())
+}, BROWSER_START_TIMEOUT_MS)
+afterAll(() => close())
+
+/** A moment as pages show it. */
+const shownIn = (timeZone: string, at: Date) =>
+  new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    year: 'numeric',
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+  }).format(at)
+
+test(
+  'the time zone chosen on the settings page is that of every page, and one chosen for usage, too',
+  async () => {
+    const { client, callId } = await createSampleAccount(stack)
+    const call = await client.json<CallDetail>(`/console/api/calls/${callId}`)
+    const receivedAt = new Date(call.created_at)
+    const opened = await browser.open(stack.url)
+    const { page, watch } = opened
+    await lendSession(opened, client, stack.url)
+    await page.goto(`${stack.url}/settings`)
+    await heading(page, 'Settings').waitFor()
+    await page.getByLabel('Time zone').selectOption('Pacific/Kiritimati')
+    await page.getByText('Times: Pacific/Kiritimati (GMT+14)').waitFor()
+    await expectGoodPage(opened, page.url(), 'Settings')
+
+    await page.goto(`${stack.url}/calls/${callId}`)
+    await page.getByText(shownIn('Pacific/Kiritimati', receivedAt)).first().waitFor()
+    await page.goto(`${stack.url}/usage`)
+    await page.getByText('Times in Pacific/Kiritimati (GMT+14)').waitFor()
+    await page
+      .getByRole('cell', { name: shownIn('Pacific/Kiritimati', receivedAt) })
+      .first()
+      .waitFor()
+
+    await page.getByLabel('Time zone').selectOption('Pacific/Honolulu')
+    await page.getByText('Times: Pacific/Honolulu (GMT-10)').waitFor()
+    await page
+      .getByRole('cell', { name: shownIn('Pacific/Honolulu', receivedAt) })
+      .first()
+      .waitFor()
+    await page.goto(`${stack.url}/billing/statements/${new Date().toISOString().slice(0, 7)}`)
+    await page.getByText('Days and times are in UTC').waitFor()
+    await page.getByText('Times: Pacific/Honolulu (GMT-10)').waitFor()
+    expect(watch.problems).toEqual([])
+  },
+  TEST_TIMEOUT_MS,
+)

@@ -1,0 +1,38 @@
+import { afterEach, expect, test, vi } from 'vitest'
+
+/** The modules as a browser loads them whose storage holds this. */
+async function load(stored: Map<string, string>) {
+  vi.resetModules()
+  vi.stubGlobal('localStorage', {
+    getItem: (name: string) => stored.get(name) ?? null,
+    setItem: (name: string, value: string) => void stored.set(name, value),
+    removeItem: (name: string) => void stored.delete(name),
+  })
+  const zone = await import('../../web/lib/time-zone.ts')
+  return { ...zone, ...(await import('../../web/lib/format.ts')) }
+}
+afterEach(() => vi.unstubAllGlobals())
+
+const MOMENT = '2027-01-31T23:30:00Z'
+
+test('dates, times and moments are in the chosen zone, also after a new load, until it is the browser’s again', async () => {
+  const stored = new Map<string, string>()
+  const first = await load(stored)
+  expect(first.shownZone()).toBe(first.BROWSER_ZONE)
+  first.chooseZone('Asia/Tokyo')
+  expect(first.formatMoment(MOMENT)).toBe('1 Feb 2027, 08:30:00')
+  expect(first.formatMoment(MOMENT, 'UTC')).toBe('31 Jan 2027, 23:30:00')
+  const next = await load(stored)
+  expect(next.formatDate(MOMENT)).toBe('1 Feb 2027')
+  expect(next.formatTime(MOMENT)).toBe('08:30:00')
+  expect(next.zoneName(next.shownZone(), new Date(MOMENT))).toBe('Asia/Tokyo (GMT+9)')
+  next.chooseZone(null)
+  expect(next.shownZone()).toBe(next.BROWSER_ZONE)
+  expect(stored.size).toBe(0)
+})
+
+test('a zone that no clock knows is neither taken nor read', async () => {
+  const { chooseZone, shownZone, BROWSER_ZONE } = await load(new Map([['switchyard-time-zone', 'Mars/Base']]))
+  expect(shownZone()).toBe(BROWSER_ZONE)
+  expect(() => chooseZone('Mars/Base')).toThrow(RangeError)
+})

@@ -1,0 +1,57 @@
+import { useSyncExternalStore } from 'react'
+import { isTimeZone } from '../../src/core/billing/time-buckets.ts'
+
+const STORED_AS = 'switchyard-time-zone'
+
+/** The time zone of the browser, an IANA name. */
+export const BROWSER_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+/** The zone chosen in this browser; null: the browser's, also where storage is refused. Another tab follows when it is loaded. */
+let chosenZone: string | null = readChosenZone()
+const listeners = new Set<() => void>()
+
+function readChosenZone(): string | null {
+  try {
+    const stored = localStorage.getItem(STORED_AS)
+    return stored !== null && isTimeZone(stored) ? stored : null
+  } catch {
+    return null
+  }
+}
+
+/** The time zone of every time that names no other, an IANA name. */
+export const shownZone = (): string => chosenZone ?? BROWSER_ZONE
+
+/** Shows times in another zone and keeps it for the next visit; null: the browser's. Throws RangeError on an unknown one. */
+export function chooseZone(zone: string | null): void {
+  if (zone !== null && !isTimeZone(zone)) throw new RangeError(`not a time zone: ${zone}`)
+  chosenZone = zone
+  try {
+    if (zone === null) localStorage.removeItem(STORED_AS)
+    else localStorage.setItem(STORED_AS, zone)
+  } catch {
+    // Storage may be refused; the choice then lasts as long as the page.
+  }
+  for (const listener of listeners) listener()
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** `shownZone` for components, which are drawn again when another is chosen. */
+export const useShownZone = (): string => useSyncExternalStore(subscribe, shownZone)
+
+/** The zone that was chosen; null: the browser's. */
+export const useChosenZone = (): string | null => useSyncExternalStore(subscribe, () => chosenZone)
+
+/** How far a zone's clocks are ahead of UTC: `GMT+1`. */
+export const zoneOffset = (zone: string, moment: Date): string =>
+  new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName: 'shortOffset' })
+    .formatToParts(moment)
+    .find(({ type }) => type === 'timeZoneName')?.value ?? ''
+
+/** A zone for people: `America/New York (GMT-5)`. */
+export const zoneName = (zone: string, now: Date): string =>
+  `${zone.replaceAll('_', ' ')} (${zoneOffset(zone, now)})`
