@@ -94,7 +94,9 @@ export async function serveCall(
     planned,
   }
   const call = await startCall(incoming, deps)
-  request.callStarted?.(call.envelope.id)
+  const { id, affordedLimit } = call.envelope
+  request.callStarted?.(id)
+  if (affordedLimit !== undefined) reply.header('x-completion-limit', affordedLimit)
   // Nothing is awaited here from now on, so that the text of the request is freed while its response is sent.
   const writer = watch(
     chat.stream

@@ -107,7 +107,8 @@ describe('a page of another origin', () => {
       const answer = await call({ model: 'test/plain', stream }, { origin })
       expect(answer.status).toBe(200)
       expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
-      expect(answer.headers.get('access-control-expose-headers')).toContain('x-request-id')
+      const exposed = answer.headers.get('access-control-expose-headers')
+      for (const name of ['x-request-id', 'x-completion-limit']) expect(exposed).toContain(name)
       await answer.text()
     }
     const refused = await call({ model: 'test/plain' }, { origin, authorization: 'Bearer sk-sy-none' })

@@ -239,6 +239,7 @@ export async function admitCall(
         ...asked,
         holdPico: String(holdPico),
         candidates: plan.candidates.map((candidate) => limited(candidate, completionLimit)),
+        ...(completionLimit < plan.completionLimit && { affordedLimit: completionLimit }),
       }
   return { call: { envelope, isEnqueued, priority: queuePriority(accountOpenCalls, turn) }, rate }
 }

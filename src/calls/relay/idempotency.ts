@@ -212,6 +212,7 @@ const responseEnvelope = (envelope: CallEnvelope): ResponseEnvelope => ({
   queueDeadlineAt: envelope.queueDeadlineAt,
   callDeadlineAt: envelope.callDeadlineAt,
   candidates: envelope.candidates.map(({ requestedModel }) => ({ requestedModel })),
+  ...(envelope.affordedLimit !== undefined && { affordedLimit: envelope.affordedLimit }),
 })
 
 /** What a repeat hears of a call that ended and whose answer is kept no longer. */

@@ -90,6 +90,8 @@ export interface CallEnvelope {
   idempotencyRecord: string | null
   /** The budgets that the hold was taken from, see drawText; absent: none. */
   draws?: string
+  /** The completion limit that a short balance or budget left of a longer one; absent: it covered all. */
+  affordedLimit?: number
   /** The epoch of Redis's data in which the hold was taken, or one before. */
   epoch?: string
   /** The trace this call is part of, as W3C text; absent where there is none. */
@@ -114,6 +116,7 @@ export type ResponseEnvelope = Pick<
   | 'admittedAt'
   | 'queueDeadlineAt'
   | 'callDeadlineAt'
+  | 'affordedLimit'
 > & { candidates: ReadonlyArray<Pick<Candidate, 'requestedModel'>> }
 
 /** A job of the dispatch queue. */

@@ -10,6 +10,7 @@ const PREFLIGHT_CACHE_SECONDS = 600
 /** What pages may read of a response, beside its body. */
 const EXPOSED_HEADERS = [
   'x-request-id',
+  'x-completion-limit',
   'retry-after',
   'x-ratelimit-limit-requests',
   'x-ratelimit-remaining-requests',

@@ -20,6 +20,8 @@ export interface Answer {
   reasoning: string
   toolCalls: ToolCall[]
   callId: string | null
+  /** Output tokens that a short balance or budget left of the limit. Absent: it covered all. */
+  affordedLimit?: number
   /** From sending to the first text, reasoning or tool call, as this browser saw it. */
   firstTokenMs: number | null
   durationMs: number | null

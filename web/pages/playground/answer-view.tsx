@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense, useDeferredValue } from 'react'
-import { callQuery } from '../../api/queries.ts'
+import { callQuery, sessionQuery } from '../../api/queries.ts'
 import { Note } from '../../components/feedback/messages.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { formatCount, formatDuration } from '../../lib/format.ts'
@@ -20,7 +20,7 @@ const ANNOUNCED: Record<Answer['phase'], string> = {
 /** One answer as it streams in. One that broke off or was cut off says so. `children`: what stands below its text. */
 export function AnswerView(props: { answer: Answer; model: string; children: ReactNode }) {
   const { answer, model, children } = props
-  const { phase, text, reasoning, toolCalls, error, finishReason } = answer
+  const { phase, text, reasoning, toolCalls, error, finishReason, affordedLimit } = answer
   // Long answers are laid out when there is time for it.
   const shownText = useDeferredValue(text)
   const isPartial = text !== '' || reasoning !== '' || toolCalls.length > 0
@@ -52,7 +52,10 @@ export function AnswerView(props: { answer: Answer; model: string; children: Rea
             : 'Stopped before the first token.'}
         </Note>
       )}
-      {phase === 'done' && FINISHES[finishReason ?? '']}
+      {phase === 'done' && finishReason === 'length' && <CutOff at={affordedLimit} />}
+      {phase === 'done' && finishReason === 'content_filter' && (
+        <Note tone="warn">Cut off by the provider’s content filter.</Note>
+      )}
       {phase === 'failed' && (
         <Note tone="bad" announce>
           {isPartial && <strong>The answer is incomplete. </strong>}
@@ -65,13 +68,17 @@ export function AnswerView(props: { answer: Answer; model: string; children: Rea
   )
 }
 
-const FINISHES: Record<string, ReactNode> = {
-  length: (
+/** `at`: what a short balance or budget left of the output limit. */
+function CutOff({ at }: { at: number | undefined }) {
+  const { data: session } = useQuery(sessionQuery)
+  if (at === undefined)
+    return <Note tone="warn">Cut off at the output limit: your setting or the model’s maximum.</Note>
+  return (
     <Note tone="warn">
-      Cut off at the output limit: your setting, the model’s maximum, or what the balance covers.
+      The answer was limited to {formatCount(at)} tokens, which is what your balance or budget affords.{' '}
+      {session?.permissions.includes('billing') && <Link to="/billing">Top up</Link>}
     </Note>
-  ),
-  content_filter: <Note tone="warn">Cut off by the provider’s content filter.</Note>,
+  )
 }
 
 /** Times as measured in this browser; tokens and cost as charged. */

@@ -25,7 +25,8 @@ export async function runChat(
   try {
     const response = await askPlayground(CHAT_SURFACE, keyId, { ...jsonBody(body), signal })
     const callId = response.headers.get('x-call-id')
-    update((answer) => ({ ...answer, callId }))
+    const afforded = response.headers.get('x-completion-limit')
+    update((answer) => ({ ...answer, callId, ...(afforded !== null && { affordedLimit: Number(afforded) }) }))
     if (!response.ok) throw await failureOf(response)
     let isWhole = false
     for await (const part of readCompletionStream(bytesOf(response))) {
