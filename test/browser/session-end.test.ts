@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { SessionView } from '../../src/core/api/sessions.ts'
+import { PASSWORD, signedUp } from '../helpers/console-client.ts'
 import type { TestStack } from '../helpers/stack.ts'
 import { BROWSER_START_TIMEOUT_MS, type TestBrowser } from './browser.ts'
 import { startConsoleStack } from './console-stack.ts'
@@ -6,6 +8,7 @@ import { heading } from './on-screen.ts'
 import { createSampleAccount, lendSession } from './sample-account.ts'
 
 const TEST_TIMEOUT_MS = 90_000
+const POLL = { timeout: 30_000, interval: 500 }
 const ENDED = 'Your session has ended. Sign in to continue.'
 
 let stack: TestStack
@@ -38,6 +41,64 @@ test(
     await heading(page, 'Sign in').waitFor()
     expect(await page.getByText(ENDED).count()).toBe(0)
     expect(opened.watch.problems).toEqual([])
+  },
+  TEST_TIMEOUT_MS,
+)
+
+test(
+  'what was typed when the session ended is there again for the same person, and passwords are not',
+  async () => {
+    const client = await signedUp(stack.url)
+    const { account } = await client.json<SessionView>('/console/api/session')
+    const opened = await browser.open(stack.url)
+    const { page } = opened
+    await lendSession(opened, client, stack.url)
+    const endSession = () => stack.postgres.consoleSession.deleteMany({ where: { accountId: account.id } })
+    const signIn = async (email: string) => {
+      await page.getByText(`${ENDED} What you typed is kept.`).waitFor()
+      await page.getByLabel('Email').fill(email)
+      await page.getByLabel('Password').fill(PASSWORD)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    }
+    await page.goto(`${stack.url}/keys`)
+    await page.getByRole('button', { name: 'Create API key' }).first().click()
+    const dialog = page.getByRole('dialog', { name: 'Create API key' })
+    await dialog.getByLabel('Name').fill('checkout-service')
+    await dialog.getByLabel('Spending limit (USD)').fill('12.50')
+    await endSession()
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await signIn(client.email)
+    await heading(page, 'API keys').waitFor()
+    await page.getByRole('button', { name: 'Create API key' }).first().click()
+    await dialog.getByLabel('Name').waitFor()
+    expect(await dialog.getByLabel('Name').inputValue()).toBe('checkout-service')
+    expect(await dialog.getByLabel('Spending limit (USD)').inputValue()).toBe('12.50')
+    expect(await page.evaluate(() => sessionStorage.getItem('switchyard-drafts'))).toBeNull()
+
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.goto(`${stack.url}/playground`)
+    const message = page.getByLabel('Message', { exact: true })
+    await message.fill('Why do trains')
+    await endSession()
+    // The page reads its session again when its tab comes to the front.
+    await expect
+      .poll(async () => {
+        await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))")
+        return page.getByText(ENDED).count()
+      }, POLL)
+      .toBe(1)
+    await signIn(client.email)
+    await message.waitFor()
+    expect(await message.inputValue()).toBe('Why do trains')
+
+    await page.goto(`${stack.url}/settings`)
+    await page.getByLabel('Current password').fill(PASSWORD)
+    await page.getByLabel('New password').fill('another long password')
+    await endSession()
+    await page.getByRole('button', { name: 'Change password' }).click()
+    await page.getByText(ENDED, { exact: true }).waitFor()
+    expect(await page.evaluate(() => sessionStorage.getItem('switchyard-drafts'))).toBeNull()
   },
   TEST_TIMEOUT_MS,
 )

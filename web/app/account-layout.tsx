@@ -8,6 +8,7 @@ import { useLiveAccount } from '../api/use-live-account.ts'
 import { Note } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Money, MoneyPlace } from '../components/text/money.tsx'
+import { dropDrafts } from '../lib/form-drafts.ts'
 import { accountPages } from './account-pages.ts'
 import { AccountSwitcher } from './account-switcher.tsx'
 import { InvitationNotes } from './invitation-notes.tsx'
@@ -26,6 +27,7 @@ export function AccountLayout() {
     await requestJson('POST', '/console/api/sign-out')
     await router.navigate({ to: '/' })
     switchSession(client, null)
+    dropDrafts()
   }
   const email = session?.person.email
   return (

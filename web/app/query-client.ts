@@ -2,6 +2,7 @@ import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 import { operatorSessionQuery } from '../api/operator-queries.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { noteShownAccount, RequestFailure, SHOWN_ACCOUNT_HEADER } from '../api/request.ts'
+import { noteDraftOwner } from '../lib/form-drafts.ts'
 
 const TRIES = 2
 
@@ -34,7 +35,9 @@ export function createConsoleQueryClient(): QueryClient {
   })
   client.getQueryCache().subscribe(({ query }) => {
     if (query.queryKey[0] !== sessionQuery.queryKey[0]) return
-    noteShownAccount(client.getQueryData(sessionQuery.queryKey)?.account.id ?? null)
+    const session = client.getQueryData(sessionQuery.queryKey)
+    noteShownAccount(session?.account.id ?? null)
+    if (session !== undefined) noteDraftOwner(session?.person.id ?? null)
   })
   return client
 }

@@ -12,6 +12,7 @@ import { Note } from '../components/feedback/messages.tsx'
 import { Form, Submit, useForm } from '../components/form/form.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { emailProblem, newPasswordProblem } from '../lib/checks.ts'
+import { hasKeptDrafts } from '../lib/form-drafts.ts'
 import { oauthProblem } from '../lib/oauth-problem.ts'
 import { EmailField, PasswordField } from './sign-in/credential-fields.tsx'
 import { PasskeySignIn } from './sign-in/passkey-sign-in.tsx'
@@ -39,7 +40,11 @@ export function SignInPage() {
   )
   return (
     <CenterPage title="Sign in" lead={asked ? 'One more step: your second factor.' : signUp}>
-      {isEnded && <Note announce>Your session has ended. Sign in to continue.</Note>}
+      {isEnded && (
+        <Note announce>
+          Your session has ended. Sign in to continue.{hasKeptDrafts() && ' What you typed is kept.'}
+        </Note>
+      )}
       {asked ? (
         <SecondFactorForm asked={asked} onSession={enter} />
       ) : (

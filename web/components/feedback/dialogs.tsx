@@ -91,6 +91,7 @@ export function FormDialog<Values extends Record<string, string>, Result>(
   const { title, submit, pending, kind = 'primary', onClose, children, onDone, ...options } = props
   const form = useForm<Values, Result>({
     ...options,
+    name: title,
     onDone: (result) => {
       onDone?.(result)
       onClose()

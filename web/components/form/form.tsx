@@ -1,6 +1,7 @@
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { RequestFailure } from '../../api/request.ts'
 import { type Change, useChange } from '../../api/use-change.ts'
+import { readDraft, useDraft } from '../../lib/form-drafts.ts'
 import { ErrorNote } from '../feedback/messages.tsx'
 import { Button } from './button.tsx'
 import { TextField } from './fields.tsx'
@@ -57,6 +58,8 @@ type Problems<Values> = { [Name in keyof Values]?: string | null }
 export interface FormOptions<Values, Result> extends Omit<Change<Values, Result>, 'send'> {
   /** The values of the fields, named as the API names them. */
   initial: Values
+  /** Of a form that shares its page with others of the same fields. */
+  name?: string
   check?: (values: Values) => Problems<Values>
   send: (values: Values) => Promise<Result> | undefined
 }
@@ -70,12 +73,21 @@ interface FormState {
   submit: () => void
 }
 
-/** The state of a form: its values, what is wrong with them after the first submit, and the request it sends. */
+/**
+ * The state of a form: its values, what is wrong with them after the first submit, and the request it sends. What was typed when
+ * the session ended is there again.
+ */
 export function useForm<Values extends Record<string, string>, Result = unknown>(
   options: FormOptions<Values, Result>,
 ) {
-  const { initial, check, send, ...change } = options
-  const [values, setValues] = useState(initial)
+  const { initial, name = '', check, send, ...change } = options
+  const [path] = useState(() => window.location.pathname)
+  const draftName = [path, name, ...Object.keys(initial)].join(' ')
+  const [values, setValues] = useState(() => ({ ...initial, ...readDraft(draftName) }))
+  useDraft(
+    draftName,
+    Object.fromEntries(Object.entries(values).filter(([field, value]) => value !== initial[field])),
+  )
   const [isChecked, setIsChecked] = useState(false)
   const { mutate, error, isPending } = useChange({
     ...change,

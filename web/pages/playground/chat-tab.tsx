@@ -9,6 +9,7 @@ import {
 } from 'lucide-react'
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
+import { readDraft, useDraft } from '../../lib/form-drafts.ts'
 import type { CatalogModel } from '../../lib/model-catalog.ts'
 import { findModel } from '../../lib/model-catalog.ts'
 import {
@@ -45,13 +46,17 @@ interface ChatTabProps {
   models: readonly CatalogModel[]
 }
 
+/** Of the message that is being typed. */
+const DRAFT_NAME = 'playground message'
+
 /** A conversation with up to three models at once. */
 export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
   const control = useConversation(keyId, initial)
   const { conversation, isBusy } = control
   const { settings, turns } = conversation
   const history = useHistory(accountId, conversation)
-  const [draft, setDraft] = useState(NO_DRAFT)
+  const [draft, setDraft] = useState(() => ({ ...NO_DRAFT, ...readDraft(DRAFT_NAME) }))
+  useDraft(DRAFT_NAME, draft.text === '' ? {} : { text: draft.text })
   const [dialog, setDialog] = useState<'history' | 'code' | 'link' | null>(null)
   const [showsSettings, setShowsSettings] = useState(false)
   useLinkedSettings((linked) => {
