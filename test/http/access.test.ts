@@ -148,6 +148,7 @@ describe('limits of a key', () => {
       available_usd: '0.0001',
       affordable_max_tokens: expect.any(Number),
       top_up_url: expect.stringMatching(/^http/),
+      limited_by: 'key',
     })
     const affordable = error.metadata!.affordable_max_tokens as number
     const within = await caller(stack, limited.key)({ model: 'test/plain', max_tokens: affordable })

@@ -84,10 +84,14 @@ async function everythingReadable(callId: string): Promise<string[]> {
     texts.push(await read(path))
   for (const path of ofSession) {
     const response = await client.ask(`/console/api/${path}`)
-    texts.push(`${path} ${response.status} ${await response.text()}`)
+    const text = await response.text()
+    texts.push(`${path} ${response.status} ${path === 'keys' ? withoutProviders(text) : text}`)
   }
   return texts
 }
+
+/** The list of keys offers every provider there is, whatever was called. */
+const withoutProviders = (text: string): string => JSON.stringify({ ...JSON.parse(text), providers: [] })
 
 /** What would name the target of a call, or let it be worked out by a division. */
 async function tellTales(callId: string): Promise<string[]> {

@@ -410,7 +410,7 @@ describe('events out', () => {
     await happen()
     const entries = await done('failed', 2)
     expect(entries.map((entry) => entry.attempts[0]?.error).sort()).toEqual([
-      'localhost has no public address',
+      'the address is not a public address',
       'the address is not an https address',
     ])
     expect(receiver.received).toEqual([])

@@ -1,5 +1,5 @@
-import { startOfDay } from '../../src/core/billing/time-buckets.ts'
 import { formatCount } from './format.ts'
+import { zoneOffset } from './time-zone.ts'
 
 const PASSWORD_MIN = 10
 const PASSWORD_MAX = 256
@@ -27,11 +27,15 @@ export function wholeNumberProblem(text: string, max = 999_999_999): string | nu
   return Number(text) > max ? `Enter at most ${formatCount(max)}, the default.` : null
 }
 
-const DAY_MS = 86_400_000
-
 /** The last moment of a day in a time zone, as the gateway takes it. */
-export const endOfDay = (day: string, zone: string): string =>
-  new Date(startOfDay(Date.parse(day) + DAY_MS, zone) - 1).toISOString()
+export function endOfDay(day: string, zone: string): string {
+  const at = (moment: Date) => {
+    const [, offset = 'Z'] = /^GMT(.+)$/.exec(zoneOffset(zone, moment, 'longOffset')) ?? []
+    return new Date(`${day}T23:59:59.999${offset}`)
+  }
+  // The offset of the day's end, by that of about the same moment.
+  return at(at(new Date(day))).toISOString()
+}
 
 const AMOUNT = /^\d{1,7}(\.\d{1,12})?$/
 

@@ -1,7 +1,18 @@
 import { useSyncExternalStore } from 'react'
-import { isTimeZone } from '../../src/core/billing/time-buckets.ts'
 
 const STORED_AS = 'switchyard-time-zone'
+
+/** Whether a text names a time zone of the IANA database, such as `Europe/Berlin` or `UTC`. */
+export function isTimeZone(name: string): boolean {
+  try {
+    return (
+      new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '' &&
+      /^[A-Z]/i.test(name)
+    )
+  } catch {
+    return false
+  }
+}
 
 /** The time zone of the browser, an IANA name. */
 export const BROWSER_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -46,9 +57,13 @@ export const useShownZone = (): string => useSyncExternalStore(subscribe, shownZ
 /** The zone that was chosen; null: the browser's. */
 export const useChosenZone = (): string | null => useSyncExternalStore(subscribe, () => chosenZone)
 
-/** How far a zone's clocks are ahead of UTC: `GMT+1`. */
-export const zoneOffset = (zone: string, moment: Date): string =>
-  new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName: 'shortOffset' })
+/** How far a zone's clocks are ahead of UTC: `GMT+1`, or `GMT+01:00`. */
+export const zoneOffset = (
+  zone: string,
+  moment: Date,
+  timeZoneName: 'shortOffset' | 'longOffset' = 'shortOffset',
+): string =>
+  new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName })
     .formatToParts(moment)
     .find(({ type }) => type === 'timeZoneName')?.value ?? ''
 

@@ -1,6 +1,6 @@
 import type { UsageFiguresView, UsageSeriesView } from '../../src/core/api/usage.ts'
-import { isTimeZone } from '../../src/core/billing/time-buckets.ts'
 import { approximateAmount } from './format.ts'
+import { isTimeZone } from './time-zone.ts'
 
 export const MEASURES = ['cost', 'tokens', 'requests', 'latency'] as const
 export type Measure = (typeof MEASURES)[number]

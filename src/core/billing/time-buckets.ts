@@ -1,4 +1,5 @@
 import type { UsageInterval } from '../api/usage.ts'
+import type { TimeRange } from './usage-query.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -17,7 +18,7 @@ export function isTimeZone(name: string): boolean {
  * moment. Null when there are more than `countMax`.
  */
 export function bucketStarts(
-  { fromMs, toMs }: { fromMs: number; toMs: number },
+  { fromMs, toMs }: TimeRange,
   unit: UsageInterval,
   timeZone: string,
   countMax: number,

@@ -16,6 +16,7 @@ describe('building the console', () => {
       recursive: true,
       filter: (path) => !path.endsWith('/dist'),
     })
+    cpSync(join(ROOT, 'docs'), join(root, 'docs'), { recursive: true })
     cpSync(join(ROOT, 'package-lock.json'), join(root, 'package-lock.json'))
     symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
   })

@@ -70,22 +70,18 @@ describe('posting a webhook', () => {
     },
   )
 
-  test('localhost, resolved by the system itself, is not connected to', async () => {
-    expect(await post('https://localhost/')).toMatchObject({
+  test.each([
+    'https://localhost/',
+    'https://127.0.0.1/',
+    'https://[::1]/',
+    'https://0x7f.1/',
+    'http://example.com/',
+  ])('%s is refused without a connection', async (url) => {
+    expect(await post(url)).toMatchObject({
       kind: 'unanswered',
-      error: 'localhost has no public address',
+      error: expect.stringMatching(/^the address is not/),
     })
   })
-
-  test.each(['https://127.0.0.1/', 'https://[::1]/', 'https://0x7f.1/', 'http://example.com/'])(
-    '%s is refused without a connection',
-    async (url) => {
-      expect(await post(url)).toMatchObject({
-        kind: 'unanswered',
-        error: expect.stringMatching(/^the address is not/),
-      })
-    },
-  )
 
   test('a name that was public and turns to loopback is refused at its next connection', async () => {
     const resolve = resolvesTo([{ address: '192.0.2.1', family: 4 }], [{ address: '127.0.0.1', family: 4 }])
