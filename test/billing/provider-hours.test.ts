@@ -1,8 +1,9 @@
+import { ulid } from 'ulid'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createProviderHours, HOUR_MS } from '../../src/billing/reports/provider-hours.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
-import { newCallId } from '../../src/core/kernel/ids.ts'
+import type { CallId } from '../../src/core/kernel/ids.ts'
 import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
 
 const HOUR = Date.UTC(2027, 2, 1, 10)
@@ -24,7 +25,8 @@ function calls(count: number, changes: Partial<SettlementRecord>, atMs = HOUR): 
   return Array.from({ length: count }, (_, index) => ({
     ...settlementOf(accountId),
     requestedModel: 'acme/large',
-    id: newCallId(atMs + index),
+    // Not of the factory of the process, whose ids never go back to before another test's.
+    id: `chatcmpl_${ulid(atMs + index)}` as CallId,
     admittedAt: atMs + index,
     ...changes,
   }))
