@@ -1,23 +1,10 @@
 import { type Static, Type } from 'typebox'
 import type { LedgerKind } from '../billing/postings.ts'
+import { KINDS_BESIDE_CAPTURES } from './billing.ts'
 import { nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
-export const LEDGER_KINDS = [
-  'capture',
-  'free_credit',
-  'credit',
-  'adjustment',
-  'topup',
-  'refund',
-  'refund_reversal',
-  'dispute',
-  'dispute_won',
-  'dispute_lost',
-  'collection',
-  'call_payment',
-  'call_payment_closed',
-] as const satisfies readonly LedgerKind[]
+export const LEDGER_KINDS = ['capture', ...KINDS_BESIDE_CAPTURES] as const satisfies readonly LedgerKind[]
 
 const Kind = Type.Enum([...LEDGER_KINDS])
 

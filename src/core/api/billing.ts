@@ -90,6 +90,22 @@ export const TopUpView = Type.Object({
 })
 export type TopUpView = Static<typeof TopUpView>
 
+/** What moves a balance besides calls. */
+export const KINDS_BESIDE_CAPTURES = [
+  'free_credit',
+  'credit',
+  'adjustment',
+  'topup',
+  'refund',
+  'refund_reversal',
+  'dispute',
+  'dispute_won',
+  'dispute_lost',
+  'collection',
+  'call_payment',
+  'call_payment_closed',
+] as const
+
 /**
  * GET /console/api/ledger?cursor&limit → Page<LedgerRow>: every movement of the balance, newest first; the charges
  * of a day (UTC) are one row. The sum of all rows is `balance_usd`.
@@ -97,21 +113,7 @@ export type TopUpView = Static<typeof TopUpView>
 export const LedgerRow = Type.Object({
   /** Unique in the list. */
   id: Type.String(),
-  kind: Type.Enum([
-    'charges',
-    'free_credit',
-    'credit',
-    'adjustment',
-    'topup',
-    'refund',
-    'refund_reversal',
-    'dispute',
-    'dispute_won',
-    'dispute_lost',
-    'collection',
-    'call_payment',
-    'call_payment_closed',
-  ]),
+  kind: Type.Enum(['charges', ...KINDS_BESIDE_CAPTURES]),
   /** Signed as it changed the balance: charges are negative. */
   amount_usd: Type.String(),
   /** Of `charges`: the end of the day, or the latest charge of a day that runs. */
