@@ -41,7 +41,6 @@ import { startFleetClock } from '../src/platform/redis/fleet-clock.ts'
 import { checkRedisSettings, type Redis } from '../src/platform/redis/redis.ts'
 import { createEpochReader, type EpochWatch, watchEpoch } from '../src/platform/redis/redis-epoch.ts'
 import { createSealer } from '../src/platform/sealing.ts'
-import { warmTokenizer } from '../src/providers/count-tokens.ts'
 import { createProviderClients, createTransport } from '../src/providers/provider-clients.ts'
 import { createBreakerBoard, exportBreakers } from '../src/routing/circuit-breaker/breaker-board.ts'
 import { createMeasureLog } from '../src/routing/offer-measures.ts'
@@ -101,7 +100,6 @@ export async function startDispatchRole(
   })
   const dispatchQueue = createDispatchQueue(redis)
   const settlementQueue = createSettlementQueue(redis)
-  await warmTokenizer()
   const epoch = await watchEpoch({ redis, readEpoch: createEpochReader(redis), logger })
   const bodies = createCallBodies({
     ...config,

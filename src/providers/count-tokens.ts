@@ -11,8 +11,11 @@ const TOKENS_PER_CALL = 3
 
 /** About 50,000 tokens of prose. Of what is longer, so much is counted from all over it, and stands for the rest. */
 const COUNTED_CHARS_MAX = 200_000
-/** Counting so much takes a tenth of it for prose; a second for what no vocabulary has words for. */
-const COUNT_LIMIT_MS = 5_000
+/**
+ * Counting so much takes half a second for prose, a second for what no vocabulary has words for, and a third of a second
+ * more where the vocabulary is loaded first.
+ */
+const COUNT_LIMIT_MS = 10_000
 /** The bound of a text's tokens comes out at about so many times their count. */
 const BOUND_PER_TOKEN = 2
 
@@ -50,13 +53,6 @@ export async function countPromptTokens(
   const around = TOKENS_PER_CALL + TOKENS_PER_MESSAGE * messages.length
   return around + sumOfTokens(media?.likely) + (await countTexts(texts))
 }
-
-/** Loading the vocabulary takes a third of a second, and much longer on a busy machine. */
-const WARM_LIMIT_MS = 60_000
-
-/** Has the vocabulary at hand, so that the first call does not wait for it. */
-export const warmTokenizer = async (): Promise<void> =>
-  void (await threads.run('countTokens', ['warm'], { weight: 0, limitMs: WARM_LIMIT_MS }))
 
 function messageText({ content, name, tool_calls: calls = [] }: ChatMessage): string {
   const text =

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
-import { warmTokenizer } from '../../src/providers/count-tokens.ts'
+import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, MESSAGES, readStream, recordOf } from './wire.ts'
 
@@ -134,7 +134,7 @@ beforeAll(async () => {
     )
   // Two threads count. One that has to read its vocabulary first may run out of time on a busy machine, and its
   // count is rough then.
-  await Promise.all([warmTokenizer(), warmTokenizer()])
+  await Promise.all([countTextTokens('warm'), countTextTokens('warm')])
   for (const behaviour of ALONE) {
     for (const wire of WIRES) {
       for (const way of WAYS) {

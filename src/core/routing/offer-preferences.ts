@@ -147,7 +147,8 @@ export function orderOffers(
   { pinned, sort, allowFallbacks }: OfferOrder,
   stateOf: OfferStates,
   random: () => number,
-): Offer[] {
+): readonly Offer[] {
+  if (offers.length < 2 && pinned.length === 0) return offers
   const known = offers.map((offer) => ({ offer, state: stateOf(offer.id), draw: random() }))
   const sorted = sortKnown(known, sort, random)
   const ranked = [

@@ -193,6 +193,14 @@ export interface ModelCapacity {
 /** The offers that a call may reach, whoever's key it takes. */
 export const usableOffers = ({ own, shared }: ModelCapacity): Offer[] => [...own.keys(), ...shared]
 
+const sharedCapacity = oncePer(
+  ({ offers }: Model): ModelCapacity => ({
+    own: new Map(),
+    shared: offers.filter((offer) => offer.shared),
+    ownOnly: false,
+  }),
+)
+
 /**
  * Splits a model's offers into those on the client's BYOK keys and those on shared capacity. A key that does not
  * allow to fall back closes shared capacity to every model it could serve: its owner counts on paying the
@@ -200,8 +208,8 @@ export const usableOffers = ({ own, shared }: ModelCapacity): Offer[] => [...own
  * model out, so an offer that is withdrawn closes it as well.
  */
 export function capacityFor(model: Model, keys: readonly ByokKey[]): ModelCapacity {
-  const shared = model.offers.filter((offer) => offer.shared)
-  if (keys.length === 0) return { own: new Map(), shared, ownOnly: false }
+  const withoutKeys = sharedCapacity(model)
+  if (keys.length === 0) return withoutKeys
   const own = new Map<Offer, string[]>()
   let ownOnly = false
   const keysFor = ({ provider }: Offer) => {
@@ -214,7 +222,7 @@ export function capacityFor(model: Model, keys: readonly ByokKey[]): ModelCapaci
     if (ids.length > 0) own.set(offer, ids)
   }
   for (const { offer } of model.withdrawn ?? []) keysFor(offer)
-  return { own, shared: ownOnly ? [] : shared, ownOnly }
+  return { own, shared: ownOnly ? [] : withoutKeys.shared, ownOnly }
 }
 
 /** An offer, and the client's BYOK key that it is to be used with; null: with ours. */

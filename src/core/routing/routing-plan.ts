@@ -258,8 +258,7 @@ function choicesOf(
   }
   const { sort, allowFallbacks } = request.preferences
   const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
-  const kinds = contentKindsOf(request)
-  const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(kinds))
+  const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(contentKindsOf(request)))
   // On the client's BYOK key the tokens cost us nothing, so no prompt is dearer than its rate.
   const fitsIn = (offer: Offer) =>
     fits(offer, shape, capacity.own.has(offer) ? null : promptTokensAt(offer, model, prompt))

@@ -30,18 +30,18 @@ const TASKS = fileURLToPath(new URL('./thread-tasks.ts', import.meta.url))
 const THREADS = Math.min(2, availableParallelism())
 const WAITING_MAX = 1_000
 const WAITED_MAX_MS = 5_000
-/** The first thread stays; another, which may hold a vocabulary of 80 MB, ends when it is not needed. */
-const IDLE_MS = 20_000
+/** A thread, which may hold a vocabulary of 80 MB, ends when it is not needed. */
+const IDLE_MS = 60_000
 /** The young generation is small, since what a thread does not use it does not give back. */
 const THREAD_HEAP = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 }
 
 /**
  * Threads for what would keep the event loop from everybody else: counting tokens, repairing JSON, parsing large
- * bodies. Started by the first task. The lightest waiting task runs first, so that a few heavy ones delay nobody
+ * bodies. Started by a task that finds none. The lightest waiting task runs first, so that a few heavy ones delay nobody
  * who asks for little; every task has a deadline, and one that overruns it is stopped with its thread.
  */
 export class ThreadPool {
-  #pool: Promise<Piscina> | null = null
+  #pool: Piscina | null = null
   #running = 0
   readonly #waiting: WaitingTask[] = []
 
@@ -89,8 +89,10 @@ export class ThreadPool {
     input: Input<Name>,
     { limitMs, transfer = [] }: TaskOptions,
   ): Promise<TaskOutcome<Output<Name>>> {
-    this.#pool ??= startPool()
-    const pool = await this.#pool
+    this.#pool ??= createPool()
+    const pool = this.#pool
+    // No deadline counts the start of a thread.
+    if (pool.threads.length === 0) await pool.run({ name: 'start', input: undefined })
     const deadline = new AbortController()
     const timer = setTimeout(() => deadline.abort(), limitMs)
     try {
@@ -105,19 +107,15 @@ export class ThreadPool {
   }
 }
 
-/** Resolves once a thread runs, so that no deadline counts its start. */
-async function startPool(): Promise<Piscina> {
-  const pool = new Piscina({
+const createPool = (): Piscina =>
+  new Piscina({
     filename: TASKS,
-    minThreads: 1,
+    minThreads: 0,
     maxThreads: THREADS,
     idleTimeout: IDLE_MS,
     recordTiming: false,
     resourceLimits: THREAD_HEAP,
   })
-  await pool.run({ name: 'start', input: undefined })
-  return pool
-}
 
 /** The threads of this process: they belong to its processor, not to any one part of it. */
 export const threads = new ThreadPool()
