@@ -41,9 +41,19 @@ const THREAD_HEAP = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 
  * who asks for little; every task has a deadline, and one that overruns it is stopped with its thread.
  */
 export class ThreadPool {
+  readonly #idleMs: number
   #pool: Piscina | null = null
   #running = 0
   readonly #waiting: WaitingTask[] = []
+
+  constructor(idleMs = IDLE_MS) {
+    this.#idleMs = idleMs
+  }
+
+  /** Threads that run now. */
+  get size(): number {
+    return this.#pool?.threads.length ?? 0
+  }
 
   /** Rejects only when a task throws or its thread dies. */
   run<Name extends keyof Tasks>(
@@ -89,7 +99,7 @@ export class ThreadPool {
     input: Input<Name>,
     { limitMs, transfer = [] }: TaskOptions,
   ): Promise<TaskOutcome<Output<Name>>> {
-    this.#pool ??= createPool()
+    this.#pool ??= createPool(this.#idleMs)
     const pool = this.#pool
     // No deadline counts the start of a thread.
     if (pool.threads.length === 0) await pool.run({ name: 'start', input: undefined })
@@ -107,12 +117,12 @@ export class ThreadPool {
   }
 }
 
-const createPool = (): Piscina =>
+const createPool = (idleTimeout: number): Piscina =>
   new Piscina({
     filename: TASKS,
     minThreads: 0,
     maxThreads: THREADS,
-    idleTimeout: IDLE_MS,
+    idleTimeout,
     recordTiming: false,
     resourceLimits: THREAD_HEAP,
   })

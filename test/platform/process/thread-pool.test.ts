@@ -43,6 +43,17 @@ describe('a pool of threads', () => {
     expect(await parsed(pool, '1')).toMatchObject({ kind: 'done' })
   })
 
+  test('ends a thread that is not needed, and starts the next outside of any deadline', async () => {
+    const pool = new ThreadPool(100)
+    await parsed(pool, '1')
+    await expect.poll(() => pool.size, { timeout: 20_000 }).toBe(0)
+    const shorterThanAStart = { weight: 1, limitMs: 100 }
+    expect(await pool.run('repairJson', { content: '[1', root: 'either' }, shorterThanAStart)).toEqual({
+      kind: 'done',
+      value: '[1]',
+    })
+  })
+
   test('runs the lightest waiting task first', async () => {
     const pool = new ThreadPool()
     const order: string[] = []
