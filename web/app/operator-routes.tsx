@@ -51,7 +51,7 @@ const modelsRoute = createRoute({ getParentRoute: () => operatorRoute, path: '/a
 
 const pages = {
   providers: () => import('../pages/admin/providers-page.tsx'),
-  publicStatus: () => import('../pages/admin/public-status.tsx'),
+  publicStatus: () => import('../pages/admin/providers/public-status.tsx'),
   provider: () => import('../pages/admin/provider-page.tsx'),
   calls: () => import('../pages/admin/calls-page.tsx'),
   call: () => import('../pages/admin/call-page.tsx'),

@@ -7,7 +7,7 @@ import type { AccountExport } from '../../operations/account-export.ts'
 import { signedIn } from '../plugins/session.ts'
 import type { SessionCookies } from '../session-cookie.ts'
 import type { Slots } from '../slots.ts'
-import { organisationOf } from './acting-organisation.ts'
+import { organisationOf } from './organisations/acting-organisation.ts'
 
 interface AccountDataServices {
   accountExport: AccountExport

@@ -9,9 +9,9 @@ import { PageHead } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { formatDate, plural } from '../../lib/format.ts'
-import { AccountState } from './account-view.tsx'
-import { BulkDialog, SelectBox, useSelection } from './bulk-actions.tsx'
-import { InvitationDialog, NewAccountDialog } from './new-account-dialog.tsx'
+import { AccountState } from './accounts/account-view.tsx'
+import { BulkDialog, SelectBox, useSelection } from './accounts/bulk-actions.tsx'
+import { InvitationDialog, NewAccountDialog } from './accounts/new-account-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
 /** All accounts, searched by email, name or ID. */

@@ -16,7 +16,7 @@ import {
   DestinationDialog,
   KIND_NAMES,
   NewDestinationDialog,
-} from './alarm-destination-dialogs.tsx'
+} from './alarms/alarm-destination-dialogs.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
 /** Where alarms are sent: mail, chat, PagerDuty. */

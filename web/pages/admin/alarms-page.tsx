@@ -9,8 +9,8 @@ import { PageHead } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
 import { StateBadge } from '../../components/text/values.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
-import { ActorName } from './actor-name.tsx'
 import { OperatorButton } from './operator-button.tsx'
+import { ActorName } from './operators/actor-name.tsx'
 
 const WHICH = [
   { value: 'open', name: 'Open' },

@@ -11,7 +11,7 @@ import { Facts, Stats } from '../../components/text/values.tsx'
 import { labelTexts } from '../../lib/call-labels.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
 import { unitPriceText, unitTitle } from '../../lib/unit-prices.ts'
-import { EventTable, TimelineChart } from './call-timeline.tsx'
+import { EventTable, TimelineChart } from './calls/call-timeline.tsx'
 import { AccountLink, ModelLink } from './links.tsx'
 
 /** One call: its timeline, its usage and its cost; also while it runs. */

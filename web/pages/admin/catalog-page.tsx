@@ -11,11 +11,11 @@ import { DataTable } from '../../components/table/data-table.tsx'
 import { Badge, Stats } from '../../components/text/values.tsx'
 import { writeDocument } from '../../lib/catalog-edits.ts'
 import { formatCount, formatMoment } from '../../lib/format.ts'
-import { ActorName } from './actor-name.tsx'
-import { DiffView } from './apply-edits-dialog.tsx'
-import { EditsEditor } from './catalog-editor.tsx'
-import { checkQuery, EditEffects } from './edit-effects.tsx'
+import { DiffView } from './catalog/apply-edits-dialog.tsx'
+import { EditsEditor } from './catalog/catalog-editor.tsx'
+import { checkQuery, EditEffects } from './catalog/edit-effects.tsx'
 import { OperatorButton } from './operator-button.tsx'
+import { ActorName } from './operators/actor-name.tsx'
 
 /** The operator's edits over the catalog: edited, checked, compared, applied and reverted. */
 export function CatalogPage() {

@@ -9,7 +9,7 @@ import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { formatCount } from '../../lib/format.ts'
-import { AuditRun, AuditRunTable } from './audit-runs.tsx'
+import { AuditRun, AuditRunTable } from './ledger/audit-runs.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
 /** The sums of the ledger, and the results of audits. */

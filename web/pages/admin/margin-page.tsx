@@ -15,9 +15,9 @@ import { Money } from '../../components/text/money.tsx'
 import { Stats } from '../../components/text/values.tsx'
 import { formatCount, formatDay, lastDays } from '../../lib/format.ts'
 import { formatShare } from '../../lib/live-stats.ts'
-import { ApplyEditsDialog, type ProposedEdits } from './apply-edits-dialog.tsx'
+import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
+import { NewModelDialog } from './catalog/new-model-dialog.tsx'
 import { ModelLink, ProviderLink } from './links.tsx'
-import { NewModelDialog } from './new-model-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
 type Group = MarginView['group_by']

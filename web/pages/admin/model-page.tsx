@@ -12,10 +12,10 @@ import { DataTable } from '../../components/table/data-table.tsx'
 import { modelChange, offerChange, withModelChange, withOfferChange } from '../../lib/catalog-edits.ts'
 import { formatMoment } from '../../lib/format.ts'
 import { findOffers } from '../../lib/live-stats.ts'
-import { ApplyEditsDialog, type ProposedEdits } from './apply-edits-dialog.tsx'
+import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
+import { RateForm } from './catalog/rate-form.tsx'
 import { OperatorButton } from './operator-button.tsx'
-import { OfferTable } from './provider-tables.tsx'
-import { RateForm } from './rate-form.tsx'
+import { OfferTable } from './providers/provider-tables.tsx'
 
 /** One model: its offers, its current and former rates, and simple edits of both. */
 export function OperatorModelPage() {

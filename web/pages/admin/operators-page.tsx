@@ -16,7 +16,7 @@ import {
   OperatorStateDialog,
   RevokeAdminKeyDialog,
   RoleDialog,
-} from './operator-dialogs.tsx'
+} from './operators/operator-dialogs.tsx'
 
 type Opened =
   | { dialog: 'add' }

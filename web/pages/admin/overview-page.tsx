@@ -21,9 +21,9 @@ import {
   serverErrorShare,
 } from '../../lib/live-stats.ts'
 import { OperatorButton } from './operator-button.tsx'
-import { ProcessTable, QueueTable } from './process-tables.tsx'
-import { EnableDialog, ProviderTable } from './provider-tables.tsx'
-import { TrafficPanel } from './traffic-panel.tsx'
+import { ProcessTable, QueueTable } from './overview/process-tables.tsx'
+import { TrafficPanel } from './overview/traffic-panel.tsx'
+import { EnableDialog, ProviderTable } from './providers/provider-tables.tsx'
 
 /** The state of the whole gateway now. */
 export function OverviewPage() {

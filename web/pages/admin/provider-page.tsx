@@ -8,8 +8,8 @@ import { TextField } from '../../components/form/fields.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { formatCount, plural } from '../../lib/format.ts'
 import { findOffers } from '../../lib/live-stats.ts'
-import { PlatformKeyPanel } from './platform-key.tsx'
-import { OfferTable, ProviderTable } from './provider-tables.tsx'
+import { PlatformKeyPanel } from './providers/platform-key.tsx'
+import { OfferTable, ProviderTable } from './providers/provider-tables.tsx'
 
 const WIRE_NAMES: Record<string, string> = {
   'chat-completions': 'OpenAI chat completions',

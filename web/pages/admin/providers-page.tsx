@@ -5,7 +5,7 @@ import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { busyFirst, isAmiss } from '../../lib/live-stats.ts'
-import { ProviderTable } from './provider-tables.tsx'
+import { ProviderTable } from './providers/provider-tables.tsx'
 
 const WHICH = [
   { value: 'ours', name: 'Configured' },

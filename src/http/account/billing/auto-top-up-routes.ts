@@ -1,0 +1,184 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import {
+  AutoTopUpBody,
+  type AutoTopUpSettingsView,
+  AutoTopUpView,
+  CardSetupView,
+  ConfirmCardBody,
+  type SavedCardView,
+} from '../../../core/api/auto-top-up.ts'
+import type { AutoTopUpPause } from '../../../core/billing/auto-top-up.ts'
+import { fromCents, readTopUpAmount } from '../../../core/billing/top-up-amount.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import { formatUsd, type PicoUsd, parseUsd } from '../../../core/kernel/money.ts'
+import { isoTime } from '../../../core/kernel/time.ts'
+import type { AutoTopUp } from '../../../payments/auto-top-up-store.ts'
+import type { TopUps } from '../../../payments/create-top-ups.ts'
+import type { SavedCard } from '../../../payments/saved-card-service.ts'
+import { bySession } from '../../asking-account.ts'
+import { createSlots } from '../../slots.ts'
+import { topUpOptions } from '../../top-ups.ts'
+
+export interface AutoTopUpServices {
+  topUps: Pick<TopUps, 'cards' | 'autoTopUps' | 'payments' | 'service' | 'rails'>
+  limits: { topUpMinUsd: string; topUpMaxUsd: string }
+}
+
+/** The most that a threshold or the maximum of a month may be. */
+const USD_MAX = parseUsd('1000000')
+/** Requests to a rail at a time, of one instance. */
+const ASKING_MAX = 20
+
+/** The saved card of an account and its automatic top-ups. */
+export const autoTopUpRoutes: FastifyPluginAsyncTypebox<AutoTopUpServices> = async (app, services) => {
+  const { cards, autoTopUps } = services.topUps
+  const { asker, hooks } = bySession(app, 'billing')
+  const options = topUpOptions(services)
+  const amounts = { minPico: parseUsd(options.min_usd), maxPico: parseUsd(options.max_usd) }
+  const slots = createSlots({
+    max: ASKING_MAX,
+    allTaken: 'Too many requests about cards at once. Retry shortly.',
+    maxPerHolder: 2,
+    holderIsFull: 'Another request about the card of this account is running. Wait for it.',
+  })
+  const view = (accountId: string) => autoTopUpView(services.topUps, accountId)
+  /** Asks the rail, which may be away. */
+  const asking = <T>(accountId: string, work: () => Promise<T>): Promise<T> =>
+    slots.run(accountId, () => work().catch(refuseUnreachable))
+
+  const reading = { ...hooks, schema: { response: { 200: AutoTopUpView } } }
+  app.get('/auto-top-up', reading, (request) => view(asker(request).accountId))
+
+  const saving = { ...hooks, schema: { body: AutoTopUpBody, response: { 200: AutoTopUpView } } }
+  app.patch('/auto-top-up', saving, async (request) => {
+    const { accountId } = asker(request)
+    const { body } = request
+    const amountPico = readAmount('amount_usd', body.amount_usd, amounts)
+    const settings = {
+      enabled: body.enabled,
+      thresholdPico: readAmount('threshold_usd', body.threshold_usd, {
+        minPico: fromCents(1),
+        maxPico: USD_MAX,
+      }),
+      amountPico,
+      monthlyMaxPico: readAmount('monthly_maximum_usd', body.monthly_maximum_usd, {
+        minPico: amountPico,
+        maxPico: USD_MAX,
+      }),
+    }
+    if (settings.enabled && (await cards.find(accountId)) === null)
+      throw new ApiError('conflict', 'Save a card first.')
+    await autoTopUps.save(accountId, settings)
+    await app.recordAction(request, 'auto_top_up.set', accountId, {
+      enabled: settings.enabled,
+      threshold_usd: formatUsd(settings.thresholdPico),
+      amount_usd: formatUsd(settings.amountPico),
+      monthly_maximum_usd: formatUsd(settings.monthlyMaxPico),
+    })
+    return view(accountId)
+  })
+
+  const opening = { ...hooks, schema: { response: { 201: CardSetupView } } }
+  app.post('/saved-card', opening, async (request, reply) => {
+    const { accountId } = asker(request)
+    const opened = await asking(accountId, () => cards.openSetup(accountId))
+    switch (opened.kind) {
+      case 'opened':
+        await app.recordAction(request, 'saved_card.requested', opened.setupId)
+        return reply.code(201).send({ id: opened.setupId, url: opened.url })
+      case 'no_rail':
+        throw new ApiError('conflict', 'Cards cannot be saved here.')
+      case 'too_many':
+        throw new ApiError('rate_limit_exceeded', 'Too many attempts to save a card. Try again tomorrow.', {
+          retryAfterSeconds: 3_600,
+        })
+      default:
+        return opened satisfies never
+    }
+  })
+
+  const confirming = { ...hooks, schema: { body: ConfirmCardBody, response: { 200: AutoTopUpView } } }
+  app.post('/saved-card/confirm', confirming, async (request) => {
+    const { accountId } = asker(request)
+    await asking(accountId, () => cards.finishOwn(accountId, request.body.id))
+    return view(accountId)
+  })
+
+  app.delete('/saved-card', hooks, async (request, reply) => {
+    const { accountId } = asker(request)
+    await asking(accountId, () => cards.remove(accountId))
+    await app.recordAction(request, 'saved_card.removed', accountId)
+    return reply.code(204).send()
+  })
+}
+
+/** An amount in whole cents within a range. Throws ApiError. */
+function readAmount(
+  param: string,
+  given: string | number,
+  range: { minPico: PicoUsd; maxPico: PicoUsd },
+): PicoUsd {
+  const read = readTopUpAmount(given, range)
+  if (read.kind === 'amount') return read.amountPico
+  const [min, max] = [formatUsd(range.minPico), formatUsd(range.maxPico)]
+  throw new ApiError(
+    'invalid_request',
+    `\`${param}\` takes an amount from ${min} to ${max} USD, in whole cents.`,
+    { param },
+  )
+}
+
+function refuseUnreachable(cause: unknown): never {
+  if (cause instanceof ApiError) throw cause
+  throw new ApiError('overloaded', 'The payment provider cannot be reached right now. Retry shortly.', {
+    retryAfterSeconds: 5,
+    cause,
+  })
+}
+
+/** The saved card of an account and its automatic top-ups, as its holder and operators see them. */
+export async function autoTopUpView(
+  { cards, autoTopUps, payments }: Pick<TopUps, 'cards' | 'autoTopUps' | 'payments'>,
+  accountId: string,
+): Promise<AutoTopUpView> {
+  const [card, settings, spentPico] = await Promise.all([
+    cards.find(accountId),
+    autoTopUps.find(accountId),
+    autoTopUps.spentThisMonth(accountId),
+  ])
+  const latest = settings?.pausedAt ? await payments.latestCharge(accountId) : null
+  const rail = cards.rail()
+  return {
+    available: rail !== null,
+    test: rail === 'development',
+    card: card && cardView(card),
+    settings: settings && settingsView(settings, spentPico, latest?.failureReason ?? null),
+    spent_this_month_usd: formatUsd(spentPico),
+  }
+}
+
+const cardView = ({ rail, brand, last4, expMonth, expYear, savedAt }: SavedCard): SavedCardView => ({
+  brand,
+  last4,
+  exp_month: expMonth,
+  exp_year: expYear,
+  saved_at: isoTime(savedAt),
+  test: rail === 'development',
+})
+
+const settingsView = (
+  settings: AutoTopUp,
+  spentPico: bigint,
+  failureReason: string | null,
+): AutoTopUpSettingsView => ({
+  enabled: settings.enabled,
+  threshold_usd: formatUsd(settings.thresholdPico),
+  amount_usd: formatUsd(settings.amountPico),
+  monthly_maximum_usd: formatUsd(settings.monthlyMaxPico),
+  paused: settings.pausedAt && {
+    reason: settings.pauseReason as AutoTopUpPause,
+    at: isoTime(settings.pausedAt),
+    detail: failureReason,
+  },
+  monthly_maximum_reached: spentPico + settings.amountPico > settings.monthlyMaxPico,
+})

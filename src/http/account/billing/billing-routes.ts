@@ -1,0 +1,133 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { HoldStore } from '../../../billing/holds/hold-store.ts'
+import {
+  formatLedgerCursor,
+  type LedgerLine,
+  type LedgerListStore,
+  positionAfter,
+  readLedgerCursor,
+} from '../../../billing/ledger/ledger-list-store.ts'
+import type { ReadStatement, Statement } from '../../../billing/ledger/statement-store.ts'
+import { BillingView, LedgerRow, StatementView } from '../../../core/api/billing.ts'
+import { CLOSED } from '../../../core/api/request-fields.ts'
+import { Page } from '../../../core/api/shared.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import { formatUsd } from '../../../core/kernel/money.ts'
+import { DAY_MS, isoTime, nextMonthMs } from '../../../core/kernel/time.ts'
+import { bySession } from '../../asking-account.ts'
+import { pageOf } from '../../page.ts'
+import { actingOn } from '../../plugins/session.ts'
+import type { Slots } from '../../slots.ts'
+import { type TopUpServices, topUpOptions } from '../../top-ups.ts'
+import { balanceView } from '../account-view.ts'
+
+const PageQuery = Type.Object(
+  {
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+    cursor: Type.Optional(Type.String()),
+  },
+  CLOSED,
+)
+/** Of a statement: some models each day, and movements. */
+const LINES_MAX = 5_000
+
+export interface BillingServices extends TopUpServices {
+  holds: Pick<HoldStore, 'balance'>
+  ledger: Pick<LedgerListStore, 'page'>
+  readStatement: ReadStatement
+  consoleSlots: Slots
+}
+
+/** The balance, what a top-up may be, and the ledger as the account's holder reads it. */
+export const billingRoutes: FastifyPluginAsyncTypebox<BillingServices> = async (app, services) => {
+  const { holds, ledger, readStatement, consoleSlots } = services
+  const { asker, hooks } = bySession(app, 'billing')
+  const options = topUpOptions(services)
+
+  app.get('/billing', { ...hooks, schema: { response: { 200: BillingView } } }, async (request) => ({
+    ...(await balanceView(actingOn(request).account, holds)),
+    ...options,
+  }))
+
+  const listing = { querystring: PageQuery, response: { 200: Page(LedgerRow) } }
+  app.get('/ledger', { ...hooks, schema: listing }, async (request) => {
+    const { accountId, holder } = asker(request)
+    const { limit, cursor } = request.query
+    const after = readLedgerCursor(cursor)
+    return consoleSlots.run(holder, async () =>
+      pageOf(await ledger.page(accountId, after, limit + 1), limit, ledgerRow, (shown) =>
+        formatLedgerCursor(positionAfter(shown, after)),
+      ),
+    )
+  })
+
+  const reading = { params: Month, response: { 200: StatementView } }
+  app.get('/statements/:month', { ...hooks, schema: reading }, async (request) => {
+    const { accountId, holder } = asker(request)
+    const { month } = request.params
+    const fromMs = Date.parse(`${month}-01T00:00:00Z`)
+    const span = { fromMs, toMs: nextMonthMs(fromMs) }
+    const statement = await consoleSlots.run(holder, () => readStatement(accountId, span, LINES_MAX))
+    if (!statement)
+      throw new ApiError(
+        'invalid_request',
+        `This month has more than ${LINES_MAX} lines. Export the calls instead.`,
+      )
+    return statementView(month, statement)
+  })
+}
+
+const Month = Type.Object({
+  month: Type.String({
+    pattern: '^20\\d{2}-(0[1-9]|1[0-2])$',
+    errorMessage: '`month` takes a month such as 2027-01.',
+  }),
+})
+
+const dayText = (day: number): string => isoTime(day * DAY_MS).slice(0, '2027-01-31'.length)
+
+function statementView(
+  month: string,
+  { openingPico, closingPico, charges, movements }: Statement,
+): StatementView {
+  return {
+    month,
+    opening_usd: formatUsd(openingPico),
+    closing_usd: formatUsd(closingPico),
+    charges: charges.map(({ day, amountPico, ...charge }) => ({
+      ...charge,
+      day: dayText(day),
+      amount_usd: formatUsd(amountPico),
+    })),
+    charges_usd: formatUsd(charges.reduce((sum, { amountPico }) => sum + amountPico, 0n)),
+    movements: movements.map(ledgerRow),
+  }
+}
+
+function ledgerRow(line: LedgerLine): LedgerRow {
+  const both = { amount_usd: formatUsd(line.amountPico), at: isoTime(line.at) }
+  if (line.type === 'charges') {
+    const day = dayText(line.day)
+    return {
+      ...both,
+      id: `charges/${day}`,
+      kind: 'charges',
+      day,
+      calls: line.calls,
+      top_up_id: null,
+      note: null,
+    }
+  }
+  // Movements of a top-up are named `<top-up>` and `<top-up>/<number>`.
+  const [owner = ''] = line.id.split('/')
+  return {
+    ...both,
+    id: `${line.id}/${line.kind}`,
+    kind: line.kind,
+    day: null,
+    calls: null,
+    top_up_id: owner.startsWith('pay_') ? owner : null,
+    note: line.note,
+  }
+}

@@ -1,0 +1,133 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
+import { Type } from 'typebox'
+import {
+  BillingDetailsBody,
+  BillingDetailsView,
+  InvoiceView,
+  TopUpInvoices,
+} from '../../../core/api/invoices.ts'
+import { CLOSED } from '../../../core/api/request-fields.ts'
+import { Page } from '../../../core/api/shared.ts'
+import type { InvoiceDocument } from '../../../core/billing/invoice.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import { isoTime } from '../../../core/kernel/time.ts'
+import type { BillingDetails, Invoice, InvoiceStore } from '../../../payments/invoices/invoice-store.ts'
+import { threads } from '../../../platform/process/thread-pool.ts'
+import { bySession } from '../../asking-account.ts'
+import { OfId, pageOf } from '../../page.ts'
+import type { Slots } from '../../slots.ts'
+
+export interface InvoiceServices {
+  invoices: InvoiceStore
+  /** Whether invoices are issued here. */
+  isIssuing: boolean
+  consoleSlots: Slots
+}
+
+const PageQuery = Type.Object(
+  {
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+    cursor: Type.Optional(Type.String()),
+  },
+  CLOSED,
+)
+
+/** After anything that somebody waits for in a call. */
+const PRINT_WEIGHT = 10_000_000
+/** A thread that prints its first invoice loads what that takes, a second on a machine at rest. */
+const PRINT_LIMIT_MS = 30_000
+
+/** The invoices of an account, and whom they are made out to. */
+export const invoiceRoutes: FastifyPluginAsyncTypebox<InvoiceServices> = async (app, services) => {
+  const { invoices, isIssuing, consoleSlots } = services
+  const { asker, hooks } = bySession(app, 'billing')
+  const detailsView = (details: BillingDetails | null): BillingDetailsView => ({
+    name: details?.name ?? '',
+    address: details?.address ?? '',
+    country: details?.country ?? '',
+    tax_id: details?.taxId ?? '',
+    invoices: isIssuing,
+  })
+
+  const reading = { ...hooks, schema: { response: { 200: BillingDetailsView } } }
+  app.get('/billing-details', reading, async (request) =>
+    detailsView(await invoices.details(asker(request).accountId)),
+  )
+
+  const saving = { ...hooks, schema: { body: BillingDetailsBody, response: { 200: BillingDetailsView } } }
+  app.patch('/billing-details', saving, async (request) => {
+    const { accountId } = asker(request)
+    const { name, address, country, tax_id: taxId } = request.body
+    await invoices.saveDetails({
+      ...{ accountId, country },
+      name: plain(name),
+      address: address
+        .split('\n')
+        .flatMap((line) => plain(line) || [])
+        .join('\n'),
+      taxId: plain(taxId),
+    })
+    await app.recordAction(request, 'billing_details.changed', accountId)
+    return detailsView(await invoices.details(accountId))
+  })
+
+  const listing = { ...hooks, schema: { querystring: PageQuery, response: { 200: Page(InvoiceView) } } }
+  app.get('/invoices', listing, async (request) => {
+    const { accountId } = asker(request)
+    const { limit, cursor = null } = request.query
+    const found = await invoices.list(accountId, cursor, limit + 1)
+    return pageOf(found, limit, invoiceView, (shown) => shown.at(-1)!.id)
+  })
+
+  const ofTopUp = { ...hooks, schema: { params: OfId, response: { 200: TopUpInvoices } } }
+  app.get('/top-ups/:id/invoices', ofTopUp, async (request) => {
+    const { accountId } = asker(request)
+    const found = await invoices.ofPayment(request.params.id)
+    const own = found.filter((invoice) => invoice.accountId === accountId)
+    return { data: own.map((invoice) => ({ ...invoiceView(invoice), ...printed(invoice.document) })) }
+  })
+
+  app.get('/invoices/:id/pdf', { ...hooks, schema: { params: OfId } }, async (request, reply) => {
+    const { accountId, holder } = asker(request)
+    const invoice = await invoices.find(request.params.id)
+    if (invoice?.accountId !== accountId)
+      throw new ApiError('not_found', 'This account has no invoice of that id.')
+    return consoleSlots.run(holder, () => sendInvoicePdf(reply, invoice))
+  })
+}
+
+/** One line without control and format characters. */
+const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').trim()
+
+const fileName = ({ number }: InvoiceDocument): string => number.replaceAll('/', '-')
+
+/** Answers with an invoice as PDF, made on a thread. Throws ApiError while threads are busy. */
+export async function sendInvoicePdf(reply: FastifyReply, { document }: Invoice): Promise<FastifyReply> {
+  const pdf = await threads.run('printInvoice', document, { weight: PRINT_WEIGHT, limitMs: PRINT_LIMIT_MS })
+  if (pdf.kind === 'refused')
+    throw new ApiError('overloaded', 'The invoice cannot be made right now. Retry shortly.', {
+      retryAfterSeconds: 5,
+    })
+  return reply
+    .header('content-disposition', `attachment; filename="${fileName(document)}.pdf"`)
+    .header('cache-control', 'no-store')
+    .type('application/pdf')
+    .send(Buffer.from(pdf.value))
+}
+
+/** An invoice in a list. */
+export const invoiceView = ({ id, kind, paymentId, issuedAt, document }: Invoice): InvoiceView => ({
+  id,
+  number: document.number,
+  kind,
+  issued_at: isoTime(issuedAt),
+  top_up_id: paymentId,
+  total_usd: document.total_usd,
+  test: document.test,
+})
+
+function printed({ issuer, customer, corrects, description, tax, note }: InvoiceDocument) {
+  const { name, address, taxId, email } = issuer
+  return { issuer: { name, address, tax_id: taxId, email }, customer, corrects, description, tax, note }
+}

@@ -1,0 +1,136 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import type { KeyBounds, KeyEdit, KeyStore, StoredKey } from '../../../accounts/key-store.ts'
+import type { KeyActivityStore } from '../../../billing/reports/usage-store.ts'
+import type { AccountActionName } from '../../../core/accounts/account-action.ts'
+import type { LimitDefaults } from '../../../core/accounts/api-key.ts'
+import { CreatedKey, KeyEditBody, KeyList, KeyView, newKeyBody } from '../../../core/api/keys.ts'
+import type { CatalogSnapshot } from '../../../core/catalog/catalog.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import type { EditKey } from '../../../operations/edit-key.ts'
+import type { KeyChange } from '../../../platform/redis/key-changes.ts'
+import { OfId } from '../../page.ts'
+import { actingOn, mayUseKey } from '../../plugins/session.ts'
+import { keyViews } from './key-view.ts'
+import { providersOf, readAllowedNames } from './read-allow-list.ts'
+import { readKeyEdit, readNewKey } from './read-key-settings.ts'
+
+export interface KeyServices {
+  keys: KeyStore
+  editKey: EditKey
+  keyActivity: KeyActivityStore
+  /** Tells every instance that a key changed. */
+  announce: (change: KeyChange) => Promise<void>
+  catalog: () => CatalogSnapshot
+  limits: LimitDefaults & { tokensPerMinute: number }
+  clock: () => number
+}
+
+const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
+
+/**
+ * The API keys of the account that is acted on: shown once when created, and by a hint afterwards. Roles that do not
+ * permit all keys see and change those that the person made.
+ */
+export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, services) => {
+  const { keys: keyStore, editKey, announce, catalog, limits, clock } = services
+  const ofSession = { onRequest: [app.requirePermission('keys')] }
+  const ofKey = { ...ofSession, schema: { params: OfId, response: { 200: KeyView } } }
+
+  const viewsOf = (keys: readonly StoredKey[]) => keyViews(keys, services, clock())
+  const viewOf = async (key: StoredKey): Promise<KeyView> => {
+    const [view] = await viewsOf([key])
+    if (!view) throw new Error('a key has no view')
+    return view
+  }
+
+  /** The key that a request names, if it is the account's and the person may use it. */
+  const ownKey = async (request: FastifyRequest & { params: { id: string } }) => {
+    const accountId = actingOn(request).account.id
+    const key = await keyStore.find(request.params.id)
+    if (key?.accountId !== accountId || !mayUseKey(request, key))
+      throw new ApiError('not_found', 'This account has no key of that id.')
+    return { ...key, accountId }
+  }
+  const edited = async (
+    request: FastifyRequest,
+    key: Awaited<ReturnType<typeof ownKey>>,
+    edit: KeyEdit,
+    action: AccountActionName = 'key.edited',
+  ): Promise<KeyView> => {
+    if (key.state === 'revoked') throw new ApiError('invalid_request', 'A revoked key cannot be changed.')
+    await editKey(key, edit)
+    await app.recordAction(request, action, key.id, { name: key.name })
+    return viewOf((await keyStore.find(key.id)) ?? key)
+  }
+
+  app.get('/keys', { ...ofSession, schema: { response: { 200: KeyList } } }, async (request) => {
+    const { account } = actingOn(request)
+    const keys = (await keyStore.list(account.id)).filter((key) => mayUseKey(request, key))
+    return {
+      data: await viewsOf(keys),
+      defaults: {
+        requests_per_minute: limits.requestsPerMinute,
+        concurrent_calls: limits.concurrentCalls,
+        tokens_per_minute: limits.tokensPerMinute,
+        account_requests_per_minute: account.requestsPerMinute ?? limits.accountRequestsPerMinute,
+        account_concurrent_calls: account.concurrentCalls ?? limits.accountConcurrentCalls,
+      },
+      providers: [...providersOf(catalog()).values()]
+        .map(({ id, name }) => ({ id, name }))
+        .sort((one, other) => one.name.localeCompare(other.name)),
+    }
+  })
+
+  const creating = { ...ofSession, schema: { body: newKeyBody(limits), response: { 201: CreatedKey } } }
+  app.post('/keys', creating, async (request, reply) => {
+    const { account, person } = actingOn(request)
+    const settings = {
+      ...readNewKey(request.body, clock()),
+      ...readAllowedNames(request.body, catalog()),
+      createdBy: person.id,
+    }
+    const creation = await keyStore.createWithin(account.id, settings, BOUNDS)
+    if (creation.kind !== 'created') throw tooManyKeys(creation.kind)
+    const { key, secret } = creation
+    await app.recordAction(request, 'key.created', key.id, { name: key.name })
+    return reply.code(201).send({ secret, key: await viewOf(key) })
+  })
+
+  app.get('/keys/:id', ofKey, async (request) => viewOf(await ownKey(request)))
+
+  const editing = { ...ofSession, schema: { ...ofKey.schema, body: KeyEditBody } }
+  app.patch('/keys/:id', editing, async (request) => {
+    const key = await ownKey(request)
+    return edited(request, key, {
+      ...readKeyEdit(request.body, key, limits, clock()),
+      ...readAllowedNames(request.body, catalog()),
+    })
+  })
+
+  app.post('/keys/:id/pause', ofKey, async (request) => {
+    const key = await ownKey(request)
+    return edited(request, key, { pausedAt: key.pausedAt ?? new Date(clock()) }, 'key.paused')
+  })
+
+  app.post('/keys/:id/resume', ofKey, async (request) =>
+    edited(request, await ownKey(request), { pausedAt: null }, 'key.resumed'),
+  )
+
+  app.post('/keys/:id/revoke', ofKey, async (request) => {
+    const key = await ownKey(request)
+    const revoked = await keyStore.revoke(key.id, new Date(clock()))
+    // Without the announcement instances learn of it late, so this failing fails the request; repeating it is safe.
+    await announce({ keyId: key.id })
+    await app.recordAction(request, 'key.revoked', key.id, { name: key.name })
+    return viewOf(revoked ?? key)
+  })
+}
+
+const tooManyKeys = (kind: 'too-many-active' | 'too-many'): ApiError =>
+  new ApiError(
+    'invalid_request',
+    kind === 'too-many-active'
+      ? `An account has ${BOUNDS.active} keys at most. Revoke one first.`
+      : `This account has made ${BOUNDS.inAll} keys. Ask the operator.`,
+  )

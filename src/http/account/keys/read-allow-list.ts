@@ -1,0 +1,50 @@
+import type { KeyEdit } from '../../../accounts/key-store.ts'
+import type { KeyEditBody } from '../../../core/api/keys.ts'
+import { type CatalogSnapshot, findModel, type Provider } from '../../../core/catalog/catalog.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import { oncePer } from '../../../core/kernel/once-per.ts'
+import { developerOf } from '../../../core/routing/allow-list.ts'
+
+/**
+ * The models and providers that a key is to be limited to; what is absent stays. Aliases of a model become its id. Throws
+ * ApiError where the catalog has none of a name: a list with a typo would refuse what it was made for.
+ */
+export function readAllowedNames(
+  { allowed_models: models, allowed_providers: providers }: KeyEditBody,
+  catalog: CatalogSnapshot,
+): Pick<KeyEdit, 'allowedModels' | 'allowedProviders'> {
+  return {
+    ...(models && { allowedModels: read(models, 'allowed_models', (name) => modelEntry(name, catalog)) }),
+    ...(providers && {
+      allowedProviders: read(providers, 'allowed_providers', (name) =>
+        providersOf(catalog).has(name) ? name : null,
+      ),
+    }),
+  }
+}
+
+function read(names: string[], param: string, entryOf: (name: string) => string | null): string[] {
+  const entries = names.map((name) => {
+    const entry = entryOf(name.trim())
+    if (entry === null) throw new ApiError('invalid_request', `"${name}" is not in the catalog.`, { param })
+    return entry
+  })
+  return [...new Set(entries)]
+}
+
+function modelEntry(name: string, catalog: CatalogSnapshot): string | null {
+  const developer = developerOf(name)
+  if (developer === null) return findModel(catalog, name)?.id ?? null
+  return developersOf(catalog).has(developer) ? name : null
+}
+
+const developersOf = oncePer(
+  ({ models }: CatalogSnapshot): ReadonlySet<string> =>
+    new Set([...models.values()].map(({ vendor }) => vendor)),
+)
+
+/** The providers of a catalog by their ids. */
+export const providersOf = oncePer(
+  ({ offers }: CatalogSnapshot): ReadonlyMap<string, Provider> =>
+    new Map([...offers.values()].map(({ provider }) => [provider.id, provider])),
+)

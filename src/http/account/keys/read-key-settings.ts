@@ -1,0 +1,79 @@
+import type { KeyEdit, NewKey, StoredKey } from '../../../accounts/key-store.ts'
+import { grantedLimits, type LimitDefaults } from '../../../core/accounts/api-key.ts'
+import { EXPIRY_WORDING, KeyEditBody, type NewKeyBody } from '../../../core/api/keys.ts'
+import type { LimitReset } from '../../../core/billing/allowance-period.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import { readUsd } from '../../read-usd.ts'
+
+/** The settings of a new key. Throws ApiError. */
+export function readNewKey(body: NewKeyBody, nowMs: number): NewKey {
+  const limitPico = readUsd(body.limit_usd)
+  const limitReset = body.limit_reset ?? 'none'
+  refuseResetAlone(limitReset, limitPico)
+  return {
+    name: body.name.trim(),
+    limitPico,
+    limitReset,
+    expiresAt: readExpiry(body.expires_at ?? null, nowMs),
+    requestsPerMinute: null,
+    concurrentCalls: null,
+    customerRequestsPerMinute: body.requests_per_minute ?? null,
+    customerConcurrentCalls: body.concurrent_calls ?? null,
+  }
+}
+
+/** What is to change of a key; rate limits up to what the operator grants it. Throws ApiError. */
+export function readKeyEdit(
+  body: KeyEditBody,
+  key: StoredKey,
+  defaults: LimitDefaults,
+  nowMs: number,
+): KeyEdit {
+  if (Object.keys(body).length === 0)
+    throw new ApiError('invalid_request', `Send at least one of ${FIELDS.join(', ')}.`)
+  const granted = grantedLimits(key, defaults)
+  refuseMore('requests_per_minute', body.requests_per_minute, granted.requestsPerMinute)
+  refuseMore('concurrent_calls', body.concurrent_calls, granted.concurrentCalls)
+  return {
+    ...readSpendingLimit(body, key),
+    ...(body.name !== undefined && { name: body.name.trim() }),
+    ...(body.expires_at !== undefined && { expiresAt: readExpiry(body.expires_at, nowMs) }),
+    ...(body.requests_per_minute !== undefined && { customerRequestsPerMinute: body.requests_per_minute }),
+    ...(body.prompt_log_days !== undefined && { promptLogDays: body.prompt_log_days }),
+    ...(body.concurrent_calls !== undefined && { customerConcurrentCalls: body.concurrent_calls }),
+  }
+}
+
+const FIELDS = Object.keys(KeyEditBody.properties)
+
+/** The spending limit where it changes; a limit that is lifted takes its period along. */
+function readSpendingLimit({ limit_usd: limit, limit_reset: reset }: KeyEditBody, key: StoredKey): KeyEdit {
+  if (limit === undefined && reset === undefined) return {}
+  const limitPico = limit === undefined ? key.limitPico : readUsd(limit)
+  const limitReset = reset === undefined && limitPico !== null ? key.limitReset : (reset ?? 'none')
+  refuseResetAlone(limitReset, limitPico)
+  return limitPico === key.limitPico && limitReset === key.limitReset ? {} : { limitPico, limitReset }
+}
+
+function refuseResetAlone(limitReset: LimitReset, limitPico: bigint | null): void {
+  if (limitReset !== 'none' && limitPico === null)
+    throw new ApiError('invalid_request', '`limit_reset` goes with `limit_usd`.', { param: 'limit_reset' })
+}
+
+function refuseMore(param: string, wanted: number | null | undefined, granted: number): void {
+  if (wanted != null && wanted > granted)
+    throw new ApiError('invalid_request', `\`${param}\` takes up to ${granted}, which the operator grants.`, {
+      param,
+    })
+}
+
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
+
+/** A time to come; null for none. Throws ApiError. */
+export function readExpiry(text: string | null, nowMs: number): Date | null {
+  if (text === null) return null
+  const at = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at) || at <= nowMs)
+    throw new ApiError('invalid_request', EXPIRY_WORDING, { param: 'expires_at' })
+  return new Date(at)
+}

@@ -1,0 +1,41 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { Type } from 'typebox'
+import type { AccountActionStore } from '../../../accounts/account-action-store.ts'
+import type { MemberStore } from '../../../accounts/organisation/member-store.ts'
+import type { AccountActionName, ActionDetails } from '../../../core/accounts/account-action.ts'
+import { ActivityEntry } from '../../../core/api/organisations.ts'
+import { CLOSED } from '../../../core/api/request-fields.ts'
+import { Page } from '../../../core/api/shared.ts'
+import { isoTime } from '../../../core/kernel/time.ts'
+import { ID_PAGE, idPage } from '../../page.ts'
+import { actingOn } from '../../plugins/session.ts'
+
+interface ActivityServices {
+  accountActions: Pick<AccountActionStore, 'page'>
+  members: Pick<MemberStore, 'names'>
+}
+
+/** What people did to the account that is acted on. */
+export const activityRoute: FastifyPluginAsyncTypebox<ActivityServices> = async (
+  app,
+  { accountActions, members },
+) => {
+  const listing = { querystring: Type.Object(ID_PAGE, CLOSED), response: { 200: Page(ActivityEntry) } }
+  const ofActivity = { onRequest: [app.requirePermission('activity')], schema: listing }
+  app.get('/activity', ofActivity, async (request) => {
+    const { account } = actingOn(request)
+    const read = (page: { after: string | null; limit: number }) => accountActions.page(account.id, page)
+    const page = await idPage(request.query, read, (action) => action)
+    // People are named as they are called now.
+    const names = await members.names(page.data.flatMap(({ personId, target }) => [personId, target]))
+    return {
+      ...page,
+      data: page.data.map(({ id, createdAt, personId, action, target, details }) => ({
+        ...{ id, at: isoTime(createdAt), action: action as AccountActionName },
+        person: names.get(personId) ?? personId,
+        target: names.get(target) ?? target,
+        details: details as ActionDetails,
+      })),
+    }
+  })
+}

@@ -1,0 +1,79 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type {
+  InvitationPointer,
+  InvitationStore,
+  ReceivedInvitation,
+} from '../../../accounts/organisation/invitation-store.ts'
+import type { MemberStore } from '../../../accounts/organisation/member-store.ts'
+import type { SessionStore } from '../../../accounts/session-store.ts'
+import type { SignInThrottle } from '../../../accounts/sign-in-throttle.ts'
+import {
+  InvitationAnswer,
+  InvitationToken,
+  ReceivedInvitationList,
+  ReceivedInvitationView,
+} from '../../../core/api/organisations.ts'
+import { SessionView } from '../../../core/api/sessions.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import { jsonView } from '../../json-view.ts'
+import { signedIn } from '../../plugins/session.ts'
+import { fromOwnPages } from '../../same-origin.ts'
+import { type SessionViewServices, sessionView } from '../account-view.ts'
+
+interface InvitationServices extends SessionViewServices {
+  invitationStore: Pick<InvitationStore, 'ofLink' | 'receivedBy' | 'answer'>
+  members: Pick<MemberStore, 'find' | 'organisationsOf'>
+  sessions: Pick<SessionStore, 'actOn'>
+  throttle: Pick<SignInThrottle, 'verification'>
+  publicUrl: string | null
+}
+
+/** Invitations to organisations, as invited people see and answer them. */
+export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationServices> = async (app, services) => {
+  const { invitationStore, members, sessions, throttle } = services
+  const ofSession = { onRequest: [app.requireSession] }
+
+  const looking = {
+    ...fromOwnPages(services.publicUrl),
+    schema: { body: InvitationToken, response: { 200: ReceivedInvitationView } },
+  }
+  app.post('/invitations/look', looking, async (request) => {
+    await throttle.verification(request.ip)
+    return receivedView(await invitationStore.ofLink(request.body.token))
+  })
+
+  const listing = { ...ofSession, schema: { response: { 200: ReceivedInvitationList } } }
+  app.get('/invitations', listing, async (request) => {
+    const found = await invitationStore.receivedBy(signedIn(request).person)
+    return { data: found.map(receivedView) }
+  })
+
+  const accepting = { ...ofSession, schema: { body: InvitationAnswer, response: { 200: SessionView } } }
+  app.post('/invitations/accept', accepting, async (request) => {
+    await throttle.verification(request.ip)
+    const { person, stored } = signedIn(request)
+    const { accountId } = await invitationStore.answer(person, pointerOf(request.body), true)
+    const joined = await members.find(accountId, person.id)
+    if (!joined) throw new ApiError('conflict', 'This organisation is suspended.')
+    await sessions.actOn(stored.id, accountId)
+    request.actingSession = { stored, person, ...joined }
+    await app.recordAction(request, 'member.joined', person.id, { role: joined.role })
+    return sessionView({ person, ...joined }, services)
+  })
+
+  const declining = { ...ofSession, schema: { body: InvitationAnswer } }
+  app.post('/invitations/decline', declining, async (request, reply) => {
+    await throttle.verification(request.ip)
+    await invitationStore.answer(signedIn(request).person, pointerOf(request.body), false)
+    return reply.code(204).send()
+  })
+}
+
+function pointerOf({ token, id }: InvitationAnswer): InvitationPointer {
+  if (token !== undefined && id === undefined) return { token }
+  if (id !== undefined && token === undefined) return { id }
+  throw new ApiError('invalid_request', 'Send `token` or `id`.', { param: 'token' })
+}
+
+const receivedView = (invitation: ReceivedInvitation): ReceivedInvitationView =>
+  jsonView(ReceivedInvitationView, { ...invitation, invitedBy: invitation.invitedByEmail })

@@ -1,0 +1,164 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import type { Invitation, InvitationStore } from '../../../accounts/organisation/invitation-store.ts'
+import type { Invitations, SentInvitation } from '../../../accounts/organisation/invitations.ts'
+import type { MemberStore } from '../../../accounts/organisation/member-store.ts'
+import type { SpendStore } from '../../../billing/reports/usage-store.ts'
+import type { MemberRole } from '../../../core/accounts/permissions.ts'
+import {
+  EndMembershipBody,
+  InvitationBody,
+  InvitationView,
+  MemberBudgetBody,
+  MemberList,
+  MemberPatch,
+  SentInvitationView,
+} from '../../../core/api/organisations.ts'
+import { allowancePeriod } from '../../../core/billing/allowance-period.ts'
+import { MONTHLY } from '../../../core/billing/budget.ts'
+import { normalizeEmail } from '../../../core/kernel/email-address.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import { formatUsd, picoUsd } from '../../../core/kernel/money.ts'
+import { isoTime } from '../../../core/kernel/time.ts'
+import type { MonthlyBudgets } from '../../../operations/budget-change.ts'
+import type { KeyChange } from '../../../platform/redis/key-changes.ts'
+import { jsonView } from '../../json-view.ts'
+import { OfId } from '../../page.ts'
+import { actingOn, refuseUnpermitted } from '../../plugins/session.ts'
+import { readUsd } from '../../read-usd.ts'
+import { organisationOf } from './acting-organisation.ts'
+
+interface MemberServices {
+  members: Pick<MemberStore, 'find' | 'list' | 'setRole' | 'remove'>
+  invitationStore: Pick<InvitationStore, 'list' | 'revoke'>
+  invitations: Invitations
+  monthlyBudgets: Pick<MonthlyBudgets, 'setMemberBudget' | 'keysTakenOver'>
+  spend: Pick<SpendStore, 'byMember'>
+  clock: () => number
+  /** Tells every instance that keys of an account changed. */
+  announce: (change: KeyChange) => Promise<void>
+}
+
+/** The members of the organisation that is acted on, and those who are invited to it. */
+export const memberRoutes: FastifyPluginAsyncTypebox<MemberServices> = async (app, services) => {
+  const { members, invitationStore, invitations, monthlyBudgets, spend, announce, clock } = services
+  const toView = { onRequest: [app.requirePermission('view')] }
+  const toManage = { onRequest: [app.requirePermission('members')] }
+
+  /** Throws ApiError where it is about an owner and the person is none. */
+  const permitRoles = (request: FastifyRequest, ...roles: Array<MemberRole | undefined>): void => {
+    if (roles.includes('owner')) refuseUnpermitted(request, 'ownership')
+  }
+  const roleOf = async (organisationId: string, personId: string) =>
+    (await members.find(organisationId, personId))?.role
+
+  app.get('/members', { ...toView, schema: { response: { 200: MemberList } } }, async (request) => {
+    const { id } = organisationOf(request)
+    const { person } = actingOn(request)
+    const month = allowancePeriod(MONTHLY, clock())
+    const [found, invited, spent] = await Promise.all([
+      members.list(id),
+      invitationStore.list(id),
+      spend.byMember(id, month.startsAt),
+    ])
+    return {
+      data: found.map(({ personId, email, role, monthlyBudgetPico: budget, keys, joinedAt }) => ({
+        ...{ id: personId, email, role, keys, joined_at: isoTime(joinedAt) },
+        is_you: personId === person.id,
+        monthly_budget_usd: budget === null ? null : formatUsd(picoUsd(budget)),
+        spent_usd: formatUsd(spent.get(personId) ?? 0n),
+      })),
+      invitations: invited.map(invitationView),
+      budgets_reset_at: isoTime(month.endsAt ?? 0),
+    }
+  })
+
+  const changing = { ...toManage, schema: { params: OfId, body: MemberPatch } }
+  app.patch('/members/:id', changing, async (request, reply) => {
+    const { id: organisationId } = organisationOf(request)
+    const { role } = request.body
+    permitRoles(request, role, await roleOf(organisationId, request.params.id))
+    const former = await members.setRole(organisationId, request.params.id, role)
+    await app.recordAction(request, 'member.role_changed', request.params.id, { role, former_role: former })
+    return reply.code(204).send()
+  })
+
+  const budgeting = {
+    onRequest: [app.requirePermission('limits')],
+    schema: { params: OfId, body: MemberBudgetBody },
+  }
+  app.patch('/members/:id/budget', budgeting, async (request, reply) => {
+    const { id: organisationId } = organisationOf(request)
+    const budgetPico = readUsd(request.body.monthly_budget_usd)
+    await monthlyBudgets.setMemberBudget(organisationId, request.params.id, budgetPico)
+    await app.recordAction(request, 'member.budget_set', request.params.id, {
+      monthly_budget_usd: budgetPico === null ? null : formatUsd(budgetPico),
+    })
+    return reply.code(204).send()
+  })
+
+  const removing = { ...toManage, schema: { params: OfId, body: EndMembershipBody } }
+  app.post('/members/:id/remove', removing, async (request, reply) => {
+    const { id: organisationId } = organisationOf(request)
+    permitRoles(request, await roleOf(organisationId, request.params.id))
+    await end(request, request.params.id, 'member.removed')
+    return reply.code(204).send()
+  })
+
+  const leaving = { ...toView, schema: { body: EndMembershipBody } }
+  app.post('/organisation/leave', leaving, async (request, reply) => {
+    await end(request, actingOn(request).person.id, 'member.left')
+    return reply.code(204).send()
+  })
+
+  const end = async (
+    request: FastifyRequest & { body: EndMembershipBody },
+    personId: string,
+    action: 'member.removed' | 'member.left',
+  ): Promise<void> => {
+    const { id: organisationId } = organisationOf(request)
+    const { keys_go_to: keysGoTo = null } = request.body
+    await members.remove(organisationId, personId, keysGoTo)
+    if (keysGoTo === null) await announce({ accountId: organisationId })
+    else await monthlyBudgets.keysTakenOver(organisationId, keysGoTo)
+    await app.recordAction(request, action, personId, { keys: keysGoTo === null ? 'revoked' : 'handed over' })
+  }
+
+  const inviting = { ...toManage, schema: { body: InvitationBody, response: { 201: SentInvitationView } } }
+  app.post('/members/invitations', inviting, async (request, reply) => {
+    const { id: organisationId } = organisationOf(request)
+    const { email: given, role } = request.body
+    permitRoles(request, role)
+    const email = normalizeEmail(given)
+    const sent = await invitations.invite(organisationId, actingOn(request).person, email, role)
+    await app.recordAction(request, 'member.invited', sent.invitation.id, { email, role })
+    return reply.code(201).send(sentView(sent))
+  })
+
+  const resending = { ...toManage, schema: { params: OfId, response: { 200: SentInvitationView } } }
+  app.post('/members/invitations/:id/resend', resending, async (request) => {
+    const { id: organisationId } = organisationOf(request)
+    const sent = await invitations.resend(organisationId, actingOn(request).person, request.params.id)
+    if (!sent) throw noSuchInvitation()
+    return sentView(sent)
+  })
+
+  const revoking = { ...toManage, schema: { params: OfId } }
+  app.delete('/members/invitations/:id', revoking, async (request, reply) => {
+    const { id: organisationId } = organisationOf(request)
+    const revoked = await invitationStore.revoke(organisationId, request.params.id)
+    if (!revoked) throw noSuchInvitation()
+    await app.recordAction(request, 'invitation.revoked', revoked.id, { email: revoked.email })
+    return reply.code(204).send()
+  })
+}
+
+const noSuchInvitation = (): ApiError =>
+  new ApiError('not_found', 'This organisation has no invitation of that id.')
+
+const invitationView = (invitation: Invitation): InvitationView => jsonView(InvitationView, invitation)
+
+const sentView = ({ invitation, token }: SentInvitation): SentInvitationView => ({
+  invitation: invitationView(invitation),
+  link: token === null ? null : `/invitation#${token}`,
+})

@@ -1,0 +1,73 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { EmailChange } from '../../../accounts/email-change.ts'
+import { type EmailVerification, noSuchLink } from '../../../accounts/email-verification.ts'
+import { noMail } from '../../../accounts/mail/no-mail.ts'
+import type { PasswordReset } from '../../../accounts/password-reset.ts'
+import {
+  EmailChangeBody,
+  NewPasswordBody,
+  PasswordResetBody,
+  VerifiedView,
+  VerifyBody,
+} from '../../../core/api/sessions.ts'
+import { normalizeEmail } from '../../../core/kernel/email-address.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import { signedIn } from '../../plugins/session.ts'
+import { fromOwnPages } from '../../same-origin.ts'
+
+interface EmailServices {
+  /** This and `emailChange` are null where there is no mail. */
+  verification: EmailVerification | null
+  passwordReset: PasswordReset
+  emailChange: EmailChange | null
+  publicUrl: string | null
+}
+
+/**
+ * What is done by links in messages: verifying and changing the email of an account, and resetting its password. The
+ * links need no session: they prove the mailbox, which may be read on another device.
+ */
+export const emailRoutes: FastifyPluginAsyncTypebox<EmailServices> = async (app, services) => {
+  const { verification, passwordReset, emailChange } = services
+  const ours = fromOwnPages(services.publicUrl)
+  const ofSession = { onRequest: [app.requireSession] }
+
+  const verifying = { ...ours, schema: { body: VerifyBody, response: { 200: VerifiedView } } }
+  app.post('/verify', verifying, async (request) => {
+    if (!verification) throw noSuchLink()
+    return { free_credit: await verification.verify(request.body.token, request.ip) }
+  })
+
+  app.post('/verification-mails', ofSession, async (request, reply) => {
+    const { person } = signedIn(request)
+    if (!verification) throw noMail()
+    if (person.emailVerifiedAt !== null)
+      throw new ApiError('conflict', 'There is nothing to verify: this address is verified.')
+    await verification.send(person.id, person.email)
+    return reply.code(204).send()
+  })
+
+  app.post('/password-resets', { ...ours, schema: { body: PasswordResetBody } }, async (request, reply) => {
+    await passwordReset.request(normalizeEmail(request.body.email), request.ip)
+    return reply.code(202).send({})
+  })
+
+  app.post('/password-resets/use', { ...ours, schema: { body: NewPasswordBody } }, async (request, reply) => {
+    const { token, password } = request.body
+    await passwordReset.reset(token, password, request.ip)
+    return reply.code(204).send()
+  })
+
+  app.post('/email-changes', { ...ofSession, schema: { body: EmailChangeBody } }, async (request, reply) => {
+    const { email, current_password: password } = request.body
+    if (!emailChange) throw noMail()
+    await emailChange.request(signedIn(request).person, normalizeEmail(email), password)
+    return reply.code(202).send({})
+  })
+
+  app.post('/email-changes/confirm', { ...ours, schema: { body: VerifyBody } }, async (request, reply) => {
+    if (!emailChange) throw noSuchLink()
+    await emailChange.confirm(request.body.token, request.ip)
+    return reply.code(204).send()
+  })
+}

@@ -1,0 +1,135 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { type KeyCache, lookUpKey } from '../../../accounts/key-cache.ts'
+import type { KeyStore } from '../../../accounts/key-store.ts'
+import type { OperatorStore } from '../../../accounts/operator-store.ts'
+import { OPERATOR_SESSION_MS, type SessionStore } from '../../../accounts/session-store.ts'
+import type { SignInThrottle } from '../../../accounts/sign-in-throttle.ts'
+import { OperatorSession, OperatorSignInBody, OperatorVisitor } from '../../../core/api/sessions.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import { isoTime } from '../../../core/kernel/time.ts'
+import { PERMISSIONS } from '../../../core/operations/permissions.ts'
+import { liveKey } from '../../plugins/authenticate.ts'
+import { operatorOf, type SignedInOperator } from '../../plugins/operator-access.ts'
+import { notSignedIn } from '../../plugins/session.ts'
+import { fromOwnPages, requireSameOrigin } from '../../same-origin.ts'
+import type { SessionCookies } from '../../session-cookie.ts'
+import { clientOf } from './session-client.ts'
+
+const PATH = '/admin/api/session'
+const VISITOR_PATH = '/admin/api/visitor'
+
+export interface OperatorSessions {
+  sessions: SessionStore
+  cookies: SessionCookies
+  keys: Pick<KeyStore, 'find'>
+  operators: Pick<OperatorStore, 'find'>
+  /** Admin keys do not sign in. */
+  ssoOnly: boolean
+  publicUrl: string | null
+  clock: () => number
+}
+
+/**
+ * Reads an operator's session: the admin key it was begun with and the operator, looked up anew, so that a revoked key
+ * or a disabled operator ends it at once. Null for a request without one. Throws ApiError where a change is asked for by another
+ * site's page.
+ */
+export function operatorSessionReader(services: OperatorSessions) {
+  const { sessions, cookies, keys, operators, ssoOnly, publicUrl, clock } = services
+  return async (request: FastifyRequest): Promise<SignedInOperator | null> => {
+    const token = cookies.read(request, 'operator')
+    if (token === null) return null
+    requireSameOrigin(request, publicUrl)
+    const session = await sessions.find(token)
+    if (session?.operatorId != null) {
+      const operator = await operators.find(session.operatorId)
+      if (operator?.state !== 'active') return null
+      const { id, name, role } = operator
+      return { id, name, role, key: null }
+    }
+    if (session?.keyId == null || ssoOnly) return null
+    const found = await lookUpKey(keys, session.keyId, clock())
+    return found.kind === 'active' ? operatorOf(found.key) : null
+  }
+}
+
+export interface OperatorSessionServices extends OperatorSessions {
+  keyCache: Pick<KeyCache, 'lookup'>
+  throttle: Pick<SignInThrottle, 'operator'>
+  /** What the single sign-on is called; null: there is none. */
+  singleSignOn: string | null
+}
+
+/** POST, GET and DELETE /admin/api/session: an operator signs in with an admin key, and has a cookie for it. */
+export const operatorSessionRoutes: FastifyPluginAsyncTypebox<OperatorSessionServices> = async (
+  app,
+  services,
+) => {
+  const { cookies, sessions, keys, keyCache, throttle } = services
+  const ours = fromOwnPages(services.publicUrl)
+  const readOperator = operatorSessionReader(services)
+
+  const viewOf = async (operator: SignedInOperator, expiresAt: Date): Promise<OperatorSession> => {
+    const key = operator.key && (await keys.find(operator.key.keyId))
+    return {
+      operator_id: operator.id,
+      operator_name: operator.name,
+      role: operator.role,
+      permissions: PERMISSIONS,
+      key_id: key?.id ?? null,
+      hint: key && `${key.prefix}…${key.suffix}`,
+      expires_at: isoTime(expiresAt),
+    }
+  }
+
+  const signingIn = { ...ours, schema: { body: OperatorSignInBody, response: { 201: OperatorSession } } }
+  app.post(PATH, signingIn, async (request, reply) => {
+    if (services.ssoOnly)
+      throw new ApiError('not_permitted', 'Operators of this gateway sign in by single sign-on.')
+    const secret = request.body.admin_key.trim()
+    // Keys cannot be guessed, but each try costs PostgreSQL a statement.
+    await throttle.operator(request.ip)
+    const found = await keyCache.lookup(secret, request.ip)
+    if (found.kind === 'unknown')
+      throw new ApiError('invalid_credentials', 'This admin key does not exist. Check it for typos.', {
+        challenge: 'Session',
+      })
+    const key = liveKey(found)
+    if (key.kind !== 'admin')
+      throw new ApiError('not_permitted', 'This is an ordinary API key. Signing in here takes an admin key.')
+    const begun = await sessions.create({ keyId: key.keyId }, OPERATOR_SESSION_MS, clientOf(request))
+    if (begun === null) throw notSignedIn()
+    const { token, session } = begun
+    cookies.write(reply, 'operator', token, session.expiresAt)
+    return reply.code(201).send(await viewOf(operatorOf(key), session.expiresAt))
+  })
+
+  const find = async (request: FastifyRequest): Promise<OperatorSession | null> => {
+    const token = cookies.read(request, 'operator')
+    const session = token === null ? null : await sessions.find(token)
+    const operator = session && (await readOperator(request))
+    return session && operator ? viewOf(operator, session.expiresAt) : null
+  }
+
+  app.get(PATH, { schema: { response: { 200: OperatorSession } } }, async (request) => {
+    const session = await find(request)
+    if (!session) throw notSignedIn()
+    return session
+  })
+
+  // Pages ask this first; a 401 would appear as an error on the browser's console.
+  app.get(VISITOR_PATH, { schema: { response: { 200: OperatorVisitor } } }, async (request) => ({
+    session: await find(request),
+    single_sign_on: services.singleSignOn,
+    admin_keys: !services.ssoOnly,
+  }))
+
+  app.delete(PATH, ours, async (request, reply) => {
+    const token = cookies.read(request, 'operator')
+    const session = token === null ? null : await sessions.find(token)
+    if (session) await sessions.end(session.id)
+    cookies.clear(reply, 'operator')
+    return reply.code(204).send()
+  })
+}

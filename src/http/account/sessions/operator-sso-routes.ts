@@ -1,0 +1,57 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { OperatorSignIn, OperatorSignInOutcome } from '../../../accounts/identity/operator-sign-in.ts'
+import { OauthBody, RedirectView } from '../../../core/api/identities.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import { publicPathOf } from '../../../core/kernel/public-path.ts'
+import { fromOwnPages } from '../../same-origin.ts'
+import type { SessionCookies } from '../../session-cookie.ts'
+import { clientOf } from './session-client.ts'
+
+const PATH = '/admin/api/sso'
+/** As long as its step. */
+const COOKIE_MS = 10 * 60_000
+
+interface OperatorSsoServices {
+  operatorSignIn: OperatorSignIn
+  cookies: SessionCookies
+  publicUrl: string | null
+}
+
+/** POST /admin/api/sso sends an operator's browser to the single sign-on provider; GET …/callback takes it back. */
+export const operatorSsoRoutes: FastifyPluginAsyncTypebox<OperatorSsoServices> = async (
+  app,
+  { operatorSignIn, cookies, publicUrl },
+) => {
+  const basePath = publicPathOf(publicUrl)
+
+  // By POST: another site must not be able to begin it in a visitor's browser.
+  const beginning = {
+    ...fromOwnPages(publicUrl),
+    schema: { body: OauthBody, response: { 200: RedirectView } },
+  }
+  app.post(PATH, beginning, async (request, reply) => {
+    const { url, token } = await operatorSignIn.begin(request.body.next ?? null, clientOf(request))
+    // The cookie binds the way back to this browser.
+    cookies.write(reply, 'operator_sso', token, new Date(Date.now() + COOKIE_MS))
+    return { url }
+  })
+
+  app.get(`${PATH}/callback`, async (request, reply) => {
+    const back = {
+      token: cookies.read(request, 'operator_sso'),
+      query: new URL(request.url, 'http://x').search,
+    }
+    cookies.clear(reply, 'operator_sso')
+    const outcome = await operatorSignIn
+      .finish(back, clientOf(request))
+      .catch((error: unknown): OperatorSignInOutcome => {
+        // A page shows what is wrong better than JSON in a window does.
+        if (error instanceof ApiError) return { kind: 'problem', problem: 'failed' }
+        throw error
+      })
+    if (outcome.kind === 'problem')
+      return reply.redirect(`${basePath}/admin/sign-in?problem=${outcome.problem}`)
+    cookies.write(reply, 'operator', outcome.token, outcome.expiresAt)
+    return reply.redirect(basePath + (outcome.next?.startsWith('/admin') ? outcome.next : '/admin'))
+  })
+}

@@ -1,0 +1,53 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import Bowser from 'bowser'
+import type { ListedSession, SessionStore } from '../../../accounts/session-store.ts'
+import { type SessionEntry, SessionList } from '../../../core/api/sessions.ts'
+import { ApiError } from '../../../core/kernel/errors.ts'
+import { isoTime } from '../../../core/kernel/time.ts'
+import { OfId } from '../../page.ts'
+import { signedIn } from '../../plugins/session.ts'
+
+interface SessionListServices {
+  sessions: Pick<SessionStore, 'list' | 'endOf' | 'endOthers'>
+}
+
+/** Where an account is signed in, and signing out there. */
+export const sessionListRoutes: FastifyPluginAsyncTypebox<SessionListServices> = async (
+  app,
+  { sessions },
+) => {
+  const ofSession = { onRequest: [app.requireSession] }
+
+  app.get('/sessions', { ...ofSession, schema: { response: { 200: SessionList } } }, async (request) => {
+    const { person, stored } = signedIn(request)
+    const found = await sessions.list(person.id)
+    return { data: found.map((session) => entryOf(session, stored.id)) }
+  })
+
+  app.delete('/sessions/:id', { ...ofSession, schema: { params: OfId } }, async (request, reply) => {
+    const isEnded = await sessions.endOf(signedIn(request).person.id, request.params.id)
+    if (!isEnded) throw new ApiError('not_found', 'This account has no session of that id.')
+    return reply.code(204).send()
+  })
+
+  app.delete('/sessions', ofSession, async (request, reply) => {
+    const { person, stored } = signedIn(request)
+    await sessions.endOthers(person.id, stored.id)
+    return reply.code(204).send()
+  })
+}
+
+const entryOf = (session: ListedSession, currentId: string): SessionEntry => ({
+  id: session.id,
+  current: session.id === currentId,
+  device: deviceOf(session.userAgent),
+  network_address: session.networkAddress,
+  created_at: isoTime(session.createdAt),
+  last_used_at: isoTime(session.lastUsedAt),
+})
+
+function deviceOf(userAgent: string): string {
+  if (userAgent === '') return ''
+  const { browser, os } = Bowser.parse(userAgent)
+  return [browser.name, os.name].filter(Boolean).join(' on ')
+}

@@ -1,0 +1,34 @@
+import type { FastifyReply } from 'fastify'
+import { type AccountStore, isPerson } from '../../../accounts/account-store.ts'
+import type { BegunSession } from '../../../accounts/sign-in-service.ts'
+import type { SessionView } from '../../../core/api/sessions.ts'
+import { notSignedIn } from '../../plugins/session.ts'
+import type { SessionCookies } from '../../session-cookie.ts'
+import { type SessionViewServices, sessionView } from '../account-view.ts'
+
+export interface SessionReplyServices extends SessionViewServices {
+  accounts: Pick<AccountStore, 'find'>
+  cookies: SessionCookies
+  sessionMs: number
+}
+
+/** How routes answer once somebody is signed in. */
+export function sessionReplies(services: SessionReplyServices) {
+  const { accounts, cookies, sessionMs } = services
+  const keep = (reply: FastifyReply, { token }: Pick<BegunSession, 'token'>): void =>
+    cookies.write(reply, 'account', token, new Date(Date.now() + sessionMs))
+  /** Of a session that acts on the person's own account. */
+  const viewOf = async (accountId: string): Promise<SessionView> => {
+    const account = await accounts.find(accountId)
+    if (!account || !isPerson(account)) throw notSignedIn()
+    return sessionView({ person: account, account, role: 'owner' }, services)
+  }
+  return {
+    keep,
+    /** Sets the cookie of a session that has begun, and views it. */
+    async begun(reply: FastifyReply, session: BegunSession): Promise<SessionView> {
+      keep(reply, session)
+      return viewOf(session.accountId)
+    },
+  }
+}

@@ -1,0 +1,148 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { ScrollText } from 'lucide-react'
+import { useState } from 'react'
+import type { AccountLedgerRow } from '../../../../src/core/api/account-ledger.ts'
+import { accountLedgerQuery, accountLedgerTotalsQuery, ledgerCsvPath } from '../../../api/operator-queries.ts'
+import { Note, QueryView } from '../../../components/feedback/messages.tsx'
+import { SelectField } from '../../../components/form/fields.tsx'
+import { DataTable, ListPanel } from '../../../components/table/data-table.tsx'
+import { Money } from '../../../components/text/money.tsx'
+import { formatCount, formatDay, formatMoment, plural } from '../../../lib/format.ts'
+
+export const LEDGER_KIND_NAMES: Record<AccountLedgerRow['kind'], string> = {
+  capture: 'Calls',
+  free_credit: 'Free credit',
+  credit: 'Credit by an operator',
+  adjustment: 'Adjustment by an operator',
+  topup: 'Top-up',
+  refund: 'Refund',
+  refund_reversal: 'Refund reversed',
+  dispute: 'Withheld for a dispute',
+  dispute_won: 'Dispute won',
+  dispute_lost: 'Dispute lost',
+  collection: 'Payment of amount owed',
+  call_payment: 'Payment for one call',
+  call_payment_closed: 'Unused part of a payment for one call',
+}
+
+const KINDS = [
+  { value: '', name: 'All kinds' },
+  ...Object.entries(LEDGER_KIND_NAMES).map(([value, name]) => ({ value, name })),
+]
+const CALLS = [
+  { value: 'by_day', name: 'Summed by day' },
+  { value: 'each', name: 'Each call' },
+]
+
+/** The ledger of an account: every transaction with the balance after it. */
+export function AccountLedger({ accountId }: { accountId: string }) {
+  const [kind, setKind] = useState('')
+  const [calls, setCalls] = useState('by_day')
+  const filter = { ...(kind !== '' && { kind }), calls }
+  return (
+    <ListPanel
+      title="Ledger"
+      query={accountLedgerQuery(accountId, filter)}
+      icon={ScrollText}
+      empty={kind === '' ? 'No transactions yet.' : 'No transactions of this kind.'}
+      actions={
+        <a href={ledgerCsvPath(accountId, filter)} download>
+          Download CSV
+        </a>
+      }
+      filters={
+        <>
+          <LedgerTotals accountId={accountId} />
+          <div className="columns gap-4 px-inset pb-4 [--column:12rem]">
+            <SelectField label="Kind" value={kind} options={KINDS} onChange={setKind} />
+            <SelectField label="Calls" value={calls} options={CALLS} onChange={setCalls} />
+          </div>
+        </>
+      }
+    >
+      {(rows) => (
+        <DataTable
+          caption="Transactions of the account, newest first"
+          rows={rows}
+          columns={{
+            Transaction: (row) => <What row={row} />,
+            Date: (row) => (row.day ? `${formatDay(row.day)} (UTC)` : formatMoment(row.at)),
+            Reference: (row) => <Reference row={row} />,
+            Amount: (row) => <Money usd={row.amount_usd} signed />,
+            'Balance after': kind === '' && ((row) => row.balance_usd && <Money usd={row.balance_usd} />),
+          }}
+          numeric={['Amount', 'Balance after']}
+        />
+      )}
+    </ListPanel>
+  )
+}
+
+function What({ row }: { row: AccountLedgerRow }) {
+  const { kind, calls, model, reason, by } = row
+  return (
+    <span className="stack-tight">
+      <span>
+        {LEDGER_KIND_NAMES[kind]}
+        {calls !== null && <span className="text-muted"> · {plural(calls, 'charged call')}</span>}
+        {model !== null && <span className="text-muted"> · {model}</span>}
+      </span>
+      {reason !== null && <span className="text-sm wrap-anywhere">{reason}</span>}
+      {by !== null && (
+        <span className="text-sm text-muted">
+          by <code>{by}</code>
+        </span>
+      )}
+    </span>
+  )
+}
+
+function Reference({ row: { call_id: call, top_up_id: topUp, day, id, kind } }: { row: AccountLedgerRow }) {
+  if (call !== null)
+    return (
+      <Link to="/admin/calls/$id" params={{ id: call }}>
+        <code className="text-sm wrap-anywhere">{call}</code>
+      </Link>
+    )
+  if (day !== null) return '–'
+  return <code className="text-sm wrap-anywhere">{topUp ?? id.slice(0, -kind.length - 1)}</code>
+}
+
+/** The sum of the ledger by kind, and that it is the balance. */
+function LedgerTotals({ accountId }: { accountId: string }) {
+  return (
+    <QueryView query={useQuery(accountLedgerTotalsQuery(accountId))}>
+      {({ data, sum_usd: sum, balance_usd: balance }) => (
+        <div className="stack gap-3 px-inset py-4">
+          {sum === balance ? (
+            <Note tone="good">
+              The sum of all transactions is the balance: <Money usd={balance} />.
+            </Note>
+          ) : (
+            <Note tone="bad" announce>
+              The sum of all transactions is <Money usd={sum} />, but the balance is <Money usd={balance} />.
+              Run an audit now.
+            </Note>
+          )}
+          {data.length > 0 && (
+            <details className="disclosure">
+              <summary>Sums by kind</summary>
+              <DataTable
+                caption="Sums of the ledger by kind"
+                rows={data}
+                rowKey={(row) => row.kind}
+                columns={{
+                  Kind: (row) => LEDGER_KIND_NAMES[row.kind],
+                  Transactions: ({ count }) => formatCount(count),
+                  Sum: ({ amount_usd: usd }) => <Money usd={usd} signed />,
+                }}
+                numeric={['Transactions', 'Sum']}
+              />
+            </details>
+          )}
+        </div>
+      )}
+    </QueryView>
+  )
+}

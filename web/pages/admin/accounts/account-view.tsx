@@ -1,0 +1,113 @@
+import { Link } from '@tanstack/react-router'
+import type { OperatorAccount, OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
+import { DataTable } from '../../../components/table/data-table.tsx'
+import { Money } from '../../../components/text/money.tsx'
+import { Badge, StateBadge, Stats } from '../../../components/text/values.tsx'
+import { formatCount, formatDay, formatMoment, plural, rateLimitsText } from '../../../lib/format.ts'
+
+/** The balance in the ledger, beside what the holds in Redis leave to spend. */
+export function AccountStats({ account }: { account: OperatorAccountDetail }) {
+  const { requests_per_minute: requests, concurrent_calls: calls, open_holds: holds } = account
+  return (
+    <Stats
+      rows={{
+        State: <AccountState state={account.state} />,
+        'Balance (ledger)': <Money usd={account.balance_usd} />,
+        'Available now': <Money usd={account.available_usd} />,
+        'Held by running calls': <Money usd={account.held_usd} />,
+        'Limit across all keys': (requests !== null || calls !== null) && rateLimitsText(requests, calls),
+        'Monthly spend cap': account.monthly_limit_usd !== null && <Money usd={account.monthly_limit_usd} />,
+        'Amount owed': account.owed_usd !== '0.00' && <Money usd={account.owed_usd} />,
+      }}
+      notes={{
+        'Available now': account.available_usd === null && 'unknown: Redis does not respond',
+        'Held by running calls': holds !== null && plural(holds, 'hold'),
+      }}
+    />
+  )
+}
+
+const STATES: Partial<Record<OperatorAccount['state'], string>> = {
+  free_credit: 'free credit',
+  exhausted: 'no balance',
+}
+
+export const AccountState = ({ state }: { state: OperatorAccount['state'] }) => (
+  <StateBadge state={state} name={STATES[state]} />
+)
+
+/** Who may act on an organisation, or the organisations that a person may act on. */
+export function AccountMemberships({ account }: { account: OperatorAccountDetail }) {
+  return (
+    <DataTable
+      caption={account.is_organisation ? 'Members of the organisation' : 'Organisations of the person'}
+      rows={account.memberships}
+      rowKey={({ account_id: id }) => id}
+      columns={{
+        Account: ({ account_id: id, name }) => (
+          <Link to="/admin/accounts/$id" params={{ id }} className="wrap-anywhere">
+            {name}
+          </Link>
+        ),
+        Role: ({ role }) => role,
+      }}
+    />
+  )
+}
+
+/** The cost of the account's calls, day by day. */
+export function AccountSpend({ spend }: { spend: OperatorAccountDetail['spend'] }) {
+  return (
+    <DataTable
+      caption="Spend by day (UTC), newest first"
+      rows={spend.toReversed()}
+      empty="No calls in the last 30 days."
+      rowKey={({ day }) => day}
+      columns={{
+        Day: ({ day }) => formatDay(day),
+        Calls: ({ calls }) => formatCount(calls),
+        Tokens: ({ total_tokens: tokens }) => formatCount(tokens),
+        Charged: ({ cost_usd: usd }) => <Money usd={usd} />,
+      }}
+      numeric={['Calls', 'Tokens', 'Charged']}
+    />
+  )
+}
+
+type Detail = Pick<OperatorAccountDetail, 'top_ups' | 'suspensions'>
+
+/** Payments received, and suspensions after reversed payments. */
+export function AccountTopUps(props: { topUps: Detail['top_ups']; suspensions: Detail['suspensions'] }) {
+  const { topUps, suspensions } = props
+  return (
+    <>
+      <DataTable
+        caption="Top-ups, newest first"
+        rows={topUps}
+        empty="No top-ups yet."
+        columns={{
+          Payment: ({ id }) => <code className="wrap-anywhere">{id}</code>,
+          'Payment method': ({ rail }) => rail,
+          State: ({ state }) => <Badge>{state}</Badge>,
+          Requested: ({ amount_usd: usd }) => <Money usd={usd} />,
+          Settled: ({ settled_usd: usd }) => <Money usd={usd} />,
+          Created: (topUp) => formatMoment(topUp.created_at),
+        }}
+        numeric={['Requested', 'Settled']}
+      />
+      {suspensions.length > 0 && (
+        <DataTable
+          caption="Suspensions after reversed payments"
+          rows={suspensions}
+          columns={{
+            'Suspended for': ({ reason }) => reason,
+            When: ({ at }) => formatMoment(at),
+            Payment: (row) => <code className="wrap-anywhere">{row.payment_id}</code>,
+            'Short by': ({ shortfall_usd: usd }) => <Money usd={usd} />,
+          }}
+          numeric={['Short by']}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,101 @@
+import { useRef, useState } from 'react'
+import { messageOf } from '../../../api/request.ts'
+import { FormDialog } from '../../../components/feedback/dialogs.tsx'
+import { TextField } from '../../../components/form/fields.tsx'
+import { plural } from '../../../lib/format.ts'
+
+/** What is chosen of a list, by id. */
+export function useSelection<Item extends { id: string }>(items: readonly Item[]) {
+  const [ids, setIds] = useState<ReadonlySet<string>>(new Set())
+  return {
+    chosen: items.filter(({ id }) => ids.has(id)),
+    has: (id: string) => ids.has(id),
+    toggle: (id: string) =>
+      setIds((before) => new Set(before.has(id) ? [...before].filter((one) => one !== id) : [...before, id])),
+    clear: () => setIds(new Set()),
+  }
+}
+
+/** Chooses a row of a table for an action on several. */
+export const SelectBox = (props: { about: string; checked: boolean; onChange: () => void }) => (
+  <input
+    type="checkbox"
+    className="size-4.5 accent-accent-fill"
+    aria-label={`Select ${props.about}`}
+    checked={props.checked}
+    onChange={props.onChange}
+  />
+)
+
+/** Does the same to several things, one after another; those that fail are named, and tried again with the next click. */
+export function BulkDialog<Item extends { id: string; name: string }>(props: {
+  title: string
+  submit: string
+  what: string
+  items: readonly Item[]
+  /** Why, for the audit log; false: not asked for. */
+  asksReason: boolean
+  send: (item: Item, reason: string) => Promise<unknown>
+  stale: readonly string[]
+  done: string
+  kind?: 'primary' | 'danger'
+  onClose: () => void
+  onDone: () => void
+}) {
+  const {
+    title,
+    submit,
+    what,
+    items,
+    asksReason,
+    send,
+    stale,
+    done,
+    kind = 'danger',
+    onClose,
+    onDone,
+  } = props
+  const finished = useRef(new Set<string>())
+  const sendAll = async ({ reason }: { reason: string }) => {
+    const failed: string[] = []
+    for (const item of items.filter(({ id }) => !finished.current.has(id))) {
+      try {
+        await send(item, reason.trim())
+        finished.current.add(item.id)
+      } catch (error) {
+        failed.push(`${item.name}: ${messageOf(error as Error)}`)
+      }
+    }
+    if (failed.length > 0)
+      throw new Error(`${failed.length} of ${plural(items.length, 'action')} failed:\n${failed.join('\n')}`)
+  }
+  return (
+    <FormDialog
+      title={title}
+      submit={submit}
+      pending="Working …"
+      kind={kind}
+      initial={{ reason: '' }}
+      check={({ reason }) => ({
+        reason: asksReason && reason.trim() === '' ? 'Enter a reason for the audit log.' : null,
+      })}
+      send={sendAll}
+      stale={stale}
+      done={done}
+      onDone={onDone}
+      onClose={onClose}
+    >
+      {(field) => (
+        <>
+          <p>{what}</p>
+          <ul className="max-h-60 list-disc overflow-auto pl-[1.2em] wrap-anywhere">
+            {items.map(({ id, name }) => (
+              <li key={id}>{name}</li>
+            ))}
+          </ul>
+          {asksReason && <TextField label="Reason" {...field('reason')} required />}
+        </>
+      )}
+    </FormDialog>
+  )
+}

@@ -1,0 +1,87 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import type {
+  CatalogEditsApplied,
+  CatalogEditsRequest,
+  CatalogEditsView,
+} from '../../../../src/core/api/catalog.ts'
+import { requestJson } from '../../../api/request.ts'
+import { ConfirmDialog } from '../../../components/feedback/dialogs.tsx'
+import { QueryView } from '../../../components/feedback/messages.tsx'
+import { TONES } from '../../../components/text/values.tsx'
+import { type CatalogContent, writeDocument } from '../../../lib/catalog-edits.ts'
+import { type DiffLine, documentDiff } from '../../../lib/document-diff.ts'
+import { checkQuery, EditEffects } from './edit-effects.tsx'
+
+/** Edits to be applied over the current ones. */
+export interface ProposedEdits {
+  content: CatalogContent
+  title: string
+  /** What will change for calls, in words. */
+  what: ReactNode
+}
+
+/** Shows what edits do to calls and what they change, and applies them after they are confirmed. */
+export function ApplyEditsDialog(props: {
+  proposed: ProposedEdits
+  /** The edits that the proposal was made from; null: there were none. */
+  from: CatalogEditsView | null
+  onClose: () => void
+  onApplied?: (applied: CatalogEditsApplied) => void
+}) {
+  const { proposed, from, onClose, onApplied } = props
+  const check = useQuery(checkQuery(proposed.content))
+  const body: CatalogEditsRequest = { content: proposed.content, expected_version: from?.version ?? null }
+  return (
+    <ConfirmDialog
+      title={proposed.title}
+      wide
+      confirm="Apply"
+      isReady={check.data?.valid ?? false}
+      send={() => requestJson<CatalogEditsApplied>('POST', '/admin/api/catalog/edits', body)}
+      stale={['/admin/api', '/pricing.json']}
+      done={({ edits, announced }) =>
+        `Revision ${edits.version} saved. It applies ${
+          announced ? 'everywhere within a second' : 'as each process receives it'
+        }.`
+      }
+      onDone={onApplied}
+      onClose={onClose}
+    >
+      {proposed.what}
+      <QueryView query={check}>{(view) => <EditEffects check={view} />}</QueryView>
+      <details className="disclosure">
+        <summary>Changes to the overrides (JSON)</summary>
+        <DiffView
+          before={writeDocument(from?.content ?? {})}
+          after={writeDocument(proposed.content)}
+          of="Changes to the overrides"
+        />
+      </details>
+    </ConfirmDialog>
+  )
+}
+
+const MARKS: Record<DiffLine['kind'], string> = { same: '  ', added: '+ ', removed: '- ', gap: '' }
+const COLOURS: Partial<Record<DiffLine['kind'], string>> = { added: TONES.good, removed: TONES.bad }
+const WORDS: Partial<Record<DiffLine['kind'], string>> = { added: 'added: ', removed: 'removed: ' }
+
+/** The differences between two documents. */
+export function DiffView({ before, after, of }: { before: string; after: string; of: string }) {
+  const lines = documentDiff(before, after).map((line, index) => ({ ...line, index }))
+  if (lines.length === 0) return <p className="text-muted">No differences.</p>
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so a keyboard must reach it
+    <section className="max-h-96 overflow-auto rounded-md border border-line" tabIndex={0} aria-label={of}>
+      <pre className="w-max min-w-full text-xs leading-[1.6]">
+        {lines.map(({ kind, text, index }) => (
+          <span key={index} className={`block px-3 ${COLOURS[kind] ?? ''}`}>
+            {WORDS[kind] && <span className="sr-only">{WORDS[kind]}</span>}
+            <span aria-hidden="true">{MARKS[kind]}</span>
+            {text}
+          </span>
+        ))}
+      </pre>
+    </section>
+  )
+}

@@ -1,0 +1,82 @@
+import type { CallCounts, OfferView, ProviderView } from '../../../../src/core/api/offers.ts'
+import { TwoLines } from '../../../components/table/data-table.tsx'
+import { Badge, StateBadge } from '../../../components/text/values.tsx'
+import { formatCount, formatMoment, plural } from '../../../lib/format.ts'
+import { formatShare } from '../../../lib/live-stats.ts'
+
+const WITHHELD: Record<NonNullable<OfferView['withheld']>, string> = {
+  no_key: 'Not configured',
+  loss: 'Unprofitable',
+  disabled: 'Disabled',
+  unlisted: 'Not listed by provider',
+}
+
+const STATES = {
+  ready: 'Ready',
+  probe: 'Half-open',
+  'rate-limited': 'Rate limited',
+  down: 'Circuit open',
+} satisfies Record<OfferView['health']['state'], string>
+
+/** Whether calls may go to an offer, and if not, why and until when. */
+export function OfferHealth({ offer }: { offer: OfferView }) {
+  const { health, withheld } = offer
+  if (withheld !== null) return <Badge>{WITHHELD[withheld]}</Badge>
+  const until = health.state === 'probe' ? null : (health.until ?? health.rate_limited_until)
+  return (
+    <span className="stack gap-2">
+      <span className="row">
+        <StateBadge state={health.state} name={STATES[health.state]} />
+        {health.breaker !== 'closed' && (
+          <span className="text-sm">
+            breaker {health.breaker}
+            {health.level === 'provider' && ' at the provider'}
+            {health.reason && `, ${health.reason}`}
+          </span>
+        )}
+      </span>
+      {until !== null && <span className="text-sm text-muted">next retry {formatMoment(until)}</span>}
+    </span>
+  )
+}
+
+/** The states of a provider's offers: those that are not ready, or that all are. */
+export function OffersHealth({ health }: { health: ProviderView['health'] }) {
+  const amiss = (['down', 'rate-limited', 'probe'] as const).filter((state) => health[state] > 0)
+  if (amiss.length === 0) return <Badge tone="good">All ready</Badge>
+  return (
+    <span className="row">
+      {amiss.map((state) => (
+        <StateBadge key={state} state={state} name={`${formatCount(health[state])} ${STATES[state]}`} />
+      ))}
+    </span>
+  )
+}
+
+/** The share of attempts that succeeded, and their number. */
+export function SuccessShare({ counts }: { counts: CallCounts }) {
+  const { success, failure, rate_limited: limited, success_share: share } = counts
+  if (share === null && limited === 0) return <span className="text-muted">no calls</span>
+  return (
+    <TwoLines nowrap second={plural(success + failure, 'call') + (limited > 0 ? `, ${limited} limited` : '')}>
+      {share === null ? '–' : formatShare(share)}
+    </TwoLines>
+  )
+}
+
+/** The same for the last minute and the last ten, in one cell. */
+export function RecentSuccess({ minute, tenMinutes }: { minute: CallCounts; tenMinutes: CallCounts }) {
+  const spans = [minute, tenMinutes]
+  const attempts = spans.map(({ success, failure, rate_limited: limited }) => success + failure + limited)
+  if (attempts.every((count) => count === 0)) return <span className="text-muted">no calls</span>
+  const shares = spans.map(({ success_share: share }) => (share === null ? '–' : formatShare(share)))
+  return (
+    <span className="stack-tight whitespace-nowrap">
+      {shares.join(' / ')}
+      <span className="text-sm text-muted">{attempts.map(formatCount).join(' / ')} calls</span>
+      {tenMinutes.rate_limited > 0 && (
+        <span className="text-sm text-muted">{formatCount(tenMinutes.rate_limited)} rate-limited</span>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,177 @@
+import { Link } from '@tanstack/react-router'
+import { type ReactNode, useState } from 'react'
+import type { EnabledView, OfferView, PriceView, ProviderView } from '../../../../src/core/api/offers.ts'
+import { path, requestJson } from '../../../api/request.ts'
+import { ConfirmDialog } from '../../../components/feedback/dialogs.tsx'
+import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
+import { StateBadge } from '../../../components/text/values.tsx'
+import { formatCount, formatDuration, formatMoment } from '../../../lib/format.ts'
+import { unitPriceText } from '../../../lib/unit-prices.ts'
+import { ModelLink, ProviderLink } from '../links.tsx'
+import { OperatorButton } from '../operator-button.tsx'
+import { OfferHealth, OffersHealth, RecentSuccess, SuccessShare } from './health.tsx'
+
+/** Providers with their health and the outcomes of calls. */
+export function ProviderTable({ providers }: { providers: readonly ProviderView[] }) {
+  const [enabling, setEnabling] = useState<string | null>(null)
+  return (
+    <>
+      <DataTable
+        caption="Providers"
+        rows={providers}
+        columns={{
+          Provider: ({ id, name }) => (
+            <TwoLines second={<code>{id}</code>}>
+              <Link to="/admin/providers/$id" params={{ id }}>
+                {name}
+              </Link>
+            </TwoLines>
+          ),
+          Offers: ({ health }) => <OffersHealth health={health} />,
+          'Active offers': ({ shared_offers: shared, offers }) => (
+            <span className="whitespace-nowrap">
+              {formatCount(shared)} / {formatCount(offers)}
+            </span>
+          ),
+          'Success, 1 min': ({ last_minute: counts }) => <SuccessShare counts={counts} />,
+          'Success, 10 min': ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
+          'Provider breaker': (provider) => <OwnBreaker provider={provider} />,
+          Actions: ({ id, name, breaker }) =>
+            breaker.breaker === 'closed' ? (
+              ''
+            ) : (
+              <OperatorButton
+                needs="operations.write"
+                size="small"
+                about={name}
+                onClick={() => setEnabling(id)}
+              >
+                Re-enable
+              </OperatorButton>
+            ),
+        }}
+        numeric={['Active offers', 'Success, 1 min', 'Success, 10 min']}
+      />
+      {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
+    </>
+  )
+}
+
+const BREAKER_NAMES: Record<ProviderView['breaker']['breaker'], string> = {
+  closed: 'Closed',
+  open: 'Circuit open',
+  'half-open': 'Half-open',
+}
+
+function OwnBreaker({ provider: { breaker } }: { provider: ProviderView }) {
+  if (breaker.breaker === 'closed') return <StateBadge state="closed" name="Closed" />
+  const why = breaker.reason === 'refused' ? 'rejects our key' : breaker.reason
+  return (
+    <TwoLines
+      second={[why, breaker.until && `next retry ${formatMoment(breaker.until)}`].filter(Boolean).join('; ')}
+    >
+      <StateBadge state={breaker.breaker} name={BREAKER_NAMES[breaker.breaker]} />
+    </TwoLines>
+  )
+}
+
+/** Offers with their health, success, speed and price. */
+export function OfferTable(props: {
+  offers: readonly OfferView[]
+  /** What names the rows; the other of the two is the same in all of them. */
+  titledBy: 'model' | 'provider'
+  /** Further buttons for an offer. */
+  actions?: (offer: OfferView) => ReactNode
+}) {
+  const { offers, titledBy, actions } = props
+  const [enabling, setEnabling] = useState<string | null>(null)
+  const isRanked = new Set(offers.map(({ priority }) => priority)).size > 1
+  return (
+    <>
+      <DataTable
+        caption="Offers; prices in USD per million tokens"
+        rows={offers}
+        rowKey={({ id, model }) => `${id} ${model}`}
+        columns={{
+          [titledBy === 'model' ? 'Model' : 'Provider']: (offer: OfferView) => (
+            <span className="stack-tight">
+              {titledBy === 'model' ? <ModelLink id={offer.model} /> : <ProviderLink id={offer.provider} />}
+              <code className="text-sm text-muted">{offer.upstream_model}</code>
+              {isRanked && <span className="text-sm text-muted">priority {offer.priority}</span>}
+            </span>
+          ),
+          Health: (offer) => <OfferHealth offer={offer} />,
+          'Success 1 / 10 min': (offer) => (
+            <RecentSuccess minute={offer.last_minute} tenMinutes={offer.last_ten_minutes} />
+          ),
+          'TTFT p50': ({ first_token_ms: ms }) => <Spread of={ms} format={formatDuration} />,
+          'Tokens/s p50': ({ tokens_per_second: rate }) => (
+            <Spread of={rate} format={(value) => String(Math.round(value))} />
+          ),
+          'Cost / margin': ({ cost, margin, unit }) => (
+            <TwoLines nowrap second={`margin ${priceText(margin, unit)}`}>
+              {priceText(cost, unit)}
+            </TwoLines>
+          ),
+          Actions: (offer) => (
+            <span className="table-actions flex justify-end gap-1">
+              {offer.health.breaker !== 'closed' && offer.health.level === 'offer' && (
+                <OperatorButton
+                  needs="operations.write"
+                  size="small"
+                  about={offer.id}
+                  onClick={() => setEnabling(offer.id)}
+                >
+                  Re-enable
+                </OperatorButton>
+              )}
+              {actions?.(offer)}
+            </span>
+          ),
+        }}
+        numeric={['Success 1 / 10 min', 'TTFT p50', 'Tokens/s p50', 'Cost / margin']}
+      />
+      <p className="px-inset pt-2 pb-4 text-sm text-muted">
+        Prices in USD per million input / output tokens.
+      </p>
+      {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
+    </>
+  )
+}
+
+/** A median with the percentiles above it. */
+function Spread(props: { of: OfferView['first_token_ms']; format: (value: number) => string }) {
+  const { of, format } = props
+  if (!of) return '–'
+  return (
+    <TwoLines nowrap second={`p90 ${format(of.p90)}, p99 ${format(of.p99)}`}>
+      {format(of.p50)}
+    </TwoLines>
+  )
+}
+
+/** In tokens; of what is counted in other units, for a natural amount of them, such as a minute. */
+const priceText = ({ prompt, completion, units }: PriceView, unit: string | null) =>
+  unit === null || units === undefined ? `${prompt} / ${completion}` : unitPriceText(unit, units)
+
+/** Closes a breaker by hand, after asking. `subject` is the id of an offer, which holds a slash, or of a provider. */
+export function EnableDialog({ subject, onClose }: { subject: string; onClose: () => void }) {
+  const kind = subject.includes('/') ? 'offers' : 'providers'
+  return (
+    <ConfirmDialog
+      title="Resume calls?"
+      confirm="Resume calls"
+      send={() => requestJson<EnabledView>('POST', path`/admin/api/${kind}/${subject}/enable`)}
+      stale={['/admin/api']}
+      done={({ id, closed }) =>
+        closed.length > 0 ? `${id} receives calls again.` : `The circuit of ${id} was already closed.`
+      }
+      onClose={onClose}
+    >
+      <p>
+        Every worker sends calls to <code>{subject}</code> again immediately. Calls that fail there fail over,
+        and its circuit opens again. The action is recorded in the audit log.
+      </p>
+    </ConfirmDialog>
+  )
+}
