@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { SURFACES } from '../src/core/api/surface-registry.ts'
+import { SURFACES } from '../src/core/api/surfaces/surface-registry.ts'
 
 /** `node tools/surfaces-table.ts` writes the table of surfaces in docs/api.md from the registry. */
 export const SURFACES_PAGE = new URL('../docs/api.md', import.meta.url)

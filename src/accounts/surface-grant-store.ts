@@ -1,4 +1,4 @@
-import type { SurfaceId } from '../core/api/surface-registry.ts'
+import type { SurfaceId } from '../core/api/surfaces/surface-registry.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { SurfaceGrant as SurfaceGrantRow } from '../platform/prisma-client/client.ts'

@@ -1,4 +1,4 @@
-import { SURFACES } from '../core/api/surface-registry.ts'
+import { SURFACES } from '../core/api/surfaces/surface-registry.ts'
 import { grantView } from '../http/admin/surface-routes.ts'
 import type { AdminCommands, AdminContext } from './admin-command.ts'
 import { lines, list, named, one } from './run-command.ts'

@@ -1,7 +1,7 @@
 import type { AccountDirectory } from '../accounts/account-store.ts'
 import type { KeyStore } from '../accounts/key-store.ts'
 import type { SurfaceGrant, SurfaceGrantStore, SurfaceHolder } from '../accounts/surface-grant-store.ts'
-import { SURFACES, type Surface } from '../core/api/surface-registry.ts'
+import { SURFACES, type Surface } from '../core/api/surfaces/surface-registry.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 import type { AuditLog, Operator } from './audit-log.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { SurfaceId } from '../../src/core/api/surface-registry.ts'
+import type { SurfaceId } from '../../src/core/api/surfaces/surface-registry.ts'
 
 /** What the release gate has to cover, as the specification lists it. */
 export const SUBJECTS = [

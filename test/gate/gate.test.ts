@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { publishedStatus, SURFACE_EVIDENCE } from '../../src/core/api/surface-evidence.ts'
-import { SURFACES, type SurfaceId } from '../../src/core/api/surface-registry.ts'
-import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
+import { publishedStatus, SURFACE_EVIDENCE } from '../../src/core/api/surfaces/surface-evidence.ts'
+import { SURFACES, type SurfaceId } from '../../src/core/api/surfaces/surface-registry.ts'
+import type { PublishedSurfaceList } from '../../src/core/api/surfaces/surfaces.ts'
 import { newId } from '../../src/core/kernel/ids.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Check, type GateContext, SUBJECTS, type Subject } from './check.ts'

@@ -6,9 +6,9 @@
 import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { SurfaceEvidence } from '../../src/core/api/surface-evidence.ts'
-import { SURFACES, type SurfaceId } from '../../src/core/api/surface-registry.ts'
-import type { PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
+import type { SurfaceEvidence } from '../../src/core/api/surfaces/surface-evidence.ts'
+import { SURFACES, type SurfaceId } from '../../src/core/api/surfaces/surface-registry.ts'
+import type { PublishedSurfaceList } from '../../src/core/api/surfaces/surfaces.ts'
 import { startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
 import { listenForStop } from '../../tools/launcher/processes/stop-request.ts'
 import { startSimulatedProviders } from '../../tools/simulated-providers/start-simulated-providers.ts'
@@ -21,7 +21,7 @@ import { type CheckResult, evidenceOf, renderResults, runGate } from './run-gate
 import { SURFACE_GATES } from './surface-gates.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const EVIDENCE = 'src/core/api/surface-evidence.json'
+const EVIDENCE = 'src/core/api/surfaces/surface-evidence.json'
 
 async function main(): Promise<number> {
   const surfaces = selectSurfaces(process.argv.slice(2))

@@ -1,4 +1,4 @@
-import type { SurfaceEvidence } from '../../src/core/api/surface-evidence.ts'
+import type { SurfaceEvidence } from '../../src/core/api/surfaces/surface-evidence.ts'
 import { type GateContext, SkippedCheck, SUBJECTS, type Subject, type SurfaceGate } from './check.ts'
 
 export interface CheckResult {

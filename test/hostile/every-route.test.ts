@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
-import { SURFACES } from '../../src/core/api/surface-registry.ts'
+import { SURFACES } from '../../src/core/api/surfaces/surface-registry.ts'
 import type { CreatedWebhook } from '../../src/core/api/webhooks.ts'
 import { routerPath } from '../../src/http/public/surface-lifecycle.ts'
 import { signedUp } from '../helpers/console-client.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey, KeyList, KeyView } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
-import { SURFACES } from '../../src/core/api/surface-registry.ts'
+import { SURFACES } from '../../src/core/api/surfaces/surface-registry.ts'
 import { newId } from '../../src/core/kernel/ids.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { type ConsoleClient, signedUp } from '../helpers/console-client.ts'

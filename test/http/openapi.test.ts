@@ -1,9 +1,9 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { codeSamples } from '../../src/core/api/code-samples.ts'
-import { SURFACES } from '../../src/core/api/surface-registry.ts'
-import { PublishedSurface, type PublishedSurfaceList } from '../../src/core/api/surfaces.ts'
+import { codeSamples } from '../../src/core/api/surfaces/code-samples.ts'
+import { SURFACES } from '../../src/core/api/surfaces/surface-registry.ts'
+import { PublishedSurface, type PublishedSurfaceList } from '../../src/core/api/surfaces/surfaces.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { rawExchange } from './wire.ts'
 

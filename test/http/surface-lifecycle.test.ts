@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import { expect, test } from 'vitest'
-import { SURFACES, type Surface } from '../../src/core/api/surface-registry.ts'
+import { SURFACES, type Surface } from '../../src/core/api/surfaces/surface-registry.ts'
 import { announceLifecycle, surfaceOfRoute } from '../../src/http/public/surface-lifecycle.ts'
 
 const known = (id: string): Surface => SURFACES.find((surface) => surface.id === id)!

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isCallId, readCallFilters } from '../../web/lib/call-filters.ts'
+import { isCallId, readCallFilters } from '../../web/lib/calls/call-filters.ts'
 
 describe('the filters of the operators’ calls', () => {
   test('are read from an address', () => {

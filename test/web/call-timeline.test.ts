@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AttemptView, SettledTimeline } from '../../src/core/api/calls.ts'
-import { timelineMarks, timelineOf } from '../../web/lib/call-timeline.ts'
+import { timelineMarks, timelineOf } from '../../web/lib/calls/call-timeline.ts'
 
 const ADMITTED = '2027-01-31T12:00:00.000Z'
 const at = (milliseconds: number) => new Date(Date.parse(ADMITTED) + milliseconds).toISOString()

@@ -8,7 +8,7 @@ import {
   withModelChange,
   withOfferChange,
   writeDocument,
-} from '../../web/lib/catalog-edits.ts'
+} from '../../web/lib/operators/catalog-edits.ts'
 
 const OFFER = { provider: 'acme', upstream_model: 'large-1' }
 const RATE = { prompt: '1.00', completion: '4.00' }

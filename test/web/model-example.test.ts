@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { SURFACES } from '../../src/core/api/surface-registry.ts'
+import { SURFACES } from '../../src/core/api/surfaces/surface-registry.ts'
 import { MODEL_KINDS } from '../../src/core/catalog/catalog.ts'
-import { exampleRequest } from '../../web/lib/model-example.ts'
+import { exampleRequest } from '../../web/lib/models/model-example.ts'
 
 const paths = SURFACES.map(({ path }) => path)
 

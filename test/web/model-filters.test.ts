@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type CatalogModel, findModel } from '../../web/lib/model-catalog.ts'
-import { filterModels, readCompared, readModelFilters } from '../../web/lib/model-filters.ts'
+import { type CatalogModel, findModel } from '../../web/lib/models/model-catalog.ts'
+import { filterModels, readCompared, readModelFilters } from '../../web/lib/models/model-filters.ts'
 
 function model(id: string, fields: Partial<CatalogModel> = {}): CatalogModel {
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { actionText, actorText, detailLines } from '../../web/lib/operator-actions.ts'
+import { actionText, actorText, detailLines } from '../../web/lib/operators/operator-actions.ts'
 
 test('a change of the catalog is told by what it does, then by its values', () => {
   const details = {

@@ -9,7 +9,7 @@ import {
   unitPriceText,
   unitPriceTitle,
   unitTitle,
-} from '../../web/lib/unit-prices.ts'
+} from '../../web/lib/models/unit-prices.ts'
 
 describe('prices of units on screen', () => {
   test.each([

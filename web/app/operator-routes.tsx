@@ -1,6 +1,6 @@
 import { createRoute, redirect } from '@tanstack/react-router'
 import { operatorSessionQuery } from '../api/operator-queries.ts'
-import { readCallFilters } from '../lib/call-filters.ts'
+import { readCallFilters } from '../lib/calls/call-filters.ts'
 import { CrashPage } from '../pages/not-found-page.tsx'
 import { localPath, onwards, textParameters } from './address.ts'
 import { FrameSkeleton } from './frame-skeleton.tsx'

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { modelsQuery, sessionQuery } from '../api/queries.ts'
 import { DOC_PAGES } from '../lib/docs/doc-pages.ts'
 import { docSearch } from '../lib/docs/doc-search.ts'
-import { searchModels } from '../lib/model-search.ts'
+import { searchModels } from '../lib/models/model-search.ts'
 import type { FramePage } from './command-palette.tsx'
 
 /** Something to go to. */

@@ -9,7 +9,7 @@ import { Identifier } from '../components/text/copy.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Facts, Stats } from '../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../lib/format.ts'
-import { unitPriceText, unitTitle } from '../lib/unit-prices.ts'
+import { unitPriceText, unitTitle } from '../lib/models/unit-prices.ts'
 import { PromptLogPanel } from './usage/prompt-log-panel.tsx'
 
 /** One call: its usage, its cost and the reasons for it, and its duration. */

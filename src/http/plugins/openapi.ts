@@ -1,10 +1,10 @@
 import swagger from '@fastify/swagger'
 import plugin from 'fastify-plugin'
-import { MessagesErrorBody } from '../../core/api/message.ts'
+import { MessagesErrorBody } from '../../core/api/completions/message.ts'
 import { errorResponses, type FailingOperation } from '../../core/api/reference/error-responses.ts'
 import { DESCRIBED_FORMATS } from '../../core/api/schema-validator.ts'
 import { ErrorBody } from '../../core/api/shared.ts'
-import { SURFACES } from '../../core/api/surface-registry.ts'
+import { SURFACES } from '../../core/api/surfaces/surface-registry.ts'
 
 type Security = FailingOperation['security']
 

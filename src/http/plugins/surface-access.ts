@@ -1,6 +1,11 @@
 import type { onRequestHookHandler } from 'fastify'
 import plugin from 'fastify-plugin'
-import { lifecycleHeaders, mayUse, SURFACES, type SurfaceId } from '../../core/api/surface-registry.ts'
+import {
+  lifecycleHeaders,
+  mayUse,
+  SURFACES,
+  type SurfaceId,
+} from '../../core/api/surfaces/surface-registry.ts'
 import { surfaceUnavailable } from '../../core/kernel/errors.ts'
 
 declare module 'fastify' {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { SurfaceId } from '../../core/api/surface-registry.ts'
+import type { SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import {
   ImageEditForm,

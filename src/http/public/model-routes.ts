@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { SurfaceId } from '../../core/api/surface-registry.ts'
+import type { SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import { type ChatServices, chatCompletionsRoute } from './chat-completions.ts'
 import { extendedChatRoute } from './extended-chat.ts'
 import {

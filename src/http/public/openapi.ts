@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { codeSamples } from '../../core/api/code-samples.ts'
 import {
   type DescribedOperation,
   describePayment,
   describeSurface,
 } from '../../core/api/reference/describe-surface.ts'
-import { SURFACES } from '../../core/api/surface-registry.ts'
+import { codeSamples } from '../../core/api/surfaces/code-samples.ts'
+import { SURFACES } from '../../core/api/surfaces/surface-registry.ts'
 import { publishedSurface, type SurfaceContracts } from './surface-list.ts'
 
 /** Stands for the gateway's address in the document, which is written once; a name that no host has. */

@@ -1,5 +1,5 @@
 import type { onRequestHookHandler, RouteOptions } from 'fastify'
-import { lifecycleHeaders, type Surface } from '../../core/api/surface-registry.ts'
+import { lifecycleHeaders, type Surface } from '../../core/api/surfaces/surface-registry.ts'
 
 /** The surface that a route serves; `HEAD` is a `GET` without its body. */
 export function surfaceOfRoute(

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { publishedStatus, SURFACE_EVIDENCE } from '../../core/api/surface-evidence.ts'
-import { mayUse, SURFACES, type Surface, type SurfaceId } from '../../core/api/surface-registry.ts'
-import { type PublishedSurface, PublishedSurfaceList, SurfaceList } from '../../core/api/surfaces.ts'
+import { publishedStatus, SURFACE_EVIDENCE } from '../../core/api/surfaces/surface-evidence.ts'
+import { mayUse, SURFACES, type Surface, type SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
+import { type PublishedSurface, PublishedSurfaceList, SurfaceList } from '../../core/api/surfaces/surfaces.ts'
 import { isoTimeOrNull } from '../../core/kernel/time.ts'
 
 /** Digests of the contracts of the surfaces that have a route. */

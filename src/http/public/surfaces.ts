@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { contractDigest, type RouteContract } from '../../core/api/surface-evidence.ts'
-import { SURFACES, type Surface, type SurfaceId } from '../../core/api/surface-registry.ts'
+import { contractDigest, type RouteContract } from '../../core/api/surfaces/surface-evidence.ts'
+import { SURFACES, type Surface, type SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import { ApiError, surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { generationsRoute, usageCallsRoute } from '../calls.ts'
 import { type CrossOriginOptions, crossOrigin } from '../plugins/cross-origin.ts'

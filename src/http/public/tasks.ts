@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { TSchema } from 'typebox'
-import type { SurfaceId } from '../../core/api/surface-registry.ts'
+import type { SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import {
   EmbeddingsBody,

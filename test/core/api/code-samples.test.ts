@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { codeSamples } from '../../../src/core/api/code-samples.ts'
-import { SURFACE_EXAMPLES } from '../../../src/core/api/surface-examples.ts'
-import { SURFACES } from '../../../src/core/api/surface-registry.ts'
+import { codeSamples } from '../../../src/core/api/surfaces/code-samples.ts'
+import { SURFACE_EXAMPLES } from '../../../src/core/api/surfaces/surface-examples.ts'
+import { SURFACES } from '../../../src/core/api/surfaces/surface-registry.ts'
 
 const ORIGIN = 'https://gateway.example'
 const AsyncFunction = (async () => undefined).constructor as new (...source: string[]) => unknown

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { contractDigest, publishedStatus } from '../../../src/core/api/surface-evidence.ts'
-import { lifecycleHeaders, mayUse, SURFACES } from '../../../src/core/api/surface-registry.ts'
+import { contractDigest, publishedStatus } from '../../../src/core/api/surfaces/surface-evidence.ts'
+import { lifecycleHeaders, mayUse, SURFACES } from '../../../src/core/api/surfaces/surface-registry.ts'
 
 test('every operation is one surface, and what needs no key is open', () => {
   const operations = SURFACES.map(({ method, path }) => `${method} ${path}`)

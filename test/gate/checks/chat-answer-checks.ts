@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Ajv } from 'ajv'
 import type { Static } from 'typebox'
-import { ChatCompletionBody } from '../../../src/core/api/chat-completion.ts'
+import { ChatCompletionBody } from '../../../src/core/api/completions/chat-completion.ts'
 import { type Answer, ask, type Check, type GateContext } from '../check.ts'
 import { CHAT_BODY, CHAT_PATH } from './chat-request-checks.ts'
 import { expectNothingHidden } from './common-checks.ts'

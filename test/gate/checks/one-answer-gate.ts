@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import OpenAI, { NotFoundError } from 'openai'
 import { VERSION } from 'openai/version'
-import type { SurfaceId } from '../../../src/core/api/surface-registry.ts'
+import type { SurfaceId } from '../../../src/core/api/surfaces/surface-registry.ts'
 import { type Answer, ask, type Check, expectError, type GateContext, type SurfaceGate } from '../check.ts'
 import { bearerKeyOnly, errorsTold, expectNothingHidden, fieldsRefused, limitsTold } from './common-checks.ts'
 

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { Ajv } from 'ajv'
 import type { TSchema } from 'typebox'
-import type { SurfaceId } from '../../../src/core/api/surface-registry.ts'
-import { EmbeddingsAnswer, ModerationsAnswer, RerankAnswer } from '../../../src/core/api/task-answers.ts'
+import {
+  EmbeddingsAnswer,
+  ModerationsAnswer,
+  RerankAnswer,
+} from '../../../src/core/api/completions/task-answers.ts'
+import type { SurfaceId } from '../../../src/core/api/surfaces/surface-registry.ts'
 import { type Answer, ask, type SurfaceGate } from '../check.ts'
 import { answerTo, type OneAnswerSurface, oneAnswerGate } from './one-answer-gate.ts'
 

@@ -18,7 +18,7 @@ import type {
   OperatorActionView,
 } from '../../../src/core/api/operations.ts'
 import type { List, Page } from '../../../src/core/api/shared.ts'
-import type { OpenableSurface } from '../../../src/core/api/surfaces.ts'
+import type { OpenableSurface } from '../../../src/core/api/surfaces/surfaces.ts'
 import { parseUsd } from '../../../src/core/kernel/money.ts'
 import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
 import { ask } from '../../helpers/chat-client.ts'

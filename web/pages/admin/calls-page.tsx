@@ -16,7 +16,7 @@ import {
   isCallId,
   type OperatorCallFilters,
   readCallFilters,
-} from '../../lib/call-filters.ts'
+} from '../../lib/calls/call-filters.ts'
 import { formatDuration, formatMoment, lastDays } from '../../lib/format.ts'
 
 /** The calls of all accounts, searched. */

@@ -9,9 +9,14 @@ import { useOffers } from '../../api/use-moving.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { modelChange, offerChange, withModelChange, withOfferChange } from '../../lib/catalog-edits.ts'
 import { formatMoment } from '../../lib/format.ts'
 import { findOffers } from '../../lib/live-stats.ts'
+import {
+  modelChange,
+  offerChange,
+  withModelChange,
+  withOfferChange,
+} from '../../lib/operators/catalog-edits.ts'
 import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
 import { RateForm } from './catalog/rate-form.tsx'
 import { OperatorButton } from './operator-button.tsx'

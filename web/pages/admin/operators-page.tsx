@@ -8,7 +8,7 @@ import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge, StateBadge } from '../../components/text/values.tsx'
 import { formatMoment } from '../../lib/format.ts'
-import { ROLE_WORDS } from '../../lib/operator-roles.ts'
+import { ROLE_WORDS } from '../../lib/operators/operator-roles.ts'
 import { OperatorButton, useIsPermitted } from './operator-button.tsx'
 import {
   AddOperatorDialog,

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { Button } from '../../components/form/button.tsx'
-import type { CatalogModel } from '../../lib/model-catalog.ts'
+import type { CatalogModel } from '../../lib/models/model-catalog.ts'
 import { ModelChips } from './model-chips.tsx'
 
 /** The models chosen for a comparison, at the foot of the window; nothing while none is. */

@@ -3,7 +3,7 @@ import { Panel } from '../../components/layout/page.tsx'
 import { DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { rateNumber } from '../../lib/format.ts'
-import { imagePrices } from '../../lib/unit-prices.ts'
+import { imagePrices } from '../../lib/models/unit-prices.ts'
 
 /** What a model for images makes, and the price of each; nothing for other models. */
 export function ImagePrices({

@@ -1,5 +1,5 @@
 import { X } from 'lucide-react'
-import { type CatalogModel, findModel } from '../../lib/model-catalog.ts'
+import { type CatalogModel, findModel } from '../../lib/models/model-catalog.ts'
 
 /** Chosen models, each with a button that removes it. */
 export function ModelChips(props: {

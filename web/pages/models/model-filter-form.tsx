@@ -3,8 +3,8 @@ import { useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import { CheckField, SelectField, TextField } from '../../components/form/fields.tsx'
 import { useSettledText } from '../../components/form/use-settled-text.ts'
-import type { CatalogModel } from '../../lib/model-catalog.ts'
-import { distinct, type ModelFilters } from '../../lib/model-filters.ts'
+import type { CatalogModel } from '../../lib/models/model-catalog.ts'
+import { distinct, type ModelFilters } from '../../lib/models/model-filters.ts'
 
 const ANY = { value: '', name: 'Any' }
 

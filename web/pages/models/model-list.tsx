@@ -3,9 +3,9 @@ import { type ReactNode, useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import { Badge } from '../../components/text/values.tsx'
 import { formatDate, formatTokens, rateNumber } from '../../lib/format.ts'
-import { type CatalogModel, hasWindow } from '../../lib/model-catalog.ts'
-import { COMPARED_MAX } from '../../lib/model-filters.ts'
-import { unitPrice, unitPriceTitle } from '../../lib/unit-prices.ts'
+import { type CatalogModel, hasWindow } from '../../lib/models/model-catalog.ts'
+import { COMPARED_MAX } from '../../lib/models/model-filters.ts'
+import { unitPrice, unitPriceTitle } from '../../lib/models/unit-prices.ts'
 
 const PAGE = 50
 

@@ -7,8 +7,8 @@ import { Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge } from '../../components/text/values.tsx'
 import { formatDate, formatDuration, formatPercent, formatTokens } from '../../lib/format.ts'
-import type { CatalogModel } from '../../lib/model-catalog.ts'
-import { unitPriceText } from '../../lib/unit-prices.ts'
+import type { CatalogModel } from '../../lib/models/model-catalog.ts'
+import { unitPriceText } from '../../lib/models/unit-prices.ts'
 import { Throughput } from './model-figures.tsx'
 
 /** Who serves a model, for accounts that are signed in: they can pin a provider. */

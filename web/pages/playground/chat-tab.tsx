@@ -10,8 +10,8 @@ import {
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import { readDraft, useDraft } from '../../lib/form-drafts.ts'
-import type { CatalogModel } from '../../lib/model-catalog.ts'
-import { findModel } from '../../lib/model-catalog.ts'
+import type { CatalogModel } from '../../lib/models/model-catalog.ts'
+import { findModel } from '../../lib/models/model-catalog.ts'
 import {
   type ChatSettings,
   MODELS_MAX,

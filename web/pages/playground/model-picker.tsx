@@ -4,9 +4,9 @@ import { DialogBox } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { plural } from '../../lib/format.ts'
-import { type CatalogModel, canonicalId } from '../../lib/model-catalog.ts'
-import { filterModels } from '../../lib/model-filters.ts'
-import { unitPriceText } from '../../lib/unit-prices.ts'
+import { type CatalogModel, canonicalId } from '../../lib/models/model-catalog.ts'
+import { filterModels } from '../../lib/models/model-filters.ts'
+import { unitPriceText } from '../../lib/models/unit-prices.ts'
 
 const SHOWN_MAX = 40
 

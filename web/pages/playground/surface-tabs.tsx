@@ -5,7 +5,7 @@ import type { PlaygroundSurfaces } from '../../../src/core/api/playground.ts'
 import { readOf } from '../../api/read.ts'
 import { path } from '../../api/request.ts'
 import { Note } from '../../components/feedback/messages.tsx'
-import { type CatalogModel, findModel } from '../../lib/model-catalog.ts'
+import { type CatalogModel, findModel } from '../../lib/models/model-catalog.ts'
 import { TASK_TABS } from './task-tabs.ts'
 
 const CHAT = 'chat'

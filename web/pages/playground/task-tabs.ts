@@ -1,5 +1,5 @@
 import type { ComponentType } from 'react'
-import type { CatalogModel } from '../../lib/model-catalog.ts'
+import type { CatalogModel } from '../../lib/models/model-catalog.ts'
 import { SpeechTab, TranscriptionsTab, TranslationsTab } from './audio-tabs.tsx'
 import { ImageEditsTab, ImagesTab } from './image-tabs.tsx'
 import type { TaskTabProps } from './task-frame.tsx'

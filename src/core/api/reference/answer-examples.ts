@@ -1,4 +1,4 @@
-import type { SurfaceId } from '../surface-registry.ts'
+import type { SurfaceId } from '../surfaces/surface-registry.ts'
 
 const ID = 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0'
 const CREATED = 1_767_225_600

@@ -1,5 +1,5 @@
-import { SURFACE_EXAMPLES } from '../surface-examples.ts'
-import type { Surface } from '../surface-registry.ts'
+import { SURFACE_EXAMPLES } from '../surfaces/surface-examples.ts'
+import type { Surface } from '../surfaces/surface-registry.ts'
 import { ANSWER_EXAMPLES } from './answer-examples.ts'
 import { isRepeatable } from './error-responses.ts'
 import { type DescribedResponse, SURFACE_RESPONSES } from './surface-responses.ts'

@@ -1,5 +1,5 @@
 import { type ErrorCode, statusOfCode } from '../../kernel/errors.ts'
-import type { Surface } from '../surface-registry.ts'
+import type { Surface } from '../surfaces/surface-registry.ts'
 
 /** What of an operation decides how it may fail. */
 export interface FailingOperation {

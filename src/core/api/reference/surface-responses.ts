@@ -1,14 +1,14 @@
-import { ChatCompletionBody, ExtendedCompletionBody } from '../chat-completion.ts'
-import { MessageBody } from '../message.ts'
-import { ResponseBody } from '../response.ts'
-import type { SurfaceId } from '../surface-registry.ts'
+import { ChatCompletionBody, ExtendedCompletionBody } from '../completions/chat-completion.ts'
+import { MessageBody } from '../completions/message.ts'
+import { ResponseBody } from '../completions/response.ts'
 import {
   EmbeddingsAnswer,
   ImagesAnswer,
   ModerationsAnswer,
   RerankAnswer,
   TranscriptAnswer,
-} from '../task-answers.ts'
+} from '../completions/task-answers.ts'
+import type { SurfaceId } from '../surfaces/surface-registry.ts'
 import { eventSchema } from './event-schema.ts'
 import { ChatEvents, ExtendedEvents, MessagesEvents, ResponsesEvents } from './stream-events.ts'
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
-import type { OpenableSurface, SurfaceHolderRequest } from '../../../../src/core/api/surfaces.ts'
+import type { OpenableSurface, SurfaceHolderRequest } from '../../../../src/core/api/surfaces/surfaces.ts'
 import { accountSurfacesQuery } from '../../../api/operator-queries.ts'
 import { path, requestJson } from '../../../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../../../components/feedback/dialogs.tsx'

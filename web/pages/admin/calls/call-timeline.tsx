@@ -1,7 +1,7 @@
 import type { SettledTimeline, TimelineEvent } from '../../../../src/core/api/calls.ts'
 import { ChartKey } from '../../../components/chart/chart-figure.tsx'
 import { DataTable } from '../../../components/table/data-table.tsx'
-import { type TimelineSpan, timelineMarks, timelineOf } from '../../../lib/call-timeline.ts'
+import { type TimelineSpan, timelineMarks, timelineOf } from '../../../lib/calls/call-timeline.ts'
 import { formatCount, formatDuration, formatMoment } from '../../../lib/format.ts'
 
 const COLOURS: Record<TimelineSpan['kind'], string> = {

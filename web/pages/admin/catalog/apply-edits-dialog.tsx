@@ -9,8 +9,8 @@ import { requestJson } from '../../../api/request.ts'
 import { ConfirmDialog } from '../../../components/feedback/dialogs.tsx'
 import { QueryView } from '../../../components/feedback/messages.tsx'
 import { TONES } from '../../../components/text/values.tsx'
-import { type CatalogContent, writeDocument } from '../../../lib/catalog-edits.ts'
-import { type DiffLine, documentDiff } from '../../../lib/document-diff.ts'
+import { type CatalogContent, writeDocument } from '../../../lib/operators/catalog-edits.ts'
+import { type DiffLine, documentDiff } from '../../../lib/operators/document-diff.ts'
 import { checkQuery, EditEffects } from './edit-effects.tsx'
 
 /** Edits to be applied over the current ones. */

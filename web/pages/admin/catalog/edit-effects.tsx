@@ -2,8 +2,8 @@ import { queryOptions } from '@tanstack/react-query'
 import type { CatalogCheckView } from '../../../../src/core/api/catalog.ts'
 import { requestJson } from '../../../api/request.ts'
 import { Note } from '../../../components/feedback/messages.tsx'
-import type { CatalogContent } from '../../../lib/catalog-edits.ts'
 import { plural } from '../../../lib/format.ts'
+import type { CatalogContent } from '../../../lib/operators/catalog-edits.ts'
 
 type Effect = CatalogCheckView['effects'][number]
 

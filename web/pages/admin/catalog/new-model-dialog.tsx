@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { providersQuery } from '../../../api/operator-queries.ts'
 import { FormDialog } from '../../../components/feedback/dialogs.tsx'
 import { TextField } from '../../../components/form/fields.tsx'
-import { type CatalogContent, rateProblem, withModel } from '../../../lib/catalog-edits.ts'
 import { wholeNumberProblem } from '../../../lib/checks.ts'
+import { type CatalogContent, rateProblem, withModel } from '../../../lib/operators/catalog-edits.ts'
 import type { ProposedEdits } from './apply-edits-dialog.tsx'
 
 /** Asks for a chat model and its first offer, and proposes to add it to the overrides. */

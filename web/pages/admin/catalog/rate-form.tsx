@@ -2,9 +2,14 @@ import type { OfferView, PriceView } from '../../../../src/core/api/offers.ts'
 import { Note } from '../../../components/feedback/messages.tsx'
 import { TextField } from '../../../components/form/fields.tsx'
 import { Form, useForm } from '../../../components/form/form.tsx'
-import { type CatalogContent, modelChange, rateProblem, withModelChange } from '../../../lib/catalog-edits.ts'
 import { rateNumber } from '../../../lib/format.ts'
-import { unitName } from '../../../lib/unit-prices.ts'
+import { unitName } from '../../../lib/models/unit-prices.ts'
+import {
+  type CatalogContent,
+  modelChange,
+  rateProblem,
+  withModelChange,
+} from '../../../lib/operators/catalog-edits.ts'
 import { OperatorButton } from '../operator-button.tsx'
 import type { ProposedEdits } from './apply-edits-dialog.tsx'
 

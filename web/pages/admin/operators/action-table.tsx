@@ -2,7 +2,7 @@ import type { OperatorActionView } from '../../../../src/core/api/operations.ts'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
 import { Badge } from '../../../components/text/values.tsx'
 import { formatMoment } from '../../../lib/format.ts'
-import { actionText, actorText, detailLines } from '../../../lib/operator-actions.ts'
+import { actionText, actorText, detailLines } from '../../../lib/operators/operator-actions.ts'
 import { AccountLink } from '../links.tsx'
 
 /** Rows of the audit log of operators. */

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { operatorsQuery } from '../../../api/operator-queries.ts'
-import { actorText } from '../../../lib/operator-actions.ts'
+import { actorText } from '../../../lib/operators/operator-actions.ts'
 
 /** The person behind an actor of the audit log: the id of an admin key or of an operator, or a user of the command line. */
 export function ActorName({ actor }: { actor: string }) {

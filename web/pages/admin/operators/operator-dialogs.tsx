@@ -11,7 +11,7 @@ import { path, requestJson } from '../../../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../../../components/feedback/dialogs.tsx'
 import { SelectField, TextField } from '../../../components/form/fields.tsx'
 import { emailProblem, wholeNumberProblem } from '../../../lib/checks.ts'
-import { ROLE_WORDS } from '../../../lib/operator-roles.ts'
+import { ROLE_WORDS } from '../../../lib/operators/operator-roles.ts'
 
 const STALE = ['/admin/api/operators', '/admin/api/actions']
 

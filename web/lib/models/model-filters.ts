@@ -1,4 +1,4 @@
-import { rateNumber } from './format.ts'
+import { rateNumber } from '../format.ts'
 import type { CatalogModel } from './model-catalog.ts'
 import { searchModels } from './model-search.ts'
 

@@ -1,5 +1,5 @@
-import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
-import { rateNumber } from './format.ts'
+import type { PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
+import { rateNumber } from '../format.ts'
 import { unitPrice, unitPriceTitle } from './unit-prices.ts'
 
 /** One of a model's prices in USD, with the list price that it is below. */

@@ -1,4 +1,4 @@
-import type { SettledTimeline } from '../../src/core/api/calls.ts'
+import type { SettledTimeline } from '../../../src/core/api/calls.ts'
 
 /** One bar of a call's timeline. Times in milliseconds since the call was admitted. */
 export interface TimelineSpan {

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED, nullable } from './request-fields.ts'
-import { IsoTime, List } from './shared.ts'
+import { CLOSED, nullable } from '../completions/request-fields.ts'
+import { IsoTime, List } from '../shared.ts'
 import { SURFACE_STATUSES } from './surface-registry.ts'
 
 /** A surface as everyone may know it. */

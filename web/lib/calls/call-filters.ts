@@ -1,4 +1,4 @@
-import type { CallSummary } from '../../src/core/api/calls.ts'
+import type { CallSummary } from '../../../src/core/api/calls.ts'
 
 type CallStatus = CallSummary['status']
 

@@ -1,4 +1,4 @@
-import type { ShownRequest } from './playground/request-code.ts'
+import type { ShownRequest } from '../playground/request-code.ts'
 
 type Example = Pick<ShownRequest, 'path' | 'output'> & {
   fields: Record<string, unknown>

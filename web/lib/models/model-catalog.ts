@@ -1,5 +1,5 @@
-import type { ModelFacts, ModelFactsList } from '../../src/core/api/models.ts'
-import type { PricingFeed, PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
+import type { ModelFacts, ModelFactsList } from '../../../src/core/api/models.ts'
+import type { PricingFeed, PricingFeedEntry } from '../../../src/core/catalog/pricing-feed-view.ts'
 
 /** A model with its prices and with what else is known of it. */
 export type CatalogModel = Omit<PricingFeedEntry, 'max_output_tokens'> & ModelFacts

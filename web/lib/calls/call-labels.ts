@@ -1,4 +1,4 @@
-import type { Labels } from '../../src/core/api/calls.ts'
+import type { Labels } from '../../../src/core/api/calls.ts'
 
 /** What a client said about a call, each as a text that the request log finds it by. */
 export const labelTexts = (labels: Labels | null): string[] => [

@@ -1,4 +1,4 @@
-import { formatAmount } from './format.ts'
+import { formatAmount } from '../format.ts'
 
 /**
  * Prices of what is not counted in tokens. The gateway has them per million units; people think of an image, of a minute
