@@ -41,6 +41,29 @@ export interface KeyRecord extends LimitSettings {
   promptLogDays?: number
 }
 
+/** An active key of an account with nothing set: no budget, and the limits of the gateway. */
+export const plainKey = (accountId: string, keyId: string): KeyRecord & { accountId: string } => ({
+  keyId,
+  accountId,
+  kind: 'standard',
+  operator: null,
+  state: 'active',
+  name: '',
+  createdBy: null,
+  limitPico: null,
+  limitReset: 'none',
+  memberBudget: null,
+  accountLimitPico: null,
+  expiresAt: null,
+  requestsPerMinute: null,
+  concurrentCalls: null,
+  customerRequestsPerMinute: null,
+  customerConcurrentCalls: null,
+  accountLimits: { requestsPerMinute: null, concurrentCalls: null },
+  providerKeys: [],
+  surfaces: [],
+})
+
 export type KeyLookup =
   /** `paused`: its holder paused it; `suspended`: its account is; `disabled`: its operator is. */
   | { kind: 'active' | 'paused' | 'revoked' | 'expired' | 'suspended' | 'disabled'; key: KeyRecord }

@@ -5,6 +5,7 @@ import { catalogModel } from '../../src/catalog/model-list.ts'
 import { pricingFeed } from '../../src/catalog/pricing-feed.ts'
 import { costOf, mostPromptCost } from '../../src/core/billing/pricing.ts'
 import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
+import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { readRates } from '../../src/core/catalog/token-rates.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
@@ -39,21 +40,11 @@ function catalogOf(offer: Record<string, unknown> = {}, model: Record<string, un
 
 const modelOf = (...given: Parameters<typeof catalogOf>) => catalogOf(...given).models.get('test/one')!
 
-const preferences = (maxPrompt?: bigint): ChatRequest['preferences'] => ({
-  order: [],
-  only: undefined,
-  ignore: [],
-  allowFallbacks: true,
-  requireParameters: false,
-  dataCollection: 'allow',
-  zdr: false,
-  sort: undefined,
-  maxPrice: {
-    prompt: maxPrompt === undefined ? undefined : picoUsdPerToken(maxPrompt),
-    completion: undefined,
-    request: undefined,
-  },
-})
+const preferences = (maxPrompt?: bigint): ChatRequest['preferences'] => {
+  const none = parsePreferences({})
+  const prompt = maxPrompt === undefined ? undefined : picoUsdPerToken(maxPrompt)
+  return { ...none, maxPrice: { ...none.maxPrice, prompt } }
+}
 
 const plan = (
   snapshot: ReturnType<typeof catalogOf>,

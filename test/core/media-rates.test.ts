@@ -4,6 +4,7 @@ import { partsFault, type UsageLimits, withinHold } from '../../src/calls/attemp
 import { pricingFeed } from '../../src/catalog/pricing-feed.ts'
 import { costOf, mostPromptCost } from '../../src/core/billing/pricing.ts'
 import type { ChatMessage, ChatRequest } from '../../src/core/calls/chat-request.ts'
+import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
@@ -80,14 +81,7 @@ const requestOf = (message: ChatMessage, maxPrompt?: string): ChatRequest => ({
   completionLimit: 10,
   routingProfile: undefined,
   preferences: {
-    order: [],
-    only: undefined,
-    ignore: [],
-    allowFallbacks: true,
-    requireParameters: false,
-    dataCollection: 'allow',
-    zdr: false,
-    sort: undefined,
+    ...parsePreferences({}),
     maxPrice: {
       prompt: maxPrompt === undefined ? undefined : picoUsdPerToken(BigInt(maxPrompt)),
       completion: undefined,

@@ -1,31 +1,11 @@
 import Fastify from 'fastify'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import type { KeyRecord } from '../../src/accounts/key-cache.ts'
+import { plainKey } from '../../src/accounts/key-cache.ts'
 import { answerErrors } from '../../src/http/plugins/answer-errors.ts'
 import { authenticate } from '../../src/http/plugins/authenticate.ts'
 
-const KEY: KeyRecord = {
-  keyId: 'key_1',
-  accountId: 'acct_1',
-  kind: 'standard',
-  operator: null,
-  state: 'active',
-  name: '',
-  createdBy: null,
-  limitPico: null,
-  limitReset: 'none',
-  memberBudget: null,
-  accountLimitPico: null,
-  expiresAt: null,
-  requestsPerMinute: 60,
-  concurrentCalls: null,
-  customerRequestsPerMinute: null,
-  customerConcurrentCalls: null,
-  accountLimits: { requestsPerMinute: null, concurrentCalls: null },
-  providerKeys: [],
-  surfaces: [],
-}
+const KEY = { ...plainKey('acct_1', 'key_1'), requestsPerMinute: 60 }
 
 test('rate-limit headers tell what the balance cache last said, until that has reset', async () => {
   let nowMs = 1_000_000

@@ -5,6 +5,7 @@ import { assertBalanced, balanceChange, capturePosting } from '../../src/core/bi
 import { settlementOf } from '../../src/core/billing/pricing.ts'
 import type { CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
 import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
+import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
@@ -197,14 +198,7 @@ function requestFor(
     completionLimit,
     routingProfile: undefined,
     preferences: {
-      order: [],
-      only: undefined,
-      ignore: [],
-      allowFallbacks: true,
-      requireParameters: false,
-      dataCollection: 'allow',
-      zdr: false,
-      sort: undefined,
+      ...parsePreferences({}),
       maxPrice: {
         prompt: undefined,
         completion: undefined,

@@ -1,8 +1,10 @@
 import { ulid } from 'ulid'
+import { plainKey } from '../../src/accounts/key-cache.ts'
 import { admitCall } from '../../src/calls/admission/admit-call.ts'
 import { dispatchCall } from '../../src/calls/admission/dispatch-call.ts'
 import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
 import type { FrameBody } from '../../src/core/calls/frames.ts'
+import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import type { CallId } from '../../src/core/kernel/ids.ts'
 import type { Api } from './gateway.ts'
@@ -73,7 +75,7 @@ async function start(
   note: (call: ClientCall, what: string) => void,
 ): Promise<void> {
   const { accountId } = call
-  const key = { ...KEY, accountId, ...bounded(accountId, budgets) }
+  const key = { ...plainKey(accountId, `key_${accountId}`), ...bounded(accountId, budgets) }
   try {
     const identity = { callId: call.id, requestId: `req_${call.id}`, idempotencyRecord: null }
     const { call: admitted } = await admitCall(chat, key, identity, admission)
@@ -122,38 +124,12 @@ function ended(call: ClientCall, status: 'whole', note: (call: ClientCall, what:
   note(call, 'saw the end')
 }
 
-const KEY = {
-  kind: 'standard' as const,
-  operator: null,
-  state: 'active' as const,
-  name: '',
-  createdBy: null,
-  expiresAt: null,
-  requestsPerMinute: null,
-  concurrentCalls: null,
-  customerRequestsPerMinute: null,
-  customerConcurrentCalls: null,
-  accountLimits: { requestsPerMinute: null, concurrentCalls: null },
-  providerKeys: [],
-  surfaces: [],
-}
-
 const request = ({ prompt, isStream }: ClientCall, completionLimit: number | undefined): ChatRequest => ({
   models: ['sim/model'],
   messages: [{ role: 'user', content: prompt }],
   stream: isStream,
   completionLimit,
   routingProfile: undefined,
-  preferences: {
-    order: [],
-    only: undefined,
-    ignore: [],
-    allowFallbacks: true,
-    requireParameters: false,
-    dataCollection: 'allow',
-    zdr: false,
-    sort: undefined,
-    maxPrice: { prompt: undefined, completion: undefined, request: undefined },
-  },
+  preferences: parsePreferences({}),
   parameters: {},
 })

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { plainKey } from '../../accounts/key-cache.ts'
 import type { QuoteThrottle } from '../../accounts/quote-throttle.ts'
 import { type AdmissionDependencies, planCall } from '../../calls/admission/admit-call.ts'
 import type { PlannedCall } from '../../calls/admission/start-call.ts'
@@ -42,27 +43,7 @@ export interface PaidCall {
 }
 
 /** Whoever has no key is known by the network, and once they have paid by the wallet. */
-const guest = (keyId: string): StandardKey => ({
-  keyId,
-  accountId: CALL_PAYMENT_ACCOUNT,
-  kind: 'standard',
-  operator: null,
-  state: 'active',
-  name: '',
-  createdBy: null,
-  limitPico: null,
-  limitReset: 'none',
-  memberBudget: null,
-  accountLimitPico: null,
-  expiresAt: null,
-  requestsPerMinute: null,
-  concurrentCalls: null,
-  customerRequestsPerMinute: null,
-  customerConcurrentCalls: null,
-  accountLimits: { requestsPerMinute: null, concurrentCalls: null },
-  providerKeys: [],
-  surfaces: [],
-})
+const guest = (keyId: string): StandardKey => plainKey(CALL_PAYMENT_ACCOUNT, keyId)
 
 /** A request with any credential is one with a key. */
 export const isGuest = ({ headers }: FastifyRequest): boolean => headers.authorization === undefined

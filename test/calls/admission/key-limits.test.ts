@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccountStore } from '../../../src/accounts/account-store.ts'
-import type { KeyRecord } from '../../../src/accounts/key-cache.ts'
+import { type KeyRecord, plainKey } from '../../../src/accounts/key-cache.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
 import { createSpendStore } from '../../../src/billing/reports/usage-store.ts'
@@ -87,27 +87,8 @@ type Key = KeyRecord & { accountId: string }
 const BALANCE = 10n ** 12n
 
 async function limitedKey(limitReset: LimitReset, limitPico: bigint): Promise<Key> {
-  return {
-    keyId: newId('key'),
-    accountId: await openTestAccount(ledger.postgres, BALANCE),
-    kind: 'standard',
-    operator: null,
-    state: 'active',
-    name: '',
-    createdBy: null,
-    limitPico,
-    limitReset,
-    memberBudget: null,
-    accountLimitPico: null,
-    expiresAt: null,
-    requestsPerMinute: null,
-    concurrentCalls: null,
-    customerRequestsPerMinute: null,
-    customerConcurrentCalls: null,
-    accountLimits: { requestsPerMinute: null, concurrentCalls: null },
-    providerKeys: [],
-    surfaces: [],
-  }
+  const accountId = await openTestAccount(ledger.postgres, BALANCE)
+  return { ...plainKey(accountId, newId('key')), limitPico, limitReset }
 }
 
 /** Asks for a call now; its id and what it holds, or the code it is refused with. */

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { KeyRecord } from '../../../src/accounts/key-cache.ts'
+import { plainKey } from '../../../src/accounts/key-cache.ts'
 import { createLimitNotice } from '../../../src/calls/admission/limit-notice.ts'
 import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
 import { type AllowancePeriod, allowancePeriod } from '../../../src/core/billing/allowance-period.ts'
@@ -28,26 +28,11 @@ describe("the notice of a key's spending limit", () => {
     await ledger.close()
   })
 
-  const keyOf = async (keyId: string): Promise<KeyRecord & { accountId: string }> => ({
-    keyId,
-    accountId: await openTestAccount(ledger.postgres, 1n),
-    kind: 'standard',
-    operator: null,
-    state: 'active',
+  const keyOf = async (keyId: string) => ({
+    ...plainKey(await openTestAccount(ledger.postgres, 1n), keyId),
     name: 'ci',
     limitPico: 1_000_000_000_000n,
-    limitReset: 'daily',
-    memberBudget: null,
-    accountLimitPico: null,
-    expiresAt: null,
-    requestsPerMinute: null,
-    concurrentCalls: null,
-    customerRequestsPerMinute: null,
-    customerConcurrentCalls: null,
-    accountLimits: { requestsPerMinute: null, concurrentCalls: null },
-    providerKeys: [],
-    createdBy: null,
-    surfaces: [],
+    limitReset: 'daily' as const,
   })
   const budgetOf = ({ accountId, keyId }: { accountId: string; keyId: string }, period: AllowancePeriod) => ({
     ...keyBudget(accountId, keyId),

@@ -5,6 +5,7 @@ import { ledgerQuery, topUpsQuery } from '../../api/queries.ts'
 import { DataTable, ListPanel } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Badge, StateBadge } from '../../components/text/values.tsx'
+import { BALANCE_ENTRY_NAMES } from '../../lib/balance-entries.ts'
 import { formatDay, formatMoment, plural, RAIL_NAMES } from '../../lib/format.ts'
 
 /** Every top-up, with its receipt once the money was in. */
@@ -67,18 +68,9 @@ function Next({ topUp }: { topUp: TopUpView }) {
 
 export const MOVEMENT_NAMES: Record<LedgerRow['kind'], string> = {
   charges: 'Calls',
-  free_credit: 'Free credit',
   credit: 'Credit from the operator',
   adjustment: 'Adjustment',
-  topup: 'Top-up',
-  refund: 'Refund',
-  refund_reversal: 'Refund reversed',
-  dispute: 'Withheld for a dispute',
-  dispute_won: 'Dispute won',
-  dispute_lost: 'Dispute lost',
-  collection: 'Payment of amount owed',
-  call_payment: 'Payment for one call',
-  call_payment_closed: 'Unused part of a payment for one call',
+  ...BALANCE_ENTRY_NAMES,
 }
 
 /** Every movement of the balance; the calls of a day are one line. */

@@ -8,22 +8,14 @@ import { Note, QueryView } from '../../../components/feedback/messages.tsx'
 import { SelectField } from '../../../components/form/fields.tsx'
 import { DataTable, ListPanel } from '../../../components/table/data-table.tsx'
 import { Money } from '../../../components/text/money.tsx'
+import { BALANCE_ENTRY_NAMES } from '../../../lib/balance-entries.ts'
 import { formatCount, formatDay, formatMoment, plural } from '../../../lib/format.ts'
 
 export const LEDGER_KIND_NAMES: Record<AccountLedgerRow['kind'], string> = {
   capture: 'Calls',
-  free_credit: 'Free credit',
   credit: 'Credit by an operator',
   adjustment: 'Adjustment by an operator',
-  topup: 'Top-up',
-  refund: 'Refund',
-  refund_reversal: 'Refund reversed',
-  dispute: 'Withheld for a dispute',
-  dispute_won: 'Dispute won',
-  dispute_lost: 'Dispute lost',
-  collection: 'Payment of amount owed',
-  call_payment: 'Payment for one call',
-  call_payment_closed: 'Unused part of a payment for one call',
+  ...BALANCE_ENTRY_NAMES,
 }
 
 const KINDS = [

@@ -1,0 +1,13 @@
+/** What moves a balance, in the words of both consoles. */
+export const BALANCE_ENTRY_NAMES = {
+  free_credit: 'Free credit',
+  topup: 'Top-up',
+  refund: 'Refund',
+  refund_reversal: 'Refund reversed',
+  dispute: 'Withheld for a dispute',
+  dispute_won: 'Dispute won',
+  dispute_lost: 'Dispute lost',
+  collection: 'Payment of amount owed',
+  call_payment: 'Payment for one call',
+  call_payment_closed: 'Unused part of a payment for one call',
+}
