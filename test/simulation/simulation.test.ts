@@ -64,7 +64,7 @@ describe('a bug is found', () => {
       'settle-after-end',
       'the settlement enqueued after the end was delivered',
       /no settlement is on its way|saw the end, but it was settled as|are left of a budget/,
-      110,
+      505,
     ],
     [
       'hold-until-settled',
@@ -81,14 +81,14 @@ describe('a bug is found', () => {
       'withdraw-by-remove',
       'calls withdrawn that a worker has, or had',
       /waited too long for a worker, was charged|its settlement of \d+ waits, and its hold is 0/,
-      35,
+      115,
     ],
     ['charge-twice', 'a replayed settlement charged again', /charged 2 times|entries sum/],
     [
       'no-grace',
       'balances loaded before holds are resynced',
       /below zero|its hold is gone|are left of a budget/,
-      350,
+      525,
     ],
     [
       'no-resync',
