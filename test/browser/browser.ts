@@ -4,6 +4,7 @@ import { waitForLock } from '../../tools/launcher/bootstrap/process-lock.mjs'
 import { ensureConsole } from '../../tools/launcher/build-console.ts'
 import { cacheFolders } from '../../tools/launcher/services/debian-package.ts'
 import { findChromium } from './chromium-program.ts'
+import { CHROMIUM_SWITCHES } from './chromium-switches.ts'
 import { type PageWatch, watchPage } from './page-watch.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -65,8 +66,7 @@ function launch(program: Awaited<ReturnType<typeof findChromium>>): Promise<Brow
   return chromium.launch({
     executablePath: program.command,
     env: { ...process.env, ...program.environment },
-    // Containers give /dev/shm too little; the sandbox wants rights they do not have, and the pages are our own.
-    args: ['--disable-dev-shm-usage', '--disable-gpu', '--no-sandbox'],
+    args: CHROMIUM_SWITCHES,
   })
 }
 
