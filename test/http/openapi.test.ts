@@ -1,5 +1,5 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codeSamples } from '../../src/core/api/surfaces/code-samples.ts'
 import { SURFACES } from '../../src/core/api/surfaces/surface-registry.ts'
@@ -135,11 +135,14 @@ test('the document carries schemas and no wording of errors', () => {
 })
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
+/** By schema of the document: a stream asks for the same one with each event. */
+const validators = new Map<object, ValidateFunction>()
 
 /** What is wrong with a value by a schema of the document. */
 function faultsOf(schema: object, value: unknown): string {
   const { components } = document as unknown as { components: object }
-  const validate = ajv.compile({ ...schema, components })
+  const validate = validators.get(schema) ?? ajv.compile({ ...schema, components })
+  validators.set(schema, validate)
   return validate(value) ? '' : ajv.errorsText(validate.errors)
 }
 
