@@ -44,8 +44,9 @@ async function measuredSlowness(transformation: Transformation, boundMs: number)
     const length = Math.ceil(size / GROWTH ** smaller)
     const given = input(length) as never
     const mostMs: number = before === null ? boundMs : Math.max(before, TOO_SHORT_MS) * MOST_TIMES_LONGER
-    // At the largest size one round that is quick enough decides; the others are what it is compared with.
-    const enoughMs = smaller === 0 ? Math.min(boundMs, mostMs) : 0
+    // At the largest size one round that is quick enough decides; the others are what it is compared with, where
+    // anything shorter counts as the shortest that says something of the code.
+    const enoughMs = smaller === 0 ? Math.min(boundMs, mostMs) : TOO_SHORT_MS
     const tookMs = await bestOf(() => run(given), boundMs, enoughMs)
     if (tookMs > boundMs) return `${length} take ${tookMs.toFixed(0)} ms`
     if (before !== null && tookMs > mostMs) {
