@@ -33,6 +33,8 @@ test(
     await page.goto(`${stack.url}/dashboard`)
     await heading(page, 'Dashboard').waitFor()
     await page.getByText('Times: UTC').waitFor()
+    // What the page still asks for would be refused.
+    await page.goto('about:blank')
     await stack.postgres.consoleSession.deleteMany({ where: { accountId } })
     await page.goto(`${stack.url}/keys`)
     await page.getByText(ENDED).waitFor()
@@ -54,6 +56,12 @@ test(
     const { page } = opened
     await lendSession(opened, client, stack.url)
     const endSession = () => stack.postgres.consoleSession.deleteMany({ where: { accountId: account.id } })
+    /** Ends it just before the next such request arrives; a page that hears of the end sooner sends none. */
+    const endSessionAtPost = (path: string) =>
+      page.route(`**${path}`, async (route) => {
+        if (route.request().method() === 'POST') await endSession()
+        await route.fallback()
+      })
     const signIn = async (email: string) => {
       await page.getByText(`${ENDED} What you typed is kept.`).waitFor()
       await page.getByLabel('Email').fill(email)
@@ -65,9 +73,10 @@ test(
     const dialog = page.getByRole('dialog', { name: 'Create API key' })
     await dialog.getByLabel('Name').fill('checkout-service')
     await dialog.getByLabel('Spending limit (USD)').fill('12.50')
-    await endSession()
+    await endSessionAtPost('/console/api/keys')
     await dialog.getByRole('button', { name: 'Create key' }).click()
     await signIn(client.email)
+    await page.unroute('**/console/api/keys')
     await heading(page, 'API keys').waitFor()
     await page.getByRole('button', { name: 'Create API key' }).first().click()
     await dialog.getByLabel('Name').waitFor()
@@ -95,7 +104,7 @@ test(
     await page.goto(`${stack.url}/settings`)
     await page.getByLabel('Current password').fill(PASSWORD)
     await page.getByLabel('New password').fill('another long password')
-    await endSession()
+    await endSessionAtPost('/console/api/password')
     await page.getByRole('button', { name: 'Change password' }).click()
     await page.getByText(ENDED, { exact: true }).waitFor()
     expect(await page.evaluate(() => sessionStorage.getItem('switchyard-drafts'))).toBeNull()
