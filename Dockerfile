@@ -35,4 +35,4 @@ RUN mkdir /data && chown node:node /data
 USER node
 EXPOSE 8080
 # The container engine's init forwards signals; Node then drains and exits.
-CMD ["node", "--max-semi-space-size=24", "--no-allocation-site-pretenuring", "--heap-growing-percent=60", "src/main.ts"]
+CMD ["node", "--max-semi-space-size=24", "--no-allocation-site-pretenuring", "--heap-growing-percent=60", "--v8-pool-size=2", "src/main.ts"]

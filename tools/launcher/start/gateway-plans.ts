@@ -6,12 +6,13 @@ const READY_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 30_000
 /**
  * For objects that live as long as a call: a young generation that outlasts them, none put into the old generation at
- * once, and an old one that grows slowly. See docs/performance.md.
+ * once, an old one that grows slowly, and few threads that collect beside the event loop. See docs/performance.md.
  */
 const NODE_ARGS = [
   '--max-semi-space-size=24',
   '--no-allocation-site-pretenuring',
   '--heap-growing-percent=60',
+  '--v8-pool-size=2',
 ]
 /** Threads share two heaps of glibc's: what they free is not kept in one of each thread's own. */
 const MEMORY_SETTINGS = { MALLOC_ARENA_MAX: '2' }
