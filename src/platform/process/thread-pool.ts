@@ -43,6 +43,7 @@ const THREAD_HEAP = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 
 export class ThreadPool {
   readonly #idleMs: number
   #pool: Piscina | null = null
+  #started: Promise<unknown> | null = null
   #running = 0
   readonly #waiting: WaitingTask[] = []
 
@@ -101,8 +102,9 @@ export class ThreadPool {
   ): Promise<TaskOutcome<Output<Name>>> {
     this.#pool ??= createPool(this.#idleMs)
     const pool = this.#pool
-    // No deadline counts the start of a thread.
-    if (pool.threads.length === 0) await pool.run({ name: 'start', input: undefined })
+    // No deadline counts the start of the first thread.
+    if (pool.threads.length === 0) this.#started = pool.run({ name: 'start', input: undefined })
+    await this.#started
     const deadline = new AbortController()
     const timer = setTimeout(() => deadline.abort(), limitMs)
     try {
