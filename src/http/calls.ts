@@ -5,7 +5,7 @@ import type { CallFilter, CallRecord, ListedCall } from '../billing/call-records
 import type { Reports } from '../billing/reports/reports.ts'
 import type { PromptLogStore } from '../calls/prompt-logs/prompt-log-store.ts'
 import { CALL_STATUSES, CallDetail, CallSummary, Generation, GenerationDetail } from '../core/api/calls.ts'
-import { CLOSED } from '../core/api/completions/request-fields.ts'
+import { CLOSED } from '../core/api/request-fields.ts'
 import { Page } from '../core/api/shared.ts'
 import { Cursor, formatCursor, parseCursor, TIME_RANGE } from '../core/billing/usage-query.ts'
 import { TIME_ZONE, zonedTimeRange } from '../core/billing/zoned-time-range.ts'

@@ -11,7 +11,7 @@ import {
   TopUpView,
   topUpAmountWording,
 } from '../core/api/billing.ts'
-import { CLOSED } from '../core/api/completions/request-fields.ts'
+import { CLOSED } from '../core/api/request-fields.ts'
 import { Page } from '../core/api/shared.ts'
 import type { PaymentRailName } from '../core/billing/payment-movements.ts'
 import { readTopUpAmount, TOP_UP_PRESETS_USD } from '../core/billing/top-up-amount.ts'

@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { nullable } from '../../src/core/api/completions/request-fields.ts'
+import { nullable } from '../../src/core/api/request-fields.ts'
 import { errorObject } from '../../src/core/kernel/errors.ts'
 import { validateRequests } from '../../src/http/plugins/read-requests.ts'
 

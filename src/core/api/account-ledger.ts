@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import type { LedgerKind } from '../billing/postings.ts'
 import { KINDS_BESIDE_CAPTURES } from './billing.ts'
-import { nullable } from './completions/request-fields.ts'
+import { nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 export const LEDGER_KINDS = ['capture', ...KINDS_BESIDE_CAPTURES] as const satisfies readonly LedgerKind[]

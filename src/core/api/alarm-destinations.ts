@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { SEVERITIES } from '../operations/severity.ts'
-import { CLOSED, nullable } from './completions/request-fields.ts'
+import { CLOSED, nullable } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
 
 export const Severity = Type.Enum([...SEVERITIES])

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED, line, nullable } from './completions/request-fields.ts'
+import { CLOSED, line, nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 /** A saved card, as its holder recognizes it. The number is known to the payment provider alone. */

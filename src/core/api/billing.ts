@@ -1,5 +1,5 @@
 import { type Static, type TObjectOptions, Type } from 'typebox'
-import { nullable } from './completions/request-fields.ts'
+import { nullable } from './request-fields.ts'
 import { BalanceView } from './sessions.ts'
 import { DecimalUsd, IsoTime, List } from './shared.ts'
 

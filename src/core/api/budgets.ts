@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED, nullable, usd } from './completions/request-fields.ts'
+import { CLOSED, nullable, usd } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 /** A budget in the period that runs. What remains leaves out what open calls hold. */

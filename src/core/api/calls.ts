@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from './completions/request-fields.ts'
+import { nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 export const CALL_STATUSES = ['completed', 'failed', 'cancelled', 'interrupted'] as const

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED, line, nullable } from './completions/request-fields.ts'
+import { CLOSED, line, nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime, List } from './shared.ts'
 
 const VERSION_LENGTH_MAX = 20

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED } from './completions/request-fields.ts'
+import { CLOSED } from './request-fields.ts'
 
 /**
  * POST /console/api/oauth/PROVIDER → 200 RedirectView: where to send the browser; it comes back by

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED, nullable } from './completions/request-fields.ts'
+import { CLOSED, nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 const Customer = Type.Object({

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { BudgetState } from './budgets.ts'
-import { CLOSED, count, line, nullable, RATE_LIMIT_FIELDS, usd } from './completions/request-fields.ts'
+import { CLOSED, count, line, nullable, RATE_LIMIT_FIELDS, usd } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 export const LimitResetName = Type.Enum(['none', 'daily', 'weekly', 'monthly'])

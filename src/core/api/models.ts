@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from './completions/request-fields.ts'
+import { nullable } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
 
 /** Medians over calls of the last days that named the model; null where there were fewer than ten. */

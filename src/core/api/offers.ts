@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED, nullable } from './completions/request-fields.ts'
+import { CLOSED, nullable } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
 
 const Withheld = Type.Enum(['no_key', 'loss', 'disabled', 'unlisted'])

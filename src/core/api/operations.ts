@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Severity } from './alarm-destinations.ts'
-import { nullable } from './completions/request-fields.ts'
+import { nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 /** GET /admin/api/processes: `List<ProcessView>`. A process that said nothing for 5 s is not in it. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { OPERATOR_ROLES, type OperatorRole, PERMISSIONS, type Permission } from '../operations/permissions.ts'
-import { CLOSED, line, nullable } from './completions/request-fields.ts'
+import { CLOSED, line, nullable } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
 
 export const OperatorRoleName = Type.Enum([...OPERATOR_ROLES])

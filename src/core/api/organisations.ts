@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { ACCOUNT_ACTIONS } from '../accounts/account-action.ts'
 import { MEMBER_ROLES } from '../accounts/permissions.ts'
-import { CLOSED, line, nullable, usd } from './completions/request-fields.ts'
+import { CLOSED, line, nullable, usd } from './request-fields.ts'
 import { email } from './sessions.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from './completions/request-fields.ts'
+import { nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime, List } from './shared.ts'
 
 const NAME_CHARS_MAX = 100

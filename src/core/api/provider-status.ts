@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from './completions/request-fields.ts'
+import { nullable } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
 
 /** Share of attempts that succeeded, 0 to 1; null where there were too few to tell. */

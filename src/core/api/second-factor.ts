@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED, line, nullable } from './completions/request-fields.ts'
+import { CLOSED, line, nullable } from './request-fields.ts'
 
 const password = Type.String({ minLength: 1, maxLength: 256 })
 const step = line('step', 1, 100)

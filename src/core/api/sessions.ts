@@ -1,8 +1,8 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { MEMBER_ROLES, PERMISSIONS } from '../accounts/permissions.ts'
 import type { MailPreference } from '../operations/mail-preference.ts'
-import { CLOSED, line, nullable, usd } from './completions/request-fields.ts'
 import { OperatorRoleName, RolesByPermission } from './operators.ts'
+import { CLOSED, line, nullable, usd } from './request-fields.ts'
 
 export const email = (format: 'email' | 'new-email') =>
   Type.String({ format, errorMessage: 'Enter a valid email address, for example ann@example.com.' })

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import { nullable } from './completions/request-fields.ts'
+import { nullable } from './request-fields.ts'
 
 /**
  * Conventions of the JSON under /console/api and /admin/api. Names are snake_case; amounts are exact decimal strings of

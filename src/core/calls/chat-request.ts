@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import { nullable } from '../api/completions/request-fields.ts'
 import { ChatMessageFields } from '../api/reference/prompt-fields.ts'
+import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'

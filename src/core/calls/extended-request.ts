@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../api/completions/request-fields.ts'
 import { ExtendedMessageFields } from '../api/reference/prompt-fields.ts'
+import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import type { ExactJson } from '../json/json-text.ts'
 import {

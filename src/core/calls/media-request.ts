@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from 'typebox'
-import { nullable } from '../api/completions/request-fields.ts'
+import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { audioFileLength } from '../media/audio-length.ts'

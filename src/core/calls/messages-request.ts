@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../api/completions/request-fields.ts'
 import { NativeMessageFields, NativeSystemField, NativeToolFields } from '../api/reference/prompt-fields.ts'
+import { nullable } from '../api/request-fields.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
 import type { CallBody } from './call-job.ts'

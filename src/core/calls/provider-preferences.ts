@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../api/completions/request-fields.ts'
 import { PriceField } from '../api/reference/prompt-fields.ts'
+import { nullable } from '../api/request-fields.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from '../kernel/money.ts'
 

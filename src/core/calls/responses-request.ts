@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../api/completions/request-fields.ts'
 import {
   ResponsesInputField,
   ResponsesToolChoiceField,
   ResponsesToolFields,
 } from '../api/reference/prompt-fields.ts'
+import { nullable } from '../api/request-fields.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
 import {

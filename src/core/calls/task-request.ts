@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox'
-import { nullable } from '../api/completions/request-fields.ts'
 import {
   EmbeddingsInputField,
   ModerationsInputField,
   RerankDocumentField,
 } from '../api/reference/prompt-fields.ts'
+import { nullable } from '../api/request-fields.ts'
 import { ApiError } from '../kernel/errors.ts'
 import { type ChatRequest, modelId } from './chat-request.ts'
 import { Preferences, parsePreferences } from './provider-preferences.ts'

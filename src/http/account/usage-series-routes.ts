@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { Reports } from '../../billing/reports/reports.ts'
 import type { UsageCell, UsageFigures } from '../../billing/reports/usage-series-store.ts'
-import { CLOSED } from '../../core/api/completions/request-fields.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
 import {
   USAGE_INTERVALS,
   USAGE_SERIES_GROUPS,

@@ -10,7 +10,7 @@ import {
 } from '../../billing/ledger/account-ledger-store.ts'
 import type { LedgerFilter } from '../../billing/ledger/ledger-list-store.ts'
 import { AccountLedgerRow, AccountLedgerTotals, LEDGER_KINDS } from '../../core/api/account-ledger.ts'
-import { CLOSED } from '../../core/api/completions/request-fields.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
 import type { LedgerKind } from '../../core/billing/postings.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'

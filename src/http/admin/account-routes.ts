@@ -15,8 +15,8 @@ import {
   SuspendRequest,
 } from '../../core/api/accounts.ts'
 import { OperatorTopUp } from '../../core/api/billing.ts'
-import { CLOSED } from '../../core/api/completions/request-fields.ts'
 import { OperatorKey } from '../../core/api/keys.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, parseUsd } from '../../core/kernel/money.ts'

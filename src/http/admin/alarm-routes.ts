@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { CLOSED } from '../../core/api/completions/request-fields.ts'
 import { AlarmCountView, AlarmView, OperatorActionView } from '../../core/api/operations.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { alarmPage, alarmSentence, runbookPage, severityOf } from '../../core/operations/alarm-kinds.ts'

@@ -12,7 +12,7 @@ import {
   CatalogView,
   RateHistoryView,
 } from '../../core/api/catalog.ts'
-import { CLOSED } from '../../core/api/completions/request-fields.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
 import { List } from '../../core/api/shared.ts'
 import { type CatalogSnapshot, isAvailable } from '../../core/catalog/catalog.ts'
 import type { CatalogEffect } from '../../core/catalog/catalog-effects.ts'

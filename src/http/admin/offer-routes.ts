@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import { CLOSED } from '../../core/api/completions/request-fields.ts'
 import { EnabledView, MovingOffer, MovingProvider, OfferView, ProviderView } from '../../core/api/offers.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
 import { List } from '../../core/api/shared.ts'
 import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'

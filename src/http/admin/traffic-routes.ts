@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { CLOSED } from '../../core/api/completions/request-fields.ts'
 import { type LiveTraffic, type TrafficMetrics, TrafficView } from '../../core/api/operations.ts'
+import { CLOSED } from '../../core/api/request-fields.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { nullable } from './request-fields.ts'
+import { nullable } from '../request-fields.ts'
 
 const ToolCall = Type.Object({
   id: Type.String(),

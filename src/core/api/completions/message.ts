@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
+import { nullable } from '../request-fields.ts'
 import { ErrorBody } from '../shared.ts'
-import { nullable } from './request-fields.ts'
 
 /** A block of a message; in a stream it begins empty. */
 export const NativeBlock = Type.Union([

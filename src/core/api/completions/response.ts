@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { nullable } from './request-fields.ts'
+import { nullable } from '../request-fields.ts'
 
 const STATUS = Type.Enum(['in_progress', 'completed', 'incomplete', 'failed'])
 const tokens = Type.Integer({ minimum: 0 })

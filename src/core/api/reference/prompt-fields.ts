@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { nullable } from '../completions/request-fields.ts'
+import { nullable } from '../request-fields.ts'
 
 /**
  * What is inside of prompts, as the API's description shows it: the `documented` part of schemas whose insides are

@@ -1,8 +1,8 @@
 import { type TSchema, Type } from 'typebox'
 import { ChatCompletionBody, ExtendedUsage, Logprobs } from '../completions/chat-completion.ts'
 import { MessageBody, MessageUsage, NativeBlock } from '../completions/message.ts'
-import { nullable } from '../completions/request-fields.ts'
 import { ResponseBody, ResponseContent, ResponseItem } from '../completions/response.ts'
+import { nullable } from '../request-fields.ts'
 import { ErrorBody } from '../shared.ts'
 
 /** The data of the server-sent events of each surface. Written as they come, so that these describe them and serialize nothing. */

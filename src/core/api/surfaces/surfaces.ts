@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { CLOSED, nullable } from '../completions/request-fields.ts'
+import { CLOSED, nullable } from '../request-fields.ts'
 import { IsoTime, List } from '../shared.ts'
 import { SURFACE_STATUSES } from './surface-registry.ts'
 

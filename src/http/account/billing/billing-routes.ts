@@ -10,7 +10,7 @@ import {
 } from '../../../billing/ledger/ledger-list-store.ts'
 import type { ReadStatement, Statement } from '../../../billing/ledger/statement-store.ts'
 import { BillingView, LedgerRow, StatementView } from '../../../core/api/billing.ts'
-import { CLOSED } from '../../../core/api/completions/request-fields.ts'
+import { CLOSED } from '../../../core/api/request-fields.ts'
 import { Page } from '../../../core/api/shared.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { formatUsd } from '../../../core/kernel/money.ts'

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
-import { CLOSED } from '../../../core/api/completions/request-fields.ts'
 import {
   BillingDetailsBody,
   BillingDetailsView,
   InvoiceView,
   TopUpInvoices,
 } from '../../../core/api/invoices.ts'
+import { CLOSED } from '../../../core/api/request-fields.ts'
 import { Page } from '../../../core/api/shared.ts'
 import type { InvoiceDocument } from '../../../core/billing/invoice.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
