@@ -17,6 +17,7 @@ import { createLimitNotice } from './calls/admission/limit-notice.ts'
 import { createLoadBound } from './calls/admission/start-call.ts'
 import { composeCallPath } from './calls/call-path.ts'
 import { createCleanupTasks } from './calls/cleanup-tasks.ts'
+import type { Colocation } from './calls/colocation.ts'
 import { createPromptLogs } from './calls/prompt-logs/prompt-log-writer.ts'
 import { createCallBodies } from './calls/relay/call-bodies.ts'
 import { createCompletionArchive, createIdempotency } from './calls/relay/idempotency.ts'
@@ -113,10 +114,11 @@ export async function createApiRuntime(
   config: Readonly<Config>,
   logger: Logger,
   registry: Registry = new Registry(),
+  colocation?: Colocation,
 ): Promise<ApiRuntime> {
   const report = createProcessReport('api', logger, registry)
   const connections = openConnections(config, report.logger)
-  const api = await composeApi(config, openApiClients(connections), { report, registry })
+  const api = await composeApi(config, openApiClients(connections), { report, registry, colocation })
   return {
     ...api,
     async stop() {
@@ -133,7 +135,11 @@ const KEY_CHECK_MS = 4_000
 async function composeApi(
   config: Readonly<Config>,
   clients: ApiClients,
-  { report, registry }: { report: ProcessReport; registry: Registry },
+  {
+    report,
+    registry,
+    colocation,
+  }: { report: ProcessReport; registry: Registry; colocation: Colocation | undefined },
 ): Promise<ApiRuntime> {
   const { redis, queueRedis, keySubscriber, postgres, reportsPostgres } = clients
   const { logger } = report
@@ -204,6 +210,7 @@ async function composeApi(
     apiId,
     redis,
     subscriber: clients.replySubscriber,
+    colocation,
     epoch,
     readEpoch,
     recoveryGraceMs: config.recoveryGraceMs,
@@ -328,6 +335,8 @@ async function composeApi(
       for (const part of [epoch, fleetClock, health, measures]) part.stop()
       await report.stop()
       await hub.stop()
+      // A worker of this process may still run calls: it finds out by Redis that nobody hears them.
+      delete colocation?.hub
       await promptLogs.close()
       await keyCache.stop()
       await Promise.all(Object.values(queues).map((queue) => queue.close()))

@@ -1,3 +1,4 @@
+import type { Colocation } from '../src/calls/colocation.ts'
 import type { Config } from '../src/config.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import type { ProcessMetrics } from '../src/platform/observability/metrics.ts'
@@ -6,8 +7,8 @@ import { startDispatchRole } from './dispatch-role.ts'
 import { startSettlementRole } from './settlement-role.ts'
 
 /**
- * The whole gateway in one process, for a small machine: API, dispatch and settlement with connections of their own, as if
- * they were apart. They share one event loop and one fate.
+ * The whole gateway in one process, for a small machine: API, dispatch and settlement with connections of their own. They
+ * share one event loop and one fate, and a call stays within the process where it can (see Colocation).
  */
 export async function startAllRoles(
   config: Readonly<Config>,
@@ -15,9 +16,10 @@ export async function startAllRoles(
   metrics: ProcessMetrics,
 ): Promise<{ stop(): Promise<void> }> {
   // Who serves calls is there before they come, and stays until the last has ended.
+  const colocation: Colocation = {}
   const settlement = await startSettlementRole(config, logger, metrics.of('settlement'))
-  const dispatch = await startDispatchRole(config, logger, metrics.of('dispatch'))
-  const api = await createApiRuntime(config, logger, metrics.of('api'))
+  const dispatch = await startDispatchRole(config, logger, metrics.of('dispatch'), colocation)
+  const api = await createApiRuntime(config, logger, metrics.of('api'), colocation)
   const address = await api.app.listen({ port: config.port, host: config.host, backlog: 4096 })
   logger.info({ address }, 'api listens')
   return {

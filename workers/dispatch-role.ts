@@ -2,6 +2,7 @@ import { Registry } from 'prom-client'
 import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { type AttemptChain, createAttemptChain } from '../src/calls/attempts/attempt-chain.ts'
 import { createAttemptMeter } from '../src/calls/attempts/attempt-history.ts'
+import type { Colocation } from '../src/calls/colocation.ts'
 import {
   createFinisher,
   createFinishScript,
@@ -62,6 +63,7 @@ export async function startDispatchRole(
   config: Readonly<Config>,
   plainLogger: Logger,
   registry: Registry = new Registry(),
+  colocation?: Colocation,
 ): Promise<{ stop(): Promise<void> }> {
   const report = createProcessReport('dispatch', plainLogger, registry)
   const { logger } = report
@@ -112,6 +114,7 @@ export async function startDispatchRole(
     workerId,
     redis,
     subscriber,
+    colocation,
     epoch,
     jobs: openClaimedJobs(DISPATCH_QUEUE, {
       redis: queueRedis,
@@ -191,6 +194,8 @@ interface DispatchParts {
   redis: Redis
   /** A connection in subscriber mode. */
   subscriber: Redis
+  /** Absent: no API instance shares the process. */
+  colocation?: Colocation | undefined
   epoch: EpochWatch
   jobs: ClaimedJobs<CallJob>
   callJobs: CallJobs
@@ -226,11 +231,12 @@ export type ComposedDispatch = Awaited<ReturnType<typeof composeDispatch>>
 
 /** Composes and starts the worker of one dispatch process: everything between the queue and the providers. */
 export async function composeDispatch(parts: DispatchParts) {
-  const { redis, subscriber, epoch, calls, workerId, countCall, settings, logger, clock } = parts
+  const { redis, subscriber, colocation, epoch, calls, workerId, countCall, settings, logger, clock } = parts
   const holds = createHoldStore(redis)
   const publisher = new FramePublisher({
     worker: workerId,
     redis,
+    colocation,
     logger,
     onLost: (frames) => calls.noteLost(frames),
     onUnheard: (channel, heardAt) => calls.abortChannel(channel, heardAt),
@@ -245,7 +251,7 @@ export async function composeDispatch(parts: DispatchParts) {
     logger,
     max: settings.unconfirmedSettlementsMax,
   })
-  const finish = createFinisher({ run: parts.runFinish, flush: () => publisher.flush(), outbox })
+  const finish = createFinisher({ run: parts.runFinish, publisher, outbox })
   const worker = new DispatchWorker({
     ...parts,
     ...settings,
@@ -267,6 +273,7 @@ export async function composeDispatch(parts: DispatchParts) {
   const stopConfirming = pollEvery(CONFIRM_MS, confirm, () => undefined)
   await listenForControl(subscriber, workerId, (message) => calls.control(message))
   await worker.start()
+  if (colocation) colocation.takeSlot = () => worker.takeSlot()
   return {
     /** The calls that run here. */
     running: () => worker.leases.running(),

@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HoldStore } from '../src/billing/holds/hold-store.ts'
 import { type CleanupTasks, createCleanupTasks } from '../src/calls/cleanup-tasks.ts'
+import type { TakenSlot } from '../src/calls/colocation.ts'
 import { runningHold } from '../src/calls/dispatch/finish-calls.ts'
 import { type CallRunnerDependencies, type Lease, runCall } from '../src/calls/dispatch/run-call.ts'
 import { type HeldLease, Leases } from '../src/calls/dispatch/running-calls.ts'
@@ -40,6 +41,8 @@ const STOP_WAITING_MS = 2_000
 interface ClaimedAt {
   job: ClaimedJob<CallJob>
   claimedAt: number
+  /** What the job has sealed, where that is known. */
+  body?: string
 }
 
 /**
@@ -103,6 +106,19 @@ export class DispatchWorker {
     this.hasStopped = true
   }
 
+  /** Takes a slot for a call that the API instance of this process admits. */
+  takeSlot(): TakenSlot | null {
+    if (!this.slots.take()) return null
+    const claimedAt = this.options.clock()
+    return {
+      token: this.jobs.token,
+      lockMs: this.options.lockMs,
+      run: (data, body) =>
+        this.slots.run({ job: { id: data.envelope.id, data, attemptsStarted: 1 }, claimedAt, body }),
+      giveBack: () => this.slots.giveBack(),
+    }
+  }
+
   private async claim(most: number, kind: ClaimKind): Promise<ClaimedAt[]> {
     const claimedAt = this.options.clock()
     const jobs = await this.jobs.claim(most, kind)
@@ -115,7 +131,7 @@ export class DispatchWorker {
     return { job: job && { job, claimedAt }, isMore }
   }
 
-  private async run({ job, claimedAt }: ClaimedAt): Promise<void> {
+  private async run({ job, claimedAt, body }: ClaimedAt): Promise<void> {
     const callId = job.id as CallId
     const { callJobs, logger } = this.options
     // A call that was revived counts its claims from before.
@@ -130,7 +146,7 @@ export class DispatchWorker {
       isHeld: () => this.leases.isHeld(held),
     }
     try {
-      const result = this.stopping ? 'hand-back' : await runCall(job.data, lease, this.runner)
+      const result = this.stopping ? 'hand-back' : await runCall(job.data, lease, this.runner, body)
       if (result === 'lost' || result === 'kept') return
       if (result === 'hand-back') return await this.handBack(callId, held)
       // Also one that was revived while the call was finished without a job.
@@ -248,12 +264,12 @@ export class WorkerSlots<Job> {
       try {
         if (noneWaits && kind === 'any') {
           const { job, isMore } = await waitAndClaim()
-          if (job) void this.#occupy(job)
+          if (job) this.#occupy(job)
           noneWaits = !isMore
           continue
         }
         const claimed = await claim(most, kind)
-        for (const job of claimed) void this.#occupy(job)
+        for (const job of claimed) this.#occupy(job)
         const isLess = claimed.length < most
         noneWaits = isLess && kind === 'any'
         // A wait would also end for calls that may not have these slots.
@@ -275,13 +291,28 @@ export class WorkerSlots<Job> {
     clearTimeout(timer)
   }
 
-  async #occupy(job: Job): Promise<void> {
+  /**
+   * Takes a slot for a call that is claimed elsewhere: none that is reserved, nor the last one, which a wait under way
+   * may fill. False where there is no other.
+   */
+  take(): boolean {
+    if (this.#stopping || this.#free <= Math.max(this.#reserved, 1)) return false
     this.#free--
-    try {
-      await this.#options.run(job)
-    } finally {
-      this.#free++
-      this.#freed.emit('slot')
-    }
+    return true
+  }
+
+  /** Runs a call in a slot that was taken, which is free when it has ended. */
+  run(job: Job): void {
+    void this.#options.run(job).finally(() => this.giveBack())
+  }
+
+  giveBack(): void {
+    this.#free++
+    this.#freed.emit('slot')
+  }
+
+  #occupy(job: Job): void {
+    this.#free--
+    this.run(job)
   }
 }

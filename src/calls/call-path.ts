@@ -6,7 +6,8 @@ import { createSingleFlight } from '../core/kernel/single-flight.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { type EpochWatch, type ReadEpoch, untilResynced } from '../platform/redis/redis-epoch.ts'
 import type { AdmissionDependencies } from './admission/admit-call.ts'
-import { bodyText, type DispatchDependencies, undoAdmission } from './admission/dispatch-call.ts'
+import { type DispatchDependencies, undoAdmission } from './admission/dispatch-call.ts'
+import type { Colocation } from './colocation.ts'
 import { CallHub } from './relay/call-hub.ts'
 
 /** The clients that the way of a call needs in one API process, and its settings. */
@@ -30,6 +31,8 @@ export interface CallPathParts
   accounts: Pick<AccountStore, 'find'>
   spend: Pick<SpendStore, 'keysOf' | 'spending'>
   charges: Recovery['charges']
+  /** Absent: no worker shares the process. */
+  colocation?: Colocation | undefined
 }
 
 /** The way of a call in one API process. */
@@ -41,8 +44,9 @@ export interface CallPath {
 
 /** Composes admission and relay. The hub is still to be started. */
 export function composeCallPath(parts: CallPathParts): CallPath {
-  const { redis, epoch, readEpoch, recoveryGraceMs, logger, clock } = parts
+  const { redis, epoch, readEpoch, recoveryGraceMs, logger, clock, colocation = {} } = parts
   const hub = new CallHub({ ...parts, publisher: redis })
+  colocation.hub = hub
   const holds = createHoldStore(redis)
   // By then workers have reported which calls they have.
   epoch.onEmptied(() => void setTimeout(() => hub.checkLivenessOfAll(), recoveryGraceMs).unref())
@@ -57,9 +61,10 @@ export function composeCallPath(parts: CallPathParts): CallPath {
       ...parts,
       ...loaders,
       hub,
+      colocation,
       admit: holds.admit,
       releaseHold: holds.release,
-      sealBody: (callId, request) => parts.bodies.seal(callId, bodyText(request)),
+      sealBody: parts.bodies.seal,
       undoAdmission: (envelope) => undoAdmission(envelope, dispatch),
       replyChannel: hub.channel,
       epoch: () => epoch.current(),

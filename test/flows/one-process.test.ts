@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { freePort } from '../../tools/launcher/ports.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -6,25 +7,39 @@ import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Part, spawnPart } from '../helpers/stack-part.ts'
 
 const MODEL = 'test/plain'
+const WORDS = 60
 let stack: TestStack
 let gateway: Part
 let url: string
 let metricsUrl: string
 
 beforeAll(async () => {
-  stack = await startStack({ models: { [MODEL]: [{ at: 'alpha', model: 'words-12' }] } })
+  stack = await startStack({
+    durableRedis: true,
+    environment: { JOB_LOCK_MS: '2000', QUEUE_WAIT_MS: '5000' },
+    models: {
+      [MODEL]: [{ at: 'alpha', model: `words-${WORDS}` }],
+      'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
+      'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-20` }],
+    },
+  })
+  // Nobody else is there to serve or to settle.
+  await Promise.all([...stack.apis, ...stack.dispatch, stack.settlement].map((part) => part.stop()))
+  gateway = await startGateway()
+})
+
+async function startGateway(): Promise<Part> {
   const [port, metricsPort] = [await freePort(), await freePort()]
   url = `http://127.0.0.1:${port}`
   metricsUrl = `http://127.0.0.1:${metricsPort}/metrics`
-  // Nobody else is there to serve or to settle.
-  await Promise.all([...stack.apis, ...stack.dispatch, stack.settlement].map((part) => part.stop()))
-  gateway = spawnPart('workers/main.ts', ['all'], {
+  const started = spawnPart('workers/main.ts', ['all'], {
     ...stack.environment,
     PORT: String(port),
     METRICS_PORT: String(metricsPort),
   })
   await eventually(async () => expect((await fetch(`${url}/readyz`)).ok).toBe(true))
-})
+  return started
+}
 afterAll(async () => {
   await gateway?.stop()
   await stack?.close()
@@ -42,10 +57,72 @@ test('API, dispatch and settlement in one process serve calls and settle them', 
   expect((await stack.command('audit')).code).toBe(0)
 })
 
+test('a call is claimed with its admission, and its frames do not go through Redis', async () => {
+  const { key } = await stack.account('5.00')
+  const monitor = await stack.redis.monitor()
+  const commands: string[][] = []
+  monitor.on('monitor', (_time: string, args: string[]) => commands.push(args))
+  const open = await stream({ url, key }, { model: 'test/begun' })
+  await open.said(30)
+  expect(await stack.redis.llen(`${QUEUE_PREFIX}:dispatch:active`)).toBe(1)
+  stack.providers.release()
+  const { id, done, text } = await open.end
+  expect(done).toBe(true)
+  expect(text.split(' ')).toHaveLength(WORDS)
+  const seen = (command: string, word: string) =>
+    commands.filter(([name, ...args]) => name!.toLowerCase() === command && args.join(' ').includes(word))
+  await eventually(() => expect(seen('del', `dispatch:${id}`)).toHaveLength(1))
+  monitor.disconnect()
+  expect(seen('lpush', `dispatch:active ${id}`)).toHaveLength(1)
+  expect(seen('zadd', 'dispatch:marker')).toEqual([])
+  expect(seen('publish', id!)).toEqual([])
+})
+
+test('a client that leaves ends its call, which is charged for what was produced', async () => {
+  const { accountId, key } = await stack.account('5.00')
+  const open = await stream({ url, key }, { model: 'test/begun' })
+  await open.said(30)
+  open.hangUp()
+  await stack.settled(accountId)
+  const [record] = await stack.postgres.callRecord.findMany({ where: { accountId } })
+  expect(record).toMatchObject({ status: 'cancelled' })
+  expect(record!.completionTokens).toBeGreaterThan(0)
+  expect(record!.completionTokens).toBeLessThan(WORDS)
+})
+
+test('a stream goes on while Redis is away, and ends whole when it is back', async () => {
+  const { accountId, key } = await stack.account('5.00')
+  const open = await stream({ url, key }, { model: 'test/steady' })
+  await open.said(30)
+  await stack.redisServer.kill()
+  const { length } = open.soFar.text
+  await open.said(length + 30)
+  await stack.redisServer.restart()
+  expect(await open.end).toMatchObject({ done: true, finishReason: 'stop', errorCode: null })
+  await stack.settled(accountId)
+  const [record] = await stack.postgres.callRecord.findMany({ where: { accountId } })
+  expect(record).toMatchObject({ status: 'completed', completionTokens: WORDS })
+})
+
+test('when it is killed, its calls end in the next process, charged for no more than was shown', async () => {
+  const { accountId, key } = await stack.account('5.00')
+  const open = await stream({ url, key }, { model: 'test/begun' })
+  await open.said(30)
+  await gateway.kill()
+  const shown = await open.end.catch(() => open.soFar)
+  expect(shown.done).toBe(false)
+  gateway = await startGateway()
+  await stack.settled(accountId)
+  const [record] = await stack.postgres.callRecord.findMany({ where: { accountId } })
+  expect(record!.status).not.toBe('completed')
+  expect(record!.completionTokens).toBeLessThanOrEqual(shown.text.split(' ').length)
+  expect((await stack.command('audit')).code).toBe(0)
+})
+
 test('its metrics tell the roles apart, and name each metric once', async () => {
   const text = await (await fetch(metricsUrl)).text()
   const settled = /^switchyard_settled_calls_total\{role="settlement"\} (\d+)/m.exec(text)
-  expect(Number(settled?.[1])).toBeGreaterThanOrEqual(2)
+  expect(Number(settled?.[1])).toBeGreaterThanOrEqual(1)
   expect(text).toMatch(/^process_resident_memory_bytes\{role="all"\} \d/m)
   const named = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)
   expect(named.filter((name, index) => named.indexOf(name) !== index)).toEqual([])

@@ -10,6 +10,7 @@ import type { DispatchDependencies } from '../../src/calls/admission/dispatch-ca
 import { createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
 import { type CallPathParts, composeCallPath } from '../../src/calls/call-path.ts'
 import { createCleanupTasks } from '../../src/calls/cleanup-tasks.ts'
+import type { Colocation } from '../../src/calls/colocation.ts'
 import type { RunFinish } from '../../src/calls/dispatch/finish-calls.ts'
 import { RunningCalls } from '../../src/calls/dispatch/running-calls.ts'
 import type { CompletionArchive } from '../../src/calls/relay/idempotency.ts'
@@ -53,6 +54,8 @@ export type Bug =
   | 'release-before-commit'
   /** The client sees the end before the settlement is enqueued. */
   | 'settle-after-end'
+  /** The same, where API instance and worker share a process. */
+  | 'settle-after-end-colocated'
   /** Balances are loaded as soon as Redis was emptied. */
   | 'no-grace'
   /** Workers do not resync what they know. */
@@ -134,7 +137,7 @@ export class Gateway {
     const server = new SimulatedServer('redis', time, random)
     const data = new ModelRedis(
       () => time.nowMs,
-      (callId, job) => this.dispatchQueue.add(callId, job, 0, 'call'),
+      (callId, job, claim) => this.dispatchQueue.addCall(callId, job, claim),
     )
     this.redis = { server, data, pubSub: new PubSub(server) }
     this.postgresServer = new SimulatedServer('postgres', time, random)
@@ -149,8 +152,15 @@ export class Gateway {
     this.settlementQueue.flush()
   }
 
-  async startApi(): Promise<Api> {
-    const process = this.newProcess('api')
+  /** API and dispatch in one process. */
+  async startBoth(): Promise<{ api: Api; worker: Worker }> {
+    const process = this.newProcess('both')
+    const colocation: Colocation = {}
+    const worker = await this.startDispatch(process, colocation)
+    return { worker, api: await this.startApi(process, colocation) }
+  }
+
+  async startApi(process = this.newProcess('api'), colocation?: Colocation): Promise<Api> {
     const redis = connectRedis(this.redis, this.connect(process, 'fail-fast'))
     const queues = this.connect(process, 'fail-fast')
     const subscriber = connectRedis(this.redis, this.connect(process, 'wait'))
@@ -158,7 +168,8 @@ export class Gateway {
     const readEpoch = createEpochReader(redis)
     const epoch = await this.watchedEpoch(process, redis, readEpoch)
     const { hub, admission, dispatch } = composeCallPath({
-      apiId: process.name,
+      apiId: `${process.name}-api`,
+      colocation,
       redis,
       subscriber,
       epoch,
@@ -196,8 +207,7 @@ export class Gateway {
     return { process, admission, dispatch }
   }
 
-  async startDispatch(): Promise<Worker> {
-    const process = this.newProcess('dispatch')
+  async startDispatch(process = this.newProcess('dispatch'), colocation?: Colocation): Promise<Worker> {
     // One connection, as in production: what is sent first is done first.
     const connection = this.connect(process, 'wait')
     const redis = connectRedis(this.redis, connection)
@@ -206,7 +216,8 @@ export class Gateway {
     const start = async () => {
       const epoch = await watchEpoch({ redis, readEpoch: createEpochReader(redis), logger: LOGGER })
       composed = await composeDispatch({
-        workerId: process.name,
+        workerId: `${process.name}-worker`,
+        colocation,
         redis,
         subscriber: connectRedis(this.redis, this.connect(process, 'wait')),
         epoch: this.bug === 'no-resync' ? withoutListeners(epoch) : epoch,
@@ -218,7 +229,7 @@ export class Gateway {
           const states = await Promise.all(jobIds.map((jobId) => settlement.getJobState(jobId)))
           return states.map((state) => state !== 'unknown')
         },
-        runFinish: this.runFinish(connection, process.name),
+        runFinish: this.runFinish(connection, `${process.name}-worker`, colocation),
         calls: this.bug === 'charge-failed' ? new ChargingCalls() : new RunningCalls(),
         chain: this.chain(),
         catalog: () => CATALOG,
@@ -339,7 +350,7 @@ export class Gateway {
     }
   }
 
-  private runFinish(connection: Connection, worker: string): RunFinish {
+  private runFinish(connection: Connection, worker: string, colocation: Colocation = {}): RunFinish {
     const { data, pubSub } = this.redis
     const models = {
       data: this.bug === 'hold-until-settled' ? new ModelRedis(() => this.time.nowMs) : data,
@@ -350,6 +361,14 @@ export class Gateway {
       settlement: this.settlementQueue,
     }
     const run: RunFinish = (jobId, calls) => connection.send(() => finishCalls(models, jobId, calls))
+    if (this.bug === 'settle-after-end-colocated')
+      return (jobId, calls) => {
+        colocation.hub?.receive(
+          worker,
+          calls.map(({ last }) => last),
+        )
+        return run(jobId, calls)
+      }
     if (this.bug !== 'settle-after-end') return run
     return async (jobId, calls) => {
       await connection.send(() => {

@@ -39,6 +39,7 @@ export function finishCalls(
   if (finished.length > 0)
     settlement.add(settlementJobId, { records: finished.map(({ record }) => record) }, 0, 'settle')
   for (const channel of new Set(finished.map((call) => call.channel))) {
+    if (channel === '') continue
     const ofChannel = finished.filter((call) => call.channel === channel)
     publish(
       channel,

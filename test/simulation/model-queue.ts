@@ -46,12 +46,37 @@ export class ModelQueue<Data> {
 
   add(id: string, data: Data, delayMs = 0, name = 'job'): void {
     if (this.jobs.has(id)) return
+    this.put(id, data, delayMs, name)
+    this.wake()
+  }
+
+  /** As admit.lua: adds a call, which a worker that is named claims if no other waits. Returns whether it has. */
+  addCall(id: string, data: Data, claim: { token: string; lockMs: number } | null): boolean {
+    if (claim === null || [...this.jobs.values()].some((job) => job.state === 'waiting')) {
+      this.add(id, data, 0, 'call')
+      return false
+    }
+    const { token, lockMs } = claim
+    const lock = { state: 'active', token, lockUntilMs: this.clock() + lockMs, attemptsStarted: 1 } as const
+    Object.assign(this.put(id, data, 0, 'call'), lock)
+    return true
+  }
+
+  private put(id: string, data: Data, delayMs: number, name: string): ModelJob<Data> {
     const state = delayMs > 0 ? 'delayed' : 'waiting'
     // What travels through Redis is a copy.
     const copy = JSON.parse(JSON.stringify(data)) as Data
-    const job = { id, name, data: copy, state, attemptsStarted: 0, token: null, lockUntilMs: 0 } as const
-    this.jobs.set(id, { ...job, delayUntilMs: this.clock() + delayMs })
-    this.wake()
+    const claim = { attemptsStarted: 0, token: null, lockUntilMs: 0 }
+    const job: ModelJob<Data> = {
+      id,
+      name,
+      data: copy,
+      state,
+      ...claim,
+      delayUntilMs: this.clock() + delayMs,
+    }
+    this.jobs.set(id, job)
+    return job
   }
 
   /** Hears once of the next job that may be claimed. */

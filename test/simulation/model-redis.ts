@@ -1,18 +1,23 @@
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import { SCRIPTS } from './model-scripts.ts'
 
+/**
+ * Enqueues a call with its admission, and claims it for a worker that is named, if it can be. Returns whether that
+ * worker has it.
+ */
+type EnqueueCall = (callId: string, job: CallJob, claim: { token: string; lockMs: number } | null) => boolean
+
 /** The data of a Redis server: what the gateway's commands need of it. Amounts are text, as there. */
 export class ModelRedis {
   readonly strings = new Map<string, string>()
   readonly hashes = new Map<string, Map<string, string>>()
   readonly sortedSets = new Map<string, Map<string, number>>()
   readonly sets = new Map<string, Set<string>>()
-  /** Hears of calls that are enqueued with their admission. */
-  readonly enqueueCall: (callId: string, job: CallJob) => void
+  readonly enqueueCall: EnqueueCall
   private readonly clock: () => number
   private epochs = 0
 
-  constructor(clock: () => number, enqueueCall: (callId: string, job: CallJob) => void = () => undefined) {
+  constructor(clock: () => number, enqueueCall: EnqueueCall = () => false) {
     this.clock = clock
     this.enqueueCall = enqueueCall
   }

@@ -38,8 +38,9 @@ const admit: Script = (redis, keys, args) => {
     ]
   }
   const job = args[20]!
-  if (job !== '' && redis.get(mark) !== null)
-    return answer('ok', amountText, limitText, redis.sortedSet(accountOpen).size, 1)
+  const marked = redis.get(mark)
+  if (job !== '' && marked !== null)
+    return answer('ok', amountText, limitText, redis.sortedSet(accountOpen).size, Number(marked))
   const previous = redis.hash(holds).get(id!)
   if (previous !== undefined) {
     const [amount, granted] = previous.split(':')
@@ -99,12 +100,13 @@ const admit: Script = (redis, keys, args) => {
   for (const calls of [openOfKey, openOfAccount]) calls.set(id!, redis.nowMs + Number(lifetime))
   for (const counts of [ofKey, ofAccount]) countCall(counts, tokens)
   tokensLeft -= tokens
-  const isEnqueued = job !== '' && String(amount) === amountText && limit === limitText
-  if (isEnqueued) {
-    redis.strings.set(mark, '1')
-    redis.enqueueCall(id!, JSON.parse(job))
+  let enqueued = 0
+  if (job !== '' && String(amount) === amountText && limit === limitText) {
+    const [token, lockMs] = [args[28]!, Number(args[29])]
+    enqueued = redis.enqueueCall(id!, JSON.parse(job), token === '' ? null : { token, lockMs }) ? 2 : 1
+    redis.strings.set(mark, String(enqueued))
   }
-  return answer('ok', String(amount), limit, openOfAccount.size, isEnqueued ? 1 : 0)
+  return answer('ok', String(amount), limit, openOfAccount.size, enqueued)
 }
 
 /** The counts of a sliding window, as admit.lua reads them. */

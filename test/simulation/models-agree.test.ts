@@ -4,14 +4,16 @@ import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { allowancePeriod } from '../../src/core/billing/allowance-period.ts'
 import { accountBudget, drawText, keyBudget, memberBudget } from '../../src/core/billing/budget.ts'
-import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
+import type { CallJob, SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { type CallId, newCallId, newId } from '../../src/core/kernel/ids.ts'
-import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
+import { createDispatchQueue, type DispatchQueue } from '../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import { ModelPostgres } from './model-postgres.ts'
+import { ModelQueue } from './model-queue.ts'
 import { ModelRedis } from './model-redis.ts'
+import { SeededRandom } from './seeded-random.ts'
 import { connectRedis } from './simulated-clients.ts'
 import type { Connection } from './simulated-server.ts'
 
@@ -30,7 +32,7 @@ const step = fc.oneof(
     flexible: fc.boolean(),
     places: fc.integer({ min: 1, max: 4 }),
     ofAccount: fc.integer({ min: 1, max: 4 }),
-    hasJob: fc.boolean(),
+    job: fc.constantFrom('none' as const, 'to enqueue' as const, 'to claim' as const),
     budgets,
   }),
   fc.record({ do: fc.constant('load' as const), ledger: figure, epoch: fc.constantFrom('*', 'a', 'b') }),
@@ -58,6 +60,7 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 const TURN = { share: 2, step: 5, lastStep: 6 }
+const CLAIM = { token: 'worker', lockMs: 60_000 }
 
 /** The balance cache's own code, whatever it talks to. */
 function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
@@ -90,7 +93,9 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
             concurrentCalls: one.places,
             accountConcurrentCalls: one.ofAccount,
             budgets: running(one.budgets),
-            ...(one.hasJob && { job: { data: '{}', turn: TURN, nowMs: 1 } }),
+            ...(one.job !== 'none' && {
+              job: { data: '{}', turn: TURN, nowMs: 1, ...(one.job === 'to claim' && { claim: CLAIM }) },
+            }),
           })
           return answer
         }
@@ -149,13 +154,16 @@ const AT_ONCE = { send: async (perform: () => unknown) => perform() } as unknown
 describe('the models of the simulation do as the real services', () => {
   let server: TestRedis
   let redis: Redis
+  let bullmq: DispatchQueue
   let ledger: TestLedger
   beforeAll(async () => {
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+    bullmq = createDispatchQueue(redis)
     ledger = await openTestLedger()
   })
   afterAll(async () => {
+    await bullmq.close()
     redis.disconnect()
     await server.close()
     await ledger.close()
@@ -167,17 +175,17 @@ describe('the models of the simulation do as the real services', () => {
         await redis.flushall()
         const accountId = newId('acct')
         const callIds = Array.from({ length: HOLDS }, () => newCallId())
-        const jobs = new Set<string>()
-        const data = new ModelRedis(Date.now, (callId) => void jobs.add(callId))
+        const queue = new ModelQueue<CallJob>(Date.now, new SeededRandom(1))
+        const data = new ModelRedis(Date.now, (callId, job, claim) => queue.addCall(callId, job, claim))
         const model = gateOver(connectRedis({ data } as never, AT_ONCE), accountId, callIds)
         const real = gateOver(redis, accountId, callIds)
         for (const one of steps) {
           expect(await model.take(one)).toEqual(await real.take(one))
           expect(await model.state()).toEqual(await real.state())
         }
-        const exist = await Promise.all(callIds.map((callId) => createCallJobs(redis).exists(callId)))
-        expect(callIds.filter((_, index) => exist[index])).toEqual(
-          callIds.filter((callId) => jobs.has(callId)),
+        const states = await Promise.all(callIds.map((callId) => bullmq.getJobState(callId)))
+        expect(callIds.map((callId) => queue.state(callId))).toEqual(
+          states.map((state) => state.replace('prioritized', 'waiting')),
         )
       }),
       { numRuns: 150 },

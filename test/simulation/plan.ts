@@ -25,6 +25,8 @@ export interface Plan {
   openingPico: bigint[]
   /** Of each account. */
   budgets: PlannedBudgets[]
+  /** API instances and dispatch workers come in pairs, each in one process. */
+  isOneProcess: boolean
   events: PlannedEvent[]
 }
 
@@ -57,6 +59,7 @@ export function planOf(seed: number): Plan {
   return {
     openingPico,
     budgets: openingPico.map((_, account) => budgetsOf(seed, account)),
+    isOneProcess: new SeededRandom(seed ^ 0x0a11).chance(0.4),
     events: events.sort((a, b) => a.atMs - b.atMs),
   }
 }

@@ -83,8 +83,7 @@ class Run implements World {
 
   async run(): Promise<RunResult> {
     for (let part = 0; part < 2; part++) {
-      this.apis.push(await this.gateway.startApi())
-      this.workers.push(await this.gateway.startDispatch())
+      await this.start('both')
     }
     this.settlers.push(await this.gateway.startSettlement())
     // A fresh Redis counts as one that lost its data; most runs begin later than that.
@@ -180,11 +179,9 @@ class Run implements World {
         return this.time.runAs(api.process, () => api.dispatch.hub.failAll())
       }
       case 'kill-api':
-        return this.killApi(event.backAfterMs)
+        return this.killPart(this.apis, event.backAfterMs)
       case 'kill-dispatch':
-        if (!this.kill(this.workers)) return
-        this.soon(event.backAfterMs, async () => void this.workers.push(await gateway.startDispatch()))
-        return
+        return this.killPart(this.workers, event.backAfterMs)
       case 'kill-settlement':
         for (const process of this.settlers) process.isAlive = false
         this.note('settlement killed')
@@ -254,22 +251,38 @@ class Run implements World {
     this.gateway.ledger.postings.push({ id: `credit_${this.time.nowMs}`, kind: 'credit', accountId, entries })
   }
 
-  private killApi(backAfterMs: number): void {
-    const victim = this.kill(this.apis)
-    if (!victim) return
-    for (const call of this.calls) {
-      if (call.api === victim && call.status === 'waiting') call.status = 'connection-lost'
+  /** Starts an API instance, a dispatch worker, or one of each: in one process where the plan says so. */
+  private async start(what: 'api' | 'worker' | 'both'): Promise<void> {
+    const { gateway } = this
+    if (what === 'both' && this.plan.isOneProcess) {
+      const { api, worker } = await gateway.startBoth()
+      this.apis.push(api)
+      this.workers.push(worker)
+      return
     }
-    this.soon(backAfterMs, async () => void this.apis.push(await this.gateway.startApi()))
+    if (what !== 'worker') this.apis.push(await gateway.startApi())
+    if (what !== 'api') this.workers.push(await gateway.startDispatch())
   }
 
-  private kill<T extends { process: SimulatedProcess }>(processes: T[]): T | null {
+  private killPart(parts: readonly (Api | Worker)[], backAfterMs: number): void {
+    const victim = this.kill(parts)
+    if (!victim) return
+    for (const call of this.calls) {
+      if (!call.api.process.isAlive && call.status === 'waiting') call.status = 'connection-lost'
+    }
+    // With a process dies everything in it.
+    if (this.plan.isOneProcess) this.happened.add('kill-dispatch').add('kill-api')
+    this.noteLosses()
+    const what = this.plan.isOneProcess ? 'both' : parts === this.apis ? 'api' : 'worker'
+    this.soon(backAfterMs, () => this.start(what))
+  }
+
+  private kill<T extends { process: SimulatedProcess }>(processes: readonly T[]): T | null {
     // The last one stays: clients must have somewhere to call, and calls somewhere to end.
     if (this.alive(processes).length === 1) return null
     const victim = this.random.pick(this.alive(processes))
     victim.process.isAlive = false
     this.note(`${victim.process.name} killed`)
-    this.noteLosses()
     return victim
   }
 

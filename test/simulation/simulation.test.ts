@@ -67,6 +67,11 @@ describe('a bug is found', () => {
       505,
     ],
     [
+      'settle-after-end-colocated',
+      'the same within one process',
+      /no settlement is on its way|saw the end, but it was settled as|are left of a budget/,
+    ],
+    [
       'hold-until-settled',
       'the hold not shrunk when the call ends',
       /its client saw the end, and \d+ are held/,

@@ -88,6 +88,46 @@ test('a slot that a flood leaves goes back to it only while the reserve is whole
   await worker.stop()
 })
 
+test('a slot is taken for a call of the same process only beside the reserve, and never while the worker stops', async () => {
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  const slots = new WorkerSlots<string>({
+    concurrency: 20,
+    claim: async () => [],
+    waitAndClaim: () => new Promise(() => undefined),
+    run: () => ended,
+    logger: pino({ level: 'silent' }),
+  })
+  slots.start()
+  const taken = Array.from({ length: 20 }, () => slots.take())
+  expect(taken.filter(Boolean)).toHaveLength(18)
+  slots.run('call')
+  for (let others = 17; others > 0; others--) slots.giveBack()
+  expect(slots.take()).toBe(true)
+  const drained = slots.drain()
+  expect(slots.take()).toBe(false)
+  let isDrained = false
+  void drained.then(() => {
+    isDrained = true
+  })
+  end()
+  await new Promise((resolve) => setImmediate(resolve))
+  // One that was taken may still be used.
+  expect(isDrained).toBe(false)
+  slots.giveBack()
+  await drained
+})
+
+test('the only slot of a worker is left to the wait for a call, which may fill it', () => {
+  const slots = new WorkerSlots<string>({
+    concurrency: 1,
+    claim: async () => [],
+    waitAndClaim: () => new Promise(() => undefined),
+    run: async () => undefined,
+    logger: pino({ level: 'silent' }),
+  })
+  expect(slots.take()).toBe(false)
+})
+
 test('what comes with a wait that fails is claimed by the next look, not after another wait', async () => {
   const waiting = ['call']
   const ran: string[] = []

@@ -55,6 +55,8 @@ export interface JobToEnqueue {
   turn: QueueTurn
   /** Unix ms. */
   nowMs: number
+  /** A worker that has a slot for it and claims it in the same step, unless others wait. Absent: none. */
+  claim?: { token: string; lockMs: number } | undefined
 }
 
 /** What is left of the rate limits of a key and its account, for the response headers. */
@@ -78,6 +80,8 @@ export type AdmissionOutcome =
       /** With this one. */
       accountOpenCalls: number
       isEnqueued: boolean
+      /** By the worker that was named with its job. */
+      isClaimed: boolean
     }
   | { kind: 'rate-limited' | 'too-many-open' | 'too-heavy'; retryAfterMs: number; scope: LimitScope }
   | { kind: 'insufficient-balance'; availablePico: bigint; affordableTokens: number }
@@ -144,8 +148,9 @@ export function createAdmission(redis: Redis): AdmitToRedis {
 function jobArguments({ callId, job }: AdmissionRequest): Array<string | number> {
   if (!job) return ['']
   const { share, step, lastStep } = job.turn
+  const { token = '', lockMs = 0 } = job.claim ?? {}
   const options = JSON.stringify(storedJobOptions(callId)).slice(0, -1)
-  return [job.data, options, job.nowMs, share, step, lastStep, PRIORITY_MAX, MARK_MS]
+  return [job.data, options, job.nowMs, share, step, lastStep, PRIORITY_MAX, MARK_MS, token, lockMs]
 }
 
 function readAnswer([outcome, limit, requests, tokens, reset, ...more]: unknown[]): AdmissionAnswer {
@@ -163,7 +168,8 @@ function readAnswer([outcome, limit, requests, tokens, reset, ...more]: unknown[
         holdPico: BigInt(first as string),
         completionLimit: Number(second),
         accountOpenCalls: Number(third),
-        isEnqueued: fourth === 1,
+        isEnqueued: fourth !== 0,
+        isClaimed: fourth === 2,
         rate,
       }
     case 'rate':

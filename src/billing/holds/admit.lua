@@ -19,9 +19,12 @@
 --       21 data of its job, or ''  22 options of the job, JSON without its end  23 now, unix ms, by its caller
 --       24 share of the account in the queue  25 step of time  26 the last it may be put off to (see admission.ts)
 --       27 priorities there are  28 how long the mark of the admitted call stands, ms
+--       29 token of a worker that has a slot for it and claims it where no other call waits, or ''  30 how long its lock
+--       stands, ms
 -- Returns {outcome, limit of requests, remaining requests, remaining tokens, window reset ms, ...}; of requests, the
 -- limit that leaves fewer: the key's or its account's
---   'ok', …, amount held, completion limit granted, open calls of the account with this one, 1 when it is enqueued
+--   'ok', …, amount held, completion limit granted, open calls of the account with this one,
+--     0: not enqueued, 1: enqueued, 2: enqueued and claimed
 --   'rate' | 'concurrency' | 'bytes', …, retry after ms, 'key' | 'account'
 --   'balance', …, what is available, completion tokens that affords
 --   'allowance', …, the same, and which of the budgets it is, from 1
@@ -81,7 +84,7 @@ end
 
 -- Sent again, since the first answer was lost: the call may even have ended meanwhile.
 if job ~= '' and is_marked then
-  return answer('ok', amount, limit, redis.call('ZCARD', account_open), 1)
+  return answer('ok', amount, limit, redis.call('ZCARD', account_open), tonumber(is_marked))
 end
 -- The same where it was not enqueued: it has its hold, and keeps it. Looked for where a call would be refused, and found
 -- where a second hold would be opened.
@@ -227,14 +230,28 @@ local priority = 0
 if beyond > 0 then
   priority = 1 + math.min(tonumber(ARGV[25]) + beyond, tonumber(ARGV[26])) % tonumber(ARGV[27])
 end
-redis.call('HSET', queue .. ':' .. id, 'name', 'call', 'data', job, 'opts', ARGV[22] .. ',"priority":' .. priority .. '}',
-  'timestamp', ARGV[23], 'delay', 0, 'priority', priority)
-if priority == 0 then
-  redis.call('LPUSH', queue .. ':wait', id)
+local fields = {
+  'name', 'call', 'data', job, 'opts', ARGV[22] .. ',"priority":' .. priority .. '}', 'timestamp', ARGV[23], 'delay', 0,
+  'priority', priority,
+}
+local token = ARGV[29]
+local is_paused = redis.call('HEXISTS', queue .. ':meta', 'paused') == 1
+local is_claimed = token ~= '' and not is_paused
+  and redis.call('EXISTS', queue .. ':wait', queue .. ':prioritized') == 0
+if is_claimed then
+  redis.call('HSET', queue .. ':' .. id, 'processedOn', ARGV[23], 'ats', 1, unpack(fields))
+  redis.call('LPUSH', queue .. ':active', id)
+  redis.call('SET', queue .. ':' .. id .. ':lock', token, 'PX', ARGV[30])
 else
-  local order = redis.call('INCR', queue .. ':pc') % 0x100000000
-  redis.call('ZADD', queue .. ':prioritized', priority * 0x100000000 + order, id)
+  redis.call('HSET', queue .. ':' .. id, unpack(fields))
+  if priority == 0 then
+    redis.call('LPUSH', queue .. ':wait', id)
+  else
+    local order = redis.call('INCR', queue .. ':pc') % 0x100000000
+    redis.call('ZADD', queue .. ':prioritized', priority * 0x100000000 + order, id)
+  end
+  if not is_paused then redis.call('ZADD', queue .. ':marker', 0, '0') end
 end
-if redis.call('HEXISTS', queue .. ':meta', 'paused') == 0 then redis.call('ZADD', queue .. ':marker', 0, '0') end
-redis.call('SET', mark, 1, 'PX', ARGV[28])
-return answer('ok', amount, limit, open_calls, 1)
+local enqueued = is_claimed and 2 or 1
+redis.call('SET', mark, enqueued, 'PX', ARGV[28])
+return answer('ok', amount, limit, open_calls, enqueued)

@@ -27,9 +27,10 @@ import { promptTokensBound } from '../../core/text-tokens/prompt-tokens.ts'
 import { currentTraceparent } from '../../platform/observability/tracing.ts'
 import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
 import type { CleanupTasks } from '../cleanup-tasks.ts'
+import type { Colocation } from '../colocation.ts'
 import type { CallHub } from '../relay/call-hub.ts'
 import { budgetRefusal } from './budget-refusal.ts'
-import { type AdmittedCall, jobData } from './dispatch-call.ts'
+import { type AdmittedCall, bodyText, jobData } from './dispatch-call.ts'
 import type { NoteLimitReached } from './limit-notice.ts'
 
 /** Limits of keys and accounts where nothing is set for them, and the bounds of a call. */
@@ -58,9 +59,10 @@ export interface AdmissionDependencies {
   releaseHold: (accountId: string, callId: CallId) => Promise<void>
   /** Hears that a call was refused by a budget. */
   noteLimitReached: NoteLimitReached
-  /** Seals what a call asks for its job; null where it is too long for one. */
-  sealBody: (callId: CallId, request: ChatRequest) => string | null
+  /** Seals a body (see bodyText) for its job; null where it is too long for one. */
+  sealBody: (callId: CallId, body: string) => string | null
   hub: Pick<CallHub, 'expect' | 'forget'>
+  colocation: Colocation
   /** Takes back a call that may have been admitted and enqueued in one step. Repeatable. */
   undoAdmission: (envelope: CallEnvelope) => Promise<void>
   cleanup: CleanupTasks
@@ -176,8 +178,13 @@ export async function admitCall(
   }
   const turn = queueTurn(now, limits)
   const isSentAlong = idempotencyRecord === null && bodyBytes <= SENT_ALONG_BYTES
-  const sealedBody = isSentAlong ? deps.sealBody(callId, request) : null
-  const job = sealedBody === null ? undefined : { data: jobData(asked, sealedBody), turn, nowMs: now }
+  const body = isSentAlong ? bodyText(request) : ''
+  const sealedBody = isSentAlong ? deps.sealBody(callId, body) : null
+  const slot = sealedBody === null ? null : deps.colocation.takeSlot?.()
+  const job =
+    sealedBody === null
+      ? undefined
+      : { data: jobData(asked, sealedBody), turn, nowMs: now, claim: slot ?? undefined }
   const admission: AdmissionRequest = {
     callId,
     accountId: key.accountId,
@@ -227,6 +234,8 @@ export async function admitCall(
     }
   } finally {
     if (answer?.kind !== 'admitted') deps.hub.forget(callId)
+    if (answer?.kind === 'admitted' && answer.isClaimed) slot?.run({ envelope: asked, sealedBody }, body)
+    else slot?.giveBack()
   }
   if (answer.kind === 'allowance-spent') deps.noteLimitReached(key, budgets[answer.budget]!)
   if (answer.kind !== 'admitted')

@@ -9,7 +9,7 @@
 -- KEYS  1 dispatch queue  2 settlement queue (without a list)
 --       then per call: avail, held, holds, key open, account open
 -- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 what a message begins with, JSON
---       then per call: id, reply channel, last frame (JSON), settlement record (JSON), amount charged,
+--       then per call: id, reply channel or '', last frame (JSON), settlement record (JSON), amount charged,
 --       prefix of the account's Redis keys, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
 --       '1' when somebody must listen on the channel
 -- Returns per call 'finished'; 'unheard': nobody listens, and nothing was done; 'lost': another worker has the call;
@@ -68,8 +68,10 @@ for index, call in ipairs(calls) do
       gone[#gone + 1] = call.job .. ':lock'
     end
     records[#records + 1] = call.record
-    frames[call.channel] = frames[call.channel] or { ARGV[4] }
-    table.insert(frames[call.channel], call.frame)
+    if call.channel ~= '' then
+      frames[call.channel] = frames[call.channel] or { ARGV[4] }
+      table.insert(frames[call.channel], call.frame)
+    end
     call.result = 'finished'
   end
   results[index] = call.result

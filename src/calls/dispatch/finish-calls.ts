@@ -7,6 +7,7 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
 import { isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
 import { accountKeys, apiKeyKeys, QUEUE_PREFIX } from '../../platform/redis/redis-keys.ts'
+import type { FramePublisher } from '../relay/call-outbox.ts'
 
 /** A finished call: what to settle, and the hold that closes. */
 export interface FinishedCall {
@@ -25,6 +26,7 @@ export type ClaimOfJob =
 /** A call that ended at this worker: what to settle, and the last frame its client gets. */
 export interface EndedCall extends FinishedCall {
   claim: ClaimOfJob
+  /** Where the last frame is published; '' for nowhere. */
   channel: string
   last: Frame
   /** Nothing is done if nobody listens on the channel: an answer that nobody hears is not charged as it stands. */
@@ -68,7 +70,7 @@ function argumentsOf({ record, claim, channel, last, mustBeHeard }: EndedCall): 
   return [
     record.id,
     channel,
-    JSON.stringify(last),
+    channel && JSON.stringify(last),
     JSON.stringify(record),
     record.chargePico,
     prefix,
@@ -90,8 +92,7 @@ interface Waiting {
 
 interface FinisherDependencies {
   run: RunFinish
-  /** Sends what calls have sent before: it goes first. */
-  flush: () => void
+  publisher: Pick<FramePublisher, 'isColocated' | 'send' | 'flush'>
   outbox: Pick<SettlementOutbox, 'keep'>
 }
 
@@ -100,22 +101,30 @@ interface FinisherDependencies {
  * one message a channel and one settlement job carry many calls. When it rejects it is not known whether the call was
  * finished; if not, whoever claims it next finishes it.
  */
-export function createFinisher({ run, flush, outbox }: FinisherDependencies): FinishCall {
+export function createFinisher({ run, publisher, outbox }: FinisherDependencies): FinishCall {
   const waiting: Waiting[] = []
   let isRunning = false
 
   async function finish(batch: Waiting[]): Promise<void> {
     const jobId = newId('settle')
     const calls = batch.map(({ call }) => call)
-    flush()
+    const isColocated = calls.map(({ channel }) => publisher.isColocated(channel))
+    // What calls have sent before goes first.
+    publisher.flush()
+    const toldByRedis = calls.map((call, index) =>
+      isColocated[index] ? { ...call, channel: '', mustBeHeard: false } : call,
+    )
     let results: FinishResult[] = []
     await outbox.keep(jobId, calls, async () => {
-      results = await run(jobId, calls).catch((error) => {
+      results = await run(jobId, toldByRedis).catch((error) => {
         if (!isRefusedWrite(error)) throw error
         return calls.map(() => 'refused' as const)
       })
       return calls.filter((_, index) => results[index] === 'finished')
     })
+    for (const [index, { channel, last }] of calls.entries())
+      if (isColocated[index] && results[index] === 'finished') publisher.send(channel, ...last)
+    publisher.flush()
     for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
   }
 

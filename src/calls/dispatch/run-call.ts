@@ -79,9 +79,14 @@ const FAILED_INSIDE: FrameError = {
 /**
  * Runs one claimed call to its end: the failover chain, the frames, the settlement. Its client sees the end, the
  * settlement is enqueued and the job is gone in one atomic step (see finish-calls.ts), which a worker whose lease was
- * lost cannot take: the call is another's.
+ * lost cannot take: the call is another's. `openedBody` is what the job has sealed, where that is known.
  */
-export async function runCall(job: CallJob, lease: Lease, deps: CallRunnerDependencies): Promise<RunResult> {
+export async function runCall(
+  job: CallJob,
+  lease: Lease,
+  deps: CallRunnerDependencies,
+  openedBody?: string,
+): Promise<RunResult> {
   const { envelope } = job
   const claimedAt = deps.clock()
   const runsOn = envelope.idempotencyRecord !== null
@@ -95,7 +100,7 @@ export async function runCall(job: CallJob, lease: Lease, deps: CallRunnerDepend
   const call = deps.calls.add(envelope.id, outbox, runsOn)
   try {
     const processed = await inCallSpan(envelope, lease.generation, () =>
-      processCall(job, lease.generation, call, deps),
+      processCall(job, openedBody, lease.generation, call, deps),
     )
     if (isLost(call) || !(await lease.isHeld())) return 'lost'
     if (typeof processed === 'string') return processed
@@ -117,6 +122,7 @@ interface ProcessedCall {
 
 async function processCall(
   job: CallJob,
+  openedBody: string | undefined,
   generation: number,
   call: RunningCall,
   deps: CallRunnerDependencies,
@@ -129,7 +135,7 @@ async function processCall(
     if (isShutdown(call)) return 'hand-back'
     if (takeover.kind === 'finished') return 'delivered'
     if (takeover.kind === 'run' && generation > MAX_CLAIMS) return failed(FAILED_INSIDE)
-    const body = await bodyOf(job, deps)
+    const body = openedBody === undefined ? await bodyOf(job, deps) : parseBody(openedBody)
     if (body === null) return failed(BODY_GONE)
     if (takeover.kind === 'end') return { ending: await endingOfLost(takeover, { envelope, body }), body }
     const send = (frame: FrameBody) => call.outbox.send(frame)
@@ -153,7 +159,7 @@ async function bodyOf(
 ): Promise<CallBody | null> {
   try {
     const text = await bodies.read(envelope.id, sealedBody)
-    if (text !== null) return readBody(JSON.parse(text) as CallBody)
+    if (text !== null) return parseBody(text)
     logger.error({ callId: envelope.id }, 'the body of a call is gone')
   } catch (error) {
     if (sealedBody !== null) throw error
@@ -162,7 +168,10 @@ async function bodyOf(
   return null
 }
 
-const readBody = (body: CallBody): CallBody => (body.native ? nativeCall(body.native) : body)
+function parseBody(text: string): CallBody {
+  const body = JSON.parse(text) as CallBody
+  return body.native ? nativeCall(body.native) : body
+}
 
 /**
  * Finishes a call. Nothing is charged for an answer that nobody was there to hear any more: while its API instance is

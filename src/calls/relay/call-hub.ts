@@ -82,7 +82,7 @@ export class CallHub {
   async start(): Promise<void> {
     const { subscriber } = this.options
     subscriber.on('message', (channel, message) => {
-      if (channel === this.channel) this.receive(message)
+      if (channel === this.channel) this.read(message)
     })
     await subscriber.subscribe(this.channel)
     // Whatever was published while the connection was gone is lost: ask and tell again, for every call.
@@ -175,10 +175,15 @@ export class CallHub {
     await this.options.subscriber.unsubscribe(this.channel)
   }
 
-  private receive(message: string): void {
-    const nowMs = this.options.clock()
+  private read(message: string): void {
     const { from, number, frames } = decodeFrames(message)
-    if (from === this.options.apiId) return this.signs.echoed(number, nowMs)
+    if (from === this.options.apiId) this.signs.echoed(number, this.options.clock())
+    else this.receive(from, frames)
+  }
+
+  /** Hears a worker: frames of calls, in the order in which they were sent. */
+  receive(from: string | undefined, frames: readonly Frame[]): void {
+    const nowMs = this.options.clock()
     if (from) this.signs.heard(from)
     const touched = new Set<PendingCall>()
     for (const frame of frames) {

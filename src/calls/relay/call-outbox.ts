@@ -12,6 +12,7 @@ import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { tickEvery } from '../../platform/process/coalesced-timers.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
+import type { Colocation } from '../colocation.ts'
 
 /** Bytes of frames kept per call for resending, or up to twice as many: half a minute of a fast stream. */
 const KEPT_BYTES = 256 * 1024
@@ -225,6 +226,8 @@ interface FramePublisherOptions {
   /** The id of this worker, named in every message. */
   worker: string
   redis: Redis
+  /** Absent: no API instance shares the process. */
+  colocation?: Colocation | undefined
   logger: Logger
   /** Nobody listened when these frames were published. They are sent again if their API instance comes back. */
   onLost: (frames: readonly Frame[]) => void
@@ -257,6 +260,11 @@ export class FramePublisher {
   constructor(options: FramePublisherOptions) {
     this.options = options
     this.stopPinging = tickEvery(PING_MS, () => this.pingSilent())
+  }
+
+  /** Whether the API instance of a channel shares this process: its frames go straight to it. */
+  isColocated(channel: string): boolean {
+    return this.options.colocation?.hub?.channel === channel
   }
 
   /** Queues one frame for this turn's message. */
@@ -297,6 +305,7 @@ export class FramePublisher {
   private async publish(channel: string, frames: readonly Frame[]): Promise<void> {
     try {
       this.used.add(channel)
+      if (this.isColocated(channel)) return this.options.colocation!.hub!.receive(this.options.worker, frames)
       const listeners = await this.tryPublish(channel, frames)
       if (listeners === null) return this.options.onLost(frames)
       if (listeners > 0) {

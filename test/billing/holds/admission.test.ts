@@ -1,8 +1,10 @@
+import { Worker } from 'bullmq'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type AdmissionRequest,
   type AdmitToRedis,
+  type JobToEnqueue,
   queuePriority,
   queueTurn,
 } from '../../../src/billing/holds/admission.ts'
@@ -378,11 +380,17 @@ describe('the admission holds', () => {
 describe('a job that comes with its call', () => {
   const SETTINGS = { accountQueueShare: 2, queueWaitMs: 15_000 }
   const NOW = 1_800_000_000_000
+  const CLAIM = { token: 'worker', lockMs: 60_000 }
+  const LOCK = { lockDuration: CLAIM.lockMs }
   const turn = queueTurn(NOW, SETTINGS)
   const sealed = (callId: string) => ({ envelope: { id: callId } as CallEnvelope, sealedBody: 'sealed' })
-  const withJob = (accountId: string, more: Partial<AdmissionRequest> = {}) => {
+  const withJob = (
+    accountId: string,
+    more: Partial<AdmissionRequest> = {},
+    claim?: JobToEnqueue['claim'],
+  ) => {
     const call = request(accountId, more)
-    return { ...call, job: { data: JSON.stringify(sealed(call.callId)), turn, nowMs: NOW } }
+    return { ...call, job: { data: JSON.stringify(sealed(call.callId)), turn, nowMs: NOW, claim } }
   }
 
   /** Every key of the dispatch queue but its events, which nobody reads, and what they are counted by. */
@@ -402,6 +410,15 @@ describe('a job that comes with its call', () => {
     }
     return read
   }
+
+  /** Without the moment of each claim, the order counter of priorities and what a claim leaves of the marker. */
+  const withoutTimes = (queue: unknown) =>
+    Object.entries(queue as object).flatMap(([name, value]) => {
+      if (['pc', 'marker'].includes(name)) return []
+      const { processedOn, ...fields } = typeof value === 'object' ? value : {}
+      expect(processedOn === undefined || Number(processedOn) > 0).toBe(true)
+      return [[name, typeof value === 'object' && !Array.isArray(value) ? fields : value]]
+    })
 
   test('leaves the queue as BullMQ does when it is added by itself, with the priority of its turn', async () => {
     await redis.flushall()
@@ -453,6 +470,53 @@ describe('a job that comes with its call', () => {
       expect(await createCallJobs(redis).exists(callId)).toBe(false)
       expect(await holds.wasEnqueued(callId)).toBe(false)
     }
+  })
+
+  test('is claimed for a worker that is named, and leaves the queue as BullMQ does after its claim', async () => {
+    await redis.flushall()
+    const accountId = await funded(10_000n)
+    const queue = createDispatchQueue(redis)
+    const asked = Array.from({ length: 3 }, () => withJob(accountId, {}, CLAIM))
+    const priorities: number[] = []
+    for (const call of asked) {
+      const answer = await admit(call)
+      if (answer.kind !== 'admitted') throw new Error(answer.kind)
+      expect(answer).toMatchObject({ isEnqueued: true, isClaimed: true })
+      // Sent again, since the answer was lost.
+      expect(await admit(call)).toMatchObject({ isEnqueued: true, isClaimed: true })
+      priorities.push(queuePriority(answer.accountOpenCalls, turn))
+    }
+    expect(new Set(priorities).size).toBe(2)
+    const ours = await keysOfQueue()
+
+    await redis.flushall()
+    const worker = new Worker(DISPATCH_QUEUE, null, { connection: redis, prefix: QUEUE_PREFIX, ...LOCK })
+    for (const [index, { callId }] of asked.entries()) {
+      const { envelope, sealedBody } = sealed(callId)
+      await enqueueCall(queue, envelope, sealedBody, priorities[index]!)
+      expect((await worker.getNextJob(CLAIM.token, { block: false }))?.id).toBe(callId)
+    }
+    const theirs = await keysOfQueue()
+    expect(withoutTimes(ours)).toEqual(withoutTimes(theirs))
+    await worker.close(true)
+    await queue.close()
+  })
+
+  test('waits its turn where another call waits, and where the queue is paused', async () => {
+    await redis.flushall()
+    const accountId = await funded(10_000n)
+    const queue = createDispatchQueue(redis)
+    await queue.pause()
+    expect(await admit(withJob(accountId, {}, CLAIM))).toMatchObject({ isEnqueued: true, isClaimed: false })
+    await queue.resume()
+    expect(await admit(withJob(accountId, {}, CLAIM))).toMatchObject({ isEnqueued: true, isClaimed: false })
+    expect(await queue.getActiveCount()).toBe(0)
+    await queue.drain()
+    expect(await admit(withJob(accountId, {}, CLAIM))).toMatchObject({ isClaimed: true })
+    // One beyond the account's share waits by its priority.
+    await admit(withJob(accountId))
+    expect(await admit(withJob(accountId, {}, CLAIM))).toMatchObject({ isClaimed: false })
+    await queue.close()
   })
 
   test('wakes nobody while the queue is paused', async () => {

@@ -66,6 +66,7 @@ beforeAll(async () => {
     releaseHold: holds.release,
     sealBody: () => null,
     hub: { expect: () => undefined, forget: () => undefined },
+    colocation: {},
     undoAdmission: async () => undefined,
     noteLimitReached: () => undefined,
     cleanup: createCleanupTasks(pino({ level: 'silent' })),
