@@ -108,22 +108,23 @@ export function createFinisher({ run, publisher, outbox }: FinisherDependencies)
   async function finish(batch: Waiting[]): Promise<void> {
     const jobId = newId('settle')
     const calls = batch.map(({ call }) => call)
-    const isColocated = calls.map(({ channel }) => publisher.isColocated(channel))
+    // Redis tells no API instance that shares this process: that is there, and hears the end once it is done.
+    const isTold = calls.map(({ channel }) => !publisher.isColocated(channel))
+    const asked = calls.map((call, index) =>
+      isTold[index] ? call : { ...call, channel: '', mustBeHeard: false },
+    )
     // What calls have sent before goes first.
     publisher.flush()
-    const toldByRedis = calls.map((call, index) =>
-      isColocated[index] ? { ...call, channel: '', mustBeHeard: false } : call,
-    )
     let results: FinishResult[] = []
     await outbox.keep(jobId, calls, async () => {
-      results = await run(jobId, toldByRedis).catch((error) => {
+      results = await run(jobId, asked).catch((error) => {
         if (!isRefusedWrite(error)) throw error
         return calls.map(() => 'refused' as const)
       })
       return calls.filter((_, index) => results[index] === 'finished')
     })
     for (const [index, { channel, last }] of calls.entries())
-      if (isColocated[index] && results[index] === 'finished') publisher.send(channel, ...last)
+      if (!isTold[index] && results[index] === 'finished') publisher.send(channel, ...last)
     publisher.flush()
     for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
   }
