@@ -11,8 +11,8 @@ export default defineConfig({
     isolate: false,
     // Node loads what is tested as it does in production, which takes no transformation.
     experimental: { viteModuleRunner: false },
-    // Flow tests start whole stacks and wait half of their time: five keep two processors busy.
-    maxWorkers: 5,
+    // Flow tests start whole stacks and wait half of their time: four keep two processors busy.
+    maxWorkers: 4,
     // A guarantee is that a thing comes about, not how soon it does on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,
