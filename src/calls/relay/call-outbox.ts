@@ -264,7 +264,12 @@ export class FramePublisher {
 
   /** Whether the API instance of a channel shares this process: its frames go straight to it. */
   isColocated(channel: string): boolean {
-    return this.options.colocation?.hub?.channel === channel
+    return this.hubOf(channel) !== null
+  }
+
+  private hubOf(channel: string) {
+    const { hub } = this.options.colocation ?? {}
+    return hub?.channel === channel ? hub : null
   }
 
   /** Queues one frame for this turn's message. */
@@ -305,7 +310,8 @@ export class FramePublisher {
   private async publish(channel: string, frames: readonly Frame[]): Promise<void> {
     try {
       this.used.add(channel)
-      if (this.isColocated(channel)) return this.options.colocation!.hub!.receive(this.options.worker, frames)
+      const hub = this.hubOf(channel)
+      if (hub) return hub.receive(this.options.worker, frames)
       const listeners = await this.tryPublish(channel, frames)
       if (listeners === null) return this.options.onLost(frames)
       if (listeners > 0) {
