@@ -125,7 +125,6 @@ export function createFinisher({ run, publisher, outbox }: FinisherDependencies)
     })
     for (const [index, { channel, last }] of calls.entries())
       if (!isTold[index] && results[index] === 'finished') publisher.send(channel, ...last)
-    publisher.flush()
     for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
   }
 
