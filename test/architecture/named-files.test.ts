@@ -3,7 +3,8 @@ import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-const PAGES = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)]
+const pagesOf = (folder: string) => readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`)
+const PAGES = ['README.md', ...pagesOf('docs'), ...pagesOf('docs/decisions')]
 const NAMED = /(?<![\w./-])(?:src|workers|web|tools|test|prisma)\/[\w./-]+\.(?:tsx?|mjs|lua|sql|json|css)\b/g
 
 test.each(PAGES.filter((page) => page.endsWith('.md')))('the files that %s names exist', (page) => {
