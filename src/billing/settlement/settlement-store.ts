@@ -42,8 +42,11 @@ export interface SettlementOutcome {
 const QUARANTINE = `
 INSERT INTO quarantined_settlements (id, reason, record) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING`
 
-type SettledRow = LedgerBalance & {
+interface SettledRow {
   accountId: string
+  /** 64-bit integers, as text. */
+  balancePico: string
+  version: string
   /** Calls that were recorded as their records say. */
   recordedCalls: number
   supersededCalls: string[] | null
@@ -143,15 +146,11 @@ async function settleBatch(
   batch: SettlementRows[],
 ): Promise<Pick<SettlementOutcome, 'accounts' | 'superseded'> & { isAllNew: boolean }> {
   const calls = JSON.stringify(batch.map((rows) => rows.call))
-  const settled = await postgres.$queryRawUnsafe<SettledRow[]>(
-    SETTLE,
-    calls,
-    JSON.stringify(batch.flatMap((rows) => rows.entries)),
-    leastCallOf(batch),
-  )
+  const entries = JSON.stringify(batch.flatMap((rows) => rows.entries))
+  const settled = await postgres.plain.query<SettledRow>(SETTLE, [calls, entries, leastCallOf(batch)])
   const supersededCalls = new Set(settled[0]?.supersededCalls)
   const isAllNew = (settled[0]?.recordedCalls ?? 0) === batch.length && supersededCalls.size === 0
-  if (!isAllNew) await postgres.$executeRawUnsafe(KEEP_CONFLICTS, calls)
+  if (!isAllNew) await postgres.plain.query(KEEP_CONFLICTS, [calls])
   // What the calls were charged when they were first settled, or nothing as duplicates.
   const charges = isAllNew
     ? null
@@ -172,8 +171,8 @@ async function settleBatch(
   )
   const accounts = settled.map(({ accountId, balancePico, version }) => ({
     accountId,
-    balancePico,
-    version,
+    balancePico: BigInt(balancePico),
+    version: BigInt(version),
     released: released.get(accountId) ?? [],
   }))
   return { accounts, superseded, isAllNew }

@@ -1,11 +1,17 @@
 import { createHash } from 'node:crypto'
 import { PrismaPg } from '@prisma/adapter-pg'
-import { Client, type ClientConfig, Pool } from 'pg'
+import { Client, type ClientConfig, DatabaseError, Pool } from 'pg'
 import type { Logger } from 'pino'
 import { Prisma, PrismaClient } from '../prisma-client/client.ts'
 
 /** A pooled client of the gateway's database. The owner ends it with `$disconnect()`. */
-export type Postgres = PrismaClient
+export type Postgres = PrismaClient & { plain: PlainStatements }
+
+/** For large values: the other client writes them down three times, and keeps those of its last hundred statements. */
+interface PlainStatements {
+  /** Runs one statement. 64-bit integers come as text; `bytea` values are Buffers, and come as text twice as long. */
+  query<Row extends object>(text: string, values: unknown[]): Promise<Row[]>
+}
 
 /** A client inside one transaction; also what a statement that does not care is given. */
 export type PostgresTransaction = Prisma.TransactionClient
@@ -38,32 +44,44 @@ export interface PostgresOptions {
 
 /** Opens a pool. Nothing connects until the first query, so a database that is away does not stop a start. */
 export function createPostgres(options: PostgresOptions): Postgres {
-  const { statementTimeoutMs = 10_000 } = options
-  const connectTimeoutMs = options.connectTimeoutMs ?? 5_000
-  const adapter = new PrismaPg(
-    new Pool({
-      Client: BoundedClient,
-      connectionString: options.databaseUrl,
-      application_name: options.name,
-      max: options.poolSize ?? 4,
-      connectionTimeoutMillis: connectTimeoutMs,
-      keepAlive: true,
-      ...(statementTimeoutMs > 0 && {
-        statement_timeout: statementTimeoutMs,
-        query_timeout: statementTimeoutMs + ANSWER_SLACK_MS,
-      }),
-    }),
-    {
-      disposeExternalPool: true,
-      // A fixed text is parsed and planned once a connection.
-      statementNameGenerator: ({ sql }) => statementName(sql),
-      onPoolError: (error) => options.logger?.warn({ err: error }, 'an idle postgres connection broke'),
-      onConnectionError: (error) => options.logger?.debug({ err: error }, 'a postgres connection broke'),
-    },
-  )
+  const pool = openPool(options)
+  const adapter = new PrismaPg(pool, {
+    disposeExternalPool: true,
+    // A fixed text is parsed and planned once a connection.
+    statementNameGenerator: ({ sql }) => statementName(sql),
+    onConnectionError: (error) => options.logger?.debug({ err: error }, 'a postgres connection broke'),
+  })
   // A transaction waits for its connection as long as a statement does.
-  return new PrismaClient({ adapter, transactionOptions: { maxWait: connectTimeoutMs, timeout: 15_000 } })
+  const maxWait = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
+  const client = new PrismaClient({ adapter, transactionOptions: { maxWait, timeout: 15_000 } })
+  return Object.assign(client, { plain: plainStatements(pool) })
 }
+
+function openPool(options: PostgresOptions): Pool {
+  const { statementTimeoutMs = 10_000 } = options
+  const pool = new Pool({
+    Client: BoundedClient,
+    connectionString: options.databaseUrl,
+    application_name: options.name,
+    max: options.poolSize ?? 4,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    ...(statementTimeoutMs > 0 && {
+      statement_timeout: statementTimeoutMs,
+      query_timeout: statementTimeoutMs + ANSWER_SLACK_MS,
+    }),
+  })
+  pool.on('error', (error) => options.logger?.warn({ err: error }, 'an idle postgres connection broke'))
+  return pool
+}
+
+const plainStatements = (pool: Pool): PlainStatements => ({
+  async query<Row extends object>(text: string, values: unknown[]) {
+    return (await pool.query<Row>({ name: statementName(text), text, values })).rows
+  },
+})
+
+const CONNECT_TIMEOUT_MS = 5_000
 
 const statementNames = new Map<string, string>()
 const STATEMENT_NAMES_MAX = 1_000
@@ -92,7 +110,8 @@ const CONNECTION_FAILURE =
 
 /** Whether a statement failed because of the database and not of its data: not reachable, too slow, busy, read-only. */
 export function isPostgresFailure(error: unknown): boolean {
-  if (error instanceof Prisma.PrismaClientKnownRequestError) return !isRefusedData(error)
+  if (error instanceof Prisma.PrismaClientKnownRequestError || error instanceof DatabaseError)
+    return !isRefusedData(error)
   return (
     error instanceof Prisma.PrismaClientUnknownRequestError ||
     error instanceof Prisma.PrismaClientInitializationError ||
@@ -105,6 +124,7 @@ export const isDuplicate = (error: unknown): boolean => sqlStateOf(error) === '2
 
 /** The SQLSTATE of a failed statement, or null when the database was not reached or said nothing. */
 export function sqlStateOf(error: unknown): string | null {
+  if (error instanceof DatabaseError) return error.code ?? null
   const state = driverCause(error)?.originalCode
   return typeof state === 'string' ? state : null
 }
@@ -150,31 +170,13 @@ class BoundedClient extends Client {
   }
 }
 
-/** Plain connections, for values that are too large to go through the query compiler of the other client. */
-export type PostgresPool = ReturnType<typeof createPostgresPool>
-
-/** Opens a pool. Nothing connects until the first query. */
-export function createPostgresPool(
-  options: PostgresOptions & { poolSize: number; statementTimeoutMs: number; connectTimeoutMs: number },
-) {
-  const pool = new Pool({
-    connectionString: options.databaseUrl,
-    application_name: options.name,
-    max: options.poolSize,
-    connectionTimeoutMillis: options.connectTimeoutMs,
-    keepAlive: true,
-    statement_timeout: options.statementTimeoutMs,
-    query_timeout: options.statementTimeoutMs + ANSWER_SLACK_MS,
-  })
-  pool.on('error', (error) => warn(options.logger, error))
-  return {
-    /** Runs one statement. `bytea` values are Buffers; they go as they are, and come as text twice as long. */
-    async query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
-      return (await pool.query<Row>(text, values)).rows
-    },
-    close: (): Promise<void> => pool.end(),
-  }
+/** Connections for plain statements alone. */
+export interface PostgresPool extends PlainStatements {
+  close(): Promise<void>
 }
 
-const warn = (logger: Logger | undefined, error: Error) =>
-  logger?.warn({ err: error }, 'an idle postgres connection broke')
+/** Opens a pool. Nothing connects until the first query. */
+export function createPostgresPool(options: PostgresOptions): PostgresPool {
+  const pool = openPool(options)
+  return { ...plainStatements(pool), close: () => pool.end() }
+}

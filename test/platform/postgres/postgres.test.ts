@@ -1,5 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { createPostgres, type Postgres } from '../../../src/platform/postgres/postgres.ts'
+import {
+  createPostgres,
+  isDuplicate,
+  isPostgresFailure,
+  isRefusedData,
+  type Postgres,
+} from '../../../src/platform/postgres/postgres.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/services.ts'
 import { startTcpProxy, type TcpProxy } from '../../helpers/tcp-proxy.ts'
 
@@ -31,6 +37,14 @@ describe('a PostgreSQL that is gone without a word', () => {
     expect(await postgres.$queryRawUnsafe(ONE)).toEqual([{ one: 1 }])
   })
 
+  test('fails a plain statement, and the next one goes over another connection', async () => {
+    await postgres.plain.query(ONE, [])
+    proxy.swallow()
+    await expect(postgres.plain.query(ONE, [])).rejects.toThrow()
+    proxy.restore()
+    expect(await postgres.plain.query(ONE, [])).toEqual([{ one: 1 }])
+  })
+
   test('fails a transaction, and its connection is not used again', async () => {
     const begun = postgres.$transaction(async (transaction) => {
       await transaction.$queryRawUnsafe(ONE)
@@ -41,4 +55,18 @@ describe('a PostgreSQL that is gone without a word', () => {
     proxy.restore()
     expect(await postgres.$queryRawUnsafe(ONE)).toEqual([{ one: 1 }])
   })
+})
+
+test('what the database refuses of a plain statement is told as that of any other', async () => {
+  await postgres.plain.query('CREATE TABLE refusing (id int PRIMARY KEY)', [])
+  const insert = 'INSERT INTO refusing VALUES (1)'
+  await postgres.plain.query(insert, [])
+  for (const again of [postgres.plain.query(insert, []), postgres.$executeRawUnsafe(insert)]) {
+    const error: unknown = await again.catch((refused: unknown) => refused)
+    expect({
+      isDuplicate: isDuplicate(error),
+      isRefusedData: isRefusedData(error),
+      isPostgresFailure: isPostgresFailure(error),
+    }).toEqual({ isDuplicate: true, isRefusedData: true, isPostgresFailure: false })
+  }
 })
