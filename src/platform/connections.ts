@@ -13,7 +13,7 @@ export function openConnections(
   logger?: Logger,
 ) {
   const clients: Redis[] = []
-  const pools: Postgres[] = []
+  const pools: LazyPostgres[] = []
   const withLogger = logger && { logger }
   return {
     redis(name: string, mode: RedisClientOptions['mode']) {
@@ -22,14 +22,35 @@ export function openConnections(
       return client
     },
     postgres(name: string, options?: Omit<PostgresOptions, 'databaseUrl' | 'name' | 'logger'>) {
-      const pool = createPostgres({ databaseUrl, name, ...options, ...withLogger })
+      const pool = lazyPostgres(() => createPostgres({ databaseUrl, name, ...options, ...withLogger }))
       pools.push(pool)
-      return pool
+      return pool.client
     },
     async close() {
       for (const client of clients) client.disconnect()
       // A statement without a timeout keeps its pool for as long as it takes.
-      await withTimeout(Promise.all(pools.map((pool) => pool.$disconnect())), CLOSE_MS, undefined)
+      await withTimeout(Promise.all(pools.map((pool) => pool.close())), CLOSE_MS, undefined)
     },
+  }
+}
+
+interface LazyPostgres {
+  client: Postgres
+  close(): Promise<void>
+}
+
+/** A client that is made when it is first used: each has a copy of the schema of its own, of 10 MB. */
+function lazyPostgres(make: () => Postgres): LazyPostgres {
+  let made: Postgres | null = null
+  const handler: ProxyHandler<Postgres> = {
+    get(_, property) {
+      made ??= make()
+      const value: unknown = Reflect.get(made, property)
+      return typeof value === 'function' ? value.bind(made) : value
+    },
+  }
+  return {
+    client: new Proxy({} as Postgres, handler),
+    close: async () => made?.$disconnect(),
   }
 }
