@@ -134,11 +134,12 @@ export class DispatchWorker {
   private async run({ job, claimedAt, body }: ClaimedAt): Promise<void> {
     const callId = job.id as CallId
     const { callJobs, logger } = this.options
+    if (this.leases.adopt(callId, job.attemptsStarted, claimedAt)) return
     // A call that was revived counts its claims from before.
     const generation = job.attemptsStarted + (job.data.claims ?? 0)
     const held = this.leases.add(job.data, generation, claimedAt)
     if (generation === 1) this.restoreHold(job.data.envelope)
-    const ofJob = () => (held.isRevived ? 'revived' : job.attemptsStarted)
+    const ofJob = () => (held.isRevived ? 'revived' : held.number)
     const lease: Lease = {
       generation,
       ofJob,

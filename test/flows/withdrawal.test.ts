@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { type StackOptions, startStack, type TestStack } from '../helpers/stack.ts'
@@ -84,6 +85,25 @@ describe('while Redis stands still for longer than a claim and than a call may w
     const chargedSince = await stack.postgres.callRecord.count({ where: { chargePico: { gt: 0n } } })
     expect(chargedSince - charged).toBe(CALLS * 2)
     expect(stack.providers.log.received).toBe(CALLS * 2)
+  })
+
+  test('and where the stalled check has put a call back that its worker claims again: it runs on', async () => {
+    stack.providers.reset()
+    const open = await stream(caller, { model: 'test/steady' })
+    await open.said(1)
+    const id = open.soFar.id!
+    const key = (name: string) => `${QUEUE_PREFIX}:dispatch:${name}`
+    await stack.redis
+      .multi()
+      .del(key(`${id}:lock`))
+      .lrem(key('active'), 1, id)
+      .rpush(key('wait'), id)
+      .zadd(key('marker'), 0, '0')
+      .exec()
+    await expect.poll(() => stack.redis.hget(key(id), 'ats')).toBe('2')
+    expect(await open.end).toMatchObject({ status: 200, text: whole, done: true, errorCode: null })
+    expect(stack.providers.log.received).toBe(1)
+    await expectLedgerInOrder(stack)
   })
 })
 

@@ -171,8 +171,10 @@ export class ModelQueue<Data> {
   /** As src/platform/queues/retake-call.lua. */
   retake(id: string, token: string, number: number, lockMs: number): boolean {
     const job = this.jobs.get(id)
-    if (!job || job.attemptsStarted !== number || job.state === 'delayed') return false
+    if (!job || job.state === 'delayed') return false
     const holder = this.holder(job)
+    const claimedAgain = job.attemptsStarted === number + 1 && holder === token
+    if (job.attemptsStarted !== number && !claimedAgain) return false
     if (holder !== null && holder !== token) return false
     Object.assign(job, { state: 'active', token, lockUntilMs: this.clock() + lockMs })
     this.suspects.delete(id)

@@ -198,6 +198,8 @@ export interface HeldLease {
   job: CallJob
   /** Counts the leases of this call, from 1. */
   generation: number
+  /** Counts the claims of its job, from 1. */
+  number: number
   /** When the lock was last taken or renewed for certain, unix ms. */
   renewedAt: number
   /** The epoch of Redis's data in which that was. */
@@ -245,9 +247,21 @@ export class Leases {
 
   add(job: CallJob, generation: number, renewedAt: number): HeldLease {
     const epoch = this.options.epoch.current()
-    const lease: HeldLease = { job, generation, renewedAt, epoch, isRevived: false }
+    const number = generation - (job.claims ?? 0)
+    const lease: HeldLease = { job, generation, number, renewedAt, epoch, isRevived: false }
     this.held.set(job.envelope.id, lease)
     return lease
+  }
+
+  /**
+   * Whether a claim is of a call that runs here all along: its lock had lapsed, the stalled check had put it back, and
+   * nobody else had it since. It runs on under the new claim.
+   */
+  adopt(callId: string, number: number, claimedAt: number): boolean {
+    const lease = this.held.get(callId)
+    if (!lease || lease.isRevived || number !== lease.number + 1) return false
+    Object.assign(lease, { number, renewedAt: claimedAt })
+    return true
   }
 
   /** Gives a lease up. This worker may have lost the call and claimed it again: that lease stays. */
@@ -325,8 +339,7 @@ export class Leases {
           return
         }
         if (!this.isOurs(lease)) return
-        const ofThisJob = lease.generation - (lease.job.claims ?? 0)
-        if (!isOrphan && !lease.isRevived && (await retake(callId, ofThisJob))) {
+        if (!isOrphan && !lease.isRevived && (await retake(callId, lease.number))) {
           lease.renewedAt = askedAt
           return
         }

@@ -5,8 +5,12 @@
 -- ARGV  1 job id  2 token  3 how long the lock stands, ms  4 the number of the worker's claim of this job
 -- Returns 1 when the claim stands again, 0 when another worker has the call, or nobody
 local id = ARGV[1]
-if redis.call('HGET', KEYS[1], 'ats') ~= ARGV[4] then return 0 end
+local claims = tonumber(redis.call('HGET', KEYS[1], 'ats'))
+local number = tonumber(ARGV[4])
 local holder = redis.call('GET', KEYS[2])
+-- This worker may have claimed the call again, and hear of it next.
+local claimedAgain = claims == number + 1 and holder == ARGV[2]
+if claims ~= number and not claimedAgain then return 0 end
 if holder and holder ~= ARGV[2] then return 0 end
 if not redis.call('LPOS', KEYS[3], id) then
   if redis.call('LREM', KEYS[4], -1, id) + redis.call('ZREM', KEYS[6], id) == 0 then return 0 end
