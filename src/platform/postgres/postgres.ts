@@ -54,7 +54,15 @@ export function createPostgres(options: PostgresOptions): Postgres {
   // A transaction waits for its connection as long as a statement does.
   const maxWait = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
   const client = new PrismaClient({ adapter, transactionOptions: { maxWait, timeout: 15_000 } })
-  return Object.assign(client, { plain: plainStatements(pool) })
+  const disconnect = client.$disconnect.bind(client)
+  return Object.assign(client, {
+    plain: plainStatements(pool),
+    async $disconnect() {
+      await disconnect()
+      // Prisma ends no pool that only plain statements have used.
+      if (!pool.ending) await pool.end()
+    },
+  })
 }
 
 function openPool(options: PostgresOptions): Pool {
