@@ -11,10 +11,7 @@ const TOKENS_PER_CALL = 3
 
 /** About 50,000 tokens of prose. Of what is longer, so much is counted from all over it, and stands for the rest. */
 const COUNTED_CHARS_MAX = 200_000
-/**
- * Counting so much takes half a second for prose, a second for what no vocabulary has words for, and a third of a second
- * more where the vocabulary is loaded first.
- */
+/** Counting so much takes a tenth of a second, and as much again where the vocabulary is loaded first. */
 const COUNT_LIMIT_MS = 10_000
 /** The bound of a text's tokens comes out at about so many times their count. */
 const BOUND_PER_TOKEN = 2

@@ -30,7 +30,7 @@ const TASKS = fileURLToPath(new URL('./thread-tasks.ts', import.meta.url))
 const THREADS = Math.min(2, availableParallelism())
 const WAITING_MAX = 1_000
 const WAITED_MAX_MS = 5_000
-/** A thread, which may hold a vocabulary of 80 MB, ends when it is not needed. */
+/** A thread ends when it is not needed. */
 const IDLE_MS = 60_000
 /** The young generation is small, since what a thread does not use it does not give back. */
 const THREAD_HEAP = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 }

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { parse } from 'secure-json-parse'
 import type { InvoiceDocument } from '../../core/billing/invoice.ts'
 import { repairJson } from '../../core/json/json-repair.ts'
@@ -8,30 +10,23 @@ import {
   type JsonScan,
   scanJson,
 } from '../../core/json/json-text.ts'
-import { textPieces } from '../../core/kernel/text-pieces.ts'
+import { BytePairVocabulary } from '../../core/text-tokens/byte-pair-vocabulary.ts'
 
 /** What the threads of a ThreadPool can do. Every task is a pure function of its input. */
 
-/** Long runs are remembered whole: so many of them stay within a few megabytes. */
-const REMEMBERED_RUNS = 5_000
-/** What looks like a special token in a text is text. */
-const NO_SPECIALS = { disallowedSpecial: new Set<string>() }
-
-/** The vocabulary takes 80 MB and a third of a second, so only threads that count load it. */
-async function loadVocabulary() {
-  const vocabulary = await import('gpt-tokenizer/encoding/o200k_base')
-  vocabulary.setMergeCacheSize(REMEMBERED_RUNS)
-  return vocabulary
+/** Only threads that count load the vocabulary. */
+async function loadVocabulary(): Promise<BytePairVocabulary> {
+  const { O200K_TOKEN_SPLIT_REGEX } = await import('gpt-tokenizer/encodingParams/constants')
+  const file = fileURLToPath(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken'))
+  return new BytePairVocabulary(await readFile(file), O200K_TOKEN_SPLIT_REGEX)
 }
 let vocabulary: ReturnType<typeof loadVocabulary> | null = null
 
-/** Tokens of texts in the o200k_base vocabulary, each text by itself. */
+/** Tokens of texts in the o200k_base vocabulary, each text by itself. What looks like a special token is text. */
 async function countTokens(texts: readonly string[]): Promise<number> {
   vocabulary ??= loadVocabulary()
-  const { countTokens: count } = await vocabulary
-  let tokens = 0
-  for (const text of texts) for (const piece of textPieces(text)) tokens += count(piece, NO_SPECIALS)
-  return tokens
+  const loaded = await vocabulary
+  return texts.reduce((tokens, text) => tokens + loaded.count(text), 0)
 }
 
 export type ParsedJson =
