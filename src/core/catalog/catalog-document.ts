@@ -173,7 +173,7 @@ const PROVIDER = closed(
       type: ['string', 'null'],
       pattern: '^[A-Z_][A-Z0-9_]*$',
       description:
-        'Environment variable with the key; ends in KEY or TOKEN and is not used by the gateway itself. Offers are not shared while it is not set. Without this field no key is needed.',
+        'Environment variable with the key; ends in KEY or TOKEN and is not used by the gateway itself. Offers are not shared while it is not set. Without this field a provider of an earlier document keeps its key, and a new one needs none.',
     }),
     zdr: ZDR,
     data_collection: DATA_COLLECTION,

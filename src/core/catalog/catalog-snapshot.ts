@@ -50,8 +50,8 @@ type SnapshotResult =
   | { kind: 'problems'; problems: string[] }
 
 /**
- * Builds the catalog from documents, in order: a later one overrides providers and models of the same id,
- * and with `replace` everything before it. Models without a shared offer stay, because their prices are known. Pure.
+ * Builds the catalog from documents, in order: a later one overrides models and the stated fields of providers of the
+ * same id, and with `replace` everything before it. Models without a shared offer stay, because their prices are known. Pure.
  */
 export function buildCatalogSnapshot(
   sources: readonly CatalogSource[],
@@ -75,7 +75,8 @@ export function buildCatalogSnapshot(
       models.clear()
     }
     const date = dateOf(document, source)
-    for (const provider of document.providers ?? []) providers.set(provider.id, provider)
+    for (const provider of document.providers ?? [])
+      providers.set(provider.id, mergedProvider(providers.get(provider.id), provider))
     for (const [index, model] of (document.models ?? []).entries()) {
       models.set(model.id, { model, source, path: `models[${index}]`, ...date })
     }
@@ -142,6 +143,18 @@ function assemble(
   const preferred = automatic.filter((model) => !lastResorts.has(model))
   const autoLadder = preferred.length > 0 ? preferred : automatic
   return { version, generatedAt: options.generatedAt, models, offers, autoLadder }
+}
+
+/**
+ * A provider that an earlier document has, too, keeps the fields that the later one does not state: its key, above all.
+ * `task_urls` are whole addresses and stay only with their base URL, so that a proxy is not bypassed.
+ */
+function mergedProvider(earlier: DocumentProvider | undefined, later: DocumentProvider): DocumentProvider {
+  if (earlier === undefined) return later
+  const { task_urls: taskUrls, ...rest } = earlier.quirks ?? {}
+  const isMoved = earlier.base_url !== later.base_url
+  const kept = isMoved || taskUrls === undefined ? rest : { ...rest, task_urls: taskUrls }
+  return { ...earlier, ...later, quirks: { ...kept, ...later.quirks } }
 }
 
 function toProvider(provider: DocumentProvider): Provider {

@@ -181,6 +181,40 @@ describe('several documents', () => {
     expect(findModel(snapshot, 'openai/gpt-x')!.offers[0]!.id).toBe('base/other')
   })
 
+  test('a provider that a later one names again keeps what is not stated anew, its key above all', () => {
+    const provider = {
+      id: 'base',
+      name: 'Base',
+      base_url: 'https://base.example/v1',
+      api_key_env: 'BASE_API_KEY',
+      limit_parameter: 'max_completion_tokens',
+      quirks: { developer_role: true, task_urls: { rerank: 'https://base.example/v2/rerank' } },
+    }
+    const shipped = source({ ...(first.content as object), providers: [provider] })
+    const providerOf = (restated: object) =>
+      findModel(build([shipped, source({ providers: [{ id: 'base', ...restated }] })]), 'gpt-x')!.offers[0]!
+        .provider
+
+    const proxied = providerOf({ base_url: 'http://127.0.0.1:18888/v1' })
+    expect(proxied).toMatchObject({
+      name: 'Base',
+      baseUrl: 'http://127.0.0.1:18888/v1',
+      apiKeyEnv: 'BASE_API_KEY',
+      limitParameter: 'max_completion_tokens',
+    })
+    expect(proxied.quirks).toEqual({ developerRole: true })
+
+    const retained = providerOf({ base_url: provider.base_url, zdr: true, quirks: { omit: ['seed'] } })
+    expect(retained).toMatchObject({ zdr: true, apiKeyEnv: 'BASE_API_KEY' })
+    expect(retained.quirks).toEqual({
+      developerRole: true,
+      omit: ['seed'],
+      taskUrls: { rerank: 'https://base.example/v2/rerank' },
+    })
+
+    expect(providerOf({ base_url: provider.base_url, api_key_env: null }).apiKeyEnv).toBeNull()
+  })
+
   test('replace forgets everything before', () => {
     const snapshot = build([first, source(exampleDocument())])
     expect([...snapshot.models.keys()]).toEqual(['acme/large-1'])
