@@ -50,6 +50,25 @@ test('an organisation is created, and chosen among the accounts', async () => {
   expect(watch.problems).toEqual([])
 })
 
+test('a personal account has no page of an organisation, by address or by Back', async () => {
+  const { owner } = (await organisationOf(stack, ['owner'])).members
+  const { page, watch } = await openAs(owner)
+  await page.goto(`${stack.url}/organisation`)
+  await page.getByRole('button', { name: 'Delete organisation' }).waitFor()
+  await page.getByRole('button', { name: /Switch account/ }).click()
+  await page.getByRole('menuitem', { name: owner.email }).first().click()
+  await page.getByRole('button', { name: `Account: ${owner.email}` }).waitFor()
+  await page.goBack()
+  await heading(page, 'Settings').waitFor()
+  for (const path of ['/organisation', '/members']) {
+    await page.goto(stack.url + path)
+    await page.waitForURL(`${stack.url}/settings`)
+    await heading(page, 'Settings').waitFor()
+    expect(await page.getByRole('button', { name: /Delete organisation|Invite member/ }).count()).toBe(0)
+  }
+  expect(watch.problems).toEqual([])
+})
+
 test('its pages are good at both widths', async () => {
   const { members } = await organisationOf(stack, ['owner', 'admin', 'developer', 'billing'])
   await members.developer.json<CreatedKey>('/console/api/keys', { body: { name: 'laptop' } })

@@ -1,5 +1,5 @@
-import type { QueryClient } from '@tanstack/react-query'
-import { createRoute, createRouter, redirect } from '@tanstack/react-router'
+import { type QueryClient, useQuery } from '@tanstack/react-query'
+import { createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
 import { modelsQuery, sessionQuery } from '../api/queries.ts'
 import { BASE_PATH } from '../lib/base-path.ts'
 import { readCompared, readModelFilters } from '../lib/models/model-filters.ts'
@@ -77,6 +77,26 @@ const accountRoute = createRoute({
     </SiteLayout>
   ),
 })
+
+/**
+ * Pages that only an organisation has. A bookmark or the Back button may open one on a personal account, where
+ * "Delete organisation" would delete the person's own account: it leads to the settings instead.
+ */
+const organisationRoute = createRoute({
+  getParentRoute: () => accountRoute,
+  id: 'organisation-only',
+  beforeLoad: async ({ context }) => {
+    const session = await context.queryClient.ensureQueryData(sessionQuery)
+    if (!session?.account.is_organisation) throw redirect({ to: '/settings', replace: true })
+  },
+  component: OrganisationOutlet,
+})
+
+/** The session may come to act on another account while such a page is shown. */
+function OrganisationOutlet() {
+  const { data: session } = useQuery(sessionQuery)
+  return session?.account.is_organisation ? <Outlet /> : null
+}
 
 // Payment providers send customers back with these.
 const checkoutParameters = textParameters('payment_id', 'outcome', 'card_setup')
@@ -157,9 +177,16 @@ const routeTree = rootRoute.addChildren([
     searchPage(accountRoute, '/usage', usageParameters, () => import('../pages/usage-page.tsx'), 'UsagePage'),
     page(accountRoute, '/calls/$id', () => import('../pages/call-page.tsx'), 'CallPage'),
     page(accountRoute, '/provider-keys', () => import('../pages/provider-keys-page.tsx'), 'ProviderKeysPage'),
-    page(accountRoute, '/members', () => import('../pages/members-page.tsx'), 'MembersPage'),
     page(accountRoute, '/activity', () => import('../pages/activity-page.tsx'), 'ActivityPage'),
-    page(accountRoute, '/organisation', () => import('../pages/organisation-page.tsx'), 'OrganisationPage'),
+    organisationRoute.addChildren([
+      page(organisationRoute, '/members', () => import('../pages/members-page.tsx'), 'MembersPage'),
+      page(
+        organisationRoute,
+        '/organisation',
+        () => import('../pages/organisation-page.tsx'),
+        'OrganisationPage',
+      ),
+    ]),
     page(accountRoute, '/webhooks', () => import('../pages/webhooks-page.tsx'), 'WebhooksPage'),
     searchPage(
       accountRoute,
