@@ -236,7 +236,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...{ members, invitationStore, invitations, clock },
     })
     await app.register(invitationRoutes, {
-      ...{ invitationStore, members, sessions, throttle, holds, ledger, freeCredits, publicUrl },
+      ...{ invitationStore, invitations, members, sessions, throttle, holds, ledger, freeCredits, publicUrl },
     })
     await app.register(activityRoute, { accountActions: services.accountActions, members })
     await app.register(secondFactorRoutes, { secondFactor: signIn.secondFactor, publicUrl })

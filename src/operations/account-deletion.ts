@@ -144,7 +144,7 @@ async function removePeople(transaction: PostgresTransaction, account: Account):
   const ofOrganisation = { where: { actingAccountId: accountId } }
   await transaction.consoleSession.updateMany({ ...ofOrganisation, data: { actingAccountId: null } })
   await transaction.organisationInvitation.deleteMany({
-    where: { OR: [{ accountId }, { email: account.email ?? '' }] },
+    where: { OR: [{ accountId }, { invitedBy: accountId }, { email: account.email ?? '' }] },
   })
   await transaction.organisationMember.deleteMany({ where: { OR: [{ accountId }, { personId: accountId }] } })
   await transaction.accountCredential.deleteMany(ofAccount)

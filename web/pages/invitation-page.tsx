@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useLocation, useRouter } from '@tanstack/react-router'
 import type { InvitationAnswer, ReceivedInvitationView } from '../../src/core/api/organisations.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
-import { invitationQuery, sessionQuery } from '../api/queries.ts'
+import { gatewayQuery, invitationQuery, sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { useChange } from '../api/use-change.ts'
 import { ErrorNote, Note, QueryView } from '../components/feedback/messages.tsx'
@@ -30,6 +30,7 @@ export function InvitationPage() {
 function Answer({ invitation, token }: { invitation: ReceivedInvitationView; token: string }) {
   const { organisation, role, email, invited_by: inviter } = invitation
   const { data: session } = useQuery(sessionQuery)
+  const { data: gateway } = useQuery(gatewayQuery)
   const client = useQueryClient()
   const router = useRouter()
   const accept = useChange({
@@ -43,6 +44,7 @@ function Answer({ invitation, token }: { invitation: ReceivedInvitationView; tok
       void router.navigate({ to: '/dashboard' })
     },
   })
+  const isUnverified = gateway?.mail === 'smtp' && session?.person.email_verified === false
   const next = { search: { next: '/invitation' }, hash: token }
   return (
     <>
@@ -58,10 +60,16 @@ function Answer({ invitation, token }: { invitation: ReceivedInvitationView; tok
               You are signed in as {session.person.email}. Sign out, and sign in with {email} to accept.
             </Note>
           )}
+          {session.person.email === email && isUnverified && (
+            <Note tone="warn">
+              Verify your address first: open the link in the message that we sent to {email}. Then return to
+              this page.
+            </Note>
+          )}
           <Button
             kind="primary"
             size="large"
-            disabled={accept.isPending || session.person.email !== email}
+            disabled={accept.isPending || session.person.email !== email || isUnverified}
             onClick={() => accept.mutate()}
           >
             {accept.isPending ? 'Joining …' : 'Accept invitation'}

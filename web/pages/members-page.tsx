@@ -60,7 +60,12 @@ export function MembersPage() {
               isOwner={isOwner}
             />
             {list.invitations.length > 0 && (
-              <Invitations invitations={list.invitations} mayManage={mayManage} onSent={showLink} />
+              <Invitations
+                invitations={list.invitations}
+                mayManage={mayManage}
+                isOwner={isOwner}
+                onSent={showLink}
+              />
             )}
           </>
         )}
@@ -135,6 +140,7 @@ function Members(props: { list: MemberList; mayManage: boolean; mayBudget: boole
 function Invitations(props: {
   invitations: readonly InvitationView[]
   mayManage: boolean
+  isOwner: boolean
   onSent: (sent: SentInvitationView) => void
 }) {
   return (
@@ -150,7 +156,12 @@ function Invitations(props: {
               {formatMoment(at)}
             </TwoLines>
           ),
-          Actions: props.mayManage && ((one) => <InvitationActions invitation={one} onSent={props.onSent} />),
+          Actions:
+            props.mayManage &&
+            ((one) =>
+              (props.isOwner || one.role !== 'owner') && (
+                <InvitationActions invitation={one} onSent={props.onSent} />
+              )),
         }}
       />
     </Panel>

@@ -1,4 +1,4 @@
-import type { MemberRole } from '../../core/accounts/permissions.ts'
+import { type MemberRole, rolesPermitted } from '../../core/accounts/permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
@@ -29,13 +29,30 @@ const IS_MEMBER = `
 SELECT 1 FROM organisation_members AS member JOIN accounts AS person ON person.id = member.person_id
 WHERE member.account_id = $1 AND lower(person.email) = lower($2)`
 
+/** Whether who sent an invitation is still a member who may send it. */
+const INVITER_MAY_INVITE = `EXISTS (
+  SELECT FROM organisation_members AS sender
+  WHERE sender.account_id = invitation.account_id AND sender.person_id = invitation.invited_by
+    AND sender.role::text = ANY (CASE invitation.role
+      WHEN 'owner' THEN ARRAY['${rolesPermitted('ownership').join("','")}']
+      ELSE ARRAY['${rolesPermitted('members').join("','")}'] END)
+)`
+
 const RECEIVED = `
 SELECT invitation.id, invitation.account_id AS "accountId", invitation.email, invitation.role::text AS role,
        invitation.expires_at AS "expiresAt", organisation.name AS organisation, inviter.email AS "invitedByEmail"
 FROM organisation_invitations AS invitation
 JOIN accounts AS organisation ON organisation.id = invitation.account_id AND organisation.state <> 'suspended'
-JOIN accounts AS inviter ON inviter.id = invitation.invited_by
-WHERE invitation.expires_at > now()`
+JOIN accounts AS inviter ON inviter.id = invitation.invited_by AND inviter.state <> 'suspended'
+WHERE invitation.expires_at > now() AND ${INVITER_MAY_INVITE}`
+
+const END_OF_FORMER = `
+WITH ended AS (
+  DELETE FROM organisation_invitations AS invitation
+  WHERE invitation.account_id = $1 AND invitation.invited_by = $2 AND NOT ${INVITER_MAY_INVITE}
+  RETURNING invitation.email
+)
+DELETE FROM email_tokens WHERE account_id = $1 AND purpose = 'invitation' AND email IN (SELECT email FROM ended)`
 
 /** Invitations to organisations. A person accepts by the link, or signed in with the verified address. */
 export type InvitationStore = ReturnType<typeof createInvitationStore>
@@ -83,12 +100,11 @@ export function createInvitationStore(postgres: Postgres, tokens: Pick<EmailToke
         return transaction.organisationInvitation.create({ data })
       }),
 
-    /** Valid for another seven days. Null if there is none of that id in the organisation. */
-    async renew(accountId: string, id: string): Promise<Invitation | null> {
-      const where = { accountId, id }
+    /** Valid for another seven days, and sent by this person. Null if there is none of that id in the organisation. */
+    async renew(accountId: string, id: string, invitedBy: string): Promise<Invitation | null> {
       const { count } = await postgres.organisationInvitation.updateMany({
-        where,
-        data: { expiresAt: expiry() },
+        where: { accountId, id },
+        data: { expiresAt: expiry(), invitedBy },
       })
       return count === 0 ? null : postgres.organisationInvitation.findUnique({ where: { id } })
     },
@@ -148,6 +164,13 @@ export function createInvitationStore(postgres: Postgres, tokens: Pick<EmailToke
     },
   }
 }
+
+/** Ends the invitations that a person sent and, since a change of their membership, may not send any more. */
+export const endFormerInvitations = (
+  transaction: PostgresTransaction,
+  accountId: string,
+  personId: string,
+): Promise<unknown> => transaction.$executeRawUnsafe(END_OF_FORMER, accountId, personId)
 
 const expiry = () => new Date(Date.now() + INVITATION_DAYS * DAY_MS)
 

@@ -2,7 +2,12 @@ import type { MemberRole } from '../../core/accounts/permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { Person } from '../account-store.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'
-import type { Invitation, InvitationStore } from './invitation-store.ts'
+import type {
+  Invitation,
+  InvitationPointer,
+  InvitationStore,
+  ReceivedInvitation,
+} from './invitation-store.ts'
 
 /** An invitation whose message is on its way; `token`: of the link to hand over, where messages reach nobody. */
 export interface SentInvitation {
@@ -46,14 +51,22 @@ export function createInvitations(deps: {
       return send(await store.create(accountId, person.id, email, role))
     },
 
-    /** Makes it valid for another seven days. Null if there is none of that id in the organisation. */
-    async resend(accountId: string, person: Person, id: string): Promise<SentInvitation | null> {
+    /** Makes it valid for another seven days. Null if it was answered or revoked meanwhile. */
+    async resend(person: Person, { accountId, id, email }: Invitation): Promise<SentInvitation | null> {
       refuseUnverified(person)
-      const found = await store.find(id)
-      if (found?.accountId !== accountId) return null
-      await throttle.invitation(person.id, found.email)
-      const renewed = await store.renew(accountId, id)
+      await throttle.invitation(person.id, email)
+      const renewed = await store.renew(accountId, id, person.id)
       return renewed && send(renewed)
+    },
+
+    /**
+     * Makes the person a member. Where messages reach their recipients the address must be verified: a link may have
+     * been passed on. Throws ApiError.
+     */
+    async accept(person: Person, pointer: InvitationPointer): Promise<ReceivedInvitation> {
+      if (isDelivered && person.emailVerifiedAt === null)
+        throw new ApiError('conflict', 'Verify your email address first, then accept the invitation.')
+      return store.answer(person, pointer, true)
     },
   }
 }

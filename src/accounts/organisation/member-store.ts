@@ -3,6 +3,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { PicoUsd } from '../../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import { type Account, accountName } from '../account-store.ts'
+import { endFormerInvitations } from './invitation-store.ts'
 
 /** An organisation as one of its members has it. */
 export interface Membership {
@@ -75,6 +76,7 @@ export function createMemberStore(postgres: Postgres) {
         if (role !== 'owner') await refuseLastOwner(transaction, organisationId, personId)
         const where = { accountId_personId: { accountId: organisationId, personId } }
         await transaction.organisationMember.update({ where, data: { role } })
+        await endFormerInvitations(transaction, organisationId, personId)
         return former
       }),
 
@@ -95,6 +97,7 @@ export function createMemberStore(postgres: Postgres) {
         await refuseLastOwner(transaction, organisationId, personId)
         const ofMember = { accountId: organisationId, personId }
         await transaction.organisationMember.delete({ where: { accountId_personId: ofMember } })
+        await endFormerInvitations(transaction, organisationId, personId)
         await passOnKeys(transaction, ofMember, keysGoTo)
         await transaction.consoleSession.updateMany({
           where: { accountId: personId, actingAccountId: organisationId },

@@ -36,5 +36,7 @@ export type Permission = keyof typeof PERMITTED_ROLES
 
 export const PERMISSIONS = Object.keys(PERMITTED_ROLES) as Permission[]
 
+export const rolesPermitted = (permission: Permission): readonly MemberRole[] => PERMITTED_ROLES[permission]
+
 export const isPermitted = (role: MemberRole, permission: Permission): boolean =>
-  (PERMITTED_ROLES[permission] as readonly MemberRole[]).includes(role)
+  rolesPermitted(permission).includes(role)

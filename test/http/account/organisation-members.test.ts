@@ -79,7 +79,11 @@ describe('an invitation', () => {
     expect(days).toBeLessThanOrEqual(7)
 
     const stranger = await member(stack.url)
+    await verify(stranger.email)
     await expectError(await accept(stranger, { token }), 409, 'conflict')
+    // Who signs up with the address has not proved it: a link may have been passed on.
+    await expectError(await accept(invited, { token }), 409, 'conflict')
+    await verify(invited.email)
     const answers = await Promise.all([accept(invited, { token }), accept(invited, { token })])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 400])
     expect((await sessionOf(invited)).account).toMatchObject({ id: accountId, role: 'developer' })
@@ -123,6 +127,7 @@ describe('an invitation', () => {
   test('ends when it is taken back, and after seven days', async () => {
     const { owner } = await organisation()
     const [first, second] = [await member(stack.url), await member(stack.url)]
+    for (const { email } of [first, second]) await verify(email)
     const { invitation } = (await (await invite(owner, first.email)).json()) as SentInvitationView
     const token = await tokenFor(first.email)
     const revoked = await owner.ask(`${API}/members/invitations/${invitation.id}`, { method: 'DELETE' })
@@ -146,10 +151,60 @@ describe('an invitation', () => {
     await expectError(await invite(members.owner, 'somebody@example.test'), 409, 'conflict')
   })
 
+  test('ends with the membership of who sent it, and with the role that permits it', async () => {
+    const { owner, members } = await organisation('admin', 'developer')
+    const { admin } = members
+    await verify(admin.email)
+    const invited = await Promise.all([0, 1].map(() => member(stack.url)))
+    for (const { email } of invited) await verify(email)
+    const links = await Promise.all(
+      invited.map(async ({ email }) => {
+        expect((await invite(admin, email, 'admin')).status).toBe(201)
+        return tokenFor(email)
+      }),
+    )
+    const invitations = async () => (await membersOf(owner)).invitations
+    const [resent, left] = await invitations()
+    expect((await owner.ask(`${API}/members/invitations/${resent!.id}/resend`, { body: {} })).status).toBe(
+      200,
+    )
+    expect((await owner.ask(`${API}/members/${admin.personId}/remove`, { body: {} })).status).toBe(204)
+    // What an owner sent again is the owner's.
+    expect((await invitations()).map(({ id }) => id)).toEqual([resent!.id])
+    const [ended, kept] = left!.email === invited[0]!.email ? [0, 1] : [1, 0]
+    await expectError(await accept(invited[ended]!, { token: links[ended]! }), 400, 'invalid_request')
+    expect((await accept(invited[kept]!, { token: links[kept]! })).status).toBe(200)
+
+    const promoted = invited[kept]!
+    expect((await invite(promoted, 'later@example.test')).status).toBe(201)
+    const demote = { method: 'PATCH', body: { role: 'developer' } }
+    expect((await owner.ask(`${API}/members/${promoted.personId}`, demote)).status).toBe(204)
+    expect(await invitations()).toEqual([])
+  })
+
+  test('of a person whom the operator suspended makes nobody a member', async () => {
+    const { members } = await organisation('admin')
+    await verify(members.admin.email)
+    const invited = await member(stack.url)
+    await verify(invited.email)
+    await invite(members.admin, invited.email)
+    const token = await tokenFor(invited.email)
+    await stack.command('admin', 'account', 'suspend', members.admin.personId)
+    await expectError(await accept(invited, { token }), 400, 'invalid_request')
+  })
+
   test('to be an owner, and a change of owners, takes an owner', async () => {
     const { owner, members } = await organisation('admin', 'developer')
     await verify(members.admin.email)
     await expectError(await invite(members.admin, 'boss@example.test', 'owner'), 403, 'not_permitted')
+    const { invitation } = (await (
+      await invite(owner, 'partner@example.test', 'owner')
+    ).json()) as SentInvitationView
+    const ofOwner = `${API}/members/invitations/${invitation.id}`
+    await expectError(await members.admin.ask(`${ofOwner}/resend`, { body: {} }), 403, 'not_permitted')
+    await expectError(await members.admin.ask(ofOwner, { method: 'DELETE' }), 403, 'not_permitted')
+    expect((await owner.ask(`${ofOwner}/resend`, { body: {} })).status).toBe(200)
+    expect((await owner.ask(ofOwner, { method: 'DELETE' })).status).toBe(204)
     const change = (by: Member, id: string, role: string) =>
       by.ask(`${API}/members/${id}`, { method: 'PATCH', body: { role } })
     await expectError(await change(members.admin, members.admin.personId, 'owner'), 403, 'not_permitted')

@@ -4,6 +4,7 @@ import type {
   InvitationStore,
   ReceivedInvitation,
 } from '../../../accounts/organisation/invitation-store.ts'
+import type { Invitations } from '../../../accounts/organisation/invitations.ts'
 import type { MemberStore } from '../../../accounts/organisation/member-store.ts'
 import type { SessionStore } from '../../../accounts/session-store.ts'
 import type { SignInThrottle } from '../../../accounts/sign-in-throttle.ts'
@@ -22,6 +23,7 @@ import { type SessionViewServices, sessionView } from '../account-view.ts'
 
 interface InvitationServices extends SessionViewServices {
   invitationStore: Pick<InvitationStore, 'ofLink' | 'receivedBy' | 'answer'>
+  invitations: Pick<Invitations, 'accept'>
   members: Pick<MemberStore, 'find' | 'organisationsOf'>
   sessions: Pick<SessionStore, 'actOn'>
   throttle: Pick<SignInThrottle, 'verification'>
@@ -30,7 +32,7 @@ interface InvitationServices extends SessionViewServices {
 
 /** Invitations to organisations, as invited people see and answer them. */
 export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationServices> = async (app, services) => {
-  const { invitationStore, members, sessions, throttle } = services
+  const { invitationStore, invitations, members, sessions, throttle } = services
   const ofSession = { onRequest: [app.requireSession] }
 
   const looking = {
@@ -52,7 +54,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationServices> = a
   app.post('/invitations/accept', accepting, async (request) => {
     await throttle.verification(request.ip)
     const { person, stored } = signedIn(request)
-    const { accountId } = await invitationStore.answer(person, pointerOf(request.body), true)
+    const { accountId } = await invitations.accept(person, pointerOf(request.body))
     const joined = await members.find(accountId, person.id)
     if (!joined) throw new ApiError('conflict', 'This organisation is suspended.')
     await sessions.actOn(stored.id, accountId)

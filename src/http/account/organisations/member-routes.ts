@@ -30,7 +30,7 @@ import { organisationOf } from './acting-organisation.ts'
 
 interface MemberServices {
   members: Pick<MemberStore, 'find' | 'list' | 'setRole' | 'remove'>
-  invitationStore: Pick<InvitationStore, 'list' | 'revoke'>
+  invitationStore: Pick<InvitationStore, 'list' | 'find' | 'revoke'>
   invitations: Invitations
   monthlyBudgets: Pick<MonthlyBudgets, 'setMemberBudget' | 'keysTakenOver'>
   spend: Pick<SpendStore, 'byMember'>
@@ -135,18 +135,26 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberServices> = async (ap
     return reply.code(201).send(sentView(sent))
   })
 
+  /** An invitation of the organisation. Throws ApiError 404, and 403 for one to be an owner where the person is none. */
+  const invitationOf = async (request: FastifyRequest & { params: { id: string } }): Promise<Invitation> => {
+    const { id: organisationId } = organisationOf(request)
+    const found = await invitationStore.find(request.params.id)
+    if (found?.accountId !== organisationId) throw noSuchInvitation()
+    permitRoles(request, found.role)
+    return found
+  }
+
   const resending = { ...toManage, schema: { params: OfId, response: { 200: SentInvitationView } } }
   app.post('/members/invitations/:id/resend', resending, async (request) => {
-    const { id: organisationId } = organisationOf(request)
-    const sent = await invitations.resend(organisationId, actingOn(request).person, request.params.id)
+    const sent = await invitations.resend(actingOn(request).person, await invitationOf(request))
     if (!sent) throw noSuchInvitation()
     return sentView(sent)
   })
 
   const revoking = { ...toManage, schema: { params: OfId } }
   app.delete('/members/invitations/:id', revoking, async (request, reply) => {
-    const { id: organisationId } = organisationOf(request)
-    const revoked = await invitationStore.revoke(organisationId, request.params.id)
+    const { accountId, id } = await invitationOf(request)
+    const revoked = await invitationStore.revoke(accountId, id)
     if (!revoked) throw noSuchInvitation()
     await app.recordAction(request, 'invitation.revoked', revoked.id, { email: revoked.email })
     return reply.code(204).send()
