@@ -231,7 +231,14 @@ async function composeSettlement(
   const audits = startAuditScheduler({
     redis,
     audit: () =>
-      runAudit({ postgres: clients.auditPostgres, redis, dispatchQueue, settlementQueue, clock: Date.now }),
+      runAudit({
+        postgres: clients.auditPostgres,
+        redis,
+        dispatchQueue,
+        settlementQueue,
+        clock: Date.now,
+        alone: true,
+      }),
     runs: createAuditRunStore(postgres),
     everyMs: config.auditEveryMinutes * 60_000,
     logger,

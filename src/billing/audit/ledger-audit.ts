@@ -67,14 +67,22 @@ SELECT (SELECT count(*) FROM accounts) AS "accounts",
        sums.*, calls.*
 FROM sums, calls`
 
+/** Held by the server until the transaction ends, also when the process that began it is gone. */
+const TAKE_TURN = "SELECT pg_try_advisory_xact_lock(hashtext('ledger-audit')) AS taken"
+
 /**
  * Sums the ledger and checks every invariant, in one read-only snapshot: calls that settle during it are
- * wholly in it or not at all. The pool must have no statement timeout.
+ * wholly in it or not at all. The pool must have no statement timeout. With `alone` it throws while another such audit
+ * is still running in the database.
  */
-export async function auditLedger(postgres: Postgres): Promise<LedgerAudit> {
+export async function auditLedger(postgres: Postgres, { alone = false } = {}): Promise<LedgerAudit> {
   return postgres.$transaction(
     async (transaction) => {
       await transaction.$executeRawUnsafe('SET TRANSACTION READ ONLY')
+      if (alone) {
+        const [turn] = await transaction.$queryRawUnsafe<Array<{ taken: boolean }>>(TAKE_TURN)
+        if (!turn?.taken) throw new Error('another audit of the ledger is still running')
+      }
       const [sums] = await transaction.$queryRawUnsafe<Array<Record<string, bigint | string>>>(SUMS)
       if (!sums) throw new Error('the ledger could not be summed')
       const metrics = Object.fromEntries(Object.entries(sums).map(([name, value]) => [name, BigInt(value)]))

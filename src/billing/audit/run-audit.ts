@@ -35,10 +35,12 @@ export async function runAudit(deps: {
   dispatchQueue: DispatchQueue
   settlementQueue: SettlementQueue
   clock: () => number
+  /** Throws while another audit with this is still running. */
+  alone?: boolean
 }): Promise<AuditReport> {
   const { postgres, redis, dispatchQueue, settlementQueue, clock } = deps
   const holds = createHoldStore(redis)
-  const ledger = await auditLedger(postgres)
+  const ledger = await auditLedger(postgres, { alone: deps.alone ?? false })
   const caches = await auditBalanceCaches({
     holds,
     balances: createBalanceStore(postgres),

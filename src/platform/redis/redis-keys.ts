@@ -149,6 +149,8 @@ export const ALARMS = `${OPERATIONS}:alarms`
 export const AUDIT_JOB = 'audit'
 /** Set while an operator waits for an audit to begin. */
 export const AUDIT_ASKED = `${OPERATIONS}:audit-asked`
+/** No scheduled audit before this, unix ms. */
+export const AUDIT_RESTS_UNTIL = `${OPERATIONS}:audit-rests-until`
 
 /** Hash: what the fleet adds to the catalog, by part, and the version that changes with any of it. */
 export const CATALOG_OVERLAY = `${PREFIX}:catalog:overlay`

@@ -1,0 +1,83 @@
+import pino from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAuditRunStore } from '../../src/billing/audit/audit-run-store.ts'
+import { auditLedger } from '../../src/billing/audit/ledger-audit.ts'
+import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
+import { restAfter, startAuditScheduler } from '../../workers/audit-scheduler.ts'
+import { openTestLedger, type TestLedger } from '../helpers/billing.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+let ledger: TestLedger
+let server: TestRedis
+let redis: Redis
+beforeAll(async () => {
+  ;[ledger, server] = await Promise.all([openTestLedger(), createTestRedis()])
+  redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+})
+afterAll(async () => {
+  await redis.quit()
+  await Promise.all([ledger.close(), server.close()])
+})
+
+test('a slow audit rests three times as long as it took, in every process and whether it failed or not', async () => {
+  const runs = createAuditRunStore(ledger.postgres)
+  let nowMs = Date.now()
+  let audits = 0
+  let looks = 0
+  const audit = async () => {
+    audits += 1
+    nowMs += HOUR_MS
+    throw new Error('the audit was cut off')
+  }
+  const latest = () => {
+    looks += 1
+    return runs.latest()
+  }
+  /** A process whose audit would be due, but for the rest after another's. */
+  const startLate = () => {
+    const options = { redis, audit, runs: { ...runs, latest }, everyMs: 15 * MINUTE_MS }
+    const scheduler = startAuditScheduler({
+      ...options,
+      logger: pino({ level: 'silent' }),
+      clock: () => nowMs,
+    })
+    nowMs += 16 * MINUTE_MS
+    return scheduler
+  }
+  const first = startLate()
+  await eventually(() => expect(audits).toBe(1))
+  await first.stop()
+
+  looks = 0
+  const second = startLate()
+  await eventually(() => expect(looks).toBe(1))
+  await second.stop()
+  expect(audits).toBe(1)
+
+  nowMs += 3 * HOUR_MS
+  const third = startLate()
+  await eventually(() => expect(audits).toBe(2))
+  await third.stop()
+})
+
+test('a short audit keeps its interval, and one that failed quickly is repeated after a minute', () => {
+  const everyMs = 15 * MINUTE_MS
+  expect(restAfter({ failed: false, durationMs: MINUTE_MS }, everyMs)).toBe(everyMs)
+  expect(restAfter({ failed: false, durationMs: HOUR_MS }, everyMs)).toBe(3 * HOUR_MS)
+  expect(restAfter({ failed: true, durationMs: 1_000 }, everyMs)).toBe(MINUTE_MS)
+  expect(restAfter({ failed: true, durationMs: 1_000 }, 10_000)).toBe(10_000)
+})
+
+test('an audit that still runs in the database lets no second one begin', async () => {
+  const { postgres } = ledger
+  await postgres.$transaction(async (transaction) => {
+    await transaction.$queryRawUnsafe("SELECT pg_advisory_xact_lock(hashtext('ledger-audit'))::text")
+    await expect(auditLedger(postgres, { alone: true })).rejects.toThrow('still running')
+    await expect(auditLedger(postgres, { alone: false })).resolves.toBeDefined()
+  })
+  await expect(auditLedger(postgres, { alone: true })).resolves.toBeDefined()
+})
