@@ -20,7 +20,7 @@ export interface MaintenanceOptions
   /** Tells how old Redis's data is; nothing is swept while it is young. Absent: it is old enough. */
   readEpoch?: ReadEpoch
   /** Deletes what PostgreSQL keeps for a while only. */
-  prune?: () => Promise<void>
+  prune?: (stopping?: AbortSignal) => Promise<void>
   clock: () => number
 }
 
@@ -73,7 +73,7 @@ export async function runMaintenance(
   }
   if (stopping?.aborted) return report
   options.metrics.openHolds.set(report.openHolds)
-  await options.prune?.()
+  await options.prune?.(stopping)
   return report
 }
 

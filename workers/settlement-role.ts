@@ -145,8 +145,8 @@ async function composeSettlement(
     balances: createBalanceStore(postgres),
     metrics,
     readEpoch: createEpochReader(redis),
-    prune: async () => {
-      await pruneSettledKeys(postgres)
+    prune: async (stopping) => {
+      await pruneSettledKeys(postgres, stopping)
       await sweepCallBodies(postgres, longestCallMs)
       await prunePromptLogs(postgres)
       await storedBodies.sweep(longestCallMs)

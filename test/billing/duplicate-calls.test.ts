@@ -117,6 +117,14 @@ describe('calls with one Idempotency-Key', () => {
     expect(left.map(({ keyDigest }) => keyDigest).toSorted()).toEqual(['fresh', 'stale'])
   })
 
+  test('keys are pruned until none is due, however many there are', async () => {
+    await ledger.postgres.$executeRaw`
+      INSERT INTO idempotency_keys (account_id, key_digest, call_id, admitted_at_ms)
+      SELECT 'acct_busy', 'key ' || number, 'call ' || number, 1000 FROM generate_series(1, 20001) AS number`
+    await pruneSettledKeys(ledger.postgres)
+    expect(await ledger.postgres.idempotencyKey.count({ where: { accountId: 'acct_busy' } })).toBe(0)
+  })
+
   test('a charge that is missing without a call to stand for it is a discrepancy', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const lost = settlementOf(account, { idempotencyDigest: 'lost' })

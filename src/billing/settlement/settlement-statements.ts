@@ -237,7 +237,7 @@ export async function findSettledKey(
   return row?.callId ?? null
 }
 
-/** Keys that are deleted in one run. */
+/** Keys that one statement deletes. */
 const PRUNED_AT_ONCE = 10_000
 
 const PRUNE = `
@@ -247,9 +247,15 @@ DELETE FROM idempotency_keys WHERE (account_id, key_digest) IN (
   ORDER BY admitted_at_ms LIMIT ${PRUNED_AT_ONCE}
 )`
 
-/** Deletes keys that stand for nothing any more. They stay twice as long as they do: settlements may come late. */
-export async function pruneSettledKeys(postgres: Postgres): Promise<void> {
-  await postgres.$executeRawUnsafe(PRUNE)
+/**
+ * Deletes keys that stand for nothing any more, until none is left or the process stops. They stay twice as long as they
+ * do: settlements may come late.
+ */
+export async function pruneSettledKeys(postgres: Postgres, stopping?: AbortSignal): Promise<void> {
+  let deleted: number
+  do {
+    deleted = await postgres.$executeRawUnsafe(PRUNE)
+  } while (deleted === PRUNED_AT_ONCE && !stopping?.aborted)
 }
 
 /** SQL for what a call's prompt comes to in pico-USD, by our rates or by what we pay; see `costOf` in core/pricing.ts. */
