@@ -25,6 +25,7 @@ export interface PaypalResource {
   supplementary_data?: { related_ids?: { order_id?: string } }
   links?: Array<{ rel?: string; href?: string }>
   dispute_id?: string
+  update_time?: string
   dispute_amount?: PaypalMoney
   dispute_outcome?: { outcome_code?: string }
   disputed_transactions?: Array<{ seller_transaction_id?: string }>
@@ -176,6 +177,7 @@ const refundFact = (
 })
 
 function readDispute(dispute: PaypalResource): NoticeReading {
+  const atMs = Date.parse(dispute.update_time ?? '')
   return {
     reference: dispute.disputed_transactions?.[0]?.seller_transaction_id ?? null,
     fact: {
@@ -183,6 +185,7 @@ function readDispute(dispute: PaypalResource): NoticeReading {
       disputeId: required(dispute.dispute_id, 'dispute_id'),
       amountPico: paypalAmount(dispute.dispute_amount),
       outcome: dispute.status === 'RESOLVED' ? resolution(dispute.dispute_outcome?.outcome_code) : 'open',
+      ...(Number.isFinite(atMs) && { atMs }),
     },
   }
 }

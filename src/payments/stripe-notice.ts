@@ -35,14 +35,14 @@ export function stripeRefundNotice(refund: Stripe.Refund): RailNotice {
 }
 
 /** What a dispute says of its payment, when we asked. */
-export function stripeDisputeNotice(dispute: Stripe.Dispute): RailNotice {
-  return noticeOf(`dispute:${dispute.id}:${dispute.status}`, 'dispute', () => readDispute(dispute))
+export function stripeDisputeNotice(dispute: Stripe.Dispute, askedAtMs: number): RailNotice {
+  return noticeOf(`dispute:${dispute.id}:${dispute.status}`, 'dispute', () => readDispute(dispute, askedAtMs))
 }
 
 const noticeOf = (eventId: string, type: string, read: () => NoticeReading): RailNotice =>
   readNotice('stripe', eventId, type, read)
 
-function readEvent({ type, data }: Stripe.Event): NoticeReading {
+function readEvent({ type, data, created }: Stripe.Event): NoticeReading {
   switch (type) {
     case 'checkout.session.completed':
     case 'checkout.session.async_payment_succeeded':
@@ -69,7 +69,7 @@ function readEvent({ type, data }: Stripe.Event): NoticeReading {
     case 'charge.dispute.closed':
     case 'charge.dispute.funds_withdrawn':
     case 'charge.dispute.funds_reinstated':
-      return readDispute(data.object)
+      return readDispute(data.object, created * 1000)
     default:
       return NOTHING
   }
@@ -139,7 +139,7 @@ function readCharge(charge: Stripe.Charge): NoticeReading {
   }
 }
 
-function readDispute(dispute: Stripe.Dispute): NoticeReading {
+function readDispute(dispute: Stripe.Dispute, atMs: number): NoticeReading {
   // An inquiry: no money has been withdrawn, and it may never be.
   if (dispute.status.startsWith('warning_')) return NOTHING
   return {
@@ -150,6 +150,7 @@ function readDispute(dispute: Stripe.Dispute): NoticeReading {
       disputeId: dispute.id,
       amountPico: amount(dispute.amount, dispute.currency),
       outcome: disputeOutcome(dispute.status),
+      atMs,
     },
   }
 }

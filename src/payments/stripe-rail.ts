@@ -121,7 +121,7 @@ export async function createStripeRail(
 
     async *listDisputes(span) {
       const disputes = stripe.disputes.list({ created: createdIn(span), limit: PAGE })
-      for await (const dispute of disputes) yield stripeDisputeNotice(dispute)
+      for await (const dispute of disputes) yield stripeDisputeNotice(dispute, Date.now())
     },
   }
 }

@@ -30,11 +30,15 @@ export type PaymentFact =
   | { kind: 'refund'; refundId: string; amountPico: PicoUsd; failed: boolean }
   /** All that was refunded so far, from rails that tell the sum. */
   | { kind: 'refunded_total'; amountPico: PicoUsd }
-  | { kind: 'dispute'; disputeId: string; amountPico: PicoUsd; outcome: DisputeOutcome }
+  /** `atMs`: when the rail said so, unix ms. Absent: not known, earlier than all that is. */
+  | { kind: 'dispute'; disputeId: string; amountPico: PicoUsd; outcome: DisputeOutcome; atMs?: number }
   /** The rail took the money back by itself. A dispute may be told of as well; both are one loss. */
   | { kind: 'reversal'; reversalId: string; amountPico: PicoUsd }
 
-/** In order of precedence: what comes later here replaces what comes earlier. */
+/**
+ * A decided dispute is open no more, and of two decisions the later one counts: rails revise both. Of two at the same time
+ * it is the later one here.
+ */
 export const DISPUTE_OUTCOMES = ['open', 'won', 'lost'] as const
 export type DisputeOutcome = (typeof DISPUTE_OUTCOMES)[number]
 
@@ -109,9 +113,19 @@ function stateOf(
   return known.opened || has('processing') ? 'pending' : 'created'
 }
 
+type DisputeEnding = Pick<Extract<PaymentFact, { kind: 'dispute' }>, 'outcome' | 'atMs'>
+
+/** Whether what is said of a dispute in `one` stands against the other. */
+function outranks(one: DisputeEnding, other: DisputeEnding): boolean {
+  if ((one.outcome === 'open') !== (other.outcome === 'open')) return other.outcome === 'open'
+  const laterMs = (one.atMs ?? 0) - (other.atMs ?? 0)
+  if (laterMs !== 0) return laterMs > 0
+  return DISPUTE_OUTCOMES.indexOf(one.outcome) > DISPUTE_OUTCOMES.indexOf(other.outcome)
+}
+
 function lossesOf(facts: readonly PaymentFact[]): Losses {
   const refunds = new Map<string, { amountPico: bigint; failed: boolean }>()
-  const disputes = new Map<string, { amountPico: bigint; rank: number }>()
+  const disputes = new Map<string, { amountPico: bigint; ending: DisputeEnding }>()
   const reversals = new Map<string, bigint>()
   let refundedTotal = 0n
   for (const fact of facts) {
@@ -121,8 +135,11 @@ function lossesOf(facts: readonly PaymentFact[]): Losses {
       refunds.set(fact.refundId, { amountPico: greaterOf(fact.amountPico, known?.amountPico ?? 0n), failed })
     } else if (fact.kind === 'dispute') {
       const known = disputes.get(fact.disputeId)
-      const rank = Math.max(DISPUTE_OUTCOMES.indexOf(fact.outcome), known?.rank ?? 0)
-      disputes.set(fact.disputeId, { amountPico: greaterOf(fact.amountPico, known?.amountPico ?? 0n), rank })
+      const ending = known && outranks(known.ending, fact) ? known.ending : fact
+      disputes.set(fact.disputeId, {
+        amountPico: greaterOf(fact.amountPico, known?.amountPico ?? 0n),
+        ending,
+      })
     } else if (fact.kind === 'reversal') {
       reversals.set(fact.reversalId, greaterOf(fact.amountPico, reversals.get(fact.reversalId) ?? 0n))
     } else if (fact.kind === 'refunded_total') {
@@ -132,7 +149,7 @@ function lossesOf(facts: readonly PaymentFact[]): Losses {
   const liveRefunds = sum([...refunds.values()].filter(({ failed }) => !failed))
   const failedRefunds = sum([...refunds.values()].filter(({ failed }) => failed))
   const ended = (outcome: DisputeOutcome) =>
-    sum([...disputes.values()].filter(({ rank }) => DISPUTE_OUTCOMES[rank] === outcome))
+    sum([...disputes.values()].filter(({ ending }) => ending.outcome === outcome))
   const reversed = [...reversals.values()].reduce((total, amount) => total + amount, 0n)
   const lostPico = greaterOf(ended('lost'), reversed)
   return {

@@ -32,15 +32,12 @@ const refund = (refundId: string, amount: bigint, failed = false): PaymentFact =
   amountPico: picoUsd(amount),
   failed,
 })
-const dispute = (
-  outcome: (typeof DISPUTE_OUTCOMES)[number],
-  amount = 100n,
-  disputeId = 'd1',
-): PaymentFact => ({
+const dispute = (outcome: (typeof DISPUTE_OUTCOMES)[number], amount = 100n, atMs?: number): PaymentFact => ({
   kind: 'dispute',
-  disputeId,
+  disputeId: 'd1',
   amountPico: picoUsd(amount),
   outcome,
+  ...(atMs !== undefined && { atMs }),
 })
 const total = (amount: bigint): PaymentFact => ({ kind: 'refunded_total', amountPico: picoUsd(amount) })
 const reversal = (amount: bigint): PaymentFact => ({
@@ -65,6 +62,27 @@ describe('paymentOutcome', () => {
     ['a dispute is open', [settled, dispute('open')], 'disputed', 0n, 100n],
     ['a dispute was won', [settled, dispute('open'), dispute('won')], 'settled', 0n, 0n],
     ['a dispute was lost', [settled, dispute('open'), dispute('lost')], 'disputed', 100n, 0n],
+    [
+      'a lost dispute was won',
+      [settled, dispute('lost', 100n, 1), dispute('won', 100n, 2)],
+      'settled',
+      0n,
+      0n,
+    ],
+    [
+      'a dispute was won, then lost, and told of in the wrong order',
+      [settled, dispute('lost', 100n, 2), dispute('won', 100n, 1)],
+      'disputed',
+      100n,
+      0n,
+    ],
+    [
+      'a decided dispute is told of as open later on',
+      [settled, dispute('lost', 100n, 1), dispute('open', 100n, 2)],
+      'disputed',
+      100n,
+      0n,
+    ],
     [
       'a dispute was settled by a refund',
       [settled, dispute('open'), refund('a', 100n)],
@@ -109,6 +127,7 @@ const anyFact: fc.Arbitrary<PaymentFact> = fc.oneof(
     disputeId: fc.constantFrom('d', 'e'),
     amountPico: amounts,
     outcome: fc.constantFrom(...DISPUTE_OUTCOMES),
+    atMs: fc.nat({ max: 3 }),
   }),
   fc.record({
     kind: fc.constant('reversal' as const),
