@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import type { KeyCache } from './accounts/key-cache.ts'
+import type { SettingsThrottle } from './accounts/settings-throttle.ts'
 import type { WebhookThrottle } from './accounts/webhook-throttle.ts'
 import type { CallRecords } from './billing/call-records/call-records.ts'
 import type { Reports } from './billing/reports/reports.ts'
@@ -111,6 +112,7 @@ export interface ApiParts {
   paidCalls: PaidCalls | null
   rateTimes: (catalog: CatalogSnapshot) => Promise<RateChangeTimes>
   webhookThrottle: WebhookThrottle
+  settingsThrottle: SettingsThrottle
   offers: OfferKnowledge
   platformKeys: PlatformKeyManagement
   queues: Queues & Record<string, JobQueue>
@@ -255,7 +257,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(billingRoutes, { topUps, limits, holds, ledger, readStatement, consoleSlots })
     await app.register(spendCapRoutes, { reports, monthlyBudgets: services.monthlyBudgets, clock })
     await app.register(consoleTopUpRoutes, { topUps, limits })
-    await app.register(autoTopUpRoutes, { topUps, limits })
+    await app.register(autoTopUpRoutes, { topUps, limits, settingsThrottle: parts.settingsThrottle })
     const { invoices } = topUps
     await app.register(invoiceRoutes, { invoices, isIssuing: config.invoices !== null, consoleSlots })
     await app.register(consoleUsageRoute, { reports, clock, consoleSlots })

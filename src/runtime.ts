@@ -5,6 +5,7 @@ import { startKeyCache } from './accounts/key-cache.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore } from './accounts/key-store.ts'
 import { createQuoteThrottle } from './accounts/quote-throttle.ts'
+import { createSettingsThrottle } from './accounts/settings-throttle.ts'
 import { createWebhookThrottle } from './accounts/webhook-throttle.ts'
 import { apiRoutes } from './api-routes.ts'
 import { createCallRecords } from './billing/call-records/call-records.ts'
@@ -286,6 +287,7 @@ async function composeApi(
     },
     rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),
     webhookThrottle: createWebhookThrottle(redis),
+    settingsThrottle: createSettingsThrottle(redis),
     platformKeys: createPlatformKeyManagement({
       store: createPlatformKeyStore({ ...config, postgres, redis }),
       check: (provider, secret) => checkProviderKey(provider, secret, AbortSignal.timeout(KEY_CHECK_MS)),

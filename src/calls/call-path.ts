@@ -1,6 +1,7 @@
 import type { AccountStore } from '../accounts/account-store.ts'
 import { createAllowanceStore } from '../billing/holds/allowance-store.ts'
 import { createHoldStore, type HoldStore } from '../billing/holds/hold-store.ts'
+import { markRefused } from '../billing/holds/refused-accounts.ts'
 import type { SpendStore } from '../billing/reports/usage-store.ts'
 import { createSingleFlight } from '../core/kernel/single-flight.ts'
 import type { Redis } from '../platform/redis/redis.ts'
@@ -62,7 +63,7 @@ export function composeCallPath(parts: CallPathParts): CallPath {
       ...loaders,
       hub,
       colocation,
-      admit: holds.admit,
+      admit: markRefused(holds.admit, redis),
       releaseHold: holds.release,
       sealBody: parts.bodies.seal,
       undoAdmission: (envelope) => undoAdmission(envelope, dispatch),

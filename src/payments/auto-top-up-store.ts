@@ -3,10 +3,11 @@ import {
   type AutoTopUpSettings,
   type AutoTopUpStep,
   autoTopUpStep,
+  DECLINES_PER_DAY_MAX,
 } from '../core/billing/auto-top-up.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
-import { isoTime, monthStartMs } from '../core/kernel/time.ts'
+import { DAY_MS, isoTime, monthStartMs } from '../core/kernel/time.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { AutoTopUp } from '../platform/prisma-client/client.ts'
 import { recordEvent } from '../webhooks/event-outbox.ts'
@@ -24,7 +25,7 @@ FROM auto_top_ups AS auto
 JOIN accounts AS account ON account.id = auto.account_id
 JOIN saved_cards AS card ON card.account_id = auto.account_id
 WHERE auto.enabled AND auto.paused_at IS NULL AND (auto.wait_until IS NULL OR auto.wait_until <= $1)
-  AND account.state <> 'suspended' AND account.balance_pico < auto.threshold_pico
+  AND account.state <> 'suspended' AND (account.balance_pico < auto.threshold_pico OR auto.account_id = ANY ($3))
   AND NOT EXISTS (
     SELECT FROM payments
     WHERE payments.account_id = auto.account_id AND method_id IS NOT NULL AND state IN ('created', 'pending')
@@ -53,21 +54,34 @@ export function createAutoTopUpStore(postgres: Postgres, clock: () => number) {
     return _sum.amountPico ?? 0n
   }
 
-  const stepOf = async (transaction: PostgresTransaction, row: AutoTopUp): Promise<AutoTopUpStep> => {
+  const stepOf = async (
+    transaction: PostgresTransaction,
+    row: AutoTopUp,
+    heldPico: bigint,
+  ): Promise<AutoTopUpStep> => {
     const { accountId } = row
     const { balancePico } = await transaction.account.findUniqueOrThrow({ where: { id: accountId } })
+    const charges = { accountId, methodId: { not: null } }
     const attempts = await transaction.payment.findMany({
-      where: { accountId, methodId: { not: null }, createdAt: { gte: row.resumedAt } },
+      where: charges,
       orderBy: { id: 'desc' },
       take: ATTEMPTS,
     })
+    const declines = await transaction.payment.findMany({
+      where: { ...charges, state: 'failed', createdAt: { gte: new Date(clock() - DAY_MS) } },
+      orderBy: { id: 'desc' },
+      take: DECLINES_PER_DAY_MAX,
+      select: { createdAt: true },
+    })
     return autoTopUpStep(row, {
-      balancePico,
+      spendablePico: balancePico - heldPico,
       spentPico: await spentThisMonth(transaction, accountId),
       attempts: attempts.map(({ createdAt, ...attempt }) => ({
         ...attempt,
         createdAtMs: createdAt.getTime(),
       })),
+      declinesMs: declines.map(({ createdAt }) => createdAt.getTime()),
+      resumedAtMs: row.resumedAt.getTime(),
       nowMs: clock(),
     })
   }
@@ -95,24 +109,30 @@ export function createAutoTopUpStore(postgres: Postgres, clock: () => number) {
       })
     },
 
-    /** Accounts whose balance is below their threshold, without a charge that is open. */
-    async due(limit: number): Promise<string[]> {
-      const rows = await postgres.$queryRawUnsafe<Array<{ accountId: string }>>(DUE, new Date(clock()), limit)
+    /** Accounts whose balance is below their threshold, and those of `refused`; without a charge that is open. */
+    async due(limit: number, refused: readonly string[] = []): Promise<string[]> {
+      const rows = await postgres.$queryRawUnsafe<Array<{ accountId: string }>>(
+        DUE,
+        new Date(clock()),
+        limit,
+        [...refused],
+      )
       return rows.map(({ accountId }) => accountId)
     },
 
     /**
      * Takes the next step of an account: records a charge of its card, which is returned, or that it waits or is paused. The
      * account's row is locked, so that two processes take one step.
+     * @param heldPico what open calls hold of the balance, where a call was refused for it
      */
-    takeStep: (accountId: string): Promise<{ step: AutoTopUpStep; charge: Payment | null }> =>
+    takeStep: (accountId: string, heldPico = 0n): Promise<{ step: AutoTopUpStep; charge: Payment | null }> =>
       postgres.$transaction(async (transaction) => {
         await transaction.$queryRawUnsafe(LOCK, accountId)
         const row = await transaction.autoTopUp.findUnique({ where: { accountId } })
         const card = await transaction.savedCard.findUnique({ where: { accountId } })
         const nothing = { step: { kind: 'wait', untilMs: null } as const, charge: null }
         if (!row?.enabled || row.pausedAt !== null || !card) return nothing
-        const step = await stepOf(transaction, row)
+        const step = await stepOf(transaction, row, heldPico)
         if (step.kind !== 'charge') {
           await noteStep(transaction, row, step, clock())
           return { step, charge: null }

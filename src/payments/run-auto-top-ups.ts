@@ -1,4 +1,7 @@
 import type { Logger } from 'pino'
+import type { HoldStore } from '../billing/holds/hold-store.ts'
+import { takeRefused } from '../billing/holds/refused-accounts.ts'
+import type { Redis } from '../platform/redis/redis.ts'
 import type { AutoTopUpStore } from './auto-top-up-store.ts'
 import type { PaymentRails } from './payment-rail.ts'
 import type { Payment, PaymentStore } from './payment-store.ts'
@@ -9,6 +12,8 @@ export interface AutoTopUpDependencies {
   payments: Pick<PaymentStore, 'uncharged'>
   topUps: Pick<TopUpService, 'charge'>
   rails: PaymentRails
+  redis: Redis
+  holds: Pick<HoldStore, 'balance'>
   logger: Logger
   clock: () => number
 }
@@ -29,22 +34,25 @@ const ASK_AGAIN_AFTER_MS = MINUTE_MS
  */
 const ASK_FOR_MS = 60 * MINUTE_MS
 const AT_ONCE_MAX = 50
+/** Most of them have no automatic top-ups. */
+const REFUSED_MAX = 10_000
 
 /**
- * Tops up every account whose balance is below its threshold by charging its saved card. The payment is recorded before the
+ * Tops up every account whose balance is below its threshold by charging its saved card; what open calls hold counts as
+ * spent for accounts of which a call was refused since the last run. The payment is recorded before the
  * rail is asked, and its id is the rail's idempotency key: a run that dies between any two steps is continued by the next.
  * Money reaches the ledger as that of any top-up does. Each account for itself: one that fails is tried again.
  */
 export async function runAutoTopUps(deps: AutoTopUpDependencies): Promise<AutoTopUpReport> {
-  const { autoTopUps, payments, topUps, rails, logger, clock } = deps
+  const { autoTopUps, payments, topUps, rails, redis, holds, logger, clock } = deps
   const report: AutoTopUpReport = { charged: 0, paused: 0, failures: 0 }
   const charge = async (payment: Payment) => {
     report.charged += 1
     const { state } = await topUps.charge(payment)
     if (state === 'failed') await takeStep(payment.accountId)
   }
-  const takeStep = async (accountId: string): Promise<void> => {
-    const { step, charge: payment } = await autoTopUps.takeStep(accountId)
+  const takeStep = async (accountId: string, heldPico = 0n): Promise<void> => {
+    const { step, charge: payment } = await autoTopUps.takeStep(accountId, heldPico)
     if (step.kind === 'pause') {
       report.paused += 1
       logger.warn({ accountId, reason: step.reason }, 'automatic top-ups of an account were paused')
@@ -68,7 +76,12 @@ export async function runAutoTopUps(deps: AutoTopUpDependencies): Promise<AutoTo
   )
   for (const payment of unanswered.filter(({ rail }) => rails.get(rail)?.cards))
     await attempt({ accountId: payment.accountId, paymentId: payment.id }, () => charge(payment))
-  for (const accountId of await autoTopUps.due(AT_ONCE_MAX))
-    await attempt({ accountId }, () => takeStep(accountId))
+  const refused = new Set(await takeRefused(redis, REFUSED_MAX))
+  for (const accountId of await autoTopUps.due(AT_ONCE_MAX, [...refused])) {
+    await attempt({ accountId }, async () => {
+      const heldPico = refused.has(accountId) ? (await holds.balance(accountId)).heldPico : 0n
+      await takeStep(accountId, heldPico)
+    })
+  }
   return report
 }

@@ -3,14 +3,19 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { readConfig } from '../../src/config.ts'
 import type { AutoTopUpView } from '../../src/core/api/auto-top-up.ts'
+import type { CreatedKey } from '../../src/core/api/keys.ts'
 import { FAILURES_OF_THE_CARD } from '../../src/core/billing/card-failure.ts'
+import { newCallId } from '../../src/core/kernel/ids.ts'
 import { createTopUps, type TopUps } from '../../src/payments/create-top-ups.ts'
 import { reconcilePayments } from '../../src/payments/reconcile-payments.ts'
 import { type AutoTopUpReport, runAutoTopUps } from '../../src/payments/run-auto-top-ups.ts'
 import { type ConsoleClient, PASSWORD, signedUp } from '../helpers/console-client.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { type FakeStripe, startFakeStripe } from '../helpers/fake-stripe.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
+import { openHold } from '../helpers/open-hold.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
+import { CHAT_PATH, MESSAGES } from '../http/wire.ts'
 
 const MINUTE_MS = 60_000
 const CHOSEN = { enabled: true, threshold_usd: '5.00', amount_usd: '25.00', monthly_maximum_usd: '60.00' }
@@ -48,7 +53,14 @@ beforeEach(() => {
 })
 
 const run = (): Promise<AutoTopUpReport> =>
-  runAutoTopUps({ ...topUps, topUps: topUps.service, logger, clock })
+  runAutoTopUps({
+    ...topUps,
+    topUps: topUps.service,
+    redis: stack.redis,
+    holds: createHoldStore(stack.redis),
+    logger,
+    clock,
+  })
 const reconcile = () =>
   reconcilePayments({
     ...topUps,
@@ -266,9 +278,17 @@ test('a declined card is tried three times, then top-ups pause until the holder 
   stripe.cards.answerCharges('succeeded')
   // The API has a clock of its own: what was tried is past for it, too.
   shiftMs = 0
-  await stack.postgres.$executeRaw`
-    UPDATE payments SET created_at = created_at - interval '2 hours' WHERE account_id = ${someone.accountId}`
-  expect((await choose(someone)).settings?.paused).toBeNull()
+  const age = (interval: string) => stack.postgres.$executeRaw`
+    UPDATE payments SET created_at = created_at - ${interval}::interval WHERE account_id = ${someone.accountId}`
+  await age('2 hours')
+  for (const save of [choose, saveCard, choose]) {
+    await save(someone)
+    expect(await run()).toMatchObject({ charged: 0 })
+  }
+  const { settings } = await view(someone)
+  expect(settings).toMatchObject({ paused: null, next_charge_after: expect.any(String) })
+  await age('1 day')
+  await choose(someone)
   expect(await run()).toMatchObject({ charged: 1 })
   expect(await balanceOf(someone)).toBe(25.5)
 })
@@ -285,6 +305,8 @@ test('a bank that asks for the holder pauses at once, and another card resumes',
   expect(await run()).toMatchObject({ charged: 0 })
   await saveCard(someone)
   expect((await view(someone)).settings?.paused).toBeNull()
+  expect(await run()).toMatchObject({ charged: 0 })
+  shiftMs = 6 * MINUTE_MS
   expect(await run()).toMatchObject({ charged: 1 })
   expect(await balanceOf(someone)).toBe(25.5)
 })
@@ -301,8 +323,12 @@ test('a card that is gone at Stripe pauses at once', async () => {
 })
 
 test('the maximum of a month holds, and is told once', async () => {
-  const someone = await ready({ threshold_usd: '1000.00' })
-  for (let charges = 0; charges < 2; charges++) expect(await run()).toMatchObject({ charged: 1 })
+  const someone = await ready({ threshold_usd: '100.00' })
+  for (let charges = 0; charges < 2; charges++) {
+    expect(await run()).toMatchObject({ charged: 1 })
+    expect(await run()).toMatchObject({ charged: 0 })
+    shiftMs += 6 * MINUTE_MS
+  }
   for (let looks = 0; looks < 3; looks++) expect(await run()).toMatchObject({ charged: 0 })
   expect(await balanceOf(someone)).toBe(50.5)
   expect((await view(someone)).settings).toMatchObject({ monthly_maximum_reached: true, paused: null })
@@ -311,6 +337,28 @@ test('the maximum of a month holds, and is told once', async () => {
   shiftMs = 32 * 24 * 60 * MINUTE_MS
   expect(await run()).toMatchObject({ charged: 1 })
   await choose(someone, { enabled: false })
+})
+
+test('a balance that open calls hold is topped up once a call was refused for it', async () => {
+  const someone = await ready({ threshold_usd: '0.10' })
+  const { accountId } = someone
+  const created = await someone.client.json<CreatedKey>('/console/api/keys', { body: { name: 'busy' } })
+  const { balancePico, version } = await stack.postgres.account.findUniqueOrThrow({
+    where: { id: accountId },
+  })
+  const holds = createHoldStore(stack.redis)
+  await holds.load(accountId, { balancePico, version })
+  const held = newCallId(Date.now())
+  expect(await openHold(stack.redis, accountId, held, balancePico)).toMatchObject({ kind: 'admitted' })
+  expect(await run()).toMatchObject({ charged: 0 })
+
+  const body = JSON.stringify({ model: 'test/plain', messages: MESSAGES, max_tokens: 100 })
+  const headers = { authorization: `Bearer ${created.secret}`, 'content-type': 'application/json' }
+  const refused = await fetch(stack.url + CHAT_PATH, { method: 'POST', headers, body })
+  expect(refused.status).toBe(402)
+  await eventually(async () => expect(await run()).toMatchObject({ charged: 1 }))
+  expect(await balanceOf(someone)).toBe(25.5)
+  await holds.release(accountId, held)
 })
 
 test('a charge that takes its time blocks the next, and settles when it is done', async () => {
@@ -359,6 +407,8 @@ test('amounts that make no sense are refused by name', async () => {
   for (const [param, value] of [
     ['threshold_usd', '0'],
     ['threshold_usd', '1.001'],
+    // More than four amounts.
+    ['threshold_usd', '100.01'],
     ['amount_usd', '4.99'],
     ['monthly_maximum_usd', '24.99'],
   ] as const) {
@@ -368,6 +418,17 @@ test('amounts that make no sense are refused by name', async () => {
     expect(await answer.json()).toMatchObject({ error: { param } })
   }
   await choose(someone, { enabled: false })
+})
+
+test('settings that turn top-ups on are saved so many times an hour, and turning them off always works', async () => {
+  const someone = await ready({ enabled: false })
+  const save = (enabled: boolean) =>
+    someone.client.ask('/console/api/auto-top-up', { method: 'PATCH', body: { ...CHOSEN, enabled } })
+  const statuses = []
+  for (let saves = 0; saves < 21; saves++) statuses.push((await save(true)).status)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(20)
+  expect(statuses.at(-1)).toBe(429)
+  expect((await save(false)).status).toBe(200)
 })
 
 test('the ledger is in order after all of it', async () => {

@@ -29,6 +29,8 @@ export const AutoTopUpSettingsView = Type.Object({
       detail: nullable(Type.String()),
     }),
   ),
+  /** No charge is made before: after a charge, or after declines. Null, or past: nothing keeps it waiting. */
+  next_charge_after: nullable(IsoTime),
   /** Another top-up would exceed the maximum of this month. */
   monthly_maximum_reached: Type.Boolean(),
 })

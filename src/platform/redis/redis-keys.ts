@@ -65,6 +65,9 @@ export const limitNoticeKey = ({ accountId, ...holder }: BudgetHolder, period: s
 /** Set of account ids whose balance Redis holds. */
 export const KNOWN_ACCOUNTS = `${PREFIX}:accounts`
 
+/** Set of account ids of which a call was refused for their balance; see refused-accounts.ts. */
+export const REFUSED_ACCOUNTS = `${PREFIX}:refused-accounts`
+
 /** Set for a while after a call was admitted and enqueued in one step: it is not admitted twice. */
 export const admittedKey = (callId: string): string => `${PREFIX}:admitted:${callId}`
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  type AutoTopUpFacts,
   type AutoTopUpSettings,
   autoTopUpStep,
   type ChargeAttempt,
@@ -22,12 +23,16 @@ const attempt = (state: ChargeAttempt['state'], minutesAgo: number, failureReaso
   createdAtMs: NOW - minutesAgo * MINUTE,
 })
 const failed = (minutesAgo: number, reason: string = DECLINED) => attempt('failed', minutesAgo, reason)
-const step = (facts: Partial<Parameters<typeof autoTopUpStep>[1]>) =>
-  autoTopUpStep(SETTINGS, { balancePico: 4n, spentPico: 0n, attempts: [], nowMs: NOW, ...facts })
+const BEFORE_ALL = { resumedAtMs: 0, declinesMs: [] }
+const step = (facts: Partial<AutoTopUpFacts>) =>
+  autoTopUpStep(SETTINGS, {
+    ...{ spendablePico: 4n, spentPico: 0n, attempts: [], nowMs: NOW, ...BEFORE_ALL },
+    ...facts,
+  })
 
 test('a balance below the threshold is topped up, one at the threshold is not', () => {
   expect(step({})).toEqual({ kind: 'charge' })
-  expect(step({ balancePico: 5n })).toEqual({ kind: 'wait', untilMs: null })
+  expect(step({ spendablePico: 5n })).toEqual({ kind: 'wait', untilMs: null })
 })
 
 test.each(['created', 'pending'] as const)('while a charge is %s there is no other', (state) => {
@@ -48,9 +53,31 @@ test('failures before a success are forgotten', () => {
   expect(step({ attempts })).toEqual({ kind: 'charge' })
 })
 
+test('charges of an account are five minutes apart, whatever its balance', () => {
+  expect(step({ attempts: [attempt('settled', 4)] })).toEqual({ kind: 'wait', untilMs: NOW + MINUTE })
+  expect(step({ attempts: [attempt('settled', 5)] })).toEqual({ kind: 'charge' })
+})
+
+test('saving resumes top-ups, and forgets neither the last charge nor the declines of a day', () => {
+  const { expired_card } = FAILURES_OF_THE_CARD
+  const saved = { resumedAtMs: NOW - MINUTE }
+  expect(step({ ...saved, attempts: [failed(2, expired_card)] })).toEqual({
+    kind: 'wait',
+    untilMs: NOW + 3 * MINUTE,
+  })
+  expect(step({ ...saved, attempts: [failed(6, expired_card)] })).toEqual({ kind: 'charge' })
+  const attempts = [failed(60), failed(70), failed(80)]
+  const declinesMs = attempts.map(({ createdAtMs }) => createdAtMs)
+  expect(step({ ...saved, attempts, declinesMs })).toEqual({
+    kind: 'wait',
+    untilMs: NOW + (24 * 60 - 80) * MINUTE,
+  })
+  expect(step({ ...saved, attempts, declinesMs: declinesMs.slice(1) })).toEqual({ kind: 'charge' })
+})
+
 test('what only the holder can mend pauses at once, whatever the balance', () => {
   const { authentication_required, expired_card } = FAILURES_OF_THE_CARD
-  expect(step({ balancePico: 50n, attempts: [failed(0, authentication_required)] })).toEqual({
+  expect(step({ spendablePico: 50n, attempts: [failed(0, authentication_required)] })).toEqual({
     kind: 'pause',
     reason: 'authentication_required',
   })

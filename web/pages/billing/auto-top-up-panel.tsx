@@ -132,6 +132,7 @@ function RuleForm({ view: { settings, spent_this_month_usd: spent } }: { view: A
         <TextField
           label="When the balance falls below (USD)"
           inputMode="decimal"
+          hint="At most four times the amount"
           {...form.field('threshold_usd')}
         />
         <TextField label="Top up by (USD)" inputMode="decimal" {...form.field('amount_usd')} />
@@ -157,7 +158,7 @@ function RuleForm({ view: { settings, spent_this_month_usd: spent } }: { view: A
 
 /** Why no card is charged although automatic top-up is on. */
 function Stopped({ settings }: { settings: AutoTopUpSettingsView }) {
-  const { enabled, paused, monthly_maximum_reached: isAtMaximum } = settings
+  const { enabled, paused, monthly_maximum_reached: isAtMaximum, next_charge_after: waitsUntil } = settings
   if (!enabled) return null
   if (paused)
     return (
@@ -169,6 +170,8 @@ function Stopped({ settings }: { settings: AutoTopUpSettingsView }) {
         {paused.detail && <> Reason: {paused.detail}.</>}
       </Note>
     )
+  if (!isAtMaximum && waitsUntil !== null && Date.parse(waitsUntil) > Date.now())
+    return <Note>The card is not charged again before {formatMoment(waitsUntil)}.</Note>
   if (isAtMaximum)
     return (
       <Note tone="warn">

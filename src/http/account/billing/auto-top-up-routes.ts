@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { SettingsThrottle } from '../../../accounts/settings-throttle.ts'
 import {
   AutoTopUpBody,
   type AutoTopUpSettingsView,
@@ -7,11 +8,11 @@ import {
   ConfirmCardBody,
   type SavedCardView,
 } from '../../../core/api/auto-top-up.ts'
-import type { AutoTopUpPause } from '../../../core/billing/auto-top-up.ts'
+import { type AutoTopUpPause, THRESHOLD_AMOUNTS_MAX } from '../../../core/billing/auto-top-up.ts'
 import { fromCents, readTopUpAmount } from '../../../core/billing/top-up-amount.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
-import { formatUsd, type PicoUsd, parseUsd } from '../../../core/kernel/money.ts'
-import { isoTime } from '../../../core/kernel/time.ts'
+import { formatUsd, lesserOf, type PicoUsd, parseUsd } from '../../../core/kernel/money.ts'
+import { isoTime, isoTimeOrNull } from '../../../core/kernel/time.ts'
 import type { AutoTopUp } from '../../../payments/auto-top-up-store.ts'
 import type { TopUps } from '../../../payments/create-top-ups.ts'
 import type { SavedCard } from '../../../payments/saved-card-service.ts'
@@ -22,6 +23,7 @@ import { topUpOptions } from '../../top-ups.ts'
 export interface AutoTopUpServices {
   topUps: Pick<TopUps, 'cards' | 'autoTopUps' | 'payments' | 'service' | 'rails'>
   limits: { topUpMinUsd: string; topUpMaxUsd: string }
+  settingsThrottle: SettingsThrottle
 }
 
 /** The most that a threshold or the maximum of a month may be. */
@@ -31,6 +33,7 @@ const ASKING_MAX = 20
 
 /** The saved card of an account and its automatic top-ups. */
 export const autoTopUpRoutes: FastifyPluginAsyncTypebox<AutoTopUpServices> = async (app, services) => {
+  const { settingsThrottle } = services
   const { cards, autoTopUps } = services.topUps
   const { asker, hooks } = bySession(app, 'billing')
   const options = topUpOptions(services)
@@ -58,7 +61,7 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox<AutoTopUpServices> = asy
       enabled: body.enabled,
       thresholdPico: readAmount('threshold_usd', body.threshold_usd, {
         minPico: fromCents(1),
-        maxPico: USD_MAX,
+        maxPico: lesserOf(USD_MAX, amountPico * THRESHOLD_AMOUNTS_MAX),
       }),
       amountPico,
       monthlyMaxPico: readAmount('monthly_maximum_usd', body.monthly_maximum_usd, {
@@ -68,6 +71,8 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox<AutoTopUpServices> = asy
     }
     if (settings.enabled && (await cards.find(accountId)) === null)
       throw new ApiError('conflict', 'Save a card first.')
+    // Switching them off always works.
+    if (settings.enabled) await settingsThrottle.autoTopUp(accountId)
     await autoTopUps.save(accountId, settings)
     await app.recordAction(request, 'auto_top_up.set', accountId, {
       enabled: settings.enabled,
@@ -180,5 +185,6 @@ const settingsView = (
     at: isoTime(settings.pausedAt),
     detail: failureReason,
   },
+  next_charge_after: isoTimeOrNull(settings.waitUntil),
   monthly_maximum_reached: spentPico + settings.amountPico > settings.monthlyMaxPico,
 })

@@ -1,0 +1,29 @@
+import { LRUCache } from 'lru-cache'
+import type { Redis } from '../../platform/redis/redis.ts'
+import { REFUSED_ACCOUNTS } from '../../platform/redis/redis-keys.ts'
+import type { AdmitToRedis } from './admission.ts'
+
+const REMEMBERED_MAX = 10_000
+/** An account is marked so often by one process, however many of its calls are refused. */
+const MARKED_FOR_MS = 2_000
+
+/**
+ * Marks accounts of which a call was just refused for their balance. A balance that is short because open calls hold it
+ * is not low in the ledger, so automatic top-ups find it by this. A mark that is lost is set by the next refusal.
+ */
+export function markRefused(admit: AdmitToRedis, redis: Redis): AdmitToRedis {
+  const marked = new LRUCache<string, true>({ max: REMEMBERED_MAX, ttl: MARKED_FOR_MS })
+  return async (asked) => {
+    const answer = await admit(asked)
+    const { accountId } = asked
+    if (answer.kind === 'insufficient-balance' && !marked.has(accountId)) {
+      marked.set(accountId, true)
+      redis.sadd(REFUSED_ACCOUNTS, accountId).catch(() => marked.delete(accountId))
+    }
+    return answer
+  }
+}
+
+/** Takes the marks of up to `limit` accounts. */
+export const takeRefused = (redis: Redis, limit: number): Promise<string[]> =>
+  redis.spop(REFUSED_ACCOUNTS, limit)
