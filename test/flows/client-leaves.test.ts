@@ -24,6 +24,7 @@ beforeAll(async () => {
       'test/slow': [{ at: 'alpha', model: 'words-2000.rate-50' }],
       'test/native': [{ at: 'delta', model: 'words-2000.rate-50', wire: 'anthropic-messages' }],
       'test/hangs': [{ at: 'alpha', model: 'hang' }],
+      'test/silent': [{ at: 'alpha', model: 'hang-after-role' }],
       'test/flood': {
         max_output_tokens: 60_000,
         offers: [{ at: 'alpha', model: 'words-50000.burst-20' }],
@@ -79,7 +80,33 @@ describe('a client that hangs up', () => {
     expect(record.chargePico).toBeGreaterThan(0n)
   })
 
-  test('before the first token: the upstream is aborted at once, and nothing is charged', async () => {
+  test.each([
+    ['a stream', true],
+    ['an answer given whole', false],
+  ])(
+    'after the status of its provider, before the first token of %s: the prompt is charged',
+    async (_name, stream) => {
+      const leaving = new AbortController()
+      const refused = expect(ask(caller, { model: 'test/silent', stream }, leaving.signal)).rejects.toThrow()
+      await stack.providers.log.arrived(({ model }) => model === 'hang-after-role')
+      // What the same provider answered later has arrived, so its status has as well.
+      await ask(caller, { model: 'test/plain' })
+      leaving.abort()
+      expect(await abortedAfterMs()).toBeLessThan(ABORT_WITHIN_MS)
+      await refused
+      await untilIdle(stack)
+      const record = await stack.postgres.callRecord.findFirstOrThrow({
+        where: { requestedModel: 'test/silent' },
+        orderBy: { id: 'desc' },
+      })
+      expect(record).toMatchObject({ status: 'cancelled', completionTokens: 0, usageSource: 'counted' })
+      expect(record.promptTokens).toBeGreaterThan(0)
+      expect(record.chargePico).toBe(BigInt(record.promptTokens) * record.promptRatePico!)
+      expect(record.chargePico).toBeLessThanOrEqual(record.holdPico)
+    },
+  )
+
+  test('before the status of its provider: the upstream is aborted at once, and nothing is charged', async () => {
     const leaving = new AbortController()
     const refused = expect(
       ask(caller, { model: 'test/hangs', stream: true }, leaving.signal),

@@ -20,8 +20,8 @@ import {
 } from '../../src/providers/wire.ts'
 import { offerAt } from './scripted-provider.ts'
 
-/** A text, bytes of thinking, or a silence. */
-export type Said = string | { thinks: number } | { waitMs: number }
+/** A text, bytes of thinking, a silence, or the moment at which the client hangs up. */
+export type Said = string | { thinks: number } | { waitMs: number } | { leaves: true }
 
 /** One answer of a provider, without a network between. */
 export interface Play {
@@ -29,6 +29,8 @@ export interface Play {
   /** How it ends: by default whole. */
   end?: FinishReason | FailureKind | AttemptFailure
   usage?: Usage | null
+  /** By default 200; null: it answers no status. */
+  httpStatus?: number | null
 }
 
 export interface PlayedRoute {
@@ -70,6 +72,7 @@ export async function playCall(call: PlayedCall): Promise<Played> {
     autoLadder: [],
     offers: new Map(offers.map((offer) => [offer.id, offer])),
   }
+  const leaving = new AbortController()
   const requests: AttemptRequest[] = []
   const opened: number[] = []
   let text = ''
@@ -78,7 +81,7 @@ export async function playCall(call: PlayedCall): Promise<Played> {
       requests.push(request)
       const { plays } = call.routes[offers.indexOf(request.offer)]!
       const earlier = requests.filter(({ offer }) => offer === request.offer).length - 1
-      return play(plays[Math.min(earlier, plays.length - 1)]!, request, onProgress)
+      return play(plays[Math.min(earlier, plays.length - 1)]!, request, onProgress, () => leaving.abort())
     },
   }
   const chain = createAttemptChain({
@@ -109,7 +112,7 @@ export async function playCall(call: PlayedCall): Promise<Played> {
   const outcome = await chain({
     envelope,
     body: { messages: call.messages ?? [{ role: 'user', content: 'hello world' }], parameters: {} },
-    signal: new AbortController().signal,
+    signal: leaving.signal,
     send(frame) {
       if (frame[0] === 'open') opened.push(frame[1])
       if (frame[0] === 'text') text += frame[1]
@@ -121,25 +124,30 @@ export async function playCall(call: PlayedCall): Promise<Played> {
 }
 
 async function play(
-  { says = [], end = 'stop', usage = null }: Play,
+  { says = [], end = 'stop', usage = null, httpStatus = 200 }: Play,
   request: AttemptRequest,
   onProgress: OnProgress,
+  leave: () => void,
 ): Promise<AttemptEnd> {
   let firstTokenAt: number | null = null
+  let thinkingBytes = 0
   const ended = (result: AttemptEnd['result']): AttemptEnd => ({
     result,
-    httpStatus: 200,
+    httpStatus,
     firstTokenAt,
     malformedEvents: 0,
-    produced: NOTHING_PRODUCED,
+    produced: { ...NOTHING_PRODUCED, thinkingBytes },
   })
   for (const said of says) {
     if (request.signal.aborted) return ended({ kind: 'cancelled' })
     if (typeof said === 'string') {
       firstTokenAt ??= Date.now()
       onProgress(['text', said])
-    } else if ('thinks' in said) onProgress(['thinking', said.thinks])
-    else await delay(said.waitMs, undefined, { signal: request.signal }).catch(() => undefined)
+    } else if ('leaves' in said) leave()
+    else if ('thinks' in said) {
+      thinkingBytes += said.thinks
+      onProgress(['thinking', said.thinks])
+    } else await delay(said.waitMs, undefined, { signal: request.signal }).catch(() => undefined)
   }
   if (request.signal.aborted) return ended({ kind: 'cancelled' })
   if (FINISHES.has(end)) return ended({ kind: 'finished', reason: end as FinishReason, usage })

@@ -7,13 +7,14 @@ import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.
 import type { SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { AdmissionDependencies } from '../../src/calls/admission/admit-call.ts'
 import type { DispatchDependencies } from '../../src/calls/admission/dispatch-call.ts'
-import { createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
+import { type AttemptChain, createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
 import { type CallPathParts, composeCallPath } from '../../src/calls/call-path.ts'
 import { createCleanupTasks } from '../../src/calls/cleanup-tasks.ts'
 import type { Colocation } from '../../src/calls/colocation.ts'
 import type { RunFinish } from '../../src/calls/dispatch/finish-calls.ts'
 import { RunningCalls } from '../../src/calls/dispatch/running-calls.ts'
 import type { CompletionArchive } from '../../src/calls/relay/idempotency.ts'
+import { NOTHING_USED } from '../../src/core/billing/pricing.ts'
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import { type ControlMessage, encodeFrames, type Frame } from '../../src/core/calls/frames.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
@@ -64,6 +65,8 @@ export type Bug =
   | 'charge-twice'
   /** A call that ends keeps its whole hold until it is settled. */
   | 'hold-until-settled'
+  /** A client that leaves before the first token pays nothing, whatever its provider had begun. */
+  | 'free-hang-up'
   /** Calls are taken off the queue by BullMQ's `remove`, whose 1 is read as: no worker had it. */
   | 'withdraw-by-remove'
   /** A call that the gateway gave up is charged as if its client had left. */
@@ -231,7 +234,7 @@ export class Gateway {
         },
         runFinish: this.runFinish(connection, `${process.name}-worker`, colocation),
         calls: this.bug === 'charge-failed' ? new ChargingCalls() : new RunningCalls(),
-        chain: this.chain(),
+        chain: this.bug === 'free-hang-up' ? withFreeHangUps(this.chain()) : this.chain(),
         catalog: () => CATALOG,
         bodies: BODIES_IN_JOBS,
         archive: NO_ARCHIVE,
@@ -430,6 +433,15 @@ class ChargingCalls extends RunningCalls {
     super.control(message.kind === 'cancel' ? { ...message, ending: { by: 'client' } } : message)
   }
 }
+
+/** Charges nothing where no content came before the client left. */
+const withFreeHangUps =
+  (chain: AttemptChain): AttemptChain =>
+  async (call) => {
+    const outcome = await chain(call)
+    const isFree = outcome.status === 'cancelled' && outcome.message.content === ''
+    return isFree ? { ...outcome, ...NOTHING_USED, served: null } : outcome
+  }
 
 /** An epoch that reports nothing of lost data. */
 const withoutListeners = (epoch: EpochWatch): EpochWatch => ({

@@ -122,8 +122,8 @@ function brokenPromise(world: World, call: ClientCall): string | null {
     if (BigInt(chargePico) > BigInt(holdPico)) return `charged ${chargePico}, held ${holdPico}`
     if (call.errorCode === 'request_timeout' && chargePico !== '0')
       return `was told that it waited too long for a worker, was charged ${chargePico}`
-    const overcharge = overcharged(world, call, record)
-    if (overcharge) return overcharge
+    const wrongCharge = overcharged(world, call, record) ?? hungUpWrongly(record)
+    if (wrongCharge) return wrongCharge
     if (call.status === 'whole' && record.status !== 'completed' && !mayGiveAway(world)) {
       return `its client saw the end, but it was settled as ${record.status}`
     }
@@ -166,6 +166,17 @@ function overcharged(world: World, call: ClientCall, record: SettlementRecord): 
   return completionTokens <= delivered
     ? null
     : `was delivered ${delivered} tokens, was charged ${completionTokens}`
+}
+
+/** A client that leaves pays from the status of the provider that works for it on, and nothing before the first. */
+function hungUpWrongly({ status, attempts, chargePico }: SettlementRecord): string | null {
+  const last = attempts.at(-1)
+  if (status !== 'cancelled' || last?.outcome !== 'cancelled') return null
+  if (last.httpStatus !== null && chargePico === '0')
+    return 'its client left after the status of its provider, and was charged nothing'
+  return attempts.length === 1 && last.httpStatus === null && chargePico !== '0'
+    ? `its client left before the status of its provider, and was charged ${chargePico}`
+    : null
 }
 
 const mayGiveAway = ({ mayLoseCharges, maySettleStale }: World): boolean => mayLoseCharges || maySettleStale

@@ -10,6 +10,8 @@ import type { SeededRandom } from './seeded-random.ts'
 
 /** What a provider does with one attempt. */
 interface Script {
+  /** When it answers its status; never after the first token. */
+  statusMs: number
   firstTokenMs: number
   tokenMs: number
   /** Tokens said before it ends or breaks. */
@@ -39,10 +41,11 @@ export function createSimulatedProvider(random: SeededRandom): ProviderClient {
         .split(/(?<= )/)
         .filter((token) => token !== '')
       const script = chooseScript(random, tokens.length, completionLimit)
+      const statusAt = Date.now() + script.statusMs
       let firstTokenAt: number | null = null
       const end = (result: AttemptResult): AttemptEnd => ({
         result,
-        httpStatus: 200,
+        httpStatus: Date.now() < statusAt ? null : 200,
         firstTokenAt,
         malformedEvents: 0,
         produced: NOTHING_PRODUCED,
@@ -82,8 +85,10 @@ function chooseScript(random: SeededRandom, words: number, completionLimit: numb
   const end = random.chance(0.75)
     ? 'finish'
     : random.pick(['broken-stream', 'server-error', 'hang', 'broken-stream'] as const)
+  const firstTokenMs = random.chance(0.1) ? random.whole(500, 1_500) : random.whole(1, 60)
   return {
-    firstTokenMs: random.chance(0.1) ? random.whole(500, 1_500) : random.whole(1, 60),
+    statusMs: Math.floor(firstTokenMs / 2),
+    firstTokenMs,
     tokenMs: random.chance(0.2) ? random.whole(50, 300) : random.whole(0, 10),
     tokens: end === 'finish' ? words : random.whole(0, words),
     end,

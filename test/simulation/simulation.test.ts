@@ -88,6 +88,7 @@ describe('a bug is found', () => {
       /waited too long for a worker, was charged|its settlement of \d+ waits, and its hold is 0/,
       115,
     ],
+    ['free-hang-up', 'a client that left before the first token, charged nothing', /was charged nothing/],
     ['charge-twice', 'a replayed settlement charged again', /charged 2 times|entries sum/],
     [
       'no-grace',

@@ -68,13 +68,13 @@ class ChainRun {
 
   async run(): Promise<ChainOutcome> {
     const outcome = await this.#answer()
-    const { body, envelope } = this.#call
-    const isCutOff =
+    const isCharged =
       outcome.status === 'interrupted' || (outcome.status === 'cancelled' && outcome.served !== null)
     try {
-      await this.#history.noteSpent(isCutOff, body, this.#deps.catalog())
+      await this.#history.noteSpent(isCharged, this.#call, this.#deps.catalog())
     } catch (error) {
-      this.#deps.logger.error({ err: error, callId: envelope.id }, 'what broken attempts used is not known')
+      const { id: callId } = this.#call.envelope
+      this.#deps.logger.error({ err: error, callId }, 'what broken attempts used is not known')
     }
     return outcome
   }

@@ -1,20 +1,18 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { ProviderKeyVault } from '../../catalog/provider-key-vault.ts'
-import { costOf, type Usage } from '../../core/billing/pricing.ts'
 import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { type HealthEffect, healthEffect, providerOfOffer } from '../../core/failover/breaker.ts'
 import type { PastAttempt } from '../../core/failover/failover.ts'
 import { tokensPerSecond } from '../../core/routing/measures.ts'
-import { likelyMedia } from '../../core/text-tokens/prompt-tokens.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { inSpan, tracesAreOn } from '../../platform/observability/tracing.ts'
-import { countPromptTokens, countTextTokens } from '../../providers/count-tokens.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { MeasureLog } from '../../routing/offer-measures.ts'
 import { type AttemptOutcome, type AttemptPlan, noteReception } from './attempt.ts'
 import { textOf, type UnfinishedAttempt, unfinishedAttempt } from './call-usage.ts'
 import type { CompletionRelay } from './completion-relay.ts'
+import { type BilledAttempt, isBilled, noteSpent } from './uncharged-attempts.ts'
 
 /** An attempt that is over. */
 interface EndedAttempt {
@@ -30,10 +28,10 @@ interface EndedAttempt {
 export class AttemptHistory {
   readonly failures: PastAttempt[] = []
   readonly records: AttemptRecord[] = []
-  readonly #broken: BrokenAttempt[] = []
+  readonly #billed: BilledAttempt[] = []
   readonly #isStream: boolean
   #firstTokenAt: number | null = null
-  #unfinished: UnfinishedAttempt | null = null
+  #unfinished: (UnfinishedAttempt & { record: AttemptRecord }) | null = null
 
   constructor(isStream: boolean) {
     this.#isStream = isStream
@@ -51,34 +49,41 @@ export class AttemptHistory {
 
   /** Notes an attempt, before the relay drops what nobody has seen of it. Returns its record. */
   note(attempt: EndedAttempt, relay: CompletionRelay): AttemptRecord {
-    const { plan, outcome, routeIndex, endedAt } = attempt
+    const { plan, outcome, routeIndex, startedAt, endedAt } = attempt
     const record = recordOf(attempt)
     this.records.push(record)
     const { firstTokenAt } = outcome.end
     if (!this.#isStream || this.#firstTokenAt === null) this.#firstTokenAt = firstTokenAt
     if (outcome.kind === 'failed') this.failures.push({ routeIndex, failure: outcome.failure, endedAt })
-    if (outcome.kind !== 'finished' && plan.candidate.providerKeyId === undefined && firstTokenAt !== null) {
-      const text = plan.rescue === null ? textOf(relay.message()) : ''
-      this.#broken.push({ record, candidate: plan.candidate, text })
+    if (outcome.kind === 'finished') {
+      if (plan.rescue === null) this.#unfinished = null
+      return record
     }
-    if (plan.rescue === null) this.#noteUnfinished(attempt, relay)
+    const work = unfinishedAttempt(plan.candidate, outcome.end, startedAt, endedAt)
+    if (plan.candidate.providerKeyId === undefined && isBilled(outcome)) {
+      const text = plan.rescue === null ? textOf(relay.message()) : ''
+      this.#billed.push({ record, candidate: plan.candidate, text, work })
+    }
+    if (plan.rescue === null) {
+      // What is known of an answer besides its content is kept for as long as there may be some of it.
+      const isDropped = outcome.kind === 'failed' && !relay.isDelivered
+      this.#unfinished = isDropped ? null : { ...work, record }
+    }
     return record
   }
 
   /**
-   * Notes in the records what broken attempts used, once the call is over.
-   * @param isCutOff the answer was cut off: what it used is the call's own usage, and its attempt's is left out
+   * Notes in the records what attempts used that no client pays, once the call is over.
+   * @param isCharged the call is charged for an answer that was cut off: its attempt is the client's to pay
    */
-  async noteSpent(isCutOff: boolean, body: CallBody, catalog: CatalogSnapshot): Promise<void> {
-    const served = isCutOff ? this.#broken.findLast(({ text }) => text !== '') : undefined
-    const broken = this.#broken.filter((attempt) => attempt !== served)
-    await noteSpent(broken, body, catalog)
-  }
-
-  /** Remembers what is known of an answer besides its content, for as long as there may be some of it. */
-  #noteUnfinished({ plan, outcome, startedAt, endedAt }: EndedAttempt, relay: CompletionRelay): void {
-    const isDropped = outcome.kind === 'finished' || (outcome.kind === 'failed' && !relay.isDelivered)
-    this.#unfinished = isDropped ? null : unfinishedAttempt(plan.candidate, outcome.end, startedAt, endedAt)
+  async noteSpent(
+    isCharged: boolean,
+    call: { envelope: CallEnvelope; body: CallBody },
+    catalog: CatalogSnapshot,
+  ): Promise<void> {
+    const charged = isCharged ? this.#unfinished?.record : undefined
+    const uncharged = this.#billed.filter(({ record }) => record !== charged)
+    await noteSpent(uncharged, call, catalog)
   }
 }
 
@@ -107,36 +112,6 @@ function nameOf(outcome: AttemptOutcome): string {
       return 'cancelled'
     default:
       return outcome satisfies never
-  }
-}
-
-/** An attempt on our own key that produced something and did not serve its call. */
-interface BrokenAttempt {
-  record: AttemptRecord
-  candidate: Candidate
-  /** What it said, as far as it is known: a rescue that was given up is compared and not kept. */
-  text: string
-}
-
-/**
- * Notes in the records of broken attempts what they used and what we pay for that, at the cost rates of now. Tokens
- * are counted here, once the call has ended: the provider seldom says what an answer used that it did not finish.
- */
-async function noteSpent(
-  broken: readonly BrokenAttempt[],
-  body: CallBody,
-  { offers }: CatalogSnapshot,
-): Promise<void> {
-  for (const { record, candidate, text } of broken) {
-    const cost = offers.get(candidate.offerId)?.cost
-    if (!cost) continue
-    const counted = await countTextTokens(text)
-    const usage: Usage = {
-      promptTokens: await countPromptTokens(body, candidate.media),
-      ...likelyMedia(candidate.media),
-      completionTokens: Math.min(counted, candidate.completionLimit),
-    }
-    record.spent = { ...usage, costPico: String(costOf(usage, cost)) }
   }
 }
 

@@ -229,6 +229,8 @@ function hiddenTokens(
 
 /** An attempt whose answer did not come to its end. */
 export interface UnfinishedAttempt {
+  /** Its provider had answered with a status of success: it works on the prompt, and bills it. */
+  isAccepted: boolean
   produced: Production
   hidden?: HiddenTime
 }
@@ -241,10 +243,15 @@ export function unfinishedAttempt(
   endedAt: number,
 ): UnfinishedAttempt {
   // Before its status nothing says that the provider has begun.
-  if (!reasoning || httpStatus === null || httpStatus >= 300) return { produced }
+  const isAccepted = isSuccess(httpStatus)
+  if (!reasoning || !isAccepted) return { isAccepted, produced }
   const contentAt = firstTokenAt ?? endedAt
-  return { produced, hidden: { silentMs: contentAt - startedAt, contentMs: endedAt - contentAt } }
+  return { isAccepted, produced, hidden: { silentMs: contentAt - startedAt, contentMs: endedAt - contentAt } }
 }
+
+/** Whether a provider's status says that it took the request; null where it gave none. */
+export const isSuccess = (httpStatus: number | null): boolean =>
+  httpStatus !== null && httpStatus >= 200 && httpStatus < 300
 
 /** What a call could have used, as far as we can tell without counting its tokens. */
 export interface UsageLimits {

@@ -259,16 +259,17 @@ export async function gaveUp(
   return { status: 'interrupted', error, ...(await cutOff(chain, deps)), ...timesOf(history) }
 }
 
-/** Nobody wants the answer any more. */
+/**
+ * Nobody wants the answer any more. From the status of its provider on, the prompt and what was produced are charged;
+ * before that, and between attempts, nothing.
+ */
 export async function cancelled(chain: ChainEnd, deps: OutcomeDependencies): Promise<ChainOutcome> {
   const { relay, history } = chain
   const times = timesOf(history)
-  if (relay.isEmpty && history.unfinished === null) {
+  if (relay.isEmpty && !history.unfinished?.isAccepted) {
     return { status: 'cancelled', served: null, message: relay.message(), ...NOTHING_USED, ...times }
   }
-  const answer = await cutOff(chain, deps)
-  if (answer.usage.completionTokens > 0) return { status: 'cancelled', ...answer, ...times }
-  return { status: 'cancelled', ...answer, ...NOTHING_USED, served: null, ...times }
+  return { status: 'cancelled', ...(await cutOff(chain, deps)), ...times }
 }
 
 /** An answer that did not finish: all that was produced of it, seen or not. */
