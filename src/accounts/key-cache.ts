@@ -65,8 +65,8 @@ export const plainKey = (accountId: string, keyId: string): KeyRecord & { accoun
 })
 
 export type KeyLookup =
-  /** `paused`: its holder paused it; `suspended`: its account is; `disabled`: its operator is. */
-  | { kind: 'active' | 'paused' | 'revoked' | 'expired' | 'suspended' | 'disabled'; key: KeyRecord }
+  /** `suspended`: its account is; `creator_suspended`: who made it is; `disabled`: its operator is. */
+  | { kind: 'paused' | 'revoked' | 'expired' | OwnerState; key: KeyRecord }
   /** Malformed, mistyped or never issued. */
   | { kind: 'unknown' }
   /** Not cached, and PostgreSQL is unavailable. */
@@ -99,10 +99,13 @@ export interface KeyCacheOptions {
   refreshMs?: number
 }
 
+/** Of a key's account, of who made it there, and of the operator of an admin key. */
+type OwnerState = 'active' | 'suspended' | 'creator_suspended' | 'disabled'
+
 interface Entry {
   key: KeyRecord
-  /** Whether its owner lets it be used. */
-  owner: 'active' | 'suspended' | 'disabled'
+  /** Whether those it belongs to let it be used. */
+  owner: OwnerState
   paused: boolean
   refreshAt: number
 }
@@ -136,7 +139,10 @@ export async function startKeyCache(options: KeyCacheOptions) {
   const drop = (change: KeyChange): void => {
     drops += 1
     for (const [id, { key }] of entries.entries()) {
-      const named = 'keyId' in change ? key.keyId === change.keyId : key.accountId === change.accountId
+      const named =
+        'keyId' in change
+          ? key.keyId === change.keyId
+          : key.accountId === change.accountId || key.createdBy === change.accountId
       if (named) entries.delete(id)
     }
   }
@@ -235,7 +241,7 @@ function judge(reading: Reading, nowMs: number): KeyLookup {
   return { kind: paused && owner === 'active' ? 'paused' : owner, key }
 }
 
-function toEntry({ accountState, operator, ...found }: KeyWithAccount, refreshAt: number): Entry {
+function toEntry({ accountState, operator, creator, ...found }: KeyWithAccount, refreshAt: number): Entry {
   const allowList = readAllowList(found.allowedModels, found.allowedProviders)
   return {
     key: {
@@ -243,12 +249,13 @@ function toEntry({ accountState, operator, ...found }: KeyWithAccount, refreshAt
       accountId: found.accountId,
       kind: found.kind,
       operator: operator && { id: operator.id, name: operator.name, role: operator.role },
-      state: found.state,
+      // Keys go with the membership of who made them, also one that was being made meanwhile.
+      state: creator?.role === null ? 'revoked' : found.state,
       name: found.name,
       createdBy: found.createdBy,
       limitPico: found.limitPico,
       limitReset: found.limitReset,
-      memberBudget: found.memberBudget,
+      memberBudget: creator?.memberBudget ?? null,
       accountLimitPico: found.accountLimitPico,
       expiresAt: found.expiresAt?.getTime() ?? null,
       requestsPerMinute: found.requestsPerMinute,
@@ -261,9 +268,18 @@ function toEntry({ accountState, operator, ...found }: KeyWithAccount, refreshAt
       ...(allowList && { allowList }),
       ...(found.promptLogDays !== null && { promptLogDays: found.promptLogDays }),
     },
-    owner:
-      accountState === 'suspended' ? 'suspended' : operator?.state === 'disabled' ? 'disabled' : 'active',
+    owner: ownerOf({ accountState, operator, creator }),
     paused: found.pausedAt !== null,
     refreshAt,
   }
+}
+
+function ownerOf({
+  accountState,
+  operator,
+  creator,
+}: Pick<KeyWithAccount, 'accountState' | 'operator' | 'creator'>): OwnerState {
+  if (accountState === 'suspended') return 'suspended'
+  if (creator?.isSuspended) return 'creator_suspended'
+  return operator?.state === 'disabled' ? 'disabled' : 'active'
 }

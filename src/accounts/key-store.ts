@@ -1,10 +1,10 @@
 import { formatApiKey, type KeyKind, keyHint, type RateLimits } from '../core/accounts/api-key.ts'
-import type { BudgetedKey } from '../core/billing/budget.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { ApiKey as ApiKeyRow } from '../platform/prisma-client/client.ts'
 import type { AccountState } from './account-store.ts'
+import { type KeyCreator, keyCreatorOf } from './key-creator.ts'
 import type { KeyHasher } from './key-hash.ts'
 import type { StoredOperator } from './operator-store.ts'
 
@@ -22,7 +22,8 @@ export interface KeyWithAccount extends StoredKey {
   accountLimits: RateLimits
   /** The account's active BYOK keys, oldest first. */
   providerKeys: ByokKey[]
-  memberBudget: BudgetedKey['memberBudget']
+  /** Who made it; null for admin keys. */
+  creator: KeyCreator | null
   /** The spend cap of the account. */
   accountLimitPico: bigint | null
   /** Ids of the surfaces that an operator opened to the key or its account. */
@@ -103,6 +104,12 @@ export function createKeyStore(
   hasher: KeyHasher,
   randomBytes: (count: number) => Uint8Array,
 ) {
+  const hashed = (secret: string) => ({
+    hash: hasher.hash(secret),
+    hashMasterKeyId: hasher.masterKeyId,
+    ...keyHint(secret),
+  })
+
   const insert = async (
     client: PostgresTransaction,
     owner: { accountId: string } | { operatorId: string },
@@ -115,9 +122,7 @@ export function createKeyStore(
         id: newId('key'),
         ...owner,
         kind,
-        hash: hasher.hash(secret),
-        hashMasterKeyId: hasher.masterKeyId,
-        ...keyHint(secret),
+        ...hashed(secret),
         ...settings,
       },
       omit: HIDDEN,
@@ -171,6 +176,15 @@ export function createKeyStore(
       return postgres.apiKey.findUnique({ where: { id: keyId }, omit: HIDDEN })
     },
 
+    /** Gives an active key a new secret, which only this result contains; the former ends. Null if there is none. */
+    async rotateSecret(keyId: string): Promise<{ key: StoredKey; secret: string } | null> {
+      const secret = formatApiKey('standard', randomBytes(32))
+      const where = { id: keyId, kind: 'standard' as const, state: 'active' as const }
+      const { count } = await postgres.apiKey.updateMany({ where, data: hashed(secret) })
+      const key = count === 0 ? null : await postgres.apiKey.findUnique({ where, omit: HIDDEN })
+      return key && { key, secret }
+    },
+
     async findBySecret(secret: string): Promise<KeyWithAccount | null> {
       const [named] = await postgres.$queryRawUnsafe<Array<{ id: string }>>(BY_HASH, hasher.hashes(secret))
       // Anyone can invent well-formed keys: one costs this statement and no more.
@@ -183,7 +197,7 @@ export function createKeyStore(
       if (!found) return null
       const { hashMasterKeyId, ...key } = found
       if (hashMasterKeyId !== hasher.masterKeyId) await moveHash(postgres, key.id, secret, hasher)
-      return withAccount(key, await memberBudgetOf(postgres, key))
+      return withAccount(key, await keyCreatorOf(postgres, key))
     },
 
     async find(keyId: string): Promise<KeyWithAccount | null> {
@@ -192,7 +206,7 @@ export function createKeyStore(
         omit: HIDDEN,
         include: BESIDE,
       })
-      return found && withAccount(found, await memberBudgetOf(postgres, found))
+      return found && withAccount(found, await keyCreatorOf(postgres, found))
     },
   }
 }
@@ -207,10 +221,10 @@ type AccountOfKey = RateLimits & {
 
 const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: Grants }>(
   { account, surfaceGrants, ...key }: Key,
-  memberBudget: BudgetedKey['memberBudget'],
+  creator: KeyCreator | null,
 ) => ({
   ...key,
-  memberBudget,
+  creator,
   accountState: account?.state ?? null,
   accountLimits: {
     requestsPerMinute: account?.requestsPerMinute ?? null,
@@ -220,21 +234,6 @@ const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: 
   providerKeys: account?.providerKeys ?? [],
   surfaces: [...surfaceGrants, ...(account?.surfaceGrants ?? [])].map(({ surface }) => surface),
 })
-
-/** What the keys of the member who made a key may spend in a month. */
-async function memberBudgetOf(
-  postgres: Postgres,
-  { accountId, createdBy: personId }: Pick<StoredKey, 'accountId' | 'createdBy'>,
-): Promise<BudgetedKey['memberBudget']> {
-  // The holder of a personal account is no member of it.
-  if (accountId === null || personId === null || personId === accountId) return null
-  const member = await postgres.organisationMember.findUnique({
-    where: { accountId_personId: { accountId, personId } },
-    select: { monthlyBudgetPico: true },
-  })
-  const limitPico = member?.monthlyBudgetPico ?? null
-  return limitPico === null ? null : { memberId: personId, limitPico }
-}
 
 /** A key that is used after a change of the master key is rehashed with the new one. */
 async function moveHash(postgres: Postgres, id: string, secret: string, hasher: KeyHasher): Promise<void> {

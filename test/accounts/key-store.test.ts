@@ -35,13 +35,13 @@ describe('the key store', () => {
       surfaces: [],
       accountState: 'active',
       operator: null,
-      memberBudget: null,
+      creator: { role: 'owner', isSuspended: false, memberBudget: null },
       accountLimitPico: null,
     })
     expect(key).toMatchObject({ accountId: account, kind: 'standard', name: 'backend', limitPico: 5n })
   })
 
-  test('finds a key with the spend cap of its account and the budget of the member who made it', async () => {
+  test('finds a key with the spend cap of its account, and what the member who made it may do', async () => {
     const organisation = await openTestAccount(ledger.postgres, 1_000n)
     const [withBudget, without] = await Promise.all([1, 2].map(() => openTestAccount(ledger.postgres, 1n)))
     const of = { accountId: organisation, role: 'developer' } as const
@@ -58,10 +58,13 @@ describe('the key store', () => {
     }
     const cap = { accountLimitPico: 9n }
     const memberBudget = { memberId: withBudget, limitPico: 7n }
-    expect(await foundOf(withBudget!)).toMatchObject({ ...cap, memberBudget })
-    expect(await foundOf(without!)).toMatchObject({ ...cap, memberBudget: null })
-    expect(await foundOf(account)).toMatchObject({ ...cap, memberBudget: null })
-    expect(await foundOf(null)).toMatchObject({ ...cap, memberBudget: null })
+    const developer = { role: 'developer', isSuspended: false, memberBudget: null }
+    expect(await foundOf(withBudget!)).toMatchObject({ ...cap, creator: { ...developer, memberBudget } })
+    expect(await foundOf(without!)).toMatchObject({ ...cap, creator: developer })
+    expect(await foundOf(account)).toMatchObject({ ...cap, creator: { role: null, memberBudget: null } })
+    expect(await foundOf(null)).toMatchObject({ ...cap, creator: { role: 'owner', memberBudget: null } })
+    await ledger.postgres.account.update({ where: { id: without! }, data: { state: 'suspended' } })
+    expect(await foundOf(without!)).toMatchObject({ creator: { ...developer, isSuspended: true } })
   })
 
   test('an admin key belongs to an operator, and to no account', async () => {

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { ListX, Pause, Pencil, Play, ScrollText } from 'lucide-react'
+import { ListX, Pause, Pencil, Play, RotateCw, ScrollText } from 'lucide-react'
 import { useMemo, useState } from 'react'
-import type { KeyView } from '../../src/core/api/keys.ts'
+import type { CreatedKey, KeyView } from '../../src/core/api/keys.ts'
 import { callsQuery, keyQuery, usageSeriesQuery } from '../api/queries.ts'
 import { path, requestJson } from '../api/request.ts'
 import { useAction } from '../api/use-change.ts'
-import { QueryView } from '../components/feedback/messages.tsx'
+import { SecretDialog } from '../components/feedback/dialogs.tsx'
+import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallTable } from '../components/table/call-table.tsx'
@@ -14,7 +15,7 @@ import { ListPanel } from '../components/table/data-table.tsx'
 import { Snippets } from '../components/text/snippets.tsx'
 import { useShownZone, zoneOffset } from '../lib/time-zone.ts'
 import { readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
-import { EditKeyDialog, RevokeKeyDialog } from './keys/key-dialogs.tsx'
+import { EditKeyDialog, RevokeKeyDialog, RotateSecretDialog } from './keys/key-dialogs.tsx'
 import { KeyFacts, KeyStats } from './keys/key-facts.tsx'
 import { KeyState, PromptsLogged } from './keys/key-table.tsx'
 import { LogPromptsDialog, StopLoggingDialog } from './keys/prompt-logging-dialog.tsx'
@@ -46,6 +47,11 @@ export function KeyPage() {
       <QueryView query={query}>
         {(found) => (
           <>
+            {!found.has_secret && found.state !== 'revoked' && (
+              <Note tone="warn">
+                This key was taken over from a member who left. Create a new secret before you use it.
+              </Note>
+            )}
             <KeyStats apiKey={found} />
             <div className="columns">
               <KeyFacts apiKey={found} />
@@ -62,7 +68,8 @@ export function KeyPage() {
 }
 
 function KeyActions({ apiKey }: { apiKey: KeyView }) {
-  const [dialog, setDialog] = useState<'edit' | 'logging' | 'revoke' | null>(null)
+  const [dialog, setDialog] = useState<'edit' | 'logging' | 'rotate' | 'revoke' | null>(null)
+  const [rotated, setRotated] = useState<CreatedKey | null>(null)
   const isPaused = apiKey.paused_at !== null
   const isLogging = apiKey.prompt_log_days !== null
   const toggle = useAction({
@@ -89,6 +96,10 @@ function KeyActions({ apiKey }: { apiKey: KeyView }) {
         <ScrollText size={16} aria-hidden="true" />
         {isLogging ? 'Stop logging' : 'Log prompts'}
       </Button>
+      <Button onClick={() => setDialog('rotate')}>
+        <RotateCw size={16} aria-hidden="true" />
+        New secret
+      </Button>
       <Button kind="danger" onClick={() => setDialog('revoke')}>
         Revoke
       </Button>
@@ -99,6 +110,19 @@ function KeyActions({ apiKey }: { apiKey: KeyView }) {
         ) : (
           <LogPromptsDialog apiKey={apiKey} onClose={close} />
         ))}
+      {dialog === 'rotate' && <RotateSecretDialog apiKey={apiKey} onRotated={setRotated} onClose={close} />}
+      {rotated && (
+        <SecretDialog
+          title="Save the new secret"
+          secret={rotated.secret}
+          of="the key"
+          copy="Copy key"
+          warning="Copy this key now. We can't show it again."
+          onClose={() => setRotated(null)}
+        >
+          <p>Replace the former secret in your services: it no longer works.</p>
+        </SecretDialog>
+      )}
       {dialog === 'revoke' && <RevokeKeyDialog apiKey={apiKey} onClose={close} />}
     </>
   )

@@ -71,7 +71,9 @@ export function OrganisationPage() {
           </div>
         </div>
       </Panel>
-      {open === 'leave' && <LeaveDialog name={account.name} onClose={close} />}
+      {open === 'leave' && (
+        <LeaveDialog name={account.name} mayHandOver={permissions.includes('members')} onClose={close} />
+      )}
       {open === 'delete' && <DeleteDialog session={session} onClose={close} />}
     </>
   )
@@ -101,7 +103,8 @@ function NameForm({ name }: { name: string }) {
   )
 }
 
-function LeaveDialog({ name, onClose }: { name: string; onClose: () => void }) {
+function LeaveDialog(props: { name: string; mayHandOver: boolean; onClose: () => void }) {
+  const { name, mayHandOver, onClose } = props
   const router = useRouter()
   const { data: list } = useQuery(membersQuery)
   const you = list?.data.find((member) => member.is_you)
@@ -123,7 +126,14 @@ function LeaveDialog({ name, onClose }: { name: string; onClose: () => void }) {
       {(field) => (
         <>
           <p>Only an invitation brings you back.</p>
-          {list && you && <KeysGoTo member={you} members={list.data} field={field('keys_go_to')} />}
+          {list && you && mayHandOver && (
+            <KeysGoTo member={you} members={list.data} field={field('keys_go_to')} />
+          )}
+          {you && !mayHandOver && you.keys > 0 && (
+            <p>
+              Your API keys are revoked. To keep them, ask an owner or admin to remove you and take them over.
+            </p>
+          )}
         </>
       )}
     </FormDialog>

@@ -22,7 +22,10 @@ export interface Member {
   joinedAt: Date
 }
 
-/** What becomes of the keys that a leaving member made: the next member has them, or null: they are revoked. */
+/**
+ * What becomes of the keys that a leaving member made: the next member has them, and gives them new secrets, or null:
+ * they are revoked.
+ */
 export type KeysGoTo = string | null
 
 /** Who may act on which organisation. Suspended organisations, and so deleted ones, are left out. */
@@ -40,6 +43,11 @@ SELECT member.person_id AS "personId", person.email, member.role::text AS role,
           AND key.created_by = member.person_id AND key.state = 'active') AS keys
 FROM organisation_members AS member JOIN accounts AS person ON person.id = member.person_id
 WHERE member.account_id = $1 ORDER BY member.created_at, member.person_id`
+
+/** Ends the secrets that the former holder knows: the hashes are of none. Empty hints say that new ones are needed. */
+const END_SECRETS = `
+UPDATE api_keys SET prefix = '', suffix = '', hash = sha256(convert_to(id || gen_random_uuid(), 'UTF8'))
+WHERE account_id = $1 AND created_by = $2 AND state = 'active'`
 
 const OWNED_ALONE = `
 SELECT account.name FROM organisation_members AS member JOIN accounts AS account ON account.id = member.account_id
@@ -160,6 +168,7 @@ async function passOnKeys(
   }
   const next = { accountId_personId: { accountId, personId: keysGoTo } }
   if (!(await transaction.organisationMember.findUnique({ where: next }))) throw noSuchMember('keys_go_to')
+  await transaction.$executeRawUnsafe(END_SECRETS, accountId, personId)
   await transaction.apiKey.updateMany({ where, data: { createdBy: keysGoTo } })
 }
 

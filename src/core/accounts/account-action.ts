@@ -14,6 +14,7 @@ export const ACCOUNT_ACTIONS = [
   'key.paused',
   'key.resumed',
   'key.revoked',
+  'key.secret_rotated',
   'key.prompt_logs_deleted',
   'top_up.opened',
   'auto_top_up.set',

@@ -11,6 +11,8 @@ export const KeyView = Type.Object({
   name: Type.String(),
   /** First 10 and last 4 characters: `sk-sy-AbCd…wXyZ`. */
   hint: Type.String(),
+  /** False: it was taken over from a member who left, and needs a new secret. */
+  has_secret: Type.Boolean(),
   state: Type.Enum(['active', 'paused', 'expired', 'revoked']),
   /** Spending limit per period; null: none. */
   limit_usd: nullable(Type.String()),
@@ -115,6 +117,7 @@ export type KeyEditBody = Static<typeof KeyEditBody>
 export const DeletedPromptLogs = Type.Object({ deleted: Type.Integer() })
 export type DeletedPromptLogs = Static<typeof DeletedPromptLogs>
 
+/** Also of POST /console/api/keys/:id/rotate-secret → 200: the former secret ends. */
 export const CreatedKey = Type.Object({
   /** The secret: here and never again. */
   secret: Type.String(),

@@ -70,7 +70,7 @@ export type MemberBudgetBody = Static<typeof MemberBudgetBody>
 /** POST /console/api/members/ID/remove → 204, and POST /console/api/organisation/leave → 204; 409 for the last owner. */
 export const EndMembershipBody = Type.Object(
   {
-    /** The member who takes over the keys; absent: they are revoked. */
+    /** The member who takes over the keys, which need new secrets then; absent: they are revoked. Owners and admins say it. */
     keys_go_to: Type.Optional(line('keys_go_to', 1, 64)),
   },
   CLOSED,

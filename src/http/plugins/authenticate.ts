@@ -133,6 +133,11 @@ export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
       )
     case 'suspended':
       throw new ApiError('account_suspended', 'This account is suspended. Contact the operator.')
+    case 'creator_suspended':
+      throw new ApiError(
+        'account_suspended',
+        'The person who made this API key is suspended. Use another key, or contact the operator.',
+      )
     case 'disabled':
       throw new ApiError('not_permitted', 'The operator whom this admin key belongs to is disabled.')
     case 'unavailable':

@@ -3,7 +3,7 @@ import { followRedis } from './follow-redis.ts'
 import { defineScript, type Redis } from './redis.ts'
 import { KEYS_CHANNEL, KEYS_VERSION } from './redis-keys.ts'
 
-/** A change of one key, or of an account and so of all its keys. */
+/** A change of one key, or of an account and so of all its keys, and of those that its holder made elsewhere. */
 export type KeyChange = { keyId: string } | { accountId: string }
 
 interface KeyChangeMessage {

@@ -50,6 +50,7 @@ const PERMITTED: Record<string, string> = {
   'POST /keys/:id/pause': KEY_MAKERS,
   'POST /keys/:id/resume': KEY_MAKERS,
   'POST /keys/:id/revoke': KEY_MAKERS,
+  'POST /keys/:id/rotate-secret': KEY_MAKERS,
   'DELETE /keys/:id/prompt-logs': KEY_MAKERS,
   'GET /calls/:id/prompt-log': KEY_MAKERS,
   'GET /playground/surfaces': KEY_MAKERS,
@@ -95,8 +96,8 @@ const PERMITTED: Record<string, string> = {
 /** Bodies that pass the schema of a route, since roles are looked at first only where a hook does it. */
 const BODIES: Record<string, unknown> = {
   'PATCH /account': { low_balance_usd: '2.00' },
-  // Of nobody, so that members stay.
-  'POST /organisation/leave': { keys_go_to: 'none' },
+  // Refused as a body, so that members stay.
+  'POST /organisation/leave': { keys_go_to: '' },
 }
 
 /** Routes for everybody, and for what is a person's own, whatever they act on. */

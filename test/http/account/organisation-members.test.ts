@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CreatedKey } from '../../../src/core/api/keys.ts'
+import type { CreatedKey, KeyView } from '../../../src/core/api/keys.ts'
 import type {
   ActivityEntry,
   MemberList,
@@ -10,6 +10,7 @@ import type {
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
 import { formatUsd } from '../../../src/core/kernel/money.ts'
+import { announceKeyChange } from '../../../src/platform/redis/key-changes.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { type ConsoleClient, PASSWORD } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -262,19 +263,61 @@ describe('a membership', () => {
     expect(await live.text()).toContain('account_changed')
   })
 
-  test('may hand its keys over to another member, and not to strangers', async () => {
-    const { owner, members } = await organisation('developer')
-    const { developer } = members
-    const { key } = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'kept' } })
-    const leave = (to: string) => developer.ask(`${API}/organisation/leave`, { body: { keys_go_to: to } })
+  test('that ends hands keys over with new secrets, if an owner or admin says so', async () => {
+    const { owner, members, accountId } = await organisation('developer', 'admin')
+    const { developer, admin } = members
+    const { key, secret } = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'kept' } })
+    const status = (bearer: string) =>
+      fetch(`${stack.url}/v1/credits`, { headers: { authorization: `Bearer ${bearer}` } }).then(
+        (r) => r.status,
+      )
+    expect(await status(secret)).toBe(200)
+    const leaving = { body: { keys_go_to: owner.personId } }
+    await expectError(await developer.ask(`${API}/organisation/leave`, leaving), 403, 'not_permitted')
+    const remove = (to: string) =>
+      owner.ask(`${API}/members/${developer.personId}/remove`, { body: { keys_go_to: to } })
     const stranger = await member(stack.url)
-    await expectError(await leave(stranger.personId), 404, 'not_found')
-    await expectError(await leave(developer.personId), 404, 'not_found')
-    expect((await leave(owner.personId)).status).toBe(204)
+    await expectError(await remove(stranger.personId), 404, 'not_found')
+    await expectError(await remove(developer.personId), 404, 'not_found')
+    expect((await remove(owner.personId)).status).toBe(204)
     expect(await stack.postgres.apiKey.findUnique({ where: { id: key.id } })).toMatchObject({
       state: 'active',
       createdBy: owner.personId,
     })
+    // Whoever left still knows the former secret.
+    await eventually(async () => expect(await status(secret)).toBe(401))
+    const page = `${API}/keys/${key.id}`
+    expect(await owner.json<KeyView>(page)).toMatchObject({ has_secret: false, name: 'kept' })
+    const rotated = await owner.json<CreatedKey>(`${page}/rotate-secret`, { method: 'POST' })
+    expect(rotated.key).toMatchObject({ id: key.id, has_secret: true, state: 'active' })
+    expect(await status(rotated.secret)).toBe(200)
+
+    // The same holds for an admin who leaves, and for a secret that is rotated at any time.
+    const own = await admin.json<CreatedKey>(`${API}/keys`, { body: { name: 'of the admin' } })
+    const again = await admin.json<CreatedKey>(`${API}/keys/${own.key.id}/rotate-secret`, { method: 'POST' })
+    await eventually(async () => expect(await status(own.secret)).toBe(401))
+    expect((await admin.ask(`${API}/organisation/leave`, leaving)).status).toBe(204)
+    await eventually(async () => expect(await status(again.secret)).toBe(401))
+    const actions = await stack.postgres.accountAction.findMany({
+      where: { accountId, action: 'key.secret_rotated' },
+    })
+    expect(actions.map(({ target }) => target)).toEqual([key.id, own.key.id])
+  })
+
+  test('keeps nobody calling whom the operator suspended, and nobody who is no member', async () => {
+    const { members, accountId } = await organisation('developer')
+    const { developer } = members
+    const { key, secret } = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'theirs' } })
+    const call = () => fetch(`${stack.url}/v1/credits`, { headers: { authorization: `Bearer ${secret}` } })
+    expect((await call()).status).toBe(200)
+    await stack.command('admin', 'account', 'suspend', developer.personId)
+    await eventually(async () => expectError(await call(), 403, 'account_suspended'))
+    await stack.command('admin', 'account', 'resume', developer.personId)
+    await eventually(async () => expect((await call()).status).toBe(200))
+    // A key that was being made while its maker was removed.
+    await stack.postgres.organisationMember.deleteMany({ where: { accountId, personId: developer.personId } })
+    await announceKeyChange(stack.redis, { keyId: key.id })
+    await eventually(async () => expectError(await call(), 403, 'key_revoked'))
   })
 })
 
@@ -283,8 +326,8 @@ describe('the budget of a member', () => {
     const { owner, members, accountId } = await organisation('developer', 'billing')
     const { developer, billing } = members
     await stack.command('admin', 'account', 'credit', accountId, '5')
-    const { secret } = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'app' } })
-    const call = () => ask({ url: stack.url, key: secret }, { model: 'test/one' })
+    const { key, secret } = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'app' } })
+    const call = (bearer = secret) => ask({ url: stack.url, key: bearer }, { model: 'test/one' })
     expect((await call()).status).toBe(200)
     await stack.settled(accountId)
     const set = (by: ConsoleClient, usd: string | null, id = developer.personId) =>
@@ -309,11 +352,13 @@ describe('the budget of a member', () => {
 
     // Who takes over the keys takes over what they spent.
     expect((await set(owner, '0.00', owner.personId)).status).toBe(204)
-    const leaving = { body: { keys_go_to: owner.personId } }
-    expect((await developer.ask(`${API}/organisation/leave`, leaving)).status).toBe(204)
-    expect((await call()).errorCode).toBe('key_limit_exceeded')
+    const removal = { body: { keys_go_to: owner.personId } }
+    const removed = await owner.ask(`${API}/members/${developer.personId}/remove`, removal)
+    expect(removed.status).toBe(204)
+    const rotated = await owner.json<CreatedKey>(`${API}/keys/${key.id}/rotate-secret`, { method: 'POST' })
+    expect((await call(rotated.secret)).errorCode).toBe('key_limit_exceeded')
     expect((await set(owner, null, owner.personId)).status).toBe(204)
-    expect((await call()).status).toBe(200)
+    expect((await call(rotated.secret)).status).toBe(200)
     await expectLedgerInOrder(stack)
     const actions = await stack.postgres.accountAction.findMany({
       where: { accountId, action: 'member.budget_set' },

@@ -60,6 +60,31 @@ export function EditKeyDialog({ apiKey, onClose }: { apiKey: KeyView; onClose: (
   )
 }
 
+/** Gives a key a new secret after asking, since the former one stops working. */
+export function RotateSecretDialog(props: {
+  apiKey: KeyView
+  onRotated: (key: CreatedKey) => void
+  onClose: () => void
+}) {
+  const { apiKey, onRotated, onClose } = props
+  return (
+    <ConfirmDialog
+      title={`New secret for “${apiKey.name}”?`}
+      confirm="Create new secret"
+      send={() => requestJson<CreatedKey>('POST', path`/console/api/keys/${apiKey.id}/rotate-secret`)}
+      stale={['/console/api/keys']}
+      onDone={onRotated}
+      onClose={onClose}
+    >
+      <p>
+        {apiKey.has_secret
+          ? 'The present secret stops working within a second. Settings and usage of the key stay.'
+          : 'The member who made this key left, and their secret no longer works. Settings and usage of the key stay.'}
+      </p>
+    </ConfirmDialog>
+  )
+}
+
 /** Revokes a key after asking: one of the account's own, or a customer's under the operators' API. */
 export function RevokeKeyDialog(props: {
   apiKey: { id: string; name: string; hint: string }

@@ -137,7 +137,7 @@ export function KeysGoTo(props: {
         { value: '', name: 'Revoke' },
         ...others.map(({ id, email }) => ({ value: id, name: `Hand over to ${email}` })),
       ]}
-      hint="Revoked keys stop working at once, for good."
+      hint="Either way, the present secrets stop working at once. Keys that are handed over get new secrets on their pages."
       {...field}
     />
   )

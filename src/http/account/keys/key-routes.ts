@@ -117,6 +117,16 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
     edited(request, await ownKey(request), { pausedAt: null }, 'key.resumed'),
   )
 
+  const rotating = { ...ofSession, schema: { params: OfId, response: { 200: CreatedKey } } }
+  app.post('/keys/:id/rotate-secret', rotating, async (request) => {
+    const { id, name } = await ownKey(request)
+    const rotated = await keyStore.rotateSecret(id)
+    if (!rotated) throw new ApiError('invalid_request', 'A revoked key cannot be changed.')
+    await announce({ keyId: id })
+    await app.recordAction(request, 'key.secret_rotated', id, { name })
+    return { secret: rotated.secret, key: await viewOf(rotated.key) }
+  })
+
   app.post('/keys/:id/revoke', ofKey, async (request) => {
     const key = await ownKey(request)
     const revoked = await keyStore.revoke(key.id, new Date(clock()))

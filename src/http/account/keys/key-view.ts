@@ -32,6 +32,7 @@ function keyView(
     id: key.id,
     name: key.name,
     hint: `${key.prefix}…${key.suffix}`,
+    has_secret: key.suffix !== '',
     state: stateOf(key, nowMs),
     limit_usd: key.limitPico === null ? null : formatUsd(key.limitPico),
     limit_reset: key.limitReset,

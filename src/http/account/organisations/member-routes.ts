@@ -107,6 +107,8 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberServices> = async (ap
 
   const leaving = { ...toView, schema: { body: EndMembershipBody } }
   app.post('/organisation/leave', leaving, async (request, reply) => {
+    // Who leaves decides for themself alone.
+    if (request.body.keys_go_to !== undefined) refuseUnpermitted(request, 'members')
     await end(request, actingOn(request).person.id, 'member.left')
     return reply.code(204).send()
   })
