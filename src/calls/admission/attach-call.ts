@@ -71,8 +71,7 @@ export function attachCall(
   }
   const control = (message: ControlMessage) => {
     if (message.kind !== 'resend') return
-    const { generation, sequence } = message
-    hub.tellWorkers({ kind: 'attach', callId: id, channel: hub.channel, label, generation, sequence })
+    hub.tellWorkers({ ...message, kind: 'attach', callId: id, channel: hub.channel, label })
   }
   const call = hub.register({ ...original, id: label }, watched, () => undefined, { control })
 
@@ -88,8 +87,7 @@ export function attachCall(
   async function replay(): Promise<boolean> {
     const kept = await archive.read(id)
     if (!kept || isOver) return isOver
-    for (const [sequence, body] of kept.frames.entries())
-      call.accept(kept.generation, sequence, body, clock())
+    for (const [sequence, body] of kept.frames.entries()) call.accept(kept, sequence, body, clock())
     call.flush()
     return isOver
   }

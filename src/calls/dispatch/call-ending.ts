@@ -149,17 +149,21 @@ export const stoppedMidStream = (deliveredChars: number): GatewayFailure => ({
   deliveredChars,
 })
 
-/** The end of a call whose worker was lost after its client had seen part of the answer, or after its client left. */
+/**
+ * The end of a call whose worker was lost after its client had seen part of the answer, or after its client left.
+ * `attempts` are those of a run that began another answer before it heard of that.
+ */
 export async function endingOfLost(
   { delivered }: Extract<Takeover, { kind: 'end' }>,
   call: CallWithBody,
+  attempts: CallEnd['attempts'] = [],
 ): Promise<CallEnding> {
   const { ending = { by: 'gateway', code: INTERRUPTED.code } } = delivered
   const end =
     ending.by === 'client'
       ? await endOfLeft(delivered, call)
       : await endOfFailed(delivered, ending.code, call)
-  return { end, last: ['error', INTERRUPTED], produced: null }
+  return { end: { ...end, attempts }, last: ['error', INTERRUPTED], produced: null }
 }
 
 /** How to settle a call that its client left: what is known to have been delivered is what was produced. */

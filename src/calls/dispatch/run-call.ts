@@ -140,6 +140,10 @@ async function processCall(
     if (takeover.kind === 'end') return { ending: await endingOfLost(takeover, { envelope, body }), body }
     const send = (frame: FrameBody) => call.outbox.send(frame)
     const outcome = await deps.chain({ envelope, body, signal: call.controller.signal, send })
+    if (call.begunElsewhere) {
+      const lost = { kind: 'end', delivered: call.begunElsewhere } as const
+      return { ending: await endingOfLost(lost, { envelope, body }, outcome.attempts), body }
+    }
     if (outcome.status === 'cancelled' && isShutdown(call)) {
       // A stopping worker hands a call back if its client has seen nothing of it.
       if (!call.outbox.used) return 'hand-back'
@@ -241,7 +245,7 @@ async function closeKey(
   record: SettlementRecord,
   last: FrameBody,
   envelope: CallEnvelope,
-  { generation, frames }: CallOutbox,
+  { generation, run, frames }: CallOutbox,
   { archive, logger }: Pick<CallRunnerDependencies, 'archive' | 'logger'>,
 ): Promise<Pick<SettlementRecord, 'idempotencyDigest'>> {
   const { id, accountId, idempotencyRecord } = envelope
@@ -250,7 +254,7 @@ async function closeKey(
   const runsAnew = record.status !== 'completed' && BigInt(record.chargePico) === 0n
   try {
     if (runsAnew) await archive.forget(call)
-    else await archive.end(call, frames && { generation, frames: [...frames, last] })
+    else await archive.end(call, frames && { generation, run, frames: [...frames, last] })
   } catch (error) {
     // The call ends all the same; a repeat gets no answer of it.
     logger.warn({ err: error, callId: id }, 'what an Idempotency-Key stands for was not kept')

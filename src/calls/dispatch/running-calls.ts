@@ -1,6 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import type { CallEnvelope, CallJob } from '../../core/calls/call-job.ts'
-import type { ControlMessage, DeliveredPrefix, EarlyEnd, Frame } from '../../core/calls/frames.ts'
+import {
+  type ControlMessage,
+  type DeliveredPrefix,
+  type EarlyEnd,
+  type Frame,
+  isSameRun,
+} from '../../core/calls/frames.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
@@ -17,6 +23,8 @@ export type AbortReason =
   | 'gateway-failed'
   /** Another worker claimed it: this one must touch it no more. */
   | 'lease-lost'
+  /** Its client has a part of another run's answer, upon which this one cannot follow. */
+  | 'begun-elsewhere'
   /** The worker stops. */
   | 'shutdown'
 
@@ -37,6 +45,8 @@ export interface RunningCall {
   runsOn: boolean
   /** Set while the call asks what an earlier claim had delivered. */
   onDelivered: ((delivered: DeliveredPrefix | null) => void) | null
+  /** What its client was delivered by another run, where that was told to this one without its asking. */
+  begunElsewhere: DeliveredPrefix | null
 }
 
 /** Ended calls whose frames are kept for a resend, and cancels kept for calls not claimed yet. */
@@ -75,6 +85,7 @@ export class RunningCalls {
       controller: new AbortController(),
       runsOn,
       onDelivered: null,
+      begunElsewhere: null,
     }
     this.running.set(callId, call)
     const ending = this.cancelled.get(callId)
@@ -112,9 +123,9 @@ export class RunningCalls {
 
   /** Nobody listened when these frames were sent. */
   noteLost(frames: readonly Frame[]): void {
-    for (const [callId, generation, sequence] of frames) {
+    for (const [callId, generation, sequence, , run] of frames) {
       const outbox = this.running.get(callId)?.outbox
-      if (outbox?.generation === generation) outbox.noteUnheard(sequence)
+      if (outbox && isSameRun(outbox, { generation, run })) outbox.noteUnheard(sequence)
     }
   }
 
@@ -138,23 +149,35 @@ export class RunningCalls {
         this.cancelled.set(callId, message.ending)
         return
       case 'resend':
-        return this.resend(call?.outbox ?? this.ended.get(callId), message.generation, message.sequence)
+        return this.resend(message)
       case 'attach':
         return attach(call?.outbox ?? this.ended.get(callId), message)
       case 'detach':
         return call?.outbox.detach(({ label }) => label === message.label)
       case 'delivered':
-        if (call?.outbox.generation === message.generation) call.onDelivered?.(message.delivered)
+        if (call && isSameRun(call.outbox, message)) hearDelivered(call, message.delivered)
         return
       default:
         return message satisfies never
     }
   }
 
-  private resend(outbox: CallOutbox | undefined, generation: number, sequence: number): void {
-    // Fence 0: the API instance has heard nothing yet, not even which claim runs.
-    if (outbox && (generation === 0 || generation === outbox.generation)) outbox.resend(sequence)
+  private resend(message: Extract<ControlMessage, { kind: 'resend' }>): void {
+    const outboxes = [this.running.get(message.callId)?.outbox, this.ended.get(message.callId)]
+    // Generation 0: the API instance has heard nothing yet, not even which claim runs.
+    const asked = outboxes.find(
+      (outbox) => outbox && (message.generation === 0 || isSameRun(outbox, message)),
+    )
+    asked?.resend(message.sequence)
   }
+}
+
+/** Hears what the client was delivered, asked for or not. A run that may still serve its client hears it only if it asks. */
+function hearDelivered(call: RunningCall, delivered: DeliveredPrefix | null): void {
+  if (call.onDelivered) return call.onDelivered(delivered)
+  if (delivered === null || delivered.candidate === null || call.controller.signal.aborted) return
+  call.begunElsewhere = delivered
+  call.controller.abort('begun-elsewhere' satisfies AbortReason)
 }
 
 /** Ends a call before its answer did. Who was first to end it did. */
@@ -165,12 +188,9 @@ function endEarly(call: RunningCall, ending: EarlyEnd): void {
   call.controller.abort(reason)
 }
 
-/** Frames of another claim than the one heard so far are sent from the first. */
-function attach(
-  outbox: CallOutbox | undefined,
-  { channel, label, generation, sequence }: Extract<ControlMessage, { kind: 'attach' }>,
-): void {
-  outbox?.attach(channel, label, generation === outbox.generation ? sequence : 0)
+/** Frames of another run than the one heard so far are sent from the first. */
+function attach(outbox: CallOutbox | undefined, message: Extract<ControlMessage, { kind: 'attach' }>): void {
+  outbox?.attach(message.channel, message.label, isSameRun(outbox, message) ? message.sequence : 0)
 }
 
 /** Makes room for one more by dropping the oldest. */

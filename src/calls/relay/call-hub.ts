@@ -118,7 +118,7 @@ export class CallHub {
       envelope,
       sink,
       overdue,
-      control: control ?? ((message) => this.tellWorkers(message, call.worker)),
+      control: control ?? ((message, worker) => this.tellWorkers(message, worker ?? call.worker)),
       wantsResend: () => this.resends.want(call, this.options.clock()),
       over,
       nowMs,
@@ -199,11 +199,11 @@ export class CallHub {
 
   private accept(
     call: PendingCall,
-    [, generation, sequence, body]: Frame,
+    [, generation, sequence, body, run]: Frame,
     worker: string | undefined,
     nowMs: number,
   ): void {
-    call.accept(generation, sequence, body, nowMs, worker)
+    call.accept({ generation, run: run ?? worker, worker }, sequence, body, nowMs)
     if (body[0] === 'caught-up') this.resends.answered(call, nowMs)
   }
 
@@ -231,13 +231,13 @@ export class CallHub {
     for (const call of delivered) call.fail(BROKE_OFF)
   }
 
-  private answerForUnknown([callId, generation, , body]: Frame, worker: string | undefined): void {
+  private answerForUnknown([callId, generation, , body, run]: Frame, worker: string | undefined): void {
     if (body[0] === 'takeover') {
       // Not finished, and not known: nobody waits for it, and its worker settles it.
       const delivered = this.ended.has(callId)
         ? DELIVERED_WHOLE
         : { ...DELIVERED_WHOLE, finished: false, ending: NOBODY_WAITS }
-      this.tellWorkers({ kind: 'delivered', callId, generation, delivered }, worker)
+      this.tellWorkers({ kind: 'delivered', callId, generation, run, delivered }, worker)
     } else if (body[0] === 'open') this.tellWorkers({ kind: 'cancel', callId, ending: NOBODY_WAITS }, worker)
   }
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import {
   charsOf,
   encodeFrames,
@@ -35,6 +36,9 @@ const TOO_LONG_TO_REPEAT: FrameError = {
   shouldRetry: false,
 }
 
+/** A call has few runs: enough that no two of them have the same name. */
+const RUN_BYTES = 4
+
 interface Receiver {
   channel: string
   /** The id under which the receiver knows the call. */
@@ -58,6 +62,8 @@ export class CallOutbox {
   readonly callId: CallId
   readonly channel: string
   readonly generation: number
+  /** Tells its frames from those of any other run of the call. */
+  readonly run = randomBytes(RUN_BYTES).toString('base64url')
   private readonly publisher: FramePublisher
   private readonly kept: FrameBody[] = []
   private readonly receivers: Receiver[]
@@ -137,7 +143,7 @@ export class CallOutbox {
 
   /** The last frame as its own API instance gets it: whoever finishes the call sends it. */
   lastFrame(body: FrameBody): Frame {
-    return [this.callId, this.generation, this.next, body]
+    return [this.callId, this.generation, this.next, body, this.run]
   }
 
   /** The last frame was sent to its own API instance; repeats get it now. */
@@ -149,7 +155,7 @@ export class CallOutbox {
 
   /** Asks the API instance what the client has received by an earlier claim. */
   askDelivered(): void {
-    this.publisher.send(this.channel, this.callId, this.generation, -1, ['takeover'])
+    this.publisher.send(this.channel, this.callId, this.generation, -1, ['takeover'], this.run)
   }
 
   /**
@@ -162,7 +168,7 @@ export class CallOutbox {
       this.marks.length = 0
       this.replay(this.receivers[0]!, from)
     }
-    this.publisher.send(this.channel, this.callId, this.generation, -1, ['caught-up'])
+    this.publisher.send(this.channel, this.callId, this.generation, -1, ['caught-up'], this.run)
   }
 
   /** Adds the receiver of a repeat and sends it the frames from a number on; a second time only sends again. */
@@ -212,7 +218,7 @@ export class CallOutbox {
   }
 
   private publish({ channel, label }: Receiver, sequence: number, body: FrameBody): void {
-    this.publisher.send(channel, label, this.generation, sequence, body)
+    this.publisher.send(channel, label, this.generation, sequence, body, this.run)
   }
 }
 
@@ -273,8 +279,7 @@ export class FramePublisher {
   }
 
   /** Queues one frame for this turn's message. */
-  send(channel: string, callId: CallId, generation: number, sequence: number, body: FrameBody): void {
-    const frame: Frame = [callId, generation, sequence, body]
+  send(channel: string, ...frame: Frame): void {
     const frames = this.waiting.get(channel)
     if (frames) frames.push(frame)
     else this.waiting.set(channel, [frame])

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
-import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
+import type { FrameBody, FrameError, RunOfCall } from '../../core/calls/frames.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
@@ -230,9 +230,8 @@ export interface KeyedCall {
   idempotencyRecord: string
 }
 
-/** A whole answer: the frames of the claim that ended the call, from the first. */
-interface KeptCompletion {
-  generation: number
+/** A whole answer: the frames of the run that ended the call, from the first. */
+interface KeptCompletion extends RunOfCall {
   frames: readonly FrameBody[]
 }
 

@@ -7,6 +7,8 @@ import {
   endsCall,
   type FrameBody,
   type FrameError,
+  isSameRun,
+  type RunOfCall,
 } from '../../core/calls/frames.ts'
 
 /** Who waits for a call: writes what arrives to a client. Each frame comes once and in order. */
@@ -21,7 +23,8 @@ export interface CallSink {
 export interface PendingCallOptions {
   envelope: ResponseEnvelope
   sink: CallSink
-  control: (message: ControlMessage) => void
+  /** Tells one worker; where none is named, the one that was heard of last, or all. */
+  control: (message: ControlMessage, worker?: string) => void
   /** Frames may be missing: the call waits for its turn to ask (see `askResend`). May be called again. */
   wantsResend: () => void
   /** Called when nothing was heard of the call for long: is it still there? May be called again. */
@@ -29,6 +32,12 @@ export interface PendingCallOptions {
   /** Called once when the call has ended for everybody: its client, and the worker as far as it is heard of. */
   over?: (() => void) | undefined
   nowMs: number
+}
+
+/** A run as an API instance hears it. */
+interface HeardRun extends RunOfCall {
+  /** The worker that sent a frame; absent where it comes from a kept answer. */
+  worker?: string | undefined
 }
 
 const RESEND_AFTER_MS = 200
@@ -46,6 +55,8 @@ const CANCEL_AGAIN_MS = 1_000
 const CANCEL_AGAIN_MAX_MS = 5_000
 /** Silence between frames after which the call is looked after. */
 const SILENT_FOR_MS = 10_000
+/** How often a run is told that another has begun the answer, while it sends on. */
+const TELL_AGAIN_MS = 500
 
 const LOST: FrameError = {
   code: 'internal_error',
@@ -61,8 +72,12 @@ const TOO_LATE: FrameError = {
  * ending frame, or given up). A call whose client left lingers as `abandoned` until its worker has ended
  * it, so that a worker that takes it over can still learn what had been delivered.
  *
- * Frames are numbered per claim (`generation`). A gap holds back what follows and asks for a resend; silence is
- * probed the same way, since the lost frame may have been the last. A cancel may be lost as well.
+ * Frames are numbered per run. A gap holds back what follows and asks for a resend; silence is probed the same way,
+ * since the lost frame may have been the last. A cancel may be lost as well.
+ *
+ * The run that delivered the first content is the only one whose frames continue it. Any other may but end the call:
+ * only the run that has the job can. `generation` does not tell them apart, since a Redis that lost its last second
+ * gives numbers of claims away again.
  */
 export class PendingCall {
   readonly envelope: ResponseEnvelope
@@ -72,7 +87,8 @@ export class PendingCall {
   private ending: EarlyEnd | null = null
   /** Set while its worker may still say how it ended, after it was asked to end it. */
   private stopping: { error: FrameError; untilMs: number } | null = null
-  private generation = 0
+  /** The run whose frames are delivered. */
+  private run: HeardRun = { generation: 0 }
   private next = 0
   /** Set while a frame is missing: how often it was asked for. */
   private gap: { asks: number } | null = null
@@ -81,7 +97,8 @@ export class PendingCall {
   private overdueAtMs: number
   private deliveredText = ''
   private candidate: number | null = null
-  private heardFrom: string | null = null
+  /** When a run that cannot continue the answer may be told so again. */
+  private tellAtMs = 0
   private cancelAtMs: number | null = null
   private cancelEveryMs = CANCEL_AGAIN_MS
 
@@ -92,18 +109,11 @@ export class PendingCall {
     this.overdueAtMs = options.envelope.queueDeadlineAt
   }
 
-  /** Takes one frame as it came off the channel from a worker. */
-  accept(generation: number, sequence: number, body: FrameBody, nowMs: number, worker?: string): void {
-    if (generation < this.generation || this.ended) return
-    this.heardFrom = worker ?? this.heardFrom
-    if (body[0] === 'caught-up') return
-    if (body[0] === 'takeover') return this.answerTakeover(generation)
-    if (generation > this.generation) {
-      // Another claim must ask before it may follow upon content; one that did not would repeat it.
-      if (this.candidate !== null) return this.fail(LOST)
-      this.generation = generation
-      this.next = 0
-    }
+  /** Takes one frame of a run as it came off the channel from a worker. */
+  accept(run: HeardRun, sequence: number, body: FrameBody, nowMs: number): void {
+    if (this.ended || body[0] === 'caught-up') return
+    if (body[0] === 'takeover') return this.answerTakeover(run)
+    if (!isSameRun(run, this.run) && !this.follows(run, body, nowMs)) return
     if (sequence < this.next) return
     if (sequence > this.next) {
       if (this.gap) return
@@ -115,6 +125,33 @@ export class PendingCall {
     this.askedAtMs = nowMs
     this.overdueAtMs = nowMs + SILENT_FOR_MS
     this.deliver(body)
+  }
+
+  /** Whether the frames of another run than before are delivered from now on. */
+  private follows(run: HeardRun, body: FrameBody, nowMs: number): boolean {
+    if (this.candidate === null) {
+      // An older claim is a lost one, unless it could end the call.
+      if (run.generation < this.run.generation && !endsCall(body)) return false
+      this.follow(run)
+      return true
+    }
+    if (endsCall(body)) this.endedBy(body)
+    else if (nowMs >= this.tellAtMs) {
+      this.tellAtMs = nowMs + TELL_AGAIN_MS
+      this.tellDelivered(run)
+    }
+    return false
+  }
+
+  private follow(run: HeardRun): void {
+    this.run = run
+    this.next = 0
+    this.gap = null
+  }
+
+  /** Another run than the one that began the answer has ended the call: the rest of that one does not come. */
+  private endedBy(body: FrameBody): void {
+    this.end(this.stopping?.error ?? (body[0] === 'error' ? body[1] : LOST))
   }
 
   /** The call is waited for no more. */
@@ -171,7 +208,7 @@ export class PendingCall {
 
   /** The worker that was heard of last. */
   get worker(): string | null {
-    return this.heardFrom
+    return this.run.worker ?? null
   }
 
   /** Whether its client has received a part of the answer, and waits for more. */
@@ -181,7 +218,7 @@ export class PendingCall {
 
   /** Whether a worker was heard of. */
   get isHeard(): boolean {
-    return this.generation > 0
+    return this.run.generation > 0
   }
 
   /** Ends a call that no worker has; false when its client had been told its end before, or left. */
@@ -216,7 +253,8 @@ export class PendingCall {
     this.options.control({
       kind: 'resend',
       callId: this.envelope.id,
-      generation: this.generation,
+      generation: this.run.generation,
+      run: this.run.run,
       sequence: this.next,
     })
   }
@@ -283,12 +321,15 @@ export class PendingCall {
     if (!this.abandoned) this.options.sink.frame(body)
   }
 
-  private answerTakeover(generation: number): void {
-    // Asked again: the first answer may have been lost. Once frames of that claim are here it has one.
-    if (generation < this.generation || (generation === this.generation && this.next > 0)) return
-    this.generation = generation
-    this.next = 0
-    this.gap = null
+  private answerTakeover(run: HeardRun): void {
+    // Asked again: the first answer may have been lost. Once frames of that run are here it has one.
+    if (run.generation < this.run.generation || (isSameRun(run, this.run) && this.next > 0)) return
+    this.follow(run)
+    this.tellDelivered(run)
+  }
+
+  /** Tells a run what the client has received of others. */
+  private tellDelivered({ worker, ...run }: HeardRun): void {
     const nothingDelivered = this.candidate === null && this.ending === null
     const delivered: DeliveredPrefix | null = nothingDelivered
       ? null
@@ -298,6 +339,6 @@ export class PendingCall {
           finished: false,
           ...(this.ending && { ending: this.ending }),
         }
-    this.options.control({ kind: 'delivered', callId: this.envelope.id, generation, delivered })
+    this.options.control({ kind: 'delivered', callId: this.envelope.id, ...run, delivered }, worker)
   }
 }

@@ -17,9 +17,17 @@ import { type NativeStop, nativeSize } from './native-message.ts'
 /**
  * What a dispatch worker publishes to the API instance that waits for a call. Many frames, of many calls, travel in one
  * message: a JSON array of tuples, of which the first names the sender. Frames of one claim of one call are numbered
- * from 0; `generation` is the number of that claim, so frames of a worker that lost its claim are recognized.
+ * from 0; `generation` is the number of that claim, so frames of a worker that lost its claim are recognized. `run` names
+ * what one worker does under one claim: a Redis that lost a claim gives its number away again. Absent in frames of an
+ * earlier release.
  */
-export type Frame = readonly [callId: CallId, generation: number, sequence: number, body: FrameBody]
+export type Frame = readonly [
+  callId: CallId,
+  generation: number,
+  sequence: number,
+  body: FrameBody,
+  run?: string,
+]
 
 export type FrameBody =
   /** The first content is on its way; `candidate` indexes the envelope's candidates. */
@@ -104,7 +112,7 @@ export function decodeFrames(message: string): { from?: string; number: number; 
 /** A message carries no more, unless it is one frame: of text a quarter of a megabyte at the most. */
 export const MESSAGE_CHARS = 64 * 1024
 /** What the numbers of a frame take there. */
-const NUMBERS_CHARS = 48
+const NUMBERS_CHARS = 64
 
 /** Frames of one channel, in their order, as messages of bounded length. */
 export function* inPieces(frames: readonly Frame[]): Iterable<readonly Frame[]> {
@@ -147,17 +155,32 @@ const logprobsChars = (tokens: readonly TokenLogprob[]): number =>
 export type ControlMessage =
   /** The call ended before its answer did: abort the upstream and settle what its end makes due. */
   | { kind: 'cancel'; callId: CallId; ending: EarlyEnd }
-  /** Frames from `sequence` on did not arrive. */
-  | { kind: 'resend'; callId: CallId; generation: number; sequence: number }
+  /** Frames of a run from `sequence` on did not arrive. */
+  | ({ kind: 'resend'; callId: CallId; sequence: number } & RunOfCall)
   /**
    * A repeat of a call waits for its answer too: send its frames to `channel` as `label`, from `sequence` on
-   * where `generation` is the number of the claim that runs, else from the first. Sent again, it is a resend.
+   * where it has heard the run before, else from the first. Sent again, it is a resend.
    */
-  | { kind: 'attach'; callId: CallId; channel: string; label: CallId; generation: number; sequence: number }
+  | ({ kind: 'attach'; callId: CallId; channel: string; label: CallId; sequence: number } & RunOfCall)
   /** The repeat waits no more. */
   | { kind: 'detach'; callId: CallId; label: CallId }
-  /** The answer to `takeover`. `delivered` is null when the client still waits and was delivered nothing. */
-  | { kind: 'delivered'; callId: CallId; generation: number; delivered: DeliveredPrefix | null }
+  /**
+   * The answer to `takeover`. `delivered` is null when the client still waits and was delivered nothing. Unasked, it is
+   * told to a run whose frames cannot follow upon what another has delivered.
+   */
+  | ({ kind: 'delivered'; callId: CallId; delivered: DeliveredPrefix | null } & RunOfCall)
+
+/** One run of a call; the name is absent where an earlier release sent its frames, or none came yet. */
+export interface RunOfCall {
+  /** The number of its claim; 0 while no run was heard of. */
+  generation: number
+  run?: string | undefined
+}
+
+/** Whether two names are of one run, as far as is known. */
+export const isSameRun = (one: RunOfCall, other: RunOfCall): boolean =>
+  one.generation === other.generation &&
+  (one.run === undefined || other.run === undefined || one.run === other.run)
 
 /** Who ended a call before its answer did. A client that left pays for what was produced until then. */
 export type EarlyEnd =

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type RunningCall, RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
 import { askTakeover } from '../../../src/calls/dispatch/takeover.ts'
 import type { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
+import type { DeliveredPrefix } from '../../../src/core/calls/frames.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 
 const CALL = 'chatcmpl_1' as CallId
@@ -18,6 +19,7 @@ beforeEach(() => {
   const outbox = {
     callId: CALL,
     generation: 2,
+    run: 'b',
     keptBytes: 1,
     askDelivered: () => asked++,
   } as unknown as CallOutbox
@@ -53,6 +55,19 @@ describe('a worker that takes a call over', () => {
     calls.control({ kind: 'cancel', callId: CALL, ending: { by: 'client' } })
     await vi.advanceTimersByTimeAsync(3_100)
     expect(await takeover).toMatchObject({ kind: 'end', delivered: { text: '', ending: { by: 'client' } } })
+  })
+
+  test('ends a run that hears, unasked, that another has begun the answer', () => {
+    const tell = (run: string, delivered: DeliveredPrefix | null) =>
+      calls.control({ kind: 'delivered', callId: CALL, generation: 2, run, delivered })
+    tell('a', SHOWN)
+    // Late answers to its own question.
+    tell('b', null)
+    tell('b', { ...SHOWN, text: '', candidate: null, finished: true })
+    expect(call.controller.signal.aborted).toBe(false)
+    tell('b', SHOWN)
+    expect(call.controller.signal.reason).toBe('begun-elsewhere')
+    expect(call.begunElsewhere).toEqual(SHOWN)
   })
 
   test('waits for no answer when it has to let the call go', async () => {

@@ -84,6 +84,16 @@ const toldOf = (kind: ControlMessage['kind']) => told.filter((message) => messag
 /** A worker says every half second that it lives. */
 const lives = (worker: string) => setInterval(() => hearFrom(worker), 500)
 
+describe('a reply hub that hears two workers of one call under one number', () => {
+  test('tells their runs apart by the worker, where an earlier release does not name them', () => {
+    const id = open()
+    hear(id, 1, ['open', 0], ['text', 'Hel'])
+    hearFrom('w2', [id, 1, 2, ['text', 'p!']], [id, 1, 3, FINISH])
+    expect(toldOf('delivered')).toMatchObject([{ channel: controlChannel('w2'), delivered: { text: 'Hel' } }])
+    expect(delivered.get(id)).toMatchObject([['open', 0], ['text', 'Hel'], ['error', {}]])
+  })
+})
+
 describe('a reply hub that is asked by a worker taking a call over', () => {
   const askTakeover = (callId: CallId) => {
     hearFrom('w2', [callId, 2, -1, ['takeover']])

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { CallOutbox, type FramePublisher } from '../../../src/calls/relay/call-outbox.ts'
-import type { Frame, FrameBody } from '../../../src/core/calls/frames.ts'
+import type { Frame } from '../../../src/core/calls/frames.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 
 const CALL = 'chatcmpl_1' as CallId
@@ -10,7 +10,7 @@ let sent: Frame[]
 const open = (wholeUpToBytes: number) =>
   new CallOutbox({
     publisher: {
-      send: (_channel: string, ...frame: [CallId, number, number, FrameBody]) => sent.push(frame),
+      send: (_channel: string, ...frame: Frame) => sent.push(frame),
     } as unknown as FramePublisher,
     callId: CALL,
     channel: 'c',
@@ -50,11 +50,13 @@ describe('the outbox of a call with an Idempotency-Key', () => {
     outbox.attach('d', labels[0]!, 0)
     outbox.send(['text', 'a'])
     const refused = sent.filter(([, , , body]) => body[0] === 'error')
-    expect(refused).toMatchObject([[labels[16], 1, 0, ['error', { code: 'rate_limit_exceeded' }]]])
+    expect(refused).toMatchObject([
+      [labels[16], 1, 0, ['error', { code: 'rate_limit_exceeded' }], outbox.run],
+    ])
     expect(sent.filter(([, , , body]) => body[0] === 'text')).toHaveLength(1 + 16)
     outbox.detach((receiver) => receiver.label === labels[0])
     outbox.attach('d', labels[16]!, 0)
-    expect(sentTo(labels[16]!).at(-1)).toEqual([labels[16], 1, 0, ['text', 'a']])
+    expect(sentTo(labels[16]!).at(-1)).toEqual([labels[16], 1, 0, ['text', 'a'], outbox.run])
   })
 
   test('keeps an answer whole up to a bound; beyond it a repeat from the start is told so', () => {
@@ -64,10 +66,12 @@ describe('the outbox of a call with an Idempotency-Key', () => {
     for (let index = 0; index < 3_000; index++) outbox.send(['text', 'x'])
     expect(outbox.frames).toBeNull()
     outbox.attach('d', label(1), 0)
-    expect(sentTo(label(1))).toMatchObject([[label(1), 1, 0, ['error', { code: 'idempotency_conflict' }]]])
+    expect(sentTo(label(1))).toMatchObject([
+      [label(1), 1, 0, ['error', { code: 'idempotency_conflict' }], outbox.run],
+    ])
     sent = []
     outbox.attach('d', label(2), 12_999)
-    expect(sentTo(label(2))).toEqual([[label(2), 1, 12_999, ['text', 'x']]])
+    expect(sentTo(label(2))).toEqual([[label(2), 1, 12_999, ['text', 'x'], outbox.run]])
   })
 })
 
@@ -102,6 +106,6 @@ describe('what is kept for a resend', () => {
     expect(resent(outbox, 29_999)).toEqual([29_999, -1])
     expect(resent(outbox, 30_000)).toEqual([-1])
     expect(resent(outbox, 0)).toEqual([-1])
-    expect(sent).toEqual([[CALL, 1, -1, ['caught-up']]])
+    expect(sent).toEqual([[CALL, 1, -1, ['caught-up'], outbox.run]])
   })
 })

@@ -101,13 +101,14 @@ describe('what comes in one turn', () => {
   const framesOf = (message: string) => (JSON.parse(message.slice('api '.length)) as Frame[]).slice(1)
 
   test('travels as one message, however many calls it is of', async () => {
-    open('1').outbox.send(['text', 'a'])
-    open('2').outbox.send(['text', 'b'])
+    const [first, second] = [open('1').outbox, open('2').outbox]
+    first.send(['text', 'a'])
+    second.send(['text', 'b'])
     await passed(1)
     expect(published.map(framesOf)).toEqual([
       [
-        ['chatcmpl_1', 1, 0, ['text', 'a']],
-        ['chatcmpl_2', 1, 0, ['text', 'b']],
+        ['chatcmpl_1', 1, 0, ['text', 'a'], first.run],
+        ['chatcmpl_2', 1, 0, ['text', 'b'], second.run],
       ],
     ])
   })
