@@ -90,7 +90,11 @@ describe('a reply hub that hears two workers of one call under one number', () =
     hear(id, 1, ['open', 0], ['text', 'Hel'])
     hearFrom('w2', [id, 1, 2, ['text', 'p!']], [id, 1, 3, FINISH])
     expect(toldOf('delivered')).toMatchObject([{ channel: controlChannel('w2'), delivered: { text: 'Hel' } }])
-    expect(delivered.get(id)).toMatchObject([['open', 0], ['text', 'Hel'], ['error', {}]])
+    expect(delivered.get(id)).toMatchObject([
+      ['open', 0],
+      ['text', 'Hel'],
+      ['error', {}],
+    ])
   })
 })
 
