@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type ChainOutcome, createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
 import type { Usage } from '../../src/core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
-import type { FinishReason, OnProgress } from '../../src/core/calls/completion.ts'
+import type { Delta, FinishReason, OnProgress } from '../../src/core/calls/completion.ts'
 import type { CatalogSnapshot, Offer } from '../../src/core/catalog/catalog.ts'
 import {
   type AttemptFailure,
@@ -20,8 +20,8 @@ import {
 } from '../../src/providers/wire.ts'
 import { offerAt } from './scripted-provider.ts'
 
-/** A text, bytes of thinking, a silence, or the moment at which the client hangs up. */
-export type Said = string | { thinks: number } | { waitMs: number } | { leaves: true }
+/** A text or another delta, bytes of thinking, a silence, or the moment at which the client hangs up. */
+export type Said = string | { delta: Delta } | { thinks: number } | { waitMs: number } | { leaves: true }
 
 /** One answer of a provider, without a network between. */
 export interface Play {
@@ -45,6 +45,7 @@ export interface PlayedCall {
   routes: readonly PlayedRoute[]
   stream?: boolean
   messages?: CallBody['messages']
+  native?: CallBody['native']
   attemptsPerCall?: number
 }
 
@@ -111,7 +112,11 @@ export async function playCall(call: PlayedCall): Promise<Played> {
   const envelope = envelopeOf(call, offers)
   const outcome = await chain({
     envelope,
-    body: { messages: call.messages ?? [{ role: 'user', content: 'hello world' }], parameters: {} },
+    body: {
+      messages: call.messages ?? [{ role: 'user', content: 'hello world' }],
+      parameters: {},
+      native: call.native,
+    },
     signal: leaving.signal,
     send(frame) {
       if (frame[0] === 'open') opened.push(frame[1])
@@ -143,6 +148,9 @@ async function play(
     if (typeof said === 'string') {
       firstTokenAt ??= Date.now()
       onProgress(['text', said])
+    } else if ('delta' in said) {
+      firstTokenAt ??= Date.now()
+      onProgress(said.delta)
     } else if ('leaves' in said) leave()
     else if ('thinks' in said) {
       thinkingBytes += said.thinks

@@ -17,7 +17,7 @@ import { keepsPrivate } from '../../core/routing/offer-preferences.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'
-import { type ChainEnd, cancelled, completed, gaveUp } from '../dispatch/call-ending.ts'
+import { type ChainEnd, cancelled, completed, expired, gaveUp } from '../dispatch/call-ending.ts'
 import {
   type AttemptOutcome,
   type AttemptPlan,
@@ -95,6 +95,7 @@ class ChainRun {
       const { plan, probe } = ready
       const outcome = await this.#attempt(plan, step.routeIndex, probe)
       if (outcome.kind === 'finished') return completed(plan, outcome, this.#end(), this.#deps)
+      if (outcome.kind === 'expired') return expired(this.#end(), this.#deps)
       if (outcome.kind === 'cancelled') break
     }
     return cancelled(this.#end(), this.#deps)

@@ -60,7 +60,9 @@ export class AttemptHistory {
       return record
     }
     const work = unfinishedAttempt(plan.candidate, outcome.end, startedAt, endedAt)
-    if (plan.candidate.providerKeyId === undefined && isBilled(outcome)) {
+    const isOurs = plan.candidate.providerKeyId === undefined
+    // What was produced by the deadline is the call's own usage.
+    if (isOurs && outcome.kind !== 'expired' && isBilled(outcome)) {
       const text = plan.rescue === null ? textOf(relay.message()) : ''
       this.#billed.push({ record, candidate: plan.candidate, text, work })
     }
@@ -108,6 +110,8 @@ function nameOf(outcome: AttemptOutcome): string {
       return 'ok'
     case 'failed':
       return outcome.failure.kind
+    case 'expired':
+      return 'call-timeout'
     case 'cancelled':
       return 'cancelled'
     default:
@@ -154,6 +158,7 @@ function effectOf(outcome: AttemptOutcome): HealthEffect {
       return { kind: 'success' }
     case 'failed':
       return healthEffect(outcome.failure)
+    case 'expired':
     case 'cancelled':
       return { kind: 'none' }
     default:
@@ -219,7 +224,7 @@ export function inAttemptSpan(
           firstTokenAt === null ? undefined : Math.max(0, firstTokenAt - startedAt) / 1000,
       })
       if (outcome.kind === 'failed') span.fail(outcome.failure.kind)
-      if (outcome.kind === 'cancelled') span.fail('cancelled')
+      if (outcome.kind === 'cancelled' || outcome.kind === 'expired') span.fail(nameOf(outcome))
       if (outcome.kind === 'finished') {
         span.set({
           'gen_ai.response.finish_reasons': [outcome.reason],

@@ -15,7 +15,7 @@ import { EchoGuard } from './prefix-guard.ts'
 import { continueAnswer, repeatAnswer } from './rescue.ts'
 
 interface AttemptCall {
-  envelope: Pick<CallEnvelope, 'id' | 'accountId' | 'callDeadlineAt' | 'extended'>
+  envelope: Pick<CallEnvelope, 'id' | 'accountId' | 'callDeadlineAt' | 'extended' | 'stream'>
   body: CallBody
   signal: AbortSignal
 }
@@ -75,10 +75,8 @@ export async function runAttempt(
     case null: {
       const { leavesDrip } = plan
       const rule = leavesDrip && { tokensMin: deps.settings.dripTokensMin, leaves: leavesDrip }
-      return unlessEmpty(
-        rule ? await watched(request, relay, ask, rule) : await ask(request, relay.push),
-        relay,
-      )
+      const outcome = rule ? await watched(request, relay, ask, rule) : await ask(request, relay.push)
+      return unlessEmpty(call.envelope.stream ? outcome : unlessExpired(outcome, relay), relay)
     }
     default:
       return plan.rescue satisfies never
@@ -154,6 +152,14 @@ function unlessEmpty(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOu
   return { kind: 'failed', failure, end: outcome.end }
 }
 
+/** An answer that is given whole and was still being produced when the time of its call was over ends there. */
+function unlessExpired(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
+  if (outcome.kind !== 'failed' || outcome.failure.kind !== 'call-timeout') return outcome
+  const { end } = outcome
+  const hasThought = end.produced.thinkingBytes > 0 || end.produced.reasoningTokens > 0
+  return relay.isEmpty && !hasThought ? outcome : { kind: 'expired', end }
+}
+
 /** Patience, in ms unless the name says otherwise, as configured. */
 export interface AttemptSettings {
   firstTokenTimeoutMs: number
@@ -182,6 +188,8 @@ export type AttemptOutcome =
   /** `usage` as the provider said it for the whole answer; null when it has to be counted. */
   | { kind: 'finished'; reason: FinishReason; usage: Usage | null; native?: NativeStop; end: AttemptEnd }
   | { kind: 'failed'; failure: AttemptFailure; end: AttemptEnd }
+  /** The time of the call was over while the answer, which is given whole, was being produced. */
+  | { kind: 'expired'; end: AttemptEnd }
   | { kind: 'cancelled'; end: AttemptEnd }
 
 /** Sends a request to the offer of an attempt. */
@@ -236,7 +244,7 @@ async function keyOfAttempt(
 
 /** Tells the vault how a provider received the client's BYOK key, where the outcome says so. */
 export function noteReception(keyId: string, outcome: AttemptOutcome, vault: ProviderKeyVault): void {
-  if (outcome.kind === 'finished') return vault.note(keyId, 'accepted')
+  if (outcome.kind === 'finished' || outcome.kind === 'expired') return vault.note(keyId, 'accepted')
   if (outcome.kind !== 'failed' || outcome.failure.kind !== 'refused') return
   const { httpStatus } = outcome.failure
   // 404 is about the model, and without a status no provider was asked. One wire refuses a key with a 400.

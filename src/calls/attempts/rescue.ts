@@ -77,6 +77,8 @@ export async function continueAnswer(
       return isOurMaking(outcome.failure)
         ? { kind: 'failed', failure: { ...outcome.failure, kind: 'prefill-refused', hint: null }, end }
         : outcome
+    // Nobody has seen an answer that is given whole, so none of these is rescued.
+    case 'expired':
     case 'cancelled':
       return outcome
     default:

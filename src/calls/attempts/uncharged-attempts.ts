@@ -22,7 +22,7 @@ const WORKED_ON: ReadonlySet<FailureKind> = new Set(['silent', 'stalled', 'call-
  * Whether the provider of an attempt that did not serve its call is taken to bill it: content came, or the provider had the
  * request when the attempt was given up. What it refused, or failed at before any content, it does not bill.
  */
-export function isBilled(outcome: Exclude<AttemptOutcome, { kind: 'finished' }>): boolean {
+export function isBilled(outcome: Extract<AttemptOutcome, { kind: 'failed' | 'cancelled' }>): boolean {
   const { firstTokenAt, httpStatus } = outcome.end
   if (firstTokenAt !== null) return true
   if (httpStatus !== null && !isSuccess(httpStatus)) return false

@@ -1,7 +1,9 @@
 import { type CallEnd, NOTHING_USED } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, CallStatus, Candidate } from '../../core/calls/call-job.ts'
 import type { CompletionMessage } from '../../core/calls/completion.ts'
+import { withoutHalfCalls } from '../../core/calls/cut-answer.ts'
 import type { DeliveredPrefix, FrameBody, FrameError, ReportedUsage } from '../../core/calls/frames.ts'
+import type { NativeStop } from '../../core/calls/native-message.ts'
 import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repair.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
@@ -275,6 +277,28 @@ export async function cancelled(chain: ChainEnd, deps: OutcomeDependencies): Pro
   }
   return { status: 'cancelled', ...(await cutOff(chain, deps)), ...times }
 }
+
+/**
+ * An answer that is given whole was still being produced at its deadline: it ends there as one that reached its limit, with
+ * what there is of it.
+ */
+export async function expired(chain: ChainEnd, deps: OutcomeDependencies): Promise<ChainOutcome> {
+  const { call, history } = chain
+  const { message, ...answer } = await cutOff(chain, deps)
+  const { reasoningTokens } = history.unfinished?.produced ?? NOTHING_PRODUCED
+  return {
+    status: 'completed',
+    finishReason: 'length',
+    ...(call.body.native && { nativeStop: AT_LIMIT }),
+    ...answer,
+    message: withoutHalfCalls(message),
+    reasoningTokens,
+    ...timesOf(history),
+  }
+}
+
+/** How a native answer says that it reached its limit. */
+const AT_LIMIT: NativeStop = { stop_reason: 'max_tokens', stop_sequence: null }
 
 /** An answer that did not finish: all that was produced of it, seen or not. */
 async function cutOff({ call, relay, history, began }: ChainEnd, deps: OutcomeDependencies) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type Play, type Played, playCall } from '../../helpers/played-chain.ts'
+import type { NativeBlock, NativeEvent } from '../../../src/core/calls/native-message.ts'
+import { type Play, type Played, playCall, type Said } from '../../helpers/played-chain.ts'
 
 const LEAVES = { leaves: true } as const
 const WAYS = [
@@ -44,6 +45,80 @@ describe.each(WAYS)('a client that hangs up on an answer that is %s', (_name, st
   ])('pays nothing %s', async (_when, plays) => {
     const { outcome } = await answeredBy(plays, stream)
     expect(outcome).toMatchObject({ status: 'cancelled', served: null, usage: { promptTokens: 0 } })
+  })
+})
+
+describe('an answer given whole that reaches its deadline', () => {
+  const atDeadline = (says: Play['says'], native?: Parameters<typeof playCall>[0]['native']) =>
+    playCall({ stream: false, native, routes: [{ plays: [{ says: says ?? [], end: 'call-timeout' }] }] })
+
+  test('ends as one that reached its limit, with what there is, and what was produced is charged', async () => {
+    const { outcome, envelope } = await atDeadline(['a few ', 'words'])
+    expect(outcome).toMatchObject({
+      status: 'completed',
+      finishReason: 'length',
+      message: { content: 'a few words' },
+      served: envelope.candidates[0],
+      usage: { promptTokens: expect.any(Number), completionTokens: 3 },
+      attempts: [{ outcome: 'call-timeout' }],
+    })
+    expect(outcome.attempts[0]?.spent).toBeUndefined()
+  })
+
+  test('ends so with nothing but thoughts as well', async () => {
+    const { outcome } = await atDeadline([{ thinks: 40 }])
+    expect(outcome).toMatchObject({
+      status: 'completed',
+      finishReason: 'length',
+      message: { content: '' },
+      usage: { completionTokens: 10 },
+    })
+  })
+
+  test('is a failure that costs nothing if nothing was produced', async () => {
+    const { outcome } = await atDeadline([])
+    expect(outcome).toMatchObject({ status: 'failed', error: { code: 'upstream_timeout' } })
+    expect(outcome.attempts[0]?.spent?.promptTokens).toBeGreaterThan(0)
+  })
+
+  test('passes on no tool call that is half made, and charges it', async () => {
+    const call = (index: number, text: string): Said => ({
+      delta: ['tool-calls', [{ index, id: `call_${index}`, function: { name: 'pay', arguments: text } }]],
+    })
+    const half = await atDeadline([call(0, '{"amount": 1'), call(0, '0')])
+    expect(half.outcome).toMatchObject({ finishReason: 'length', message: { content: '' } })
+    expect(half.outcome).not.toHaveProperty('message.tool_calls')
+    expect((half.outcome as { usage: { completionTokens: number } }).usage.completionTokens).toBeGreaterThan(
+      4,
+    )
+    const { outcome } = await atDeadline([call(0, '{"amount": 1}'), call(1, '{"amo')])
+    expect(outcome).toMatchObject({
+      message: { content: null, tool_calls: [{ id: 'call_0', function: { arguments: '{"amount": 1}' } }] },
+    })
+  })
+
+  test('says so in the words of a native answer, without half a tool use', async () => {
+    const native = (event: NativeEvent): Said => ({ delta: ['native', event] })
+    const opened = (index: number, content_block: NativeBlock): Said =>
+      native({ type: 'content_block_start', index, content_block })
+    const { outcome } = await atDeadline(
+      [
+        opened(0, { type: 'text', text: '' }),
+        native({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'I pay.' } }),
+        opened(1, { type: 'tool_use', id: 'toolu_1', name: 'pay', json: '' }),
+        native({
+          type: 'content_block_delta',
+          index: 1,
+          delta: { type: 'input_json_delta', partial_json: '{"amount": 1' },
+        }),
+      ],
+      {},
+    )
+    expect(outcome).toMatchObject({
+      finishReason: 'length',
+      nativeStop: { stop_reason: 'max_tokens', stop_sequence: null },
+      message: { native: [{ type: 'text', text: 'I pay.' }] },
+    })
   })
 })
 
