@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { UsageInterval } from '../api/usage.ts'
 import type { TimeRange } from './usage-query.ts'
 
@@ -23,8 +24,9 @@ export function bucketStarts(
   timeZone: string,
   countMax: number,
 ): number[] | null {
+  const clock = clockOf(timeZone)
   const starts: number[] = []
-  for (let at = bucketStart(fromMs, unit, timeZone); at < toMs; at = nextStart(at, unit, timeZone)) {
+  for (let at = bucketStart(fromMs, unit, clock); at < toMs; at = nextStart(at, unit, clock)) {
     starts.push(at)
     if (starts.length > countMax) return null
   }
@@ -33,35 +35,45 @@ export function bucketStarts(
 
 /** The moment at which a day (its midnight, as if in UTC) begins in a time zone. */
 export function startOfDay(midnightUtcMs: number, timeZone: string): number {
-  const first = midnightUtcMs - offsetMs(midnightUtcMs, timeZone)
-  const second = midnightUtcMs - offsetMs(first, timeZone)
-  const exact = [first, second].find((at) => at + offsetMs(at, timeZone) === midnightUtcMs)
+  return dayStart(midnightUtcMs, clockOf(timeZone))
+}
+
+function dayStart(midnightUtcMs: number, clock: Intl.DateTimeFormat): number {
+  const first = midnightUtcMs - offsetMs(midnightUtcMs, clock)
+  const second = midnightUtcMs - offsetMs(first, clock)
+  const exact = [first, second].find((at) => at + offsetMs(at, clock) === midnightUtcMs)
   // Where clocks are put forward at midnight, the day begins with the first moment after.
   return exact ?? Math.max(first, second)
 }
 
-function bucketStart(atMs: number, unit: UsageInterval, timeZone: string): number {
-  const offset = offsetMs(atMs, timeZone)
+function bucketStart(atMs: number, unit: UsageInterval, clock: Intl.DateTimeFormat): number {
+  const offset = offsetMs(atMs, clock)
   const local = new Date(atMs + offset)
   switch (unit) {
     case 'hour':
       return Math.floor((atMs + offset) / HOUR_MS) * HOUR_MS - offset
     case 'day':
-      return startOfDay(Date.UTC(local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()), timeZone)
+      return dayStart(Date.UTC(local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()), clock)
     case 'month':
-      return startOfDay(Date.UTC(local.getUTCFullYear(), local.getUTCMonth()), timeZone)
+      return dayStart(Date.UTC(local.getUTCFullYear(), local.getUTCMonth()), clock)
   }
 }
 
-function nextStart(startMs: number, unit: UsageInterval, timeZone: string): number {
+function nextStart(startMs: number, unit: UsageInterval, clock: Intl.DateTimeFormat): number {
   if (unit === 'hour') return startMs + HOUR_MS
 
-  const local = new Date(startMs + offsetMs(startMs, timeZone))
+  const local = new Date(startMs + offsetMs(startMs, clock))
   const [year, month, day] = [local.getUTCFullYear(), local.getUTCMonth(), local.getUTCDate()]
-  return startOfDay(unit === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1), timeZone)
+  return dayStart(unit === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1), clock)
 }
 
-const clocks = new Map<string, Intl.DateTimeFormat>()
+/** More than the database has names. */
+const CLOCKS_MAX = 1_000
+/** By the name that the database has for a zone: ICU takes it in any case, so the spellings of one have no end. */
+const clocks = new LRUCache<string, Intl.DateTimeFormat>({ max: CLOCKS_MAX })
+
+/** How many time zones have a clock in memory. */
+export const clocksHeld = (): number => clocks.size
 
 function clockOf(timeZone: string): Intl.DateTimeFormat {
   const known = clocks.get(timeZone)
@@ -76,14 +88,14 @@ function clockOf(timeZone: string): Intl.DateTimeFormat {
     minute: 'numeric',
     second: 'numeric',
   })
-  clocks.set(timeZone, clock)
+  clocks.set(clock.resolvedOptions().timeZone, clock)
   return clock
 }
 
 /** How far a zone's clocks are ahead of UTC at a moment. */
-function offsetMs(atMs: number, timeZone: string): number {
+function offsetMs(atMs: number, clock: Intl.DateTimeFormat): number {
   const parts = Object.fromEntries(
-    clockOf(timeZone)
+    clock
       .formatToParts(atMs)
       .map(({ type, value }) => [type, Number(value)]),
   )

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bucketStarts, isTimeZone, startOfDay } from '../../../src/core/billing/time-buckets.ts'
+import { bucketStarts, clocksHeld, isTimeZone, startOfDay } from '../../../src/core/billing/time-buckets.ts'
 
 const HOUR_MS = 3_600_000
 const at = (iso: string) => Date.parse(iso)
@@ -70,4 +70,16 @@ test.each([
   ['', false],
 ])('%j is a time zone: %s', (name, is) => {
   expect(isTimeZone(name)).toBe(is)
+})
+
+test('the spellings of one time zone share one clock in memory', () => {
+  const name = 'america/argentina/buenos_aires'
+  const spelled = (bits: number) =>
+    [...name].map((letter, index) => (bits & (1 << index) ? letter.toUpperCase() : letter)).join('')
+  const start = startOfDay(at('2026-11-20T00:00:00Z'), 'America/Argentina/Buenos_Aires')
+  const before = clocksHeld()
+  for (let bits = 0; bits < 100; bits++) {
+    expect(startOfDay(at('2026-11-20T00:00:00Z'), spelled(bits))).toBe(start)
+  }
+  expect(clocksHeld()).toBe(before)
 })
