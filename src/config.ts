@@ -245,14 +245,15 @@ const Settings = Type.Object({
   bodyLimitBytes: integer(32 * MEGABYTE, 'the body of a call; then 413'),
   textBodyLimitBytes: integer(4 * MEGABYTE, 'the part of a body that is not inline media; then 413'),
   bodyTimeoutMs: integer(30_000, 'until the body of a request has arrived'),
+  bodyIdleMs: integer(10_000, 'until more of a request body has arrived; then 408'),
   bodyBytesPerKey: integer(
     64 * MEGABYTE,
-    'bytes of request bodies in flight, from `Content-Length` until the end of the call; then 429. Bodies above 64 kB count over all API instances together',
+    'bytes of request bodies in flight, from their arrival until the end of the call; then 429. Bodies above 64 kB count over all API instances together',
   ),
   bodyBytesPerAccount: integer(128 * MEGABYTE, 'the same per account'),
   bodyBytesPerInstance: integer(
     256 * MEGABYTE,
-    'the same over all accounts; then 503. Queue and workers hold at most this much per API instance. Plan eight times as much memory for an API instance',
+    'the same over all accounts; then 503. An account may hold as much as is left for the others: one alone half of it, two a third each; bodies up to 256 kB eight times that. An eighth is kept for accounts that hold up to 256 kB. Queue and workers hold at most this much per API instance. Plan eight times as much memory for an API instance',
   ),
   workerBodyBytes: integer(
     256 * MEGABYTE,
@@ -280,7 +281,7 @@ const Settings = Type.Object({
   storedFilesS3Endpoint: textOrNull('address of an S3-compatible service'),
   refusedRequestsPerMinute: integer(
     6_000,
-    'requests of one key that are rejected with 400, 402, 404, 405, 413, 415 or 422, at one API instance; above that its requests are 429 for the rest of the minute',
+    'requests of one account that are rejected with 400, 402, 403, 404, 405, 413, 415 or 422, or whose body stalls, at one API instance; above that its requests are 429 for the rest of the minute',
   ),
   refusedBytesPerMinute: integer(256 * MEGABYTE, 'the same in bytes of their bodies'),
   pendingCallsMax: integer(5_000, 'per API instance, then 503'),
@@ -419,6 +420,8 @@ export function readConfig(environment: Environment): Readonly<Config> {
     problems.push('OPERATOR_SSO_ONLY needs OPERATOR_OIDC_ISSUER')
   if (config.bodyBytesPerKey < config.bodyLimitBytes)
     problems.push('BODY_BYTES_PER_KEY must be BODY_LIMIT_BYTES or more')
+  if (config.bodyBytesPerInstance < 3 * config.bodyLimitBytes)
+    problems.push('BODY_BYTES_PER_INSTANCE must be three times BODY_LIMIT_BYTES or more')
   if (config.workerBodyBytes < config.bodyLimitBytes)
     problems.push('WORKER_BODY_BYTES must be BODY_LIMIT_BYTES or more')
   if (problems.length > 0)

@@ -14,6 +14,7 @@ import { openapi } from './plugins/openapi.ts'
 import { type OperatorAccessOptions, operatorAccess } from './plugins/operator-access.ts'
 import {
   guardRequests,
+  type ParseJsonOptions,
   parseJson,
   validateRequests,
   type WeighBodiesOptions,
@@ -41,7 +42,8 @@ export interface AppDependencies {
   clock: () => number
   publicUrl: string | null
   limits: AuthenticateOptions['limits'] &
-    WeighBodiesOptions['limits'] & {
+    WeighBodiesOptions['limits'] &
+    ParseJsonOptions['limits'] & {
       bodyTimeoutMs: number
       shutdownGraceMs: number
       trustedProxies: string[]
@@ -103,7 +105,7 @@ export async function buildApp(
   await app.register(guardRequests)
   await app.register(answerErrors, deps)
   await app.register(unroutedRequests)
-  await app.register(parseJson)
+  await app.register(parseJson, deps)
   await app.register(validateRequests)
   await app.register(openapi)
   await app.register(healthRoutes, deps)

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { BodyOwner, BodyStore, StoredBody } from '../platform/body-store/body-store.ts'
 import type { Logger } from '../platform/observability/logger.ts'
+import { bodyStalled, watchProgress } from './read-body.ts'
 
 export interface UploadLimits {
   fields: number
@@ -35,6 +36,8 @@ export interface Upload {
 export interface UploadDependencies {
   store: Pick<BodyStore, 'put' | 'remove' | 'reserve'>
   logger: Logger
+  /** A form of which nothing arrives for so long is refused with 408. */
+  idleMs: number
 }
 
 const FIELD_NAME_MAX = 100
@@ -53,13 +56,13 @@ export function takeForms(app: FastifyInstance): void {
 /**
  * Reads a form: fields into memory, files into the store under the names `file-0`, `file-1`, …, all within limits and
  * the time that a body may take. When anything fails, or the client leaves, nothing of it stays in the store. Throws
- * ApiError: 400, 413 or 415, and whatever the store refuses with.
+ * ApiError: 400, 408, 413 or 415, and whatever the store refuses with.
  */
 export async function readUpload(
   { raw }: { raw: IncomingMessage },
   owner: BodyOwner,
   limits: UploadLimits,
-  { store, logger }: UploadDependencies,
+  { store, logger, idleMs }: UploadDependencies,
 ): Promise<Upload> {
   const { 'content-length': length = limits.bodyBytes } = raw.headers
   if (Number(length) > limits.bodyBytes) throw formTooLarge(limits)
@@ -122,6 +125,7 @@ export async function readUpload(
     if (bytes > limits.bodyBytes) read.reject(formTooLarge(limits))
   }
   raw.on('data', weigh).pipe(parser)
+  const endWatch = watchProgress(raw, idleMs, () => read.reject(bodyStalled(idleMs)))
   try {
     await read.promise
     return { fields, files }
@@ -138,6 +142,7 @@ export async function readUpload(
     })
     throw error
   } finally {
+    endWatch()
     room.release()
     raw.off('data', weigh).off('error', cutOff).off('close', cutOff)
   }

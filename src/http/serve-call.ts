@@ -46,7 +46,12 @@ export interface CallServices extends StartCallDependencies {
   files: BodyStore
   clock: () => number
   promptLogs: Pick<PromptLogs, 'readPrompt' | 'watch'>
-  limits: { textBodyLimitBytes: number; keepAliveMs: number; slowClientBufferBytes: number }
+  limits: {
+    textBodyLimitBytes: number
+    bodyIdleMs: number
+    keepAliveMs: number
+    slowClientBufferBytes: number
+  }
 }
 
 /** A call that a surface asks for. */
@@ -73,8 +78,6 @@ export async function serveCall(
 ): Promise<FastifyReply> {
   const { chat, fingerprint, format, planned, watch = (writer: CompletionWriter) => writer } = asked
   const { bodyReservation: reservation, bodyBytes } = request
-  // One that came in chunks was taken for the longest until now.
-  reservation?.shrink(bodyBytes)
   const labels = readCallLabels(request.headers, request.body)
   const prompt =
     key.promptLogDays === undefined ? null : deps.promptLogs.readPrompt(request.body ?? chat.task)

@@ -55,7 +55,7 @@ function announce(headers: Record<string, string>) {
   return sent
 }
 
-/** Whether the key's budget has room for a body of the full length, as it is announced. */
+/** Whether the key's budget has room for a body of the full length now. */
 async function hasRoom(): Promise<boolean> {
   const asking = announce({ 'content-length': String(LIMIT), expect: '100-continue' })
   const answer = await Promise.race([
@@ -67,8 +67,18 @@ async function hasRoom(): Promise<boolean> {
 }
 
 describe('the weight of request bodies', () => {
-  test('counts from the announcement on: what would exceed it is a 429 before any of it is read', async () => {
-    const first = announce({ 'content-length': String(LIMIT - 1_000) })
+  test('counts as they arrive: what a request only announces takes no room', async () => {
+    const announced = announce({ 'content-length': String(LIMIT) })
+    expect(await hasRoom()).toBe(true)
+    announced.write('{"model":')
+    await expect.poll(hasRoom).toBe(false)
+    announced.destroy()
+    await expect.poll(hasRoom).toBe(true)
+  })
+
+  test('what would not fit beside what has arrived is a 429 before any of it is read', async () => {
+    const first = announce({ 'content-length': String(LIMIT) })
+    first.write('{"model":')
     await expect.poll(hasRoom).toBe(false)
     const second = announce({ 'content-length': String(LIMIT), expect: '100-continue' })
     let isAsked = false
@@ -84,10 +94,11 @@ describe('the weight of request bodies', () => {
     await expect.poll(hasRoom).toBe(true)
   })
 
-  test('is taken at the full limit while a body comes in chunks, and at its length after', async () => {
+  test('that come in chunks counts as theirs that have a length', async () => {
     const chunked = announce({ 'transfer-encoding': 'chunked' })
-    await expect.poll(hasRoom).toBe(false)
+    expect(await hasRoom()).toBe(true)
     chunked.end(body('Hello.', 'test/slow'))
+    await expect.poll(hasRoom).toBe(false)
     await expect.poll(async () => (await post(body('x'.repeat(1_000)))).status).toBe(200)
     chunked.destroy()
     await expect.poll(hasRoom).toBe(true)
@@ -113,9 +124,13 @@ describe('the weight of request bodies', () => {
 })
 
 describe('requests that are refused', () => {
-  test('too many of them within a minute close the gateway to their key, and no other', async () => {
+  test('too many of them within a minute close the gateway to every key of their account, and to no other', async () => {
     const few = await stack.account('5.00')
-    for (let index = 0; index < 5; index++) expect((await post('{', few.key)).status).toBe(400)
+    const { json } = await stack.command('admin', 'key', 'create', '--account', few.accountId)
+    const second = String(json.key)
+    for (let index = 0; index < 5; index++) {
+      expect((await post('{', [few.key, second][index % 2])).status).toBe(400)
+    }
     const refused = await post(body('Hello.'), few.key)
     expect(refused).toMatchObject({ status: 429, code: 'rate_limit_exceeded' })
     expect(Number(refused.retryAfter)).toBeGreaterThan(0)
@@ -123,7 +138,7 @@ describe('requests that are refused', () => {
     expect((await post(body('Hello.'), other)).status).toBe(200)
   })
 
-  test('too many bytes of refused bodies close the gateway to their key', async () => {
+  test('too many bytes of refused bodies close the gateway to their account', async () => {
     const { key: heavy } = await stack.account('5.00')
     const text = body('x'.repeat(REFUSED_BYTES / 2))
     for (let index = 0; index < 2; index++) expect((await post(text, heavy)).status).toBe(413)

@@ -17,6 +17,7 @@ const LIMITS = { fields: 4, fieldBytes: 1_000, files: 2, fileBytes: 400_000, bod
 const OWNER = { accountId: 'acct_1', callId: 'chatcmpl_1' }
 const logger = pino({ enabled: false })
 
+let idleMs = 10_000
 let freeBytes = async (): Promise<number | null> => null
 /** Objects in memory, whole ones only, as in a folder. */
 const objects = new Map<string, Buffer>()
@@ -56,13 +57,13 @@ beforeAll(async () => {
     requestTimeout: 500,
     http: { headersTimeout: 500, connectionsCheckingInterval: 50 },
   })
-  await app.register(parseJson)
+  await app.register(parseJson, { limits: { bodyIdleMs: 10_000 } })
   await app.register(answerErrors, { logger })
   await app.register(async (forms) => {
     takeForms(forms)
     forms.post('/upload', async (request) => {
       try {
-        last = await readUpload(request, OWNER, LIMITS, { store, logger })
+        last = await readUpload(request, OWNER, LIMITS, { store, logger, idleMs })
         return { fields: [...last.fields], files: last.files.map(({ head: _, ...file }) => file) }
       } catch (error) {
         refused.resolve(error)
@@ -293,5 +294,18 @@ test('an upload that takes longer than a body may is broken off, and nothing sta
   socket.write(cutOffForm(5_000))
   expect((await buffer(socket)).toString()).toMatch(/^HTTP\/1\.1 408/)
   await refused.promise
+  expect([...objects.keys()]).toEqual([])
+})
+
+test('an upload of which nothing arrives is a 408 that ends its connection, and nothing stays', async () => {
+  refused = Promise.withResolvers()
+  idleMs = 50
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.write(cutOffForm(5_000))
+  const answer = (await buffer(socket)).toString()
+  idleMs = 10_000
+  expect(answer).toMatch(/^HTTP\/1\.1 408/)
+  expect(answer).toContain('Nothing of the request body arrived')
+  expect(await refused.promise).toMatchObject({ code: 'request_timeout' })
   expect([...objects.keys()]).toEqual([])
 })

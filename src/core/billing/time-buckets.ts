@@ -94,11 +94,7 @@ function clockOf(timeZone: string): Intl.DateTimeFormat {
 
 /** How far a zone's clocks are ahead of UTC at a moment. */
 function offsetMs(atMs: number, clock: Intl.DateTimeFormat): number {
-  const parts = Object.fromEntries(
-    clock
-      .formatToParts(atMs)
-      .map(({ type, value }) => [type, Number(value)]),
-  )
+  const parts = Object.fromEntries(clock.formatToParts(atMs).map(({ type, value }) => [type, Number(value)]))
   const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts
   return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(atMs / 1_000) * 1_000
 }

@@ -32,6 +32,8 @@ export function answerUnroutable(_error: unknown, request: FastifyRequest, reply
 /** Sends an error as its status, headers and body. */
 export function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply) {
   request.errorCode = error.code
+  // What is left of a body that stalled would be waited for, on a connection that serves nobody.
+  if (error.code === 'request_timeout' && !request.raw.complete) reply.header('connection', 'close')
   return reply.code(error.status).headers(errorHeaders(error)).send(bodyOf(error, request))
 }
 

@@ -52,7 +52,7 @@ export const authenticate = plugin<AuthenticateOptions>(
     const requireKeyOf = (secretOf: (request: FastifyRequest) => string | null) => {
       return async (request: FastifyRequest) => {
         request.key = await authenticated(keys, secretOf(request), request.ip)
-        if (request.key.kind === 'standard') refused.check(request.key.keyId)
+        if (request.key.kind === 'standard') refused.check(senderOf(request.key))
       }
     }
     app.decorate(
@@ -62,7 +62,10 @@ export const authenticate = plugin<AuthenticateOptions>(
     app.decorate('requireMessagesKey', requireKeyOf(tokenOfEither))
     app.addHook('onSend', (request, reply, _payload, done) => {
       reply.headers(request.rateHeaders())
-      if (request.key) refused.note(request.key.keyId, reply.statusCode, request.bodyBytes)
+      const { key, bodyBytes, raw } = request
+      // A client that stops sending a body takes up a connection. One that leaves takes up nothing.
+      const isRefused = REFUSED.has(reply.statusCode) || (reply.statusCode === 408 && !raw.complete)
+      if (key && isRefused && !raw.socket.destroyed) refused.note(senderOf(key), bodyBytes)
       done()
     })
   },
@@ -191,7 +194,7 @@ function tokenOfEither({ headers }: FastifyRequest): string | null {
 }
 
 interface RefusedRequestsOptions {
-  /** What a key may send of them in a minute. */
+  /** What an account may send of them in a minute, with all its keys together. */
   refusedRequestsPerMinute: number
   refusedBytesPerMinute: number
   clock: () => number
@@ -207,6 +210,9 @@ interface Counted {
   endsAtMs: number
 }
 
+/** Admin keys have no account. */
+const senderOf = ({ accountId, keyId }: KeyRecord): string => accountId ?? keyId
+
 /**
  * Counts requests that were refused for what they say, in the memory of this instance: the balance cache never hears of
  * them.
@@ -214,29 +220,28 @@ interface Counted {
 function createRefusedRequests(options: RefusedRequestsOptions) {
   const { refusedRequestsPerMinute, refusedBytesPerMinute, clock } = options
   const counted = new LRUCache<string, Counted>({ max: KEYS_REMEMBERED })
-  const current = (keyId: string): Counted | undefined => {
-    const counts = counted.get(keyId)
+  const current = (sender: string): Counted | undefined => {
+    const counts = counted.get(sender)
     return counts && counts.endsAtMs > clock() ? counts : undefined
   }
   return {
-    /** Throws ApiError 429 where a key sent too many of them, or too much, within a minute. */
-    check(keyId: string): void {
-      const counts = current(keyId)
+    /** Throws ApiError 429 where an account sent too many of them, or too much, within a minute. */
+    check(sender: string): void {
+      const counts = current(sender)
       if (!counts || (counts.requests < refusedRequestsPerMinute && counts.bytes < refusedBytesPerMinute))
         return
       throw new ApiError(
         'rate_limit_exceeded',
-        'Too many requests of this key were refused within a minute. Read their errors, and retry later.',
+        'Too many requests of this account were refused within a minute. Read their errors, and retry later.',
         { retryAfterSeconds: (counts.endsAtMs - clock()) / 1000 },
       )
     },
 
-    note(keyId: string, status: number, bytes: number): void {
-      if (!REFUSED.has(status)) return
-      const counts = current(keyId) ?? { requests: 0, bytes: 0, endsAtMs: clock() + WINDOW_MS }
+    note(sender: string, bytes: number): void {
+      const counts = current(sender) ?? { requests: 0, bytes: 0, endsAtMs: clock() + WINDOW_MS }
       counts.requests += 1
       counts.bytes += bytes
-      counted.set(keyId, counts)
+      counted.set(sender, counts)
     },
   }
 }

@@ -4,7 +4,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import type { TSchema } from 'typebox'
-import { bodyIsFull } from '../../calls/admission/admit-call.ts'
 import { createValidator } from '../../core/api/schema-validator.ts'
 import { nestedTooDeep, tooManyValues } from '../../core/calls/chat-request.ts'
 import {
@@ -16,7 +15,14 @@ import {
 } from '../../core/json/json-text.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { threads } from '../../platform/process/thread-pool.ts'
+import {
+  type BodyBudgetLimits,
+  type BodyReservation,
+  type BodySender,
+  createBodyBudget,
+} from '../body-budget.ts'
 import { whenResponseCloses } from '../event-stream.ts'
+import { readBody } from '../read-body.ts'
 
 /**
  * How a request is read, in this order, until its route's handler has it: its head is guarded, its body weighed, parsed
@@ -25,17 +31,17 @@ import { whenResponseCloses } from '../event-stream.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The length of the body that was read; 0 before, and where there is none. */
+    /** What has arrived of the body; 0 where there is none. */
     bodyBytes: number
     /** The JSON of schemas in the body of which parsing lost something; undefined before, and where there is none. */
     exactJson: ExactJson | undefined
-    /** What `weighBody` reserved for this request; null where it was not asked. */
+    /** What the body takes of the budget of this instance; null where `weighBody` was not asked. */
     bodyReservation: BodyReservation | null
   }
   interface FastifyInstance {
     /**
-     * An onRequest hook after authentication: reserves what the request announces, before any of it is read. 429 or
-     * 503 where the budget has no room for it.
+     * An onRequest hook after authentication: the body counts from now on, as it arrives. 429 or 503 where what the
+     * request announces would not fit now.
      */
     weighBody(request: FastifyRequest, reply: FastifyReply, done: () => void): void
   }
@@ -105,10 +111,11 @@ export const weighBodies = plugin<WeighBodiesOptions>(
     const budget = createBodyBudget(limits)
     app.decorateRequest('bodyReservation', null)
     app.decorate('weighBody', (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-      const bytes = announcedBytes(request, limits.bodyLimitBytes)
+      // One that comes in chunks announces nothing.
+      const bytes = Number(request.headers['content-length'] ?? 0)
       // One that is too long is refused as that, and read by nobody.
       if (bytes <= limits.bodyLimitBytes) {
-        const reservation = budget.reserve(ownerOf(request), bytes)
+        const reservation = budget.open(senderOf(request), bytes)
         request.bodyReservation = reservation
         whenResponseCloses(reply.raw, () => reservation.release())
       }
@@ -124,99 +131,11 @@ export const weighBodies = plugin<WeighBodiesOptions>(
   { name: 'weigh-bodies', dependencies: ['authenticate', 'account-sessions'] },
 )
 
-/** The length of a body as its headers say; one that comes in chunks may be as long as any. */
-function announcedBytes({ headers }: FastifyRequest, limitBytes: number): number {
-  const length = headers['content-length']
-  if (length !== undefined) return Number(length)
-  return headers['transfer-encoding'] === undefined ? 0 : limitBytes
-}
-
-function ownerOf({ key, actingSession, personSession }: FastifyRequest): BodyOwner {
+function senderOf({ key, actingSession, personSession }: FastifyRequest): BodySender {
   const accountId = key?.accountId ?? actingSession?.account.id ?? personSession?.person.id
   if (accountId === undefined) throw new Error('the body of a request is weighed before anybody is known')
   return { accountId, keyId: key?.keyId ?? null }
 }
-
-/** Bytes of request bodies in flight through one API instance. */
-interface BodyBudgetLimits {
-  bodyBytesPerKey: number
-  bodyBytesPerAccount: number
-  bodyBytesPerInstance: number
-}
-
-/** Who sends a body. A call from the console names its key in the body: the account alone is known before. */
-interface BodyOwner {
-  accountId: string
-  keyId: string | null
-}
-
-/** A part of the budget. Given back when everybody who holds it has released it. */
-export interface BodyReservation {
-  /** The body was shorter than what was reserved for it. */
-  shrink(bytes: number): void
-  /** One more holder, who releases it too. */
-  hold(): void
-  release(): void
-}
-
-/**
- * The weight of calls, beside their number: bytes from the moment a request announces its body until its call has
- * ended. Every call in the queue is held here by the instance that enqueued it, so the queue carries at the most
- * what all instances may hold. What a key or account has open at all instances together is counted by the balance cache
- * (admit.lua), once a body has been read.
- */
-export function createBodyBudget(limits: BodyBudgetLimits) {
-  const taken = new Map<string, number>()
-  const scopesOf = ({ accountId, keyId }: BodyOwner): Scope[] => [
-    ...(keyId === null
-      ? []
-      : [{ name: keyId, max: limits.bodyBytesPerKey, refusal: () => bodyIsFull('key') }]),
-    { name: accountId, max: limits.bodyBytesPerAccount, refusal: () => bodyIsFull('account') },
-    { name: '', max: limits.bodyBytesPerInstance, refusal: instanceIsFull },
-  ]
-  const add = (scopes: readonly Scope[], bytes: number) => {
-    for (const { name } of scopes) {
-      const sum = (taken.get(name) ?? 0) + bytes
-      if (sum === 0) taken.delete(name)
-      else taken.set(name, sum)
-    }
-  }
-  return {
-    /** Takes so many bytes. Throws ApiError 429 where the key or its account, 503 where this instance, has none left. */
-    reserve(owner: BodyOwner, bytes: number): BodyReservation {
-      const scopes = scopesOf(owner)
-      const full = scopes.find(({ name, max }) => (taken.get(name) ?? 0) + bytes > max)
-      if (full) throw full.refusal()
-      add(scopes, bytes)
-      let reserved = bytes
-      let holders = 1
-      const shrink = (to: number) => {
-        if (to >= reserved) return
-        add(scopes, to - reserved)
-        reserved = to
-      }
-      return {
-        shrink,
-        hold: () => void holders++,
-        release() {
-          holders--
-          if (holders === 0) shrink(0)
-        },
-      }
-    },
-  }
-}
-
-interface Scope {
-  name: string
-  max: number
-  refusal: () => ApiError
-}
-
-const instanceIsFull = () =>
-  new ApiError('overloaded', 'This gateway holds as many bytes of requests as it can. Retry shortly.', {
-    retryAfterSeconds: 1,
-  })
 
 /** A shorter body parses in milliseconds whatever it says; the check of its nesting can wait until then. */
 const LONG_BODY_BYTES = 64 * 1024
@@ -227,9 +146,14 @@ const PARSE_LIMIT_MS = 5_000
 /** So many values come back from a thread, or are parsed here, in a few tens of milliseconds. */
 const LIMITS: JsonLimits = { depth: MAX_NESTING, values: 100_000 }
 
+export interface ParseJsonOptions {
+  /** How long nothing may arrive of a body that is not there yet. */
+  limits: { bodyIdleMs: number }
+}
+
 /** The one body parser: JSON, without `__proto__`, and nothing that takes long: what does is refused or parsed in a thread. */
-export const parseJson = plugin(
-  async (app) => {
+export const parseJson = plugin<ParseJsonOptions>(
+  async (app, { limits: { bodyIdleMs: idleMs } }) => {
     app.decorateRequest('bodyBytes', 0)
     app.decorateRequest('exactJson', undefined)
     const parse = app.getDefaultJsonParser('remove', 'ignore')
@@ -238,30 +162,32 @@ export const parseJson = plugin(
       const { 'content-encoding': encoding = 'identity' } = headers
       done(encoding.toLowerCase() === 'identity' ? null : compressed(encoding))
     })
-    app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
-      request.bodyBytes = body.length
+    const read = (request: FastifyRequest) =>
+      readBody(request.raw, {
+        maxBytes: request.routeOptions.bodyLimit,
+        idleMs,
+        arrived(bytes) {
+          request.bodyBytes += bytes
+          request.bodyReservation?.grow(bytes)
+        },
+      })
+    app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
+      const body = await read(request)
       // Decoding would put U+FFFD in the place of what is no text, and the client would never know.
-      if (!isUtf8(body)) {
-        done(new ApiError('invalid_json', 'The request body is not valid UTF-8.'))
-        return
-      }
+      if (!isUtf8(body)) throw new ApiError('invalid_json', 'The request body is not valid UTF-8.')
       if (body.length > THREADED_BODY_BYTES) {
-        parseInThread(body).then(({ value, exact }) => {
-          request.exactJson = exact
-          done(null, value)
-        }, done)
-        return
+        const { value, exact } = await parseInThread(body)
+        request.exactJson = exact
+        return value
       }
       const scan = body.length > LONG_BODY_BYTES ? scanJson(body, LIMITS) : 'ok'
-      if (scan !== 'ok') {
-        done(REFUSALS[scan]())
-        return
-      }
+      if (scan !== 'ok') throw REFUSALS[scan]()
       const text = body.toString()
-      parse(request, text, (error, value) => {
-        if (!error) request.exactJson = exactJsonOf(text, value)
-        done(error, value)
-      })
+      const parsed = Promise.withResolvers<unknown>()
+      parse(request, text, (error, value) => (error ? parsed.reject(error) : parsed.resolve(value)))
+      const value = await parsed.promise
+      request.exactJson = exactJsonOf(text, value)
+      return value
     })
   },
   { name: 'parse-json' },

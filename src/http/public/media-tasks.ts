@@ -72,7 +72,7 @@ const formRoute =
   (path) =>
   async (app, deps) => {
     const limits = { ...FIELD_LIMITS, ...files }
-    const { dispatch, files: store } = deps
+    const uploads = { store: deps.files, logger: deps.dispatch.logger, idleMs: deps.limits.bodyIdleMs }
     takeForms(app)
     app.post(
       path,
@@ -84,7 +84,7 @@ const formRoute =
       },
       async (request, reply) =>
         serveMedia(
-          async (owner) => normalize(await readUpload(request, owner, limits, { store, ...dispatch })),
+          async (owner) => normalize(await readUpload(request, owner, limits, uploads)),
           request,
           reply,
           deps,

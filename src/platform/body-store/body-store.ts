@@ -35,7 +35,7 @@ export interface Room {
 export interface BodyStoreLimits {
   /** Beyond it: 429 `concurrency_limit_exceeded`. */
   bytesPerAccount: number
-  /** Beyond it: 503 `overloaded`. */
+  /** Beyond it: 503 `overloaded`. Room is reserved for an account up to what is left for the others. */
   bytesInAll: number
   /** Of the disk, left to others: 503 below it. */
   freeBytes: number
@@ -190,15 +190,19 @@ function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () 
       measuredAt = clock()
     })
   const sumOf = (scope: string) => (stored.get(scope) ?? 0) + (writing.get(scope) ?? 0)
-  const problem = (accountId: string): ApiError | null => {
+  const problem = (accountId: string, maxShare: number): ApiError | null => {
     if (sumOf(accountId) > limits.bytesPerAccount) return accountIsFull()
-    return sumOf(IN_ALL) > limits.bytesInAll ? storeIsFull() : null
+    const free = limits.bytesInAll - sumOf(IN_ALL)
+    return free < 0 || sumOf(accountId) > maxShare * free ? storeIsFull() : null
   }
-  /** Throws where there is no room, by a listing of now: calls end elsewhere as well. */
-  const check = async (accountId: string) => {
-    if (!problem(accountId)) return
+  /**
+   * Throws where there is no room, by a listing of now: calls end elsewhere as well. `maxShare` bounds what the account
+   * has by what is left for the others.
+   */
+  const check = async (accountId: string, maxShare = Number.POSITIVE_INFINITY) => {
+    if (!problem(accountId, maxShare)) return
     await measure()
-    const full = problem(accountId)
+    const full = problem(accountId, maxShare)
     if (full) throw full
   }
   const isStale = () => clock() - measuredAt >= MEASURE_EVERY_MS
@@ -221,7 +225,7 @@ function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () 
       }
       addWriting(accountId, left)
       try {
-        await check(accountId)
+        await check(accountId, 1)
       } catch (error) {
         release()
         throw error

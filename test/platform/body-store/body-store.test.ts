@@ -116,6 +116,15 @@ describe.each(['folder', 'bucket'] as const)('a store in a %s', (kind) => {
     await put(store, 'acct_1', 'five', 700_000)
   })
 
+  test('reserves for an account no more than it leaves for the others', async () => {
+    const { store } = openStore(kind, { bytesPerAccount: 10 * MEGABYTE, bytesInAll: 10 * MEGABYTE })
+    const room = await store.reserve('acct_1', 5 * MEGABYTE)
+    await expect(store.reserve('acct_1', MEGABYTE)).rejects.toMatchObject({ code: 'overloaded' })
+    await store.reserve('acct_2', 2 * MEGABYTE)
+    room.release()
+    await store.reserve('acct_1', 4 * MEGABYTE)
+  })
+
   test('sweeps what is older than any call, and nothing younger', async () => {
     const { ref } = await openStore(kind).store.put(OWNER, 'old', chunksOf(Buffer.from('x')), OPTIONS)
     const nextDay = openStore(kind, {}, () => Date.now() + 86_400_000).store
@@ -183,7 +192,7 @@ test('a bucket that fails is a 503, with its reason for the log', async () => {
 })
 
 test("room that is taken is no one else's, is used up by what is stored in it, and is given back", async () => {
-  const { store } = openStore('folder')
+  const { store } = openStore('folder', { bytesInAll: 100 * MEGABYTE })
   const full = { code: 'concurrency_limit_exceeded' }
   const room = await store.reserve(OWNER.accountId, 12 * MEGABYTE)
   await expect(store.reserve(OWNER.accountId, 9 * MEGABYTE)).rejects.toMatchObject(full)

@@ -1,0 +1,78 @@
+import type { IncomingMessage } from 'node:http'
+import { ApiError } from '../core/kernel/errors.ts'
+
+export interface ReadBodyOptions {
+  /** More is refused with 413. */
+  maxBytes: number
+  /** A body of which nothing arrives for so long is refused with 408. */
+  idleMs: number
+  /** Called with the length of each part as it arrives; what it throws refuses the body. */
+  arrived: (bytes: number) => void
+}
+
+/**
+ * The bytes of a body. Once it is refused nothing more of it is kept: what still arrives is read and dropped, so that the
+ * client gets to its response. Throws ApiError.
+ */
+export function readBody(payload: IncomingMessage, options: ReadBodyOptions): Promise<Buffer> {
+  const { maxBytes, idleMs, arrived } = options
+  const announced = payload.headers['content-length']
+  if (Number(announced) > maxBytes) return Promise.reject(bodyTooLarge())
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    const end = () => {
+      stopTimer()
+      payload.off('data', take).off('end', whole).off('error', broken).off('close', broken)
+    }
+    const refuse = (error: unknown) => {
+      end()
+      payload.on('error', () => undefined).resume()
+      reject(error)
+    }
+    const take = (chunk: Buffer) => {
+      length += chunk.length
+      try {
+        if (length > maxBytes) throw bodyTooLarge()
+        arrived(chunk.length)
+      } catch (error) {
+        refuse(error)
+        return
+      }
+      chunks.push(chunk)
+    }
+    const whole = () => {
+      end()
+      // Always a copy: a chunk is a part of a buffer that the socket shares with others.
+      resolve(Buffer.concat(chunks, length))
+    }
+    const broken = (cause?: unknown) =>
+      refuse(new ApiError('invalid_request', 'The request body ended before its end.', { cause }))
+    payload.on('data', take).on('end', whole).on('error', broken).on('close', broken)
+    const stopTimer = watchProgress(payload, idleMs, () => refuse(bodyStalled(idleMs)))
+  })
+}
+
+/**
+ * Calls `stalled` once nothing of a body that is read has arrived for so long. Returns what ends the watch. Adds a
+ * listener of `data`, so whoever reads the body does already.
+ */
+export function watchProgress(payload: IncomingMessage, idleMs: number, stalled: () => void): () => void {
+  const refresh = () => void timer.refresh()
+  // Whoever stores it may be what is slow.
+  const timer = setTimeout(() => (payload.isPaused() ? refresh() : stalled()), idleMs)
+  payload.on('data', refresh)
+  return () => {
+    clearTimeout(timer)
+    payload.off('data', refresh)
+  }
+}
+
+export const bodyStalled = (idleMs: number): ApiError =>
+  new ApiError(
+    'request_timeout',
+    `Nothing of the request body arrived for ${Math.ceil(idleMs / 1000)} seconds. Send it again.`,
+  )
+
+const bodyTooLarge = (): ApiError =>
+  new ApiError('request_too_large', 'The request body is too large. Shorten the messages.')

@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { readBody } from '../../src/http/read-body.ts'
+
+let server: Server
+
+beforeEach(async () => {
+  server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+})
+afterEach(() => server.close())
+
+/** A request whose head has arrived, and what sends its body. */
+async function begun(headers: Record<string, string> = { 'transfer-encoding': 'chunked' }) {
+  const { port } = server.address() as AddressInfo
+  const client = request({ port, host: '127.0.0.1', method: 'POST', agent: false, headers })
+  client.on('error', () => undefined)
+  client.flushHeaders()
+  const [incoming] = (await once(server, 'request')) as [IncomingMessage]
+  return { client, incoming }
+}
+
+const options = { maxBytes: 1_000, idleMs: 60_000, arrived: () => undefined }
+
+test('a body is its bytes in order, each part counted as it arrives', async () => {
+  const { client, incoming } = await begun()
+  let counted = 0
+  const body = readBody(incoming, {
+    ...options,
+    arrived(bytes) {
+      counted += bytes
+      if (counted === 3) client.end('def')
+    },
+  })
+  client.write('abc')
+  expect((await body).toString()).toBe('abcdef')
+  expect(counted).toBe(6)
+})
+
+test('a body of which nothing arrives is a 408 at its deadline', async () => {
+  const { client, incoming } = await begun({ 'content-length': '500' })
+  const body = readBody(incoming, { ...options, idleMs: 1 })
+  await expect(body).rejects.toMatchObject({ code: 'request_timeout' })
+  client.destroy()
+})
+
+test('a longer body than allowed is a 413, announced or not', async () => {
+  const announced = await begun({ 'content-length': '1001' })
+  await expect(readBody(announced.incoming, options)).rejects.toMatchObject({ code: 'request_too_large' })
+  announced.client.destroy()
+  const { client, incoming } = await begun()
+  client.write('a'.repeat(1_001))
+  await expect(readBody(incoming, options)).rejects.toMatchObject({ code: 'request_too_large' })
+  client.destroy()
+})
+
+test('what refuses a part refuses the body, and the rest of it is counted no more', async () => {
+  const { client, incoming } = await begun()
+  let parts = 0
+  const body = readBody(incoming, {
+    ...options,
+    arrived() {
+      parts++
+      throw new Error('full')
+    },
+  })
+  client.write('a')
+  await expect(body).rejects.toThrow('full')
+  client.end('b')
+  await once(incoming, 'end')
+  expect(parts).toBe(1)
+})
+
+test('a client that leaves in the middle ends its body with an error', async () => {
+  const { client, incoming } = await begun()
+  const body = readBody(incoming, { ...options, arrived: () => void client.destroy() })
+  client.write('a')
+  await expect(body).rejects.toMatchObject({ code: 'invalid_request' })
+})
