@@ -60,6 +60,9 @@ const BODY_SLACK_MS = 300_000
 /** An idle worker looks for finished calls this often. */
 const WAIT_SECONDS = 5
 
+/** Longer than any transaction of ours keeps an account locked; well within the statement timeout. */
+const LOCK_TIMEOUT_MS = 3_000
+
 /** What the settlement process is composed over; the caller owns the connections and closes them. */
 export interface SettlementClients {
   redis: Redis
@@ -78,7 +81,7 @@ const openSettlementClients = (connections: Connections): SettlementClients => (
   queueRedis: connections.redis('switchyard-settlement-queue', 'wait'),
   wakeRedis: connections.redis('switchyard-settlement-wake', 'wait'),
   catalogSubscriber: connections.redis('switchyard-settlement-catalog', 'wait'),
-  postgres: connections.postgres('switchyard-settlement'),
+  postgres: connections.postgres('switchyard-settlement', { lockTimeoutMs: LOCK_TIMEOUT_MS }),
   auditPostgres: connections.postgres('switchyard-audit', { poolSize: 2, statementTimeoutMs: 0 }),
   events: openEventsClients(connections),
 })

@@ -5,6 +5,7 @@ import type { SettlementStore } from '../src/billing/settlement/settlement-store
 import type { SettlementRecord } from '../src/core/calls/call-job.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { inSpan, queueAttributes, tracesAreOn } from '../src/platform/observability/tracing.ts'
+import { slownessOf } from '../src/platform/postgres/postgres.ts'
 import type { ClaimedJob, ClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import { SETTLEMENT_QUEUE, type SettlementJob } from '../src/platform/queues/queues.ts'
 
@@ -65,17 +66,40 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
       )
   }
 
-  const settleBatch = async (batch: Batch): Promise<void> => {
-    const records = recordsOf(batch)
-    for (let start = 0; start < records.length; start += batchMax)
-      await settleRecords(records.slice(start, start + batchMax))
+  /** Calls in the next transaction: fewer after one that was too slow, and more again with each that was not. */
+  let atOnce = batchMax
+
+  /**
+   * Settles records and takes them out of `left`. A transaction that the database gave up as too slow is tried again with
+   * half as many calls. The calls of an account whose row somebody else keeps locked wait, and no others with them: they
+   * stay in `left`.
+   */
+  const settleLeft = async (left: Set<SettlementRecord>): Promise<void> => {
+    const locked = new Set<string>()
+    for (;;) {
+      const next = [...left].filter((record) => !locked.has(String(record?.accountId))).slice(0, atOnce)
+      if (next.length === 0) return
+      try {
+        await settleRecords(next)
+        for (const record of next) left.delete(record)
+        atOnce = Math.min(batchMax, atOnce * 2)
+      } catch (error) {
+        const slowness = slownessOf(error)
+        if (slowness === null) throw error
+        if (next.length > 1) atOnce = Math.ceil(next.length / 2)
+        else if (slowness === 'locked') locked.add(String(next[0]?.accountId))
+        else throw error
+      }
+    }
   }
 
   /** True once settled; false when stopped while it cannot be. */
   const settleUntilDone = async (batch: Batch): Promise<boolean> => {
+    const left = new Set(recordsOf(batch))
     for (let waitMs = RETRY_MIN_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
       try {
-        await settleBatch(batch)
+        await settleLeft(left)
+        if (left.size > 0) throw new Error(`the accounts of ${left.size} calls are locked`)
         if (waitMs > RETRY_MIN_MS) logger.info({ alarmsOver: ['settlement-waits'] }, 'settlement resumed')
         return true
       } catch (error) {

@@ -1,3 +1,4 @@
+import { DatabaseError } from 'pg'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -6,6 +7,7 @@ import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.
 import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { newId } from '../../src/core/kernel/ids.ts'
+import { createPostgres } from '../../src/platform/postgres/postgres.ts'
 import { type ClaimedJob, openClaimedJobs } from '../../src/platform/queues/claimed-jobs.ts'
 import {
   createSettlementQueue,
@@ -27,6 +29,9 @@ import { openHold } from '../helpers/open-hold.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 const LOCK_MS = 2_000
+
+const databaseError = (code: string, message: string): DatabaseError =>
+  Object.assign(new DatabaseError(message, message.length, 'error'), { code })
 
 describe('the settlement worker', () => {
   let ledger: TestLedger
@@ -176,6 +181,42 @@ describe('the settlement worker', () => {
     await allSettled()
     expect(failures).toBe(3)
     await sound(account, 150n)
+  })
+
+  test('a batch that is too slow is tried again with half as many calls, and the next ones with more', async () => {
+    const { account, calls } = await heldCalls(120)
+    await enqueueSettlements(queue, calls)
+    const settle = vi.fn<SettlementStore['settle']>((records) =>
+      records.length > 13
+        ? Promise.reject(databaseError('57014', 'canceling statement due to statement timeout'))
+        : store.settle(records),
+    )
+    start({ store: { settle } })
+    await allSettled()
+    await sound(account, 6_000n)
+    const sizes = settle.mock.calls.map(([records]) => records.length)
+    expect(sizes.slice(0, 5)).toEqual([50, 25, 13, 26, 13])
+  })
+
+  test("the calls of an account that is locked wait, and no other account's with them", async () => {
+    const [locked, free] = [await heldCalls(20), await heldCalls(20)]
+    const postgres = createPostgres({ databaseUrl: ledger.url, name: 'test-settlement', lockTimeoutMs: 50 })
+    await enqueueSettlements(
+      queue,
+      locked.calls.flatMap((call, index) => [call, free.calls[index]!]),
+    )
+    await ledger.postgres.$transaction(
+      async (transaction) => {
+        await transaction.$queryRaw`SELECT id FROM accounts WHERE id = ${locked.account} FOR UPDATE`
+        start({ store: createSettlementStore(postgres) })
+        await eventually(() => sound(free.account, 1_000n))
+        expect(await holds.balance(locked.account)).toMatchObject({ heldPico: 2_000n })
+      },
+      { timeout: 60_000 },
+    )
+    await allSettled()
+    await sound(locked.account, 1_000n)
+    await postgres.$disconnect()
   })
 
   test('a failure after the commit settles again and changes nothing', async () => {

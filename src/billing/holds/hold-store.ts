@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache'
+import { withTimeout } from '../../platform/process/with-timeout.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
+import { RedisAwayError } from '../../platform/redis/redis-deadlines.ts'
 import { accountKeys, admittedKey, apiKeyKeys, KNOWN_ACCOUNTS } from '../../platform/redis/redis-keys.ts'
 import { createAdmission, defineHoldScript, parseHold } from './admission.ts'
 import { createAllowanceCache } from './allowance-cache.ts'
@@ -67,6 +69,8 @@ const LISTED_REMEMBERED = 10_000
 const RELEASED_AT_ONCE = 1_000
 /** Far longer than a load takes. */
 const LOADING_MS = 60_000
+/** An account's row stays locked in PostgreSQL for no longer than this while Redis is asked to hold a takeback. */
+const TAKEBACK_ANSWER_MS = 1_000
 /** Longer than any transaction that takes money back. */
 const TAKEBACK_LIFETIME_MS = 60_000
 /** A sum of holds comes in two halves of nine digits and the rest. */
@@ -125,6 +129,22 @@ export function createHoldStore(redis: Redis) {
     // Redis lost its data since this process listed the account.
     if (isNew === 1 && wasListed) await redis.sadd(KNOWN_ACCOUNTS, accountId)
     return { availPico: amountOf(avail), heldPico: BigInt(held), version: ledger.version }
+  }
+
+  const holdTakeback = async (
+    accountId: string,
+    wantedPico: bigint,
+    ledger: LedgerBalance,
+  ): Promise<TakebackHold> => {
+    // A credit that was posted just now may not have reached the balance cache.
+    await apply(accountId, ledger, [], '')
+    const holdId = `${TAKEBACK_PREFIX}${ledger.version}`
+    const { avail, held, holds, expiry } = accountKeys(accountId)
+    const amount = await reserve(
+      [avail, held, holds, expiry],
+      [holdId, String(wantedPico), TAKEBACK_LIFETIME_MS, String(ledger.balancePico)],
+    )
+    return { holdId, amountPico: BigInt(String(amount)) }
   }
 
   return {
@@ -201,18 +221,18 @@ export function createHoldStore(redis: Redis) {
      * Holds money that is about to be taken back, as much as is free. Taking it runs like a call: hold it here, post it
      * in PostgreSQL, close the hold. So it never takes what a running call holds, and no call is admitted on money that
      * is on its way out. The caller has locked the account's row, so `ledger` is the newest there is, and its version
-     * names the hold: the same posting tried again, after a failure or a crash, takes the same hold.
+     * names the hold: the same posting tried again, after a failure or a crash, takes the same hold. Throws when Redis
+     * does not answer within a second, so that the row is not locked for longer; what it holds then all the same is
+     * released by the sweep.
      */
     async reserveTakeback(accountId: string, wantedPico: bigint, ledger: LedgerBalance) {
-      // A credit that was posted just now may not have reached the balance cache.
-      await apply(accountId, ledger, [], '')
-      const holdId = `${TAKEBACK_PREFIX}${ledger.version}`
-      const { avail, held, holds, expiry } = accountKeys(accountId)
-      const amount = await reserve(
-        [avail, held, holds, expiry],
-        [holdId, String(wantedPico), TAKEBACK_LIFETIME_MS, String(ledger.balancePico)],
-      )
-      return { holdId, amountPico: BigInt(String(amount)) }
+      let failure: unknown = new RedisAwayError('does not answer within a second')
+      const holding = holdTakeback(accountId, wantedPico, ledger)
+      const hold = await withTimeout(holding, TAKEBACK_ANSWER_MS, null, (error) => {
+        failure = error
+      })
+      if (hold === null) throw failure
+      return hold
     },
 
     async balance(accountId: string) {

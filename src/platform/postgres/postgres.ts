@@ -37,6 +37,8 @@ export interface PostgresOptions {
   poolSize?: number
   /** A statement running longer is cancelled by the server. 0: no limit, for the auditor. */
   statementTimeoutMs?: number
+  /** A statement that waits longer for a lock is cancelled by the server. Absent: as long as the statement may run. */
+  lockTimeoutMs?: number
   /** Waiting longer for a connection fails the query. */
   connectTimeoutMs?: number
   logger?: Logger
@@ -74,6 +76,7 @@ function openPool(options: PostgresOptions): Pool {
     max: options.poolSize ?? 4,
     connectionTimeoutMillis: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
     keepAlive: true,
+    ...(options.lockTimeoutMs !== undefined && { lock_timeout: options.lockTimeoutMs }),
     ...(statementTimeoutMs > 0 && {
       statement_timeout: statementTimeoutMs,
       query_timeout: statementTimeoutMs + ANSWER_SLACK_MS,
@@ -110,6 +113,16 @@ function statementName(sql: string): string {
 export function isRefusedData(error: unknown): boolean {
   const state = sqlStateOf(error)
   return state !== null && (state.startsWith('22') || state.startsWith('23'))
+}
+
+/**
+ * Whether the server gave a statement up because of a lock that somebody else kept (55P03, `lock_timeout`), or because it
+ * ran too long (57014, `statement_timeout`); null for everything else. With less work at once it may pass.
+ */
+export function slownessOf(error: unknown): 'locked' | 'slow' | null {
+  const state = sqlStateOf(error)
+  if (state === '55P03') return 'locked'
+  return state === '57014' ? 'slow' : null
 }
 
 /** How pg reports a connection that was not made, broke, or was given up: errors without a code. */

@@ -55,6 +55,22 @@ describe('an adjustment', () => {
     expect(checks.filter((check) => check.broken > 0)).toEqual([])
   })
 
+  test('keeps the account locked for no longer than a second when Redis does not answer', async () => {
+    const accountId = await loadedAccount()
+    const { postgres } = ledger
+    const balance = () => postgres.account.findUniqueOrThrow({ where: { id: accountId } })
+    server.pause()
+    try {
+      await expect(adjust(accountId, -700n)).rejects.toThrow('redis does not answer within a second')
+      await postgres.$queryRaw`SELECT id FROM accounts WHERE id = ${accountId} FOR UPDATE NOWAIT`
+      expect((await balance()).balancePico).toBe(OPENING_PICO)
+    } finally {
+      server.resume()
+    }
+    await adjust(accountId, -700n)
+    expect(await deps.holds.balance(accountId)).toEqual({ availPico: 300n, heldPico: 0n, version: 2n })
+  })
+
   test('of one event is made once; of another amount it is refused', async () => {
     const accountId = await loadedAccount()
     const eventId = newId('evt')
