@@ -11,6 +11,7 @@ import {
   writeOverlay,
 } from '../src/catalog/catalog-overlay.ts'
 import { type CatalogStore, createCatalogStore } from '../src/catalog/catalog-store.ts'
+import { checkPlatformKeys } from '../src/catalog/check-platform-keys.ts'
 import { announcePlatformKeys, readPlatformKeys } from '../src/catalog/platform-key-store.ts'
 import { createPlatformKeys } from '../src/catalog/platform-keys.ts'
 import { recordRates } from '../src/catalog/rate-history-store.ts'
@@ -71,11 +72,13 @@ export async function startCatalogWorker(options: CatalogWorkerOptions) {
   const queue = createCatalogQueue(redis)
   const metrics = createCatalogMetrics(options.registry, catalog.snapshot)
   const parts: CatalogJobs = { ...options, queue, overlay, catalog }
+  const checkKeys = () => checkPlatformKeys(catalog.snapshot(), { platformKeys, logger })
   const jobs: Record<string, () => Promise<void>> = {
     async sync() {
       const report = await syncListings(catalog.snapshot(), { ...options, platformKeys })
       metrics.noteSync(report, options.clock())
       logger.info(report, 'lists of models read')
+      await checkKeys()
     },
     prices: () => readPrices(parts),
   }
@@ -89,6 +92,7 @@ export async function startCatalogWorker(options: CatalogWorkerOptions) {
     logger.error({ err: error, job: job?.name }, 'a catalog job failed; it runs again'),
   )
   await schedule(parts)
+  const checking = checkKeys()
   if (config.priceFiles.length > 0) {
     readPrices(parts).catch((error: unknown) =>
       logger.error({ err: error }, 'price files could not be read; retried on schedule'),
@@ -100,6 +104,8 @@ export async function startCatalogWorker(options: CatalogWorkerOptions) {
   return {
     async stop() {
       stopSync()
+      // Its requests end by their own deadline.
+      await checking
       await worker.close()
       await queue.close()
       catalog.close()

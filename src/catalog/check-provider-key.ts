@@ -6,7 +6,7 @@ import { openListing } from '../providers/listings/read-listing.ts'
 import { type KeyReception, writeReception } from './provider-key-vault.ts'
 
 /** The result of a check; `unknown`: inconclusive. */
-export type KeyCheck = KeyReception | 'unknown'
+export type KeyCheck = Exclude<KeyReception, 'unreachable'> | 'unknown'
 
 const DEADLINE_MS = 4_000
 const RUNNING_MAX = 20
@@ -42,7 +42,7 @@ export function createProviderKeyChecker(options: {
   return {
     /**
      * Tries a new key once at its provider, and stores the result. Resolves to whether there was one: a key stays
-     * unchecked if its provider is unreachable or publishes its model list without a key. Never rejects.
+     * unchecked if its provider does not respond in time or publishes its model list without a key. Never rejects.
      */
     async check(
       { id, accountId, secret }: { id: string; accountId: string; secret: string },
@@ -51,12 +51,20 @@ export function createProviderKeyChecker(options: {
       if (!mayCheck(accountId)) return false
       running += 1
       try {
-        const found = await checkProviderKey(provider, secret, AbortSignal.timeout(deadlineMs))
+        const signal = AbortSignal.timeout(deadlineMs)
+        const found = await checkProviderKey(provider, secret, signal).catch((error: unknown) => {
+          if (signal.aborted) throw error
+          // Neither this error nor that of the database contains the key.
+          logger.info(
+            { err: error, providerId: provider.id },
+            'the provider of a new key could not be reached',
+          )
+          return 'unreachable' as const
+        })
         if (found === 'unknown') return false
         await writeReception(postgres, id, found)
         return true
       } catch (error) {
-        // A database or network error; neither contains the key.
         logger.warn(
           { err: error, providerKeyId: id, providerId: provider.id },
           'a new provider key could not be checked',

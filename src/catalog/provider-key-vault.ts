@@ -179,10 +179,10 @@ export async function openProviderKeyVault(options: {
   }
 }
 
-/** A provider's verdict on a BYOK key; a refusal has the reason that its owner sees. */
-export type KeyReception = 'accepted' | 'unauthorized' | 'payment_required' | 'forbidden'
+/** How a BYOK key fared at its provider; a failure has the reason that its owner sees. */
+export type KeyReception = 'accepted' | 'unauthorized' | 'payment_required' | 'forbidden' | 'unreachable'
 
-/** Consecutive refusals after which a key counts as failing. */
+/** Consecutive failures after which a key counts as failing. */
 const REFUSALS_TO_FAIL = 3
 
 const NOTE_REFUSAL = `

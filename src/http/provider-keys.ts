@@ -214,13 +214,15 @@ export const providerKeyView = (key: ProviderKey): ProviderKeyBody =>
     object: 'provider_key' as const,
     provider: key.providerId,
     status: providerKeyStatus(key),
+    failures: key.refusals,
   })
 
-/** What a provider refused a key with, in words. */
-const REFUSALS: Record<string, string> = {
+/** What a key failed with at its provider, in words. */
+const FAILURES: Record<string, string> = {
   unauthorized: 'The provider does not accept this key.',
   payment_required: 'The provider asks for payment.',
   forbidden: 'The provider does not permit this key to do what was asked.',
+  unreachable: 'The provider could not be reached.',
 }
 
 function consoleView(key: ProviderKey, providers: Providers): ProviderKeyView {
@@ -230,6 +232,7 @@ function consoleView(key: ProviderKey, providers: Providers): ProviderKeyView {
     provider: providerId,
     providerName: nameOf(key, providers),
     status: providerKeyStatus(key),
-    lastError: lastError === null ? null : (REFUSALS[lastError] ?? 'The provider refused this key.'),
+    failures: key.refusals,
+    lastError: lastError === null ? null : (FAILURES[lastError] ?? 'The provider refused this key.'),
   })
 }

@@ -1,3 +1,4 @@
+import { OMITTABLE_FIELDS } from '../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure, type FailureKind } from '../core/failover/attempt-failure.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import { isObject } from './wire.ts'
@@ -38,15 +39,16 @@ const POLICY_CATEGORIES: readonly [RegExp, string][] = [
 ]
 
 /** Fields we forward, and so the only ones a provider's refusal may name to a client. */
-const FORWARDED_FIELDS = [
+const FORWARDED_FIELDS: readonly string[] = [
   'messages',
-  'temperature',
-  'top_p',
-  'tools',
-  'response_format',
   'max_tokens',
   'max_completion_tokens',
+  ...OMITTABLE_FIELDS.filter((field) => field !== 'stream_options'),
 ]
+/** A field that a message names in quotation marks: `Unsupported value: 'temperature' does not …`. */
+const FIELD_IN_QUOTES = /["'`]([a-z_]+)(?=["'`.[])/g
+/** A field whose name is no English word: `Invalid schema for response_format 'q'`. */
+const FIELD_WITH_UNDERSCORE = /\b[a-z]+(?:_[a-z]+)+\b/g
 
 /** The words of an error object, or of an error that is a bare text. */
 export function errorWords(error: unknown): ErrorWords {
@@ -66,8 +68,8 @@ export function errorWords(error: unknown): ErrorWords {
 /** A message as it came, or as JSON where it is a list of complaints. */
 function textIn(message: unknown): string {
   if (typeof message === 'string') return message.slice(0, WORDS_CHARS_MAX)
-  if (isNestedDeeperThan(message, MAX_NESTING)) return ''
-  return JSON.stringify(message ?? '').slice(0, WORDS_CHARS_MAX)
+  if (message === undefined || message === null || isNestedDeeperThan(message, MAX_NESTING)) return ''
+  return JSON.stringify(message).slice(0, WORDS_CHARS_MAX)
 }
 
 /** The error of a body, which may be a reply of any shape. */
@@ -136,7 +138,10 @@ export function kindOfWords({ codes, message }: ErrorWords): FailureKind | null 
   return null
 }
 
-/** The failure of a kind that some words tell of, with nothing of their text but what may be shown. */
+/**
+ * The failure of a kind that some words tell of. Its `providerMessage` is the text as it came: whoever knows the request
+ * removes what may not be kept of it.
+ */
 export function failureOfWords(
   kind: FailureKind,
   words: ErrorWords,
@@ -147,6 +152,7 @@ export function failureOfWords(
     httpStatus,
     retryAfterMs: kind === 'rate-limited' ? retryAfterMs : null,
     hint: hintFor(kind, words),
+    providerMessage: words.message === '' ? null : words.message,
   })
 }
 
@@ -157,8 +163,12 @@ function hintFor(kind: FailureKind, { codes, message, param }: ErrorWords): stri
     return found.length > 0 ? found.join(', ') : null
   }
   if (kind === 'bad-request') {
-    const field = param?.split(/[.[]/)[0]
-    return FORWARDED_FIELDS.find((known) => known === field) ?? null
+    const named = [
+      param?.split(/[.[]/)[0],
+      ...Array.from(message.matchAll(FIELD_IN_QUOTES), ([, field]) => field),
+      ...Array.from(message.matchAll(FIELD_WITH_UNDERSCORE), ([field]) => field),
+    ]
+    return named.find((field) => field !== undefined && FORWARDED_FIELDS.includes(field)) ?? null
   }
   return null
 }

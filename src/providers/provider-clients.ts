@@ -1,6 +1,7 @@
 import { Pool } from 'undici'
 import { type Provider, WIRES, type Wire } from '../core/catalog/catalog.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
+import { safeProviderMessage, textsOf } from '../core/failover/provider-message.ts'
 import type { BodyStore } from '../platform/body-store/body-store.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { chatCompletions } from './chat-completions.ts'
@@ -10,7 +11,13 @@ import { formStream } from './http/form-body.ts'
 import { ReplyFiles } from './reply-files.ts'
 import { ResponseReader } from './response-reader.ts'
 import { tasks } from './tasks.ts'
-import { type AttemptRequest, type ProviderClient, unsent, type WireMapping } from './wire.ts'
+import {
+  type AttemptEnd,
+  type AttemptRequest,
+  type ProviderClient,
+  unsent,
+  type WireMapping,
+} from './wire.ts'
 
 /** The client for each wire a provider can speak. */
 export type ProviderClients = (wire: Wire) => ProviderClient
@@ -53,6 +60,7 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
       return new Promise((resolve, reject) => {
         const answer = wire.openReader(request)
         const { body, ...sent } = wire.request(request, apiKey)
+        const settle = (end: AttemptEnd) => resolve(withSafeMessage(end, request, apiKey))
         transport.post(
           {
             ...sent,
@@ -62,12 +70,25 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
           (exchange) =>
             new ResponseReader({
               files: answer.files && new ReplyFiles(answer.files, ownedFiles(request, options), exchange),
-              ...{ wire, answer, exchange, onProgress, now, resolve, reject },
+              ...{ wire, answer, exchange, onProgress, now, resolve: settle, reject },
             }),
         )
       })
     },
   }
+}
+
+/** The end of an attempt whose failure holds of its provider's message what may be kept. */
+function withSafeMessage(end: AttemptEnd, request: AttemptRequest, apiKey: string | null): AttemptEnd {
+  const { result } = end
+  if (result.kind !== 'failed' || result.failure.providerMessage === null) return end
+  const { messages, parameters, native, task, offer } = request
+  const providerMessage = safeProviderMessage(result.failure.providerMessage, {
+    secrets: apiKey === null ? [] : [apiKey],
+    targets: [offer.upstreamModel, new URL(offer.provider.baseUrl).host],
+    request: textsOf([messages, parameters, native, task]),
+  })
+  return { ...end, result: { ...result, failure: { ...result.failure, providerMessage } } }
 }
 
 function ownedFiles({ accountId, callId }: AttemptRequest, options: ProviderClientOptions) {

@@ -86,6 +86,7 @@ describe('provider keys over the API', () => {
       status: 'unchecked',
       accepted_at: null,
       failing_since: null,
+      failures: 0,
       last_error: null,
       last_error_at: null,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),

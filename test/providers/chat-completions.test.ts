@@ -230,7 +230,11 @@ describe('failureOfStatus', () => {
     )
     expect(failure).toMatchObject({ kind: 'bad-request', hint: 'messages' })
     expect(failureOfStatus(400, body({ message: 'x', param: 'acme_option' }), null).hint).toBeNull()
-    expect(JSON.stringify(failure)).not.toContain('acme')
+    const hintOf = (message: string) => failureOfStatus(400, body({ message }), null).hint
+    expect(hintOf("Unsupported value: 'temperature' does not support 0.2")).toBe('temperature')
+    expect(hintOf("Invalid schema for response_format 'q': schema must be an object")).toBe('response_format')
+    expect(hintOf('The temperature of acme_option is wrong')).toBeNull()
+    expect(JSON.stringify({ ...failure, providerMessage: null })).not.toContain('acme')
   })
 
   test('Retry-After belongs to 429', () => {

@@ -24,6 +24,25 @@ test('shows warnings and worse, and nothing below', () => {
   expect(shown).toEqual(['[api] warning: careful\n', '[api] error: away (no route)\n'])
 })
 
+test('names provider, status and reason of a failed attempt and of an opened breaker', () => {
+  const { shown, lines } = collect()
+  const failed = {
+    level: 40,
+    callId: 'chatcmpl_1',
+    offerId: 'openai/gpt-5-mini',
+    kind: 'refused',
+    httpStatus: 401,
+    providerMessage: 'Incorrect API key provided: [key]',
+    msg: 'an attempt failed',
+  }
+  lines.show(JSON.stringify(failed), 'stdout')
+  lines.show('{"level":50,"subject":"provider openai","reason":"refused","msg":"a breaker opened"}', 'stdout')
+  expect(shown).toEqual([
+    '[api] warning: an attempt failed (openai/gpt-5-mini, refused, HTTP 401, "Incorrect API key provided: [key]")\n',
+    '[api] error: a breaker opened (provider openai, refused)\n',
+  ])
+})
+
 test('shows a stack trace on standard error, and no stray output', () => {
   const { shown, lines } = collect()
   lines.show('Error: broken', 'stderr')

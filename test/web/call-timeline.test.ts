@@ -9,6 +9,7 @@ const attempt = (changes: Partial<AttemptView>): AttemptView => ({
   offer: 'alpha/one',
   outcome: 'ok',
   http_status: 200,
+  provider_message: null,
   started_at: at(20),
   first_token_ms: 80,
   duration_ms: 500,
@@ -76,6 +77,12 @@ describe('the timeline of a call', () => {
     const { spans } = timelineOf(settled({ queued_ms: null, duration_ms: 15_000, attempts: [] }))
     expect(spans[0]).toMatchObject({ kind: 'queue', endMs: 15_000, isFailed: true })
     expect(spans).toHaveLength(2)
+  })
+
+  test('says what the provider said of its failure', () => {
+    const refused = attempt({ outcome: 'refused', http_status: 401, provider_message: 'Wrong key' })
+    const { spans } = timelineOf(settled({ attempts: [refused] }))
+    expect(spans[1]?.outcome).toBe('refused, HTTP 401: “Wrong key”')
   })
 
   test('says no status of a provider that gave none', () => {

@@ -161,5 +161,6 @@ const BYOK_FAILURES: Record<ByokFailureView['reason'], string> = {
   not_in_use: 'was deleted or switched off',
   rate_limited: 'is rate limited',
   unavailable: 'was temporarily unavailable',
-  provider_failed: 'worked, but the provider failed',
+  unreachable: 'was not used: the provider could not be reached',
+  provider_failed: 'was used, but the provider failed',
 }

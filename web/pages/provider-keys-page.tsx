@@ -82,6 +82,7 @@ export function ProviderKeysPage() {
 const STORED: Record<ProviderKeyView['status'], (provider: string) => string> = {
   active: (provider) => `Key saved. ${provider} accepts it.`,
   unchecked: (provider) => `Key for ${provider} saved. It could not be checked yet.`,
+  unreachable: (provider) => `Key saved, but ${provider} could not be reached.`,
   refused: (provider) => `Key saved, but ${provider} rejects it.`,
   failing: (provider) => `Key saved, but ${provider} rejects it.`,
   disabled: (provider) => `Key for ${provider} saved.`,

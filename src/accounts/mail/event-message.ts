@@ -60,7 +60,10 @@ function wordsOf(type: MailedEventType, data: EventData): Record<string, string>
     case 'account.limit_reached':
       return { reset: resetOf('cap', data) }
     case 'provider_key.failing':
-      return { key: nameOr(data.name, 'without a name') }
+      return {
+        key: nameOr(data.name, 'without a name'),
+        why: WHY_FAILING[String(data.error)] ?? String(data.error),
+      }
     case 'balance.low':
     case 'balance.exhausted':
       return {}
@@ -73,6 +76,13 @@ const WHY_PAUSED: Record<string, string> = {
   payment_failed: 'The saved card was declined.',
   authentication_required: 'Your bank requires you to confirm payments with the saved card.',
   monthly_maximum: 'Another top-up would exceed your maximum for this month.',
+}
+
+const WHY_FAILING: Record<string, string> = {
+  unauthorized: 'the provider does not accept the key',
+  payment_required: 'the provider asks for payment',
+  forbidden: 'the provider does not permit the key to do what was asked',
+  unreachable: 'the provider could not be reached',
 }
 
 const resetOf = (limit: string, { resets_at }: EventData): string =>

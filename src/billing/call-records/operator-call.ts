@@ -71,6 +71,7 @@ export function settledTimeline(record: CallRecord): SettledTimeline {
         offer: attempt.offerId,
         outcome: attempt.outcome,
         http_status: attempt.httpStatus,
+        provider_message: attempt.providerMessage ?? null,
         started_at: isoTime(attempt.startedAt),
         first_token_ms: attempt.firstTokenMs,
         duration_ms: attempt.durationMs,
@@ -103,14 +104,16 @@ function settledEvents(record: CallRecord): CallEvent[] {
     { at: record.claimedAt, kind: 'claimed', event: 'claimed by a worker' },
     ...record.attempts.flatMap((attempt): CallEvent[] => {
       const { offerId, startedAt, durationMs, outcome, httpStatus, providerKeyId, rescued } = attempt
+      const { providerMessage: said } = attempt
       const status = httpStatus === null ? '' : ` (HTTP ${httpStatus})`
+      const told = `${status}${said === undefined ? '' : `: "${said}"`}`
       const ownKey = providerKeyId === undefined ? '' : ` on the client's BYOK key ${providerKeyId}`
       return [
         { at: startedAt, kind: 'attempt', event: `attempt at ${offerId}${ownKey}` },
         {
           at: startedAt + durationMs,
           kind: 'attempt_ended',
-          event: `attempt at ${offerId}${ownKey}: ${outcome}${status}${rescued ? ', rescued the answer' : ''}`,
+          event: `attempt at ${offerId}${ownKey}: ${outcome}${told}${rescued ? ', rescued the answer' : ''}`,
         },
       ]
     }),

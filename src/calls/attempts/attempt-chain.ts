@@ -111,6 +111,7 @@ class ChainRun {
       // A client that lists more models than there are attempts still gets one at each.
       maxAttempts: Math.max(settings.attemptsPerCall, this.#routes.modelCount),
       waitedMs: this.#waitedMs,
+      hidesTarget: envelope.auto !== undefined,
       nowMs: now(),
       deadlineMs: envelope.callDeadlineAt,
       random,

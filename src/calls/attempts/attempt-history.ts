@@ -101,6 +101,8 @@ function recordOf({ plan, outcome, startedAt, endedAt }: EndedAttempt): AttemptR
     durationMs: endedAt - startedAt,
     ...(providerKeyId !== undefined && { providerKeyId }),
     ...(plan.rescue !== null && outcome.kind === 'finished' && { rescued: true }),
+    ...(outcome.kind === 'failed' &&
+      outcome.failure.providerMessage !== null && { providerMessage: outcome.failure.providerMessage }),
   }
 }
 
@@ -178,14 +180,14 @@ function logAttempt(
     logger.warn({ ...names, malformedEvents }, 'events of a stream were unreadable and skipped')
   }
   if (outcome.kind !== 'failed') return
-  const { kind, httpStatus, internal } = outcome.failure
+  const { kind, httpStatus, internal, providerMessage } = outcome.failure
+  const why = { kind, httpStatus, ...(providerMessage !== null && { providerMessage }) }
   if (providerKeyId !== undefined) {
-    // Nothing that the provider said: it may repeat the client's key.
-    logger.info({ ...names, kind, httpStatus, providerKeyId }, 'an attempt on a BYOK key failed')
+    logger.info({ ...names, ...why, providerKeyId }, 'an attempt on a BYOK key failed')
     return
   }
   // Of a provider that refuses us the breaker board raises the alarm, once.
-  logger.warn({ ...names, kind, httpStatus, internal }, 'an attempt failed')
+  logger.warn({ ...names, ...why, internal }, 'an attempt failed')
 }
 
 /**

@@ -245,8 +245,10 @@ async function keyOfAttempt(
 /** Tells the vault how a provider received the client's BYOK key, where the outcome says so. */
 export function noteReception(keyId: string, outcome: AttemptOutcome, vault: ProviderKeyVault): void {
   if (outcome.kind === 'finished' || outcome.kind === 'expired') return vault.note(keyId, 'accepted')
-  if (outcome.kind !== 'failed' || outcome.failure.kind !== 'refused') return
-  const { httpStatus } = outcome.failure
+  if (outcome.kind !== 'failed') return
+  const { httpStatus, kind } = outcome.failure
+  if (httpStatus === null && (kind === 'connect' || kind === 'reset')) vault.note(keyId, 'unreachable')
+  if (kind !== 'refused') return
   // 404 is about the model, and without a status no provider was asked. One wire refuses a key with a 400.
   if (httpStatus === 401 || httpStatus === 400) vault.note(keyId, 'unauthorized')
   if (httpStatus === 402) vault.note(keyId, 'payment_required')

@@ -37,6 +37,7 @@ export const ByokFailureView = Type.Object({
     'not_in_use',
     'rate_limited',
     'unavailable',
+    'unreachable',
     'provider_failed',
   ]),
   http_status: nullable(Type.Number()),
@@ -252,6 +253,8 @@ export const AttemptView = Type.Object({
   /** `ok`, or the failure's kind. */
   outcome: Type.String(),
   http_status: nullable(Type.Number()),
+  /** What the provider said of its failure, without keys and quotations of the request; null: nothing. */
+  provider_message: nullable(Type.String()),
   started_at: IsoTime,
   first_token_ms: nullable(Type.Number()),
   duration_ms: Type.Number(),

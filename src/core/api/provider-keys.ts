@@ -58,8 +58,13 @@ const KEY = {
   last4: Type.String(),
   /** Whether calls go on to shared capacity (at listed rates) when this key fails. */
   allow_fallback: Type.Boolean(),
-  /** `unchecked`: it is not known whether its provider takes it. `refused`: the last time it did not. */
-  status: Type.Enum(['active', 'unchecked', 'refused', 'failing', 'disabled']),
+  /**
+   * `unchecked`: it is not known whether its provider takes it. `refused`: the last time it did not. `unreachable`: its
+   * provider could not be reached with it.
+   */
+  status: Type.Enum(['active', 'unchecked', 'unreachable', 'refused', 'failing', 'disabled']),
+  /** Failures since the last attempt that worked; one a second is counted. */
+  failures: Type.Integer(),
   last_error: nullable(Type.String()),
   last_error_at: nullable(IsoTime),
   created_at: IsoTime,

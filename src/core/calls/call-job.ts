@@ -157,6 +157,8 @@ export interface AttemptRecord {
   providerKeyId?: string
   /** True: it finished an answer that the client had the beginning of, and that another attempt broke off. */
   rescued?: boolean
+  /** See AttemptFailure. */
+  providerMessage?: string
   /** Of one that did not serve the call, what it used and what we pay for that; absent where nothing is known. */
   spent?: Usage & { costPico: PicoText }
 }

@@ -86,6 +86,8 @@ export function withCharge(last: FrameBody, chargePico: PicoText): FrameBody {
 export interface FrameError {
   code: ErrorCode
   message: string
+  /** The field of the request that is at fault. */
+  param?: string
   retryAfterSeconds?: number
   shouldRetry?: boolean
 }

@@ -50,6 +50,11 @@ export interface AttemptFailure {
   retryAfterMs: number | null
   /** Words of our own vocabulary that may be shown: policy categories, or the field that was refused. */
   hint: string | null
+  /**
+   * The provider's own message, without keys, targets and quotations of the request; null where it said nothing. For
+   * operators, and for the owner of the BYOK key that was used.
+   */
+  providerMessage: string | null
   /** For logs. Never shown, and never text that could repeat a prompt. */
   internal: string
 }
@@ -60,7 +65,7 @@ export function attemptFailure(
   internal: string,
   parts: Partial<Omit<AttemptFailure, 'kind' | 'internal'>> = {},
 ): AttemptFailure {
-  return { kind, httpStatus: null, retryAfterMs: null, hint: null, ...parts, internal }
+  return { kind, httpStatus: null, retryAfterMs: null, hint: null, providerMessage: null, ...parts, internal }
 }
 
 /**
@@ -83,8 +88,8 @@ const MAX_RETRY_AFTER_SECONDS = 60
 const TIMEOUTS: readonly FailureKind[] = ['silent', 'stalled', 'call-timeout']
 
 /**
- * The public error of a call that ends without an answer, or in the middle of one. It never repeats what a
- * provider said: hints come from our own vocabulary.
+ * The public error of a call that ends without an answer, or in the middle of one. It repeats what a provider said only
+ * to the owner of the BYOK key that it was said of; hints come from our own vocabulary.
  * @param isBackLater a route that could still be tried is back later than the call may wait
  */
 export function giveUpError(state: FailoverState, isBackLater: boolean): FrameError {
@@ -92,7 +97,7 @@ export function giveUpError(state: FailoverState, isBackLater: boolean): FrameEr
   const last = attempts.at(-1)?.failure
   if (last?.kind === 'content-policy') return contentPolicy(last.hint)
   if (state.relayed.kind !== 'nothing') return brokeOff(state)
-  if (last?.kind === 'bad-request' && !wasAccepted(attempts)) return badRequest(last.hint)
+  if (last?.kind === 'bad-request' && !wasAccepted(attempts)) return badRequest(last.hint, state)
   if (last?.kind === 'context-length') {
     return {
       code: 'context_length_exceeded',
@@ -136,15 +141,42 @@ function allUnavailable(state: FailoverState): FrameError {
 }
 
 /** What went wrong with the client's BYOK keys is theirs to mend, so it is said by the key's id. */
-function withByokFailures(message: string, { attempts, routes }: FailoverState): string {
-  const said = new Set<string>()
-  for (const { failure, routeIndex } of attempts) {
-    const { providerKeyId } = routes[routeIndex]!
-    if (providerKeyId === undefined) continue
-    if (failure.kind === 'refused') said.add(`Your provider key ${providerKeyId} was refused.`)
-    if (failure.kind === 'rate-limited') said.add(`Your provider key ${providerKeyId} is rate limited.`)
-  }
+function withByokFailures(message: string, state: FailoverState): string {
+  const said = new Set(state.attempts.flatMap((attempt) => byokFailureText(attempt, state) ?? []))
   return [message, ...said].join(' ')
+}
+
+/** Null where our own key was used, or where the failure says nothing of the client's. */
+function byokFailureText(attempt: PastAttempt, state: FailoverState): string | null {
+  const { providerKeyId } = state.routes[attempt.routeIndex]!
+  if (providerKeyId === undefined) return null
+  switch (attempt.failure.kind) {
+    case 'refused':
+      return `Your provider key ${providerKeyId} was refused.${messageForOwner(attempt, state)}`
+    case 'rate-limited':
+      return `Your provider key ${providerKeyId} is rate limited.${messageForOwner(attempt, state)}`
+    case 'connect':
+    case 'reset':
+      return `The provider of your provider key ${providerKeyId} could not be reached.`
+    case 'server-error':
+    case 'silent':
+    case 'stalled':
+    case 'unreadable':
+      return `The provider of your provider key ${providerKeyId} failed.${messageForOwner(attempt, state)}`
+    default:
+      return null
+  }
+}
+
+/** What a provider said to the client's own key. It may describe the target, which `auto` hides. */
+function messageForOwner(
+  { failure, routeIndex }: PastAttempt,
+  { routes, hidesTarget }: FailoverState,
+): string {
+  const isOwn = routes[routeIndex]!.providerKeyId !== undefined
+  return isOwn && !hidesTarget && failure.providerMessage !== null
+    ? ` The provider says: "${failure.providerMessage}"`
+    : ''
 }
 
 function contentPolicy(hint: string | null): FrameError {
@@ -154,13 +186,15 @@ function contentPolicy(hint: string | null): FrameError {
   }
 }
 
-function badRequest(hint: string | null): FrameError {
+function badRequest(hint: string | null, state: FailoverState): FrameError {
+  const message =
+    hint === null
+      ? 'The model refuses this request as invalid. Check the parameters and the shape of the messages.'
+      : `The model refuses \`${hint}\` of this request as invalid. Check its value.`
   return {
     code: 'invalid_request',
-    message:
-      hint === null
-        ? 'The model refuses this request as invalid. Check the parameters and the shape of the messages.'
-        : `The model refuses \`${hint}\` of this request as invalid. Check its value.`,
+    message: message + messageForOwner(state.attempts.at(-1)!, state),
+    ...(hint !== null && { param: hint }),
   }
 }
 

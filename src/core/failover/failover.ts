@@ -159,6 +159,8 @@ export interface FailoverState {
   maxAttempts: number
   /** How long the call has waited between attempts, ms. */
   waitedMs: number
+  /** `auto` chose the models: errors say nothing that describes them. */
+  hidesTarget: boolean
   /** Unix milliseconds. */
   nowMs: number
   deadlineMs: number

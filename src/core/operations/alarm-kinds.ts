@@ -56,6 +56,12 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: ({ subject }) =>
       `Circuit breaker of ${breakerName(subject)} opened: it refuses our key, our balance there or the model.`,
   },
+  'platform-key-refused': {
+    severity: 'critical',
+    ...event,
+    sentence: ({ subject, fields }) =>
+      `Provider ${subject} refuses the gateway's key (${of(fields, 'key')}): ${of(fields, 'reason') === 'unauthorized' ? 'it is not valid' : 'it asks for payment'}.`,
+  },
   'usage-absurd': {
     severity: 'warning',
     ...event,

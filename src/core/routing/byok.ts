@@ -18,18 +18,20 @@ export const PROVIDER_KEY_PURPOSE = 'provider-key'
 export const providerKeyContext = (accountId: string, keyId: string): string => `${accountId}/${keyId}`
 
 /**
- * How a key does: `failing` after three refusals in a row, `refused` when the last word of its provider was a refusal,
- * `unchecked` until its provider is known to have taken it.
+ * How a key does: `unreachable` while its provider cannot be reached with it, `failing` after three refusals in a row,
+ * `refused` when the last word of its provider was a refusal, `unchecked` until its provider is known to have taken it.
  */
-export type ProviderKeyStatus = 'active' | 'unchecked' | 'refused' | 'failing' | 'disabled'
+export type ProviderKeyStatus = 'active' | 'unchecked' | 'unreachable' | 'refused' | 'failing' | 'disabled'
 
 export function providerKeyStatus(key: {
   disabled: boolean
   refusals: number
+  lastError: string | null
   failingSince: Date | null
   acceptedAt: Date | null
 }): ProviderKeyStatus {
   if (key.disabled) return 'disabled'
+  if (key.refusals > 0 && key.lastError === 'unreachable') return 'unreachable'
   if (key.failingSince !== null) return 'failing'
   if (key.refusals > 0) return 'refused'
   return key.acceptedAt === null ? 'unchecked' : 'active'
@@ -52,6 +54,7 @@ export type ByokFailure =
   | 'not_in_use'
   | 'rate_limited'
   | 'unavailable'
+  | 'unreachable'
   | 'provider_failed'
 
 /** Reads it off an attempt's record; null for one that worked, was cancelled, or failed for the request's own sake. */
@@ -72,6 +75,9 @@ export function byokFailure(outcome: string, httpStatus: number | null): ByokFai
       return 'rate_limited'
     case 'key-unavailable':
       return 'unavailable'
+    case 'connect':
+    case 'reset':
+      return httpStatus === null ? 'unreachable' : 'provider_failed'
     default:
       return 'provider_failed'
   }

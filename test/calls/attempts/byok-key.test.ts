@@ -155,6 +155,35 @@ describe('an attempt on a BYOK key', () => {
     expect(JSON.stringify(outcome)).not.toContain(SECRET)
   })
 
+  test('tells its owner, the log and the record what the provider said, without the key', async () => {
+    alpha.play(refuses(400, { message: `Unsupported value: 'temperature' for ${SECRET}` }))
+    const { outcome, log } = await run(opened)
+    const said = "Unsupported value: 'temperature' for [key]"
+    expect(outcome).toMatchObject({
+      error: {
+        code: 'invalid_request',
+        param: 'temperature',
+        message: `The model refuses \`temperature\` of this request as invalid. Check its value. The provider says: "${said}"`,
+      },
+      attempts: [{ outcome: 'bad-request', providerMessage: said }],
+    })
+    expect(JSON.parse(log.split('\n').find((line) => line.includes('BYOK'))!)).toMatchObject({
+      providerMessage: said,
+    })
+  })
+
+  test('whose provider cannot be reached says so to its owner, and notes it of the key', async () => {
+    alpha.play((response) => void response.socket!.destroy())
+    const { outcome, noted } = await run(opened)
+    expect(outcome).toMatchObject({
+      error: {
+        code: 'all_providers_failed',
+        message: expect.stringContaining('The provider of your provider key pkey_1 could not be reached.'),
+      },
+    })
+    expect(noted).toContainEqual(['pkey_1', 'unreachable'])
+  })
+
   test('says nothing of the key when the provider itself breaks or does not know the model', async () => {
     for (const status of [404, 429, 400]) {
       alpha.play(refuses(status, {}))

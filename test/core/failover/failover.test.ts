@@ -38,6 +38,7 @@ const state = (
   relayed: { kind: 'nothing' },
   maxAttempts: 4,
   waitedMs: 0,
+  hidesTarget: false,
   nowMs: NOW,
   deadlineMs: NOW + 60_000,
   random: () => 0.5,

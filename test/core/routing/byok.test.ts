@@ -244,11 +244,14 @@ describe('the routing fee', () => {
 
 test('a key is what its provider said of it last, and unchecked until it said anything', () => {
   const now = new Date()
-  const fresh = { disabled: false, refusals: 0, failingSince: null, acceptedAt: null }
+  const fresh = { disabled: false, refusals: 0, lastError: null, failingSince: null, acceptedAt: null }
   expect(providerKeyStatus(fresh)).toBe('unchecked')
   expect(providerKeyStatus({ ...fresh, acceptedAt: now })).toBe('active')
   expect(providerKeyStatus({ ...fresh, acceptedAt: now, refusals: 1 })).toBe('refused')
   expect(providerKeyStatus({ ...fresh, refusals: 3, failingSince: now })).toBe('failing')
+  expect(providerKeyStatus({ ...fresh, refusals: 9, failingSince: now, lastError: 'unreachable' })).toBe(
+    'unreachable',
+  )
   expect(providerKeyStatus({ ...fresh, acceptedAt: now, disabled: true })).toBe('disabled')
 })
 

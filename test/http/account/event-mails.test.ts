@@ -76,8 +76,8 @@ test('events are told to the verified address of their account, once each', asyn
   await quiet()
   const subjects = messagesTo(client.email).map((content) => /^Subject: (.*)\r$/m.exec(content)?.[1])
   expect(subjects.sort()).toEqual([
-    'A provider refuses one of your keys',
     'An API key reached its spending limit',
+    'One of your provider keys fails',
     'Receipt for your top-up',
     'Your balance is low',
   ])

@@ -91,12 +91,18 @@ describe('the checker', () => {
     expect(written).toEqual([{ keyId: 'pkey_1', reception: 'unauthorized' }])
   })
 
-  test('leaves a key unchecked, and never fails, when the provider is silent or away', async () => {
+  test('leaves a key unchecked, and never fails, when the provider is silent', async () => {
     const { tried, written, lines } = checker(200)
     expect(await tried(await provider(() => undefined))).toBe(false)
-    expect(await tried(planned('gone', { baseUrl: 'http://127.0.0.1:1/v1' }))).toBe(false)
     expect(written).toEqual([])
     expect(lines.join('')).toContain('pkey_1')
+    expect(lines.join('')).not.toContain(SECRET)
+  })
+
+  test('notes that the provider of a key cannot be reached', async () => {
+    const { tried, written, lines } = checker()
+    expect(await tried(planned('gone', { baseUrl: 'http://127.0.0.1:1/v1' }))).toBe(true)
+    expect(written).toEqual([{ keyId: 'pkey_1', reception: 'unreachable' }])
     expect(lines.join('')).not.toContain(SECRET)
   })
 

@@ -86,17 +86,39 @@ export function createTerminalLines(options: {
 
 const LEVEL_NAMES: Record<number, string> = { 40: 'warning', 50: 'error', 60: 'fatal' }
 
-/** A log line as one line for people: level, message, and what failed. The rest is in the log file. */
+/** Fields that say of what and why a line is: an offer or provider, a status, a reason, and what the provider said. */
+const TOLD_FIELDS = [
+  'subject',
+  'offerId',
+  'providerId',
+  'kind',
+  'reason',
+  'key',
+  'httpStatus',
+  'providerMessage',
+]
+
+/** A log line as one line for people: level, message, what it is about, and what failed. The rest is in the log file. */
 function readable(line: string): string {
   try {
-    const { level, msg, err } = JSON.parse(line) as {
+    const fields = JSON.parse(line) as {
       level: number
       msg?: string
       err?: { message?: string }
+      [field: string]: unknown
     }
-    return `${LEVEL_NAMES[level] ?? level}: ${msg ?? ''}${err?.message ? ` (${err.message})` : ''}`
+    const told = TOLD_FIELDS.flatMap((name) => toldOf(name, fields[name]))
+    const parts = [...told, ...(fields.err?.message ? [fields.err.message] : [])]
+    const about = parts.length > 0 ? ` (${parts.join(', ')})` : ''
+    return `${LEVEL_NAMES[fields.level] ?? fields.level}: ${fields.msg ?? ''}${about}`
   } catch {
     // A line that was cut at its limit is shown as it is.
     return line
   }
+}
+
+function toldOf(name: string, value: unknown): string[] {
+  if (typeof value !== 'string' && typeof value !== 'number') return []
+  if (name === 'httpStatus') return [`HTTP ${value}`]
+  return [name === 'providerMessage' ? JSON.stringify(value) : String(value)]
 }

@@ -97,13 +97,19 @@ const BUILT_IN = new URL('../../../src/catalog/data/builtin.json', import.meta.u
  */
 export function simulateAllEnvironment(root: string, environment: Environment): Record<string, string> {
   if (environment.SIMULATE_ALL) return { SIMULATE_ALL: environment.SIMULATE_ALL }
-  const documents = [readDocument(BUILT_IN)]
-  if (environment.CATALOG_FILE) documents.push(readDocument(resolve(root, environment.CATALOG_FILE)))
-  const hasKey = documents
-    .flatMap(({ providers = [] }) => providers)
-    .some(({ api_key_env: name }) => name && environment[name])
-  const isReplaced = documents.some(({ replace }) => replace)
-  return hasKey || isReplaced ? {} : { SIMULATE_ALL: 'true' }
+  const isReplaced = readDocuments(root, environment).some(({ replace }) => replace)
+  return isReplaced || keyedProviders(root, environment).length > 0 ? {} : { SIMULATE_ALL: 'true' }
+}
+
+/** The ids of the providers whose key the environment has. */
+export function keyedProviders(root: string, environment: Environment): string[] {
+  const providers = readDocuments(root, environment).flatMap(({ providers = [] }) => providers)
+  const keyed = providers.filter(({ api_key_env: name }) => name && environment[name])
+  return [...new Set(keyed.map(({ id }) => id))]
+}
+
+function readDocuments(root: string, { CATALOG_FILE: file }: Environment): CatalogDocument[] {
+  return [readDocument(BUILT_IN), ...(file ? [readDocument(resolve(root, file))] : [])]
 }
 
 /** A file that cannot be read is reported by the gateway, which reads it again. */

@@ -26,7 +26,7 @@ export function Badge({ tone = 'plain', children }: { tone?: keyof typeof TONES;
 const STATES: Record<'good' | 'warn' | 'bad', readonly string[]> = {
   good: ['active', 'closed', 'completed', 'delivered', 'ready', 'resolved', 'settled'],
   warn: ['exhausted', 'half-open', 'interrupted', 'pending', 'probe', 'rate-limited', 'warning'],
-  bad: ['critical', 'disputed', 'down', 'failed', 'failing', 'open', 'refused', 'suspended'],
+  bad: ['critical', 'disputed', 'down', 'failed', 'failing', 'open', 'refused', 'suspended', 'unreachable'],
 }
 
 /** A state as the API names it, in its colour. `name`: another word for it. */

@@ -89,7 +89,7 @@ function FallbackSwitch(props: { providerKey: ProviderKeyView; onChange: (checke
 }
 
 function Status({ providerKey }: { providerKey: ProviderKeyView }) {
-  const { status, last_error: error, last_error_at: at } = providerKey
+  const { status, failures, last_error: error, last_error_at: at } = providerKey
   return (
     <span className="stack gap-2">
       <span>
@@ -98,10 +98,11 @@ function Status({ providerKey }: { providerKey: ProviderKeyView }) {
       {error && (
         <span className="text-sm">
           {error}
+          {failures > 1 && ` It failed ${failures} times in a row.`}
           {at && (
             <span className="text-muted">
               {' '}
-              (rejected {formatAgo(at, new Date())}, {formatMoment(at)})
+              (last {formatAgo(at, new Date())}, {formatMoment(at)})
             </span>
           )}
         </span>

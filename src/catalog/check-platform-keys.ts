@@ -1,0 +1,38 @@
+import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import { checkProviderKey } from './check-provider-key.ts'
+import type { PlatformKeys } from './platform-keys.ts'
+
+const DEADLINE_MS = 10_000
+
+/**
+ * Asks every provider whose key we have whether it takes the key, by its list of models, which costs nothing. Raises an
+ * alarm for each that does not: otherwise a mistyped key is first seen as calls that fail. Never rejects.
+ */
+export async function checkPlatformKeys(
+  { offers }: CatalogSnapshot,
+  deps: { platformKeys: Pick<PlatformKeys, 'find'>; logger: Pick<Logger, 'warn' | 'error'> },
+): Promise<void> {
+  const providers = new Map(Array.from(offers.values(), ({ provider }) => [provider.id, provider]))
+  await Promise.all(Array.from(providers.values(), (provider) => checkPlatformKey(provider, deps)))
+}
+
+async function checkPlatformKey(
+  provider: Provider,
+  { platformKeys, logger }: Parameters<typeof checkPlatformKeys>[1],
+): Promise<void> {
+  const key = platformKeys.find(provider)
+  if (key === null) return
+  const { id: providerId, apiKeyEnv } = provider
+  try {
+    const found = await checkProviderKey(provider, key.secret, AbortSignal.timeout(DEADLINE_MS))
+    if (found !== 'unauthorized' && found !== 'payment_required') return
+    const origin = key.source === 'environment' ? apiKeyEnv : 'stored by an operator'
+    logger.error(
+      { alarm: 'platform-key-refused', subject: providerId, reason: found, key: origin },
+      "a provider refuses the gateway's key",
+    )
+  } catch (error) {
+    logger.warn({ err: error, providerId }, 'a provider could not be asked about our key')
+  }
+}

@@ -1,0 +1,83 @@
+/** What a provider's own message may become part of: a log line, a call's record, an error of its key's owner. */
+const MESSAGE_CHARS_MAX = 300
+
+/** A request of more text is not searched for quotations: its provider's message is dropped. */
+export const REQUEST_CHARS_MAX = 256 * 1024
+
+const KEY = '[key]'
+const TARGET = '[target]'
+const QUOTED = '[…]'
+
+/** Keys as providers issue them, also partly masked by asterisks; anything long of mixed letters and digits. */
+const KEY_SHAPES = [
+  /\b(?:sk|pk|rk|gsk|xai|hf|pplx|csk|nvapi)[-_][\w*.•…-]{4,}/gi,
+  /\bBearer [\w*.•…-]{6,}/gi,
+  /\bAIza[\w*.-]{8,}/g,
+  /\b(?=[\w*.-]*\d)(?=[\w*.-]*[A-Za-z])[\w*-]{24,}/g,
+]
+
+/** A run of so many words of the request is taken for a quotation of it. */
+const QUOTATION_WORDS = 4
+/** Less of it in quotation marks is as likely the name of a field. */
+const QUOTED_CHARS_MIN = 4
+
+/**
+ * The message of a provider's error without keys, names of targets and quotations of the request, on one line; null
+ * where nothing is left or the request is too long to be searched. Pure.
+ * @param secrets keys that the request was sent with
+ * @param targets the model and the host that it was sent to
+ * @param request the texts of the request
+ */
+export function safeProviderMessage(
+  message: string,
+  { secrets, targets, request }: Record<'secrets' | 'targets' | 'request', readonly string[]>,
+): string | null {
+  if (request.reduce((sum, text) => sum + text.length, 0) > REQUEST_CHARS_MAX) return null
+  const line = message.replace(/[\s\p{Cc}]+/gu, ' ').trim()
+  const withoutNames = [
+    ...secrets.map((secret) => (text: string) => text.replaceAll(secret, KEY)),
+    ...targets.map((target) => (text: string) => text.replace(wholeName(target), TARGET)),
+    ...KEY_SHAPES.map((shape) => (text: string) => text.replace(shape, KEY)),
+  ].reduce((text, remove) => remove(text), line.slice(0, 2 * MESSAGE_CHARS_MAX))
+  const safe = withoutQuotations(withoutNames, request)
+  if (safe.replaceAll(QUOTED, '').trim() === '') return null
+  return safe.length > MESSAGE_CHARS_MAX ? `${safe.slice(0, MESSAGE_CHARS_MAX)}…` : safe
+}
+
+const wholeName = (name: string): RegExp =>
+  new RegExp(`(?<![\\w-])${name.replace(/[^\w]/g, '\\$&')}(?![\\w-])`, 'g')
+
+function withoutQuotations(message: string, request: readonly string[]): string {
+  const prompt = request.join('\n').replace(/\s+/g, ' ')
+  const isQuoted = (text: string) => prompt.includes(text)
+  const marked = message.replace(/(["'`“«])(.+?)(["'`”»])/g, (whole, open, inner: string, close) =>
+    inner.length >= QUOTED_CHARS_MIN && isQuoted(inner) ? `${open}${QUOTED}${close}` : whole,
+  )
+  const words = marked.split(' ')
+  const hidden = new Set<number>()
+  for (let from = 0; from + QUOTATION_WORDS <= words.length; from++) {
+    const run = words.slice(from, from + QUOTATION_WORDS)
+    if (!isQuoted(run.join(' '))) continue
+    for (let index = 0; index < QUOTATION_WORDS; index++) hidden.add(from + index)
+  }
+  return words
+    .map((word, index) => (hidden.has(index) ? QUOTED : word))
+    .filter((word, index, all) => word !== QUOTED || all[index - 1] !== QUOTED)
+    .join(' ')
+}
+
+/** The texts within a value of JSON, such as the messages of a request; no more than can be searched. */
+export function textsOf(value: unknown): string[] {
+  const texts: string[] = []
+  let chars = 0
+  const visit = (inner: unknown): void => {
+    if (chars > REQUEST_CHARS_MAX) return
+    if (typeof inner === 'string') {
+      texts.push(inner)
+      chars += inner.length
+    } else if (typeof inner === 'object' && inner !== null)
+      for (const part of Object.values(inner)) visit(part)
+  }
+  visit(value)
+  return texts
+}
