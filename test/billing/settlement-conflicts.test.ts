@@ -248,6 +248,24 @@ describe('two settlements of one call', () => {
     },
   )
 
+  test.each([
+    ['less than is charged', 5, 30n],
+    ['all that is charged', 20, 0n],
+    ['more than is charged', 21, 0n],
+  ])(
+    'what was delivered before a caller was told a failure stays charged: %s',
+    async (_name, delivered, credit) => {
+      const account = await openTestAccount(ledger.postgres, 1_000n)
+      const served = settlementOf(account)
+      const { id } = served
+      const usage = { promptTokens: 0, completionTokens: delivered }
+      await store.settle([served])
+      await store.settle([unservedSettlementOf(account, { id, usage })])
+      expect((await accountOf(account)).balancePico).toBe(950n + credit)
+      expect(await findingsOn(id)).toEqual([])
+    },
+  )
+
   test('a retry of a credited call with its Idempotency-Key is charged, not its duplicate', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const key = { idempotencyDigest: 'digest-of-a-retry' }

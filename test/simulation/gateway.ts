@@ -71,6 +71,8 @@ export type Bug =
   | 'withdraw-by-remove'
   /** A call that the gateway gave up is charged as if its client had left. */
   | 'charge-failed'
+  /** That an API instance gave a call up is told to its worker by a message, and noted nowhere. */
+  | 'told-by-message'
 
 export const LIMITS = {
   requestsPerMinute: 1_000_000,
@@ -383,6 +385,7 @@ export class Gateway {
 
   private callJobs(connection: Connection): CallJobs {
     const jobs = openCallJobs(this.dispatchQueue, connection)
+    if (this.bug === 'told-by-message') return { ...jobs, noteTold: async () => true }
     if (this.bug !== 'withdraw-by-remove') return jobs
     const withdraw = (callId: string) =>
       connection.send(() => (this.dispatchQueue.remove(callId) === 1 ? 'withdrawn' : 'claimed'))

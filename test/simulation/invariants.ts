@@ -5,7 +5,7 @@ import { bounded, type ClientCall } from './client.ts'
 import type { Gateway, Worker } from './gateway.ts'
 import type { Plan } from './plan.ts'
 import { tokensOf } from './simulated-provider.ts'
-import { START_MS } from './simulated-time.ts'
+import { type SimulatedProcess, START_MS } from './simulated-time.ts'
 
 export interface World {
   gateway: Gateway
@@ -29,6 +29,8 @@ export interface World {
    * An answer may have been settled and its last frame lost: with its worker, or to an instance that gave up meanwhile.
    */
   maySettleUnheard: boolean
+  /** The processes that were killed. */
+  killed: ReadonlySet<SimulatedProcess>
 }
 
 /** The laws that hold after every step. Returns the first that is broken, or null. */
@@ -159,13 +161,32 @@ function heldTooMuch({ gateway, mayHoldMore }: World, call: ClientCall, chargePi
 /** What the gateway failed costs nothing where no content came, and at most what came where some did. */
 function overcharged(world: World, call: ClientCall, record: SettlementRecord): string | null {
   if (call.status !== 'error' || (world.maySettleUnheard && record.status === 'completed')) return null
-  if (call.text === '')
-    return record.chargePico === '0' ? null : `got an error and no text, was charged ${record.chargePico}`
+  return chargedBeyond(call, record, record.usage.completionTokens)
+}
+
+function chargedBeyond(
+  { text }: ClientCall,
+  { chargePico }: SettlementRecord,
+  tokens: number,
+): string | null {
+  if (chargePico === '0') return null
+  if (text === '' && tokens > 0) return `got an error and no text, was charged ${chargePico}`
+  const delivered = tokensOf(text)
+  return tokens <= delivered ? null : `was delivered ${delivered} tokens, was charged ${tokens}`
+}
+
+/** The same in the end, whatever was settled: what is charged beyond that is credited. */
+function overchargedAfterCredits(world: World, call: ClientCall): string | null {
+  const { calls, toldFailures } = world.gateway.ledger
+  const record = calls.get(call.id)
+  if (call.status !== 'error' || !record || record.chargePico === '0') return null
+  if (world.mayLoseCharges || world.killed.has(call.api.process)) return null
   const { completionTokens } = record.usage
-  const delivered = tokensOf(call.text)
-  return completionTokens <= delivered
-    ? null
-    : `was delivered ${delivered} tokens, was charged ${completionTokens}`
+  return chargedBeyond(
+    call,
+    record,
+    Math.min(completionTokens, toldFailures.get(call.id) ?? completionTokens),
+  )
 }
 
 /** A client that leaves pays from the status of the provider that works for it on, and nothing before the first. */
@@ -213,6 +234,8 @@ export function brokenRest(world: World): string | null {
   for (const call of world.calls) {
     if (call.status === 'waiting') return `${call.id}: its client still waits`
     if (wasChargedRefused(world, call)) return `${call.id}: was refused, is charged, and nobody says so`
+    const overcharge = overchargedAfterCredits(world, call)
+    if (overcharge) return `${call.id}: ${overcharge}, and is not credited`
     if (call.status !== 'whole' || mayGiveAway(world) || gateway.ledger.quarantined.has(call.id)) continue
     const record = gateway.ledger.calls.get(call.id)
     if (record?.status !== 'completed') return `${call.id}: given away, its record is ${record?.status}`
@@ -233,9 +256,12 @@ function brokenAllowance(world: World, accountId: string): string | null {
 }
 
 /** Whether a call was charged although its caller was refused, and the instance that refused it does not say so. */
-function wasChargedRefused({ gateway, mayLoseCharges }: World, { id, status, api }: ClientCall): boolean {
+function wasChargedRefused(
+  { gateway, mayLoseCharges, killed }: World,
+  { id, status, api }: ClientCall,
+): boolean {
   const { ledger } = gateway
   const chargePico = ledger.calls.get(id)?.chargePico ?? '0'
-  const isExcused = mayLoseCharges || !api.process.isAlive || ledger.toldFailures.has(id)
+  const isExcused = mayLoseCharges || killed.has(api.process) || ledger.toldFailures.has(id)
   return status === 'refused' && chargePico !== '0' && !isExcused
 }

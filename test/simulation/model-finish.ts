@@ -25,7 +25,9 @@ export function finishCalls(
   const results = calls.map((call): FinishResult => {
     const refused = refusal(dispatch, call.record.id, call.claim)
     if (refused !== null) return refused
-    if (call.mustBeHeard && !isHeard(call.channel)) return 'unheard'
+    const told = dispatch.jobs.get(call.record.id)?.told
+    if (call.mustBeHeard && told) return told
+    if (call.mustBeHeard && call.channel !== '' && !isHeard(call.channel)) return 'unheard'
     finished.push(call)
     return 'finished'
   })

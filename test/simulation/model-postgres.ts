@@ -15,8 +15,11 @@ export class ModelPostgres {
   readonly calls = new Map<string, SettlementRecord>()
   readonly postings: Posting[] = []
   readonly quarantined = new Map<string, string>()
-  /** Calls that an API instance says it told a failure of; should one be charged, that is credited. */
-  readonly toldFailures = new Set<string>()
+  /**
+   * Calls that an API instance says it told a failure of, with the tokens that it had delivered by then; should one be
+   * charged more, that is credited.
+   */
+  readonly toldFailures = new Map<string, number>()
   /** What calls were charged, and the first version of their account's balance that is less by it. */
   readonly chargedAt = new Map<string, { chargePico: bigint; version: bigint }>()
 
@@ -43,7 +46,9 @@ export class ModelPostgres {
     const first = new Map<string, SettlementRecord>()
     for (const record of records) {
       if (outranks(record, first.get(record.id))) first.set(record.id, record)
-      if (isToldFailure(record)) this.toldFailures.add(record.id)
+      const { id, usage } = record
+      if (isToldFailure(record))
+        this.toldFailures.set(id, Math.max(usage.completionTokens, this.toldFailures.get(id) ?? 0))
     }
     const superseded: SettlementOutcome['superseded'] = []
     const settled: SettlementRecord[] = []

@@ -1,3 +1,4 @@
+import type { GatewayFailure } from '../../src/core/calls/frames.ts'
 import type { Withdrawal } from '../../src/platform/queues/call-jobs.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
@@ -13,6 +14,8 @@ export interface ModelJob<Data> {
   token: string | null
   lockUntilMs: number
   delayUntilMs: number
+  /** What the caller was told, if that the call failed. */
+  told?: GatewayFailure
 }
 
 /** As BullMQ's scripts number their refusals. */
@@ -77,6 +80,13 @@ export class ModelQueue<Data> {
     }
     this.jobs.set(id, job)
     return job
+  }
+
+  /** As src/platform/queues/note-told-failure.lua. */
+  noteTold(id: string, told: GatewayFailure): boolean {
+    const job = this.jobs.get(id)
+    if (job) job.told ??= told
+    return job !== undefined
   }
 
   /** Hears once of the next job that may be claimed. */

@@ -56,6 +56,7 @@ class Run implements World {
   mayLoseCharges = false
   maySettleStale = false
   maySettleUnheard = false
+  readonly killed = new Set<SimulatedProcess>()
   private readonly seed: number
   private readonly time: SimulatedTime
   private readonly random: SeededRandom
@@ -282,6 +283,7 @@ class Run implements World {
     if (this.alive(processes).length === 1) return null
     const victim = this.random.pick(this.alive(processes))
     victim.process.isAlive = false
+    this.killed.add(victim.process)
     this.note(`${victim.process.name} killed`)
     return victim
   }

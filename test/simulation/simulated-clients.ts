@@ -143,6 +143,7 @@ export function openCallJobs(queue: ModelQueue<CallJob>, connection: Connection)
     withdraw: (callId) => send(() => queue.withdraw(callId, false)),
     removeRevived: (callId) => send(() => queue.withdraw(callId, true)),
     retake: (callId, { token, number, lockMs }) => send(() => queue.retake(callId, token, number, lockMs)),
+    noteTold: (callId, told) => send(() => queue.noteTold(callId, told)),
     exists: (callId) => send(() => queue.jobs.has(callId)),
   }
 }

@@ -27,7 +27,7 @@ export function answerTo(prompt: string): string {
 }
 
 /** The tokens of a text, as the tokenizer of the simulation counts them. */
-export const tokensOf = (text: string): number => text.split(' ').length
+export const tokensOf = (text: string): number => (text === '' ? 0 : text.split(' ').length)
 
 /** A provider that answers, fails, breaks off or hangs, and claims usage that may be anything. */
 export function createSimulatedProvider(random: SeededRandom): ProviderClient {

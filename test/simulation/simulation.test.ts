@@ -83,6 +83,11 @@ describe('a bug is found', () => {
       25,
     ],
     [
+      'told-by-message',
+      'a failure that was told to a client, and to its worker by a message alone',
+      /got an error and no text, was charged|was delivered/,
+    ],
+    [
       'withdraw-by-remove',
       'calls withdrawn that a worker has, or had',
       /waited too long for a worker, was charged|its settlement of \d+ waits, and its hold is 0/,

@@ -14,6 +14,7 @@ import {
   enqueueSettlement,
   type SettlementQueue,
 } from '../../platform/queues/queues.ts'
+import { countTextTokens } from '../../providers/count-tokens.ts'
 import type { CleanupTasks } from '../cleanup-tasks.ts'
 import type { CallBodies } from '../relay/call-bodies.ts'
 import type { CallHub } from '../relay/call-hub.ts'
@@ -86,7 +87,10 @@ export function dispatchCall(
   let leftByClient = false
   let timesGone = 0
   // Nothing may throw from here on: a call that waits has a job, or hears that it has none.
-  const call = hub.register(envelope, sink, () => void checkLiveness(), over && { over })
+  const call = hub.register(envelope, sink, () => void checkLiveness(), {
+    told: (error, deliveredText) => cleanup.add(() => leaveEvidence(error, deliveredText)),
+    over,
+  })
   // Nothing here may refer to the request any more: it may be long, and what follows lives as long as the call.
   const queued = enqueue(admitted, request, deps).catch(async (error) => {
     // A worker has it: the job came to be, and only the word of it was lost.
@@ -113,10 +117,8 @@ export function dispatchCall(
       } else if (timesGone === ENDS_ASKED_FOR) {
         // Its worker settled it, then went away before anybody could ask for the lost frame again.
         logger.error({ callId: id }, 'the end of an answer was lost')
-        const isTold = call.end(LOST)
+        call.endAsLost(LOST)
         hub.forget(id)
-        // Should it be charged all the same, this is the evidence that its caller was told a failure.
-        if (isTold) cleanup.add(() => settleUnserved('failed', LOST))
       } else {
         timesGone += 1
         call.endIsMissing()
@@ -155,8 +157,24 @@ export function dispatchCall(
   }
 
   /** Records a call that no worker served, which releases its hold. Repeatable. */
-  function settleUnserved(status: CallStatus, error: FrameError): Promise<void> {
-    return settleUnservedCall(envelope, status, error, deps)
+  function settleUnserved(status: CallStatus, error: FrameError, deliveredTokens = 0): Promise<void> {
+    return settleUnservedCall(envelope, status, error, deps, deliveredTokens)
+  }
+
+  /**
+   * Its caller was told that the call failed: it is charged for what was delivered before, whatever its worker has to say.
+   * The step that finishes a call finds the note on its job. One that is finished by now is credited by the evidence.
+   */
+  async function leaveEvidence(error: FrameError, deliveredText: string): Promise<void> {
+    // A call with an Idempotency-Key runs on for a repeat, which gets the whole answer.
+    const isNoted =
+      idempotencyRecord === null
+        ? await callJobs.noteTold(id, { code: error.code, deliveredChars: deliveredText.length })
+        : await callJobs.exists(id)
+    if (isNoted) return
+    // Its key is freed, and a repeat is charged in full.
+    const deliveredTokens = idempotencyRecord === null ? await countTextTokens(deliveredText) : 0
+    await settleUnserved('failed', error, deliveredTokens)
   }
 
   /** The same for one that no worker can have an answer to: a repeat shall run anew. */
@@ -215,8 +233,10 @@ function settleUnservedCall(
   status: CallStatus,
   error: FrameError,
   { settlementQueue, clock }: DispatchDependencies,
+  deliveredTokens = 0,
 ): Promise<void> {
-  return enqueueSettlement(settlementQueue, unservedSettlement(envelope, status, error.code, clock()))
+  const record = unservedSettlement(envelope, status, error.code, clock(), deliveredTokens)
+  return enqueueSettlement(settlementQueue, record)
 }
 
 /** Where the body of a call waits. */

@@ -2,7 +2,13 @@ import { type CallEnd, NOTHING_USED } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, CallStatus, Candidate } from '../../core/calls/call-job.ts'
 import type { CompletionMessage } from '../../core/calls/completion.ts'
 import { withoutHalfCalls } from '../../core/calls/cut-answer.ts'
-import type { DeliveredPrefix, FrameBody, FrameError, ReportedUsage } from '../../core/calls/frames.ts'
+import type {
+  DeliveredPrefix,
+  FrameBody,
+  FrameError,
+  GatewayFailure,
+  ReportedUsage,
+} from '../../core/calls/frames.ts'
 import type { NativeStop } from '../../core/calls/native-message.ts'
 import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repair.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
@@ -24,7 +30,6 @@ import {
 } from '../attempts/call-usage.ts'
 import type { CompletionRelay } from '../attempts/completion-relay.ts'
 import { taskUsage } from '../attempts/task-usage.ts'
-import type { GatewayFailure } from './running-calls.ts'
 import type { Takeover } from './takeover.ts'
 
 /** How a call ended: what to settle, and the last frame its client gets. */

@@ -11,9 +11,11 @@
 -- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 what a message begins with, JSON
 --       then per call: id, reply channel or '', last frame (JSON), settlement record (JSON), amount charged,
 --       prefix of the account's Redis keys, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
---       '1' when somebody must listen on the channel
--- Returns per call 'finished'; 'unheard': nobody listens, and nothing was done; 'lost': another worker has the call;
--- 'gone': there is no job, since this worker or another finished the call, or Redis lost it
+--       '1' when the answer counts only if its caller hears of it: nobody was told that the call failed, and somebody
+--       listens on the channel, if there is one
+-- Returns per call 'finished'; or, with nothing done: 'unheard': nobody listens; 'lost': another worker has the call;
+-- 'gone': there is no job, since this worker or another finished the call, or Redis lost it; JSON: what its caller was
+-- told (see note-told-failure.lua)
 local dispatch, settlement = KEYS[1] .. ':', KEYS[2] .. ':'
 local PER_CALL_KEYS, PER_CALL_ARGS = 5, 8
 
@@ -28,24 +30,27 @@ for at = 5, #ARGV, PER_CALL_ARGS do
   }
 end
 
--- Whether the claim stands: nil, or why not.
-local function refusal(call)
-  if call.claim == 'any' then return nil end
-  local name, claims = unpack(redis.call('HMGET', call.job, 'name', 'ats'))
-  if not name then return 'gone' end
-  if call.claim == 'revived' then return (name ~= 'revived' or claims) and 'lost' or nil end
-  return claims ~= call.claim and 'lost' or nil
+local listeners = {}
+local function is_heard(channel)
+  if channel == '' then return true end
+  listeners[channel] = listeners[channel] or redis.call('PUBSUB', 'NUMSUB', channel)[2]
+  return listeners[channel] > 0
 end
 
-local listeners = {}
-for _, call in ipairs(calls) do
-  call.result = refusal(call)
-  if not call.result and call.must_hear then
-    local channel = call.channel
-    listeners[channel] = listeners[channel] or redis.call('PUBSUB', 'NUMSUB', channel)[2]
-    if listeners[channel] == 0 then call.result = 'unheard' end
+-- Whether the claim stands and the answer counts: nil, or why not.
+local function refusal(call)
+  local name, claims, told = unpack(redis.call('HMGET', call.job, 'name', 'ats', 'told'))
+  if call.claim ~= 'any' then
+    if not name then return 'gone' end
+    local is_ours = claims == call.claim
+    if call.claim == 'revived' then is_ours = name == 'revived' and not claims end
+    if not is_ours then return 'lost' end
   end
+  if not call.must_hear then return nil end
+  return told or (not is_heard(call.channel) and 'unheard') or nil
 end
+
+for _, call in ipairs(calls) do call.result = refusal(call) end
 
 local function unlist(id)
   if redis.call('LREM', dispatch .. 'active', -1, id) == 0

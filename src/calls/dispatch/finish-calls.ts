@@ -1,7 +1,13 @@
 import { defineHoldScript } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS, type RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { CallEnvelope, SettlementRecord } from '../../core/calls/call-job.ts'
-import { type Frame, MESSAGE_CHARS, openingFrame, sizeOf } from '../../core/calls/frames.ts'
+import {
+  type Frame,
+  type GatewayFailure,
+  MESSAGE_CHARS,
+  openingFrame,
+  sizeOf,
+} from '../../core/calls/frames.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
@@ -29,16 +35,19 @@ export interface EndedCall extends FinishedCall {
   /** Where the last frame is published; '' for nowhere. */
   channel: string
   last: Frame
-  /** Nothing is done if nobody listens on the channel: an answer that nobody hears is not charged as it stands. */
+  /**
+   * Nothing is done if nobody listens on the channel, or the caller was told that the call failed: an answer that nobody
+   * hears is not charged as it stands.
+   */
   mustBeHeard: boolean
 }
 
 /**
- * `unheard`: nobody listens, and nothing was done. `lost`: another worker has the call. `gone`: its job is not there,
- * since this worker or another finished the call, or Redis lost it. `refused`: Redis takes no writes. Nothing was done
- * in these cases either.
+ * Unless it is `finished` nothing was done. `unheard`: nobody listens. `lost`: another worker has the call. `gone`: its
+ * job is not there, since this worker or another finished the call, or Redis lost it. `refused`: Redis takes no writes.
+ * A failure: what its caller was told.
  */
-export type FinishResult = 'finished' | 'unheard' | 'lost' | 'gone' | 'refused'
+export type FinishResult = 'finished' | 'unheard' | 'lost' | 'gone' | 'refused' | GatewayFailure
 
 /**
  * Finishes some calls in one atomic step: last frames, balance cache, settlement job, dispatch jobs. Repeated after the
@@ -53,12 +62,16 @@ export function createFinishScript(redis: Redis, worker: string, clock: () => nu
   const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${QUEUE_PREFIX}:${queue}`)
   return async (settlementJobId, calls) => {
     const options = JSON.stringify(storedJobOptions(settlementJobId))
-    return (await finish(
+    const results = (await finish(
       [...queues, ...calls.flatMap(keysOf)],
       [settlementJobId, options, clock(), opening, ...calls.flatMap(argumentsOf)],
-    )) as FinishResult[]
+    )) as string[]
+    return results.map(readResult)
   }
 }
+
+const readResult = (result: string): FinishResult =>
+  result.startsWith('{') ? (JSON.parse(result) as GatewayFailure) : (result as FinishResult)
 
 function keysOf({ record: { accountId, keyId } }: EndedCall): string[] {
   const account = accountKeys(accountId)
@@ -110,9 +123,7 @@ export function createFinisher({ run, publisher, outbox }: FinisherDependencies)
     const calls = batch.map(({ call }) => call)
     // Redis tells no API instance that shares this process: that is there, and hears the end once it is done.
     const isTold = calls.map(({ channel }) => !publisher.isColocated(channel))
-    const asked = calls.map((call, index) =>
-      isTold[index] ? call : { ...call, channel: '', mustBeHeard: false },
-    )
+    const asked = calls.map((call, index) => (isTold[index] ? call : { ...call, channel: '' }))
     // What calls have sent before goes first.
     publisher.flush()
     let results: FinishResult[] = []

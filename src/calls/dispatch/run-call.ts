@@ -206,6 +206,11 @@ async function finish(
       last: outbox.lastFrame(last),
       mustBeHeard: produced !== null && !call.runsOn && !call.controller.signal.aborted,
     })
+    if (typeof result === 'object') {
+      // An API instance gave the call up, and the message that says so has not come.
+      call.failure = result
+      continue
+    }
     switch (result) {
       case 'finished':
         outbox.ended(last)

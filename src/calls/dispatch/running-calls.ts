@@ -5,9 +5,9 @@ import {
   type DeliveredPrefix,
   type EarlyEnd,
   type Frame,
+  type GatewayFailure,
   isSameRun,
 } from '../../core/calls/frames.ts'
-import type { ErrorCode } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
@@ -27,13 +27,6 @@ export type AbortReason =
   | 'begun-elsewhere'
   /** The worker stops. */
   | 'shutdown'
-
-/** What the gateway's own failure leaves of a call. */
-export interface GatewayFailure {
-  code: ErrorCode
-  /** Characters of the answer that its client was sent. */
-  deliveredChars: number
-}
 
 /** One call this worker runs. */
 export interface RunningCall {

@@ -111,7 +111,7 @@ export class CallHub {
     envelope: ResponseEnvelope,
     sink: CallSink,
     overdue: () => void,
-    { control, over }: Partial<Pick<PendingCallOptions, 'control' | 'over'>> = {},
+    { control, told, over }: Partial<Pick<PendingCallOptions, 'control' | 'told' | 'over'>> = {},
   ): PendingCall {
     const nowMs = this.options.clock()
     const call: PendingCall = new PendingCall({
@@ -120,6 +120,7 @@ export class CallHub {
       overdue,
       control: control ?? ((message, worker) => this.tellWorkers(message, worker ?? call.worker)),
       wantsResend: () => this.resends.want(call, this.options.clock()),
+      told,
       over,
       nowMs,
     })

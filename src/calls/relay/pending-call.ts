@@ -29,6 +29,8 @@ export interface PendingCallOptions {
   wantsResend: () => void
   /** Called when nothing was heard of the call for long: is it still there? May be called again. */
   overdue: () => void
+  /** Called when the sink was told that the gateway failed the call, with the text that it had been delivered before. */
+  told?: ((error: FrameError, deliveredText: string) => void) | undefined
   /** Called once when the call has ended for everybody: its client, and the worker as far as it is heard of. */
   over?: (() => void) | undefined
   nowMs: number
@@ -172,6 +174,7 @@ export class PendingCall {
     if (this.ended) return
     this.deliverToSink(['error', error])
     this.options.sink.flush()
+    if (!this.abandoned) this.options.told?.(error, this.deliveredText)
     this.stopping = null
     this.endEarly({ by: 'gateway', code: error.code, deliveredChars: this.deliveredText.length })
   }
@@ -221,13 +224,18 @@ export class PendingCall {
     return this.run.generation > 0
   }
 
-  /** Ends a call that no worker has; false when its client had been told its end before, or left. */
-  end(error: FrameError): boolean {
-    if (this.ended) return false
+  /** Ends a call that no worker has. */
+  end(error: FrameError): void {
+    if (this.ended) return
     this.deliverToSink(['error', error])
     this.options.sink.flush()
     this.ended = true
-    return !this.abandoned
+  }
+
+  /** Ends a call whose end was lost: should it be charged all the same, its caller was told a failure. */
+  endAsLost(error: FrameError): void {
+    if (!this.ended && !this.abandoned) this.options.told?.(error, this.deliveredText)
+    this.end(error)
   }
 
   flush(): void {

@@ -137,16 +137,21 @@ export function settlementOf(
   }
 }
 
-/** The settlement of a call that no worker served: it releases the hold and charges nothing. */
+/**
+ * The settlement of a call that no worker served: it releases the hold and charges nothing. `deliveredTokens` is what its
+ * caller had of an answer before it was told a failure; should a worker charge more for the call, the rest is credited.
+ */
 export function unservedSettlement(
   envelope: CallEnvelope,
   status: CallStatus,
   errorCode: ErrorCode,
   finishedAt: number,
+  deliveredTokens = 0,
 ): SettlementRecord {
   const { id, accountId, keyId, requestId, requestedModel, stream, holdPico, labels, admittedAt } = envelope
   return {
     ...NOTHING_SERVED,
+    usage: { promptTokens: 0, completionTokens: deliveredTokens },
     id,
     accountId,
     keyId,

@@ -184,11 +184,15 @@ export const isSameRun = (one: RunOfCall, other: RunOfCall): boolean =>
   one.generation === other.generation &&
   (one.run === undefined || other.run === undefined || one.run === other.run)
 
+/** What the gateway's own failure leaves of a call: its client pays for no more than the text it was sent. */
+export interface GatewayFailure {
+  code: ErrorCode
+  /** Characters of the answer that its client was sent. */
+  deliveredChars: number
+}
+
 /** Who ended a call before its answer did. A client that left pays for what was produced until then. */
-export type EarlyEnd =
-  | { by: 'client' }
-  /** The gateway failed it: the client pays for no more than the text it was sent. */
-  | { by: 'gateway'; code: ErrorCode; deliveredChars: number }
+export type EarlyEnd = { by: 'client' } | ({ by: 'gateway' } & GatewayFailure)
 
 /** Characters of content in one frame. */
 export const charsOf = (body: FrameBody): number => (isDelta(body) ? deltaText(body).length : 0)

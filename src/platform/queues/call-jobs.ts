@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { GatewayFailure } from '../../core/calls/frames.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
 import { QUEUE_PREFIX } from '../redis/redis-keys.ts'
 import { DISPATCH_QUEUE, type SettlementQueue } from './queues.ts'
@@ -13,6 +14,7 @@ export type CallJobs = ReturnType<typeof createCallJobs>
 
 const WITHDRAW = readFileSync(new URL('./withdraw-call.lua', import.meta.url), 'utf8')
 const RETAKE = readFileSync(new URL('./retake-call.lua', import.meta.url), 'utf8')
+const NOTE_TOLD = readFileSync(new URL('./note-told-failure.lua', import.meta.url), 'utf8')
 
 /**
  * Steps on the jobs of the dispatch queue that BullMQ does not offer, each one atomic. BullMQ's key layout:
@@ -21,6 +23,7 @@ const RETAKE = readFileSync(new URL('./retake-call.lua', import.meta.url), 'utf8
 export function createCallJobs(redis: Redis) {
   const withdraw = defineScript(redis, 'syWithdrawCall', WITHDRAW)
   const retake = defineScript(redis, 'syRetakeCall', RETAKE)
+  const noteTold = defineScript(redis, 'syNoteToldFailure', NOTE_TOLD)
   const key = (name: string) => `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:${name}`
   const takeOff = async (callId: string, takesRevived: '0' | '1') => {
     const keys = [key(callId), key('wait'), key('paused'), key('prioritized'), key('delayed')]
@@ -40,6 +43,12 @@ export function createCallJobs(redis: Redis) {
       const keys = [key(callId), key(`${callId}:lock`), ...lists]
       return (await retake(keys, [callId, token, lockMs, number])) === 1
     },
+    /**
+     * Notes on the job of a call that its caller was told a failure; false where there is no job: the call is finished,
+     * or Redis lost it.
+     */
+    noteTold: async (callId: string, told: GatewayFailure) =>
+      (await noteTold([key(callId)], [JSON.stringify(told)])) === 1,
     /** Whether a call has a job, in whatever state. */
     exists: async (callId: string) => (await redis.exists(key(callId))) === 1,
   }

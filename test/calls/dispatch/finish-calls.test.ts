@@ -233,6 +233,22 @@ describe('the step that finishes calls', () => {
     expect(await finish('settle_2', [ended(answer)])).toEqual(['finished'])
   })
 
+  test('a call whose caller was told a failure is not finished as it stands, but as what was delivered', async () => {
+    const [told, other] = [await claimedCall(), await claimedCall()]
+    const jobs = createCallJobs(redis)
+    const failure = { code: 'all_providers_failed', deliveredChars: 12 } as const
+    expect(await jobs.noteTold(told, failure)).toBe(true)
+    // Who told it first knows what was delivered.
+    expect(await jobs.noteTold(told, { code: 'internal_error', deliveredChars: 13 })).toBe(true)
+    for (const channel of [CHANNEL, ''])
+      expect(await finish('settle_1', [ended(told, { channel })])).toEqual([failure])
+    expect(await finish('settle_1', [ended(told, { mustBeHeard: false }), ended(other)])).toEqual([
+      'finished',
+      'finished',
+    ])
+    expect(await jobs.noteTold(told, failure)).toBe(false)
+  })
+
   test('says nothing to anybody while Redis refuses writes', async () => {
     const ids = [await claimedCall(), await claimedCall()]
     await redis.replicaof('127.0.0.1', 1)

@@ -24,6 +24,7 @@ describe('a pending call', () => {
   let delivered: FrameBody[]
   let control: ControlMessage[]
   let overdue: number
+  let told: Array<[code: string, deliveredText: string]>
   let call: PendingCall
   /** Whether it may ask for frames at once. */
   let isItsTurn: boolean
@@ -32,6 +33,7 @@ describe('a pending call', () => {
     delivered = []
     control = []
     overdue = 0
+    told = []
     isItsTurn = true
     call = new PendingCall({
       envelope,
@@ -39,6 +41,7 @@ describe('a pending call', () => {
       control: (message) => control.push(message),
       wantsResend: () => isItsTurn && call.askResend(nowMs),
       overdue: () => overdue++,
+      told: ({ code }, deliveredText) => told.push([code, deliveredText]),
       nowMs: 0,
     })
   })
@@ -61,6 +64,24 @@ describe('a pending call', () => {
     call.accept({ generation: 2 }, -1, ['takeover'], 5)
     const delivered = { text: 'Hm. Hi', candidate: 0, finished: false }
     expect(control.at(-1)).toEqual({ kind: 'delivered', callId: 'chatcmpl_1', generation: 2, delivered })
+  })
+
+  test('says once what was delivered before its client was told a failure', () => {
+    const failure = { code: 'all_providers_failed', message: '' } as const
+    call.accept({ generation: 1 }, 0, ['open', 0], 1)
+    call.accept({ generation: 1 }, 1, ['text', 'Hi'], 2)
+    call.fail(failure)
+    call.accept({ generation: 1 }, 2, ['text', ' there'], 3)
+    call.fail(failure)
+    call.endAsLost(failure)
+    expect(told).toEqual([['all_providers_failed', 'Hi']])
+  })
+
+  test('says nothing of a failure to a client that left', () => {
+    call.abandon()
+    call.fail({ code: 'all_providers_failed', message: '' })
+    call.endAsLost({ code: 'internal_error', message: '' })
+    expect(told).toEqual([])
   })
 
   test('delivers frames once and in order, and asks for those that were lost', () => {
