@@ -284,7 +284,10 @@ const Settings = Type.Object({
     'requests of one account that are rejected with 400, 402, 403, 404, 405, 413, 415 or 422, or whose body stalls, at one API instance; above that its requests are 429 for the rest of the minute',
   ),
   refusedBytesPerMinute: integer(256 * MEGABYTE, 'the same in bytes of their bodies'),
-  pendingCallsMax: integer(5_000, 'per API instance, then 503'),
+  pendingCallsMax: integer(
+    5_000,
+    'calls that wait for admission or their response, per API instance, then 503. One account alone has three quarters of them at most; an eighth is kept for accounts with up to 8 calls there',
+  ),
   connectionsPerAddress: integer(
     6_000,
     'open connections from one IPv4 address or IPv6 /64 to one API instance; more are closed immediately. Trusted proxies do not count',

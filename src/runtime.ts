@@ -15,7 +15,7 @@ import { createSpendStore } from './billing/reports/usage-store.ts'
 import { findSettledKey } from './billing/settlement/settlement-statements.ts'
 import { endSuspendedCalls } from './calls/admission/end-suspended-calls.ts'
 import { createLimitNotice } from './calls/admission/limit-notice.ts'
-import { createLoadBound } from './calls/admission/start-call.ts'
+import { createLoadBound, FEW_CALLS } from './calls/admission/start-call.ts'
 import { composeCallPath } from './calls/call-path.ts'
 import { createCleanupTasks } from './calls/cleanup-tasks.ts'
 import type { Colocation } from './calls/colocation.ts'
@@ -35,6 +35,7 @@ import { autoTiers } from './core/auto/auto-tiers.ts'
 import { developmentRailRefusal } from './core/billing/development-rail-refusal.ts'
 import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { newId } from './core/kernel/ids.ts'
+import { createSharedRoom } from './core/kernel/shared-room.ts'
 import { operatorSessionReader } from './http/account/sessions/operator-session-routes.ts'
 import { buildApp } from './http/app.ts'
 import { createSessionCookies } from './http/session-cookie.ts'
@@ -207,7 +208,9 @@ async function composeApi(
   const readEpoch = createEpochReader(redis)
   const epoch = await watchEpoch({ redis, readEpoch, logger })
   const cleanup = createCleanupTasks(logger)
+  const places = createSharedRoom({ max: config.pendingCallsMax, few: FEW_CALLS })
   const { hub, admission, dispatch } = composeCallPath({
+    places,
     apiId,
     redis,
     subscriber: clients.replySubscriber,
@@ -240,7 +243,7 @@ async function composeApi(
   const promptLogs = createPromptLogs({ store: services.promptLogs, registry, logger })
   await hub.start()
   keyCache.onChange(endSuspendedCalls({ hub, accounts, logger }))
-  const load = createLoadBound(() => hub.size, config.pendingCallsMax)
+  const load = createLoadBound(places)
 
   const { publicUrl } = config
   const isSecure = publicUrl?.startsWith('https:') ?? false

@@ -9,7 +9,7 @@ import { type EpochWatch, type ReadEpoch, untilResynced } from '../platform/redi
 import type { AdmissionDependencies } from './admission/admit-call.ts'
 import { type DispatchDependencies, undoAdmission } from './admission/dispatch-call.ts'
 import type { Colocation } from './colocation.ts'
-import { CallHub } from './relay/call-hub.ts'
+import { CallHub, type CallHubOptions } from './relay/call-hub.ts'
 
 /** The clients that the way of a call needs in one API process, and its settings. */
 export interface CallPathParts
@@ -20,7 +20,8 @@ export interface CallPathParts
     Pick<
       DispatchDependencies,
       'dispatchQueue' | 'callJobs' | 'settlementQueue' | 'bodies' | 'archive' | 'logger'
-    > {
+    >,
+    Pick<CallHubOptions, 'places'> {
   apiId: string
   redis: Redis
   /** A connection of its own: it is put into subscriber mode. */

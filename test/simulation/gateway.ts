@@ -174,6 +174,7 @@ export class Gateway {
     const epoch = await this.watchedEpoch(process, redis, readEpoch)
     const { hub, admission, dispatch } = composeCallPath({
       apiId: `${process.name}-api`,
+      places: { add: () => undefined },
       colocation,
       redis,
       subscriber,

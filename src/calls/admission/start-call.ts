@@ -6,6 +6,7 @@ import type { CallLabels } from '../../core/calls/call-labels.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
+import type { SharedRoom } from '../../core/kernel/shared-room.ts'
 import type { RoutingPlan } from '../../core/routing/routing-plan.ts'
 import { causeOf } from '../../platform/observability/logger.ts'
 import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
@@ -227,13 +228,17 @@ export type LoadBound = ReturnType<typeof createLoadBound>
 const TURNS = { atOnce: 64, perAccount: 16 }
 const TURN_WAIT_MS = 5_000
 
+/** Of the places of an instance, an account that has no more calls there than this finds one. */
+export const FEW_CALLS = 8
+/** One account alone has eight ninths of what is not kept for others. */
+const PLACES_SHARE = 8
+
 /**
- * Bounds the calls one API instance has: those that are being admitted, and those that wait for their answer, of which
- * `waiting` says how many there are.
+ * Bounds the calls one API instance has, and of them those of an account: those that are being admitted, and those that
+ * wait for their answer, whose places are counted by the CallHub.
  */
 export function createLoadBound(
-  waiting: () => number,
-  max: number,
+  places: SharedRoom,
   turns = createAccountTurns(TURNS),
   turnWaitMs = TURN_WAIT_MS,
 ) {
@@ -245,10 +250,11 @@ export function createLoadBound(
     },
     /**
      * Runs an admission in its account's turn; it counts from now until it is done. Throws `overloaded` when there is
-     * no room for it, or no turn comes in time.
+     * no place for it, or no turn comes in time.
      */
     async enter<T>(accountId: string, admission: () => Promise<T>): Promise<T> {
-      if (waiting() + entering >= max) throw tooManyCalls()
+      if (!places.fits(accountId, 1, PLACES_SHARE)) throw tooManyCalls()
+      places.add(accountId, 1)
       entering += 1
       try {
         const endTurn = await turns.take(accountId, turnWaitMs)
@@ -258,6 +264,7 @@ export function createLoadBound(
           endTurn()
         }
       } finally {
+        places.add(accountId, -1)
         entering -= 1
       }
     },

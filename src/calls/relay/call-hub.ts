@@ -9,6 +9,7 @@ import {
   type Frame,
   type FrameError,
 } from '../../core/calls/frames.ts'
+import type { SharedRoom } from '../../core/kernel/shared-room.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { CONTROL_CHANNEL, controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'
@@ -48,6 +49,8 @@ export interface CallHubOptions {
   publisher: Redis
   logger: Logger
   clock: () => number
+  /** What the calls of an account take of the places of this instance. */
+  places: Pick<SharedRoom, 'add'>
 }
 
 /**
@@ -124,6 +127,7 @@ export class CallHub {
       over,
       nowMs,
     })
+    if (!this.calls.has(envelope.id)) this.options.places.add(envelope.accountId, 1)
     this.calls.set(envelope.id, call)
     this.startTicking()
     const early = this.early.get(envelope.id)
@@ -136,8 +140,11 @@ export class CallHub {
   /** Forgets a call that has ended, or that no worker will hear of. */
   forget(callId: string): void {
     this.early.delete(callId)
-    this.calls.get(callId)?.forgotten()
+    const call = this.calls.get(callId)
+    if (!call) return
+    call.forgotten()
     this.calls.delete(callId)
+    this.options.places.add(call.envelope.accountId, -1)
   }
 
   /** Whether Redis was away a moment ago: what it says of a call may be older than what its worker knows. */

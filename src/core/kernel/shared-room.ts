@@ -14,6 +14,8 @@ export interface SharedRoomOptions {
  * Networking 6(2), 1998. Those that come one after another while nobody gives anything back still leave little, so a
  * part of the room is kept for accounts that hold few.
  */
+export type SharedRoom = ReturnType<typeof createSharedRoom>
+
 export function createSharedRoom({ max, few }: SharedRoomOptions) {
   const shared = max - Math.floor(max * LEFT_TO_FEW)
   const held = new Map<string, number>()

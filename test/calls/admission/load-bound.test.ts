@@ -1,12 +1,16 @@
 import { expect, test } from 'vitest'
 import { createAccountTurns, createLoadBound } from '../../../src/calls/admission/start-call.ts'
+import { createSharedRoom } from '../../../src/core/kernel/shared-room.ts'
 
 /** Longer than any test runs. */
 const PATIENCE_MS = 600_000
 
+const placesOf = (max: number, few = 1) => createSharedRoom({ max, few })
+
 test('calls that are being admitted count: while Redis hangs, no more come in than an instance may have', async () => {
-  let waiting = 1
-  const load = createLoadBound(() => waiting, 3)
+  const places = placesOf(3)
+  places.add('another account', 1)
+  const load = createLoadBound(places)
   let admit: () => void = () => undefined
   const hanging = [0, 1].map(() =>
     load.enter(
@@ -22,12 +26,34 @@ test('calls that are being admitted count: while Redis hangs, no more come in th
   await hanging[1]
   expect(load.entering).toBe(1)
   await load.enter('account', async () => undefined)
-  waiting = 2
+  places.add('another account', 1)
   await expect(load.enter('account', async () => undefined)).rejects.toMatchObject({ code: 'overloaded' })
 })
 
+test('an account with thousands of calls leaves places to accounts with few', async () => {
+  const places = placesOf(5_000, 8)
+  const load = createLoadBound(places)
+  const enter = async (accountId: string) => {
+    await load.enter(accountId, async () => undefined)
+    // It waits for its answer now.
+    places.add(accountId, 1)
+  }
+  const fill = async (accountId: string) => {
+    let calls = 0
+    try {
+      for (; calls < 20_000; calls++) await enter(accountId)
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'overloaded' })
+    }
+    return calls
+  }
+  expect(await fill('surge')).toBeGreaterThan(3_500)
+  for (let account = 0; account < 25; account++) await fill(`another surge ${account}`)
+  for (let call = 0; call < 8; call++) await enter('quiet')
+})
+
 test('an admission that fails makes room again', async () => {
-  const load = createLoadBound(() => 0, 1)
+  const load = createLoadBound(placesOf(1))
   await expect(load.enter('account', async () => Promise.reject(new Error('away')))).rejects.toThrow('away')
   expect(await load.enter('account', async () => 'admitted')).toBe('admitted')
 })
@@ -35,7 +61,7 @@ test('an admission that fails makes room again', async () => {
 test('a call whose turn does not come in time is refused, and counts no more', async () => {
   const turns = createAccountTurns({ atOnce: 1, perAccount: 1 })
   await turns.take('another account', PATIENCE_MS)
-  const load = createLoadBound(() => 0, 1, turns, 1)
+  const load = createLoadBound(placesOf(1), turns, 1)
   await expect(load.enter('account', async () => 'admitted')).rejects.toMatchObject({ code: 'overloaded' })
   expect(load.entering).toBe(0)
 })

@@ -47,6 +47,7 @@ beforeEach(async () => {
     publisher: { publish } as unknown as Redis,
     logger: pino({ level: 'silent' }),
     clock: Date.now,
+    places: { add: () => undefined },
   })
   await hub.start()
 })

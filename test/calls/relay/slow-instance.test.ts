@@ -62,6 +62,7 @@ describe('an API instance that falls so far behind that Redis cuts it off', () =
       publisher: redis,
       logger: LOGGER,
       clock: Date.now,
+      places: { add: () => undefined },
     })
     await hub.start()
     const { calls, publisher } = await startWorker()
