@@ -106,6 +106,8 @@ const WITHOUT_KEY = unsent(attemptFailure('refused', 'no key for this provider')
 export type Transport = ReturnType<typeof createTransport>
 
 const MAX_POOLS = 512
+/** A dial outlives its attempt by this at least: one that was held up has time to learn that it connected. */
+const DIAL_SLACK_MS = 2_000
 
 /**
  * HTTP to the providers: a pool of kept connections per origin. What happens to one request, its deadlines,
@@ -125,8 +127,8 @@ export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number
       if (pools.size >= MAX_POOLS) retireOldest()
       pool = new Pool(origin, {
         connections: null,
-        connectTimeout: connectTimeoutMs,
-        // Our own deadlines, one timer an attempt, are finer than the parser's.
+        // Our own deadlines, one timer an attempt, are finer than those of the client and come first.
+        connectTimeout: 2 * connectTimeoutMs + DIAL_SLACK_MS,
         headersTimeout: 0,
         bodyTimeout: 0,
         allowH2: false,

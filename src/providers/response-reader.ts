@@ -134,7 +134,8 @@ export class ResponseReader implements ResponseReceiver {
     else {
       const kind = FAILURE_OF[failure.kind]
       const isCut = kind === 'reset' && this.#firstTokenAt !== null
-      this.#fail(attemptFailure(isCut ? this.#kindOfBreak() : kind, failure.internal))
+      const { internal, isLate } = failure
+      this.#fail(attemptFailure(isCut ? this.#kindOfBreak() : kind, internal, isLate ? { isLate } : {}))
     }
   }
 

@@ -1,6 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { HEALTH_BREAKERS } from '../../src/platform/redis/redis-keys.ts'
-import { ask, type Caller } from '../helpers/chat-client.ts'
+import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
@@ -84,6 +85,40 @@ async function exhaustFaults(failures: number): Promise<void> {
     })
   }
 }
+
+test('a worker that stood still for longer than its limits serves its calls and opens no breaker', async () => {
+  const calls = 16
+  const limitMs = 1_500
+  await start({
+    processes: ['dispatch'],
+    environment: {
+      LAST_FIRST_TOKEN_TIMEOUT_MS: String(limitMs),
+      IDLE_TIMEOUT_MS: String(limitMs),
+      BREAKER_FAILURES: '5',
+    },
+    models: {
+      'test/begins-late': [{ at: 'alpha', model: 'words-5.held' }],
+      'test/goes-on': [{ at: 'alpha', model: 'words-30.held-10' }],
+      'test/plain': [{ at: 'alpha', model: 'words-5' }],
+    },
+  })
+  const worker = stack.dispatch[0]!
+  const silent = Array.from({ length: calls }, () => ask(caller, { model: 'test/begins-late' }))
+  const begun = Array.from({ length: calls }, () => streamed(caller, { model: 'test/goes-on' }))
+  await expect.poll(() => stack.providers.log.received).toBe(2 * calls)
+
+  worker.pause()
+  // The provider answers at once; nobody reads it. The pause is shorter than what its API instance waits for a worker.
+  stack.providers.release()
+  await delay(limitMs + 2_000)
+  worker.resume()
+
+  for (const answer of await Promise.all(silent))
+    expect(answer).toMatchObject({ status: 200, finishReason: 'stop' })
+  for (const answer of await Promise.all(begun)) expect(answer).toMatchObject({ done: true, errorCode: null })
+  expect(await stack.redis.hgetall(HEALTH_BREAKERS)).toEqual({})
+  expect(await ask(caller, { model: 'test/plain' })).toMatchObject({ status: 200 })
+})
 
 describe('the retry budget', () => {
   test('bounds what a failing provider gets under 500 failing calls', async () => {

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { healthEffect } from '../../src/core/failover/breaker.ts'
 import {
   createProviderClients,
   createTransport,
@@ -400,6 +402,66 @@ describe('limits of time', () => {
     provider.play(thenPasses(1_500, streamsOpenEnded(textEvent('a') + finishEvent())))
     const { end } = await attempt()
     expect(end.result).toEqual({ kind: 'finished', reason: 'stop', usage: null })
+  })
+})
+
+describe('a process that stood still', () => {
+  stopClock()
+
+  const STOOD_STILL_MS = 36_000
+
+  /** The machine stands still while the answer is awaited: timers fire before anything is read. */
+  const standsStill = (): void => {
+    const wokenAt = performance.now() + STOOD_STILL_MS
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => wokenAt)
+    vi.advanceTimersByTime(PATIENT.firstTokenMs + 2)
+    clock.mockRestore()
+  }
+
+  test('reads what has come before it holds a limit against the provider', async () => {
+    provider.play((response) => {
+      standsStill()
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end(wholeStream('ok'))
+    })
+    const { end, text } = await attempt()
+    expect(end.result).toEqual(FINISHED)
+    expect(text).toBe('ok')
+  })
+
+  test('gives up a second later, and does not blame the provider', async () => {
+    provider.play(async () => {
+      standsStill()
+      await pass(1_000)
+    })
+    const { result } = (await attempt()).end
+    expect(result).toMatchObject(failed('silent', { isLate: true }))
+    expect(result.kind === 'failed' && healthEffect(result.failure)).toEqual({ kind: 'none' })
+  })
+
+  test('blames one that is silent again afterwards', async () => {
+    provider.play(async (response) => {
+      standsStill()
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(textEvent('a'))
+      await pass(1_000)
+      await pass(PATIENT.idleMs + 2)
+    })
+    const { result } = (await attempt({ limits: { ...PATIENT, totalMs: 600_000 } })).end
+    expect(result).toMatchObject(failed('stalled'))
+    expect(result.kind === 'failed' && healthEffect(result.failure)).toEqual({ kind: 'failure' })
+  })
+
+  test('reads once more even where its timer was in time', async () => {
+    provider.play(async (response) => {
+      await pass(0)
+      await delay(1)
+      // In the phase of timers, whose next one is due: the answer is there, and not read yet.
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end(wholeStream('ok'))
+      vi.advanceTimersByTime(PATIENT.firstTokenMs + 2)
+    })
+    expect((await attempt()).end.result).toEqual(FINISHED)
   })
 })
 

@@ -30,7 +30,7 @@ function closedAfter(
   reader.head(200, {})
   reader.data(Buffer.from(body))
   if (how === 'end') reader.end()
-  else reader.failure({ kind: how, internal: '' })
+  else reader.failure({ kind: how, internal: '', isLate: false })
   return result!
 }
 

@@ -246,8 +246,9 @@ async function keyOfAttempt(
 export function noteReception(keyId: string, outcome: AttemptOutcome, vault: ProviderKeyVault): void {
   if (outcome.kind === 'finished' || outcome.kind === 'expired') return vault.note(keyId, 'accepted')
   if (outcome.kind !== 'failed') return
-  const { httpStatus, kind } = outcome.failure
-  if (httpStatus === null && (kind === 'connect' || kind === 'reset')) vault.note(keyId, 'unreachable')
+  const { httpStatus, kind, isLate } = outcome.failure
+  const isUnreachable = httpStatus === null && (kind === 'connect' || kind === 'reset')
+  if (isUnreachable && !isLate) vault.note(keyId, 'unreachable')
   if (kind !== 'refused') return
   // 404 is about the model, and without a status no provider was asked. One wire refuses a key with a 400.
   if (httpStatus === 401 || httpStatus === 400) vault.note(keyId, 'unauthorized')

@@ -94,6 +94,8 @@ export class CompletionRelay {
 }
 
 const WINDOW_MS = 30_000
+/** A window that is judged so much later than it ended: the process stood still, and has not read what came. */
+const LATE_MS = 500
 
 export interface DripRule {
   /** Fewer tokens within 30 s are a drip. */
@@ -114,6 +116,8 @@ export class DripWatch {
   /** Of the present window. A piece is a token at least. */
   #pieces = 0
   #characters = 0
+  /** Monotonic ms. */
+  #windowEndsAt = 0
   #isOver = false
   #wasDrip = false
 
@@ -131,7 +135,7 @@ export class DripWatch {
   readonly push: OnProgress = (progress) => {
     this.#pieces++
     this.#characters += progress[0] === 'thinking' ? progress[1] : deltaText(progress).length
-    this.#timer ??= setInterval(() => void this.#judge(), WINDOW_MS)
+    this.#timer ??= this.#start()
     this.#onward(progress)
   }
 
@@ -141,11 +145,19 @@ export class DripWatch {
     clearInterval(this.#timer)
   }
 
+  #start(): NodeJS.Timeout {
+    this.#windowEndsAt = performance.now() + WINDOW_MS
+    return setInterval(() => void this.#judge(), WINDOW_MS)
+  }
+
   async #judge(): Promise<void> {
+    const now = performance.now()
+    const isLate = now - this.#windowEndsAt > LATE_MS
+    this.#windowEndsAt = now + WINDOW_MS
     const tokens = Math.max(this.#pieces, tokensOfBytes(this.#characters))
     this.#pieces = 0
     this.#characters = 0
-    if (tokens >= this.#rule.tokensMin || !(await this.#rule.leaves()) || this.#isOver) return
+    if (isLate || tokens >= this.#rule.tokensMin || !(await this.#rule.leaves()) || this.#isOver) return
     this.#wasDrip = true
     this.end()
     this.#stop()

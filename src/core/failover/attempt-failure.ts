@@ -55,6 +55,8 @@ export interface AttemptFailure {
    * operators, and for the owner of the BYOK key that was used.
    */
   providerMessage: string | null
+  /** A limit passed while this process stood still, which says nothing of the provider. */
+  isLate?: true
   /** For logs. Never shown, and never text that could repeat a prompt. */
   internal: string
 }

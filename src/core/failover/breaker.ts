@@ -117,7 +117,7 @@ export type HealthEffect =
    */
   | { kind: 'refused'; by: 'provider' | 'offer' }
   | { kind: 'rate-limited'; retryAfterMs: number }
-  /** Nothing: the clock or the client ended it. */
+  /** Nothing: the clock or the client ended it, or this process stood still. */
   | { kind: 'none' }
 
 /** 401: the key is wrong. 402: the balance behind it is spent. No status: there is no key. 403 and 404 may be about one model only. */
@@ -126,6 +126,7 @@ const isKeyRefused = (httpStatus: number | null): boolean =>
 
 /** Reads the health effect off a failure. */
 export function healthEffect(failure: AttemptFailure): HealthEffect {
+  if (failure.isLate) return { kind: 'none' }
   switch (failure.kind) {
     case 'refused':
       return { kind: 'refused', by: isKeyRefused(failure.httpStatus) ? 'provider' : 'offer' }

@@ -9,6 +9,8 @@ export interface TransportFailure {
   kind: TransportFailureKind
   /** For logs; never text of the answer. */
   internal: string
+  /** A limit passed while this process stood still: the provider may have answered in time. */
+  isLate: boolean
 }
 
 /** Receives a response as it arrives. Exactly one of `end`, `failure` and `crash` is called, last, unless drained. */
@@ -207,7 +209,8 @@ export class Exchange {
     const wasOpen = this.#state === 'open'
     this.#close()
     this.#stop()
-    if (wasOpen) this.#call(() => this.#receiver.failure({ kind, internal }))
+    const { isLate } = this.#deadline
+    if (wasOpen) this.#call(() => this.#receiver.failure({ kind, internal, isLate }))
   }
 
   #crash(error: unknown): void {
@@ -274,9 +277,17 @@ interface AttemptLimits {
 
 type Expiry = 'connect' | 'first-token' | 'idle' | 'total' | 'cut-short'
 
+/** A timer that fires so much later than it was set for shows that the process stood still meanwhile. */
+const LATE_MS = 500
+/** How long a process that stood still reads what has come before it holds a limit against the provider. */
+const READING_MS = 1_000
+
 /**
  * Every limit of one attempt on one timer. A token only notes the time; the timer finds out when it fires
  * whether something is due, and arms itself for what comes next.
+ *
+ * Timers run before input: of a process that stood still (a paused machine, a starved one) they fire before the
+ * sockets are read. So nothing expires before the loop has read once more, and for a second where the timer was late.
  */
 class AttemptDeadline {
   readonly #limits: AttemptLimits
@@ -288,6 +299,9 @@ class AttemptDeadline {
   #cutShortAt = Number.POSITIVE_INFINITY
   #firesAt = 0
   #timer: NodeJS.Timeout | undefined
+  /** What is due expires after the next read, unless something has come by then. */
+  #lastRead: NodeJS.Immediate | undefined
+  #isLate = false
 
   constructor(limits: AttemptLimits, expired: (what: Expiry) => void) {
     this.#limits = limits
@@ -298,6 +312,11 @@ class AttemptDeadline {
 
   get silentMs(): number {
     return this.#lastTokenAt === 0 ? 0 : performance.now() - this.#lastTokenAt
+  }
+
+  /** A limit passed while the process stood still, and nothing has come since. */
+  get isLate(): boolean {
+    return this.#isLate
   }
 
   connected(): void {
@@ -324,25 +343,35 @@ class AttemptDeadline {
 
   stop(): void {
     clearTimeout(this.#timer)
+    clearImmediate(this.#lastRead)
   }
 
   #rearm(now: number): void {
-    clearTimeout(this.#timer)
+    this.stop()
     this.#arm(now)
   }
 
   #arm(now: number): void {
     const { at } = this.#next()
     this.#firesAt = at
+    this.#isLate = false
     // Timers of Node round down; a millisecond more spares a second round.
     this.#timer = setTimeout(() => this.#fire(), Math.max(1, Math.ceil(at - now) + 1))
   }
 
   #fire(): void {
     const now = performance.now()
-    const next = this.#next()
-    if (now >= next.at) this.#expired(next.what)
-    else this.#arm(now)
+    if (now < this.#next().at) return this.#arm(now)
+    this.#isLate = now - this.#firesAt > LATE_MS
+    if (this.#isLate) this.#timer = setTimeout(() => this.#expire(), READING_MS)
+    else this.#lastRead = setImmediate(() => this.#expire())
+  }
+
+  #expire(): void {
+    const now = performance.now()
+    const { what, at } = this.#next()
+    if (now < at) this.#arm(now)
+    else this.#expired(what)
   }
 
   /** What is due next if nothing more arrives. */

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { DripWatch } from '../../../src/calls/attempts/completion-relay.ts'
 import { attemptFailure } from '../../../src/core/failover/attempt-failure.ts'
 import { type Play, type Played, type PlayedCall, playCall, type Said } from '../../helpers/played-chain.ts'
 
@@ -68,6 +69,22 @@ describe('an answer that nobody has seen yet', () => {
     })
     expect(played).toMatchObject({ text: 'all of it', attempts: ['m stalled', 'm ok'] })
   })
+})
+
+test('a window that a process judges late, since it stood still, is no drip', async () => {
+  const stop = vi.fn()
+  const watch = new DripWatch(() => undefined, { tokensMin: 8, leaves: async () => true }, stop)
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(1)
+  onTestFinished(() => clock.mockRestore())
+  watch.push(['text', 'x '])
+
+  clock.mockReturnValue(65_000)
+  await vi.advanceTimersByTimeAsync(30_000)
+  expect(stop).not.toHaveBeenCalled()
+
+  clock.mockReturnValue(95_000)
+  await vi.advanceTimersByTimeAsync(30_000)
+  expect(stop).toHaveBeenCalledOnce()
 })
 
 test('a stream that has shown text is not left for its slowness', async () => {
