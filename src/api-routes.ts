@@ -264,7 +264,10 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(usageSeriesRoutes, { reports, clock, consoleSlots })
     await app.register(consoleCallRoutes, { reports, promptLogs: services.promptLogs, clock, consoleSlots })
     await app.register(promptLogRoutes, { keys, promptLogs: services.promptLogs })
-    await app.register(consoleProviderKeyRoutes, { providerKeys, keyChecker, catalog, limits })
+    await app.register(consoleProviderKeyRoutes, {
+      tellOfProviderKey: signIn.tellOfProviderKey,
+      ...{ providerKeys, keyChecker, catalog, limits },
+    })
     await app.register(webhookRoutes, {
       webhookThrottle: parts.webhookThrottle,
       ...{ endpoints, deliveries, retryDelivery, webhooksAllowPrivate, clock },
@@ -283,11 +286,14 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
   return async (app) => {
     await app.register(queuesDashboard, { queues: Object.values(queues), isSecure, publicPath })
     await app.register(adminRoutes, { prefix: '/admin/api' })
-    await app.register(topUpRoutes, { topUps, limits })
+    const { accountActions } = services
+    await app.register(topUpRoutes, { accountActions, topUps, limits, logger })
     await app.register(paymentWebhooks, { topUps, logger })
     await app.register(surfaceRoutes, {
       ...calls,
       files: parts.files,
+      accountActions,
+      tellOfProviderKey: signIn.tellOfProviderKey,
       ...{ reports, catalog, rateTimes, providerKeys, keyChecker, limits, publicUrl, logger, clock },
       corsOrigins: config.corsOrigins,
       paidCalls: parts.paidCalls,

@@ -15,6 +15,7 @@ import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore, editKey as storeKeyEdit } from './accounts/key-store.ts'
 import { createLetSpend } from './accounts/let-spend.ts'
 import { createNotify } from './accounts/mail/notify.ts'
+import { createTellOfProviderKey } from './accounts/mail/tell-of-provider-key.ts'
 import { createOperatorStore } from './accounts/operator-store.ts'
 import { createInvitationStore } from './accounts/organisation/invitation-store.ts'
 import { createInvitations } from './accounts/organisation/invitations.ts'
@@ -296,6 +297,10 @@ export function createSignIn(
       auditedAction: services.auditLog.auditedAction,
     }),
     emailChange,
+    tellOfProviderKey: createTellOfProviderKey({
+      enqueue: hasMail ? (jobs) => enqueueMails(mailQueue, jobs) : null,
+      ...{ postgres, members, clock, logger },
+    }),
     invitationStore,
     invitations,
     signIn,

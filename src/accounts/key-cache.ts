@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { type KeyKind, type LimitSettings, parseApiKey } from '../core/accounts/api-key.ts'
+import { effectiveScopes, type KeyScope } from '../core/accounts/key-scope.ts'
 import type { LimitReset } from '../core/billing/allowance-period.ts'
 import type { BudgetedKey } from '../core/billing/budget.ts'
 import { type AllowList, readAllowList } from '../core/routing/allow-list.ts'
@@ -37,6 +38,8 @@ export interface KeyRecord extends LimitSettings {
   surfaces: readonly string[]
   /** The models and providers it may use. Absent: all. */
   allowList?: AllowList
+  /** What it may do beside calls, as the role of who made it permits now. */
+  scopes: readonly KeyScope[]
   /** For how many days prompts and answers of its calls are kept. Absent: they are not. */
   promptLogDays?: number
 }
@@ -62,6 +65,7 @@ export const plainKey = (accountId: string, keyId: string): KeyRecord & { accoun
   accountLimits: { requestsPerMinute: null, concurrentCalls: null },
   providerKeys: [],
   surfaces: [],
+  scopes: [],
 })
 
 export type KeyLookup =
@@ -265,6 +269,7 @@ function toEntry({ accountState, operator, creator, ...found }: KeyWithAccount, 
       accountLimits: found.accountLimits,
       providerKeys: found.providerKeys,
       surfaces: found.surfaces,
+      scopes: effectiveScopes(found.scopes, creator?.role ?? null),
       ...(allowList && { allowList }),
       ...(found.promptLogDays !== null && { promptLogDays: found.promptLogDays }),
     },

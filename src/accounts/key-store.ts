@@ -42,6 +42,7 @@ export type NewKey = Pick<
       | 'allowedModels'
       | 'allowedProviders'
       | 'createdBy'
+      | 'scopes'
     >
   >
 

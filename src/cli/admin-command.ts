@@ -21,6 +21,7 @@ export const ADMIN_OPTIONS = {
   limit: { type: 'string' },
   'limit-reset': { type: 'string' },
   expires: { type: 'string' },
+  scope: { type: 'string' },
   rpm: { type: 'string' },
   concurrency: { type: 'string' },
   url: { type: 'string' },

@@ -1,5 +1,6 @@
 import type { NewKey, StoredKey } from '../accounts/key-store.ts'
 import type { ProviderKey } from '../accounts/provider-key-store.ts'
+import { KEY_SCOPES, type KeyScope } from '../core/accounts/key-scope.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { keyView } from '../http/admin/account-routes.ts'
 import { providerKeyView } from '../http/provider-keys.ts'
@@ -26,7 +27,18 @@ function newKey({ input }: AdminContext): NewKey {
     expiresAt: input.expiry('expires'),
     requestsPerMinute: input.count('rpm'),
     concurrentCalls: input.count('concurrency'),
+    scopes: readScopes(input.option('scope')),
   }
+}
+
+/** `provider_keys,top_ups`, or one of them. */
+function readScopes(text: string | undefined): KeyScope[] {
+  const names = text?.split(',').map((name) => name.trim()) ?? []
+  return names.map((name) => {
+    const scope = KEY_SCOPES.find((known) => known === name)
+    if (!scope) throw new UsageError(`--scope takes ${KEY_SCOPES.join(', ')}`)
+    return scope
+  })
 }
 
 export const keyCommands: AdminCommands = {

@@ -30,6 +30,7 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   account suspend | resume ACCOUNT [--reason TEXT]
   key create --account ACCOUNT [--name NAME] [--limit USD [--limit-reset daily|weekly|monthly]]
              [--expires DATE] [--rpm N] [--concurrency N]
+             [--scope provider_keys,top_ups]      what it may do beside calls
   key list [--account ACCOUNT]
   key revoke KEY_ID
   operator list                                   OPERATOR is an id, an email or a name

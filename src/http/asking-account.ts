@@ -1,11 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { KeyRecord } from '../accounts/key-cache.ts'
+import type { KeyScope } from '../core/accounts/key-scope.ts'
 import type { Permission } from '../core/accounts/permissions.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { CallReader } from './call-view.ts'
 import { askingKey, standardKey } from './plugins/authenticate.ts'
 import { actingOn } from './plugins/session.ts'
+import { requireScope } from './require-scope.ts'
 
 /** Who asks for something of an account. */
 export interface Asker {
@@ -27,18 +29,21 @@ export const noStore: Hook = async (_request, reply) => {
 export interface AccountAccess {
   /** `onRequest`: 401 and 403, before a body is read. */
   hooks: { onRequest: Hook[]; preValidation?: Hook; onSend?: Hook }
+  /** Of the operations, what they need beside a key. */
+  schema?: { description: string }
   /** The asker of a request that the hooks let through. */
   asker(request: FastifyRequest): Asker
   /** What a holder is called in messages about its bounds. */
   holder: 'key' | 'account'
 }
 
-/** For a key of the account. `refusal` is the message of the 403 for admin keys, which have none. */
-export const byKey = (app: FastifyInstance, refusal: string): AccountAccess => ({
+/** For a key of the account with this scope. `refusal` is the message of the 403 for admin keys, which have none. */
+export const byKey = (app: FastifyInstance, scope: KeyScope, refusal: string): AccountAccess => ({
   hooks: {
-    onRequest: [app.requireKey, async (request) => void standardKey(request, refusal)],
+    onRequest: [app.requireKey, async (request) => void standardKey(request, refusal), requireScope(scope)],
     onSend: noStore,
   },
+  schema: { description: `Needs an API key with the scope \`${scope}\`, which is off by default.` },
   asker: (request) => {
     const { accountId, keyId } = standardKey(request, refusal)
     return { accountId, holder: keyId, reader: 'owner' }

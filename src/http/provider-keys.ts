@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
+import type { TellOfProviderKey } from '../accounts/mail/tell-of-provider-key.ts'
 import {
   type NewProviderKey,
   PROVIDER_KEYS_PER_ACCOUNT_MAX,
@@ -24,6 +25,9 @@ import { providerKeyStatus, takesByokKeys } from '../core/routing/byok.ts'
 import { type AccountAccess, byKey, bySession } from './asking-account.ts'
 import { jsonView } from './json-view.ts'
 import { OfId } from './page.ts'
+import { askingKey } from './plugins/authenticate.ts'
+import { actingOn } from './plugins/session.ts'
+import { createRecordKeyAction, type KeyActionServices } from './record-key-action.ts'
 import { createSlots } from './slots.ts'
 
 export interface ProviderKeyServices {
@@ -31,6 +35,7 @@ export interface ProviderKeyServices {
   keyChecker: ProviderKeyChecker
   catalog: () => CatalogSnapshot
   limits: { byokFeePercent: number }
+  tellOfProviderKey: TellOfProviderKey
 }
 
 type Providers = ReadonlyMap<string, Provider>
@@ -39,6 +44,8 @@ type Providers = ReadonlyMap<string, Provider>
 interface Audience extends AccountAccess {
   /** The hooks of what changes keys. */
   changing: AccountAccess['hooks']
+  /** The person or key that a request is of. */
+  author(request: FastifyRequest): string
   /** Called after a change. */
   changed(request: FastifyRequest, action: AccountActionName, target: string, of: string): Promise<void>
   key: TSchema
@@ -57,28 +64,34 @@ const RUNNING_PER_HOLDER_MAX = 10
 const BODY_LIMIT_BYTES = 16 * 1024
 
 /** GET and POST /v1/provider-keys, PATCH and DELETE /v1/provider-keys/{id}: an account's BYOK keys at providers. */
-export const providerKeysRoute = (path: string): FastifyPluginAsyncTypebox<ProviderKeyServices> =>
-  providerKeyRoutes(path, (app) => ({
-    ...byKey(app, KEY_REFUSAL),
-    changing: byKey(app, KEY_REFUSAL).hooks,
-    changed: async () => undefined,
-    key: ProviderKeyBody,
-    viewOf: providerKeyView,
-    list: ProviderKeyPage,
-    listOf: (keys, providers) => ({
-      object: 'list',
-      data: keys.map(providerKeyView),
-      providers: [...providers.keys()].sort(),
-    }),
-    deleted: (id) => ({ id, object: 'provider_key', deleted: true }),
-    unknownProvider: `\`provider\` names no provider that takes keys. GET ${path} lists them under \`providers\`.`,
-  }))
+export const providerKeysRoute =
+  (path: string): FastifyPluginAsyncTypebox<ProviderKeyServices & KeyActionServices> =>
+  async (app, services) => {
+    const record = createRecordKeyAction(services)
+    await providerKeyRoutes(path, (scope) => ({
+      ...byKey(scope, 'provider_keys', KEY_REFUSAL),
+      changing: byKey(scope, 'provider_keys', KEY_REFUSAL).hooks,
+      author: (request) => askingKey(request).keyId,
+      changed: (request, action, target, provider) => record(request, action, target, { provider }),
+      key: ProviderKeyBody,
+      viewOf: providerKeyView,
+      list: ProviderKeyPage,
+      listOf: (keys, providers) => ({
+        object: 'list',
+        data: keys.map(providerKeyView),
+        providers: [...providers.keys()].sort(),
+      }),
+      deleted: (id) => ({ id, object: 'provider_key', deleted: true }),
+      unknownProvider: `\`provider\` names no provider that takes keys. GET ${path} lists them under \`providers\`.`,
+    }))(app, services)
+  }
 
 /** The same under /console/api, for the account that is signed in. */
 export const consoleProviderKeyRoutes: FastifyPluginAsyncTypebox<ProviderKeyServices> = async (app, deps) => {
   await providerKeyRoutes('/provider-keys', (scope) => ({
     ...bySession(scope, 'view_integrations'),
     changing: bySession(scope, 'integrations').hooks,
+    author: (request) => actingOn(request).person.id,
     changed: (request, action, target, provider) => scope.recordAction(request, action, target, { provider }),
     key: ProviderKeyView,
     viewOf: consoleView,
@@ -100,8 +113,8 @@ function providerKeyRoutes(
   path: string,
   audienceOf: (app: FastifyInstance) => Audience,
 ): FastifyPluginAsyncTypebox<ProviderKeyServices> {
-  return async (app, { providerKeys, keyChecker, catalog }) => {
-    const { asker, hooks, holder, ...audience } = audienceOf(app)
+  return async (app, { providerKeys, keyChecker, catalog, tellOfProviderKey }) => {
+    const { asker, hooks, holder, schema, ...audience } = audienceOf(app)
     const options = { ...hooks, bodyLimit: BODY_LIMIT_BYTES }
     const changingOptions = { ...audience.changing, bodyLimit: BODY_LIMIT_BYTES }
     const slots = createSlots({
@@ -127,7 +140,11 @@ function providerKeyRoutes(
       return (await providerKeys.find(accountId, id)) ?? created
     }
 
-    const listing = { summary: "The account's BYOK keys at providers", response: { 200: audience.list } }
+    const listing = {
+      ...schema,
+      summary: "The account's BYOK keys at providers",
+      response: { 200: audience.list },
+    }
     app.get(path, { ...options, schema: listing }, async (request) => {
       const { accountId, holder } = asker(request)
       const found = await slots.run(holder, () => providerKeys.list(accountId))
@@ -135,6 +152,7 @@ function providerKeyRoutes(
     })
 
     const adding = {
+      ...schema,
       summary: 'Store a key at a provider',
       body: NewProviderKeyBody,
       response: { 201: audience.key },
@@ -148,10 +166,12 @@ function providerKeyRoutes(
       const settings = { providerId, secret, name, allowFallback: allow_fallback }
       const created = await slots.run(holder, () => store(accountId, settings, provider))
       await audience.changed(request, 'provider_key.added', created.id, provider.name)
+      await tellOfProviderKey({ accountId, providerKeyId: created.id, by: audience.author(request) })
       return reply.code(201).send(audience.viewOf(created, providers))
     })
 
     const changing = {
+      ...schema,
       summary: 'Change a provider key',
       params: OfId,
       body: ProviderKeyPatch,
@@ -174,6 +194,7 @@ function providerKeyRoutes(
     })
 
     const deleting = {
+      ...schema,
       summary: 'Delete a provider key',
       params: OfId,
       response: { 200: ProviderKeyDeleted, 204: Type.Unsafe<unknown>(Type.Null()) },

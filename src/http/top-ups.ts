@@ -23,6 +23,7 @@ import type { Payment } from '../payments/payment-store.ts'
 import { type AccountAccess, byKey, bySession } from './asking-account.ts'
 import { OfId, pageOf } from './page.ts'
 import { actingOn } from './plugins/session.ts'
+import { createRecordKeyAction, type KeyActionServices } from './record-key-action.ts'
 import { createSlots, type SlotsOptions } from './slots.ts'
 
 export interface TopUpServices {
@@ -50,8 +51,12 @@ interface Audience extends AccountAccess {
 const OPENING_MAX = 50
 
 /** POST and GET /billing/topups, GET /billing/topups/{id}: an account fills its balance and sees how it did. */
-export const topUpRoutes: FastifyPluginAsyncTypebox<TopUpServices> = async (app, services) => {
-  const access = byKey(app, 'Admin keys have no balance. Use a standard key.')
+export const topUpRoutes: FastifyPluginAsyncTypebox<TopUpServices & KeyActionServices> = async (
+  app,
+  services,
+) => {
+  const record = createRecordKeyAction(services)
+  const access = byKey(app, 'top_ups', 'Admin keys have no balance. Use a standard key.')
   const options = topUpOptions(services)
   registerRoutes(app, '/billing/topups', services, {
     ...access,
@@ -66,7 +71,8 @@ export const topUpRoutes: FastifyPluginAsyncTypebox<TopUpServices> = async (app,
     body: {},
     topUp: TopUp,
     viewOf: paymentView,
-    opened: async () => undefined,
+    opened: (request, { id, amountPico }) =>
+      record(request, 'top_up.opened', id, { amount_usd: formatUsd(amountPico) }),
     cursor: 'before',
     page: TopUpPage,
     listOf: ({ next_cursor: _, ...page }) => ({ ...page, options }),
@@ -102,7 +108,7 @@ function registerRoutes(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
   path: string,
   services: TopUpServices,
-  { asker, hooks, ...audience }: Audience,
+  { asker, hooks, schema, ...audience }: Audience,
 ): void {
   const { service, payments } = services.topUps
   const options = topUpOptions(services)
@@ -114,6 +120,7 @@ function registerRoutes(
   })
 
   const opening = {
+    ...schema,
     summary: 'Open a top-up',
     body: newTopUpBody(options, audience.body),
     response: { 201: audience.topUp },
@@ -132,6 +139,7 @@ function registerRoutes(
   })
 
   const listing = {
+    ...schema,
     summary: "The account's top-ups, newest first",
     querystring: Type.Object(
       {
@@ -150,7 +158,7 @@ function registerRoutes(
     return audience.listOf(pageOf(found, limit, view, (shown) => shown.at(-1)!.id))
   })
 
-  const showing = { summary: 'One top-up', params: OfId, response: { 200: audience.topUp } }
+  const showing = { ...schema, summary: 'One top-up', params: OfId, response: { 200: audience.topUp } }
   app.get(`${path}/:id`, { ...hooks, schema: showing }, async (request) => {
     const payment = await payments.find(request.params.id)
     if (payment?.accountId !== asker(request).accountId)

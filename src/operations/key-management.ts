@@ -53,10 +53,11 @@ export function createKeyManagement(options: {
       accountId: string,
       settings: NewKey,
     ): Promise<{ key: StoredKey; secret: string }> {
-      const { name, limitPico, limitReset, expiresAt, ...rates } = settings
+      const { name, limitPico, limitReset, expiresAt, scopes = [], ...rates } = settings
       const details = {
         name,
         ...limitDetails({ limitPico, limitReset, expiresAt, ...rates }),
+        ...(scopes.length > 0 && { scopes: scopes.join(', ') }),
       }
       const action = { action: 'key.create', target: accountId, details }
       return auditedAction(operator, action, () => keys.create(accountId, settings))

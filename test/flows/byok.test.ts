@@ -9,6 +9,8 @@ import { caller, completionOf, expectError } from '../http/wire.ts'
 const OUR_KEY = 'sk-ours-0123456789abcdef'
 const newSecret = () => `sk-client-${randomBytes(16).toString('hex')}`
 
+const MAY_MANAGE_KEYS = { scopes: ['provider_keys'] }
+
 let stack: TestStack
 let key: string
 let accountId: string
@@ -48,7 +50,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   stack.providers.log.clear()
-  ;({ key, accountId } = await stack.account('1.00'))
+  ;({ key, accountId } = await stack.account('1.00', MAY_MANAGE_KEYS))
 })
 afterEach(() => stack?.databaseProxy?.restore())
 afterAll(async () => {
@@ -146,7 +148,7 @@ describe("a call on the client's BYOK key", () => {
 
   test('never uses the key of another account', async () => {
     await store('alpha')
-    const other = await stack.account('1.00')
+    const other = await stack.account('1.00', MAY_MANAGE_KEYS)
     await completionOf(await caller(stack, other.key)({ model: 'own/plain', provider: { only: ['alpha'] } }))
     expect(seen()).toEqual([['alpha', OUR_KEY]])
   })
@@ -197,7 +199,7 @@ describe('a key that fails', () => {
       }
       // Were our own key refused there, nobody would be sent there for a while.
       stack.providers.log.clear()
-      const other = await stack.account('1.00')
+      const other = await stack.account('1.00', MAY_MANAGE_KEYS)
       await completionOf(
         await caller(stack, other.key)({ model: 'own/plain', provider: { order: ['alpha'] } }),
       )
@@ -253,7 +255,7 @@ describe('a key that fails', () => {
     expect(record).toMatchObject({ status: 'interrupted', isByok: true })
 
     stack.providers.log.clear()
-    ;({ key, accountId } = await stack.account('1.00'))
+    ;({ key, accountId } = await stack.account('1.00', MAY_MANAGE_KEYS))
     const lenient = await store('alpha', { allow_fallback: true })
     const asked = { model: 'own/broken-words', stream: true, provider: { order: ['beta'] } }
     expect(await (await chat(asked)).text()).toContain('[DONE]')
@@ -293,7 +295,7 @@ describe('while PostgreSQL is away', () => {
 
   /** An account that the API knows all of, with a key that no worker has read yet. */
   async function accountWithUnreadKey(allowFallback: boolean): Promise<string> {
-    const account = await stack.account('1.00')
+    const account = await stack.account('1.00', MAY_MANAGE_KEYS)
     expect((await elsewhere(account.key)).status).toBe(200)
     const secret = newSecret()
     const created = await manage('POST', '', { provider: 'alpha', key: secret }, account.key)
@@ -348,7 +350,7 @@ describe('a fee of nothing', () => {
       environment: { BYOK_FEE_PERCENT: '0' },
     })
     try {
-      const account = await free.account('0.01')
+      const account = await free.account('0.01', MAY_MANAGE_KEYS)
       const stored = await fetch(`${free.url}/v1/provider-keys`, {
         method: 'POST',
         headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },

@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 
 test('a changed master key loses no call in the queue, no API key and no provider key', async () => {
-  const { key, accountId } = await stack.account('1.00')
+  const { key, accountId } = await stack.account('1.00', { scopes: ['provider_keys'] })
   const call = (body: Record<string, unknown> = {}) => caller(stack, key)({ model: 'own/plain', ...body })
   // A process that has just begun may take longer to read a key than a call waits for it.
   const served = () => eventually(async () => completionOf(await call()))

@@ -22,7 +22,7 @@ afterAll(async () => {
 
 /** An account with a settled top-up of 25 USD. */
 async function settled(rail: 'card' | 'paypal') {
-  const { accountId, key } = await stack.account('1.00')
+  const { accountId, key } = await stack.account('1.00', { scopes: ['top_ups'] })
   const response = await fetch(`${stack.url}/billing/topups`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { KEY_SCOPES } from '../../src/core/accounts/key-scope.ts'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import { SURFACES } from '../../src/core/api/surfaces/surface-registry.ts'
 import type { CreatedWebhook } from '../../src/core/api/webhooks.ts'
@@ -54,7 +55,7 @@ const ASKERS: Record<string, Reach & { create: () => Promise<Asker> }> = {
     paths: /^\/(?:v1\/(?:chat|models|generations|key|credits|usage|provider-keys)|billing|pricing)/,
     methods: null,
     create: async () => {
-      const { key, keyId, accountId } = await stack.account('1.00')
+      const { key, keyId, accountId } = await stack.account('1.00', { scopes: [...KEY_SCOPES] })
       return {
         headers: [`authorization: Bearer ${key}`],
         known: { ...noIds, ids: [keyId, accountId, ...noIds.ids] },

@@ -38,7 +38,9 @@ beforeAll(async () => {
     environment: { RETRY_BUDGET_FLOOR: '10000' },
   })
   client = await signedUp(stack.url)
-  const created = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'opaque' } })
+  const created = await client.json<CreatedKey>('/console/api/keys', {
+    body: { name: 'opaque', scopes: ['provider_keys', 'top_ups'] },
+  })
   caller = { url: stack.url, key: created.secret }
   accountId = (await client.json<SessionView>('/console/api/session')).account.id
 })

@@ -8,7 +8,7 @@ let adminKey: string
 
 beforeAll(async () => {
   stack = await startStack({ models: { 'test/plain': [{ at: 'beta', model: 'words-12' }] } })
-  ;({ key } = await stack.account('1.00'))
+  ;({ key } = await stack.account('1.00', { scopes: ['top_ups'] }))
   adminKey = await stack.adminKey()
 })
 afterAll(() => stack?.close())

@@ -55,6 +55,7 @@ describe('GET /v1/key', () => {
       expires_at: '2090-01-31T12:00:00.000Z',
       allowed_models: null,
       allowed_providers: null,
+      scopes: [],
       rate_limits: {
         requests_per_minute: 60,
         tokens_per_minute: 50_000,

@@ -8,6 +8,7 @@ import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, expectError } from './wire.ts'
 
 const PATH = '/v1/provider-keys'
+const MAY_MANAGE_KEYS = { scopes: ['provider_keys'] }
 const newSecret = () => `sk-client-${randomBytes(24).toString('hex')}`
 
 const logLines: string[] = []
@@ -39,7 +40,7 @@ beforeAll(async () => {
   })
 })
 beforeEach(async () => {
-  ;({ key } = await stack.account('1.00'))
+  ;({ key } = await stack.account('1.00', MAY_MANAGE_KEYS))
 })
 afterAll(async () => {
   await stack?.close()
@@ -112,7 +113,7 @@ describe('provider keys over the API', () => {
 
   test("are no other account's to see, change or delete", async () => {
     const { id } = await create({ key: newSecret() })
-    const other = (await stack.account('1.00')).key
+    const other = (await stack.account('1.00', MAY_MANAGE_KEYS)).key
     expect((await listOf(other)).data).toEqual([])
     await expectError(await ask('PATCH', `${PATH}/${id}`, { disabled: true }, other), 404, 'not_found')
     await expectError(await ask('DELETE', `${PATH}/${id}`, undefined, other), 404, 'not_found')
@@ -150,7 +151,7 @@ describe('provider keys over the API', () => {
   })
 
   test('take a key of the longest allowed length, and a hundred of them an account', async () => {
-    const { accountId, key: by } = await stack.account('1.00')
+    const { accountId, key: by } = await stack.account('1.00', MAY_MANAGE_KEYS)
     await create({ key: 'k'.repeat(4_096) }, by)
     const row = { accountId, providerId: 'alpha', secretSealed: 'x', last4: 'xxxx' }
     await stack.postgres.providerKey.createMany({
@@ -232,7 +233,7 @@ describe('the secret of a provider key', () => {
 
   test('opens for no other account and no other key: a sealed text that was moved in the table is of no use', async () => {
     const victim = await create({ key: newSecret() })
-    const thief = await stack.account('1.00')
+    const thief = await stack.account('1.00', MAY_MANAGE_KEYS)
     const stolen = await create({ key: newSecret() }, thief.key)
     await stack.postgres.$executeRaw`
       UPDATE provider_keys SET secret_sealed = (SELECT secret_sealed FROM provider_keys WHERE id = ${victim.id})

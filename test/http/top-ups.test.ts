@@ -19,6 +19,8 @@ interface View {
   failure_reason: string | null
 }
 
+const MAY_TOP_UP = { scopes: ['top_ups'] }
+
 describe('top-ups', () => {
   let stack: TestStack
   let stripe: FakeStripe
@@ -69,7 +71,7 @@ describe('top-ups', () => {
 
   describe('by card', () => {
     test('a balance is filled when the checkout settles, not before, and can be spent at once', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       expect(payment).toMatchObject({ rail: 'card', test: false, state: 'pending', amount_usd: '25.00' })
       expect(payment.checkout_url).toMatch(/^https:\/\/checkout\.stripe\.test\//)
@@ -89,14 +91,14 @@ describe('top-ups', () => {
     })
 
     test('an exhausted account can pay its way back', async () => {
-      const { accountId, key } = await stack.account('0')
+      const { accountId, key } = await stack.account('0', MAY_TOP_UP)
       const payment = await open(key, 'card', 5)
       await ok(stripe.deliver(stack.url, stripe.pay(payment.checkout_url)))
       expect(await balance(accountId)).toEqual({ usd: 5, owed: 0, state: 'active' })
     })
 
     test('the same event twenty times at once fills the balance once', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       const event = stripe.pay(payment.checkout_url)
       await Promise.all(Array.from({ length: 20 }, () => ok(stripe.deliver(stack.url, event))))
@@ -104,7 +106,7 @@ describe('top-ups', () => {
     })
 
     test('two events that tell of the same money, at once, fill the balance once', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       const [one, other] = [stripe.pay(payment.checkout_url), stripe.pay(payment.checkout_url)]
       await Promise.all([ok(stripe.deliver(stack.url, one)), ok(stripe.deliver(stack.url, other))])
@@ -112,7 +114,7 @@ describe('top-ups', () => {
     })
 
     test('forged, altered, stale and unsigned webhooks are refused and kept nowhere', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       const event = stripe.pay(payment.checkout_url)
       const deliveries = await Promise.all([
@@ -134,7 +136,7 @@ describe('top-ups', () => {
     })
 
     test('a flood of forgeries shuts out no genuine webhook', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       const event = stripe.pay(payment.checkout_url)
       const forge = () => stripe.deliver(stack.url, event, { secret: 'whsec_other' })
@@ -146,7 +148,7 @@ describe('top-ups', () => {
     })
 
     test('an event of a payment that nobody knows is kept and answered, not repeated', async () => {
-      const { key } = await stack.account('1.00')
+      const { key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       const event = stripe.pay(payment.checkout_url, {
         id: 'cs_elsewhere',
@@ -177,7 +179,7 @@ describe('top-ups', () => {
     })
 
     test('another amount than was asked for fills nothing', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       const event = stripe.pay(payment.checkout_url, { amount_total: 2_499 })
       await ok(stripe.deliver(stack.url, event))
@@ -188,7 +190,7 @@ describe('top-ups', () => {
     })
 
     test('a checkout that lapses expires the top-up; the account hears of it', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       await ok(stripe.deliver(stack.url, stripe.lapse(payment.checkout_url)))
       expect(await show(key, payment)).toMatchObject({ state: 'expired', checkout_url: null })
@@ -197,7 +199,7 @@ describe('top-ups', () => {
     })
 
     test('a checkout that cannot be opened fails the top-up with a 503', async () => {
-      const { key } = await stack.account('1.00')
+      const { key } = await stack.account('1.00', MAY_TOP_UP)
       stripe.breakDown(true)
       const { status, json } = await request(key, '/billing/topups', { rail: 'card', amount_usd: '25' })
       stripe.breakDown(false)
@@ -210,7 +212,7 @@ describe('top-ups', () => {
 
   describe('money that goes back', () => {
     const settle = async (startUsd = '1.00') => {
-      const { accountId, key } = await stack.account(startUsd)
+      const { accountId, key } = await stack.account(startUsd, MAY_TOP_UP)
       const payment = await open(key, 'card')
       await ok(stripe.deliver(stack.url, stripe.pay(payment.checkout_url)))
       // Loads the balance cache, as a first call does.
@@ -245,7 +247,7 @@ describe('top-ups', () => {
     })
 
     test('a refund before the payment is known waits for it', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       const paid = stripe.pay(payment.checkout_url)
       await ok(stripe.deliver(stack.url, stripe.refund(payment.checkout_url, 2_500)))
@@ -256,7 +258,7 @@ describe('top-ups', () => {
     })
 
     test('a dispute before the payment is known names only the charge, and finds it later', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'card')
       const paid = stripe.pay(payment.checkout_url)
       await ok(stripe.deliver(stack.url, stripe.dispute(payment.checkout_url, 'needs_response')))
@@ -353,7 +355,7 @@ describe('top-ups', () => {
 
   describe('by PayPal', () => {
     test('approval is captured, and the balance filled once, whatever PayPal tells beside it', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'paypal', '50')
       expect(payment).toMatchObject({ rail: 'paypal', state: 'pending', amount_usd: '50.00' })
       const approved = paypal.approve(payment.checkout_url)
@@ -364,7 +366,7 @@ describe('top-ups', () => {
     })
 
     test('a forged webhook is refused; genuine bytes pass unchanged, spaces and all', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'paypal')
       paypal.approve(payment.checkout_url)
       const event = { ...paypal.captured(payment.checkout_url), note: 'ünï 🚂' }
@@ -379,7 +381,7 @@ describe('top-ups', () => {
     })
 
     test('while PayPal cannot be asked, a webhook is answered 503, and acts when it comes again', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'paypal')
       const approved = paypal.approve(payment.checkout_url)
       paypal.breakDown(true)
@@ -390,7 +392,7 @@ describe('top-ups', () => {
     })
 
     test('refunds and disputes are taken back, by the charge they name', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'paypal')
       await ok(paypal.deliver(stack.url, paypal.approve(payment.checkout_url)))
       await ok(paypal.deliver(stack.url, paypal.refunded(payment.checkout_url, '5.00')))
@@ -402,7 +404,7 @@ describe('top-ups', () => {
     })
 
     test("an operator's refund goes to PayPal", async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'paypal')
       await ok(paypal.deliver(stack.url, paypal.approve(payment.checkout_url)))
       const refunded = await stack.command('admin', 'topup', 'refund', payment.payment_id)
@@ -413,7 +415,7 @@ describe('top-ups', () => {
 
   describe('on the development rail', () => {
     test('settles at once and says that it is a test', async () => {
-      const { accountId, key } = await stack.account('1.00')
+      const { accountId, key } = await stack.account('1.00', MAY_TOP_UP)
       const payment = await open(key, 'development', '100')
       expect(payment).toMatchObject({
         rail: 'development',
@@ -429,7 +431,7 @@ describe('top-ups', () => {
     })
 
     test('the commands do the same', async () => {
-      const { accountId } = await stack.account('1.00')
+      const { accountId } = await stack.account('1.00', MAY_TOP_UP)
       const args = ['--account', accountId, '--amount', '25', '--rail', 'development']
       const created = await stack.command('admin', 'topup', 'create', ...args)
       expect(created).toMatchObject({ code: 0, json: { state: 'settled', test: true } })
@@ -455,7 +457,7 @@ describe('top-ups', () => {
       [[], 'rail'],
       ['x', 'rail'],
     ])('%o is refused, naming %s', async (body, param) => {
-      const { key } = await stack.account('1.00')
+      const { key } = await stack.account('1.00', MAY_TOP_UP)
       const { status, json } = await request(key, '/billing/topups', body)
       expect({ status, param: json.error.param }).toEqual({ status: 400, param })
     })
@@ -467,7 +469,8 @@ describe('top-ups', () => {
     })
 
     test("shows an account's own top-ups only, newest first, by the page", async () => {
-      const [mine, other] = await Promise.all([stack.account('1.00'), stack.account('1.00')])
+      const mine = await stack.account('1.00', MAY_TOP_UP)
+      const other = await stack.account('1.00', MAY_TOP_UP)
       const made: View[] = []
       for (const amount of [5, 25, 50]) made.push(await open(mine.key, 'development', amount))
       const [first] = made
@@ -488,7 +491,7 @@ describe('top-ups', () => {
     })
 
     test('an account has so many unpaid top-ups and no more', async () => {
-      const { key } = await stack.account('1.00')
+      const { key } = await stack.account('1.00', MAY_TOP_UP)
       for (let index = 0; index < 20; index++) await open(key, 'card')
       const { status, json } = await request(key, '/billing/topups', { rail: 'card', amount_usd: '25' })
       expect({ status, code: json.error.code }).toEqual({ status: 429, code: 'rate_limit_exceeded' })

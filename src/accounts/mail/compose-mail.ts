@@ -10,7 +10,7 @@ import { eventMessage } from './event-message.ts'
 import { inWords, type MailTemplate, mailMessage } from './mail-message.ts'
 
 export interface MailSources {
-  postgres: Pick<Postgres, 'account' | 'emailChange' | 'organisationInvitation'>
+  postgres: Pick<Postgres, 'account' | 'apiKey' | 'emailChange' | 'organisationInvitation' | 'providerKey'>
   tokens: Pick<EmailTokenStore, 'issue' | 'issueVerification'>
   eventMails: Pick<EventMailStore, 'find' | 'finish'>
   /** Where links lead, without a slash at the end. */
@@ -74,6 +74,18 @@ export async function composeMail(job: MailJob, sources: MailSources): Promise<M
         ...{ organisation: accountName(organisation), inviter: accountName(inviter) },
       })
     }
+    case 'provider_key_added': {
+      const [account, added, by] = await Promise.all([
+        findAccount(postgres, job.accountId),
+        postgres.providerKey.findUnique({ where: { id: job.providerKeyId }, include: { account: true } }),
+        authorOf(postgres, job.by),
+      ])
+      if (!account?.email || !account.emailVerifiedAt || account.state === 'suspended' || !added) return null
+      return mailMessage('provider-key-added', account.email, {
+        ...{ site, by, provider: added.providerId, time: inWords(added.createdAt) },
+        ...{ account: accountName(added.account), key: added.name || added.id },
+      })
+    }
     case 'event': {
       const event = await eventMails.find(job)
       return event && eventMessage(event, site)
@@ -92,3 +104,11 @@ export async function finishMail(job: MailJob, { postgres, eventMails }: MailSou
 
 const findAccount = (postgres: Pick<Postgres, 'account'>, id: string) =>
   postgres.account.findUnique({ where: { id } })
+
+/** A person by their address, or an API key by its name. */
+async function authorOf(postgres: Pick<Postgres, 'account' | 'apiKey'>, id: string): Promise<string> {
+  const person = await findAccount(postgres, id)
+  if (person) return accountName(person)
+  const key = await postgres.apiKey.findUnique({ where: { id } })
+  return key ? `The API key "${key.name}" (${key.prefix}…${key.suffix})` : 'Somebody'
+}

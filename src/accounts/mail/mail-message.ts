@@ -18,6 +18,7 @@ const NAMES = [
   'member-budget-reached',
   'spend-cap-reached',
   'provider-key-failing',
+  'provider-key-added',
 ] as const
 export type MailTemplate = (typeof NAMES)[number]
 

@@ -1,3 +1,4 @@
+import { KEY_SCOPES, type KeyScope, permitsScope } from '../../core/accounts/key-scope.ts'
 import type { MemberRole } from '../../core/accounts/permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { PicoUsd } from '../../core/kernel/money.ts'
@@ -44,6 +45,13 @@ SELECT member.person_id AS "personId", person.email, member.role::text AS role,
 FROM organisation_members AS member JOIN accounts AS person ON person.id = member.person_id
 WHERE member.account_id = $1 ORDER BY member.created_at, member.person_id`
 
+/** Takes from keys what a new role of their maker does not permit. */
+const LIMIT_SCOPES = `
+UPDATE api_keys SET scopes = ARRAY(SELECT unnest(scopes) INTERSECT SELECT unnest($3::text[]))
+WHERE account_id = $1 AND created_by = $2 AND NOT scopes <@ $3::text[]`
+
+const scopesOf = (role: MemberRole): KeyScope[] => KEY_SCOPES.filter((scope) => permitsScope(role, scope))
+
 /** Ends the secrets that the former holder knows: the hashes are of none. Empty hints say that new ones are needed. */
 const END_SECRETS = `
 UPDATE api_keys SET prefix = '', suffix = '', hash = sha256(convert_to(id || gen_random_uuid(), 'UTF8'))
@@ -85,6 +93,7 @@ export function createMemberStore(postgres: Postgres) {
         const where = { accountId_personId: { accountId: organisationId, personId } }
         await transaction.organisationMember.update({ where, data: { role } })
         await endFormerInvitations(transaction, organisationId, personId)
+        await transaction.$executeRawUnsafe(LIMIT_SCOPES, organisationId, personId, scopesOf(role))
         return former
       }),
 
@@ -169,7 +178,7 @@ async function passOnKeys(
   const next = { accountId_personId: { accountId, personId: keysGoTo } }
   if (!(await transaction.organisationMember.findUnique({ where: next }))) throw noSuchMember('keys_go_to')
   await transaction.$executeRawUnsafe(END_SECRETS, accountId, personId)
-  await transaction.apiKey.updateMany({ where, data: { createdBy: keysGoTo } })
+  await transaction.apiKey.updateMany({ where, data: { createdBy: keysGoTo, scopes: [] } })
 }
 
 const noSuchMember = (param?: string): ApiError =>

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { KEY_SCOPES } from '../accounts/key-scope.ts'
 import { BudgetState } from './budgets.ts'
 import { CLOSED, count, line, nullable, RATE_LIMIT_FIELDS, usd } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
@@ -36,6 +37,8 @@ export const KeyView = Type.Object({
   /** What it may use: ids of models or `developer/*`, and ids of providers. Empty: all. */
   allowed_models: Type.Array(Type.String()),
   allowed_providers: Type.Array(Type.String()),
+  /** What it may do beside calls. */
+  scopes: Type.Array(Type.String()),
   /** For how many days prompts and answers of its calls are kept; null: they are not. */
   prompt_log_days: nullable(Type.Number()),
   expires_at: nullable(Type.String()),
@@ -76,22 +79,40 @@ const names = (maxItems: number) =>
 /** Empty: all. Models by their id, or all of a developer as `developer/*`; providers by their id. */
 const ALLOW_LIST_FIELDS = { allowed_models: names(100), allowed_providers: names(100) }
 
-/** POST /console/api/keys → 201 CreatedKey. A new key may ask for less than the gateway's limits, not for more. */
-export const newKeyBody = (limits: { requestsPerMinute: number; concurrentCalls: number }) =>
-  Type.Object(
-    {
-      name: line('name', 0, 100),
-      limit_usd: Type.Optional(usd('limit_usd')),
-      /** Only with a limit. */
-      limit_reset: Type.Optional(nullable(LimitResetName)),
-      expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
-      requests_per_minute: count(limits.requestsPerMinute),
-      concurrent_calls: count(limits.concurrentCalls),
-      ...ALLOW_LIST_FIELDS,
-    },
-    CLOSED,
-  )
-export type NewKeyBody = Static<ReturnType<typeof newKeyBody>>
+const Scopes = Type.Array(Type.Enum([...KEY_SCOPES]))
+/** What the key may do beside calls: absent or empty: nothing. At most what the roles of its maker and of who asks permit. */
+const SCOPES_FIELD = {
+  scopes: Type.Optional(
+    Type.Array(Type.Enum([...KEY_SCOPES]), {
+      maxItems: KEY_SCOPES.length,
+      errorMessage: `\`{param}\` takes a list of ${KEY_SCOPES.join(', ')}.`,
+    }),
+  ),
+}
+
+/** The settings of a new key that operators may choose, too. A new key may ask for less than the gateway's limits, not for more. */
+export const newKeyBody = (limits: NewKeyLimits) => Type.Object(newKeyFields(limits), CLOSED)
+
+/** POST /console/api/keys → 201 CreatedKey. */
+export const newOwnKeyBody = (limits: NewKeyLimits) =>
+  Type.Object({ ...newKeyFields(limits), ...SCOPES_FIELD }, CLOSED)
+export type NewKeyBody = Static<ReturnType<typeof newOwnKeyBody>>
+
+interface NewKeyLimits {
+  requestsPerMinute: number
+  concurrentCalls: number
+}
+
+const newKeyFields = (limits: NewKeyLimits) => ({
+  name: line('name', 0, 100),
+  limit_usd: Type.Optional(usd('limit_usd')),
+  /** Only with a limit. */
+  limit_reset: Type.Optional(nullable(LimitResetName)),
+  expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
+  requests_per_minute: count(limits.requestsPerMinute),
+  concurrent_calls: count(limits.concurrentCalls),
+  ...ALLOW_LIST_FIELDS,
+})
 
 /**
  * PATCH /console/api/keys/:id → 200 KeyView. What is absent stays, null lifts it; rate limits up to what the operator
@@ -106,6 +127,7 @@ export const KeyEditBody = Type.Object(
     requests_per_minute: count(),
     concurrent_calls: count(),
     ...ALLOW_LIST_FIELDS,
+    ...SCOPES_FIELD,
     /** 1 to 30: keeps prompts and answers of its calls from now on. Null: keeps none. */
     prompt_log_days: count(30),
   },
@@ -142,6 +164,8 @@ export const OperatorKey = Type.Object({
   customer_requests_per_minute: nullable(Type.Number()),
   customer_concurrent_calls: nullable(Type.Number()),
   expires_at: nullable(IsoTime),
+  /** What it may do beside calls. */
+  scopes: Type.Array(Type.String()),
   created_at: IsoTime,
   /** Paused by the customer. */
   paused_at: nullable(IsoTime),
@@ -188,5 +212,7 @@ export const KeyInfo = Type.Object({
   /** Ids of models, or `developer/*`; null: all. */
   allowed_models: Type.Union([Type.Array(Type.String()), Type.Null()]),
   allowed_providers: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  /** What it may do beside calls. */
+  scopes: Scopes,
   rate_limits: KeyList.properties.defaults,
 })

@@ -67,6 +67,7 @@ export const keyRoute =
           expires_at: isoTimeOrNull(key.expiresAt),
           allowed_models: key.allowList?.models ? [...key.allowList.models.ids] : null,
           allowed_providers: key.allowList?.providers ? [...key.allowList.providers] : null,
+          scopes: [...key.scopes],
           rate_limits: {
             requests_per_minute: effective.requestsPerMinute,
             tokens_per_minute: limits.tokensPerMinute,

@@ -35,6 +35,8 @@ export type MailJob =
   | { kind: 'change_email' | 'email_changed'; changeId: string }
   | { kind: 'notice'; accountId: string; notice: NoticeKind; atMs: number }
   | { kind: 'invitation'; invitationId: string }
+  /** `accountId`: of the recipient; `by`: the person or the API key that stored it. */
+  | { kind: 'provider_key_added'; accountId: string; providerKeyId: string; by: string }
   | { kind: 'event'; eventId: string; accountId: string }
 export type MailQueue = Queue<MailJob>
 

@@ -38,6 +38,8 @@ export function KeyFacts({ apiKey }: { apiKey: KeyView }) {
           'Concurrent requests': limitText(apiKey.concurrent_calls, apiKey.max_concurrent_calls),
           Models: <Names names={apiKey.allowed_models} />,
           Providers: <Names names={apiKey.allowed_providers} />,
+          Permissions:
+            apiKey.scopes.length === 0 ? 'calls only' : <Names names={['calls', ...apiKey.scopes]} />,
           'Prompt logging':
             apiKey.prompt_log_days === null ? 'off' : `on, kept for ${plural(apiKey.prompt_log_days, 'day')}`,
           Expires: apiKey.expires_at === null ? 'never' : formatMoment(apiKey.expires_at),

@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
+import type { KeyScope } from '../../../src/core/accounts/key-scope.ts'
+import type { Permission } from '../../../src/core/accounts/permissions.ts'
 import type { KeyEditBody, KeyView, LimitResetName } from '../../../src/core/api/keys.ts'
-import { keysQuery, modelsQuery } from '../../api/queries.ts'
-import { SelectField, TextField } from '../../components/form/fields.tsx'
+import { keysQuery, modelsQuery, sessionQuery } from '../../api/queries.ts'
+import { CheckField, SelectField, TextField } from '../../components/form/fields.tsx'
 import type { FieldOf } from '../../components/form/form.tsx'
 import { NamesField, namesIn, valueOfNames } from '../../components/form/names-field.tsx'
 import { endOfDay, spendingLimitProblem, wholeNumberProblem } from '../../lib/checks.ts'
@@ -17,7 +19,8 @@ export type KeyValues = Record<
   | 'requests_per_minute'
   | 'concurrent_calls'
   | 'allowed_models'
-  | 'allowed_providers',
+  | 'allowed_providers'
+  | 'scopes',
   string
 >
 
@@ -35,6 +38,7 @@ export const NEW_KEY: KeyValues = {
   concurrent_calls: '',
   allowed_models: '',
   allowed_providers: '',
+  scopes: '',
 }
 
 /** The settings that a key has. */
@@ -47,6 +51,7 @@ export const valuesOf = (key: KeyView): KeyValues => ({
   concurrent_calls: String(key.own_concurrent_calls ?? ''),
   allowed_models: valueOfNames(key.allowed_models),
   allowed_providers: valueOfNames(key.allowed_providers),
+  scopes: valueOfNames(key.scopes),
 })
 
 /** What is wrong with the fields; what a key has already is not. */
@@ -75,6 +80,7 @@ export function changedSettings(values: KeyValues, before: KeyValues): KeyEditBo
     ...(isNew('concurrent_calls') && { concurrent_calls: count(values.concurrent_calls) }),
     ...(isNew('allowed_models') && { allowed_models: namesIn(values.allowed_models) }),
     ...(isNew('allowed_providers') && { allowed_providers: namesIn(values.allowed_providers) }),
+    ...(isNew('scopes') && { scopes: namesIn(values.scopes) as KeyScope[] }),
   }
 }
 
@@ -109,7 +115,53 @@ export function KeyFields(props: {
           <AllowListFields field={field} />
         </details>
       )}
+      {isOwner && <ScopeFields field={field} />}
     </>
+  )
+}
+
+const SCOPES: Record<KeyScope, { label: string; hint: string; permission: Permission }> = {
+  provider_keys: {
+    label: 'Manage provider keys',
+    hint: 'Whoever has the API key can replace provider keys, and so choose whose account at a provider sees your prompts.',
+    permission: 'integrations',
+  },
+  top_ups: {
+    label: 'Open and read top-ups',
+    hint: 'Through /billing/topups.',
+    permission: 'billing',
+  },
+}
+
+/** What the key may do beside calls, for people whose role permits that. */
+function ScopeFields({ field }: { field: FieldOf<KeyValues> }) {
+  const permissions = useQuery(sessionQuery).data?.permissions ?? []
+  const { value, onChange } = field('scopes')
+  const chosen = namesIn(value)
+  const offered = (Object.keys(SCOPES) as KeyScope[]).filter(
+    (scope) => chosen.includes(scope) || permissions.includes(SCOPES[scope].permission),
+  )
+  if (offered.length === 0) return null
+  return (
+    <details className="disclosure">
+      <summary>Permissions</summary>
+      <div className="stack">
+        {offered.map((scope) => (
+          <CheckField
+            key={scope}
+            label={SCOPES[scope].label}
+            hint={SCOPES[scope].hint}
+            checked={chosen.includes(scope)}
+            onChange={(isOn) =>
+              onChange(valueOfNames(isOn ? [...chosen, scope] : chosen.filter((name) => name !== scope)))
+            }
+          />
+        ))}
+        <p className="text-sm text-muted">
+          Off by default. A key never has more permissions than the role of who made it.
+        </p>
+      </div>
+    </details>
   )
 }
 

@@ -2,9 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import type { KeyBounds, KeyEdit, KeyStore, StoredKey } from '../../../accounts/key-store.ts'
 import type { KeyActivityStore } from '../../../billing/reports/usage-store.ts'
-import type { AccountActionName } from '../../../core/accounts/account-action.ts'
+import type { AccountActionName, ActionDetails } from '../../../core/accounts/account-action.ts'
 import type { LimitDefaults } from '../../../core/accounts/api-key.ts'
-import { CreatedKey, KeyEditBody, KeyList, KeyView, newKeyBody } from '../../../core/api/keys.ts'
+import { type KeyScope, permitsScope } from '../../../core/accounts/key-scope.ts'
+import type { MemberRole } from '../../../core/accounts/permissions.ts'
+import { CreatedKey, KeyEditBody, KeyList, KeyView, newOwnKeyBody } from '../../../core/api/keys.ts'
 import type { CatalogSnapshot } from '../../../core/catalog/catalog.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import type { EditKey } from '../../../operations/edit-key.ts'
@@ -57,10 +59,11 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
     key: Awaited<ReturnType<typeof ownKey>>,
     edit: KeyEdit,
     action: AccountActionName = 'key.edited',
+    details: ActionDetails = {},
   ): Promise<KeyView> => {
     if (key.state === 'revoked') throw new ApiError('invalid_request', 'A revoked key cannot be changed.')
     await editKey(key, edit)
-    await app.recordAction(request, action, key.id, { name: key.name })
+    await app.recordAction(request, action, key.id, { name: key.name, ...details })
     return viewOf((await keyStore.find(key.id)) ?? key)
   }
 
@@ -82,18 +85,21 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
     }
   })
 
-  const creating = { ...ofSession, schema: { body: newKeyBody(limits), response: { 201: CreatedKey } } }
+  const creating = { ...ofSession, schema: { body: newOwnKeyBody(limits), response: { 201: CreatedKey } } }
   app.post('/keys', creating, async (request, reply) => {
     const { account, person } = actingOn(request)
+    const scopes = request.body.scopes ?? []
+    refuseScopes(scopes, actingOn(request).role)
     const settings = {
       ...readNewKey(request.body, clock()),
       ...readAllowedNames(request.body, catalog()),
       createdBy: person.id,
+      scopes,
     }
     const creation = await keyStore.createWithin(account.id, settings, BOUNDS)
     if (creation.kind !== 'created') throw tooManyKeys(creation.kind)
     const { key, secret } = creation
-    await app.recordAction(request, 'key.created', key.id, { name: key.name })
+    await app.recordAction(request, 'key.created', key.id, { name: key.name, ...scopeDetails(scopes) })
     return reply.code(201).send({ secret, key: await viewOf(key) })
   })
 
@@ -102,10 +108,16 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
   const editing = { ...ofSession, schema: { ...ofKey.schema, body: KeyEditBody } }
   app.patch('/keys/:id', editing, async (request) => {
     const key = await ownKey(request)
-    return edited(request, key, {
+    const { scopes } = request.body
+    const added = scopes?.filter((scope) => !key.scopes.includes(scope)) ?? []
+    refuseScopes(added, actingOn(request).role)
+    refuseScopes(added, key.creator?.role ?? null, 'The role of who made this key does not permit')
+    const edit = {
       ...readKeyEdit(request.body, key, limits, clock()),
       ...readAllowedNames(request.body, catalog()),
-    })
+      ...(scopes && { scopes }),
+    }
+    return edited(request, key, edit, 'key.edited', scopes && scopeDetails(scopes))
   })
 
   app.post('/keys/:id/pause', ofKey, async (request) => {
@@ -136,6 +148,19 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
     return viewOf(revoked ?? key)
   })
 }
+
+/** Throws ApiError 403 for scopes that a role does not permit. */
+function refuseScopes(
+  scopes: readonly KeyScope[],
+  role: MemberRole | null,
+  refusal = 'Your role does not permit',
+): void {
+  const refused = scopes.find((scope) => !permitsScope(role, scope))
+  if (refused)
+    throw new ApiError('not_permitted', `${refusal} the scope \`${refused}\`.`, { param: 'scopes' })
+}
+
+const scopeDetails = (scopes: readonly KeyScope[]): ActionDetails => ({ scopes: scopes.join(', ') })
 
 const tooManyKeys = (kind: 'too-many-active' | 'too-many'): ApiError =>
   new ApiError(

@@ -48,6 +48,7 @@ function keyView(
     paused_at: isoTimeOrNull(key.pausedAt),
     allowed_models: key.allowedModels,
     allowed_providers: key.allowedProviders,
+    scopes: key.scopes,
     prompt_log_days: key.promptLogDays,
     expires_at: isoTimeOrNull(key.expiresAt),
     created_at: isoTime(key.createdAt),

@@ -79,6 +79,8 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberServices> = async (ap
     const { role } = request.body
     permitRoles(request, role, await roleOf(organisationId, request.params.id))
     const former = await members.setRole(organisationId, request.params.id, role)
+    // What keys of the member may do goes with the role.
+    await announce({ accountId: organisationId })
     await app.recordAction(request, 'member.role_changed', request.params.id, { role, former_role: former })
     return reply.code(204).send()
   })
