@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { freePort } from '../../tools/launcher/ports.ts'
@@ -8,6 +9,8 @@ import { type Part, spawnPart } from '../helpers/stack-part.ts'
 
 const MODEL = 'test/plain'
 const WORDS = 60
+/** Connections of workers wait for ten seconds. */
+const HANGS_MS = 12_000
 let stack: TestStack
 let gateway: Part
 let url: string
@@ -54,6 +57,24 @@ test('API, dispatch and settlement in one process serve calls and settle them', 
   await stack.settled(accountId)
   const records = await stack.postgres.callRecord.findMany({ where: { accountId } })
   expect(records.map(({ status }) => status)).toEqual(['completed', 'completed'])
+  expect((await stack.command('audit')).code).toBe(0)
+})
+
+test('calls that end as Redis hangs for longer than its connections wait are answered whole', async () => {
+  const { accountId, key } = await stack.account('5.00')
+  const open = await Promise.all(
+    Array.from({ length: 20 }, () => stream({ url, key }, { model: 'test/begun' })),
+  )
+  await Promise.all(open.map((one) => one.said(30)))
+  stack.redisServer.pause()
+  stack.providers.release()
+  await delay(HANGS_MS)
+  stack.redisServer.resume()
+  for (const { end } of open)
+    expect(await end).toMatchObject({ status: 200, done: true, finishReason: 'stop', errorCode: null })
+  await stack.settled(accountId)
+  const records = await stack.postgres.callRecord.findMany({ where: { accountId } })
+  expect(new Set(records.map(({ status }) => status))).toEqual(new Set(['completed']))
   expect((await stack.command('audit')).code).toBe(0)
 })
 

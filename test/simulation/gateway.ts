@@ -32,7 +32,7 @@ import {
 import { type ComposedDispatch, composeDispatch } from '../../workers/dispatch-role.ts'
 import { runMaintenance } from '../../workers/maintenance-scheduler.ts'
 import { startSettlementWorker } from '../../workers/settlement-worker.ts'
-import { finishCalls } from './model-finish.ts'
+import { type FinishModels, finishCalls } from './model-finish.ts'
 import { ModelPostgres } from './model-postgres.ts'
 import { ModelQueue } from './model-queue.ts'
 import { ModelRedis } from './model-redis.ts'
@@ -133,6 +133,7 @@ export class Gateway {
   private readonly time: SimulatedTime
   private readonly random: SeededRandom
   private readonly bug: Bug | null
+  private readonly lastSteps: FinishModels['lastSteps'] = new Map()
   private started = 0
 
   constructor(time: SimulatedTime, random: SeededRandom, bug: Bug | null) {
@@ -153,6 +154,7 @@ export class Gateway {
   /** Everything Redis knew is gone. */
   emptyRedis(): void {
     this.redis.data.flush()
+    this.lastSteps.clear()
     this.dispatchQueue.flush()
     this.settlementQueue.flush()
   }
@@ -359,6 +361,8 @@ export class Gateway {
   private runFinish(connection: Connection, worker: string, colocation: Colocation = {}): RunFinish {
     const { data, pubSub } = this.redis
     const models = {
+      worker,
+      lastSteps: this.lastSteps,
       data: this.bug === 'hold-until-settled' ? new ModelRedis(() => this.time.nowMs) : data,
       isHeard: (channel: string) => pubSub.listeners(channel) > 0,
       publish: (channel: string, frames: readonly Frame[]) =>

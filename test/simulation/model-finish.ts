@@ -9,6 +9,9 @@ import { endInGate } from './model-scripts.ts'
 
 export interface FinishModels {
   data: ModelRedis
+  worker: string
+  /** What came of the last step of each worker that finished calls. */
+  lastSteps: Map<string, { jobId: string; results: FinishResult[] }>
   isHeard: (channel: string) => boolean
   publish: (channel: string, frames: readonly Frame[]) => void
   dispatch: ModelQueue<CallJob>
@@ -17,10 +20,13 @@ export interface FinishModels {
 
 /** src/calls/dispatch/finish-calls.lua, over the models. */
 export function finishCalls(
-  { data, isHeard, publish, dispatch, settlement }: FinishModels,
+  models: FinishModels,
   settlementJobId: string,
   calls: readonly EndedCall[],
 ): FinishResult[] {
+  const { data, worker, lastSteps, isHeard, publish, dispatch, settlement } = models
+  const lastStep = lastSteps.get(worker)
+  if (lastStep?.jobId === settlementJobId) return lastStep.results
   const finished: EndedCall[] = []
   const results = calls.map((call): FinishResult => {
     const refused = refusal(dispatch, call.record.id, call.claim)
@@ -38,8 +44,10 @@ export function finishCalls(
     endInGate(data, [keys.avail, keys.held, keys.holds, open, keys.open], [keys.prefix, id, chargePico])
     if (claim !== 'any') dispatch.jobs.delete(id)
   }
-  if (finished.length > 0)
+  if (finished.length > 0) {
+    lastSteps.set(worker, { jobId: settlementJobId, results })
     settlement.add(settlementJobId, { records: finished.map(({ record }) => record) }, 0, 'settle')
+  }
   for (const channel of new Set(finished.map((call) => call.channel))) {
     if (channel === '') continue
     const ofChannel = finished.filter((call) => call.channel === channel)

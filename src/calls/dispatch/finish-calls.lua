@@ -6,7 +6,10 @@
 -- that reads as it did for this worker was claimed by nobody since, wherever the stalled check put it. A job named
 -- `revived` stands for a call whose job Redis lost while a worker ran it, and has no claim until that worker dies.
 --
--- KEYS  1 dispatch queue  2 settlement queue (without a list)
+-- A connection that breaks sends the step again, and the worker has one step under way at a time. What came of the last one
+-- that finished calls is kept, so that the same step again is answered as it was the first time.
+--
+-- KEYS  1 dispatch queue  2 settlement queue (without a list)  3 what came of this worker's last step
 --       then per call: avail, held, holds, key open, account open
 -- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 what a message begins with, JSON
 --       then per call: id, reply channel or '', last frame (JSON), settlement record (JSON), amount charged,
@@ -16,12 +19,16 @@
 -- Returns per call 'finished'; or, with nothing done: 'unheard': nobody listens; 'lost': another worker has the call;
 -- 'gone': there is no job, since this worker or another finished the call, or Redis lost it; JSON: what its caller was
 -- told (see note-told-failure.lua)
-local dispatch, settlement = KEYS[1] .. ':', KEYS[2] .. ':'
+local dispatch, settlement, last_step = KEYS[1] .. ':', KEYS[2] .. ':', KEYS[3]
 local PER_CALL_KEYS, PER_CALL_ARGS = 5, 8
+local LAST_STEP_KEPT_MS = 600000
+
+local last = redis.call('HMGET', last_step, 'job', 'results')
+if last[1] == ARGV[1] then return cjson.decode(last[2]) end
 
 local calls = {}
 for at = 5, #ARGV, PER_CALL_ARGS do
-  local keys_at = 3 + #calls * PER_CALL_KEYS
+  local keys_at = 4 + #calls * PER_CALL_KEYS
   local avail, held, holds, open, account_open = unpack(KEYS, keys_at, keys_at + PER_CALL_KEYS - 1)
   local id, channel, frame, record, charge, prefix, claim, must_hear = unpack(ARGV, at, at + PER_CALL_ARGS - 1)
   calls[#calls + 1] = {
@@ -99,6 +106,8 @@ redis.call('LPUSH', settlement .. 'wait', ARGV[1])
 if redis.call('HEXISTS', settlement .. 'meta', 'paused') == 0 then
   redis.call('ZADD', settlement .. 'marker', 0, '0')
 end
+redis.call('HSET', last_step, 'job', ARGV[1], 'results', cjson.encode(results))
+redis.call('PEXPIRE', last_step, LAST_STEP_KEPT_MS)
 -- Last, so that a Redis that refuses writes has told nobody. One message a channel, a JSON array of frames.
 for channel, of_channel in pairs(frames) do
   redis.call('PUBLISH', channel, '[' .. table.concat(of_channel, ',') .. ']')

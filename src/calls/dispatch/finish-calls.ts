@@ -12,7 +12,7 @@ import { newId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
 import { isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
-import { accountKeys, apiKeyKeys, QUEUE_PREFIX } from '../../platform/redis/redis-keys.ts'
+import { accountKeys, apiKeyKeys, lastFinishKey, QUEUE_PREFIX } from '../../platform/redis/redis-keys.ts'
 import type { FramePublisher } from '../relay/call-outbox.ts'
 
 /** A finished call: what to settle, and the hold that closes. */
@@ -50,8 +50,9 @@ export interface EndedCall extends FinishedCall {
 export type FinishResult = 'finished' | 'unheard' | 'lost' | 'gone' | 'refused' | GatewayFailure
 
 /**
- * Finishes some calls in one atomic step: last frames, balance cache, settlement job, dispatch jobs. Repeated after the
- * first run was done, it answers `gone` and does nothing.
+ * Finishes some calls in one atomic step: last frames, balance cache, settlement job, dispatch jobs. A worker has one step
+ * under way at a time. Repeated after the first run was done, as by a connection that broke, the last step answers as it did
+ * then and does nothing.
  */
 export type RunFinish = (settlementJobId: string, calls: readonly EndedCall[]) => Promise<FinishResult[]>
 
@@ -60,10 +61,11 @@ export function createFinishScript(redis: Redis, worker: string, clock: () => nu
   const finish = defineHoldScript(redis, 'syFinishCalls', new URL('./finish-calls.lua', import.meta.url))
   const opening = JSON.stringify(openingFrame(worker))
   const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${QUEUE_PREFIX}:${queue}`)
+  const ownKeys = [...queues, lastFinishKey(worker)]
   return async (settlementJobId, calls) => {
     const options = JSON.stringify(storedJobOptions(settlementJobId))
     const results = (await finish(
-      [...queues, ...calls.flatMap(keysOf)],
+      [...ownKeys, ...calls.flatMap(keysOf)],
       [settlementJobId, options, clock(), opening, ...calls.flatMap(argumentsOf)],
     )) as string[]
     return results.map(readResult)

@@ -222,7 +222,7 @@ async function finish(
         break
       }
       case 'gone':
-        // Redis lost the job, or the answer to this very step. To settle a call twice charges it once.
+        // Redis lost the job, or this very step was done before another. To settle a call twice charges it once.
         if (!(await lease.isHeld())) return 'lost'
         claimOfJob = claimOfJob === lease.ofJob() ? 'any' : lease.ofJob()
         break

@@ -121,6 +121,9 @@ export const freeCreditNetworkKey = (day: number, network: string): string =>
 /** Hash: calls and retries of the fleet by second. */
 export const RETRY_BUDGET = `${PREFIX}:retry-budget`
 
+/** Hash: the last step in which a dispatch worker finished calls, and what came of it; see finish-calls.lua. */
+export const lastFinishKey = (workerId: string): string => `${PREFIX}:finished:${workerId}`
+
 /** Everything about Idempotency-Keys has one hash tag, since one script bounds what is kept for all accounts. */
 const IDEMPOTENCY = `${PREFIX}:{idem}`
 /** Hash: what an account's Idempotency-Key stands for, see src/calls/relay/idempotency.ts. */

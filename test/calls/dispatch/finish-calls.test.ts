@@ -233,6 +233,19 @@ describe('the step that finishes calls', () => {
     expect(await finish('settle_2', [ended(answer)])).toEqual(['finished'])
   })
 
+  test('a step whose answer was lost is answered again as it was, and nothing is done twice', async () => {
+    const [done, lost] = [await claimedCall(), await claimedCall()]
+    const step = [ended(done), ended(lost, { claim: 7 })]
+    expect(await finish('settle_1', step)).toEqual(['finished', 'lost'])
+    await settlement.drain()
+    expect(await finish('settle_1', step)).toEqual(['finished', 'lost'])
+    expect(await settlement.getJobCounts('waiting')).toEqual({ waiting: 0 })
+    // The step before the last has nobody who waits for its answer.
+    const next = await claimedCall()
+    expect(await finish('settle_2', [ended(next)])).toEqual(['finished'])
+    expect(await finish('settle_1', step)).toEqual(['gone', 'lost'])
+  })
+
   test('a call whose caller was told a failure is not finished as it stands, but as what was delivered', async () => {
     const [told, other] = [await claimedCall(), await claimedCall()]
     const jobs = createCallJobs(redis)
@@ -284,7 +297,7 @@ describe('the step that finishes calls', () => {
   test('does nothing when it is repeated, and settles a call whose job Redis lost when told to', async () => {
     const id = await claimedCall()
     expect(await finish('settle_1', [ended(id)])).toEqual(['finished'])
-    expect(await finish('settle_1', [ended(id)])).toEqual(['gone'])
+    expect(await finish('settle_2', [ended(id)])).toEqual(['gone'])
     expect(await settlement.getWaitingCount()).toBe(1)
     expect(await finish('settle_2', [ended(id, { claim: 'any' })])).toEqual(['finished'])
     expect(await settlement.getWaitingCount()).toBe(2)
