@@ -132,6 +132,38 @@ const INVOICE_AUDIT_CHECKS: readonly AuditCheck[] = [
   },
 ]
 
+/** The model's version of a rate without that of the routing fee, and the fee in percent; see `feeRateVersion`. */
+const BASE_VERSION = "regexp_replace(call.rate_version, '-byok-[0-9]{1,3}$', '')"
+const FEE_PERCENT = "coalesce(substring(call.rate_version FROM '-byok-([0-9]{1,3})$')::bigint, 100)"
+const listed = (column: string) => `published.${column} * ${FEE_PERCENT} / 100`
+const isListed = (column: string) => `call.${column}_rate_pico IS NOT DISTINCT FROM ${listed(column)}`
+/** A call that does not price the prompt cache has no rates of it, and pays the prompt rate. */
+const isListedOrNone = (column: string) => `(call.${column}_rate_pico IS NULL OR ${isListed(column)})`
+
+/** A process may use a catalog a moment before the catalog worker records its rates. */
+const PUBLISHED_WITHIN = "interval '1 hour'"
+
+const RATE_AUDIT_CHECKS: readonly AuditCheck[] = [
+  {
+    name: 'every call has the rates that were published as the version it names',
+    sql: `
+      SELECT call.id AS subject,
+             call.served_model_id || ' at ' || call.prompt_rate_pico || ' and ' || call.completion_rate_pico
+               || ' a token, which ' || coalesce(call.rate_version, 'no version') || ' is not' AS detail
+      FROM call_records AS call
+      WHERE call.served_model_id IS NOT NULL
+        AND NOT EXISTS (
+          SELECT 1 FROM rate_versions AS published
+          WHERE published.model_id = call.served_model_id AND published.rate_version = ${BASE_VERSION}
+            AND ${['prompt', 'completion', 'prompt_audio', 'prompt_image', 'units'].map(isListed).join(' AND ')}
+            AND ${['cache_read', 'cache_write'].map(isListedOrNone).join(' AND ')})
+        AND (call.settled_at_ms < extract(epoch FROM now() - ${PUBLISHED_WITHIN}) * 1000
+             OR EXISTS (SELECT 1 FROM rate_versions AS published
+                        WHERE published.model_id = call.served_model_id AND published.rate_version = ${BASE_VERSION}))
+        AND ${unreviewed('call.id')}`,
+  },
+]
+
 export const AUDIT_CHECKS: readonly AuditCheck[] = [
   {
     name: 'every ledger transaction balances',
@@ -264,6 +296,7 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
       SELECT q.id AS subject, q.reason AS detail
       FROM quarantined_settlements AS q WHERE ${OPEN_QUARANTINE}`,
   },
+  ...RATE_AUDIT_CHECKS,
   ...CONFLICT_AUDIT_CHECKS,
   ...PAYMENT_AUDIT_CHECKS,
   ...INVOICE_AUDIT_CHECKS,
