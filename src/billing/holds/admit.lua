@@ -2,8 +2,8 @@
 -- budgets that bound it, all or nothing, in that order. A job that comes with it is enqueued in the same step, if the call
 -- is granted what it asked for; it is enqueued as BullMQ 6.7 does (`<prefix>:<queue>:<list, or job id>`), without an event.
 --
--- The one sum of amounts done in Lua, what a short balance affords, stays below the amount asked for, which callers
--- keep under 2^53.
+-- The one sum of amounts done in Lua, what a short balance affords, is exact up to 2^53; beyond that, less is promised
+-- and more is held than the last digits say.
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry  5 key rate  6 key open  7 account rate  8 account open
 --       9 key bodies  10 account bodies  11 dispatch queue (without a list)  12 mark of the admitted call
@@ -188,6 +188,7 @@ local function take(sum)
   return is_short or 'allowance', tightest
 end
 
+local EXACT = 2 ^ 53
 local short, budget = take(amount)
 if short then
   local available = redis.call('GET', avail)
@@ -199,10 +200,13 @@ if short then
   local affords = 0
   if spare >= 0 then
     affords = tonumber(completion_rate) > 0 and math.floor(spare / tonumber(completion_rate)) or tonumber(limit)
+    if tonumber(available) > EXACT then affords = math.floor(affords * (1 - 2 ^ -40)) end
     affords = math.min(affords, tonumber(limit))
   end
   if flexible and affords >= 1 then
-    amount = string.format('%.0f', tonumber(prompt_cost) + affords * tonumber(completion_rate))
+    local cost = tonumber(prompt_cost) + affords * tonumber(completion_rate)
+    if cost > EXACT then cost = cost * (1 + 2 ^ -50) end
+    amount = string.format('%.0f', cost)
     limit = string.format('%.0f', affords)
     short, budget = take(amount)
   end

@@ -148,6 +148,30 @@ describe('the admission holds', () => {
     expect((await holds.balance(accountId)).availPico).toBe(balance - 1n)
   })
 
+  test('beyond 2^53 it affords what it says, and a shortened limit is held at no less than it costs', async () => {
+    const rate = 9_007_199_254_741n
+    for (const tokens of [1_001n, 2_000n, 876_543n])
+      for (const missing of [0n, 1n, 7n]) {
+        const balance = tokens * rate - missing
+        const ask = {
+          promptPico: 0n,
+          completionRate: rate,
+          completionLimit: 1_000_000,
+          amountPico: 1_000_000n * rate,
+        }
+        const accountId = await funded(balance)
+        const refused = await admit(request(accountId, ask))
+        if (refused.kind !== 'insufficient-balance') throw new Error(refused.kind)
+        const { affordableTokens } = refused
+        expect(BigInt(affordableTokens) * rate).toBeLessThanOrEqual(balance)
+        const admitted = await admit(request(accountId, { ...ask, flexible: true }))
+        if (admitted.kind !== 'admitted') throw new Error(admitted.kind)
+        expect(admitted.completionLimit).toBe(affordableTokens)
+        expect(admitted.completionLimit).toBeGreaterThanOrEqual(Number(tokens) - 2)
+        expect(admitted.holdPico).toBeGreaterThanOrEqual(BigInt(affordableTokens) * rate)
+      }
+  })
+
   test('answers a repeated hold id the same and holds once', async () => {
     const accountId = await funded(1_000n)
     const ask = request(accountId)
