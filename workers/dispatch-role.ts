@@ -110,25 +110,26 @@ export async function startDispatchRole(
     logger,
   })
   const files = await openBodyStore(config)
+  const jobs = openClaimedJobs<CallJob>(DISPATCH_QUEUE, {
+    redis: queueRedis,
+    blocking: redisFor('wake'),
+    lockMs: config.jobLockMs,
+    waitSeconds: WAIT_SECONDS,
+    logger,
+    clock: Date.now,
+  })
   const dispatch = await composeDispatch({
     workerId,
     redis,
     subscriber,
     colocation,
     epoch,
-    jobs: openClaimedJobs(DISPATCH_QUEUE, {
-      redis: queueRedis,
-      blocking: redisFor('wake'),
-      lockMs: config.jobLockMs,
-      waitSeconds: WAIT_SECONDS,
-      logger,
-      clock: Date.now,
-    }),
+    jobs,
     callJobs: createCallJobs(redis),
     dispatchQueue,
     enqueueSettlements: (records) => enqueueSettlements(settlementQueue, records),
     settlementJobsLeft: (jobIds) => settlementJobsLeft(redis, jobIds),
-    runFinish: createFinishScript(redis, workerId, Date.now),
+    runFinish: createFinishScript(redis, workerId, jobs.token, Date.now),
     calls,
     chain: createAttemptChain({
       catalog: catalog.snapshot,

@@ -143,7 +143,7 @@ export class DispatchWorker {
     const lease: Lease = {
       generation,
       ofJob,
-      ofJobRenewed: () => this.leases.renewed().then(ofJob),
+      reclaim: async () => ((await this.leases.reclaim(held)) ? ofJob() : null),
       isHeld: () => this.leases.isHeld(held),
     }
     try {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
@@ -38,6 +38,10 @@ export interface TestRedis {
   resume(): void
   /** Starts the server again, over the same data and at the same address. */
   restart(): Promise<void>
+  /** Keeps a copy of what a durable server has on its disk by now. */
+  keepState(): Promise<void>
+  /** `kill -9`; what the disk had when it was kept is all that `restart` finds. */
+  killAndRollBack(): Promise<void>
 }
 
 /**
@@ -51,6 +55,11 @@ export async function createTestRedis(options: { durable?: boolean } = {}): Prom
   const guard = startProcessGuard()
   const start = () => spawnPlan(redis.plan, { onSpawn: (pid) => guard.add(pid, 'services') })
   let running = await start()
+  const kill = async () => {
+    await running.kill()
+    guard.remove(running.pid)
+  }
+  const [onDisk, kept] = ['appendonlydir', 'kept'].map((name) => join(folder, name)) as [string, string]
   return {
     url: redis.url,
     async close() {
@@ -59,9 +68,12 @@ export async function createTestRedis(options: { durable?: boolean } = {}): Prom
       await redis.cleanUp()
       await rm(folder, { recursive: true, force: true })
     },
-    async kill() {
-      await running.kill()
-      guard.remove(running.pid)
+    kill,
+    keepState: () => cp(onDisk, kept, { recursive: true, force: true }),
+    async killAndRollBack() {
+      await kill()
+      await rm(onDisk, { recursive: true })
+      await rename(kept, onDisk)
     },
     pause: () => void process.kill(running.pid, 'SIGSTOP'),
     resume: () => void process.kill(running.pid, 'SIGCONT'),

@@ -237,7 +237,7 @@ export class Gateway {
           const states = await Promise.all(jobIds.map((jobId) => settlement.getJobState(jobId)))
           return states.map((state) => state !== 'unknown')
         },
-        runFinish: this.runFinish(connection, `${process.name}-worker`, colocation),
+        runFinish: this.runFinish(connection, process.name, colocation),
         calls: this.bug === 'charge-failed' ? new ChargingCalls() : new RunningCalls(),
         chain: this.bug === 'free-hang-up' ? withFreeHangUps(this.chain()) : this.chain(),
         catalog: () => CATALOG,
@@ -358,8 +358,9 @@ export class Gateway {
     }
   }
 
-  private runFinish(connection: Connection, worker: string, colocation: Colocation = {}): RunFinish {
+  private runFinish(connection: Connection, token: string, colocation: Colocation = {}): RunFinish {
     const { data, pubSub } = this.redis
+    const worker = `${token}-worker`
     const models = {
       worker,
       lastSteps: this.lastSteps,
@@ -367,6 +368,7 @@ export class Gateway {
       isHeard: (channel: string) => pubSub.listeners(channel) > 0,
       publish: (channel: string, frames: readonly Frame[]) =>
         void pubSub.publish(channel, encodeFrames(worker, frames)),
+      token,
       dispatch: this.dispatchQueue,
       settlement: this.settlementQueue,
     }
@@ -389,7 +391,7 @@ export class Gateway {
   }
 
   private callJobs(connection: Connection): CallJobs {
-    const jobs = openCallJobs(this.dispatchQueue, connection)
+    const jobs = openCallJobs(this.dispatchQueue, this.redis.data, connection)
     if (this.bug === 'told-by-message') return { ...jobs, noteTold: async () => true }
     if (this.bug !== 'withdraw-by-remove') return jobs
     const withdraw = (callId: string) =>

@@ -14,6 +14,8 @@ export interface FinishModels {
   lastSteps: Map<string, { jobId: string; results: FinishResult[] }>
   isHeard: (channel: string) => boolean
   publish: (channel: string, frames: readonly Frame[]) => void
+  /** Of the worker's locks. */
+  token: string
   dispatch: ModelQueue<CallJob>
   settlement: ModelQueue<SettlementJob>
 }
@@ -24,12 +26,12 @@ export function finishCalls(
   settlementJobId: string,
   calls: readonly EndedCall[],
 ): FinishResult[] {
-  const { data, worker, lastSteps, isHeard, publish, dispatch, settlement } = models
+  const { data, worker, lastSteps, isHeard, publish, token, dispatch, settlement } = models
   const lastStep = lastSteps.get(worker)
   if (lastStep?.jobId === settlementJobId) return lastStep.results
   const finished: EndedCall[] = []
   const results = calls.map((call): FinishResult => {
-    const refused = refusal(dispatch, call.record.id, call.claim)
+    const refused = refusal(dispatch, token, call.record.id, call.claim)
     if (refused !== null) return refused
     const told = dispatch.jobs.get(call.record.id)?.told
     if (call.mustBeHeard && told) return told
@@ -59,10 +61,16 @@ export function finishCalls(
   return results
 }
 
-function refusal(queue: ModelQueue<CallJob>, id: string, claim: ClaimOfJob): 'gone' | 'lost' | null {
+function refusal(
+  queue: ModelQueue<CallJob>,
+  token: string,
+  id: string,
+  claim: ClaimOfJob,
+): 'gone' | 'lost' | null {
   if (claim === 'any') return null
   const job = queue.jobs.get(id)
   if (!job) return 'gone'
   if (claim === 'revived') return job.name !== 'revived' || job.attemptsStarted > 0 ? 'lost' : null
-  return job.attemptsStarted === claim ? null : 'lost'
+  const holder = queue.holderOf(id)
+  return job.attemptsStarted === claim && (holder ?? token) === token ? null : 'lost'
 }

@@ -1,5 +1,5 @@
 import type { GatewayFailure } from '../../src/core/calls/frames.ts'
-import type { Withdrawal } from '../../src/platform/queues/call-jobs.ts'
+import type { Retaken, Withdrawal } from '../../src/platform/queues/call-jobs.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 type JobState = 'waiting' | 'active' | 'delayed'
@@ -179,16 +179,23 @@ export class ModelQueue<Data> {
   }
 
   /** As src/platform/queues/retake-call.lua. */
-  retake(id: string, token: string, number: number, lockMs: number): boolean {
+  retake(id: string, token: string, number: number, lockMs: number, isMarked = false): Retaken {
     const job = this.jobs.get(id)
-    if (!job || job.state === 'delayed') return false
+    if (!job) return isMarked ? 'lost' : 'missing'
     const holder = this.holder(job)
+    if (job.state === 'delayed' || (holder !== null && holder !== token)) return 'lost'
     const claimedAgain = job.attemptsStarted === number + 1 && holder === token
-    if (job.attemptsStarted !== number && !claimedAgain) return false
-    if (holder !== null && holder !== token) return false
-    Object.assign(job, { state: 'active', token, lockUntilMs: this.clock() + lockMs })
+    if (job.attemptsStarted > number && !claimedAgain) return 'lost'
+    const attemptsStarted = Math.max(job.attemptsStarted, number)
+    Object.assign(job, { state: 'active', token, lockUntilMs: this.clock() + lockMs, attemptsStarted })
     this.suspects.delete(id)
-    return true
+    return attemptsStarted
+  }
+
+  /** Who holds the lock of a job; null: nobody. */
+  holderOf(id: string): string | null {
+    const job = this.jobs.get(id)
+    return job ? this.holder(job) : null
   }
 
   state(id: string): JobState | 'unknown' {

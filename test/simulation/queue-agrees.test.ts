@@ -13,7 +13,7 @@ import {
   reviveCall,
 } from '../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { admittedKey, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import { ModelQueue } from './model-queue.ts'
 import type { SeededRandom } from './seeded-random.ts'
@@ -236,8 +236,9 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
         'withdraw: {"answer":"claimed"}',
         'withdraw: {"answer":"delayed"}',
         'remove revived: {"answer":"withdrawn"}',
-        'retake: {"answer":true}',
-        'retake: {"answer":false}',
+        'retake: {"answer":2}',
+        'retake: {"answer":"lost"}',
+        'retake: {"answer":"missing"}',
         'complete: {"answer":["call"]}',
         'complete: {"answer":[]}',
         'promote: {"refusal":-3}',
@@ -258,6 +259,14 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
     expect(await queue.remove('call-0')).toBe(1)
     expect(await callJobs.exists('call-0')).toBe(false)
     expect(await callJobs.withdraw('call-0')).toBe('missing')
+  })
+
+  test('a call without a job was finished if it was enqueued a moment ago, and forgotten if nothing is known of it', async () => {
+    await redis.flushall()
+    const retake = () => createCallJobs(redis).retake('call-0', { token: 'a', number: 1, lockMs: LONG_MS })
+    expect(await retake()).toBe('missing')
+    await redis.set(admittedKey('call-0'), '1')
+    expect(await retake()).toBe('lost')
   })
 
   test('a slot reserved for quiet accounts takes no call beyond a share', async () => {

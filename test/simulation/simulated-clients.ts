@@ -3,6 +3,7 @@ import type { CallJobs } from '../../src/platform/queues/call-jobs.ts'
 import type { ClaimedJobs } from '../../src/platform/queues/claimed-jobs.ts'
 import type { DispatchQueue, SettlementJob, SettlementQueue } from '../../src/platform/queues/queues.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
+import { admittedKey } from '../../src/platform/redis/redis-keys.ts'
 import type { ModelQueue } from './model-queue.ts'
 import type { ModelRedis } from './model-redis.ts'
 import type { Connection, SimulatedServer } from './simulated-server.ts'
@@ -137,12 +138,16 @@ export function openQueue(
 }
 
 /** src/platform/queues/call-jobs.ts over the model. */
-export function openCallJobs(queue: ModelQueue<CallJob>, connection: Connection): CallJobs {
+export function openCallJobs(queue: ModelQueue<CallJob>, data: ModelRedis, connection: Connection): CallJobs {
   const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
   return {
     withdraw: (callId) => send(() => queue.withdraw(callId, false)),
     removeRevived: (callId) => send(() => queue.withdraw(callId, true)),
-    retake: (callId, { token, number, lockMs }) => send(() => queue.retake(callId, token, number, lockMs)),
+    retake: (callId, { token, number, lockMs }) =>
+      send(() => {
+        const isMarked = data.get(admittedKey(callId)) !== null
+        return queue.retake(callId, token, number, lockMs, isMarked)
+      }),
     noteTold: (callId, told) => send(() => queue.noteTold(callId, told)),
     exists: (callId) => send(() => queue.jobs.has(callId)),
   }

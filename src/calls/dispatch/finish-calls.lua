@@ -3,7 +3,8 @@
 -- their records, and publishes the last frames. What many calls share is written once for all. It begins with holds.lua.
 --
 -- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`. `ats` counts the claims of a job, so one
--- that reads as it did for this worker was claimed by nobody since, wherever the stalled check put it. A job named
+-- that reads as it did for this worker was claimed by nobody since, wherever the stalled check put it; unless Redis lost
+-- its last moments and gave the number away again, which the lock of another worker shows. A job named
 -- `revived` stands for a call whose job Redis lost while a worker ran it, and has no claim until that worker dies.
 --
 -- A connection that breaks sends the step again, and the worker has one step under way at a time. What came of the last one
@@ -12,6 +13,7 @@
 -- KEYS  1 dispatch queue  2 settlement queue (without a list)  3 what came of this worker's last step
 --       then per call: avail, held, holds, key open, account open
 -- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 what a message begins with, JSON
+--       5 token of this worker's locks
 --       then per call: id, reply channel or '', last frame (JSON), settlement record (JSON), amount charged,
 --       prefix of the account's Redis keys, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
 --       '1' when the answer counts only if its caller hears of it: nobody was told that the call failed, and somebody
@@ -22,12 +24,13 @@
 local dispatch, settlement, last_step = KEYS[1] .. ':', KEYS[2] .. ':', KEYS[3]
 local PER_CALL_KEYS, PER_CALL_ARGS = 5, 8
 local LAST_STEP_KEPT_MS = 600000
+local token = ARGV[5]
 
 local last = redis.call('HMGET', last_step, 'job', 'results')
 if last[1] == ARGV[1] then return cjson.decode(last[2]) end
 
 local calls = {}
-for at = 5, #ARGV, PER_CALL_ARGS do
+for at = 6, #ARGV, PER_CALL_ARGS do
   local keys_at = 4 + #calls * PER_CALL_KEYS
   local avail, held, holds, open, account_open = unpack(KEYS, keys_at, keys_at + PER_CALL_KEYS - 1)
   local id, channel, frame, record, charge, prefix, claim, must_hear = unpack(ARGV, at, at + PER_CALL_ARGS - 1)
@@ -49,8 +52,13 @@ local function refusal(call)
   local name, claims, told = unpack(redis.call('HMGET', call.job, 'name', 'ats', 'told'))
   if call.claim ~= 'any' then
     if not name then return 'gone' end
-    local is_ours = claims == call.claim
-    if call.claim == 'revived' then is_ours = name == 'revived' and not claims end
+    local is_ours
+    if call.claim == 'revived' then
+      is_ours = name == 'revived' and not claims
+    else
+      local holder = redis.call('GET', call.job .. ':lock')
+      is_ours = claims == call.claim and (not holder or holder == token)
+    end
     if not is_ours then return 'lost' end
   end
   if not call.must_hear then return nil end

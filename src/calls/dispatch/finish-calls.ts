@@ -56,8 +56,16 @@ export type FinishResult = 'finished' | 'unheard' | 'lost' | 'gone' | 'refused' 
  */
 export type RunFinish = (settlementJobId: string, calls: readonly EndedCall[]) => Promise<FinishResult[]>
 
-/** The step of one worker over a connection: what was published over it before arrives before the last frames. */
-export function createFinishScript(redis: Redis, worker: string, clock: () => number): RunFinish {
+/**
+ * The step of one worker, whose locks hold `token`, over a connection: what was published over it before arrives before
+ * the last frames.
+ */
+export function createFinishScript(
+  redis: Redis,
+  worker: string,
+  token: string,
+  clock: () => number,
+): RunFinish {
   const finish = defineHoldScript(redis, 'syFinishCalls', new URL('./finish-calls.lua', import.meta.url))
   const opening = JSON.stringify(openingFrame(worker))
   const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${QUEUE_PREFIX}:${queue}`)
@@ -66,7 +74,7 @@ export function createFinishScript(redis: Redis, worker: string, clock: () => nu
     const options = JSON.stringify(storedJobOptions(settlementJobId))
     const results = (await finish(
       [...ownKeys, ...calls.flatMap(keysOf)],
-      [settlementJobId, options, clock(), opening, ...calls.flatMap(argumentsOf)],
+      [settlementJobId, options, clock(), opening, token, ...calls.flatMap(argumentsOf)],
     )) as string[]
     return results.map(readResult)
   }

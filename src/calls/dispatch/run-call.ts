@@ -46,8 +46,11 @@ export interface Lease {
   generation: number
   /** Which claim of its job it has by now. */
   ofJob(): ClaimOfJob
-  /** The same, once a renewal under way has ended: it may just put a revived job in the place of a lost one. */
-  ofJobRenewed(): Promise<ClaimOfJob>
+  /**
+   * The same, where Redis does not know it: takes it again if Redis forgot it, or this worker claimed the call again
+   * meanwhile. Null when another worker has the call.
+   */
+  reclaim(): Promise<ClaimOfJob | null>
   /** Whether no other worker can have claimed the call since. */
   isHeld(): Promise<boolean>
 }
@@ -216,9 +219,9 @@ async function finish(
         outbox.ended(last)
         return 'finished'
       case 'lost': {
-        const renewed = await lease.ofJobRenewed()
-        if (renewed === claimOfJob) return 'lost'
-        claimOfJob = renewed
+        const reclaimed = await lease.reclaim()
+        if (reclaimed === null) return 'lost'
+        claimOfJob = reclaimed
         break
       }
       case 'gone':

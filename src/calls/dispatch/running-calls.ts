@@ -10,6 +10,7 @@ import {
 } from '../../core/calls/frames.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+import type { Retaken } from '../../platform/queues/call-jobs.ts'
 import { isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
 import type { EpochWatch } from '../../platform/redis/redis-epoch.ts'
 import { CONTROL_CHANNEL, controlChannel } from '../../platform/redis/redis-keys.ts'
@@ -230,8 +231,8 @@ interface LeasesOptions {
   clock: () => number
   /** Renews locks for `lockMs`; returns the calls whose lock is no longer ours. */
   extend(callIds: string[]): Promise<string[]>
-  /** Renews a lock that lapsed while nobody else claimed the call; `number` counts the claims of this job. */
-  retake(callId: string, number: number): Promise<boolean>
+  /** Takes a claim again whose lock is gone while nobody else claimed the call; `number` counts the claims of this job. */
+  retake(callId: string, number: number): Promise<Retaken>
   /** Puts a call back whose job Redis lost; false when somebody else has it. */
   revive(job: CallJob): Promise<boolean>
   /** Renews a revived call; false when another worker claimed it. */
@@ -246,8 +247,9 @@ const TRUSTED_LOCK_PART = 2 / 3
 /**
  * The calls one worker has claimed. States of a lease: held (a lock in Redis, renewed) → lost (another worker
  * has the call: its run here ends, and settles nothing), or → revived. A lock that lapsed while nobody else
- * claimed the call is taken again: this worker or Redis stood still. A lock that went with all of Redis's data is
- * not lost either: nobody else can have the call, so it runs on, and is put back into the queue.
+ * claimed the call is taken again: this worker or Redis stood still, or Redis lost its last moments. A lock whose job
+ * went with them, or with all of Redis's data, is not lost either: nobody else can have the call, so it runs on, and is
+ * put back into the queue.
  */
 export class Leases {
   private readonly held = new Map<string, HeldLease>()
@@ -267,13 +269,15 @@ export class Leases {
   }
 
   /**
-   * Whether a claim is of a call that runs here all along: its lock had lapsed, the stalled check had put it back, and
-   * nobody else had it since. It runs on under the new claim.
+   * Whether a claim is of a call that runs here all along, and nobody else had since: its lock had lapsed and the stalled
+   * check had put it back; or Redis has forgotten the claim before, and counts from an earlier one. It runs on under the
+   * new claim.
    */
   adopt(callId: string, number: number, claimedAt: number): boolean {
     const lease = this.held.get(callId)
-    if (!lease || lease.isRevived || number !== lease.number + 1) return false
-    Object.assign(lease, { number, renewedAt: claimedAt })
+    if (!lease || lease.isRevived || number > lease.number + 1) return false
+    // A renewal that took the forgotten claim again is the later of the two.
+    Object.assign(lease, { number: Math.max(number, lease.number), renewedAt: claimedAt })
     return true
   }
 
@@ -299,9 +303,15 @@ export class Leases {
     return this.isOurs(lease)
   }
 
-  /** Resolves once a renewal under way, if any, has ended. */
-  renewed(): Promise<void> {
-    return this.renewing
+  /**
+   * Whether a lease holds that Redis does not know under its number: one that it forgot is taken again, and of a call
+   * that this worker claimed again meanwhile the number is learnt.
+   */
+  async reclaim(lease: HeldLease): Promise<boolean> {
+    await this.inTurn(async () => {
+      if (this.isOurs(lease)) await this.decide([lease], await this.options.epoch.check())
+    })
+    return this.isOurs(lease)
   }
 
   /** Renews every lease; ends the runs of those that are lost, and revives those that Redis lost. Never rejects. */
@@ -317,7 +327,11 @@ export class Leases {
 
   /** One renewal after another: a lease that one of them revives would look lost to the other. */
   private renewSome(leases: HeldLease[]): Promise<void> {
-    const renewal = this.renewing.then(() => this.renewNow(leases))
+    return this.inTurn(() => this.renewNow(leases))
+  }
+
+  private inTurn(renew: () => Promise<void>): Promise<void> {
+    const renewal = this.renewing.then(renew)
     this.renewing = renewal.catch(() => undefined)
     return renewal
   }
@@ -337,31 +351,42 @@ export class Leases {
     if (missed.length > 0) await this.decide(missed, await epoch.check())
   }
 
-  /** Whether locks that are gone lapsed, were lost to another worker, or went with Redis. */
+  /** Whether locks that are gone lapsed, were forgotten, were lost to another worker, or went with Redis. */
   private async decide(missed: HeldLease[], epochNow: string): Promise<void> {
-    const { calls, clock, logger, retake, revive, removeRevived } = this.options
+    const { calls, logger } = this.options
     await Promise.all(
       missed.map(async (lease) => {
+        if ((await this.restore(lease, epochNow)) || !this.isOurs(lease)) return
         const callId = callIdOf(lease)
-        const askedAt = clock()
-        const isOrphan = lease.epoch !== epochNow
-        if (isOrphan && (await revive({ ...lease.job, claims: lease.generation }))) {
-          Object.assign(lease, { isRevived: true, epoch: epochNow, renewedAt: askedAt })
-          // It ended meanwhile, and could not know that there was something to remove.
-          if (!this.isOurs(lease)) await removeRevived(callId)
-          return
-        }
-        if (!this.isOurs(lease)) return
-        if (!isOrphan && !lease.isRevived && (await retake(callId, lease.number))) {
-          lease.renewedAt = askedAt
-          return
-        }
-        if (!this.isOurs(lease)) return
         logger.warn({ callId }, 'lease lost to another worker')
         this.held.delete(callId)
         calls.abort(callId as CallId, 'lease-lost')
       }),
     )
+  }
+
+  /** Lets a lease stand again that Redis does not know any more, unless another worker has the call or has finished it. */
+  private async restore(lease: HeldLease, epochNow: string): Promise<boolean> {
+    const { clock, lockMs, retake, revive, removeRevived } = this.options
+    const callId = callIdOf(lease)
+    const askedAt = clock()
+    const isOrphan = lease.epoch !== epochNow
+    if (!isOrphan && !lease.isRevived) {
+      const retaken = await retake(callId, lease.number)
+      if (retaken === 'lost') return false
+      if (retaken !== 'missing') {
+        Object.assign(lease, { number: retaken, renewedAt: askedAt })
+        return true
+      }
+      if (!this.isOurs(lease)) return false
+    }
+    // Nobody else can have finished a call whose lock cannot have lapsed yet: Redis lost its job.
+    const mayBeFinished = !isOrphan && askedAt - lease.renewedAt > lockMs * TRUSTED_LOCK_PART
+    if (mayBeFinished || !(await revive({ ...lease.job, claims: lease.generation }))) return false
+    Object.assign(lease, { isRevived: true, epoch: epochNow, renewedAt: askedAt })
+    // It ended meanwhile, and could not know that there was something to remove.
+    if (!this.isOurs(lease)) await removeRevived(callId)
+    return true
   }
 
   private isOurs(lease: HeldLease): boolean {

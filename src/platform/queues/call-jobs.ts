@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { GatewayFailure } from '../../core/calls/frames.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
-import { QUEUE_PREFIX } from '../redis/redis-keys.ts'
+import { admittedKey, QUEUE_PREFIX } from '../redis/redis-keys.ts'
 import { DISPATCH_QUEUE, type SettlementQueue } from './queues.ts'
 
 /**
@@ -9,6 +9,9 @@ import { DISPATCH_QUEUE, type SettlementQueue } from './queues.ts'
  * none will; `claimed`: a worker has it or had it; `delayed`: it stands for a call that a worker runs.
  */
 export type Withdrawal = 'withdrawn' | 'missing' | 'claimed' | 'delayed'
+
+/** The number under which a claim stands again, or why it does not. */
+export type Retaken = number | 'lost' | 'missing'
 
 export type CallJobs = ReturnType<typeof createCallJobs>
 
@@ -34,14 +37,19 @@ export function createCallJobs(redis: Redis) {
     withdraw: (callId: string) => takeOff(callId, '0'),
     /** Takes a revived call off the queue (see reviveCall), unless a worker has claimed it since. */
     removeRevived: (callId: string) => takeOff(callId, '1'),
-    /** Renews a claim whose lock has lapsed; false when somebody else claimed the call since. */
+    /**
+     * Takes a claim again whose lock is gone. Returns its number; `lost` when somebody else claimed the call since, and
+     * `missing` when there is no job and no sign that there was one.
+     */
     async retake(
       callId: string,
       { token, number, lockMs }: { token: string; number: number; lockMs: number },
-    ): Promise<boolean> {
+    ): Promise<Retaken> {
       const lists = ['active', 'wait', 'stalled', 'prioritized'].map(key)
-      const keys = [key(callId), key(`${callId}:lock`), ...lists]
-      return (await retake(keys, [callId, token, lockMs, number])) === 1
+      const keys = [key(callId), key(`${callId}:lock`), ...lists, admittedKey(callId)]
+      const claim = (await retake(keys, [callId, token, lockMs, number])) as number
+      if (claim > 0) return claim
+      return claim === 0 ? 'lost' : 'missing'
     },
     /**
      * Notes on the job of a call that its caller was told a failure; false where there is no job: the call is finished,

@@ -1,21 +1,28 @@
--- Renews the claim of a worker whose lock has lapsed while nobody else claimed the call: the worker was cut off
--- from Redis, or Redis stood still, and the call runs on. Right also after the stalled check put the job back.
+-- Takes the claim of a worker again whose lock is gone while nobody else claimed the call: the worker was cut off from
+-- Redis, or Redis stood still, or Redis lost its last moments and has forgotten the claim. The call runs on. Right also
+-- after the stalled check put the job back.
 --
--- KEYS  1 job hash  2 lock  3 active  4 wait  5 stalled  6 prioritized
+-- KEYS  1 job hash  2 lock  3 active  4 wait  5 stalled  6 prioritized  7 mark of the admitted call (see admit.lua)
 -- ARGV  1 job id  2 token  3 how long the lock stands, ms  4 the number of the worker's claim of this job
--- Returns 1 when the claim stands again, 0 when another worker has the call, or nobody
-local id = ARGV[1]
-local claims = tonumber(redis.call('HGET', KEYS[1], 'ats'))
-local number = tonumber(ARGV[4])
+-- Returns the number under which the claim stands; 0 when another worker has the call, or had it since and may have
+-- finished it; -1 when there is no job and no sign that there was one
+local id, token, number = ARGV[1], ARGV[2], tonumber(ARGV[4])
+local name, claims = unpack(redis.call('HMGET', KEYS[1], 'name', 'ats'))
+if not name then return redis.call('EXISTS', KEYS[7]) - 1 end
+claims = tonumber(claims) or 0
 local holder = redis.call('GET', KEYS[2])
+if holder and holder ~= token then return 0 end
 -- This worker may have claimed the call again, and hear of it next.
-local claimedAgain = claims == number + 1 and holder == ARGV[2]
-if claims ~= number and not claimedAgain then return 0 end
-if holder and holder ~= ARGV[2] then return 0 end
+local claimed_again = claims == number + 1 and holder == token
+if claims > number and not claimed_again then return 0 end
 if not redis.call('LPOS', KEYS[3], id) then
   if redis.call('LREM', KEYS[4], -1, id) + redis.call('ZREM', KEYS[6], id) == 0 then return 0 end
   redis.call('LPUSH', KEYS[3], id)
 end
-redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+if claims < number then
+  claims = number
+  redis.call('HSET', KEYS[1], 'ats', claims)
+end
+redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
 redis.call('SREM', KEYS[5], id)
-return 1
+return claims

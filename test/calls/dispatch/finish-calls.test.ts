@@ -60,7 +60,7 @@ describe('the step that finishes calls', () => {
       clock: Date.now,
     })
     bullmq = new Worker(DISPATCH_QUEUE, null, { connection: redis, prefix: QUEUE_PREFIX })
-    finish = createFinishScript(redis, 'worker-a', () => 1_700_000_000_000)
+    finish = createFinishScript(redis, 'worker-a', jobs.token, () => 1_700_000_000_000)
   })
   beforeEach(async () => {
     heard = []
@@ -209,6 +209,13 @@ describe('the step that finishes calls', () => {
     expect(await createCallJobs(redis).exists(lost)).toBe(true)
     const job = await settlement.getJob('settle_1')
     expect(job?.data.records.map((record) => record.id)).toEqual([kept])
+  })
+
+  test('finishes nothing of which another worker has a claim with the same number, since Redis forgot the first', async () => {
+    const id = await claimedCall()
+    await redis.set(callKey(DISPATCH_QUEUE, `${id}:lock`), 'another worker')
+    expect(await finish('settle_1', [ended(id)])).toEqual(['lost'])
+    expect(await createCallJobs(redis).exists(id)).toBe(true)
   })
 
   test('finishes a call whose lock has lapsed while nobody else claimed it, wherever its job is', async () => {
