@@ -151,9 +151,12 @@ export class PendingCall {
     this.gap = null
   }
 
-  /** Another run than the one that began the answer has ended the call: the rest of that one does not come. */
+  /**
+   * Another run than the one that began the answer has ended the call: the rest of that one does not come. Should the
+   * other be charged for more than was delivered, its caller was told a failure.
+   */
   private endedBy(body: FrameBody): void {
-    this.end(this.stopping?.error ?? (body[0] === 'error' ? body[1] : LOST))
+    this.endAsLost(this.stopping?.error ?? (body[0] === 'error' ? body[1] : LOST))
   }
 
   /** The call is waited for no more. */

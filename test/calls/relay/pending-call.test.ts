@@ -275,6 +275,7 @@ describe('a pending call', () => {
       begin()
       call.accept(second, 2, end, 2)
       expect(delivered.at(-1)).toMatchObject(['error', { code: 'internal_error' }])
+      expect(told).toEqual([['internal_error', 'Hel']])
       expect(call.ended).toBe(true)
     })
 
