@@ -208,14 +208,23 @@ describe('speech', () => {
     expect((await latestCall()).attempts).toHaveLength(2)
   })
 
-  test('costs nothing when its client leaves before it is made', async () => {
+  test('is made to its end and charged when its client leaves after its provider was asked', async () => {
     const leaving = new AbortController()
     const asked = { model: 'test/speech-held', voice: 'alloy', input: 'Hello' }
     const left = failureOf(client.audio.speech.create(asked, { signal: leaving.signal }))
     await stack.providers.log.arrived(({ model }) => model === 'held')
     leaving.abort()
     await left
-    expect(await latestCall()).toMatchObject({ status: 'cancelled', chargePico: 0n })
+    // What was said to its worker before another call ended there has arrived.
+    await client.audio.speech.create({ ...asked, model: 'test/speech' })
+    stack.providers.release()
+    await stack.settled(accountId)
+    const record = await stack.postgres.callRecord.findFirstOrThrow({
+      where: { requestedModel: 'test/speech-held' },
+    })
+    expect(record).toMatchObject({ status: 'completed', units: 5, unit: 'character' })
+    expect(record.chargePico).toBe(5n * record.unitsRatePico!)
+    expect(stack.providers.log.aborted).toBe(0)
     await nothingIsStored()
   })
 

@@ -46,6 +46,7 @@ export interface PlayedCall {
   stream?: boolean
   messages?: CallBody['messages']
   native?: CallBody['native']
+  task?: CallBody['task']
   attemptsPerCall?: number
 }
 
@@ -116,8 +117,10 @@ export async function playCall(call: PlayedCall): Promise<Played> {
       messages: call.messages ?? [{ role: 'user', content: 'hello world' }],
       parameters: {},
       native: call.native,
+      task: call.task,
     },
     signal: leaving.signal,
+    upstream: new AbortController().signal,
     send(frame) {
       if (frame[0] === 'open') opened.push(frame[1])
       if (frame[0] === 'text') text += frame[1]

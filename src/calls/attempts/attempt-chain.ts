@@ -3,6 +3,7 @@ import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../cor
 import type { CompletionMessage, FinishReason } from '../../core/calls/completion.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import type { NativeStop } from '../../core/calls/native-message.ts'
+import { isMediaTask } from '../../core/calls/task.ts'
 import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../core/failover/attempt-failure.ts'
 import {
@@ -210,7 +211,7 @@ class ChainRun {
     let outcome: AttemptOutcome
     try {
       outcome = await inAttemptSpan(plan, body, () =>
-        runAttempt(plan, routeIndex, this.#call, this.#relay, this.#deps),
+        runAttempt(plan, routeIndex, { ...this.#call, signal: this.#attemptSignal }, this.#relay, this.#deps),
       )
     } catch (error) {
       board.report(plan.candidate.offerId, { kind: 'none' }, probe, this.#call.envelope.accountId)
@@ -221,6 +222,12 @@ class ChainRun {
     if (outcome.kind === 'failed') this.#relay.discardUndelivered()
     reportAttempt(plan, outcome, record, probe, envelope, this.#deps)
     return outcome
+  }
+
+  /** A provider that makes or reads media bills what it was asked for, so it is let finish when its client leaves. */
+  get #attemptSignal(): AbortSignal {
+    const { body, signal, upstream } = this.#call
+    return body.task && isMediaTask(body.task) ? upstream : signal
   }
 
   /** The candidate that the answer came from first. */
@@ -299,6 +306,8 @@ export interface ChainCall {
   body: CallBody
   /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal
+  /** Aborted with it, except by a client that left. */
+  upstream: AbortSignal
   /** Called with a streamed completion as it comes: `open`, then its deltas. Not called for a call that does not stream. */
   send: (frame: FrameBody) => void
 }

@@ -10,6 +10,7 @@ import type {
   ReportedUsage,
 } from '../../core/calls/frames.ts'
 import type { NativeStop } from '../../core/calls/native-message.ts'
+import { isMediaTask } from '../../core/calls/task.ts'
 import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repair.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
@@ -272,12 +273,13 @@ export async function gaveUp(
 
 /**
  * Nobody wants the answer any more. From the status of its provider on, the prompt and what was produced are charged;
- * before that, and between attempts, nothing.
+ * before that, and between attempts, nothing. Media are never cut off by their client, so what was, costs nothing.
  */
 export async function cancelled(chain: ChainEnd, deps: OutcomeDependencies): Promise<ChainOutcome> {
-  const { relay, history } = chain
+  const { call, relay, history } = chain
   const times = timesOf(history)
-  if (relay.isEmpty && !history.unfinished?.isAccepted) {
+  const isMedia = call.body.task !== undefined && isMediaTask(call.body.task)
+  if (isMedia || (relay.isEmpty && !history.unfinished?.isAccepted)) {
     return { status: 'cancelled', served: null, message: relay.message(), ...NOTHING_USED, ...times }
   }
   return { status: 'cancelled', ...(await cutOff(chain, deps)), ...times }

@@ -142,7 +142,8 @@ async function processCall(
     if (body === null) return failed(BODY_GONE)
     if (takeover.kind === 'end') return { ending: await endingOfLost(takeover, { envelope, body }), body }
     const send = (frame: FrameBody) => call.outbox.send(frame)
-    const outcome = await deps.chain({ envelope, body, signal: call.controller.signal, send })
+    const signals = { signal: call.controller.signal, upstream: call.upstream.signal }
+    const outcome = await deps.chain({ envelope, body, ...signals, send })
     if (call.begunElsewhere) {
       const lost = { kind: 'end', delivered: call.begunElsewhere } as const
       return { ending: await endingOfLost(lost, { envelope, body }, outcome.attempts), body }

@@ -35,6 +35,8 @@ export interface RunningCall {
   /** Set when the gateway failed the call. */
   failure: GatewayFailure | null
   controller: AbortController
+  /** Aborted with it, except by a client that left: for what a provider is let finish once it was asked. */
+  upstream: AbortController
   /** Runs to its end whoever listens: its answer is kept for repeats. */
   runsOn: boolean
   /** Set while the call asks what an earlier claim had delivered. */
@@ -77,6 +79,7 @@ export class RunningCalls {
       outbox,
       failure: null,
       controller: new AbortController(),
+      upstream: new AbortController(),
       runsOn,
       onDelivered: null,
       begunElsewhere: null,
@@ -97,11 +100,12 @@ export class RunningCalls {
   }
 
   abort(callId: CallId, reason: AbortReason): void {
-    this.running.get(callId)?.controller.abort(reason)
+    const call = this.running.get(callId)
+    if (call) abort(call, reason)
   }
 
   abortAll(reason: AbortReason): void {
-    for (const { controller } of this.running.values()) controller.abort(reason)
+    for (const call of this.running.values()) abort(call, reason)
   }
 
   /** Nobody listens on a channel any more: its API instance is gone. It was heard for the last time at `heardAt`. */
@@ -171,15 +175,19 @@ function hearDelivered(call: RunningCall, delivered: DeliveredPrefix | null): vo
   if (call.onDelivered) return call.onDelivered(delivered)
   if (delivered === null || delivered.candidate === null || call.controller.signal.aborted) return
   call.begunElsewhere = delivered
-  call.controller.abort('begun-elsewhere' satisfies AbortReason)
+  abort(call, 'begun-elsewhere')
 }
 
 /** Ends a call before its answer did. Who was first to end it did. */
 function endEarly(call: RunningCall, ending: EarlyEnd): void {
   if (call.controller.signal.aborted) return
   if (ending.by === 'gateway') call.failure = { code: ending.code, deliveredChars: ending.deliveredChars }
-  const reason: AbortReason = ending.by === 'gateway' ? 'gateway-failed' : 'client-gone'
-  call.controller.abort(reason)
+  abort(call, ending.by === 'gateway' ? 'gateway-failed' : 'client-gone')
+}
+
+function abort({ controller, upstream }: RunningCall, reason: AbortReason): void {
+  controller.abort(reason)
+  if (reason !== 'client-gone') upstream.abort(reason)
 }
 
 /** Frames of another run than the one heard so far are sent from the first. */

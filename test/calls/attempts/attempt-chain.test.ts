@@ -145,6 +145,7 @@ async function call(options: CallOptions = {}): Promise<Answer> {
     envelope: envelope(offers, options),
     body: { messages: [{ role: 'user', content: 'hello world' }], parameters: options.parameters ?? {} },
     signal: options.signal ?? new AbortController().signal,
+    upstream: new AbortController().signal,
     send(frame) {
       delivered.push(frame)
       if (frame[0] !== 'text') return

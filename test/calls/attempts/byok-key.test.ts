@@ -123,6 +123,7 @@ async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true 
     envelope,
     body: { messages: [{ role: 'user', content: 'Hi' }], parameters: {} },
     signal: new AbortController().signal,
+    upstream: new AbortController().signal,
     send: () => undefined,
   })
   return { outcome, reported: report.mock.calls, metered, noted: note.mock.calls, log: lines.join('') }

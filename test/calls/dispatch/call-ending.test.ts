@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { NativeBlock, NativeEvent } from '../../../src/core/calls/native-message.ts'
+import type { Task } from '../../../src/core/calls/task.ts'
 import { type Play, type Played, playCall, type Said } from '../../helpers/played-chain.ts'
 
 const LEAVES = { leaves: true } as const
@@ -45,6 +46,45 @@ describe.each(WAYS)('a client that hangs up on an answer that is %s', (_name, st
   ])('pays nothing %s', async (_when, plays) => {
     const { outcome } = await answeredBy(plays, stream)
     expect(outcome).toMatchObject({ status: 'cancelled', served: null, usage: { promptTokens: 0 } })
+  })
+})
+
+describe('a client that leaves a task', () => {
+  const speech: Task = { kind: 'speech', input: 'Hello', voice: 'alloy', format: 'wav' } as never
+  const embeddings: Task = { kind: 'embeddings', input: ['a text'], encoding: 'float' }
+  const leave = (task: Task, play: Play, offers = 1) =>
+    playCall({
+      stream: false,
+      task,
+      routes: Array.from({ length: offers }, () => ({
+        plays: [play],
+        candidate: {
+          completionLimit: 0,
+          ...(task.kind === 'speech' && { units: { kind: 'character', bound: 5 } }),
+        },
+      })),
+    })
+
+  test.each([200, null])(
+    'that makes media is charged for it, whatever its status was: %s',
+    async (httpStatus) => {
+      const { outcome } = await leave(speech, { says: [LEAVES, '["file"]'], httpStatus })
+      expect(outcome).toMatchObject({ status: 'completed', usage: { units: 5 } })
+    },
+  )
+
+  test('that makes media is not tried again once its provider fails, and is charged nothing', async () => {
+    const { outcome, attempts } = await leave(speech, { says: [LEAVES], end: 'server-error' }, 2)
+    expect(attempts).toEqual(['m server-error'])
+    expect(outcome).toMatchObject({ status: 'cancelled', served: null, usage: { promptTokens: 0 } })
+  })
+
+  test('that makes no media is charged its counted prompt from the status on', async () => {
+    const begun = await leave(embeddings, { says: [LEAVES] })
+    expect(begun.outcome).toMatchObject({ status: 'cancelled', usageSource: 'counted' })
+    expect((begun.outcome as { usage: { promptTokens: number } }).usage.promptTokens).toBeGreaterThan(0)
+    const { outcome } = await leave(embeddings, { says: [LEAVES], httpStatus: null })
+    expect(outcome).toMatchObject({ status: 'cancelled', served: null })
   })
 })
 
