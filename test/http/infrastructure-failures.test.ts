@@ -81,13 +81,13 @@ test('a closed, a not granted and an unknown surface are refused without asking 
     return [response.status, await response.text()]
   }
   // Once the key is known.
-  const unknown = await refusal('/v1/none')
-  expect(unknown).toEqual([404, expect.stringContaining('surface_unavailable')])
+  const refused = [404, expect.stringContaining('surface_unavailable')]
+  expect(await refusal('/v1/none')).toEqual(refused)
   stack.redisServer.pause()
   stack.databaseProxy!.hold()
   try {
     for (const path of ['/v1/videos', '/v1/embeddings', '/v1/responses', '/v1/none'])
-      expect(await refusal(path)).toEqual(unknown)
+      expect(await refusal(path)).toEqual(refused)
   } finally {
     stack.databaseProxy!.restore()
     stack.redisServer.resume()

@@ -54,18 +54,29 @@ describe('surfaces', () => {
     },
   )
 
-  test.each(unavailable)(
-    '$method $path answers byte for byte as a path that nobody knows',
-    async (surface) => {
-      const bodies =
-        surface.method === 'GET' ? [''] : ['', '{"model":"auto"}', '{"model":', 'x'.repeat(70_000)]
-      for (const body of bodies) {
-        const unknown = await rawAnswer(surface.method, '/v1/none', body)
-        expect(unknown).toMatch(/^HTTP\/1\.1 404 /)
-        expect(await rawAnswer(surface.method, pathOf(surface), body)).toBe(unknown)
-      }
-    },
-  )
+  test.each(unavailable)('$method $path says who can open it, whatever the body', async (surface) => {
+    const { method, path, access } = surface
+    const bodies = method === 'GET' ? [''] : ['', '{"model":"auto"}', '{"model":', 'x'.repeat(70_000)]
+    const answers = new Set(await Promise.all(bodies.map((body) => rawAnswer(method, pathOf(surface), body))))
+    expect(answers.size).toBe(1)
+    const reason =
+      access === 'granted' ? 'is closed to this API key. An operator can open it' : 'is not offered here.'
+    expect([...answers][0]).toContain(`${method} ${path} ${reason}`)
+  })
+
+  test.each([
+    ['/v1/v1/chat/completions', "end the client's base URL in /v1, once"],
+    ['/v2/v1/messages', "end the client's base URL in /v1, once"],
+    ['/chat/completions', "end the client's base URL in /v1."],
+    ['/v1/nothing', 'There is no POST /v1/nothing here. GET /v1/surfaces lists every surface.'],
+    [`/${'x'.repeat(500)}`, `${'x'.repeat(119)}… here.`],
+  ])('the refusal of %s says what is wrong with the path', async (path, hint) => {
+    const response = await fetch(stack.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+    })
+    expect((await expectError(response, 404, 'surface_unavailable')).message).toContain(hint)
+  })
 
   test('take as long to refuse as an unknown path does', async () => {
     const paths = ['/v1/none', '/v1/videos', '/v1/embeddings', '/v1/messages/count_tokens']

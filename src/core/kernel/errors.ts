@@ -78,10 +78,6 @@ export class ApiError extends Error {
   }
 }
 
-/** The answer for a path that is no surface, and for a surface that a request may not use: nobody can tell which. */
-export const surfaceUnavailable = (): ApiError =>
-  new ApiError('surface_unavailable', 'This surface is not available. Use POST /v1/chat/completions.')
-
 /** The error object in the body of every route and in the last chunk of a broken stream. */
 export interface ErrorObject {
   message: string

@@ -1,8 +1,8 @@
 import { AUTO_MODEL } from '../auto/auto-routing.ts'
 import { type ImageTask, mediaParameters } from '../calls/media-task.ts'
 import { type Task, VECTOR_COMPONENTS_MAX } from '../calls/task.ts'
-import { type CatalogSnapshot, findModel, type ModelKind } from '../catalog/catalog.ts'
-import { ApiError, type ErrorCode, type ErrorDetails, surfaceUnavailable } from '../kernel/errors.ts'
+import { type CatalogSnapshot, findModel, MODEL_KINDS, type ModelKind } from '../catalog/catalog.ts'
+import { ApiError, type ErrorCode, type ErrorDetails } from '../kernel/errors.ts'
 import { nearModelIds } from './near-models.ts'
 import type { RequestShape } from './plan-candidate.ts'
 
@@ -61,7 +61,8 @@ export function planRefusal(
   if (task && obstacles.has('context')) return inputTooLong()
   const refusal = REFUSALS.find(([obstacle]) => obstacles.has(obstacle))
   if (refusal) return new ApiError(refusal[1], refusal[2], refusal[3])
-  if (obstacles.has('wire') && !obstacles.has('shape')) return surfaceUnavailable()
+  if (obstacles.has('wire') && !obstacles.has('shape'))
+    return messagesWireUnspoken('No provider of this model')
   const media = byAddress.map((modality) => (modality === 'file' ? 'documents' : 'videos')).join(' and ')
   return new ApiError(
     'unsupported_shape',
@@ -71,6 +72,13 @@ export function planRefusal(
     { param: task ? 'image' : 'messages' },
   )
 }
+
+/** The ApiError for a request of the messages wire where nobody speaks it: `who` begins the sentence. */
+export const messagesWireUnspoken = (who: string): ApiError =>
+  new ApiError(
+    'surface_unavailable',
+    `${who} speaks the messages wire. Use POST /v1/chat/completions, which reaches every model.`,
+  )
 
 /** The ApiError for an extended request with a parameter that no offer honours. */
 export const unsupportedParameter = (name: string): ApiError =>
@@ -139,7 +147,18 @@ export const modelNotAllowed = (asked: readonly string[]): ApiError =>
     { param: asked.length > 1 ? 'models' : 'model' },
   )
 
-/** The ApiError for names of which none is a model's. Says what the first one may have been meant for. */
+/** Where models of each kind are called. */
+const SURFACE_OF_KIND: Record<ModelKind, string> = {
+  chat: 'POST /v1/chat/completions',
+  embeddings: 'POST /v1/embeddings',
+  rerank: 'POST /v1/rerank',
+  moderation: 'POST /v1/moderations',
+  image: 'POST /v1/images/generations',
+  speech: 'POST /v1/audio/speech',
+  transcription: 'POST /v1/audio/transcriptions',
+}
+
+/** The ApiError for names of which none is a model's of this kind. Says what the first one is or may have been meant for. */
 export function modelNotFound(
   asked: readonly string[],
   suffixes: readonly string[],
@@ -150,6 +169,13 @@ export function modelNotFound(
   const colon = first.lastIndexOf(':')
   const base = colon < 0 ? first : first.slice(0, colon)
   const isKnown = (kind === 'chat' && base === AUTO_MODEL) || findModel(catalog, base, kind) !== null
+  const otherKind = MODEL_KINDS.find((other) => other !== kind && findModel(catalog, base, other) !== null)
+  if (!isKnown && otherKind !== undefined)
+    return new ApiError(
+      'model_not_found',
+      `Model "${base}" is of kind ${otherKind}: call it by ${SURFACE_OF_KIND[otherKind]}.`,
+      { param: asked.length > 1 ? 'models' : 'model' },
+    )
   const near = isKnown ? [] : nearModelIds(base, catalog, kind)
   const hints = [
     ...(isKnown ? [`The suffixes of a model are ${suffixes.map((name) => `:${name}`).join(', ')}.`] : []),

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
-import { ApiError, errorHeaders, errorObject, surfaceUnavailable } from '../../core/kernel/errors.ts'
+import { pathUnknown } from '../../core/api/surfaces/surface-refusals.ts'
+import { ApiError, errorHeaders, errorObject } from '../../core/kernel/errors.ts'
 import { infrastructureError } from '../../platform/infrastructure-error.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 
@@ -18,7 +19,9 @@ export const answerErrors = plugin<{ logger: Logger }>(
     app.setErrorHandler((error, request, reply) =>
       sendError(toPublicError(error, request, logger), request, reply),
     )
-    app.setNotFoundHandler((request, reply) => sendError(surfaceUnavailable(), request, reply))
+    app.setNotFoundHandler((request, reply) =>
+      sendError(pathUnknown(request.method, request.url), request, reply),
+    )
   },
   { name: 'answer-errors' },
 )
@@ -26,7 +29,7 @@ export const answerErrors = plugin<{ logger: Logger }>(
 /** For what Fastify refuses before any route or hook is found: a path that cannot be decoded or is too long. */
 export function answerUnroutable(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-request-id', request.id)
-  sendError(surfaceUnavailable(), request, reply)
+  sendError(pathUnknown(request.method, request.url), request, reply)
 }
 
 /** Sends an error as its status, headers and body. */

@@ -1,18 +1,17 @@
 import type { onRequestHookHandler } from 'fastify'
 import plugin from 'fastify-plugin'
+import { surfaceClosed } from '../../core/api/surfaces/surface-refusals.ts'
 import {
   lifecycleHeaders,
   mayUse,
   SURFACES,
   type SurfaceId,
 } from '../../core/api/surfaces/surface-registry.ts'
-import { surfaceUnavailable } from '../../core/kernel/errors.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * An onRequest hook after `requireKey`, and before anything else: answers as for an unknown path unless the key may
-     * use this surface.
+     * An onRequest hook after `requireKey`, and before anything else: 404 unless the key may use this surface.
      */
     requireSurface(id: SurfaceId): onRequestHookHandler
   }
@@ -25,7 +24,7 @@ export const surfaceAccess = plugin(
       const surface = SURFACES.find((known) => known.id === id)!
       const headers = lifecycleHeaders(surface.lifecycle)
       return (request, reply, done) => {
-        if (!mayUse(surface, request.key?.surfaces ?? [])) return done(surfaceUnavailable())
+        if (!mayUse(surface, request.key?.surfaces ?? [])) return done(surfaceClosed(surface))
         reply.headers(headers)
         done()
       }

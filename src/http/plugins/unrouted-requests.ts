@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
-import { ApiError, surfaceUnavailable } from '../../core/kernel/errors.ts'
+import { pathUnknown } from '../../core/api/surfaces/surface-refusals.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -33,7 +34,7 @@ export const unroutedRequests = plugin(
     })
     app.decorate('refusalOfUnrouted', (request, reply) => {
       const methods = methodsOf(request, paths)
-      if (methods.length === 0) return surfaceUnavailable()
+      if (methods.length === 0) return pathUnknown(request.method, request.url)
       reply.header('allow', methods.join(', '))
       return new ApiError('method_not_allowed', `Use ${methods.join(' or ')} ${pathOf(request)}.`)
     })

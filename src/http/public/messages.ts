@@ -11,11 +11,10 @@ import {
   parseMessagesRequest,
 } from '../../core/calls/messages-request.ts'
 import { type CatalogSnapshot, findModel } from '../../core/catalog/catalog.ts'
-import { surfaceUnavailable } from '../../core/kernel/errors.ts'
 import { oncePer } from '../../core/kernel/once-per.ts'
 import { mediaRules } from '../../core/media/media-rules.ts'
 import { mediaTokens } from '../../core/media/media-tokens.ts'
-import { modelNotFound } from '../../core/routing/plan-refusal.ts'
+import { messagesWireUnspoken, modelNotFound } from '../../core/routing/plan-refusal.ts'
 import { countPromptTokens } from '../../providers/count-tokens.ts'
 import { MESSAGES_FORMAT, messagesError } from '../messages-format.ts'
 import { type CallServices, callingKey, serveCall } from '../serve-call.ts'
@@ -48,7 +47,7 @@ export const messagesRoute =
     // Who may not call models hears so before the body is read, and so does everybody where nothing could answer.
     const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
       callingKey(request)
-      done(isSpoken(deps.catalog()) ? undefined : surfaceUnavailable())
+      done(isSpoken(deps.catalog()) ? undefined : messagesWireUnspoken('No provider of this gateway'))
     }
     app.post(
       path,

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import type { PaymentRailName } from '../../core/billing/payment-movements.ts'
-import { ApiError, surfaceUnavailable } from '../../core/kernel/errors.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { TopUps } from '../../payments/create-top-ups.ts'
 import { clientNetworks } from '../../platform/network/client-networks.ts'
@@ -56,7 +56,8 @@ export const paymentWebhooks: FastifyPluginAsync<{
   for (const rail of ['stripe', 'paypal'] as const) {
     const handler = receive(rail)
     app.post(`/webhooks/${rail}`, { bodyLimit: BODY_LIMIT_BYTES }, async (request) => {
-      if (!topUps.rails.has(rail)) throw surfaceUnavailable()
+      if (!topUps.rails.has(rail))
+        throw new ApiError('surface_unavailable', 'This payment provider is not set up here.')
       return handler(request)
     })
   }

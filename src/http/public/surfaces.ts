@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { contractDigest, type RouteContract } from '../../core/api/surfaces/surface-evidence.ts'
+import { pathUnknown, surfaceClosed } from '../../core/api/surfaces/surface-refusals.ts'
 import { SURFACES, type Surface, type SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
-import { ApiError, surfaceUnavailable } from '../../core/kernel/errors.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import { generationsRoute, usageCallsRoute } from '../calls.ts'
 import { type CrossOriginOptions, crossOrigin } from '../plugins/cross-origin.ts'
 import { providerKeysRoute } from '../provider-keys.ts'
@@ -81,14 +82,16 @@ export const surfaceRoutes: FastifyPluginAsync<SurfaceServices & CrossOriginOpti
     if (route) await app.register(route(routerPath(surfaces[0]!.path)), { ...services, contracts })
   for (const surfaces of Map.groupBy(SURFACES, ({ path }) => path).values()) routeOtherMethods(app, surfaces)
   for (const version of new Set(SURFACES.flatMap(({ path }) => path.match(/^\/v\w+\//) ?? [])))
-    routeUnavailable(app, `${version}*`)
+    routeUnavailable(app, `${version}*`, ({ method, url }) => pathUnknown(method, url))
 }
 
-/** All methods of a path that are no surface: 405 for those who may use it, else as if it were unknown. */
+/** All methods of a path that are no surface: 405 for those who may use it, else 404. */
 function routeOtherMethods(app: FastifyInstance, surfaces: Surface[]): void {
   const { id, path, status } = surfaces[0]!
   const url = routerPath(path)
-  if (!ROUTES[id]) return routeUnavailable(app, url)
+  const named = ({ method }: FastifyRequest) => surfaces.find((surface) => surface.method === method)
+  if (!ROUTES[id])
+    return routeUnavailable(app, url, (request) => surfaceClosed(named(request) ?? surfaces[0]!))
   const methods = surfaces.map(({ method }) => method)
   const routed = app.supportedMethods.filter((method) => app.hasRoute({ url, method }))
   const refuse = async (_request: FastifyRequest, reply: FastifyReply): Promise<never> => {
@@ -105,9 +108,13 @@ function routeOtherMethods(app: FastifyInstance, surfaces: Surface[]): void {
 }
 
 /** Answered before a body is read. */
-function routeUnavailable(app: FastifyInstance, url: string): void {
-  const refuse = async (): Promise<never> => {
-    throw surfaceUnavailable()
+function routeUnavailable(
+  app: FastifyInstance,
+  url: string,
+  refusal: (request: FastifyRequest) => ApiError,
+): void {
+  const refuse = async (request: FastifyRequest): Promise<never> => {
+    throw refusal(request)
   }
   app.route({
     url,

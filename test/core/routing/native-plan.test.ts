@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { type MessagesBody, parseMessagesRequest } from '../../../src/core/calls/messages-request.ts'
 import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'
 import type { ByokKey } from '../../../src/core/routing/byok.ts'
+import { modelNotFound } from '../../../src/core/routing/plan-refusal.ts'
 import { planRoute } from '../../../src/core/routing/routing-plan.ts'
 import { model, offer, provider, rates, snapshot } from '../../helpers/planned-catalog.ts'
 
@@ -36,6 +37,14 @@ test('without a usable offer of the wire the surface is not available', () => {
   expect(() => plan({ model: 'v/both', provider: { ignore: ['spoken'] } })).toThrow(
     refused('no_provider_available'),
   )
+})
+
+test('a model of another kind is not found, and the refusal names its surface', () => {
+  const vectors = snapshot([model('vectors', [offer(other, 1)], { kind: 'embeddings' })])
+  expect(modelNotFound(['vectors'], [], vectors).message).toBe(
+    'Model "vectors" is of kind embeddings: call it by POST /v1/embeddings.',
+  )
+  expect(modelNotFound(['vectors'], [], vectors, 'speech').message).toContain('POST /v1/embeddings')
 })
 
 test('a native call is held at the dearest rate of the prompt cache', () => {

@@ -12,7 +12,7 @@ export type SurfaceStatus = (typeof SURFACE_STATUSES)[number]
 
 /**
  * Who may use a surface. `open`: every key, or everyone if it is `Public`. `granted`: keys and accounts that an
- * operator opened it to. `closed`: nobody. To all others it is 404 `surface_unavailable`, as any unknown path.
+ * operator opened it to. `closed`: nobody. To all others it is 404 `surface_unavailable`.
  */
 export type SurfaceAccess = 'open' | 'granted' | 'closed'
 
