@@ -82,6 +82,7 @@ import { consoleTopUpRoutes, topUpRoutes } from './http/top-ups.ts'
 import { consoleUsageRoute } from './http/usage.ts'
 import type { CatalogManagement } from './operations/catalog-management.ts'
 import type { PlatformKeyManagement } from './operations/platform-key-management.ts'
+import { createRefundTopUp } from './operations/top-up-refunds.ts'
 import type { TopUps } from './payments/create-top-ups.ts'
 import type { BodyStore } from './platform/body-store/body-store.ts'
 import type { Logger } from './platform/observability/logger.ts'
@@ -162,7 +163,11 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       accountManagement: services.accountManagement,
       ...{ directory, holds, keys, usage, payments, auditLog, members: services.members, clock: now },
     })
-    await app.register(accountBillingRoutes, { topUps })
+    await app.register(accountBillingRoutes, {
+      topUps,
+      accountManagement: services.accountManagement,
+      refundTopUp: createRefundTopUp({ ...topUps, auditedAction: auditLog.auditedAction }),
+    })
     await app.register(accountLedgerRoutes, {
       accountManagement: services.accountManagement,
       accountLedger: services.accountLedger,

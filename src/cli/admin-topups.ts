@@ -4,6 +4,7 @@ import { ApiError } from '../core/kernel/errors.ts'
 import { formatUsd, type PicoUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import { paymentView } from '../http/top-ups.ts'
+import { createRefundTopUp } from '../operations/top-up-refunds.ts'
 import { createTopUps, type TopUps } from '../payments/create-top-ups.ts'
 import type { Payment } from '../payments/payment-store.ts'
 import { reconcileReturns } from '../payments/reconcile-returns.ts'
@@ -133,24 +134,10 @@ export const topUpCommands: AdminCommands = {
     const payment = await find(context, topUps)
     const amount = context.input.option('amount')
     const amountPico = amount === undefined ? null : readTopUp(amount)
-    const details = { amount_usd: amountPico === null ? 'all' : formatUsd(amountPico) }
-    return audited(context, 'topup.refund', payment.id, details, async () => {
-      const refund = await topUps.service.refund(payment.id, amountPico)
-      switch (refund.kind) {
-        case 'refunded':
-          return one(view(refund.payment))
-        case 'too_much':
-          throw refused(`${formatUsd(refund.leftPico)} USD of this top-up can be refunded`)
-        case 'refused':
-          throw refused(`nothing was refunded: ${refund.reason}. The same command tries again.`)
-        case 'no_such_rail':
-          throw notSetUp(payment.rail)
-        case 'no_such_payment':
-          throw new ApiError('not_found', `there is no top-up ${payment.id}`)
-        default:
-          return refund satisfies never
-      }
-    })
+    const refund = createRefundTopUp({ ...topUps, auditedAction: context.auditLog.auditedAction })
+    const reason = context.input.option('reason')
+    const force = context.input.flag('force')
+    return one(view(await refund(context.operator, { payment, amountPico, reason, force })))
   },
 }
 

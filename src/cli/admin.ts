@@ -43,7 +43,9 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   topup create --account ACCOUNT --amount USD --rail card|paypal|development
   topup list [--account ACCOUNT] [--limit N]
   topup show | check PAYMENT_ID                   check asks the rail, instead of waiting for its webhook
-  topup refund PAYMENT_ID [--amount USD]          without --amount: what is left of it
+  topup refund PAYMENT_ID [--amount USD] [--reason TEXT] [--force]
+                                                  without --amount: what is left of it. --force: also what the
+                                                  balance does not hold; the account owes it and is suspended
   topup reconcile                                 asks the rails for refunds and disputes that webhooks missed
   call-payment list [--limit N]                   x402 payments for single calls, newest first
   call-payment resolve CALL_ID --transaction HASH | --unpaid REASON   of one that expired unproven

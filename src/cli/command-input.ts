@@ -35,6 +35,10 @@ export class CommandInput<Option extends string = string> {
     return typeof value === 'string' ? value : undefined
   }
 
+  flag(name: Option): boolean {
+    return this.#options[name] === true
+  }
+
   subject(hint: string): string {
     return present(this.arguments[0], hint)
   }

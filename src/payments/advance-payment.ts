@@ -192,7 +192,8 @@ async function postMovements(
   const wantedPico = movements
     .filter((movement) => movementDirection(movement) === 'takes')
     .reduce((sum, { amountPico }) => sum + amountPico, 0n)
-  const hold = wantedPico > 0n ? await holds.reserveTakeback(payment.accountId, wantedPico, account) : null
+  const hold =
+    wantedPico > 0n ? await holds.reserveTakeback(payment.accountId, wantedPico, account, payment.id) : null
   let ledger: LedgerBalance = account
   let amounts = postedAmounts(payment)
   let { owedPico } = account

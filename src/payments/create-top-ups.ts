@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { HoldStore } from '../billing/holds/hold-store.ts'
+import { createBalanceStore } from '../billing/ledger/balance-store.ts'
 import type { Config } from '../config.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { type AdvancePayment, createAdvancePayment } from './advance-payment.ts'
@@ -48,7 +49,7 @@ export async function createTopUps(
   const cards = createSavedCardService({ ...deps, rails })
   const service = createTopUpService({
     ...deps,
-    ...{ payments, events, rails, advance },
+    ...{ payments, events, rails, advance, balances: createBalanceStore(postgres) },
     finishCardSetup: cards.finish,
   })
   const autoTopUps = createAutoTopUpStore(postgres, deps.clock)

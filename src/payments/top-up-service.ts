@@ -1,4 +1,6 @@
 import type { Logger } from 'pino'
+import type { HoldStore } from '../billing/holds/hold-store.ts'
+import type { BalanceStore } from '../billing/ledger/balance-store.ts'
 import { failedRefunds, type PaymentFact } from '../core/billing/payment.ts'
 import type { PaymentRailName } from '../core/billing/payment-movements.ts'
 import { picoUsd } from '../core/kernel/money.ts'
@@ -36,6 +38,8 @@ export type RefundOutcome =
   | { kind: 'no_such_rail' }
   /** More than is left of the payment, or nothing is. */
   | { kind: 'too_much'; leftPico: bigint }
+  /** The balance has less of it than is to go back; the rail was not asked. */
+  | { kind: 'not_in_balance'; freePico: bigint }
   /** The rail gave nothing back. Asking again is another attempt. */
   | { kind: 'refused'; reason: string }
 
@@ -51,12 +55,14 @@ export function createTopUpService(deps: {
   events: PaymentEventStore
   rails: PaymentRails
   advance: AdvancePayment
+  holds: Pick<HoldStore, 'reserveRefund' | 'release'>
+  balances: BalanceStore
   /** Saves the card of a page that a rail reported. */
   finishCardSetup: (rail: PaymentRailName, setupId: string) => Promise<unknown>
   logger: Logger
   clock: () => number
 }) {
-  const { payments, events, rails, advance, logger, clock } = deps
+  const { payments, events, rails, advance, holds, balances, logger, clock } = deps
 
   /** Keeps notices and follows them; the payment as it is then, or null where there is none. */
   const follow = async (notices: readonly RailNotice[]): Promise<Payment | null> => {
@@ -156,8 +162,16 @@ export function createTopUpService(deps: {
       return (await follow([ownNotice(payment, 'expired', { kind: 'expired' })])) ?? followed
     },
 
-    /** Gives a settled payment back, whole (`null`: whatever is left) or in part. */
-    async refund(paymentId: string, amountPico: bigint | null): Promise<RefundOutcome> {
+    /**
+     * Gives a settled payment back, whole (`null`: whatever is left) or in part. The money is held before the rail is
+     * asked, so that no call spends it meanwhile; with `force` also if the balance has less, and the rest is owed then.
+     * Rejects while Redis is away, with nothing asked for, and while the rail is: asking again is the same refund.
+     */
+    async refund(
+      paymentId: string,
+      amountPico: bigint | null,
+      { force = false }: { force?: boolean } = {},
+    ): Promise<RefundOutcome> {
       const payment = await payments.find(paymentId)
       if (!payment) return { kind: 'no_such_payment' }
       const rail = rails.get(payment.rail)
@@ -168,9 +182,22 @@ export function createTopUpService(deps: {
       // Asking again after a crash, before this refund is known here, is the same refund; after one that failed it
       // is another, since rails repeat their answer to a key.
       const failed = failedRefunds(await events.facts(paymentId))
-      const key = `${paymentId}-refund-${payment.returnedPico}-${refundPico}-${failed}`
-      const { notice, refusal } = await askForRefund(rail, payment, refundPico, key)
+      const name = `refund-${payment.returnedPico}-${refundPico}-${failed}`
+      const { accountId } = payment
+      const ledger = (await balances.balances([accountId])).get(accountId)
+      if (!ledger) throw new Error(`account ${accountId} of payment ${paymentId} does not exist`)
+      const hold = await holds.reserveRefund(accountId, { id: paymentId, name }, refundPico, ledger)
+      const release = () => holds.release(accountId, hold.holdId)
+      if (hold.amountPico < refundPico && !force) {
+        await release()
+        return { kind: 'not_in_balance', freePico: hold.amountPico }
+      }
+      const { notice, refusal } = await askForRefund(rail, payment, refundPico, `${paymentId}-${name}`)
       const refunded = await follow([notice])
+      // Taken over by the posting, unless there was none. Maintenance closes it, should Redis be away now.
+      await release().catch((error: unknown) =>
+        logger.warn({ err: error, paymentId }, 'the hold of a refund is still open'),
+      )
       if (refusal !== null) return { kind: 'refused', reason: refusal }
       return { kind: 'refunded', payment: refunded ?? payment }
     },

@@ -193,3 +193,23 @@ test('a platform key is stored, shown by its end only, and removed', async () =>
   await key.getByText('from the environment').waitFor()
   expect(operator.watch.problems).toEqual([])
 })
+
+test('an operator refunds a part of a top-up, and the page shows what is returned', async () => {
+  const words = ['--account', accountId, '--amount', '25', '--rail', 'development']
+  expect((await stack.command('admin', 'topup', 'create', ...words)).code).toBe(0)
+  await page.goto(`${stack.url}/admin/accounts/${accountId}`)
+  const topUps = page.getByRole('table', { name: 'Top-ups, newest first' })
+  await topUps.getByRole('button', { name: /^Refund/ }).click()
+  const form = dialog('Refund this top-up?')
+  await form.getByLabel('Amount (USD)').fill('25.01')
+  await form.getByRole('button', { name: 'Refund' }).click()
+  await form.getByText('Enter an amount up to 25.00').waitFor()
+  await form.getByText('Enter a reason for the audit log').waitFor()
+  await expectAccessible(page)
+  await form.getByLabel('Amount (USD)').fill('10')
+  await form.getByLabel('Reason').fill('asked for it back')
+  await form.getByRole('button', { name: 'Refund' }).click()
+  await page.getByText('of this top-up is returned now').waitFor()
+  await topUps.getByText('refunded').waitFor()
+  await expectAccessible(page)
+})

@@ -66,7 +66,8 @@ export async function startTestPayments(): Promise<TestPayments> {
   const rail = scriptedRail()
   const rails = new Map([['stripe' as const, rail]])
   const topUps = createTopUpService({
-    ...{ payments, events, rails, advance, logger, clock },
+    ...{ payments, events, rails, advance, holds, logger, clock },
+    balances: createBalanceStore(postgres),
     finishCardSetup: async () => undefined,
   })
   const keep = async (payment: Payment, fact: PaymentFact) => {

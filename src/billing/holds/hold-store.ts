@@ -73,10 +73,15 @@ const LOADING_MS = 60_000
 const TAKEBACK_ANSWER_MS = 1_000
 /** Longer than any transaction that takes money back. */
 const TAKEBACK_LIFETIME_MS = 60_000
+/** A refund whose rail did not answer is asked for again within this. */
+const REFUND_LIFETIME_MS = 600_000
 /** A sum of holds comes in two halves of nine digits and the rest. */
 const HALF = 1_000_000_000n
 /** How the ids of holds for takebacks begin; calls begin otherwise. */
 const TAKEBACK_PREFIX = 'takeback_'
+
+/** How the ids of holds for refunds of a payment begin. */
+const refundHolds = (paymentId: string): string => `${TAKEBACK_PREFIX}${paymentId}-`
 
 export const isTakebackHold = (holdId: string): boolean => holdId.startsWith(TAKEBACK_PREFIX)
 
@@ -133,16 +138,16 @@ export function createHoldStore(redis: Redis) {
 
   const holdTakeback = async (
     accountId: string,
-    wantedPico: bigint,
+    { holdId, wantedPico, lifetimeMs }: { holdId: string; wantedPico: bigint; lifetimeMs: number },
     ledger: LedgerBalance,
+    replaced = '',
   ): Promise<TakebackHold> => {
     // A credit that was posted just now may not have reached the balance cache.
     await apply(accountId, ledger, [], '')
-    const holdId = `${TAKEBACK_PREFIX}${ledger.version}`
     const { avail, held, holds, expiry } = accountKeys(accountId)
     const amount = await reserve(
       [avail, held, holds, expiry],
-      [holdId, String(wantedPico), TAKEBACK_LIFETIME_MS, String(ledger.balancePico)],
+      [holdId, String(wantedPico), lifetimeMs, String(ledger.balancePico), replaced],
     )
     return { holdId, amountPico: BigInt(String(amount)) }
   }
@@ -221,19 +226,40 @@ export function createHoldStore(redis: Redis) {
      * Holds money that is about to be taken back, as much as is free. Taking it runs like a call: hold it here, post it
      * in PostgreSQL, close the hold. So it never takes what a running call holds, and no call is admitted on money that
      * is on its way out. The caller has locked the account's row, so `ledger` is the newest there is, and its version
-     * names the hold: the same posting tried again, after a failure or a crash, takes the same hold. Throws when Redis
-     * does not answer within a second, so that the row is not locked for longer; what it holds then all the same is
-     * released by the sweep.
+     * names the hold: the same posting tried again, after a failure or a crash, takes the same hold. What is held for
+     * refunds of the payment is part of what is free for it. Throws when Redis does not answer within a second, so that the
+     * row is not locked for longer; what it holds then all the same is released by the sweep.
      */
-    async reserveTakeback(accountId: string, wantedPico: bigint, ledger: LedgerBalance) {
+    async reserveTakeback(accountId: string, wantedPico: bigint, ledger: LedgerBalance, paymentId?: string) {
       let failure: unknown = new RedisAwayError('does not answer within a second')
-      const holding = holdTakeback(accountId, wantedPico, ledger)
+      const holding = holdTakeback(
+        accountId,
+        { holdId: `${TAKEBACK_PREFIX}${ledger.version}`, wantedPico, lifetimeMs: TAKEBACK_LIFETIME_MS },
+        ledger,
+        paymentId && refundHolds(paymentId),
+      )
       const hold = await withTimeout(holding, TAKEBACK_ANSWER_MS, null, (error) => {
         failure = error
       })
       if (hold === null) throw failure
       return hold
     },
+
+    /**
+     * Holds money for a refund that a rail is about to be asked for, as much as is free. Its posting takes the hold over;
+     * where none comes of it, the hold is released, or ends by itself. The same name is the same hold.
+     */
+    reserveRefund: (
+      accountId: string,
+      payment: { id: string; name: string },
+      wantedPico: bigint,
+      ledger: LedgerBalance,
+    ) =>
+      holdTakeback(
+        accountId,
+        { holdId: `${refundHolds(payment.id)}${payment.name}`, wantedPico, lifetimeMs: REFUND_LIFETIME_MS },
+        ledger,
+      ),
 
     async balance(accountId: string) {
       const keys = accountKeys(accountId)

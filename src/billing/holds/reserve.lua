@@ -6,15 +6,23 @@
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry
 -- ARGV  1 hold id  2 amount wanted  3 hold lifetime ms  4 ledger balance
+--       5 how the ids begin of holds that this one takes the place of, or ''
 -- Returns the amount held, as text; '0' when nothing is free
 local avail, held, holds, expiry = unpack(KEYS)
-local id, wanted, lifetime, balance = unpack(ARGV)
+local id, wanted, lifetime, balance, replaced = unpack(ARGV)
 
 local loaded = redis.call('EXISTS', avail) == 1
-local left = read_hold(holds, id)
-if left then
-  close_hold(held, holds, expiry, id, left)
+local function give_back(hold)
+  local left = read_hold(holds, hold)
+  if not left then return end
+  close_hold(held, holds, expiry, hold, left)
   if loaded then redis.call('INCRBY', avail, left) end
+end
+give_back(id)
+if replaced ~= '' then
+  for _, hold in ipairs(redis.call('HKEYS', holds)) do
+    if string.sub(hold, 1, #replaced) == replaced then give_back(hold) end
+  end
 end
 if not loaded then
   redis.call('SET', avail, balance)

@@ -128,6 +128,20 @@ export type CreditRequest = Static<typeof CreditRequest>
 export const AdjustRequest = Type.Object({ amount_usd: amount('signed'), reason, reference }, CLOSED)
 export type AdjustRequest = Static<typeof AdjustRequest>
 
+/** POST /admin/api/accounts/:id/top-ups/:topUpId/refund. Response: `OperatorTopUp`. */
+export const RefundTopUpRequest = Type.Object(
+  {
+    amount_usd: amount('positive'),
+    reason,
+    /** `returned_usd` as the operator saw it: a request that is sent twice refunds once. Where it differs by now: 409. */
+    returned_usd: DecimalUsd,
+    /** Refund also what the balance does not hold: it is owed, and the account is suspended. */
+    force: Type.Boolean({ default: false }),
+  },
+  CLOSED,
+)
+export type RefundTopUpRequest = Static<typeof RefundTopUpRequest>
+
 export const BalanceChanged = Type.Object({
   object: Type.Literal('balance_changed'),
   account_id: Type.String(),

@@ -159,6 +159,10 @@ export const OperatorTopUp = Type.Object({
   state: Type.String(),
   amount_usd: DecimalUsd,
   settled_usd: DecimalUsd,
+  /** Went back: refunds, lost disputes. */
+  returned_usd: DecimalUsd,
+  /** Withheld until a dispute is decided. */
+  disputed_usd: DecimalUsd,
   created_at: IsoTime,
   settled_at: nullable(IsoTime),
 })

@@ -1,23 +1,56 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { AccountBilling } from '../../core/api/accounts.ts'
+import { Type } from 'typebox'
+import { AccountBilling, RefundTopUpRequest } from '../../core/api/accounts.ts'
+import { OperatorTopUp } from '../../core/api/billing.ts'
+import { PICO_PER_CENT } from '../../core/billing/top-up-amount.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { parseUsd } from '../../core/kernel/money.ts'
+import type { AccountManagement } from '../../operations/account-management.ts'
+import type { RefundTopUp } from '../../operations/top-up-refunds.ts'
 import type { TopUps } from '../../payments/create-top-ups.ts'
 import { autoTopUpView } from '../account/billing/auto-top-up-routes.ts'
 import { invoiceView, sendInvoicePdf } from '../account/billing/invoice-routes.ts'
 import { OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
+import { topUpView } from './account-routes.ts'
+import { askingOperator } from './asking-operator.ts'
 
 const SHOWN_MAX = 20
+const OfTopUp = Type.Object({ id: Type.String(), topUpId: Type.String() })
 
-/** What operators see of the saved card, automatic top-ups and invoices of an account. */
+/** The saved card, automatic top-ups and invoices of an account, and refunds of its top-ups. */
 export const accountBillingRoutes: FastifyPluginAsyncTypebox<{
   topUps: Pick<TopUps, 'cards' | 'autoTopUps' | 'payments' | 'invoices'>
-}> = async (app, { topUps }) => {
+  accountManagement: Pick<AccountManagement, 'find'>
+  refundTopUp: RefundTopUp
+}> = async (app, { topUps, accountManagement, refundTopUp }) => {
   const reading = { ...needs('read'), schema: { params: OfId, response: { 200: AccountBilling } } }
   app.get('/accounts/:id/billing', reading, async ({ params: { id } }) => ({
     auto_top_up: await autoTopUpView(topUps, id),
     invoices: (await topUps.invoices.list(id, null, SHOWN_MAX)).map(invoiceView),
   }))
+
+  app.post(
+    '/accounts/:id/top-ups/:topUpId/refund',
+    {
+      ...needs('billing.write'),
+      schema: { params: OfTopUp, body: RefundTopUpRequest, response: { 200: OperatorTopUp } },
+    },
+    async (request) => {
+      const { params, body } = request
+      const { id: accountId } = await accountManagement.find(params.id)
+      const payment = await topUps.payments.find(params.topUpId)
+      if (payment?.accountId !== accountId) throw new ApiError('not_found', 'The account has no such top-up.')
+      const amountPico = parseUsd(body.amount_usd)
+      if (amountPico % PICO_PER_CENT !== 0n)
+        throw new ApiError('invalid_request', '`amount_usd` takes whole cents.', { param: 'amount_usd' })
+      if (payment.returnedPico !== parseUsd(body.returned_usd))
+        throw new ApiError('conflict', 'More of this top-up was returned meanwhile. Reload the page.')
+      const { reason, force } = body
+      const refund = { payment, amountPico, reason: reason.trim(), force }
+      return topUpView(await refundTopUp(askingOperator(request), refund))
+    },
+  )
 
   app.get('/invoices/:id/pdf', { ...needs('read'), schema: { params: OfId } }, async ({ params }, reply) => {
     const invoice = await topUps.invoices.find(params.id)

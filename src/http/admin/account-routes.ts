@@ -191,7 +191,7 @@ export const accountView = (account: Account): OperatorAccount =>
 export const keyView = (key: StoredKey): OperatorKey =>
   jsonView(OperatorKey, { ...key, hint: `${key.prefix}…${key.suffix}` })
 
-const topUpView = (payment: Payment): OperatorTopUp => jsonView(OperatorTopUp, payment)
+export const topUpView = (payment: Payment): OperatorTopUp => jsonView(OperatorTopUp, payment)
 
 const suspensionView = (suspension: ListedSuspension): OperatorSuspension =>
   jsonView(OperatorSuspension, { ...suspension, at: suspension.createdAt })

@@ -21,6 +21,7 @@ const CHANGES: Record<string, readonly string[]> = {
   'POST /admin/api/accounts/:id/limits': MONEY,
   'POST /admin/api/accounts/:id/credit': MONEY,
   'POST /admin/api/accounts/:id/adjust': MONEY,
+  'POST /admin/api/accounts/:id/top-ups/:topUpId/refund': MONEY,
   'POST /admin/api/keys/:id/revoke': NOT_VIEWERS,
   'POST /admin/api/keys/:id/pause': NOT_VIEWERS,
   'POST /admin/api/keys/:id/resume': NOT_VIEWERS,

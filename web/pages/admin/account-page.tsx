@@ -11,7 +11,8 @@ import { BalanceDialog, LimitsDialog, SuspendDialog } from './accounts/account-d
 import { AccountKeys } from './accounts/account-keys.tsx'
 import { AccountLedger } from './accounts/account-ledger.tsx'
 import { AccountSurfaces } from './accounts/account-surfaces.tsx'
-import { AccountMemberships, AccountSpend, AccountStats, AccountTopUps } from './accounts/account-view.tsx'
+import { AccountTopUps } from './accounts/account-top-ups.tsx'
+import { AccountMemberships, AccountSpend, AccountStats } from './accounts/account-view.tsx'
 import { InvitationDialog, InviteDialog } from './accounts/new-account-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
 import { ActionTable } from './operators/action-table.tsx'
@@ -89,7 +90,7 @@ function Account({ account }: { account: OperatorAccountDetail }) {
         <AccountSpend spend={account.spend} />
       </Panel>
       <Panel title="Top-ups and suspensions">
-        <AccountTopUps topUps={account.top_ups} suspensions={account.suspensions} />
+        <AccountTopUps account={account} />
       </Panel>
       <AccountBillingPanels accountId={account.id} />
       <Panel

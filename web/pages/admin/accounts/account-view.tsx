@@ -2,8 +2,8 @@ import { Link } from '@tanstack/react-router'
 import type { OperatorAccount, OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
 import { DataTable } from '../../../components/table/data-table.tsx'
 import { Money } from '../../../components/text/money.tsx'
-import { Badge, StateBadge, Stats } from '../../../components/text/values.tsx'
-import { formatCount, formatDay, formatMoment, plural, rateLimitsText } from '../../../lib/format.ts'
+import { StateBadge, Stats } from '../../../components/text/values.tsx'
+import { formatCount, formatDay, plural, rateLimitsText } from '../../../lib/format.ts'
 
 /** The balance in the ledger, beside what the holds in Redis leave to spend. */
 export function AccountStats({ account }: { account: OperatorAccountDetail }) {
@@ -71,43 +71,5 @@ export function AccountSpend({ spend }: { spend: OperatorAccountDetail['spend'] 
       }}
       numeric={['Calls', 'Tokens', 'Charged']}
     />
-  )
-}
-
-type Detail = Pick<OperatorAccountDetail, 'top_ups' | 'suspensions'>
-
-/** Payments received, and suspensions after reversed payments. */
-export function AccountTopUps(props: { topUps: Detail['top_ups']; suspensions: Detail['suspensions'] }) {
-  const { topUps, suspensions } = props
-  return (
-    <>
-      <DataTable
-        caption="Top-ups, newest first"
-        rows={topUps}
-        empty="No top-ups yet."
-        columns={{
-          Payment: ({ id }) => <code className="wrap-anywhere">{id}</code>,
-          'Payment method': ({ rail }) => rail,
-          State: ({ state }) => <Badge>{state}</Badge>,
-          Requested: ({ amount_usd: usd }) => <Money usd={usd} />,
-          Settled: ({ settled_usd: usd }) => <Money usd={usd} />,
-          Created: (topUp) => formatMoment(topUp.created_at),
-        }}
-        numeric={['Requested', 'Settled']}
-      />
-      {suspensions.length > 0 && (
-        <DataTable
-          caption="Suspensions after reversed payments"
-          rows={suspensions}
-          columns={{
-            'Suspended for': ({ reason }) => reason,
-            When: ({ at }) => formatMoment(at),
-            Payment: (row) => <code className="wrap-anywhere">{row.payment_id}</code>,
-            'Short by': ({ shortfall_usd: usd }) => <Money usd={usd} />,
-          }}
-          numeric={['Short by']}
-        />
-      )}
-    </>
   )
 }

@@ -1,0 +1,58 @@
+import { ApiError } from '../core/kernel/errors.ts'
+import { formatUsd, type PicoUsd } from '../core/kernel/money.ts'
+import type { Payment } from '../payments/payment-store.ts'
+import type { TopUpService } from '../payments/top-up-service.ts'
+import type { Operator, RunAudited } from './audit-log.ts'
+
+export interface RefundRequest {
+  payment: Payment
+  /** Null: whatever is left of it. */
+  amountPico: PicoUsd | null
+  /** For those who read the audit log. */
+  reason?: string | undefined
+  /** Refund also what the balance does not hold any more. */
+  force: boolean
+}
+
+export type RefundTopUp = (operator: Operator, request: RefundRequest) => Promise<Payment>
+
+/** Refunds top-ups for operators, recorded in the audit log first. Throws ApiError where nothing was refunded. */
+export function createRefundTopUp({
+  service,
+  auditedAction,
+}: {
+  service: Pick<TopUpService, 'refund'>
+  auditedAction: RunAudited
+}): RefundTopUp {
+  return (operator, { payment, amountPico, reason, force }) => {
+    const details = {
+      amount_usd: amountPico === null ? 'all' : formatUsd(amountPico),
+      ...(reason !== undefined && { reason }),
+      ...(force && { force: 'true' }),
+    }
+    return auditedAction(operator, { action: 'topup.refund', target: payment.id, details }, async () => {
+      const refund = await service.refund(payment.id, amountPico, { force })
+      switch (refund.kind) {
+        case 'refunded':
+          return refund.payment
+        case 'too_much':
+          throw refused(`${formatUsd(refund.leftPico as PicoUsd)} USD of this top-up can be refunded.`)
+        case 'not_in_balance':
+          throw refused(
+            `The balance has ${formatUsd(refund.freePico as PicoUsd)} USD that can be taken back: the rest was spent, or running ` +
+              'calls hold it. Refund less, or force it: what is missing is owed then, and the account is suspended.',
+          )
+        case 'refused':
+          throw refused(`Nothing was refunded: ${refund.reason}. Asking again is a new attempt.`)
+        case 'no_such_rail':
+          throw refused(`${payment.rail} is not set up: see the payment settings.`)
+        case 'no_such_payment':
+          throw new ApiError('not_found', `There is no top-up ${payment.id}.`)
+        default:
+          return refund satisfies never
+      }
+    })
+  }
+}
+
+const refused = (message: string) => new ApiError('conflict', message)
