@@ -87,9 +87,10 @@ export async function auditBalanceCaches(deps: BalanceCacheAuditDependencies): P
 /** A balance cache that is not as it should be, and may be so only for a moment. */
 interface BehindCache {
   accountId: string
-  isCaughtUp: (reading: HoldSummary) => boolean
   /** What it is, should it stay so. */
   discrepancy: Discrepancy
+  /** The ledger's version when it was found. */
+  version: bigint
 }
 
 function auditBalance(
@@ -100,46 +101,56 @@ function auditBalance(
   const subject = accountId
   if (!ledger) return { found: [{ check: SOUND, subject, detail: 'the ledger knows no such account' }] }
   const verdict = compareWithLedger(reading, ledger)
+  const behind = (check: string, detail: string) => ({
+    found: [],
+    behind: { accountId, discrepancy: { check, subject, detail }, version: ledger.version },
+  })
   switch (verdict.kind) {
     case 'unloaded':
     case 'sound':
       return { found: [] }
     case 'drifted':
       return { found: verdict.problems.map((detail) => ({ check: SOUND, subject, detail })) }
-    case 'behind': {
-      const detail = `redis knows version ${reading.version}, the ledger ${ledger.version}`
-      const isCaughtUp = ({ version }: HoldSummary) => version === null || version >= ledger.version
-      return {
-        found: [],
-        behind: { accountId, isCaughtUp, discrepancy: { check: CAUGHT_UP, subject, detail } },
-      }
-    }
-    case 'overdrawn': {
-      const detail = `available is below zero: ${reading.availPico}`
-      const isCaughtUp = ({ availPico }: HoldSummary) => availPico === null || availPico >= 0n
-      return { found: [], behind: { accountId, isCaughtUp, discrepancy: { check: SOUND, subject, detail } } }
-    }
+    case 'behind':
+      return behind(CAUGHT_UP, `redis knows version ${reading.version}, the ledger ${ledger.version}`)
+    case 'overdrawn':
+      return behind(SOUND, `available is below zero: ${reading.availPico}`)
     default:
       return verdict satisfies never
   }
 }
 
-/** Waits for those that were behind, all together, and reports those that stay so. */
+/**
+ * Waits for those that were behind, all together, and compares them again: one that has caught up must be exact. Reports
+ * those that are not, and those that stay behind where they were. An account that settles all the time may be behind at
+ * every look, always at a newer version.
+ */
 async function stillBehind(
   found: BehindCache[],
-  { holds, clock }: BalanceCacheAuditDependencies,
+  deps: BalanceCacheAuditDependencies,
 ): Promise<Discrepancy[]> {
-  const giveUpAt = clock() + CATCH_UP_MS
+  const giveUpAt = deps.clock() + CATCH_UP_MS
+  const discrepancies: Discrepancy[] = []
   let behind = found
-  while (behind.length > 0 && clock() < giveUpAt) {
+  while (behind.length > 0) {
+    const isLast = deps.clock() >= giveUpAt
     await delay(CATCH_UP_POLL_MS)
-    const readings = await Promise.all(behind.map(({ accountId }) => holds.inspect(accountId)))
-    behind = behind.filter(({ isCaughtUp }, index) => {
-      const reading = readings[index]
-      return reading === undefined || !isCaughtUp(reading)
+    const accountIds = behind.map(({ accountId }) => accountId)
+    const readings = await Promise.all(accountIds.map((accountId) => deps.holds.inspect(accountId)))
+    const ledgers = await deps.balances.balances(accountIds)
+    behind = behind.filter((before, index) => {
+      const { accountId, discrepancy, version } = before
+      const reading = readings[index]!
+      const now = auditBalance(accountId, reading, ledgers.get(accountId))
+      discrepancies.push(...now.found)
+      if (!now.behind) return false
+      const hasMoved =
+        discrepancy.check === CAUGHT_UP && reading.version !== null && reading.version >= version
+      if (isLast && !hasMoved) discrepancies.push(discrepancy)
+      return !isLast
     })
   }
-  return behind.map(({ discrepancy }) => discrepancy)
+  return discrepancies
 }
 
 interface LostHold {
