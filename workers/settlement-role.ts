@@ -240,7 +240,7 @@ async function composeSettlement(
         dispatchQueue,
         settlementQueue,
         clock: Date.now,
-        alone: true,
+        isScheduled: true,
       }),
     runs: createAuditRunStore(postgres),
     everyMs: config.auditEveryMinutes * 60_000,

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AccountStore } from '../accounts/account-store.ts'
 import type { MemberStore } from '../accounts/organisation/member-store.ts'
 import type { HoldStore } from '../billing/holds/hold-store.ts'
-import { type AllowancePeriod, allowancePeriod } from '../core/billing/allowance-period.ts'
+import { type AllowancePeriod, keptPeriods } from '../core/billing/allowance-period.ts'
 import { accountBudget, type BudgetHolder, MONTHLY, memberBudget } from '../core/billing/budget.ts'
 import type { PicoUsd } from '../core/kernel/money.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
@@ -40,7 +40,7 @@ export function createMonthlyBudgets(options: {
 }) {
   const { accounts, members, applyBudgetChange, clock } = options
   const apply = (holder: BudgetHolder) =>
-    applyBudgetChange({ accountId: holder.accountId }, holder, [allowancePeriod(MONTHLY, clock())])
+    applyBudgetChange({ accountId: holder.accountId }, holder, keptPeriods(MONTHLY, clock()))
   return {
     /** Sets the spend cap of an account, pico-USD; null: none. */
     async setSpendCap(accountId: string, limitPico: PicoUsd | null): Promise<void> {

@@ -1,5 +1,5 @@
 import type { KeyEdit, StoredKey } from '../accounts/key-store.ts'
-import { allowancePeriod } from '../core/billing/allowance-period.ts'
+import { keptPeriods } from '../core/billing/allowance-period.ts'
 import { keyBudget } from '../core/billing/budget.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
@@ -23,7 +23,7 @@ export function createEditKey(options: {
     if (!(await options.store(keyId, edit))) throw new ApiError('not_found', 'This key was just revoked.')
     if (edit.limitPico === undefined && edit.limitReset === undefined) return options.announce({ keyId })
     const resets = [limitReset, edit.limitReset ?? limitReset]
-    const periods = resets.map((reset) => allowancePeriod(reset, options.clock()))
+    const periods = resets.flatMap((reset) => keptPeriods(reset, options.clock()))
     await options.applyBudgetChange({ keyId }, keyBudget(accountId, keyId), periods)
   }
 }

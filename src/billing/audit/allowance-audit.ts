@@ -1,7 +1,8 @@
-import { type AllowancePeriod, allowancePeriod } from '../../core/billing/allowance-period.ts'
+import { type AllowancePeriod, keptPeriods } from '../../core/billing/allowance-period.ts'
 import { accountBudget, type Budget, keyBudget, MONTHLY, memberBudget } from '../../core/billing/budget.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { AllowanceStore } from '../holds/allowance-store.ts'
+import type { HoldStore } from '../holds/hold-store.ts'
 import type { CheckResult, Discrepancy } from './ledger-audit.ts'
 
 const SAMPLES = 20
@@ -10,22 +11,25 @@ const BY_ID = { orderBy: { id: 'asc' }, take: ROWS_AT_ONCE } as const
 const EXACT = 'what Redis lets every budget still spend is the budget less what was spent and the open holds'
 
 /**
- * Compares what Redis lets the budgets of keys, members and accounts still spend with the ledger. Exact while calls run. A
- * wrong allowance may simply be deleted: it is loaded again on its next use.
+ * Compares what Redis lets the budgets of keys, members and accounts still spend with the ledger, in the running period
+ * and for an hour in the one before. Exact while calls run. With `forget` it repairs a wrong allowance: once deleted, it
+ * is loaded again on its next use.
  */
 export async function auditAllowances(deps: {
   postgres: Postgres
   allowances: Pick<AllowanceStore, 'check'>
   clock: () => number
+  forget?: HoldStore['forgetAllowance']
 }): Promise<CheckResult> {
-  const { postgres, allowances, clock } = deps
+  const { postgres, allowances, clock, forget } = deps
   const found: Discrepancy[] = []
   for await (const { budget, period } of allBudgets(postgres, clock)) {
     const known = await allowances.check(budget, period)
     if (known === null || known.left === known.shouldBe) continue
-    const detail = `left ${known.left}, should be ${known.shouldBe}`
+    const detail = `left ${known.left} in ${period.id}, should be ${known.shouldBe}`
     const subject = budget.scope === 'member' ? `${budget.id} in ${budget.accountId}` : budget.id
     found.push({ check: EXACT, subject, detail })
+    await forget?.(budget, period)
   }
   return { name: EXACT, broken: found.length, discrepancies: found.slice(0, SAMPLES) }
 }
@@ -44,13 +48,11 @@ async function* allBudgets(postgres: Postgres, clock: () => number): AsyncIterab
     })
   for await (const { id, accountId, limitPico, limitReset } of inPortions(keys, ({ id }) => id)) {
     if (accountId === null || limitPico === null) continue
-    yield {
-      budget: { ...keyBudget(accountId, id), limitPico },
-      period: allowancePeriod(limitReset, clock()),
-    }
+    const budget = { ...keyBudget(accountId, id), limitPico }
+    for (const period of keptPeriods(limitReset, clock())) yield { budget, period }
   }
   for await (const budget of monthlyBudgets(postgres))
-    yield { budget, period: allowancePeriod(MONTHLY, clock()) }
+    for (const period of keptPeriods(MONTHLY, clock())) yield { budget, period }
 }
 
 async function* monthlyBudgets(postgres: Postgres): AsyncIterable<Budget> {

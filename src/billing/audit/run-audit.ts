@@ -35,12 +35,15 @@ export async function runAudit(deps: {
   dispatchQueue: DispatchQueue
   settlementQueue: SettlementQueue
   clock: () => number
-  /** Throws while another audit with this is still running. */
-  alone?: boolean
+  /**
+   * The audit of the fleet: throws while another one is still running, and deletes the allowances that it finds wrong,
+   * which are then loaded again. Absent: an audit that changes nothing.
+   */
+  isScheduled?: boolean
 }): Promise<AuditReport> {
-  const { postgres, redis, dispatchQueue, settlementQueue, clock } = deps
+  const { postgres, redis, dispatchQueue, settlementQueue, clock, isScheduled = false } = deps
   const holds = createHoldStore(redis)
-  const ledger = await auditLedger(postgres, { alone: deps.alone ?? false })
+  const ledger = await auditLedger(postgres, { alone: isScheduled })
   const caches = await auditBalanceCaches({
     holds,
     balances: createBalanceStore(postgres),
@@ -59,6 +62,7 @@ export async function runAudit(deps: {
     postgres,
     allowances: createAllowanceStore(holds, createSpendStore(postgres)),
     clock,
+    ...(isScheduled && { forget: holds.forgetAllowance }),
   })
   const checks = [...ledger.checks, ...caches.checks, allowances]
   const broken = checks.reduce((sum, check) => sum + check.broken, 0)

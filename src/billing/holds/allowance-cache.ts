@@ -1,4 +1,9 @@
-import { type AllowancePeriod, allowancePeriod, LIMIT_RESETS } from '../../core/billing/allowance-period.ts'
+import {
+  type AllowancePeriod,
+  allowancePeriod,
+  LIMIT_RESETS,
+  PERIOD_SLACK_MS,
+} from '../../core/billing/allowance-period.ts'
 import {
   accountBudget,
   type Budget,
@@ -30,9 +35,6 @@ export interface ChargedCall {
   /** Unix ms. */
   admittedAt: number
 }
-
-/** An allowance outlives its period by this, for calls that were admitted at its very end. */
-const PERIOD_SLACK_MS = 3_600_000
 
 /** The allowances in Redis: what may still be spent of each budget. Admission and the ends of calls keep them up to date. */
 export function createAllowanceCache(redis: Redis) {

@@ -33,3 +33,13 @@ export function allowancePeriod(reset: LimitReset, nowMs: number): AllowancePeri
       return named('m', Date.UTC(year, month, 1), Date.UTC(year, month + 1, 1))
   }
 }
+
+/** An allowance outlives its period by this, for calls that were admitted at its very end. */
+export const PERIOD_SLACK_MS = 3_600_000
+
+/** The periods whose allowances are kept at a time: the running one, and for an hour the one before. */
+export function keptPeriods(reset: LimitReset, nowMs: number): AllowancePeriod[] {
+  const running = allowancePeriod(reset, nowMs)
+  if (running.endsAt === null || nowMs >= running.startsAt + PERIOD_SLACK_MS) return [running]
+  return [running, allowancePeriod(reset, running.startsAt - 1)]
+}

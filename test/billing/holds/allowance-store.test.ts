@@ -207,7 +207,7 @@ describe('the check of an allowance', () => {
     await redis.decrby(allowanceKey(keys[1]!, TOTAL.id), 1)
     expect(await auditAllowances(deps)).toMatchObject({
       broken: 1,
-      discrepancies: [{ subject: keys[1]!.id, detail: 'left 1999, should be 2000' }],
+      discrepancies: [{ subject: keys[1]!.id, detail: 'left 1999 in total, should be 2000' }],
     })
   })
 })
@@ -365,9 +365,38 @@ describe('the allowances of members and accounts', () => {
     await redis.incrby(allowanceKey(cap, period.id), 3)
     await redis.decrby(allowanceKey(bo.budget, period.id), 1)
     expect(await named()).toEqual([
-      `${accountId}: left 5003, should be 5000`,
-      `${bo.budget.id} in ${accountId}: left 1999, should be 2000`,
+      `${accountId}: left 5003 in ${period.id}, should be 5000`,
+      `${bo.budget.id} in ${accountId}: left 1999 in ${period.id}, should be 2000`,
     ])
+  })
+})
+
+describe('the audit of allowances', () => {
+  const wrongOf = async (accountId: string, deps: Parameters<typeof auditAllowances>[0]) =>
+    (await auditAllowances(deps)).discrepancies.filter(({ subject }) => subject.includes(accountId))
+
+  test('compares the period that has just ended too, until its allowance expires', async () => {
+    const { cap, accountId } = await organisation()
+    const nextMonth = allowancePeriod('monthly', Date.now()).endsAt!
+    await allowances.load(cap, allowancePeriod('monthly', Date.now()))
+    await redis.incrby(allowanceKey(cap, allowancePeriod('monthly', Date.now()).id), 3)
+    const deps = { postgres: ledger.postgres, allowances }
+    expect(await wrongOf(accountId, { ...deps, clock: () => nextMonth + 60_000 })).toHaveLength(1)
+    expect(await wrongOf(accountId, { ...deps, clock: () => nextMonth + 3_700_000 })).toEqual([])
+  })
+
+  test('deletes a wrong allowance when it is to repair, and the next call loads it right', async () => {
+    const { cap, accountId } = await organisation()
+    const period = allowancePeriod('monthly', Date.now())
+    await allowances.load(cap, period)
+    // The limit was changed, and the instance that changed it could not announce that.
+    await ledger.postgres.account.update({ where: { id: accountId }, data: { monthlyLimitPico: 7_000n } })
+    const deps = { postgres: ledger.postgres, allowances, clock: Date.now }
+    expect(await wrongOf(accountId, deps)).toHaveLength(1)
+    expect(await holds.allowance(cap, period)).toBe(5_000n)
+    expect(await wrongOf(accountId, { ...deps, forget: holds.forgetAllowance })).toHaveLength(1)
+    expect(await holds.allowance(cap, period)).toBeNull()
+    expect(await wrongOf(accountId, deps)).toEqual([])
   })
 })
 
