@@ -35,9 +35,10 @@ declare module 'fastify' {
 export const callingKey = (request: FastifyRequest) =>
   standardKey(request, 'Admin keys cannot call models. Use a standard key.')
 
-/** Who may not call models hears so before the body is read. */
+/** Who may not call models, or not for some time, hears so before the body is read. */
 export const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
   callingKey(request)
+  request.refuseLimited()
   done()
 }
 

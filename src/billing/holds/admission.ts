@@ -72,6 +72,13 @@ export interface RateState {
 /** Whose limit was hit. */
 export type LimitScope = 'key' | 'account'
 
+/** A refusal for requests or tokens per minute. */
+export interface RateLimited {
+  scope: LimitScope
+  /** Until a call of the same size would be admitted. */
+  retryAfterMs: number
+}
+
 export type AdmissionOutcome =
   | {
       kind: 'admitted'

@@ -6,6 +6,7 @@ import {
   type QueueTurnSettings,
   queuePriority,
   queueTurn,
+  type RateLimited,
   type RateState,
 } from '../../billing/holds/admission.ts'
 import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
@@ -239,7 +240,7 @@ export async function admitCall(
   }
   if (answer.kind === 'allowance-spent') deps.noteLimitReached(key, budgets[answer.budget]!)
   if (answer.kind !== 'admitted')
-    throw new AdmissionRefused(refusal(answer, budgets, plan, deps.topUpUrl), answer.rate)
+    throw new AdmissionRefused(refusal(answer, budgets, plan, deps.topUpUrl), answer)
 
   const { isEnqueued, holdPico, completionLimit, accountOpenCalls, rate } = answer
   const envelope = isEnqueued
@@ -256,10 +257,13 @@ export async function admitCall(
 /** A refusal by the balance cache, with the rate figures that every authenticated response carries. */
 export class AdmissionRefused extends ApiError {
   readonly rate: RateState
+  /** Where no call of the key or account is admitted until then, whatever its size. */
+  readonly limited: RateLimited | null
 
-  constructor(error: ApiError, rate: RateState) {
+  constructor(error: ApiError, answer: AdmissionAnswer) {
     super(error.code, error.message, error.details)
-    this.rate = rate
+    this.rate = answer.rate
+    this.limited = answer.kind === 'rate-limited' && answer.rate.remainingRequests === 0 ? answer : null
   }
 }
 
@@ -276,13 +280,7 @@ function refusal(
 ): ApiError {
   switch (answer.kind) {
     case 'rate-limited':
-      return new ApiError(
-        'rate_limit_exceeded',
-        answer.scope === 'key'
-          ? 'This key sends more than its limit per minute. Wait, then retry.'
-          : 'The keys of this account together send more than its limit per minute. Wait, then retry.',
-        { retryAfterSeconds: answer.retryAfterMs / 1000 },
-      )
+      return rateLimitExceeded(answer)
     case 'too-many-open':
       return new ApiError(
         'concurrency_limit_exceeded',
@@ -318,6 +316,16 @@ function refusal(
       })
   }
 }
+
+/** The refusal of a call beyond the limit per minute of its key or account. */
+export const rateLimitExceeded = ({ scope, retryAfterMs }: RateLimited) =>
+  new ApiError(
+    'rate_limit_exceeded',
+    scope === 'key'
+      ? 'This key sends more than its limit per minute. Wait, then retry.'
+      : 'The keys of this account together send more than its limit per minute. Wait, then retry.',
+    { retryAfterSeconds: retryAfterMs / 1000 },
+  )
 
 /** The refusal of a call whose body is one too many for the open calls of its key or account. */
 export const bodyIsFull = (scope: 'key' | 'account') =>
@@ -363,7 +371,7 @@ export async function admitRepeat(
           : 'The keys of this account together send more than its limit per minute, repeats included. Wait, then retry.',
         { retryAfterSeconds: answer.retryAfterMs / 1000 },
       )
-      throw new AdmissionRefused(refusal, answer.rate)
+      throw new AdmissionRefused(refusal, answer)
     }
     default:
       throw new Error(`a repeat was answered ${answer.kind}`)

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { KeyRecord } from '../../accounts/key-cache.ts'
-import type { RateState } from '../../billing/holds/admission.ts'
+import type { RateLimited, RateState } from '../../billing/holds/admission.ts'
 import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
 import type { CallLabels } from '../../core/calls/call-labels.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
@@ -48,11 +48,14 @@ interface IncomingCall {
   /** The length of its body. */
   bodyBytes: number
   /** Called with what is left of the key's rate limits, whether the call is admitted or refused. */
-  noteRate: (rate: RateState) => void
+  noteRate: NoteRate
   labels: CallLabels | undefined
   /** What was decided about it before, for its quote; absent: nothing. */
   planned?: PlannedCall | undefined
 }
+
+/** `limited`: no call of the key or account is admitted until then. */
+type NoteRate = (rate: RateState, limited?: RateLimited | null) => void
 
 /** A call that has its id before it is started. */
 export interface PlannedCall {
@@ -107,7 +110,7 @@ export function startCall(incoming: IncomingCall, deps: StartCallDependencies): 
       if (use && other) return await repeatOf(other, use, deps)
       return { kind: 'admitted', ...call }
     } catch (error) {
-      if (error instanceof AdmissionRefused) noteRate(error.rate)
+      if (error instanceof AdmissionRefused) noteRate(error.rate, error.limited)
       // A refused call stands for nothing: its key is free again, unless another call has it by now.
       if (use) {
         const { digest: idempotencyRecord, accountId } = use
@@ -152,13 +155,13 @@ async function confirmed(
 async function countRepeat(
   key: KeyRecord & { accountId: string },
   callId: CallId,
-  noteRate: (rate: RateState) => void,
+  noteRate: NoteRate,
   deps: StartCallDependencies,
 ): Promise<void> {
   try {
     noteRate(await asked(admitRepeat(key, callId, deps.admission), deps))
   } catch (error) {
-    if (error instanceof AdmissionRefused) noteRate(error.rate)
+    if (error instanceof AdmissionRefused) noteRate(error.rate, error.limited)
     throw error
   }
 }

@@ -1,10 +1,12 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import type { KeyCache, KeyLookup, KeyRecord } from '../../accounts/key-cache.ts'
-import type { RateState } from '../../billing/holds/admission.ts'
+import type { RateLimited, RateState } from '../../billing/holds/admission.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { whenResponseCloses } from '../event-stream.ts'
+import { createLimitedCallers } from '../limited-callers.ts'
 
 export interface AuthenticateOptions {
   keys: Pick<KeyCache, 'lookup'>
@@ -16,16 +18,23 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The key that authenticated this request; null before, and on routes that need none. */
     key: KeyRecord | null
-    /** Notes what the balance cache said of the key's rate limits, for the response headers. */
-    noteRate(rate: RateState): void
+    /**
+     * Notes what the balance cache said of the key's rate limits, for the response headers; and where it admits no call
+     * for a time, for `refuseLimited`.
+     */
+    noteRate(rate: RateState, limited?: RateLimited | null): void
+    /** Throws ApiError 429 where the balance cache would refuse any call of the key for its rate limits. */
+    refuseLimited(): void
+    /** When the request was authenticated, unix ms. */
+    askedAtMs: number
     /** The rate-limit headers of the key; empty before authentication. */
     rateHeaders(): Record<string, string>
   }
   interface FastifyInstance {
     /** An onRequest hook: 401 or 403 unless a live key is presented. */
-    requireKey(request: FastifyRequest): Promise<void>
+    requireKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
     /** The same where clients of the messages wire call: the key may also come in `x-api-key`. */
-    requireMessagesKey(request: FastifyRequest): Promise<void>
+    requireMessagesKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
   }
 }
 
@@ -38,11 +47,21 @@ type SeenRate = RateState & { seenAt: number }
 export const authenticate = plugin<AuthenticateOptions>(
   async (app, { keys, limits, clock }) => {
     const refused = createRefusedRequests({ ...limits, clock })
+    const callers = createLimitedCallers({ limits, clock })
     const lastSeen = new LRUCache<string, SeenRate>({ max: KEYS_REMEMBERED })
 
     app.decorateRequest('key', null)
-    app.decorateRequest('noteRate', function (this: FastifyRequest, rate: RateState) {
-      if (this.key) lastSeen.set(this.key.keyId, { ...rate, seenAt: clock() })
+    app.decorateRequest('askedAtMs', 0)
+    app.decorateRequest(
+      'noteRate',
+      function (this: FastifyRequest, rate: RateState, limited?: RateLimited | null) {
+        if (!this.key) return
+        lastSeen.set(this.key.keyId, { ...rate, seenAt: clock() })
+        if (limited) callers.note(this.key, limited, this.askedAtMs)
+      },
+    )
+    app.decorateRequest('refuseLimited', function (this: FastifyRequest) {
+      if (this.key) callers.check(this.key)
     })
 
     app.decorateRequest('rateHeaders', function (this: FastifyRequest) {
@@ -50,9 +69,13 @@ export const authenticate = plugin<AuthenticateOptions>(
     })
 
     const requireKeyOf = (secretOf: (request: FastifyRequest) => string | null) => {
-      return async (request: FastifyRequest) => {
-        request.key = await authenticated(keys, secretOf(request), request.ip)
-        if (request.key.kind === 'standard') refused.check(senderOf(request.key))
+      return async (request: FastifyRequest, reply: FastifyReply) => {
+        const key = await authenticated(keys, secretOf(request), request.ip)
+        request.key = key
+        request.askedAtMs = clock()
+        if (!isStandard(key)) return
+        refused.check(senderOf(key))
+        whenResponseCloses(reply.raw, callers.begin(key))
       }
     }
     app.decorate(
@@ -161,6 +184,8 @@ export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
 /** A key that may call models: it belongs to an account. */
 export type StandardKey = KeyRecord & { accountId: string }
 
+const isStandard = (key: KeyRecord): key is StandardKey => key.kind === 'standard' && key.accountId !== null
+
 /** The key of a request that `requireKey` let through. */
 export function askingKey({ key }: FastifyRequest): KeyRecord {
   if (key === null) throw new Error('this route does not ask for a key')
@@ -170,7 +195,7 @@ export function askingKey({ key }: FastifyRequest): KeyRecord {
 /** The key of a request if it is an account's. Throws ApiError 403 with the message given. */
 export function standardKey(request: FastifyRequest, refusal: string): StandardKey {
   const key = askingKey(request)
-  if (key.kind === 'standard' && key.accountId !== null) return key as StandardKey
+  if (isStandard(key)) return key
   throw new ApiError('not_permitted', refusal)
 }
 

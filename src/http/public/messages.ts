@@ -45,9 +45,11 @@ export const messagesRoute =
       done()
     }
     // Who may not call models hears so before the body is read, and so does everybody where nothing could answer.
-    const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
+    const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
       callingKey(request)
-      done(isSpoken(deps.catalog()) ? undefined : messagesWireUnspoken('No provider of this gateway'))
+      if (!isSpoken(deps.catalog())) throw messagesWireUnspoken('No provider of this gateway')
+      request.refuseLimited()
+      done()
     }
     app.post(
       path,

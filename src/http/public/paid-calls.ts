@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { plainKey } from '../../accounts/key-cache.ts'
 import type { QuoteThrottle } from '../../accounts/quote-throttle.ts'
 import { type AdmissionDependencies, planCall } from '../../calls/admission/admit-call.ts'
@@ -50,9 +50,9 @@ export const isGuest = ({ headers }: FastifyRequest): boolean => headers.authori
 
 /** An onRequest hook in the place of `requireKey`: lets requests without a key in, as many as a network may send. */
 export const requireKeyOrPayment =
-  (requireKey: (request: FastifyRequest) => Promise<void>, { throttle }: PaidCalls) =>
-  async (request: FastifyRequest): Promise<void> => {
-    if (!isGuest(request)) return requireKey(request)
+  (requireKey: FastifyInstance['requireKey'], { throttle }: PaidCalls) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (!isGuest(request)) return requireKey(request, reply)
     await throttle.consume(request.ip)
     request.key = guest(clientNetworks(request.ip).subnet)
   }

@@ -1,0 +1,70 @@
+import { LRUCache } from 'lru-cache'
+import type { KeyRecord } from '../accounts/key-cache.ts'
+import type { RateLimited } from '../billing/holds/admission.ts'
+import { rateLimitExceeded } from '../calls/admission/admit-call.ts'
+import { effectiveLimits, type LimitDefaults } from '../core/accounts/api-key.ts'
+import { ApiError } from '../core/kernel/errors.ts'
+
+const REMEMBERED = 10_000
+
+/** Requests of an account beside its calls, such as reports and calls that are about to be refused. */
+const OTHER_REQUESTS = 100
+
+export interface LimitedCallersOptions {
+  limits: LimitDefaults
+  clock: () => number
+}
+
+/**
+ * Keys and accounts that the balance cache refused for their requests per minute: until it would take one again, their
+ * calls are refused from memory, before their body is read. Also counts the requests of an account that are under way.
+ */
+export function createLimitedCallers({ limits, clock }: LimitedCallersOptions) {
+  /** By key and by account: until when, and under which limit; under a higher one the balance cache is asked again. */
+  const limited = new LRUCache<string, { untilMs: number; perMinute: number }>({ max: REMEMBERED })
+  const underWay = new Map<string, number>()
+  const scopesOf = (key: KeyRecord) => {
+    const { requestsPerMinute, accountRequestsPerMinute } = effectiveLimits(key, limits)
+    return {
+      key: { id: key.keyId, perMinute: requestsPerMinute },
+      account: { id: key.accountId ?? key.keyId, perMinute: accountRequestsPerMinute },
+    }
+  }
+  return {
+    /** `askedAtMs`: a moment before the balance cache was asked. */
+    note(key: KeyRecord, { scope, retryAfterMs }: RateLimited, askedAtMs: number): void {
+      const { id, perMinute } = scopesOf(key)[scope]
+      limited.set(id, { untilMs: askedAtMs + retryAfterMs, perMinute })
+    },
+
+    /** Throws ApiError 429 where the balance cache would refuse a call of the key now. */
+    check(key: KeyRecord): void {
+      const now = clock()
+      const scopes = scopesOf(key)
+      for (const scope of ['key', 'account'] as const) {
+        const { id, perMinute } = scopes[scope]
+        const found = limited.get(id)
+        if (found && now < found.untilMs && perMinute <= found.perMinute)
+          throw rateLimitExceeded({ scope, retryAfterMs: found.untilMs - now })
+      }
+    },
+
+    /** Counts a request of an account; the returned function ends it. Throws ApiError 429 where there are too many. */
+    begin(key: KeyRecord & { accountId: string }): () => void {
+      const { accountId } = key
+      const count = underWay.get(accountId) ?? 0
+      if (count >= 2 * effectiveLimits(key, limits).accountConcurrentCalls + OTHER_REQUESTS)
+        throw new ApiError(
+          'concurrency_limit_exceeded',
+          'This account has as many requests under way as it may. Wait for one to end.',
+          { retryAfterSeconds: 1 },
+        )
+      underWay.set(accountId, count + 1)
+      return () => {
+        const left = (underWay.get(accountId) ?? 1) - 1
+        if (left === 0) underWay.delete(accountId)
+        else underWay.set(accountId, left)
+      }
+    },
+  }
+}
