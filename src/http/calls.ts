@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
+import type { RunRead } from '../billing/call-records/call-lookup.ts'
 import type { CallFilter, CallRecord, ListedCall } from '../billing/call-records/call-records.ts'
 import type { Reports } from '../billing/reports/reports.ts'
 import type { PromptLogStore } from '../calls/prompt-logs/prompt-log-store.ts'
@@ -24,7 +25,7 @@ import { byokFailures, type CallReader, callView, isRescued } from './call-view.
 import { OfId, pageOf } from './page.ts'
 import { askingKey } from './plugins/authenticate.ts'
 import { CSV_PAGE, cursorOf, REPORT_FORMAT, reportFormat, streamCallsCsv } from './report-format.ts'
-import { createSlots, holdReportSlot, reportSlots, type Slots } from './slots.ts'
+import { holdReportSlot, lookupSlots, reportSlots, type Slots } from './slots.ts'
 
 interface CallServices {
   reports: Pick<Reports, 'calls' | 'findCall'>
@@ -41,10 +42,6 @@ interface Audience extends AccountAccess {
   promptLogExpiries?: PromptLogStore['expiries']
   format(request: FastifyRequest<{ Querystring: unknown }>): 'json' | 'csv'
 }
-
-/** Lookups may wait for a settlement, so they are bounded; each but reads by primary key. */
-const LOOKUPS_MAX = 500
-const LOOKUPS_PER_KEY_MAX = 100
 
 const pageSize = (maximum: number, byDefault: number) => ({
   limit: Type.Integer({ minimum: 1, maximum, default: byDefault }),
@@ -68,12 +65,7 @@ export const usageCallsRoute =
 export const generationsRoute =
   (path: string): FastifyPluginAsyncTypebox<Pick<CallServices, 'reports'>> =>
   async (app, { reports }) => {
-    const slots = createSlots({
-      max: LOOKUPS_MAX,
-      maxPerHolder: LOOKUPS_PER_KEY_MAX,
-      holderIsFull: 'This key has look-ups running. Wait for one to end.',
-      allTaken: 'This gateway runs as many look-ups as it can. Retry shortly.',
-    })
+    const slots = lookupSlots()
     const schema = {
       summary: 'One call: tokens, cost, rates, timings',
       params: OfId,
@@ -83,7 +75,7 @@ export const generationsRoute =
       const key = askingKey(request)
       const reader = callReader(key)
       const find = settledCall(reports, request.params.id, key.accountId, ' Send the `id` of an answer.')
-      const call = await slots.run(key.keyId, find)
+      const call = await slots.run(key.accountId ?? key.keyId, find)
       return {
         ...callView(call, reader),
         rescued: isRescued(call),
@@ -126,10 +118,15 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox<
   })
 
   const { asker, hooks } = ofAccount
+  const lookups = lookupSlots()
   const schema = { params: OfId, response: { 200: CallDetail } }
   app.get('/calls/:id', { ...hooks, schema }, async (request) => {
     const { accountId, holder } = asker(request)
-    const call = await slots.run(holder, settledCall(services.reports, request.params.id, accountId))
+    // One that runs is waited for beside the reports: only its reads take a slot of theirs.
+    const find = settledCall(services.reports, request.params.id, accountId, '', (read) =>
+      slots.run(holder, read),
+    )
+    const call = await lookups.run(holder, find)
     return withPromptLog(callDetail(call), await promptLogs.expiries([call.id]))
   })
 }
@@ -192,11 +189,12 @@ function settledCall(
   id: string,
   accountId: string | null,
   hint = '',
+  inSlot?: RunRead,
 ): () => Promise<CallRecord> {
   const unknown = new ApiError('not_found', `This account has no call of that id.${hint}`)
   if (callCreatedAt(id) === null) throw unknown
   return async () => {
-    const found = await reports.findCall(id, accountId)
+    const found = await reports.findCall(id, accountId, inSlot)
     switch (found.kind) {
       case 'settled':
         return found.call

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { ApiError } from '../core/kernel/errors.ts'
+import { createSharedRoom } from '../core/kernel/shared-room.ts'
 import { whenResponseCloses } from './event-stream.ts'
 import type { ReadPage } from './report-format.ts'
 
@@ -16,6 +17,9 @@ export interface SlotsOptions {
 /** Bounds how much of one kind of work runs at once, in all and for one holder. */
 export type Slots = ReturnType<typeof createSlots>
 
+/** Of many slots the last are for holders that have none. */
+const SHARE = 8
+
 /** Slots of one instance. */
 export function createSlots({
   max,
@@ -23,20 +27,20 @@ export function createSlots({
   maxPerHolder = Number.POSITIVE_INFINITY,
   holderIsFull = allTaken,
 }: SlotsOptions) {
+  const room = createSharedRoom({ max, few: 1 })
   const taken = new Map<string, number>()
-  let total = 0
   const take = (holder: string) => {
     const own = taken.get(holder) ?? 0
     const retry = { retryAfterSeconds: 1 }
     if (own >= maxPerHolder) throw new ApiError('concurrency_limit_exceeded', holderIsFull, retry)
-    if (total >= max) throw new ApiError('overloaded', allTaken, retry)
+    if (!room.fits(holder, 1, SHARE)) throw new ApiError('overloaded', allTaken, retry)
     taken.set(holder, own + 1)
-    total += 1
+    room.add(holder, 1)
     let isGivenBack = false
     return () => {
       if (isGivenBack) return
       isGivenBack = true
-      total -= 1
+      room.add(holder, -1)
       const left = taken.get(holder)! - 1
       if (left === 0) taken.delete(holder)
       else taken.set(holder, left)
@@ -71,6 +75,19 @@ export const reportSlots = (
     maxPerHolder,
     holderIsFull: `This ${holder} has reports running. Wait for one to end.`,
     allTaken: 'This gateway runs as many reports as it can. Retry shortly.',
+  })
+
+/** Look-ups may wait for a settlement, so they are bounded; each but reads by primary key. */
+const LOOKUPS_MAX = 500
+const LOOKUPS_PER_ACCOUNT_MAX = 100
+
+/** Slots for look-ups of single calls. */
+export const lookupSlots = (): Slots =>
+  createSlots({
+    max: LOOKUPS_MAX,
+    maxPerHolder: LOOKUPS_PER_ACCOUNT_MAX,
+    holderIsFull: 'This account has look-ups running. Wait for one to end.',
+    allTaken: 'This gateway runs as many look-ups as it can. Retry shortly.',
   })
 
 /**

@@ -24,3 +24,13 @@ test('work gives its slot back when it fails', async () => {
   await expect(slots.run('one', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   expect(await slots.run('one', async () => 7)).toBe(7)
 })
+
+test('holders that have many leave slots to those that have none', () => {
+  const slots = createSlots({ max: 16, allTaken: MESSAGES.allTaken })
+  for (const holder of ['one', 'two', 'three']) {
+    expect(() => {
+      for (;;) slots.take(holder)
+    }).toThrow(MESSAGES.allTaken)
+  }
+  slots.take('quiet')
+})

@@ -2,12 +2,8 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { accountKeys } from '../../platform/redis/redis-keys.ts'
-import {
-  type CallLookup,
-  type CallRecords,
-  createCallLookup,
-  createCallRecords,
-} from '../call-records/call-records.ts'
+import { type CallLookup, createCallLookup } from '../call-records/call-lookup.ts'
+import { type CallRecords, createCallRecords } from '../call-records/call-records.ts'
 import { createHoldStore, type HoldStore } from '../holds/hold-store.ts'
 import { type CreditStore, createCreditStore } from '../ledger/credit-store.ts'
 import { createModelStatsStore, type ModelStatsStore } from './model-stats-store.ts'
@@ -42,7 +38,8 @@ export function createReports(
   return {
     findCall: createCallLookup({
       calls,
-      isHeld: async (accountId, callId) => (await redis.hexists(accountKeys(accountId).holds, callId)) === 1,
+      areHeld: async (accountId, callIds) =>
+        (await redis.hmget(accountKeys(accountId).holds, ...callIds)).map((hold) => hold !== null),
       clock,
     }),
     calls,

@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { CallRecord, CallRecords } from './call-records.ts'
+
+type FoundCall =
+  | { kind: 'settled'; call: CallRecord }
+  /** It runs, or waits for its settlement. */
+  | { kind: 'unsettled' }
+  /** There is no such call of this account. */
+  | { kind: 'unknown' }
+
+/** Runs one read of PostgreSQL, such as within a bound. */
+export type RunRead = <Result>(read: () => Promise<Result>) => Promise<Result>
+
+/** Finds one call for its owner. Rejects when PostgreSQL or Redis is away, and as `run` does, which runs its reads. */
+export type CallLookup = (callId: string, accountId: string | null, run?: RunRead) => Promise<FoundCall>
+
+export interface CallLookupOptions {
+  calls: Pick<CallRecords, 'find'>
+  /** Of some calls, whether their holds are among an account's open ones. */
+  areHeld: (accountId: string, callIds: readonly string[]) => Promise<readonly boolean[]>
+  clock: () => number
+  /** How long a call whose settlement is on its way is waited for. */
+  waitMs?: number
+}
+
+const WAIT_MS = 2_000
+const LOOK_AGAIN_MIN_MS = 10
+const LOOK_AGAIN_MAX_MS = 160
+
+/**
+ * Looks a call up right after its answer, too: while its hold is open it is not settled yet, and is waited for a
+ * while, which asks Redis alone. The hold is among the account's own, so another account's call is as unknown as one
+ * that never was. Without an account any call is found, once it is settled.
+ */
+export function createCallLookup(options: CallLookupOptions): CallLookup {
+  const { calls, areHeld, clock, waitMs = WAIT_MS } = options
+  const isHeld = lookTogether(areHeld)
+  const find = async (callId: string, accountId: string | null): Promise<FoundCall | null> => {
+    const call = await calls.find(callId)
+    if (!call) return null
+    return accountId === null || call.accountId === accountId
+      ? { kind: 'settled', call }
+      : { kind: 'unknown' }
+  }
+  /** Resolves to whether the hold has closed, which it does after its settlement has committed. */
+  const closed = async (accountId: string, callId: string): Promise<boolean> => {
+    const deadline = clock() + waitMs
+    for (let pauseMs = LOOK_AGAIN_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_AGAIN_MAX_MS)) {
+      if (!(await isHeld(accountId, callId))) return true
+      if (clock() >= deadline) return false
+      await delay(pauseMs)
+    }
+  }
+  return async (callId, accountId, run = (read) => read()) => {
+    const found = await run(() => find(callId, accountId))
+    if (found) return found
+    if (accountId === null) return { kind: 'unknown' }
+    const isClosed = await closed(accountId, callId)
+    const settled = await run(() => find(callId, accountId))
+    return settled ?? { kind: isClosed ? 'unknown' : 'unsettled' }
+  }
+}
+
+/** Looks for one hold, together with all others of its account that are looked for within a few milliseconds. */
+function lookTogether(areHeld: CallLookupOptions['areHeld']) {
+  const looks = new Map<string, { callIds: string[]; held: Promise<ReadonlySet<string>> }>()
+  const begin = (accountId: string) => {
+    const callIds: string[] = []
+    const held = delay(LOOK_AGAIN_MIN_MS).then(async () => {
+      looks.delete(accountId)
+      const answers = await areHeld(accountId, callIds)
+      return new Set(callIds.filter((_, index) => answers[index]))
+    })
+    return { callIds, held }
+  }
+  return async (accountId: string, callId: string): Promise<boolean> => {
+    const look = looks.get(accountId) ?? begin(accountId)
+    looks.set(accountId, look)
+    look.callIds.push(callId)
+    return (await look.held).has(callId)
+  }
+}
