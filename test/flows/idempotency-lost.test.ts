@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { idempotencyKey } from '../../src/platform/redis/redis-keys.ts'
-import { expectLedgerInOrder } from '../helpers/ledger.ts'
+import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type Call, caller, completionOf, expectError, readStream } from '../http/wire.ts'
 
@@ -23,6 +23,7 @@ beforeAll(async () => {
     models: {
       'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
       'test/slow': [{ at: 'alpha', model: 'words-600.stall-after-20' }],
+      'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
       'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-60` }],
       'test/hangs-once': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang-after-role.tag-b` }],
       'test/long': [{ at: 'alpha', model: 'words-4000' }],
@@ -81,6 +82,28 @@ describe('a repeat that waits for a running call', () => {
       expect(one.last.error).toBeDefined()
     }
     await expectLedgerInOrder(stack)
+  })
+
+  test('frees its key when its worker dies: a later one runs again, and the key is charged once', async () => {
+    stack.providers.reset()
+    const headers = newKey()
+    const body = { model: 'test/begun', stream: true }
+    const before = await captures()
+    const original = await call(body, { headers, url: first })
+    const old = stack.dispatch[0]!
+    await old.kill()
+    const cut = readStream(await original.text())
+    expect(cut.content).not.toBe('')
+    expect(cut.isDone).toBe(false)
+    stack.dispatch[0] = await stack.startDispatch()
+    await untilIdle(stack)
+    stack.providers.reset()
+    const repeat = await call(body, { headers, url: second })
+    await stack.providers.log.arrived(({ state }) => state === 'open')
+    stack.providers.release()
+    expect(readStream(await repeat.text()).isDone).toBe(true)
+    await expectLedgerInOrder(stack)
+    expect(await captures()).toBe(before + 1)
   })
 
   test('gets the end of the answer although the last frames were lost on their way', async () => {

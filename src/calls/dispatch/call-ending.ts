@@ -167,10 +167,10 @@ export async function endingOfLost(
   attempts: CallEnd['attempts'] = [],
 ): Promise<CallEnding> {
   const { ending = { by: 'gateway', code: INTERRUPTED.code } } = delivered
-  const end =
-    ending.by === 'client'
-      ? await endOfLeft(delivered, call)
-      : await endOfFailed(delivered, ending.code, call)
+  // A call with an Idempotency-Key runs on when its client leaves, so it did not end by that.
+  const isLeft = ending.by === 'client' && call.envelope.idempotencyRecord === null
+  const code = ending.by === 'gateway' ? ending.code : INTERRUPTED.code
+  const end = isLeft ? await endOfLeft(delivered, call) : await endOfFailed(delivered, code, call)
   return { end: { ...end, attempts }, last: ['error', INTERRUPTED], produced: null }
 }
 
@@ -178,9 +178,15 @@ export async function endingOfLost(
 const endOfLeft = (delivered: DeliveredPrefix, call: CallWithBody): Promise<CallEnd> =>
   endOfDelivered(delivered, call, { status: 'cancelled', nothingDelivered: 'cancelled', errorCode: null })
 
-/** How to settle a call that the gateway failed: for what was delivered, and for nothing if that is nothing. */
-const endOfFailed = (delivered: DeliveredPrefix, code: ErrorCode, call: CallWithBody): Promise<CallEnd> =>
-  endOfDelivered(delivered, call, { status: 'interrupted', nothingDelivered: 'failed', errorCode: code })
+/**
+ * How to settle a call that the gateway failed: for what was delivered, and for nothing if that is nothing. With an
+ * Idempotency-Key it costs nothing either way, which frees the key: a repeat runs again and is charged in full.
+ */
+function endOfFailed(delivered: DeliveredPrefix, code: ErrorCode, call: CallWithBody): Promise<CallEnd> {
+  const charged = call.envelope.idempotencyRecord === null ? delivered : { ...delivered, text: '' }
+  const as = { status: 'interrupted', nothingDelivered: 'failed', errorCode: code } as const
+  return endOfDelivered(charged, call, as)
+}
 
 async function endOfDelivered(
   delivered: DeliveredPrefix,
