@@ -49,6 +49,7 @@ import { createConflictStore } from './billing/settlement/conflict-store.ts'
 import { createQuarantineStore } from './billing/settlement/quarantine-store.ts'
 import { createSettlementStore } from './billing/settlement/settlement-store.ts'
 import { createPromptLogStore, PROMPT_LOG_PURPOSE } from './calls/prompt-logs/prompt-log-store.ts'
+import { createAnswerDiscard } from './calls/relay/idempotency.ts'
 import { readRateHistory } from './catalog/rate-history-store.ts'
 import type { Config } from './config.ts'
 import { parseUsd } from './core/kernel/money.ts'
@@ -200,7 +201,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     settlementDecisions: createSettlementDecisions({
       quarantine,
       conflicts,
-      settlements: createSettlementStore(postgres),
+      settlements: createSettlementStore(postgres, createAnswerDiscard(redis)),
       holds,
       auditedAction,
     }),

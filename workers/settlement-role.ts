@@ -12,6 +12,7 @@ import { pruneSettledKeys } from '../src/billing/settlement/settlement-statement
 import { createSettlementStore } from '../src/billing/settlement/settlement-store.ts'
 import { prunePromptLogs } from '../src/calls/prompt-logs/prompt-log-store.ts'
 import { sweepCallBodies } from '../src/calls/relay/call-bodies.ts'
+import { createAnswerDiscard } from '../src/calls/relay/idempotency.ts'
 import type { Config } from '../src/config.ts'
 import { DESTINATION_PURPOSE } from '../src/operations/alarm-destination-store.ts'
 import { createAlarmNoticeStore } from '../src/operations/alarm-notice-store.ts'
@@ -117,7 +118,7 @@ async function composeSettlement(
   await checkRedisSettings(redis, logger)
   const fleetClock = await startFleetClock({ redis, logger })
   const metrics = createBillingMetrics(registry)
-  const store = createSettlementStore(postgres)
+  const store = createSettlementStore(postgres, createAnswerDiscard(redis))
   const holds = createHoldStore(redis)
   const dispatchQueue = createDispatchQueue(redis)
   const settlementQueue = createSettlementQueue(redis)

@@ -271,7 +271,12 @@ describe('two settlements of one call', () => {
     const key = { idempotencyDigest: 'digest-of-a-retry' }
     const served = settlementOf(account, key)
     await store.settle([served])
-    await store.settle([unservedSettlementOf(account, { id: served.id })])
+    const discarded: object[] = []
+    const crediting = createSettlementStore(ledger.postgres, async (call) => void discarded.push(call))
+    await crediting.settle([unservedSettlementOf(account, { id: served.id })])
+    expect(discarded).toEqual([
+      { id: served.id, accountId: account, idempotencyRecord: key.idempotencyDigest },
+    ])
     const retry = settlementOf(account, key)
     await store.settle([retry])
     expect(await accountOf(account)).toEqual({ balancePico: 950n, version: 4n })

@@ -84,7 +84,7 @@ export class ModelPostgres {
           .map(({ id }) => ({ callId: id, chargePico: BigInt(this.calls.get(id)!.chargePico) })),
       }),
     )
-    return { accounts, quarantined, superseded }
+    return { accounts, quarantined, superseded, credited: [] }
   }
 
   /** One transaction: all of a batch that is new, which it returns, or null when the database refuses any of it. */

@@ -330,7 +330,7 @@ describe('the pace of settlement', () => {
         stopWaiting: () => idle.resolve(),
         close: async () => undefined,
       },
-      store: { settle: async () => ({ accounts: [], quarantined: [], superseded: [] }) },
+      store: { settle: async () => ({ accounts: [], quarantined: [], superseded: [], credited: [] }) },
       holds: {} as HoldStore,
       logger: pino({ level: 'silent' }),
       metrics: createBillingMetrics(new Registry()),

@@ -4,7 +4,7 @@ import { databaseMessage, isRefusedData, type Postgres } from '../../platform/po
 import { findCharges } from '../call-records/known-calls.ts'
 import type { ChargedCall } from '../holds/allowance-cache.ts'
 import type { LedgerBalance, ReleasedHold } from '../holds/hold-store.ts'
-import { creditToldFailures } from './credit-told-failures.ts'
+import { type CreditedCall, creditToldFailures, type DiscardAnswer } from './credit-told-failures.ts'
 import { UNNAMED } from './quarantine-store.ts'
 import {
   isCallName,
@@ -37,6 +37,8 @@ export interface SettlementOutcome {
   accounts: AccountSettlement[]
   quarantined: QuarantinedCall[]
   superseded: SupersededCall[]
+  /** Calls that were charged and whose callers had been told that they failed. */
+  credited: CreditedCall[]
 }
 
 const QUARANTINE = `
@@ -54,8 +56,11 @@ interface SettledRow {
 
 export type SettlementStore = ReturnType<typeof createSettlementStore>
 
-/** The settlement store over PostgreSQL. */
-export function createSettlementStore(postgres: Postgres) {
+/** The settlement store over PostgreSQL; without `discardAnswer` no answer is kept anywhere for repeats. */
+export function createSettlementStore(
+  postgres: Postgres,
+  discardAnswer: DiscardAnswer = async () => undefined,
+) {
   return {
     /**
      * Settles a batch in one transaction: call records, ledger and balances together, or nothing. Of several records
@@ -116,10 +121,11 @@ export function createSettlementStore(postgres: Postgres) {
         ;({ counting, others } = oneOfEachCall(others))
         await settleRows(counting, false)
       }
-      if (contradicted.length > 0)
-        for (const credited of await creditToldFailures(postgres, contradicted))
-          merge(accounts, { ...credited, released: [] })
-      return { accounts: [...accounts.values()], quarantined, superseded }
+      const credited =
+        contradicted.length > 0 ? await creditToldFailures(postgres, contradicted, discardAnswer) : []
+      for (const { accountId, balancePico, version } of credited)
+        merge(accounts, { accountId, balancePico, version, released: [] })
+      return { accounts: [...accounts.values()], quarantined, superseded, credited }
     },
   }
 }

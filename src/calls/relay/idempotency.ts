@@ -264,6 +264,19 @@ if call == ARGV[1] and not ended then
   redis.call('DEL', KEYS[1])
 end`
 
+const keyOfRecord = ({ accountId, idempotencyRecord }: KeyedCall): string =>
+  idempotencyKey(accountId, idempotencyRecord)
+
+// Deletes what is kept of a call, if the record still stands for it.
+// KEYS 1 record, 2 answer   ARGV 1 call id, 2 prefix of the counts of records, 3 of answers
+const DISCARD = `${BOUNDED_ENTRIES}
+if redis.call('HGET', KEYS[1], 'call') == ARGV[1] then
+  uncount(ARGV[2], KEYS[1])
+  redis.call('DEL', KEYS[1])
+end
+uncount(ARGV[3], KEYS[2])
+redis.call('DEL', KEYS[2])`
+
 /**
  * Answers of calls that carried an Idempotency-Key, kept sealed for a day so that a repeat gets the same
  * one. The only text of a call that rests anywhere. Bounded: beyond a limit the oldest answers make room.
@@ -273,7 +286,6 @@ export type CompletionArchive = ReturnType<typeof createCompletionArchive>
 export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: CompletionArchiveLimits) {
   const end = defineScript(redis, 'syEndIdempotency', END)
   const forget = defineScript(redis, 'syForgetIdempotency', FORGET)
-  const recordKey = (call: KeyedCall) => idempotencyKey(call.accountId, call.idempotencyRecord)
   return {
     /**
      * Notes that a call has ended and its key stands for it, and keeps its answer. The answer is null where it
@@ -283,7 +295,7 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
       const sealed = answer ? sealer.seal(JSON.stringify(answer), call.id) : ''
       const kept = sealed.length <= limits.perAnswer ? sealed : ''
       await end(
-        [recordKey(call), keptReplyKey(call.id)],
+        [keyOfRecord(call), keptReplyKey(call.id)],
         [
           call.id,
           call.accountId,
@@ -305,7 +317,19 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
      * for one that has ended with an answer, stays.
      */
     async forget(call: KeyedCall) {
-      await forget([recordKey(call)], [call.id, IDEMPOTENCY_RECORDS])
+      await forget([keyOfRecord(call)], [call.id, IDEMPOTENCY_RECORDS])
     },
+  }
+}
+
+/**
+ * Frees the Idempotency-Key of a call whose charge is credited, and drops the answer that is kept for it: a repeat runs anew,
+ * and is charged.
+ */
+export function createAnswerDiscard(redis: Redis) {
+  const discard = defineScript(redis, 'syDiscardIdempotency', DISCARD)
+  return async (call: KeyedCall): Promise<void> => {
+    const ids = [call.id, IDEMPOTENCY_RECORDS, IDEMPOTENCY_ANSWERS]
+    await discard([keyOfRecord(call), keptReplyKey(call.id)], ids)
   }
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   type CompletionArchive,
+  createAnswerDiscard,
   createCompletionArchive,
   type KeyedCall,
 } from '../../../src/calls/relay/idempotency.ts'
@@ -46,6 +47,19 @@ describe('answers kept for repeats', () => {
   test('kept completions are read back unchanged', async () => {
     await archive.end(call('1'), answer)
     expect(await archive.read('1' as CallId)).toEqual(answer)
+  })
+
+  test('an answer whose charge is credited is dropped with its record, unless another call has the key', async () => {
+    const discard = createAnswerDiscard(redis)
+    await redis.hset(idempotencyKey('a', 'digest-1'), { fingerprint: 'f', call: '1' })
+    await archive.end(call('1'), answer)
+    await discard(call('1'))
+    expect(await kept('1')).toEqual([false])
+    expect(await redis.exists(idempotencyKey('a', 'digest-1'))).toBe(0)
+    expect(await sums()).toEqual({})
+    await redis.hset(idempotencyKey('a', 'digest-1'), { fingerprint: 'f', call: '2' })
+    await discard(call('1'))
+    expect(await redis.hget(idempotencyKey('a', 'digest-1'), 'call')).toBe('2')
   })
 
   test('kept completions of one account are bounded: the oldest make room', async () => {
