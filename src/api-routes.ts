@@ -161,6 +161,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     })
     await app.register(accountRoutes, {
       accountManagement: services.accountManagement,
+      hasHolder: services.hasHolder,
       ...{ directory, holds, keys, usage, payments, auditLog, members: services.members, clock: now },
     })
     await app.register(accountBillingRoutes, {
@@ -175,7 +176,6 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     })
     await app.register(accountOpeningRoutes, {
       accountManagement: services.accountManagement,
-      keyManagement: services.keyManagement,
       accountOpening: signIn.accountOpening,
       clock: now,
     })

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createAccountActionStore } from './accounts/account-action-store.ts'
+import { createHasHolder } from './accounts/account-holder.ts'
 import { createInvite } from './accounts/account-invitation.ts'
 import { createAccountDirectory, createAccountStore } from './accounts/account-store.ts'
 import { createCredentialStore } from './accounts/credential-store.ts'
@@ -131,6 +132,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
   const { auditedAction } = auditLog
   return {
     accounts,
+    hasHolder: createHasHolder(postgres),
     accountActions: createAccountActionStore(postgres),
     members,
     organisations: createOrganisationStore(postgres, parseUsd(config.lowBalanceUsd)),
@@ -294,7 +296,9 @@ export function createSignIn(
     passwordReset,
     accountOpening: createAccountOpening({
       accountManagement: services.accountManagement,
-      invite,
+      keyManagement: services.keyManagement,
+      hasHolder: services.hasHolder,
+      ...{ invite, isDelivered },
       auditedAction: services.auditLog.auditedAction,
     }),
     emailChange,

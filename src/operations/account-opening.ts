@@ -1,33 +1,63 @@
+import type { HasHolder } from '../accounts/account-holder.ts'
 import type { Invite, SentInvitation } from '../accounts/account-invitation.ts'
 import type { Account } from '../accounts/account-store.ts'
+import type { NewKey, StoredKey } from '../accounts/key-store.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { type PicoUsd, picoUsd } from '../core/kernel/money.ts'
 import type { AccountManagement } from './account-management.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
+import type { KeyManagement } from './key-management.ts'
 
-/** How operators open accounts for others, recorded in the audit log. Throws ApiError. */
+/**
+ * How operators open accounts for others, recorded in the audit log. Throws ApiError. What gets one into an account, a
+ * link or a key, is for accounts that nobody has taken over yet: operators neither read prompts nor call with the keys of
+ * customers.
+ */
 export type AccountOpening = ReturnType<typeof createAccountOpening>
 
 export function createAccountOpening(options: {
   accountManagement: Pick<AccountManagement, 'create' | 'credit' | 'find'>
+  keyManagement: Pick<KeyManagement, 'create'>
+  hasHolder: HasHolder
+  /** Messages reach their recipients, and operators see no link. */
+  isDelivered: boolean
   invite: Invite
   auditedAction: RunAudited
 }) {
   const { accountManagement } = options
 
-  /** Lets the holder of an account choose a password. */
+  /** Lets the holder of an account choose a password: by a message, or by the link, before there is a holder. */
   const invite = (operator: Operator, { id, email }: Account): Promise<SentInvitation> => {
     const action = { action: 'account.invite', target: id, details: {} }
-    return options.auditedAction(operator, action, () => {
+    return options.auditedAction(operator, action, async () => {
       if (email === null)
         throw new ApiError('invalid_request', 'An organisation has no sign-in of its own: its members do.')
+      if (!options.isDelivered && (await options.hasHolder(id)))
+        throw new ApiError(
+          'conflict',
+          'This account has a holder, and no mail is set up to send them a link. On the server, `npm run admin -- account set-password` sets a password.',
+        )
       return options.invite({ id, email })
     })
   }
 
   return {
     invite,
+
+    /** Issues a key of an account that has no holder yet. The secret is returned here and never again. */
+    async issueKey(
+      operator: Operator,
+      accountId: string,
+      settings: NewKey,
+    ): Promise<{ key: StoredKey; secret: string }> {
+      if (await options.hasHolder(accountId))
+        throw new ApiError(
+          'conflict',
+          'This account has a holder, who creates its keys. On the server, `npm run admin -- key create` does it, too.',
+        )
+      return options.keyManagement.create(operator, accountId, settings)
+    },
 
     /** Opens an account, posts its starting credit, and invites its holder. */
     async open(

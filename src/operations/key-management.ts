@@ -14,6 +14,8 @@ export type KeyLimits = Pick<
 >
 
 /** What operators do to API keys. Every change is recorded in the audit log. Throws ApiError. */
+export type KeyManagement = ReturnType<typeof createKeyManagement>
+
 export function createKeyManagement(options: {
   keys: KeyStore
   editKey: EditKey

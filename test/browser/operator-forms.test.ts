@@ -13,6 +13,8 @@ let close = async (): Promise<void> => undefined
 let operator: WatchedPage
 let page: Page
 let accountId: string
+/** Opens the account to who has it. */
+let link: string
 
 beforeAll(async () => {
   ;({ stack, browser, close } = await startConsoleStack({ models: CONSOLE_MODELS }))
@@ -41,16 +43,10 @@ test('an operator opens an account with a credit, and gets its link once', async
   await form.getByLabel('Starting credit (USD)').fill('7.50')
   await form.getByLabel('Reason for the credit').fill('pilot project')
   await form.getByRole('button', { name: 'Create account' }).click()
-  const link = await dialog('Pass on this link').locator('.secret code').innerText()
+  link = await dialog('Pass on this link').locator('.secret code').innerText()
   expect(link).toMatch(new RegExp(`^${stack.url}/reset#`))
   await expectAccessible(page)
   await page.getByRole('button', { name: 'Done' }).click()
-  const beside = await browser.open(stack.url)
-  await beside.page.goto(link)
-  await beside.page.getByLabel('New password').fill('switches and signals')
-  await beside.page.getByRole('button', { name: 'Change password' }).click()
-  await beside.page.getByText('The password is changed').waitFor()
-  await beside.page.close()
   await page.getByRole('link', { name: 'ann@example.test' }).click()
   await heading(page, 'ann@example.test').waitFor()
   accountId = page.url().split('/').at(-1)!
@@ -109,6 +105,18 @@ test('keys are edited, paused and, several at once, revoked', async () => {
   await expectAccessible(page)
   await dialog('Revoke 2 keys?').getByRole('button', { name: 'Revoke keys' }).click()
   await expect.poll(() => keys.getByText('revoked', { exact: true }).count()).toBe(2)
+})
+
+test('who has the link takes the account over, and then makes its keys', async () => {
+  const beside = await browser.open(stack.url)
+  await beside.page.goto(link)
+  await beside.page.getByLabel('New password').fill('switches and signals')
+  await beside.page.getByRole('button', { name: 'Change password' }).click()
+  await beside.page.getByText('The password is changed').waitFor()
+  await beside.page.close()
+  await page.reload()
+  await panel('Keys').getByText('revoked', { exact: true }).first().waitFor()
+  expect(await panel('Keys').getByRole('button', { name: 'Create key' }).count()).toBe(0)
 })
 
 test('several accounts are suspended and resumed, with one reason', async () => {

@@ -48,6 +48,8 @@ export const OperatorAccountDetail = Type.Object({
   available_usd: nullable(DecimalUsd),
   held_usd: nullable(DecimalUsd),
   open_holds: nullable(Type.Number()),
+  /** Whether somebody but operators gets into it: they create its keys, and operators get no link to it. */
+  has_holder: Type.Boolean(),
   /** The members of an organisation, or the organisations of a person. */
   memberships: Type.Array(
     Type.Object({ account_id: Type.String(), name: Type.String(), role: Type.Enum([...MEMBER_ROLES]) }),

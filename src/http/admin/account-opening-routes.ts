@@ -17,11 +17,11 @@ const NO_LIMITS = { requestsPerMinute: 1_000_000, concurrentCalls: 1_000_000 }
 
 /** Accounts and keys that operators make for customers: opened, invited, issued. */
 export const accountOpeningRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'accountManagement' | 'keyManagement'> & {
+  Pick<Services, 'accountManagement'> & {
     accountOpening: AccountOpening
     clock: () => number
   }
-> = async (app, { accountManagement, accountOpening, keyManagement, clock }) => {
+> = async (app, { accountManagement, accountOpening, clock }) => {
   app.post(
     '/accounts',
     { ...needs('accounts.write'), schema: { body: NewAccountRequest, response: { 201: AccountOpened } } },
@@ -61,7 +61,7 @@ export const accountOpeningRoutes: FastifyPluginAsyncTypebox<
         request.body,
         clock(),
       )
-      const { key, secret } = await keyManagement.create(askingOperator(request), id, {
+      const { key, secret } = await accountOpening.issueKey(askingOperator(request), id, {
         ...settings,
         requestsPerMinute: customerRequestsPerMinute ?? null,
         concurrentCalls: customerConcurrentCalls ?? null,

@@ -136,7 +136,7 @@ const LISTED = 20
 
 type AccountDetailServices = Pick<
   Services,
-  'holds' | 'keys' | 'members' | 'usage' | 'payments' | 'directory' | 'auditLog'
+  'hasHolder' | 'holds' | 'keys' | 'members' | 'usage' | 'payments' | 'directory' | 'auditLog'
 > & { clock: () => number }
 
 /** All that operators see of one account. Redis being away does not hide what the ledger knows. */
@@ -148,7 +148,8 @@ async function accountDetail(
   const { id } = account
   const now = clock()
   const lastDays = { fromMs: now - SPEND_DAYS * DAY_MS, toMs: now + 1 }
-  const [holds, memberships, byokKeys, spend, topUps, suspensions, done] = await Promise.all([
+  const [hasHolder, holds, memberships, byokKeys, spend, topUps, suspensions, done] = await Promise.all([
+    services.hasHolder(id),
     services.holds.inspect(id).catch(() => null),
     membershipsOf(account, services),
     keys.list(id),
@@ -163,6 +164,7 @@ async function accountDetail(
     available_usd: holds && formatUsd(holds.availPico ?? account.balancePico),
     held_usd: holds && formatUsd(holds.heldPico),
     open_holds: holds?.openHolds ?? null,
+    has_holder: hasHolder,
     memberships,
     keys: byokKeys.map(keyView),
     spend: (spend?.rows ?? []).map(spendView),

@@ -12,6 +12,7 @@ import { ask } from '../../helpers/chat-client.ts'
 import { consoleClient } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { type MailCatcher, startMailCatcher } from '../../helpers/mail-catcher.ts'
+import { organisationOf } from '../../helpers/organisation.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
 import { type AdminClient, adminClient } from './admin-client.ts'
@@ -73,6 +74,34 @@ describe('an account that an operator opens', () => {
     expect((await signIn('bob@example.test')).status).toBe(200)
   })
 
+  test('is opened by a link until somebody has it: then operators get neither a link nor a key', async () => {
+    const opened = async (email: string) =>
+      (await admin.post<AccountOpened>('/accounts', { email })).account.id
+    const expectClosed = async (accountId: string) => {
+      await expectError(await admin.send('POST', `/accounts/${accountId}/invite`), 409, 'conflict')
+      const key = admin.send('POST', `/accounts/${accountId}/keys`, { name: 'theirs' })
+      await expectError(await key, 409, 'conflict')
+      expect(await admin.get(`/accounts/${accountId}`)).toMatchObject({ has_holder: true, keys: [] })
+    }
+    const own = await opened('finn@example.test')
+    expect(await admin.get(`/accounts/${own}`)).toMatchObject({ has_holder: false })
+    const { path } = await admin.post<AccountInvited>(`/accounts/${own}/invite`)
+    expect((await choosePassword(path!.split('#')[1]!)).status).toBe(204)
+    await expectClosed(own)
+
+    // Whoever signs in by another service has no password.
+    const linked = await opened('gina@example.test')
+    const identity = { accountId: linked, provider: 'google', subject: 'g-1', email: 'gina@example.test' }
+    await stack.postgres.identity.create({ data: identity })
+    await expectClosed(linked)
+    const { accountId: organisation } = await organisationOf(stack, ['owner'])
+    const key = admin.send('POST', `/accounts/${organisation}/keys`, { name: 'theirs' })
+    await expectError(await key, 409, 'conflict')
+    // The command line is on the server.
+    const made = await stack.command('admin', 'key', 'create', '--account', own)
+    expect(made).toMatchObject({ code: 0, json: { account_id: own } })
+  })
+
   test('is refused with an email that is taken or none, and with an amount that is none', async () => {
     await expectError(
       await admin.send('POST', '/accounts', { email: 'bob@example.test' }),
@@ -111,6 +140,12 @@ describe('an account that an operator opens', () => {
       expect(catcher.received.at(-1)?.content).toContain('Subject: An account was opened for you')
       expect((await choosePassword(token, other.url)).status).toBe(204)
       expect((await signIn('cleo@example.test', other.url)).status).toBe(200)
+      // The message goes to the holder, so it may be sent again.
+      const { id: accountId } = await other.postgres.account.findUniqueOrThrow({
+        where: { email: 'cleo@example.test' },
+      })
+      const again = await operator.post<AccountInvited>(`/accounts/${accountId}/invite`)
+      expect(again).toMatchObject({ mailed: true, path: null })
     } finally {
       await other.close()
       await catcher.close()

@@ -81,7 +81,7 @@ function Account({ account }: { account: OperatorAccountDetail }) {
           <AccountMemberships account={account} />
         </Panel>
       )}
-      <AccountKeys accountId={account.id} keys={account.keys} />
+      <AccountKeys accountId={account.id} keys={account.keys} hasHolder={account.has_holder} />
       <AccountLedger accountId={account.id} />
       <Panel title="Surfaces">
         <AccountSurfaces account={account} />

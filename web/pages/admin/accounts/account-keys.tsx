@@ -18,7 +18,8 @@ import { EditCustomerKeyDialog } from './edit-key-dialog.tsx'
 const STALE = ['/admin/api/accounts/']
 
 /** The keys of an account by their first and last characters; secrets are not stored. */
-export function AccountKeys({ accountId, keys }: { accountId: string; keys: readonly OperatorKey[] }) {
+export function AccountKeys(props: { accountId: string; keys: readonly OperatorKey[]; hasHolder: boolean }) {
+  const { accountId, keys, hasHolder } = props
   const [open, setOpen] = useState<'create' | 'revoke' | null>(null)
   const [created, setCreated] = useState<CreatedOperatorKey | null>(null)
   const inUse = keys.filter(({ state }) => state === 'active')
@@ -39,15 +40,19 @@ export function AccountKeys({ accountId, keys }: { accountId: string; keys: read
               Revoke {plural(selection.chosen.length, 'key')}
             </OperatorButton>
           )}
-          <OperatorButton needs="accounts.write" size="small" onClick={() => setOpen('create')}>
-            Create key
-          </OperatorButton>
+          {!hasHolder && (
+            <OperatorButton needs="accounts.write" size="small" onClick={() => setOpen('create')}>
+              Create key
+            </OperatorButton>
+          )}
         </span>
       }
     >
       {keys.length === 0 ? (
         <EmptyState icon={KeyRound}>
-          No keys yet. The account owner creates them under API keys, or you create one here.
+          {hasHolder
+            ? 'No keys yet. The account owner creates them under API keys.'
+            : 'No keys yet. Until the account has an owner who signed in, you create them here.'}
         </EmptyState>
       ) : (
         <KeyRows keys={keys} selection={selection} />
