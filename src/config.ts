@@ -41,7 +41,7 @@ const integer = (
 const amountUsd = (byDefault: string, description: string) =>
   Type.String({ default: byDefault, pattern: '^\\d{1,6}(\\.\\d{1,12})?$', description })
 
-const flag = (description: string) => Type.Boolean({ default: false, description })
+const flag = (description: string, byDefault = false) => Type.Boolean({ default: byDefault, description })
 
 const list = (description: string) => Type.Array(Type.String(), { default: [], description })
 
@@ -172,6 +172,7 @@ const Settings = Type.Object({
     default: 'info',
     description: 'JSON lines on standard output',
   }),
+  accessLog: flag('a line for each HTTP request but probes, without content, at level info', true),
   ollamaUrl: textOrNull('set by `npm start`'),
   simulatedProvidersUrl: textOrNull('set by `npm start`'),
   simulateAll: flag(

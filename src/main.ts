@@ -1,5 +1,5 @@
 import { readConfig } from './config.ts'
-import { createLogger } from './platform/observability/logger.ts'
+import { createAccessLogger, createLogger } from './platform/observability/logger.ts'
 import { createMetrics, serveMetrics } from './platform/observability/metrics.ts'
 import { startTracing } from './platform/observability/tracing.ts'
 import { checkNamedStatements } from './platform/postgres/check-named-statements.ts'
@@ -15,7 +15,8 @@ await checkNamedStatements(config.databaseUrl)
 const tracing = await startTracing('api', process.env)
 const logger = createLogger(config.logLevel, 'api')
 const metrics = createMetrics('api')
-const runtime = await createApiRuntime(config, logger, metrics.of('api'))
+const accessLogger = config.accessLog ? createAccessLogger(config.logLevel, 'api') : null
+const runtime = await createApiRuntime(config, logger, metrics.of('api'), { accessLogger })
 serveMetrics(metrics, config.metricsPort, config.metricsHost, logger)
 const address = await runtime.app.listen({ port: config.port, host: config.host, backlog: 4096 })
 logger.info({ address }, 'api listens')

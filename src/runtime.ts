@@ -116,11 +116,16 @@ export async function createApiRuntime(
   config: Readonly<Config>,
   logger: Logger,
   registry: Registry = new Registry(),
-  colocation?: Colocation,
+  { colocation, accessLogger = null }: { colocation?: Colocation; accessLogger?: Logger | null } = {},
 ): Promise<ApiRuntime> {
   const report = createProcessReport('api', logger, registry)
   const connections = openConnections(config, report.logger)
-  const api = await composeApi(config, openApiClients(connections), { report, registry, colocation })
+  const api = await composeApi(config, openApiClients(connections), {
+    report,
+    registry,
+    colocation,
+    accessLogger,
+  })
   return {
     ...api,
     async stop() {
@@ -141,7 +146,13 @@ async function composeApi(
     report,
     registry,
     colocation,
-  }: { report: ProcessReport; registry: Registry; colocation: Colocation | undefined },
+    accessLogger,
+  }: {
+    report: ProcessReport
+    registry: Registry
+    colocation: Colocation | undefined
+    accessLogger: Logger | null
+  },
 ): Promise<ApiRuntime> {
   const { redis, queueRedis, keySubscriber, postgres, reportsPostgres } = clients
   const { logger } = report
@@ -317,6 +328,7 @@ async function composeApi(
       registry,
       report,
       logger,
+      accessLogger,
       clock,
       publicUrl,
       limits: config,

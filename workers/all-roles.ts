@@ -1,6 +1,6 @@
 import type { Colocation } from '../src/calls/colocation.ts'
 import type { Config } from '../src/config.ts'
-import type { Logger } from '../src/platform/observability/logger.ts'
+import { createAccessLogger, type Logger } from '../src/platform/observability/logger.ts'
 import type { ProcessMetrics } from '../src/platform/observability/metrics.ts'
 import { createApiRuntime } from '../src/runtime.ts'
 import { startDispatchRole } from './dispatch-role.ts'
@@ -19,7 +19,10 @@ export async function startAllRoles(
   const colocation: Colocation = {}
   const settlement = await startSettlementRole(config, logger, metrics.of('settlement'))
   const dispatch = await startDispatchRole(config, logger, metrics.of('dispatch'), colocation)
-  const api = await createApiRuntime(config, logger, metrics.of('api'), colocation)
+  const api = await createApiRuntime(config, logger, metrics.of('api'), {
+    colocation,
+    accessLogger: config.accessLog ? createAccessLogger(config.logLevel, 'all') : null,
+  })
   const address = await api.app.listen({ port: config.port, host: config.host, backlog: 4096 })
   logger.info({ address }, 'api listens')
   return {

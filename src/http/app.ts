@@ -7,6 +7,7 @@ import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { ProcessReport } from '../platform/observability/process-report.ts'
 import type { Readiness } from '../platform/observability/readiness.ts'
+import { accessLog } from './plugins/access-log.ts'
 import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { type AuthenticateOptions, authenticate } from './plugins/authenticate.ts'
 import { observeRequests } from './plugins/observe-requests.ts'
@@ -39,6 +40,7 @@ export interface AppDependencies {
   registry: Registry
   report: Pick<ProcessReport, 'finished' | 'traffic'>
   logger: Logger
+  accessLogger: Logger | null
   clock: () => number
   publicUrl: string | null
   limits: AuthenticateOptions['limits'] &
@@ -97,6 +99,7 @@ export async function buildApp(
     done()
   })
   await app.register(observeRequests, deps)
+  await app.register(accessLog, deps)
   boundConnections(app, {
     perAddress: deps.limits.connectionsPerAddress,
     trustedProxies: deps.limits.trustedProxies,

@@ -39,6 +39,24 @@ export function createLogger(level: string, role: string): Logger {
   })
 }
 
+const ACCESS_BUFFER_BYTES = 8 * 1024
+const ACCESS_FLUSH_MS = 1_000
+
+/**
+ * A logger to standard output for a line a request. Lines are written together, at the latest after a second, so that they
+ * cost calls little; what a killed process had not written is lost.
+ */
+export function createAccessLogger(level: string, role: string): Logger {
+  const output = pino.destination({
+    fd: process.stdout.fd,
+    sync: false,
+    minLength: ACCESS_BUFFER_BYTES,
+    periodicFlush: ACCESS_FLUSH_MS,
+  })
+  process.once('exit', () => output.flushSync())
+  return pino({ level, base: { role, pid: process.pid } }, output)
+}
+
 /** Lines of one kind that are written in a second. */
 const LINES_MAX = 3
 const SECOND_MS = 1_000

@@ -1,0 +1,43 @@
+import plugin from 'fastify-plugin'
+import type { Logger } from '../../platform/observability/logger.ts'
+import { whenResponseCloses } from '../event-stream.ts'
+
+const PATH_CHARS_MAX = 200
+/** Asked every few seconds by what watches the process. */
+const PROBES = new Set(['/healthz', '/readyz'])
+
+/**
+ * Logs one line for each request once its response is over, refused and aborted ones too: who asked for what, how it ended
+ * and how long it took. No content, no query and no key. Null: access logging is off, and costs nothing.
+ */
+export const accessLog = plugin<{ accessLogger: Logger | null }>(
+  async (app, { accessLogger }) => {
+    if (accessLogger === null) return
+    app.addHook('onRequest', (request, reply, done) => {
+      const startedAt = performance.now()
+      const log = () => {
+        const path = request.url.split('?', 1)[0]!
+        if (PROBES.has(path)) return
+        const { key, errorCode } = request
+        accessLogger.info(
+          {
+            requestId: request.id,
+            method: request.method,
+            // Parameters of a route may be secrets, such as those of links in mails.
+            path: request.routeOptions.url ?? path.slice(0, PATH_CHARS_MAX),
+            status: reply.raw.writableFinished ? reply.raw.statusCode : 'aborted',
+            ms: Math.round(performance.now() - startedAt),
+            ip: request.ip,
+            ...(key && { keyId: key.keyId, accountId: key.accountId }),
+            ...(errorCode && { errorCode }),
+          },
+          'request',
+        )
+      }
+      // Also of a stream that its writer took over, and of one whose client left: Fastify hooks miss those.
+      whenResponseCloses(reply.raw, log)
+      done()
+    })
+  },
+  { name: 'access-log', dependencies: ['observe-requests'] },
+)
