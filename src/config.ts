@@ -151,7 +151,7 @@ const Settings = Type.Object({
   host: text('0.0.0.0', 'under `npm start` 127.0.0.1'),
   metricsPort: integer(
     9464,
-    '`GET /metrics` for Prometheus, never on the public port; 0 disables it',
+    '`GET /metrics` for Prometheus, never on the public port; 0 disables it. `npm start` gives dispatch and settlement the next free ports, 9465 and 9466, and prints all three',
     [0, 65_535],
   ),
   metricsHost: text(

@@ -246,7 +246,7 @@ async function composeApi(
       config.keptReplies,
     ),
     limits: config,
-    topUpUrl: `${config.publicUrl ?? `http://localhost:${config.port}`}/billing`,
+    topUpUrl: `${config.publicUrl ?? `http://127.0.0.1:${config.port}`}/billing`,
     logger,
     clock,
     random: Math.random,

@@ -68,7 +68,7 @@ export async function createPaymentRails(
   developmentRefusal: () => string | null,
   logger: Logger,
 ): Promise<PaymentRails> {
-  const returnUrl = `${config.publicUrl ?? `http://localhost:${config.port}`}/billing`
+  const returnUrl = `${config.publicUrl ?? `http://127.0.0.1:${config.port}`}/billing`
   const rails: PaymentRail[] = []
   if (config.stripe) rails.push(await createStripeRail(config.stripe, returnUrl))
   if (config.paypal) rails.push(await createPaypalRail(config.paypal, returnUrl))

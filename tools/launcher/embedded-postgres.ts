@@ -57,8 +57,9 @@ export async function prepareEmbeddedPostgres(options: {
     cwd: '/',
     env: postgresEnvironment(),
     identity,
+    // Errors of statements are the gateway's to log: here they would be told as raw SQL.
     routineOutput:
-      / (LOG|DETAIL|HINT): |the database system is (starting up|shutting down)|unexpected postmaster exit/,
+      / (LOG|ERROR|DETAIL|HINT|CONTEXT): |the database system is (starting up|shutting down)|unexpected postmaster exit/,
     ...STOPPING,
     // The pid file of an ended server stays: PostgreSQL checks by it that no old process still writes.
     prepare: () => clearFormerServer(join(folder, 'postmaster.pid'), folder, STOPPING),
@@ -127,6 +128,7 @@ function serverSettings(port: number, durable: boolean): string[] {
     'max_wal_size=1GB',
     'jit=off',
     'log_min_messages=warning',
+    'log_min_error_statement=panic',
     'log_line_prefix=%m ',
     ...(durable ? [] : ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off']),
   ]

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import getPort from 'get-port'
 
-const DEFAULT_PORT = 8080
+export const DEFAULT_PORT = 8080
 const DEFAULT_METRICS_PORT = 9464
 const PORTS_TRIED = 200
 

@@ -4,7 +4,7 @@ import { applyMigrations } from '../../src/platform/postgres/migrate.ts'
 import { tryLock } from './bootstrap/process-lock.mjs'
 import { dataDirectory, removeRunningServices, writeRunningServices } from './bootstrap/running-services.mjs'
 import { ensureConsole } from './build-console.ts'
-import { choosePorts } from './ports.ts'
+import { choosePorts, DEFAULT_PORT } from './ports.ts'
 import { startProcessGuard } from './processes/process-guard.ts'
 import { listenForStop } from './processes/stop-request.ts'
 import type { DemoKeys } from './start/demo-account.ts'
@@ -85,6 +85,8 @@ async function startAll(context: StartContext): Promise<void> {
   const host = environment.HOST || '127.0.0.1'
   const metricsHost = environment.METRICS_HOST || '127.0.0.1'
   const ports = await choosePorts({ host, metricsHost }, environment)
+  if (!environment.PORT && ports.api !== DEFAULT_PORT)
+    log(`port ${DEFAULT_PORT} is taken: the gateway listens on ${ports.api}`)
   const [databaseUrl, redisUrl, ollamaUrl] = await Promise.all([
     startDatabase(context),
     startRedis(context),
@@ -146,7 +148,15 @@ async function startAll(context: StartContext): Promise<void> {
     baseUrl,
   )
   const [keys] = await Promise.all([ensureDemoAccount(demo), run(api, 'sessions')])
-  const metricsUrl = `http://${hostInUrl(addressFor(metricsHost))}:${ports.metrics.api}/metrics`
+  const metricsUrl = (role: keyof typeof ports.metrics) =>
+    `http://${hostInUrl(addressFor(metricsHost))}:${ports.metrics[role]}/metrics`
+  const metricsUrls = isOneProcess
+    ? [metricsUrl('api')]
+    : [
+        `${metricsUrl('api')} (API)`,
+        `${metricsUrl('dispatch')} (dispatch)`,
+        `${metricsUrl('settlement')} (settlement)`,
+      ]
   const simulated =
     'SIMULATE_ALL' in shared
       ? 'simulated: every answer is made up, whichever model is asked; set OPENAI_API_KEY and the like for real ones'
@@ -154,7 +164,7 @@ async function startAll(context: StartContext): Promise<void> {
   const providers = ollamaUrl ? `${simulated}; Ollama at ${ollamaUrl} is real` : simulated
   const mail = 'MAIL_FOLDER' in shared ? `in ${shared.MAIL_FOLDER}; set SMTP_URL to send messages` : 'sent'
   process.stdout.write(
-    welcome({ baseUrl, keys, metricsUrl, logsFolder: context.logsFolder, providers, mail }),
+    welcome({ baseUrl, keys, metricsUrls, logsFolder: context.logsFolder, providers, mail }),
   )
 }
 
@@ -179,14 +189,14 @@ process.exit(await main())
 export interface WelcomeFacts {
   baseUrl: string
   keys: DemoKeys
-  metricsUrl: string
+  metricsUrls: string[]
   logsFolder: string
   providers: string
   mail: string
 }
 
 /** What `npm start` ends with: everything needed for a first call. */
-export function welcome({ baseUrl, keys, metricsUrl, logsFolder, providers, mail }: WelcomeFacts): string {
+export function welcome({ baseUrl, keys, metricsUrls, logsFolder, providers, mail }: WelcomeFacts): string {
   const call = (flags: string, body: object) =>
     [
       `curl ${flags}${baseUrl}/v1/chat/completions \\`,
@@ -202,7 +212,7 @@ Switchyard is running.
   API key        ${keys.apiKey}
   admin key      ${keys.adminKey}
   queues         ${baseUrl}/admin/queues   (asks for the admin key)
-  metrics        ${metricsUrl}
+  metrics        ${metricsUrls.join('\n                 ')}
   providers      ${providers}
   mail           ${mail}
   logs           ${logsFolder}

@@ -35,7 +35,7 @@ const REFUSALS: ReadonlyArray<[Obstacle, ErrorCode, message: string, ErrorDetail
   [
     'preferences',
     'no_provider_available',
-    'No provider meets the preferences of this request. Loosen `provider` or the model suffix.',
+    "No provider meets the preferences of this request. Loosen `provider` or the model suffix; the model's page in the console lists its providers.",
     { shouldRetry: false },
   ],
   [

@@ -24,7 +24,9 @@ export function createStartContext(options: {
   const { root, dataDir, environment, guard, signal } = options
   const logsFolder = join(dataDir, 'logs')
   mkdirSync(logsFolder, { recursive: true, mode: 0o700 })
-  const log = (line: string): void => void process.stdout.write(`  ${line}\n`)
+  // A step that shows its progress in place has left its line open; it draws the line again.
+  const clear = process.stdout.isTTY && process.stderr.isTTY ? '\r\u001b[2K' : ''
+  const log = (line: string): void => void process.stdout.write(`${clear}  ${line}\n`)
   const running: Supervised[] = []
   const run = async (plan: ProcessPlan, rank: GuardRank): Promise<void> => {
     signal.throwIfAborted()
