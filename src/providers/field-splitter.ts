@@ -19,7 +19,7 @@ const REST_BYTES_MAX = 256 * 1024
  */
 export class FieldSplitter {
   readonly #name: Buffer
-  readonly #open: () => FileSink
+  readonly #open: () => FileSink | null
   #kept: Buffer[] = []
   #keptBytes = 0
   #state: 'between' | 'text' | 'file' = 'between'
@@ -31,7 +31,8 @@ export class FieldSplitter {
   #file: FileSink | null = null
   #opened = 0
 
-  constructor(name: string, open: () => FileSink) {
+  /** @param open null: the reply has more files than may be */
+  constructor(name: string, open: () => FileSink | null) {
     this.#name = Buffer.from(name)
     this.#open = open
   }
@@ -50,7 +51,7 @@ export class FieldSplitter {
     return this.#keptBytes <= REST_BYTES_MAX
   }
 
-  /** Takes bytes up to the next change of state. Returns where that is; null: it is no base64. */
+  /** Takes bytes up to the next change of state. Returns where that is; null: it cannot be taken. */
   #step(chunk: Buffer, at: number): number | null {
     switch (this.#state) {
       case 'between':
@@ -64,23 +65,24 @@ export class FieldSplitter {
     }
   }
 
-  #between(chunk: Buffer, at: number): number {
+  #between(chunk: Buffer, at: number): number | null {
     const quote = chunk.indexOf(QUOTE, at)
     const end = quote < 0 ? chunk.length : quote + 1
     const last = lastOf(chunk.subarray(at, quote < 0 ? end : quote))
     if (last !== undefined) this.#isNamed = last === COLON && this.#text.equals(this.#name)
     this.#keep(chunk.subarray(at, end))
-    if (quote >= 0) this.#begin()
-    return end
+    return quote >= 0 && !this.#begin() ? null : end
   }
 
-  #begin(): void {
+  /** A text begins. False: it is a file too many. */
+  #begin(): boolean {
     this.#text = Buffer.alloc(0)
     this.#state = this.#isNamed ? 'file' : 'text'
-    if (!this.#isNamed) return
+    if (!this.#isNamed) return true
     this.#isNamed = false
     this.#file = this.#open()
     this.#keep(Buffer.from(String(this.#opened++)))
+    return this.#file !== null
   }
 
   #withinText(chunk: Buffer, at: number): number {

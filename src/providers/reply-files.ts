@@ -21,6 +21,8 @@ interface OwnedFiles {
 
 type Flow = Pick<Exchange, 'hold' | 'release'>
 
+/** More than any request asks for. Each is an open file while it comes. */
+const FILES_MAX = 32
 /** One file takes no more. */
 const FILE_BYTES_MAX = 32 * 1024 * 1024
 const HEAD_BYTES = 64
@@ -47,7 +49,7 @@ export class ReplyFiles {
   /** Takes a piece of the reply. False: it is none that can be taken. */
   push(chunk: Buffer): boolean {
     if (this.#splitter) return this.#splitter.push(chunk)
-    return (this.#files[0] ?? this.#open()).push(chunk)
+    return (this.#files[0] ?? this.#open())?.push(chunk) === true
   }
 
   /**
@@ -66,8 +68,10 @@ export class ReplyFiles {
     for (const file of this.#files) file.discard()
   }
 
-  #open(): FileWriter {
+  /** Null: there are too many. */
+  #open(): FileWriter | null {
     if (this.#isDiscarded) throw new Error('a file of a reply that is over')
+    if (this.#files.length >= FILES_MAX) return null
     const file = new FileWriter(this.#target, this.#exchange)
     this.#files.push(file)
     return file

@@ -9,6 +9,7 @@ import {
 } from '../core/failover/attempt-failure.ts'
 import { MAX_NESTING, scanJson } from '../core/json/json-text.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
+import { GatheredBytes } from './http/gathered-bytes.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
 import type { ReplyFile, ReplyFiles } from './reply-files.ts'
 import type { AttemptEnd, AttemptResult, CompletionReader, StreamSignal, WireMapping } from './wire.ts'
@@ -59,7 +60,7 @@ export class ResponseReader implements ResponseReceiver {
   #mode: 'unknown' | 'events' | 'whole' | 'files' | 'refusal' = 'unknown'
   #httpStatus: number | null = null
   #retryAfterMs: number | null = null
-  #pieces: Buffer[] = []
+  readonly #pieces = new GatheredBytes()
   #pieceBytes = 0
   /** What was reported before the finish reason, and what came with it or after. */
   #partialUsage: Usage | null = null
@@ -156,9 +157,7 @@ export class ResponseReader implements ResponseReceiver {
       this.#mode = 'whole'
     } else {
       this.#mode = 'events'
-      const begun = this.#pieces
-      this.#pieces = []
-      for (const piece of begun) this.#events(piece)
+      this.#events(this.#pieces.take())
     }
   }
 
@@ -262,7 +261,7 @@ export class ResponseReader implements ResponseReceiver {
   }
 
   #wholeReply(): void {
-    const body = Buffer.concat(this.#pieces)
+    const body = this.#pieces.take()
     const { wholeValuesMax: values = WHOLE_REPLY_LIMITS.values } = this.#options.answer
     if (scanJson(body, { ...WHOLE_REPLY_LIMITS, values }) !== 'ok')
       return this.#fail(attemptFailure('unreadable', 'the body is too intricate for an answer'))
@@ -293,7 +292,7 @@ export class ResponseReader implements ResponseReceiver {
   }
 
   #refused(): void {
-    const body = Buffer.concat(this.#pieces).toString('utf8')
+    const body = this.#pieces.take().toString('utf8')
     this.#fail(this.#options.wire.failureOfStatus(this.#httpStatus ?? 0, body, this.#retryAfterMs))
   }
 

@@ -75,6 +75,11 @@ describe('the files of a reply', () => {
     expect(reply(FIELD).files.push(Buffer.from(`{"note":"${'x'.repeat(300_000)}"}`))).toBe(false)
   })
 
+  test('are refused where there are more than any request asks for', () => {
+    const files = (count: number) => reply(FIELD).files.push(Buffer.from('{"b64_json":"QQ=="}'.repeat(count)))
+    expect([files(32), files(33)]).toEqual([true, false])
+  })
+
   test('are read no faster than they are stored', async () => {
     const gate = Promise.withResolvers<void>()
     const slow = memoryStore({

@@ -1,5 +1,6 @@
 import type { DocumentModel } from '../../core/catalog/catalog-document.ts'
 import type { CatalogSource } from '../../core/catalog/catalog-snapshot.ts'
+import { readJson } from './read-listing.ts'
 
 const DEADLINE_MS = 2_000
 /** Ollama's list does not tell context windows. This much its models can take; more needs a catalog file. */
@@ -12,9 +13,7 @@ const FREE = { prompt: '0', completion: '0' }
  */
 export async function readOllamaCatalog(url: string, updatedAt: number): Promise<CatalogSource> {
   const baseUrl = `${url.replace(/\/+$/, '')}/v1`
-  const response = await fetch(`${baseUrl}/models`, { signal: AbortSignal.timeout(DEADLINE_MS) })
-  if (!response.ok) throw new Error(`the Ollama at ${url} answered ${response.status}`)
-  const names = modelNames(await response.json())
+  const names = modelNames(await readJson(`${baseUrl}/models`, {}, AbortSignal.timeout(DEADLINE_MS)))
   if (!names) throw new Error(`the Ollama at ${url} did not answer with a model list`)
   const models = new Map<string, DocumentModel>()
   for (const name of names) {

@@ -84,8 +84,15 @@ function headersOf(provider: Provider, wire: ListingWire, key: string | undefine
   }
 }
 
-/** A redirect is an error: `fetch` would take a key in a header of its own along, wherever it leads. */
-async function readJson(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<unknown> {
+/**
+ * Reads a body of at most 16 MiB. A redirect is an error: `fetch` would take a key in a header of its own along,
+ * wherever it leads.
+ */
+export async function readJson(
+  url: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): Promise<unknown> {
   const response = await fetch(url, { headers, signal, redirect: 'error' })
   if (!response.ok) {
     await response.body?.cancel()
