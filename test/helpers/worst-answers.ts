@@ -1,7 +1,7 @@
 import { CompletionRelay } from '../../src/calls/attempts/completion-relay.ts'
 import { PrefixGuard } from '../../src/calls/attempts/prefix-guard.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
-import { assembleToolCalls } from '../../src/core/calls/completion.ts'
+import { CompletionBuilder, type ToolCallDelta } from '../../src/core/calls/completion.ts'
 import { ChunkRenderer, renderCompletion } from '../../src/http/chat-format.ts'
 import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
@@ -37,6 +37,11 @@ const deltas = (count: number, index: (position: number) => number) =>
     id: 'c',
     function: { name: 'f', arguments: '{"a":1}' },
   }))
+const assembled = (calls: ToolCallDelta[]) => {
+  const builder = new CompletionBuilder()
+  for (const call of calls) builder.add(['tool-calls', [call]])
+  return builder.message()
+}
 const relayed = (texts: string[]) => {
   const relay = new CompletionRelay(() => undefined)
   for (const text of texts) relay.push(['text', text])
@@ -96,13 +101,13 @@ export const ANSWERS: Transformation[] = [
     name: 'tool calls: deltas of one call',
     size: 100_000,
     input: (size) => deltas(size, () => 0),
-    run: assembleToolCalls,
+    run: assembled,
   },
   {
     name: 'tool calls: many calls',
     size: 100_000,
     input: (size) => deltas(size, (position) => 256 - (position % 256)),
-    run: assembleToolCalls,
+    run: assembled,
   },
   { name: 'relay: many deltas', size: 500_000, input: (size) => many(size, () => 'ab'), run: relayed },
   {

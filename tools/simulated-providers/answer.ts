@@ -54,7 +54,10 @@ export function composeAnswer(request: SimulatedRequest, behaviour: Behaviour, p
     pieces(JSON.stringify(schemaInstance(tool.parameters ?? {}, from))),
   )
 
-  const limit = request.completionLimit ?? Number.POSITIVE_INFINITY
+  const { completionLimit } = request
+  const limit = behaviour.ignoresLimit
+    ? Number.POSITIVE_INFINITY
+    : (completionLimit ?? Number.POSITIVE_INFINITY)
   const cut = limitPieces([reasoning, text, ...argumentPieces], limit)
   const [keptReasoning = [], keptText = [], ...keptArguments] = cut.kept
   const natural = behaviour.finishReason ?? (calls.length > 0 ? 'tool_calls' : 'stop')

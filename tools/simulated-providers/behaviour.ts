@@ -40,6 +40,8 @@ export interface Behaviour {
   /** Calls all tools that are left to call in one turn. */
   parallelCalls: boolean
   refuses: boolean
+  /** Says all of its words, whatever the limit. */
+  ignoresLimit: boolean
   continuesPrefill: boolean
   refusesPrefill: boolean
   /** Refuses anything but user and assistant taking turns after one system message. */
@@ -87,6 +89,7 @@ const PLAIN: Behaviour = {
   brokenJson: false,
   parallelCalls: false,
   refuses: false,
+  ignoresLimit: false,
   continuesPrefill: false,
   refusesPrefill: false,
   needsTurns: false,
@@ -129,6 +132,7 @@ const TRAITS: readonly Row[] = [
   [/^parallel$/, () => ({ parallelCalls: true })],
   [/^refuse$/, () => ({ refuses: true })],
   [/^prefill$/, () => ({ continuesPrefill: true })],
+  [/^ignore-limit$/, () => ({ ignoresLimit: true })],
   [/^no-prefill$/, () => ({ refusesPrefill: true })],
   [/^turns$/, () => ({ needsTurns: true })],
   [/^finish-([a-z_]+)$/, (reason) => ({ finishReason: reason })],

@@ -3,7 +3,7 @@ import type { Usage } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { FinishReason, OnProgress } from '../../core/calls/completion.ts'
 import { withoutCaching } from '../../core/calls/native-content.ts'
-import type { NativeRequest, NativeStop } from '../../core/calls/native-message.ts'
+import { NATIVE_AT_LIMIT, type NativeRequest, type NativeStop } from '../../core/calls/native-message.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
@@ -11,6 +11,7 @@ import { countPromptTokens } from '../../providers/count-tokens.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
 import { type AttemptEnd, type AttemptRequest, type ProviderClient, unsent } from '../../providers/wire.ts'
 import { type CompletionRelay, type DripRule, DripWatch } from './completion-relay.ts'
+import { LimitGuard } from './limit-guard.ts'
 import { EchoGuard } from './prefix-guard.ts'
 import { continueAnswer, repeatAnswer } from './rescue.ts'
 
@@ -66,7 +67,8 @@ export async function runAttempt(
     signal: call.signal,
   }
   relay.begin(routeIndex)
-  const ask = askOf(client, plan, echoedPrefill(request))
+  const unbounded = askOf(client, plan, echoedPrefill(request))
+  const ask = task ? unbounded : withinLimit(unbounded, plan.candidate.completionLimit)
   switch (plan.rescue) {
     case 'continue':
       return continueAnswer(request, relay, ask)
@@ -99,6 +101,19 @@ function askOf(client: ProviderClient, { onFirstContent }: AttemptPlan, echoed: 
     )
     if (end.result.kind === 'finished') echo?.finish(end.result.reason)
     return { ...end.result, end }
+  }
+}
+
+/** Ends an answer that runs past its limit, as one that reached it. Its usage is counted: what is reported is not ours. */
+function withinLimit(ask: Ask, completionLimit: number): Ask {
+  return async (request, onProgress) => {
+    const stop = new AbortController()
+    const guard = new LimitGuard(completionLimit, onProgress, () => stop.abort())
+    const signal = AbortSignal.any([request.signal, stop.signal])
+    const outcome = await ask({ ...request, signal }, guard.push)
+    if (!guard.isOver) return outcome
+    const native = request.native && { native: NATIVE_AT_LIMIT }
+    return { kind: 'finished', reason: 'length', usage: null, ranOn: true, ...native, end: outcome.end }
   }
 }
 
@@ -186,7 +201,15 @@ export interface AttemptPlan {
 
 export type AttemptOutcome =
   /** `usage` as the provider said it for the whole answer; null when it has to be counted. */
-  | { kind: 'finished'; reason: FinishReason; usage: Usage | null; native?: NativeStop; end: AttemptEnd }
+  | {
+      kind: 'finished'
+      reason: FinishReason
+      usage: Usage | null
+      native?: NativeStop
+      /** It ran past its completion limit, and was stopped. */
+      ranOn?: true
+      end: AttemptEnd
+    }
   | { kind: 'failed'; failure: AttemptFailure; end: AttemptEnd }
   /** The time of the call was over while the answer, which is given whole, was being produced. */
   | { kind: 'expired'; end: AttemptEnd }

@@ -187,6 +187,26 @@ export function doubtUsage(
   if (served.providerKeyId === undefined) board.exclude(served.offerId, kinds)
 }
 
+/** By its bytes an answer ran past its limit; one of long runs of a character may have few tokens all the same. */
+const TIMES_LIMIT = 2
+
+/** Says that a provider ignored the completion limit, where the tokens of what it sent show it. */
+export async function doubtLimit(
+  { text, produced }: Answer,
+  { envelope, served }: ServedCall,
+  { logger }: { logger: Logger },
+): Promise<void> {
+  const visible = await countTextTokens(text).catch(() => tokensOfBytes(Buffer.byteLength(text)))
+  const tokens = visible + tokensOfBytes(produced.thinkingBytes)
+  if (tokens <= TIMES_LIMIT * served.completionLimit) return
+  const { id: callId, requestId } = envelope
+  const { offerId, completionLimit } = served
+  logger.error(
+    { alarm: 'limit-ignored', callId, requestId, offerId, completionLimit, tokens },
+    'a provider ignored the completion limit; its answer was ended',
+  )
+}
+
 /** When a model that reasons out of sight was at work on an answer that was cut off. Durations in ms. */
 interface HiddenTime {
   /** From the request to the first content, or to the end where there was none. */

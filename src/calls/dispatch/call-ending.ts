@@ -9,7 +9,7 @@ import type {
   GatewayFailure,
   ReportedUsage,
 } from '../../core/calls/frames.ts'
-import type { NativeStop } from '../../core/calls/native-message.ts'
+import { NATIVE_AT_LIMIT } from '../../core/calls/native-message.ts'
 import { isMediaTask } from '../../core/calls/task.ts'
 import { jsonRootOf, mayBeRepaired, wantsJson } from '../../core/json/json-repair.ts'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
@@ -23,6 +23,7 @@ import type { AttemptHistory, AttemptMeter } from '../attempts/attempt-history.t
 import {
   type Answer,
   countedUsage,
+  doubtLimit,
   doubtUsage,
   ROUGH_COUNTS,
   type ServedCall,
@@ -227,7 +228,7 @@ interface OutcomeDependencies {
  */
 export async function completed(
   { candidate, rescue }: AttemptPlan,
-  { reason, usage, native, end }: Extract<AttemptOutcome, { kind: 'finished' }>,
+  { reason, usage, native, ranOn, end }: Extract<AttemptOutcome, { kind: 'finished' }>,
   { call, relay, history, began }: ChainEnd,
   deps: OutcomeDependencies,
 ): Promise<ChainOutcome> {
@@ -241,7 +242,8 @@ export async function completed(
   const served: ServedCall = { envelope, body, served: candidate, ...(isOtherModel && { charged: began }) }
   const { used, faults } = await countedSomehow(answer, served, deps)
   if (usage !== null) doubtUsage(usage, { used, faults }, served, deps)
-  if (rescue === null && !used.usageClamped && candidate.providerKeyId === undefined) {
+  if (ranOn) await doubtLimit(answer, served, deps)
+  if (rescue === null && !used.usageClamped && !ranOn && candidate.providerKeyId === undefined) {
     deps.meter?.answer(candidate, history.records.at(-1)!, used.usage.completionTokens)
   }
   // An answer cut at its limit stays as it is: closing its brackets would make it look whole.
@@ -254,7 +256,7 @@ export async function completed(
     ...(native && { nativeStop: native }),
     served: isOtherModel ? began : candidate,
     ...(isOtherModel && { rescuedBy: candidate }),
-    message,
+    message: ranOn ? withoutHalfCalls(message) : message,
     ...used,
     ...(rescue === null && { reasoningTokens: end.produced.reasoningTokens }),
     ...timesOf(history),
@@ -302,16 +304,13 @@ export async function expired(chain: ChainEnd, deps: OutcomeDependencies): Promi
   return {
     status: 'completed',
     finishReason: 'length',
-    ...(call.body.native && { nativeStop: AT_LIMIT }),
+    ...(call.body.native && { nativeStop: NATIVE_AT_LIMIT }),
     ...answer,
     message: withoutHalfCalls(message),
     reasoningTokens,
     ...timesOf(history),
   }
 }
-
-/** How a native answer says that it reached its limit. */
-const AT_LIMIT: NativeStop = { stop_reason: 'max_tokens', stop_sequence: null }
 
 /** An answer that did not finish: all that was produced of it, seen or not. */
 async function cutOff({ call, relay, history, began }: ChainEnd, deps: OutcomeDependencies) {

@@ -114,7 +114,7 @@ export interface CompletionMessage {
 export class CompletionBuilder {
   #content = ''
   #refusal = ''
-  #toolCalls: ToolCallDelta[] = []
+  readonly #toolCalls = new Map<number, ToolCall>()
   #reasoning = ''
   #logprobs: TokenLogprob[] = []
   #native: NativeMessageBuilder | null = null
@@ -130,7 +130,7 @@ export class CompletionBuilder {
 
   /** True while there is nothing but text. */
   get isTextOnly(): boolean {
-    return this.isRepeatable && this.#toolCalls.length === 0
+    return this.isRepeatable && this.#toolCalls.size === 0
   }
 
   /** True while there is nothing but text and tool calls, of which another model may say the same. */
@@ -141,7 +141,7 @@ export class CompletionBuilder {
 
   /** By their index. */
   get toolCalls(): ReadonlyMap<number, ToolCall> {
-    return callsByIndex(this.#toolCalls)
+    return this.#toolCalls
   }
 
   /** Whether there is an answer, and not just reasoning. */
@@ -150,7 +150,7 @@ export class CompletionBuilder {
   }
 
   get #hasOtherAnswer(): boolean {
-    return this.#refusal !== '' || this.#toolCalls.length > 0 || this.#native !== null
+    return this.#refusal !== '' || this.#toolCalls.size > 0 || this.#native !== null
   }
 
   add(delta: Delta): void {
@@ -162,7 +162,7 @@ export class CompletionBuilder {
         this.#refusal += delta[1]
         break
       case 'tool-calls':
-        for (const call of delta[1]) this.#toolCalls.push(call)
+        for (const call of delta[1]) addTo(this.#toolCalls, call)
         break
       case 'reasoning':
         this.#reasoning += delta[1]
@@ -180,7 +180,7 @@ export class CompletionBuilder {
   }
 
   message(): CompletionMessage {
-    const toolCalls = assembleToolCalls(this.#toolCalls)
+    const toolCalls = inOrder(this.#toolCalls)
     return {
       content: this.#content === '' && this.#hasOtherAnswer ? null : this.#content,
       ...(this.#refusal !== '' && { refusal: this.#refusal }),
@@ -192,24 +192,20 @@ export class CompletionBuilder {
   }
 }
 
-/** Whole tool calls, ordered by index. Ids that a provider left out are numbered, since clients need one. */
-export const assembleToolCalls = (deltas: readonly ToolCallDelta[]): ToolCall[] =>
-  [...callsByIndex(deltas)]
-    .sort(([a], [b]) => a - b)
-    .map(([index, call]) => ({ ...call, id: call.id || `call_${index}` }))
-
-function callsByIndex(deltas: readonly ToolCallDelta[]): Map<number, ToolCall> {
-  const calls = new Map<number, ToolCall>()
-  for (const delta of deltas) {
-    let call = calls.get(delta.index)
-    if (!call) {
-      call = { id: '', type: 'function', function: { name: '', arguments: '' } }
-      calls.set(delta.index, call)
-    }
-    if (delta.id !== undefined) call.id = delta.id
-    // A name is sent whole, but some providers repeat it with every delta.
-    if (delta.function?.name) call.function.name = delta.function.name
-    if (delta.function?.arguments !== undefined) call.function.arguments += delta.function.arguments
+function addTo(calls: Map<number, ToolCall>, delta: ToolCallDelta): void {
+  let call = calls.get(delta.index)
+  if (!call) {
+    call = { id: '', type: 'function', function: { name: '', arguments: '' } }
+    calls.set(delta.index, call)
   }
-  return calls
+  if (delta.id !== undefined) call.id = delta.id
+  // A name is sent whole, but some providers repeat it with every delta.
+  if (delta.function?.name) call.function.name = delta.function.name
+  if (delta.function?.arguments !== undefined) call.function.arguments += delta.function.arguments
 }
+
+/** Whole tool calls, ordered by index. Ids that a provider left out are numbered, since clients need one. */
+const inOrder = (calls: ReadonlyMap<number, ToolCall>): ToolCall[] =>
+  [...calls]
+    .sort(([a], [b]) => a - b)
+    .map(([index, call]) => ({ ...call, function: { ...call.function }, id: call.id || `call_${index}` }))

@@ -37,6 +37,9 @@ export interface NativeStop {
   stop_sequence: string | null
 }
 
+/** How a native answer says that it reached its limit. */
+export const NATIVE_AT_LIMIT: NativeStop = { stop_reason: 'max_tokens', stop_sequence: null }
+
 type Fields = Record<string, unknown>
 
 /** What an event adds to the answer's billed text; thinking is measured apart. */
@@ -53,24 +56,26 @@ export const nativeTexts = (content: readonly NativeBlock[]): string[] =>
     return block.type === 'tool_use' ? `${block.name} ${block.json}` : []
   })
 
-const EVENT_CHARS = 80
+/** Characters of an event as JSON besides what is in it, about. */
+export const NATIVE_EVENT_CHARS = 80
 
 /** About the characters of an event as JSON. */
 export function nativeSize(event: NativeEvent): number {
-  if (event.type === 'content_block_start') return EVENT_CHARS + JSON.stringify(event.content_block).length
-  if (event.type !== 'content_block_delta') return EVENT_CHARS
+  if (event.type === 'content_block_start')
+    return NATIVE_EVENT_CHARS + JSON.stringify(event.content_block).length
+  if (event.type !== 'content_block_delta') return NATIVE_EVENT_CHARS
   const { delta } = event
   switch (delta.type) {
     case 'text_delta':
-      return EVENT_CHARS + delta.text.length
+      return NATIVE_EVENT_CHARS + delta.text.length
     case 'input_json_delta':
-      return EVENT_CHARS + delta.partial_json.length
+      return NATIVE_EVENT_CHARS + delta.partial_json.length
     case 'thinking_delta':
-      return EVENT_CHARS + delta.thinking.length
+      return NATIVE_EVENT_CHARS + delta.thinking.length
     case 'signature_delta':
-      return EVENT_CHARS + delta.signature.length
+      return NATIVE_EVENT_CHARS + delta.signature.length
     case 'citations_delta':
-      return EVENT_CHARS + JSON.stringify(delta.citation).length
+      return NATIVE_EVENT_CHARS + JSON.stringify(delta.citation).length
     default:
       return delta satisfies never
   }

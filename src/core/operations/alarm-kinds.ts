@@ -68,6 +68,12 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: ({ subject, fields }) =>
       `${breakerName(subject)} reported a usage that cannot be: ${of(fields, 'reportedPrompt')} input and ${of(fields, 'reportedCompletion')} output tokens.`,
   },
+  'limit-ignored': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ subject, fields }) =>
+      `${breakerName(subject)} ignored a limit of ${of(fields, 'completionLimit')} output tokens and was stopped after ${of(fields, 'tokens')}.`,
+  },
   'prompt-bound-exceeded': {
     severity: 'warning',
     ...event,

@@ -1,3 +1,4 @@
+import pino from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   type ChainDependencies,
@@ -236,6 +237,54 @@ describe('an answer', () => {
     expect(answer.delivered).toEqual([])
     expect(answer.outcome).toMatchObject({ status: 'completed', message: { content: 'Hello' } })
     expect(alpha.requests[0]?.body.stream).toBe(true)
+  })
+
+  test.each([
+    ['streamed', true],
+    ['given whole', false],
+  ])('that runs past its limit is ended, %s, and charged at the limit', async (_, stream) => {
+    // Says words for as long as somebody reads them.
+    alpha.play((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const goOn = (): void => {
+        while (!response.destroyed && response.write(textEvent(' word').repeat(20)));
+      }
+      response.on('drain', goOn)
+      goOn()
+    })
+    const stopped = alpha.aborted()
+    const logged: Array<Record<string, unknown>> = []
+    const logger = pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) })
+    const { outcome, text } = await call({ stream, deps: { logger } })
+    await stopped
+    expect(outcome).toMatchObject({
+      status: 'completed',
+      finishReason: 'length',
+      served: { offerId: 'alpha/large-1' },
+      usage: { completionTokens: 64 },
+      usageSource: 'counted',
+      attempts: [{ outcome: 'ok' }],
+    })
+    const { content } = (outcome as Extract<ChainOutcome, { status: 'completed' }>).message
+    expect(content).toBe(stream ? text : content)
+    expect(content!.length).toBeGreaterThan(64 * 5)
+    expect(content!.length).toBeLessThanOrEqual((2 * 64 + 64) * 8)
+    expect(logged.filter(({ alarm }) => alarm !== undefined)).toMatchObject([
+      { alarm: 'limit-ignored', offerId: 'alpha/large-1', completionLimit: 64 },
+    ])
+    expect(board.state()).toEqual([])
+  })
+
+  test('of long runs of a character is cut by its bytes, charged by its tokens, and nobody is accused', async () => {
+    alpha.play(streams(wholeStream('-'.repeat(100_000))))
+    const logged: string[] = []
+    const logger = pino({}, { write: (line: string) => void logged.push(line) })
+    const { outcome } = await call({ deps: { logger } })
+    expect(outcome).toMatchObject({ status: 'completed', finishReason: 'length', usageSource: 'counted' })
+    expect((outcome as Extract<ChainOutcome, { status: 'completed' }>).usage.completionTokens).toBeLessThan(
+      64,
+    )
+    expect(logged).toEqual([])
   })
 
   test('with nothing in it is a failure, and another offer is asked', async () => {

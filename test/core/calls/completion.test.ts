@@ -1,9 +1,15 @@
 import { expect, test } from 'vitest'
-import { assembleToolCalls, CompletionBuilder } from '../../../src/core/calls/completion.ts'
+import { CompletionBuilder, type ToolCallDelta } from '../../../src/core/calls/completion.ts'
 import { sizeOf } from '../../../src/core/calls/frames.ts'
 
+const callsOf = (deltas: ToolCallDelta[]) => {
+  const builder = new CompletionBuilder()
+  builder.add(['tool-calls', deltas])
+  return builder.message().tool_calls ?? []
+}
+
 test('interleaved deltas become whole calls in the order of their index', () => {
-  const calls = assembleToolCalls([
+  const calls = callsOf([
     { index: 1, id: 'b', type: 'function', function: { name: 'second', arguments: '{' } },
     { index: 0, id: 'a', type: 'function', function: { name: 'first', arguments: '' } },
     { index: 1, function: { arguments: '}' } },
@@ -16,7 +22,7 @@ test('interleaved deltas become whole calls in the order of their index', () => 
 })
 
 test('an id the provider left out is numbered', () => {
-  expect(assembleToolCalls([{ index: 2, function: { name: 'f', arguments: '{}' } }])[0]?.id).toBe('call_2')
+  expect(callsOf([{ index: 2, function: { name: 'f', arguments: '{}' } }])[0]?.id).toBe('call_2')
 })
 
 test('reasoning is no answer, and keeps an answer from being compared as text', () => {
