@@ -157,7 +157,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(processRoutes, { redis, queues, claimWait: services.claimWait, clock: now })
     await app.register(trafficRoutes, { redis, clock: now })
     await app.register(callRoutes, {
-      ...{ calls: services.calls, promptLogs: services.promptLogs, queues, clock: now },
+      ...{ calls: services.calls, promptLogs: services.promptLogs, redis, queues, clock: now },
     })
     await app.register(accountRoutes, {
       accountManagement: services.accountManagement,

@@ -14,7 +14,7 @@ import type { ReadEpoch } from '../src/platform/redis/redis-epoch.ts'
 export interface MaintenanceOptions
   extends Omit<HoldSweepDependencies, 'findQueued'>,
     DriftCheckDependencies {
-  callJobs: Pick<CallJobs, 'exists'>
+  callJobs: Pick<CallJobs, 'exists' | 'settledBy'>
   settlementQueue: SettlementQueue
   metrics: BillingMetrics
   /** Tells how old Redis's data is; nothing is swept while it is young. Absent: it is old enough. */

@@ -41,7 +41,7 @@ async function traceRunning(id: string, redis: Redis): Promise<CommandOutput> {
   const dispatchQueue = createDispatchQueue(redis)
   const settlementQueue = createSettlementQueue(redis)
   try {
-    const found = await findCallInFlight(id, { dispatchQueue, settlementQueue })
+    const found = await findCallInFlight(id, redis, { dispatchQueue, settlementQueue })
     if (!found) throw new Error(`nothing is known of ${id}: it was refused before the queue, or never was`)
     const { candidates, timeline, ...view } = found
     const targets = candidates.map(({ offer }) => offer).join(', ')

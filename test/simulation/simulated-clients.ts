@@ -150,6 +150,7 @@ export function openCallJobs(queue: ModelQueue<CallJob>, data: ModelRedis, conne
       }),
     noteTold: (callId, told) => send(() => queue.noteTold(callId, told)),
     exists: (callId) => send(() => queue.jobs.has(callId)),
+    settledBy: (jobIds) => send(() => jobIds.map(() => null)),
   }
 }
 

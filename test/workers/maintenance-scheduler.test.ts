@@ -128,6 +128,27 @@ describe('maintenance', () => {
     expect(await runMaintenance(options)).toMatchObject({ lostCalls: settling.length })
   })
 
+  test('finds a lost call behind any backlog, and reads no records for it', async () => {
+    const account = await loadedAccount()
+    const [lost, settling] = [callMadeAgo(2 * MINUTE_MS), callMadeAgo(2 * MINUTE_MS)]
+    for (const callId of [lost, settling]) await openHold(redis, account, callId, 100n)
+    const waiting = Array.from({ length: 10_500 }, (_, index) => `settle_${index}`)
+    const pipeline = redis.pipeline()
+    for (const jobId of waiting)
+      pipeline.hset(settlementQueue.toKey(jobId), {
+        calls: jobId === 'settle_10499' ? `chatcmpl_a,${settling}` : 'chatcmpl_b',
+      })
+    pipeline.lpush(settlementQueue.toKey('wait'), ...waiting)
+    await pipeline.exec()
+    const reading = vi.spyOn(settlementQueue, 'getJob')
+    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 1 })
+    expect(reading).not.toHaveBeenCalled()
+    reading.mockRestore()
+    expect((await options.holds.openHolds(account)).map(({ callId }) => callId)).toEqual([settling])
+    await redis.del(settlementQueue.toKey('wait'), ...waiting.map((jobId) => settlementQueue.toKey(jobId)))
+    expect(await runMaintenance(options)).toMatchObject({ lostCalls: 1 })
+  })
+
   test('a settled call whose hold stayed open keeps its charge and loses the hold', async () => {
     const account = await loadedAccount()
     const call = settlementOf(account, { id: callMadeAgo(2 * MINUTE_MS) })

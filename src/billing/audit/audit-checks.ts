@@ -278,6 +278,12 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
       FROM call_records WHERE charge_pico > hold_pico OR charge_pico < 0`,
   },
   {
+    name: 'every call held in Redis what its record says',
+    sql: `
+      SELECT id AS subject, 'Redis held ' || redis_hold_pico || ', the record says ' || hold_pico AS detail
+      FROM call_records WHERE redis_hold_pico <> hold_pico AND ${unreviewed('call_records.id')}`,
+  },
+  {
     name: 'every call belongs to an account',
     sql: `
       SELECT c.id AS subject, 'account ' || c.account_id || ' does not exist' AS detail

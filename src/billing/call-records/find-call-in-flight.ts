@@ -1,7 +1,8 @@
 import type { InFlightTimeline } from '../../core/api/calls.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
-import { readSettlingCalls } from '../../platform/queues/call-jobs.ts'
+import { createCallJobs, readSettlingCalls } from '../../platform/queues/call-jobs.ts'
 import type { DispatchQueue, SettlementQueue } from '../../platform/queues/queues.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
 import { type CallEvent, timelineOf } from './operator-call.ts'
 
 /**
@@ -10,13 +11,14 @@ import { type CallEvent, timelineOf } from './operator-call.ts'
  */
 export async function findCallInFlight(
   callId: string,
+  redis: Redis,
   queues: { dispatchQueue: DispatchQueue; settlementQueue: SettlementQueue },
 ): Promise<InFlightTimeline | null> {
   const { dispatchQueue, settlementQueue } = queues
   const job = await dispatchQueue.getJob(callId)
   if (!job) {
-    const unsettled = await readSettlingCalls(settlementQueue)
-    return unsettled === null || unsettled.has(callId) ? settling(callId) : null
+    const unsettled = await readSettlingCalls(settlementQueue, createCallJobs(redis))
+    return unsettled.has(callId) ? settling(callId) : null
   }
   const { envelope, claims = 0 } = job.data
   const held = formatUsd(picoUsd(BigInt(envelope.holdPico)))

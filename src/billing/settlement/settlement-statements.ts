@@ -46,6 +46,7 @@ const CALL_COLUMNS = {
   usage_source: ['usage_source', ({ usageSource }) => usageSource],
   usage_clamped: ['boolean', ({ usageClamped }) => usageClamped],
   hold_pico: ['bigint', ({ holdPico }) => holdPico],
+  redis_hold_pico: ['bigint', ({ redisHoldPico }) => redisHoldPico],
   charge_pico: ['bigint', ({ chargePico }) => chargePico],
   is_byok: ['boolean', isByok],
   auto_score: ['real', ({ auto }) => auto?.score],

@@ -75,7 +75,18 @@ local function unlist(id)
   end
 end
 
+-- The settlement record of a call, and in it what Redis held where the record says otherwise. A hold that Redis lost may
+-- come back with its charge, and one that was ended before is no longer open: neither tells anything.
+local function record_of(call)
+  if call.claim == 'any' or call.claim == 'revived' then return call.record end
+  local amount = read_hold(call.account[3], call.id)
+  if not amount or amount == string.match(call.record, '"holdPico":"(%d+)"') then return call.record end
+  if not redis.call('ZSCORE', call.account[4], call.id) then return call.record end
+  return string.sub(call.record, 1, -2) .. ',"redisHoldPico":"' .. amount .. '"}'
+end
+
 local results, records, frames, accounts, ids, gone = {}, {}, {}, {}, {}, {}
+local settling = {}
 for index, call in ipairs(calls) do
   if not call.result then
     local holds = call.account[3]
@@ -87,7 +98,8 @@ for index, call in ipairs(calls) do
       gone[#gone + 1] = call.job
       gone[#gone + 1] = call.job .. ':lock'
     end
-    records[#records + 1] = call.record
+    records[#records + 1] = record_of(call)
+    settling[#settling + 1] = call.id
     if call.channel ~= '' then
       frames[call.channel] = frames[call.channel] or { ARGV[4] }
       table.insert(frames[call.channel], call.frame)
@@ -107,9 +119,13 @@ if #ids > 0 then
   redis.call('DEL', unpack(gone))
 end
 
+-- Which calls it settles, for who would otherwise read all their records; and what it adds to the backlog, until it is
+-- completed (complete-jobs.lua).
 local job = settlement .. ARGV[1]
-redis.call('HSET', job, 'name', 'settle', 'data', '{"records":[' .. table.concat(records, ',') .. ']}',
-  'opts', ARGV[2], 'timestamp', ARGV[3], 'delay', 0, 'priority', 0)
+local data = '{"records":[' .. table.concat(records, ',') .. ']}'
+redis.call('HSET', job, 'name', 'settle', 'data', data, 'opts', ARGV[2], 'timestamp', ARGV[3], 'delay', 0, 'priority', 0,
+  'calls', table.concat(settling, ','), 'bytes', #data)
+redis.call('INCRBY', settlement .. 'bytes', #data)
 redis.call('LPUSH', settlement .. 'wait', ARGV[1])
 if redis.call('HEXISTS', settlement .. 'meta', 'paused') == 0 then
   redis.call('ZADD', settlement .. 'marker', 0, '0')

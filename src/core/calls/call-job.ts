@@ -199,6 +199,8 @@ export interface SettlementRecord {
   usageClamped: boolean
   chargePico: PicoText
   holdPico: PicoText
+  /** What Redis held when the call ended, where that was not `holdPico`; added by finish-calls.lua. */
+  redisHoldPico?: PicoText
   /** See CallEnvelope; absent where it is not known. */
   leastCallPico?: PicoText
   attempts: AttemptRecord[]

@@ -11,6 +11,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { callCreatedAt } from '../../core/kernel/ids.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import type { Queues } from '../../platform/queues/queue-stats.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
 import type { Services } from '../../services.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
@@ -35,8 +36,8 @@ const SEARCHES_MAX = 4
 
 /** GET /calls: settled calls of every account, searched; GET /calls/:id/timeline: one call, also while it runs. */
 export const callRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'calls' | 'promptLogs'> & { queues: Queues; clock: () => number }
-> = async (app, { calls, promptLogs, queues, clock }) => {
+  Pick<Services, 'calls' | 'promptLogs'> & { redis: Redis; queues: Queues; clock: () => number }
+> = async (app, { calls, promptLogs, redis, queues, clock }) => {
   const slots = reportSlots(SEARCHES_MAX, SEARCHES_MAX)
 
   app.get(
@@ -65,7 +66,7 @@ export const callRoutes: FastifyPluginAsyncTypebox<
     const find = async (): Promise<CallTimelineView | null> => {
       const record = await calls.find(id)
       if (record) return settledTimeline(record)
-      const inFlight = await findCallInFlight(id, both)
+      const inFlight = await findCallInFlight(id, redis, both)
       if (inFlight) return inFlight
       // It may have been settled between the two looks.
       const settled = await calls.find(id)

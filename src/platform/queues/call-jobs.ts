@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { GatewayFailure } from '../../core/calls/frames.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
 import { admittedKey, QUEUE_PREFIX } from '../redis/redis-keys.ts'
-import { DISPATCH_QUEUE, type SettlementQueue } from './queues.ts'
+import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, type SettlementQueue } from './queues.ts'
 
 /**
  * What became of a wish to take a call off the queue. Only `withdrawn` says that no worker ever had it and that
@@ -59,14 +59,20 @@ export function createCallJobs(redis: Redis) {
       (await noteTold([key(callId)], [JSON.stringify(told)])) === 1,
     /** Whether a call has a job, in whatever state. */
     exists: async (callId: string) => (await redis.exists(key(callId))) === 1,
+    /** Ids of the calls that settlement jobs settle, as the script that finishes calls lists them; null: not listed. */
+    settledBy: (jobIds: readonly string[]): Promise<Array<string[] | null>> =>
+      Promise.all(
+        jobIds.map(async (jobId) => {
+          const calls = await redis.hget(`${QUEUE_PREFIX}:${SETTLEMENT_QUEUE}:${jobId}`, 'calls')
+          return calls?.split(',') ?? null
+        }),
+      ),
   }
 }
 
 /** Which of some calls have a job, waiting or running, in either queue. */
 export type FindQueuedCalls = (callIds: readonly string[]) => Promise<Set<string>>
 
-/** With a longer backlog of settlements every call counts as queued: nothing may be swept then. */
-const BACKLOG_MAX = 10_000
 const UNFINISHED = ['waiting', 'active', 'delayed', 'prioritized'] as const
 /** A job may carry a hundred kilobytes: of those that were read only the ids are kept. */
 const JOBS_AT_ONCE = 50
@@ -74,10 +80,10 @@ const CALLS_AT_ONCE = 1_000
 
 /**
  * Looks calls up in the queues: dispatch first, since a call's settlement is enqueued before its dispatch job goes.
- * Each look reads the whole backlog of settlements, so ask once for all the calls there are.
+ * Each look goes through the whole backlog of settlements, so ask once for all the calls there are.
  */
 export function createFindQueuedCalls(
-  callJobs: Pick<CallJobs, 'exists'>,
+  callJobs: Pick<CallJobs, 'exists' | 'settledBy'>,
   settlement: SettlementQueue,
 ): FindQueuedCalls {
   return async (callIds) => {
@@ -88,21 +94,33 @@ export function createFindQueuedCalls(
       for (const [index, callId] of some.entries()) if (exist[index]) queued.add(callId)
     }
     if (queued.size === callIds.length) return queued
-    const settling = await readSettlingCalls(settlement)
-    if (settling === null) return new Set(callIds)
+    const settling = await readSettlingCalls(settlement, callJobs)
     for (const callId of callIds) if (settling.has(callId)) queued.add(callId)
     return queued
   }
 }
 
-/** Ids of the calls whose settlement waits or runs; null when there are too many to look. */
-export async function readSettlingCalls(settlement: SettlementQueue): Promise<Set<string> | null> {
+/** Ids of the calls whose settlement waits or runs. */
+export async function readSettlingCalls(
+  settlement: SettlementQueue,
+  { settledBy }: Pick<CallJobs, 'settledBy'>,
+): Promise<Set<string>> {
   // All ids in one step: jobs go from list to list meanwhile. One that is gone by then has settled its calls.
-  const jobIds = await settlement.getRanges([...UNFINISHED], 0, BACKLOG_MAX)
-  if (jobIds.length > BACKLOG_MAX) return null
+  const jobIds = await settlement.getRanges([...UNFINISHED], 0, -1)
   const settling = new Set<string>()
-  for (let start = 0; start < jobIds.length; start += JOBS_AT_ONCE) {
-    const some = jobIds.slice(start, start + JOBS_AT_ONCE)
+  const unlisted: string[] = []
+  for (let start = 0; start < jobIds.length; start += CALLS_AT_ONCE) {
+    const some = jobIds.slice(start, start + CALLS_AT_ONCE)
+    const listed = await settledBy(some)
+    for (const [index, jobId] of some.entries()) {
+      const calls = listed[index]
+      if (calls) for (const callId of calls) settling.add(callId)
+      else unlisted.push(jobId)
+    }
+  }
+  // Those that were enqueued otherwise carry few records.
+  for (let start = 0; start < unlisted.length; start += JOBS_AT_ONCE) {
+    const some = unlisted.slice(start, start + JOBS_AT_ONCE)
     for (const job of await Promise.all(some.map((jobId) => settlement.getJob(jobId))))
       for (const { id } of job?.data.records ?? []) settling.add(id)
   }

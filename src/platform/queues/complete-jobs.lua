@@ -1,6 +1,8 @@
 -- Completes jobs that leave nothing behind, as BullMQ's moveToFinished does one with removeOnComplete. No event is
 -- written, since nobody reads them.
 --
+-- A job that says its `bytes` is taken off the bytes of its queue's backlog, which is zero when no job is left.
+--
 -- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`.
 --
 -- KEYS  1 queue (without a list)
@@ -8,6 +10,7 @@
 -- Returns the ids of jobs that this token has no lock of: nothing was done to them
 local queue = KEYS[1] .. ':'
 local refused = {}
+local bytes = 0
 for at = 2, #ARGV do
   local id = ARGV[at]
   local job = queue .. id
@@ -16,7 +19,12 @@ for at = 2, #ARGV do
   else
     redis.call('LREM', queue .. 'active', -1, id)
     redis.call('SREM', queue .. 'stalled', id)
+    bytes = bytes + (redis.call('HGET', job, 'bytes') or 0)
     redis.call('DEL', job, job .. ':lock')
   end
+end
+if bytes > 0 then
+  local is_empty = redis.call('EXISTS', queue .. 'wait', queue .. 'active', queue .. 'paused') == 0
+  if is_empty or redis.call('DECRBY', queue .. 'bytes', bytes) < 0 then redis.call('DEL', queue .. 'bytes') end
 end
 return refused

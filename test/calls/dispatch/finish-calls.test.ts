@@ -160,6 +160,13 @@ describe('the step that finishes calls', () => {
     const calls = again.map((id, index) => ended(id, { record: { ...records[index]!, id } }))
     expect(await finish('settle_ours', calls)).toEqual(['finished', 'finished'])
     const ours = [await keysOf(DISPATCH_QUEUE), await keysOf(SETTLEMENT_QUEUE)]
+    // What BullMQ does not know: which calls a job settles, and how long it is.
+    const { calls: listed, bytes, ...job } = ours[1]!.settle_ours as Record<string, string>
+    expect(listed).toBe(again.join())
+    expect(Number(bytes)).toBe(job.data!.length)
+    expect(ours[1]!.bytes).toBe(bytes)
+    ours[1]!.settle_ours = job
+    delete ours[1]!.bytes
     /** As if both had the same ids and times. */
     const named = (keys: unknown) =>
       JSON.stringify(keys)
@@ -209,6 +216,49 @@ describe('the step that finishes calls', () => {
     expect(await createCallJobs(redis).exists(lost)).toBe(true)
     const job = await settlement.getJob('settle_1')
     expect(job?.data.records.map((record) => record.id)).toEqual([kept])
+  })
+
+  test('its settlement job counts in the bytes of the backlog until it is completed', async () => {
+    const bytes = async () => Number(await redis.get(callKey(SETTLEMENT_QUEUE, 'bytes')))
+    const settling = openClaimedJobs(SETTLEMENT_QUEUE, {
+      redis,
+      blocking: createRedis({ url: server.url, name: 'test-settling', mode: 'wait' }),
+      lockMs: LOCK_MS,
+      waitSeconds: 1,
+      logger: pino({ level: 'silent' }),
+      clock: Date.now,
+    })
+    await finish('settle_1', [ended(await claimedCall())])
+    const ofOne = await bytes()
+    await finish('settle_2', [ended(await claimedCall())])
+    expect(await bytes()).toBe(2 * ofOne)
+    await settling.claim(1)
+    await settling.complete(['settle_1'])
+    expect(await bytes()).toBe(ofOne)
+    // Somebody removed a job: with the last one the count begins anew.
+    await redis.incrby(callKey(SETTLEMENT_QUEUE, 'bytes'), 1_000)
+    await settling.claim(1)
+    await settling.complete(['settle_2'])
+    expect(await redis.exists(callKey(SETTLEMENT_QUEUE, 'bytes'))).toBe(0)
+    await settling.close()
+  })
+
+  test('notes what Redis held where the record of a call says otherwise', async () => {
+    const [right, smaller, ended_] = [await claimedCall(), await claimedCall(), await claimedCall()]
+    await createHoldStore(redis).endCall({
+      accountId: ACCOUNT,
+      keyId: 'key_1',
+      callId: ended_,
+      chargePico: 0n,
+    })
+    const { record } = ended(smaller)
+    await finish('settle_1', [
+      ended(right),
+      ended(smaller, { record: { ...record, holdPico: '170' } }),
+      ended(ended_),
+    ])
+    const job = await settlement.getJob('settle_1')
+    expect(job?.data.records.map(({ redisHoldPico }) => redisHoldPico)).toEqual([undefined, '100', undefined])
   })
 
   test('finishes nothing of which another worker has a claim with the same number, since Redis forgot the first', async () => {
