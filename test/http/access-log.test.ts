@@ -23,6 +23,7 @@ async function logged() {
     Object.assign(request, { key: { keyId: 'key_1', accountId: 'acct_1' } })
   })
   app.post('/v1/things/:id', async () => ({ said: 'secret content' }))
+  app.get('/v1/*', async (_request, reply) => reply.code(404).send())
   app.get('/healthz', async () => 'ok')
   app.get('/endless', (_request, reply) => void reply.hijack().raw.write('begun'))
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -38,7 +39,8 @@ test('a request is one line with what was asked and how it ended, without conten
   })
   await fetch(`${url}/healthz`)
   await fetch(`${url}/${'n'.repeat(500)}`)
-  await eventually(() => expect(lines).toHaveLength(2))
+  await fetch(`${url}/v1/v1/models`)
+  await eventually(() => expect(lines).toHaveLength(3))
   expect(lines[0]).toMatchObject({
     msg: 'request',
     requestId: 'req-1',
@@ -51,6 +53,7 @@ test('a request is one line with what was asked and how it ended, without conten
     accountId: 'acct_1',
   })
   expect(lines[1]).toMatchObject({ status: 404, path: `/${'n'.repeat(199)}` })
+  expect(lines[2]).toMatchObject({ status: 404, path: '/v1/v1/models' })
   expect(JSON.stringify(lines)).not.toMatch(/in-query|in-path|secret|prompt/)
   await app.close()
 })

@@ -19,12 +19,13 @@ export const accessLog = plugin<{ accessLogger: Logger | null }>(
         const path = request.url.split('?', 1)[0]!
         if (PROBES.has(path)) return
         const { key, errorCode } = request
+        const { url: route = '*' } = request.routeOptions
         accessLogger.info(
           {
             requestId: request.id,
             method: request.method,
             // Parameters of a route may be secrets, such as those of links in mails.
-            path: request.routeOptions.url ?? path.slice(0, PATH_CHARS_MAX),
+            path: route.includes('*') ? path.slice(0, PATH_CHARS_MAX) : route,
             status: reply.raw.writableFinished ? reply.raw.statusCode : 'aborted',
             ms: Math.round(performance.now() - startedAt),
             ip: request.ip,
