@@ -68,15 +68,25 @@ test('every other surface passes its checks', async () => {
 })
 
 test('chat completions pass every check, and are stable with that evidence', async () => {
-  const results = await runGate(CHAT, { ...context, limitedKey: await limitedKey() })
+  const told: string[] = []
+  const results = await runGate(CHAT, { ...context, limitedKey: await limitedKey() }, ({ name }) =>
+    told.push(name),
+  )
+  expect(told).toEqual(CHAT.checks.map(({ name }) => name))
   expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([])
   expect(results.filter(({ outcome }) => outcome === 'skipped').map(({ name }) => name)).toEqual([
     'openai for Python',
   ])
-  const evidence = evidenceOf(results, RUN)
+  const skipped = evidenceOf(results, RUN)
+  expect(skipped).toMatchObject({ ...RUN, passed: false })
+  expect(skipped.checks['openai for Python']).toBe('skipped: not part of this test')
+  expect(publishedStatus('Stable', skipped, RUN.contract)).toBe('Limited')
+  const evidence = evidenceOf(
+    results.filter(({ outcome }) => outcome === 'passed'),
+    RUN,
+  )
   expect(evidence).toMatchObject({ ...RUN, passed: true })
   expect(evidence.checks['exact path and method']).toBe('passed')
-  expect(evidence.checks['openai for Python']).toBe('skipped: not part of this test')
   expect(publishedStatus('Stable', evidence, RUN.contract)).toBe('Stable')
   expect(renderResults(new Map([['chat-completions', results]]))).toMatch(/passed {3}exact path and method/)
 })

@@ -33,14 +33,16 @@ async function main(): Promise<number> {
     guard.close()
   })
   try {
-    const { python, remove } = await installPythonClients()
-    resources.defer(remove)
+    log('installing the Python clients …')
+    const installing = installPythonClients()
+    resources.defer(async () => (await installing).remove())
     const providers = resources.adopt(await startSimulatedProviders(), (server) => server.close())
     const catalog = catalogDocument(GATE_MODELS, providers.url)
     log('starting a gateway …')
     const gateway = await startGateway({ name: 'gate', root: ROOT, catalog, isOneProcess: false, guard, log })
     resources.defer(gateway.stop)
     const url = new URL(gateway.url).origin
+    const { python } = await installing
     const { data } = (await (await fetch(`${url}/surfaces.json`)).json()) as PublishedSurfaceList
 
     const results = new Map<SurfaceId, CheckResult[]>()
@@ -50,14 +52,18 @@ async function main(): Promise<number> {
     >
     for (const id of surfaces) {
       const { contract } = data.find((surface) => surface.id === id)!
-      const found = await runGate(SURFACE_GATES[id]!, {
+      log(`${id} (${results.size + 1} of ${surfaces.length})`)
+      const context: GateContext = {
         ...(await createKeys(id, gateway.gateway.operate)),
         url,
         fetch,
         python,
         received: (model) =>
           providers.log.requests.filter((request) => request.model === model).map(({ body }) => body),
-      })
+      }
+      const found = await runGate(SURFACE_GATES[id]!, context, ({ name, outcome }, tookMs) =>
+        log(`  ${outcome.padEnd(8)} ${name} (${(tookMs / 1000).toFixed(1)} s)`),
+      )
       results.set(id, found)
       const run = { date: new Date().toISOString(), commit: presentCommit(), contract: contract ?? 'none' }
       evidence[id] = evidenceOf(found, run)
