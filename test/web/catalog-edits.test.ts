@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { parseCatalogDocument } from '../../src/core/catalog/parse-catalog-document.ts'
 import {
+  disabledProviders,
   modelChange,
   offerChange,
   rateProblem,
   readDocument,
   withModelChange,
   withOfferChange,
+  withProviderChange,
   writeDocument,
 } from '../../web/lib/operators/catalog-edits.ts'
 
@@ -29,6 +31,14 @@ describe('edits of the catalog by form', () => {
       },
     })
     expect(parseCatalogDocument(content).kind).toBe('document')
+  })
+
+  test('switch a provider off and on again', () => {
+    const off = withProviderChange({}, 'acme', { disabled: true })
+    expect(off).toEqual({ changes: { providers: [{ id: 'acme', disabled: true }] } })
+    expect(disabledProviders(off)).toEqual(['acme'])
+    expect(parseCatalogDocument(off).kind).toBe('document')
+    expect(withProviderChange(off, 'acme', { disabled: undefined })).toEqual({})
   })
 
   test('keep everything else, of the same model too', () => {

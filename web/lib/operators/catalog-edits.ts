@@ -28,6 +28,20 @@ export const withOfferChange = (
   fields: Fields,
 ): CatalogContent => withChange(content, 'offers', { provider, upstream_model }, fields)
 
+/** The document with a change of one provider. */
+export const withProviderChange = (content: CatalogContent, id: string, fields: Fields): CatalogContent =>
+  withChange(content, 'providers', { id }, fields)
+
+/** The change of one provider in the document. */
+export const providerChange = (content: CatalogContent, id: string): Change | undefined =>
+  changesOf(content, 'providers').find((change) => change.id === id)
+
+/** The ids of the providers that the document disables. */
+export const disabledProviders = (content: CatalogContent): string[] =>
+  changesOf(content, 'providers').flatMap(({ id, disabled }) =>
+    disabled === true && typeof id === 'string' ? [id] : [],
+  )
+
 /** The change of one model in the document. */
 export const modelChange = (content: CatalogContent, id: string): Change | undefined =>
   changesOf(content, 'models').find((change) => change.id === id)

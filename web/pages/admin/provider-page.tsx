@@ -9,6 +9,7 @@ import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { formatCount, plural } from '../../lib/format.ts'
 import { findOffers } from '../../lib/live-stats.ts'
 import { PlatformKeyPanel } from './providers/platform-key.tsx'
+import { ProviderSwitch } from './providers/provider-switch.tsx'
 import { OfferTable, ProviderTable } from './providers/provider-tables.tsx'
 
 const WIRE_NAMES: Record<string, string> = {
@@ -47,6 +48,7 @@ export function ProviderPage() {
           <ProviderTable providers={[provider]} />
         </Panel>
       )}
+      <ProviderSwitch id={id} name={provider?.name ?? id} />
       {provider && <PlatformKeyPanel provider={provider} />}
       <Panel title="Offers">
         <div className="panel-body">

@@ -1,10 +1,13 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { PlugZap } from 'lucide-react'
+import { catalogQuery } from '../../api/operator-queries.ts'
 import { useProviders } from '../../api/use-moving.ts'
-import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
+import { EmptyState, Note, QueryView } from '../../components/feedback/messages.tsx'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { busyFirst, isAmiss } from '../../lib/live-stats.ts'
+import { disabledProviders } from '../../lib/operators/catalog-edits.ts'
 import { ProviderTable } from './providers/provider-tables.tsx'
 
 const WHICH = [
@@ -33,6 +36,7 @@ export function ProvidersPage() {
         options={WHICH}
         onChange={(value) => void navigate({ search: value === 'all' ? { all: '1' } : {}, replace: true })}
       />
+      <DisabledProviders />
       <Panel title={all ? 'All providers' : 'Configured providers'}>
         <QueryView query={useProviders()}>
           {({ data }) => {
@@ -50,5 +54,21 @@ export function ProvidersPage() {
         </QueryView>
       </Panel>
     </>
+  )
+}
+
+/** Providers that an operator disabled: the catalog has no offers of them, so the table does not list them. */
+function DisabledProviders() {
+  const ids = disabledProviders(useQuery(catalogQuery).data?.edits?.content ?? {})
+  if (ids.length === 0) return null
+  return (
+    <Note tone="warn">
+      Disabled by the current overrides:{' '}
+      {ids.map((id) => (
+        <Link key={id} to="/admin/providers/$id" params={{ id }} className="mr-2">
+          {id}
+        </Link>
+      ))}
+    </Note>
   )
 }
