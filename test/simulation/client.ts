@@ -10,7 +10,7 @@ import type { CallId } from '../../src/core/kernel/ids.ts'
 import type { Api } from './gateway.ts'
 import type { PlannedBudgets } from './plan.ts'
 import type { SeededRandom } from './seeded-random.ts'
-import { answerTo } from './simulated-provider.ts'
+import { answerTo, voiceOf } from './simulated-provider.ts'
 
 /** One call as its client sees it. */
 export interface ClientCall {
@@ -35,6 +35,7 @@ export function sendCall(
   api: Api,
   accountId: string,
   budgets: PlannedBudgets,
+  isUnlike: boolean,
   random: SeededRandom,
   nowMs: number,
   note: (call: ClientCall, what: string) => void,
@@ -45,7 +46,7 @@ export function sendCall(
     accountId,
     api,
     isStream: random.chance(0.6),
-    prompt: `words-${words}`,
+    prompt: `words-${words}${isUnlike ? '-unlike' : ''}`,
     startedAtMs: nowMs,
     text: '',
     status: 'waiting',
@@ -95,7 +96,6 @@ async function start(
 
 function hear(call: ClientCall, body: FrameBody, note: (call: ClientCall, what: string) => void): void {
   if (call.status === 'hung-up') return
-  const answer = answerTo(call.prompt)
   if (call.status !== 'waiting') {
     call.complaint ??= `heard ${body[0]} after its end`
     return
@@ -103,7 +103,8 @@ function hear(call: ClientCall, body: FrameBody, note: (call: ClientCall, what: 
   switch (body[0]) {
     case 'text':
       call.text += body[1]
-      if (!answer.startsWith(call.text)) call.complaint ??= `was delivered ${JSON.stringify(call.text)}`
+      if (!answerLike(call).startsWith(call.text))
+        call.complaint ??= `was delivered ${JSON.stringify(call.text)}`
       return
     case 'completion':
       call.text = body[2].content ?? ''
@@ -126,11 +127,14 @@ function ended(
   isCut = false,
 ): void {
   call.status = status
-  const answer = answerTo(call.prompt)
+  const answer = answerLike(call)
   if (isCut ? !answer.startsWith(call.text) : call.text !== answer)
     call.complaint ??= `whole answer is ${JSON.stringify(call.text)}`
   note(call, 'saw the end')
 }
+
+/** The whole answer that began as this client's. */
+const answerLike = ({ prompt, text }: ClientCall): string => answerTo(prompt, voiceOf(text))
 
 const request = ({ prompt, isStream }: ClientCall, completionLimit: number | undefined): ChatRequest => ({
   models: ['sim/model'],

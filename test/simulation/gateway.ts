@@ -71,6 +71,8 @@ export type Bug =
   | 'withdraw-by-remove'
   /** A call that the gateway gave up is charged as if its client had left. */
   | 'charge-failed'
+  /** Runs of a call are told apart by the numbers of their claims, and a claim that Redis forgot is lost. */
+  | 'runs-by-number'
   /** That an API instance gave a call up is told to its worker by a message, and noted nowhere. */
   | 'told-by-message'
 
@@ -135,6 +137,7 @@ export class Gateway {
   private readonly bug: Bug | null
   private readonly lastSteps: FinishModels['lastSteps'] = new Map()
   private started = 0
+  private attempts = 0
 
   constructor(time: SimulatedTime, random: SeededRandom, bug: Bug | null) {
     this.time = time
@@ -157,6 +160,18 @@ export class Gateway {
     this.lastSteps.clear()
     this.dispatchQueue.flush()
     this.settlementQueue.flush()
+  }
+
+  /** Keeps what Redis knows by now; the returned function takes it back to that, once. */
+  keepState(): () => void {
+    const { redis, dispatchQueue, settlementQueue, lastSteps } = this
+    const restores = [redis.data, dispatchQueue, settlementQueue].map((model) => model.keepState())
+    const steps = structuredClone(lastSteps)
+    return () => {
+      for (const restore of restores) restore()
+      lastSteps.clear()
+      for (const [worker, step] of steps) lastSteps.set(worker, step)
+    }
   }
 
   /** API and dispatch in one process. */
@@ -238,7 +253,7 @@ export class Gateway {
           return states.map((state) => state !== 'unknown')
         },
         runFinish: this.runFinish(connection, process.name, colocation),
-        calls: this.bug === 'charge-failed' ? new ChargingCalls() : new RunningCalls(),
+        calls: this.runningCalls(),
         chain: this.bug === 'free-hang-up' ? withFreeHangUps(this.chain()) : this.chain(),
         catalog: () => CATALOG,
         bodies: BODIES_IN_JOBS,
@@ -390,8 +405,26 @@ export class Gateway {
     }
   }
 
+  private runningCalls(): RunningCalls {
+    switch (this.bug) {
+      case 'charge-failed':
+        return new ChargingCalls()
+      case 'runs-by-number':
+        return new NumberedCalls()
+      default:
+        return new RunningCalls()
+    }
+  }
+
   private callJobs(connection: Connection): CallJobs {
     const jobs = openCallJobs(this.dispatchQueue, this.redis.data, connection)
+    if (this.bug === 'runs-by-number') {
+      const knows = (callId: string, number: number) =>
+        (this.dispatchQueue.jobs.get(callId)?.attemptsStarted ?? 0) >= number
+      const retake: CallJobs['retake'] = async (callId, claim) =>
+        (await connection.send(() => knows(callId, claim.number))) ? jobs.retake(callId, claim) : 'lost'
+      return { ...jobs, retake }
+    }
     if (this.bug === 'told-by-message') return { ...jobs, noteTold: async () => true }
     if (this.bug !== 'withdraw-by-remove') return jobs
     const withdraw = (callId: string) =>
@@ -400,7 +433,7 @@ export class Gateway {
   }
 
   private chain() {
-    const provider = createSimulatedProvider(this.random)
+    const provider = createSimulatedProvider(this.random, () => `v${++this.attempts}`)
     return createAttemptChain({
       catalog: () => CATALOG,
       providers: () => provider,
@@ -434,6 +467,13 @@ export class Gateway {
   private newProcess(role: string): SimulatedProcess {
     this.started += 1
     return new SimulatedProcess(`${role}-${this.started}`)
+  }
+}
+
+/** Frames of all runs under one number look alike. */
+class NumberedCalls extends RunningCalls {
+  override add(...[callId, outbox, runsOn]: Parameters<RunningCalls['add']>) {
+    return super.add(callId, Object.assign(outbox, { run: 'run' }), runsOn)
   }
 }
 

@@ -15,6 +15,8 @@ export interface World {
   workers: readonly Worker[]
   /** Redis lost its data, and workers may have been too late to resync what they held. */
   mayOverspend: boolean
+  /** Redis lost its last moments: what is left of a budget may be without the calls that ended in them. */
+  mayMissSpending: boolean
   /** Redis lost its data: the hold of a call that ends meanwhile may come back whole, until it is settled. */
   mayHoldMore: boolean
   /** Redis and a worker were both lost: settlements may have gone with them. */
@@ -228,7 +230,8 @@ export function brokenRest(world: World): string | null {
     if (avail !== null && gateway.ledger.quarantined.size === 0 && BigInt(avail) !== balancePico) {
       return `${accountId}: available is ${avail}, the balance ${balancePico}`
     }
-    const broken = gateway.ledger.quarantined.size === 0 ? brokenAllowance(world, accountId) : null
+    const isExact = gateway.ledger.quarantined.size === 0 && !world.mayMissSpending
+    const broken = isExact ? brokenAllowance(world, accountId) : null
     if (broken) return `${accountId}: ${broken}`
   }
   for (const call of world.calls) {

@@ -47,6 +47,21 @@ export class ModelQueue<Data> {
     this.nextCheckAtMs = 0
   }
 
+  /** Keeps a copy of all it knows; the returned function goes back to it. */
+  keepState(): () => void {
+    const { jobs, suspects, nextCheckAtMs } = structuredClone({
+      jobs: this.jobs,
+      suspects: this.suspects,
+      nextCheckAtMs: this.nextCheckAtMs,
+    })
+    return () => {
+      this.flush()
+      for (const [id, job] of jobs) this.jobs.set(id, job)
+      Object.assign(this, { suspects, nextCheckAtMs })
+      this.wake()
+    }
+  }
+
   add(id: string, data: Data, delayMs = 0, name = 'job'): void {
     if (this.jobs.has(id)) return
     this.put(id, data, delayMs, name)

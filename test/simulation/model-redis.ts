@@ -30,6 +30,17 @@ export class ModelRedis {
     for (const kind of [this.strings, this.hashes, this.sortedSets, this.sets]) kind.clear()
   }
 
+  /** Keeps a copy of all it knows; the returned function goes back to it. */
+  keepState(): () => void {
+    const kinds = [this.strings, this.hashes, this.sortedSets, this.sets] as Array<Map<string, unknown>>
+    const kept = kinds.map((kind) => structuredClone(kind))
+    return () => {
+      this.flush()
+      for (const [index, kind] of kinds.entries())
+        for (const [key, value] of kept[index]!) kind.set(key, value)
+    }
+  }
+
   /** Runs one of the gateway's scripts by the name it is defined under. */
   script(name: string, keys: string[], args: string[]): unknown {
     const script = SCRIPTS[name]

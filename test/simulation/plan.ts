@@ -9,6 +9,11 @@ export type PlannedEvent = { atMs: number } & (
   | { do: 'pause-dispatch' | 'pause-settlement'; forMs: number }
   | { do: 'redis-away' | 'redis-replaced' | 'postgres-away'; forMs: number }
   | { do: 'redis-emptied' }
+  /**
+   * Redis goes away after `lostMs`, and comes back as it is now; or, where the plan says so, as it is when the next call
+   * waits for its claim.
+   */
+  | { do: 'redis-rolled-back'; lostMs: number; forMs: number; untilEnqueued: boolean }
   | { do: 'maintain' }
   /** An API instance that stops gives up the calls it still has. */
   | { do: 'give-up-calls' }
@@ -27,6 +32,8 @@ export interface Plan {
   budgets: PlannedBudgets[]
   /** API instances and dispatch workers come in pairs, each in one process. */
   isOneProcess: boolean
+  /** Each attempt of a provider says something else. */
+  isUnlike: boolean
   events: PlannedEvent[]
 }
 
@@ -56,10 +63,12 @@ export function planOf(seed: number): Plan {
   }
   if (random.chance(0.3))
     events.push({ do: 'credit', atMs: random.whole(0, 2_000), account: 0, amountPico: CALL_PICO })
+  events.push(...rollBackOf(seed))
   return {
     openingPico,
     budgets: openingPico.map((_, account) => budgetsOf(seed, account)),
     isOneProcess: new SeededRandom(seed ^ 0x0a11).chance(0.4),
+    isUnlike: events.some((event) => event.do === 'redis-rolled-back'),
     events: events.sort((a, b) => a.atMs - b.atMs),
   }
 }
@@ -69,6 +78,21 @@ function budgetsOf(seed: number, account: number): PlannedBudgets {
   const random = new SeededRandom((seed ^ 0xb0d9e7) + account)
   const budget = () => (random.chance(0.3) ? (CALL_PICO * BigInt(random.whole(5, 60))) / 10n : null)
   return { keyPico: budget(), memberPico: budget(), accountPico: budget() }
+}
+
+/** Of a random source of its own, too. */
+function rollBackOf(seed: number): PlannedEvent[] {
+  const random = new SeededRandom(seed ^ 0x0c1d)
+  if (!random.chance(0.12)) return []
+  return [
+    {
+      do: 'redis-rolled-back',
+      atMs: random.whole(0, 300),
+      lostMs: random.whole(5, 900),
+      forMs: random.whole(10, 400),
+      untilEnqueued: random.chance(0.7),
+    },
+  ]
 }
 
 function faultAt(atMs: number, random: SeededRandom): PlannedEvent {

@@ -52,6 +52,7 @@ class Run implements World {
   readonly calls: ClientCall[] = []
   readonly workers: Worker[] = []
   mayOverspend = false
+  mayMissSpending = false
   mayHoldMore = false
   mayLoseCharges = false
   maySettleStale = false
@@ -199,6 +200,8 @@ class Run implements World {
       case 'redis-away':
       case 'redis-replaced':
         return this.redisAway(event.do === 'redis-replaced', event.forMs)
+      case 'redis-rolled-back':
+        return this.redisRolledBack(event)
       case 'redis-emptied':
         this.note('redis emptied')
         gateway.emptyRedis()
@@ -214,6 +217,7 @@ class Run implements World {
         api,
         this.accountIds[account]!,
         this.plan.budgets[account]!,
+        this.plan.isUnlike,
         new SeededRandom(seed),
         this.time.nowMs,
         note,
@@ -305,9 +309,29 @@ class Run implements World {
     this.soon(forMs, () => server.comeBack())
   }
 
+  private redisRolledBack(event: Extract<PlannedEvent, { do: 'redis-rolled-back' }>): void {
+    const { gateway } = this
+    let restore: (() => void) | null = gateway.keepState()
+    this.note('what redis knows by now is what it will come back with')
+    if (event.untilEnqueued)
+      gateway.dispatchQueue.onAdded(() => {
+        if (restore === null) return
+        restore = gateway.keepState()
+        this.note('what redis knows by now is what it will come back with')
+      })
+    this.soon(event.lostMs, () => {
+      this.redisAway(false, event.forMs)
+      restore?.()
+      restore = null
+      this.note('redis lost its last moments')
+    })
+  }
+
   /** Which promises cannot be kept any more, as docs/money.md says. */
   private noteLosses(): void {
     const { happened } = this
+    // Admissions of these moments are forgotten as well, and are held again only when their workers are back.
+    if (happened.has('redis-rolled-back')) this.mayOverspend = this.mayMissSpending = true
     if (PARTS_END_FROM_SETTLEMENT.some((fault) => happened.has(fault))) this.maySettleUnheard = true
     const losses = this.plan.events.filter((event) => happened.has(event.do) && isLoss(event)).length
     if (losses === 0) return
@@ -332,9 +356,20 @@ class Run implements World {
 }
 
 /** What can come between the settlement of an answer and its client's hearing of it, if the last frame is lost. */
-const PARTS_END_FROM_SETTLEMENT = ['kill-dispatch', 'redis-away', 'redis-emptied', 'redis-replaced'] as const
+const PARTS_END_FROM_SETTLEMENT = [
+  'kill-dispatch',
+  'redis-away',
+  'redis-emptied',
+  'redis-replaced',
+  'redis-rolled-back',
+] as const
 
-const isLoss = ({ do: kind }: PlannedEvent): boolean => kind === 'redis-emptied' || kind === 'redis-replaced'
+const LOSSES: ReadonlySet<PlannedEvent['do']> = new Set([
+  'redis-emptied',
+  'redis-replaced',
+  'redis-rolled-back',
+])
+const isLoss = ({ do: kind }: PlannedEvent): boolean => LOSSES.has(kind)
 
 /** A failed run for a person: how to run it again, and the least that has to happen for it. */
 export async function report(seed: number, bug: Bug | null = null): Promise<string> {

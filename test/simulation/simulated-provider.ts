@@ -21,22 +21,26 @@ interface Script {
 }
 
 /** The whole answer to a prompt: its length is in the prompt, so that it can be checked anywhere. */
-export function answerTo(prompt: string): string {
+export function answerTo(prompt: string, voice = ''): string {
   const words = Number(/words-(\d+)/.exec(prompt)?.[1] ?? 1)
-  return Array.from({ length: words }, (_, index) => `w${index} `).join('')
+  return Array.from({ length: words }, (_, index) => `${voice}w${index} `).join('')
 }
+
+/** Tells the answers of two attempts at one prompt apart, where they are unlike. */
+export const voiceOf = (text: string): string => /^(.*?)w0 /.exec(text)?.[1] ?? ''
 
 /** The tokens of a text, as the tokenizer of the simulation counts them. */
 export const tokensOf = (text: string): number => (text === '' ? 0 : text.split(' ').length)
 
 /** A provider that answers, fails, breaks off or hangs, and claims usage that may be anything. */
-export function createSimulatedProvider(random: SeededRandom): ProviderClient {
+export function createSimulatedProvider(random: SeededRandom, nextVoice: () => string): ProviderClient {
   return {
     async attempt({ messages, limits, completionLimit, signal }, onProgress): Promise<AttemptEnd> {
       const prompt = String(messages[0]!.content)
       // A trailing assistant message is what was said already, to be continued.
       const said = messages.length > 1 ? String(messages.at(-1)!.content) : ''
-      const tokens = answerTo(prompt)
+      const voice = said ? voiceOf(said) : nextVoice()
+      const tokens = answerTo(prompt, prompt.endsWith('unlike') ? voice : '')
         .slice(said.length)
         .split(/(?<= )/)
         .filter((token) => token !== '')

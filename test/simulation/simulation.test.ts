@@ -94,6 +94,11 @@ describe('a bug is found', () => {
       115,
     ],
     ['free-hang-up', 'a client that left before the first token, charged nothing', /was charged nothing/],
+    [
+      'runs-by-number',
+      'runs of a call told apart by the numbers of their claims, which Redis gave away twice',
+      /was delivered "|whole answer is/,
+    ],
     ['charge-twice', 'a replayed settlement charged again', /charged 2 times|entries sum/],
     [
       'no-grace',
