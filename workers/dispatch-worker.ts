@@ -225,6 +225,8 @@ export class WorkerSlots<Job> {
   readonly #reserved: number
   readonly #freed = new EventEmitter()
   #free: number
+  /** Slots that calls may fill which Redis is being asked for. */
+  #asking = 0
   #stopping = false
   #loop: Promise<void> = Promise.resolve()
 
@@ -264,12 +266,12 @@ export class WorkerSlots<Job> {
       const most = Math.min(others > 0 ? others : this.#free, CLAIMED_AT_ONCE)
       try {
         if (noneWaits && kind === 'any') {
-          const { job, isMore } = await waitAndClaim()
+          const { job, isMore } = await this.#asked(1, waitAndClaim())
           if (job) this.#occupy(job)
           noneWaits = !isMore
           continue
         }
-        const claimed = await claim(most, kind)
+        const claimed = await this.#asked(most, claim(most, kind))
         for (const job of claimed) this.#occupy(job)
         const isLess = claimed.length < most
         noneWaits = isLess && kind === 'any'
@@ -285,6 +287,15 @@ export class WorkerSlots<Job> {
     }
   }
 
+  async #asked<Answer>(slots: number, answer: Promise<Answer>): Promise<Answer> {
+    this.#asking = slots
+    try {
+      return await answer
+    } finally {
+      this.#asking = 0
+    }
+  }
+
   async #freedWithin(ms: number): Promise<void> {
     const late = new AbortController()
     const timer = setTimeout(() => late.abort(), ms)
@@ -293,11 +304,11 @@ export class WorkerSlots<Job> {
   }
 
   /**
-   * Takes a slot for a call that is claimed elsewhere: none that is reserved, nor the last one, which a wait under way
-   * may fill. False where there is no other.
+   * Takes a slot for a call that is claimed elsewhere: none that is reserved, nor one that a claim or a wait under way may
+   * fill. False where there is no other.
    */
   take(): boolean {
-    if (this.#stopping || this.#free <= Math.max(this.#reserved, 1)) return false
+    if (this.#stopping || this.#free - this.#asking <= this.#reserved) return false
     this.#free--
     return true
   }

@@ -98,10 +98,12 @@ test('a slot is taken for a call of the same process only beside the reserve, an
     logger: pino({ level: 'silent' }),
   })
   slots.start()
+  await new Promise((resolve) => setImmediate(resolve))
   const taken = Array.from({ length: 20 }, () => slots.take())
-  expect(taken.filter(Boolean)).toHaveLength(18)
+  // Two are reserved, and one is left to the wait for a call.
+  expect(taken.filter(Boolean)).toHaveLength(17)
   slots.run('call')
-  for (let others = 17; others > 0; others--) slots.giveBack()
+  for (let others = 16; others > 0; others--) slots.giveBack()
   expect(slots.take()).toBe(true)
   const drained = slots.drain()
   expect(slots.take()).toBe(false)
@@ -117,6 +119,26 @@ test('a slot is taken for a call of the same process only beside the reserve, an
   await drained
 })
 
+test('calls of the same process take no slot that a wait under way fills: the reserve stays whole', async () => {
+  const wait = Promise.withResolvers<{ job: string | null; isMore: boolean }>()
+  const claims: Array<[kind: string, most: number]> = []
+  const slots = new WorkerSlots<string>({
+    concurrency: 20,
+    claim: async (most, kind) => {
+      claims.push([kind, most])
+      return []
+    },
+    waitAndClaim: () => wait.promise,
+    run: () => new Promise(() => undefined),
+    logger: pino({ level: 'silent' }),
+  })
+  slots.start()
+  await new Promise((resolve) => setImmediate(resolve))
+  while (slots.take()) slots.run('admitted here')
+  wait.resolve({ job: 'waited for', isMore: false })
+  await eventually(() => expect(claims.at(-1)).toEqual(['within-share', 2]))
+})
+
 test('the only slot of a worker is left to the wait for a call, which may fill it', () => {
   const slots = new WorkerSlots<string>({
     concurrency: 1,
@@ -125,6 +147,7 @@ test('the only slot of a worker is left to the wait for a call, which may fill i
     run: async () => undefined,
     logger: pino({ level: 'silent' }),
   })
+  slots.start()
   expect(slots.take()).toBe(false)
 })
 
