@@ -120,7 +120,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
   const members = createMemberStore(postgres)
   const applyBudgetChange = createBudgetChange({ announce, forgetAllowance: holds.forgetAllowance })
   const editKey = createEditKey({
-    store: (keyId, edit) => storeKeyEdit(postgres, keyId, edit),
+    store: (keyId, decide) => storeKeyEdit(postgres, keyId, decide),
     ...{ applyBudgetChange, announce, clock },
   })
   const ledger = createLedgerListStore(reportsPostgres)

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { type KeyKind, type LimitSettings, parseApiKey } from '../core/accounts/api-key.ts'
+import type { KeyAuthority } from '../core/accounts/key-authority.ts'
 import { effectiveScopes, type KeyScope } from '../core/accounts/key-scope.ts'
 import type { LimitReset } from '../core/billing/allowance-period.ts'
 import type { BudgetedKey } from '../core/billing/budget.ts'
@@ -21,6 +22,8 @@ export interface KeyRecord extends LimitSettings {
   /** Whom an admin key belongs to; null for keys of accounts. */
   operator: Pick<OperatorOfKey, 'id' | 'name' | 'role'> | null
   state: 'active' | 'revoked'
+  /** Who paused it; null: nobody. */
+  pausedBy: KeyAuthority | null
   name: string
   /** The personal account of who made it; null: not known. */
   createdBy: string | null
@@ -51,6 +54,7 @@ export const plainKey = (accountId: string, keyId: string): KeyRecord & { accoun
   kind: 'standard',
   operator: null,
   state: 'active',
+  pausedBy: null,
   name: '',
   createdBy: null,
   limitPico: null,
@@ -110,7 +114,6 @@ interface Entry {
   key: KeyRecord
   /** Whether those it belongs to let it be used. */
   owner: OwnerState
-  paused: boolean
   refreshAt: number
 }
 
@@ -239,10 +242,10 @@ export async function lookUpKey(
 function judge(reading: Reading, nowMs: number): KeyLookup {
   if (reading === null) return { kind: 'unavailable' }
   if (reading === 'unknown') return { kind: 'unknown' }
-  const { key, owner, paused } = reading
+  const { key, owner } = reading
   if (key.state === 'revoked') return { kind: 'revoked', key }
   if (key.expiresAt !== null && key.expiresAt <= nowMs) return { kind: 'expired', key }
-  return { kind: paused && owner === 'active' ? 'paused' : owner, key }
+  return { kind: key.pausedBy !== null && owner === 'active' ? 'paused' : owner, key }
 }
 
 function toEntry({ accountState, operator, creator, ...found }: KeyWithAccount, refreshAt: number): Entry {
@@ -255,6 +258,7 @@ function toEntry({ accountState, operator, creator, ...found }: KeyWithAccount, 
       operator: operator && { id: operator.id, name: operator.name, role: operator.role },
       // Keys go with the membership of who made them, also one that was being made meanwhile.
       state: creator?.role === null ? 'revoked' : found.state,
+      pausedBy: found.pausedAt && (found.pausedBy ?? 'creator'),
       name: found.name,
       createdBy: found.createdBy,
       limitPico: found.limitPico,
@@ -274,7 +278,6 @@ function toEntry({ accountState, operator, creator, ...found }: KeyWithAccount, 
       ...(found.promptLogDays !== null && { promptLogDays: found.promptLogDays }),
     },
     owner: ownerOf({ accountState, operator, creator }),
-    paused: found.pausedAt !== null,
     refreshAt,
   }
 }

@@ -1,4 +1,5 @@
 import { formatApiKey, type KeyKind, keyHint, type RateLimits } from '../core/accounts/api-key.ts'
+import type { SettingBounds } from '../core/accounts/key-authority.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
@@ -44,10 +45,13 @@ export type NewKey = Pick<
       | 'createdBy'
       | 'scopes'
     >
-  >
+  > & { bounds?: SettingBounds }
 
-/** What may change of a key; absent: unchanged, null: none. */
-export type KeyEdit = Partial<NewKey & Pick<StoredKey, 'pausedAt' | 'promptLogDays'>>
+/** What people change of a key; absent: unchanged, null: none. */
+export type KeyEdit = Partial<Omit<NewKey, 'bounds'> & Pick<StoredKey, 'pausedAt' | 'promptLogDays'>>
+
+/** The same, with by whom. */
+export type AuthorizedEdit = KeyEdit & Partial<Pick<StoredKey, 'pausedBy'> & Pick<NewKey, 'bounds'>>
 
 export interface KeyBounds {
   active: number
@@ -242,8 +246,21 @@ async function moveHash(postgres: Postgres, id: string, secret: string, hasher: 
   await postgres.apiKey.update({ where: { id }, data })
 }
 
-/** Changes a key. False if there is no such key in use. */
-export async function editKey(postgres: Postgres, keyId: string, edit: KeyEdit): Promise<boolean> {
-  const { count } = await postgres.apiKey.updateMany({ where: { id: keyId, state: 'active' }, data: edit })
-  return count === 1
-}
+const LOCK_KEY = 'SELECT id FROM api_keys WHERE id = $1 FOR UPDATE'
+
+/**
+ * Changes a key as `decide` says of its present settings, which nobody else changes meanwhile. Resolves with false if
+ * there is no such key in use, and rejects with what `decide` throws.
+ */
+export const editKey = (
+  postgres: Postgres,
+  keyId: string,
+  decide: (key: StoredKey) => AuthorizedEdit,
+): Promise<boolean> =>
+  postgres.$transaction(async (transaction) => {
+    await transaction.$queryRawUnsafe(LOCK_KEY, keyId)
+    const key = await transaction.apiKey.findUnique({ where: { id: keyId }, omit: HIDDEN })
+    if (key?.state !== 'active') return false
+    await transaction.apiKey.update({ where: { id: keyId }, data: decide(key), select: { id: true } })
+    return true
+  })

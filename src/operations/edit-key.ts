@@ -1,5 +1,11 @@
-import type { KeyEdit, StoredKey } from '../accounts/key-store.ts'
-import { keptPeriods } from '../core/billing/allowance-period.ts'
+import type { AuthorizedEdit, KeyEdit, StoredKey } from '../accounts/key-store.ts'
+import {
+  changeBounds,
+  type KeyAuthority,
+  type SettingBounds,
+  standsAbove,
+} from '../core/accounts/key-authority.ts'
+import { allowancePeriod } from '../core/billing/allowance-period.ts'
 import { keyBudget } from '../core/billing/budget.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
@@ -7,23 +13,53 @@ import type { ApplyBudgetChange } from './budget-change.ts'
 
 /**
  * Changes a key of an account, for its operator or its holder. Every instance applies the change within a second; a
- * change of the spending limit resolves once all of them do. Throws ApiError `not_found` where it was revoked meanwhile.
+ * change of the spending limit resolves once all of them do. Throws ApiError `not_found` where it was revoked meanwhile,
+ * and `not_permitted` for what would undo a pause or a limit of somebody who stands above.
  */
 export type EditKey = ReturnType<typeof createEditKey>
 
 export function createEditKey(options: {
   /** False when there is no such key in use. */
-  store: (keyId: string, edit: KeyEdit) => Promise<boolean>
+  store: (keyId: string, decide: (key: StoredKey) => AuthorizedEdit) => Promise<boolean>
   applyBudgetChange: ApplyBudgetChange
   announce: (change: KeyChange) => Promise<void>
   clock: () => number
 }) {
-  return async (key: StoredKey & { accountId: string }, edit: KeyEdit): Promise<void> => {
+  return async (key: StoredKey & { accountId: string }, edit: KeyEdit, by: KeyAuthority): Promise<void> => {
     const { id: keyId, accountId, limitReset } = key
-    if (!(await options.store(keyId, edit))) throw new ApiError('not_found', 'This key was just revoked.')
+    if (!(await options.store(keyId, (current) => authorize(current, edit, by))))
+      throw new ApiError('not_found', 'This key was just revoked.')
     if (edit.limitPico === undefined && edit.limitReset === undefined) return options.announce({ keyId })
     const resets = [limitReset, edit.limitReset ?? limitReset]
-    const periods = resets.flatMap((reset) => keptPeriods(reset, options.clock()))
+    const periods = resets.map((reset) => allowancePeriod(reset, options.clock()))
     await options.applyBudgetChange({ keyId }, keyBudget(accountId, keyId), periods)
   }
+}
+
+/** An edit with by whom, if it undoes nothing of somebody above. Throws ApiError. */
+function authorize(current: StoredKey, edit: KeyEdit, by: KeyAuthority): AuthorizedEdit {
+  const change = changeBounds((current.bounds ?? {}) as SettingBounds, current, edit, by)
+  if (change.kind === 'refused')
+    throw new ApiError(
+      'not_permitted',
+      `\`${change.field}\` was set by ${AUTHORS[change.setBy]}. You can tighten it, not loosen it.`,
+      { param: change.field },
+    )
+  return { ...edit, ...pauseOf(current, edit, by), bounds: change.bounds }
+}
+
+const AUTHORS: Record<KeyAuthority, string> = {
+  operator: 'an operator of this gateway',
+  manager: 'an owner or admin of the organisation',
+  creator: 'whoever made the key',
+}
+
+function pauseOf(current: StoredKey, { pausedAt }: KeyEdit, by: KeyAuthority): AuthorizedEdit {
+  if (pausedAt === undefined) return {}
+  const pausedBy = current.pausedAt && (current.pausedBy ?? 'creator')
+  const isAbove = pausedBy !== null && standsAbove(pausedBy, by)
+  if (pausedAt !== null) return { pausedAt: current.pausedAt ?? pausedAt, pausedBy: isAbove ? pausedBy : by }
+  if (isAbove)
+    throw new ApiError('not_permitted', `This key was paused by ${AUTHORS[pausedBy]}. Ask them to resume it.`)
+  return { pausedAt: null, pausedBy: null }
 }

@@ -1,4 +1,5 @@
 import type { KeyEdit, KeyStore, NewKey, StoredKey } from '../accounts/key-store.ts'
+import { changeBounds, UNLIMITED } from '../core/accounts/key-authority.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTimeOrNull } from '../core/kernel/time.ts'
@@ -41,7 +42,7 @@ export function createKeyManagement(options: {
     if (accountId === null || key.state === 'revoked')
       throw new ApiError('invalid_request', 'Only a key of an account that is in use can be changed.')
     return auditedAction(operator, action, async () => {
-      await options.editKey({ ...key, accountId }, changes)
+      await options.editKey({ ...key, accountId }, changes, 'operator')
       return find(id)
     })
   }
@@ -62,7 +63,9 @@ export function createKeyManagement(options: {
         ...(scopes.length > 0 && { scopes: scopes.join(', ') }),
       }
       const action = { action: 'key.create', target: accountId, details }
-      return auditedAction(operator, action, () => keys.create(accountId, settings))
+      const change = changeBounds({}, UNLIMITED, settings, 'operator')
+      const bounds = change.kind === 'permitted' ? change.bounds : {}
+      return auditedAction(operator, action, () => keys.create(accountId, { ...settings, bounds }))
     },
 
     async revoke(operator: Operator, keyId: string): Promise<StoredKey> {

@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { ListX, Pause, Pencil, Play, RotateCw, ScrollText } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import type { CreatedKey, KeyView } from '../../src/core/api/keys.ts'
-import { callsQuery, keyQuery, usageSeriesQuery } from '../api/queries.ts'
+import { callsQuery, keyQuery, sessionQuery, usageSeriesQuery } from '../api/queries.ts'
 import { path, requestJson } from '../api/request.ts'
 import { useAction } from '../api/use-change.ts'
 import { SecretDialog } from '../components/feedback/dialogs.tsx'
@@ -71,6 +71,10 @@ function KeyActions({ apiKey }: { apiKey: KeyView }) {
   const [dialog, setDialog] = useState<'edit' | 'logging' | 'rotate' | 'revoke' | null>(null)
   const [rotated, setRotated] = useState<CreatedKey | null>(null)
   const isPaused = apiKey.paused_at !== null
+  const permissions = useQuery(sessionQuery).data?.permissions ?? []
+  // Whoever stands above resumes what they paused.
+  const isPausedAbove =
+    apiKey.paused_by === 'operator' || (apiKey.paused_by === 'manager' && !permissions.includes('all_keys'))
   const isLogging = apiKey.prompt_log_days !== null
   const toggle = useAction({
     send: () =>
@@ -88,7 +92,7 @@ function KeyActions({ apiKey }: { apiKey: KeyView }) {
         <Pencil size={16} aria-hidden="true" />
         Edit
       </Button>
-      <Button disabled={toggle.isPending} onClick={() => toggle.run()}>
+      <Button disabled={toggle.isPending || isPausedAbove} onClick={() => toggle.run()}>
         <Icon size={16} aria-hidden="true" />
         {isPaused ? 'Resume' : 'Pause'}
       </Button>

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { KEY_AUTHORITIES } from '../accounts/key-authority.ts'
 import { KEY_SCOPES } from '../accounts/key-scope.ts'
 import { BudgetState } from './budgets.ts'
 import { CLOSED, count, line, nullable, RATE_LIMIT_FIELDS, usd } from './request-fields.ts'
@@ -34,6 +35,10 @@ export const KeyView = Type.Object({
   max_requests_per_minute: Type.Number(),
   max_concurrent_calls: Type.Number(),
   paused_at: nullable(Type.String()),
+  /** Who paused it: nobody below them resumes it. Null where it is not paused, or where that is not known. */
+  paused_by: nullable(Type.Enum([...KEY_AUTHORITIES])),
+  /** Fields that somebody above who asks set: they may tighten them, not loosen them. */
+  bounded_by: Type.Record(Type.String(), Type.Enum([...KEY_AUTHORITIES])),
   /** What it may use: ids of models or `developer/*`, and ids of providers. Empty: all. */
   allowed_models: Type.Array(Type.String()),
   allowed_providers: Type.Array(Type.String()),
@@ -167,8 +172,9 @@ export const OperatorKey = Type.Object({
   /** What it may do beside calls. */
   scopes: Type.Array(Type.String()),
   created_at: IsoTime,
-  /** Paused by the customer. */
   paused_at: nullable(IsoTime),
+  /** Who paused it: nobody below them resumes it. */
+  paused_by: nullable(Type.Enum([...KEY_AUTHORITIES])),
   revoked_at: nullable(IsoTime),
 })
 export type OperatorKey = Static<typeof OperatorKey>

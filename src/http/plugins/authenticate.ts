@@ -155,7 +155,9 @@ export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
     case 'paused':
       throw new ApiError(
         'key_revoked',
-        'This API key is paused. Resume it in the console, or use another key.',
+        found.key.pausedBy === 'operator'
+          ? 'This API key was paused by the operator. Contact them, or use another key.'
+          : 'This API key is paused. Resume it in the console, or use another key.',
       )
     case 'suspended':
       throw new ApiError('account_suspended', 'This account is suspended. Contact the operator.')

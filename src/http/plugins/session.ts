@@ -5,6 +5,7 @@ import { type Account, type AccountStore, isPerson, type Person } from '../../ac
 import type { MemberStore } from '../../accounts/organisation/member-store.ts'
 import type { SessionStore, StoredSession } from '../../accounts/session-store.ts'
 import type { AccountActionName, ActionDetails } from '../../core/accounts/account-action.ts'
+import type { KeyAuthority } from '../../core/accounts/key-authority.ts'
 import { isPermitted, type MemberRole, type Permission } from '../../core/accounts/permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
@@ -150,6 +151,10 @@ export function mayUseKey(request: FastifyRequest, key: { createdBy: string | nu
   const { role, person } = actingOn(request)
   return isPermitted(role, 'all_keys') || key.createdBy === person.id
 }
+
+/** As whom a request's person changes keys of the account they act on. */
+export const keyAuthority = (request: FastifyRequest): KeyAuthority =>
+  isPermitted(actingOn(request).role, 'all_keys') ? 'manager' : 'creator'
 
 export const notSignedIn = (): ApiError =>
   new ApiError('not_signed_in', 'You are not signed in, or your session has ended. Sign in.', {

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey, KeyView } from '../../../src/core/api/keys.ts'
+import type { SessionView } from '../../../src/core/api/sessions.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { type ConsoleClient, signedUp } from '../../helpers/console-client.ts'
+import { organisationOf } from '../../helpers/organisation.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { adminClient } from '../admin/admin-client.ts'
 import { expectError } from '../wire.ts'
 
 let stack: TestStack
@@ -122,6 +125,76 @@ test('a paused key is refused with a message of its own until it is resumed', as
   expect(await turn(client, key, 'pause')).toMatchObject({ state, paused_at })
   expect(await turn(client, key, 'resume')).toMatchObject({ state: 'active', paused_at: null })
   expect((await call(secret)).status).toBe(200)
+})
+
+describe('what somebody above did to a key', () => {
+  const POST = { method: 'POST' }
+  const operatorOf = async () => adminClient(stack, await stack.adminKey())
+
+  test('an operator: its holder does not resume it, nor loosen its limits, and reads who paused it', async () => {
+    const client = await signedUp(stack.url)
+    const operator = await operatorOf()
+    const { key, secret } = await newKey(client)
+    await turn(client, key, 'pause')
+    await operator.post(`/keys/${key.id}/pause`)
+    const path = `/console/api/keys/${key.id}`
+    expect(await client.json<KeyView>(path)).toMatchObject({ state: 'paused', paused_by: 'operator' })
+    const resumed = await expectError(await client.ask(`${path}/resume`, POST), 403, 'not_permitted')
+    expect(resumed.message).toContain('paused by an operator')
+    // Pausing again below changes nothing of it.
+    expect(await turn(client, key, 'pause')).toMatchObject({ paused_by: 'operator' })
+    const refused = await fetch(`${stack.url}/v1/key`, { headers: { authorization: `Bearer ${secret}` } })
+    expect((await expectError(refused, 403, 'key_revoked')).message).toContain('paused by the operator')
+    await operator.post(`/keys/${key.id}/resume`)
+    expect(await client.json<KeyView>(path)).toMatchObject({ state: 'active', paused_by: null })
+
+    await operator.post(`/keys/${key.id}/limits`, { limit_usd: '5.00', limit_reset: 'monthly' })
+    expect((await client.json<KeyView>(path)).bounded_by).toEqual({ limit_usd: 'operator' })
+    for (const looser of [{ limit_usd: null }, { limit_usd: '5.01' }, { limit_reset: 'daily' }]) {
+      const error = await expectError(await edit(client, key, looser), 403, 'not_permitted')
+      expect(error.param).toBe('limit_usd')
+    }
+    expect(await edited(client, key, { limit_usd: '1.00' })).toMatchObject({ limit_usd: '1.00' })
+    expect(await edited(client, key, { limit_usd: '5.00' })).toMatchObject({ limit_usd: '5.00' })
+  })
+
+  test('an operator who issued it with a limit: that limit bounds its holder', async () => {
+    const client = await signedUp(stack.url)
+    const { account } = await client.json<SessionView>('/console/api/session')
+    const made = await stack.command('admin', 'key', 'create', '--account', account.id, '--limit', '2.00')
+    const key = { id: String(made.json.key_id) }
+    await expectError(await edit(client, key, { limit_usd: null }), 403, 'not_permitted')
+    expect(await edited(client, key, { limit_usd: '1.00' })).toMatchObject({ limit_usd: '1.00' })
+  })
+
+  test('an owner or admin: the developer who made it does not undo it; another manager does', async () => {
+    const { members } = await organisationOf(stack, ['owner', 'admin', 'developer'])
+    const { owner, admin, developer } = members
+    const { key } = await newKey(developer)
+    const path = `/console/api/keys/${key.id}`
+    expect(await turn(owner, key, 'pause')).toMatchObject({ paused_by: 'manager' })
+    await expectError(await developer.ask(`${path}/resume`, POST), 403, 'not_permitted')
+    expect(await turn(admin, key, 'resume')).toMatchObject({ state: 'active' })
+    expect(await turn(developer, key, 'pause')).toMatchObject({ paused_by: 'creator' })
+    expect(await turn(developer, key, 'resume')).toMatchObject({ state: 'active' })
+
+    const limits = { limit_usd: '3.00', requests_per_minute: 50, allowed_models: ['test/one'] }
+    expect((await edited(owner, key, limits)).bounded_by).toEqual({})
+    expect((await developer.json<KeyView>(path)).bounded_by).toEqual({
+      ...{ limit_usd: 'manager', requests_per_minute: 'manager', allowed_models: 'manager' },
+    })
+    for (const [field, looser] of [
+      ['limit_usd', null],
+      ['requests_per_minute', 51],
+      ['allowed_models', []],
+    ] as const) {
+      const error = await expectError(await edit(developer, key, { [field]: looser }), 403, 'not_permitted')
+      expect(error).toMatchObject({ param: field, message: expect.stringContaining('owner or admin') })
+    }
+    await edited(developer, key, { limit_usd: '1.00', requests_per_minute: 10 })
+    await edited(admin, key, { limit_usd: null, requests_per_minute: null, allowed_models: [] })
+    expect(await edited(developer, key, { limit_usd: '9.00' })).toMatchObject({ bounded_by: {} })
+  })
 })
 
 test("another account's key is as unknown as none", async () => {

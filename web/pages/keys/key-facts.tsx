@@ -1,3 +1,4 @@
+import type { KeyAuthority } from '../../../src/core/accounts/key-authority.ts'
 import type { KeyView } from '../../../src/core/api/keys.ts'
 import { Panel } from '../../components/layout/page.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
@@ -44,7 +45,8 @@ export function KeyFacts({ apiKey }: { apiKey: KeyView }) {
             apiKey.prompt_log_days === null ? 'off' : `on, kept for ${plural(apiKey.prompt_log_days, 'day')}`,
           Expires: apiKey.expires_at === null ? 'never' : formatMoment(apiKey.expires_at),
           Created: formatMoment(apiKey.created_at),
-          Paused: apiKey.paused_at !== null && `since ${formatMoment(apiKey.paused_at)}`,
+          Paused: apiKey.paused_at !== null && pausedText(apiKey.paused_at, apiKey.paused_by),
+          'Set from above': boundsText(apiKey.bounded_by),
           Revoked: apiKey.revoked_at !== null && formatMoment(apiKey.revoked_at),
           'Key ID': <Identifier id={apiKey.id} of="the key ID" />,
         }}
@@ -52,6 +54,31 @@ export function KeyFacts({ apiKey }: { apiKey: KeyView }) {
     </Panel>
   )
 }
+
+const AUTHORS: Record<KeyAuthority, string> = {
+  creator: 'who made it',
+  manager: 'an owner or admin',
+  operator: 'the operator',
+}
+
+const pausedText = (at: string, by: KeyAuthority | null): string =>
+  `since ${formatMoment(at)}${by === null ? '' : `, by ${AUTHORS[by]}`}`
+
+const FIELDS: Record<string, string> = {
+  limit_usd: 'spending limit',
+  expires_at: 'expiry',
+  requests_per_minute: 'requests per minute',
+  concurrent_calls: 'concurrent requests',
+  allowed_models: 'models',
+  allowed_providers: 'providers',
+}
+
+/** What somebody above limited: it may be tightened here, not loosened. */
+const boundsText = (bounds: KeyView['bounded_by']) =>
+  Object.keys(bounds).length > 0 &&
+  Object.entries(bounds)
+    .map(([field, by]) => `${FIELDS[field] ?? field} by ${AUTHORS[by]}`)
+    .join(', ')
 
 const limitText = (limit: number, max: number): string =>
   limit === max ? String(limit) : `${limit}, lowered from ${max}`

@@ -12,7 +12,7 @@ import { ApiError } from '../../../core/kernel/errors.ts'
 import type { EditKey } from '../../../operations/edit-key.ts'
 import type { KeyChange } from '../../../platform/redis/key-changes.ts'
 import { OfId } from '../../page.ts'
-import { actingOn, mayUseKey } from '../../plugins/session.ts'
+import { actingOn, keyAuthority, mayUseKey } from '../../plugins/session.ts'
 import { keyViews } from './key-view.ts'
 import { providersOf, readAllowedNames } from './read-allow-list.ts'
 import { readKeyEdit, readNewKey } from './read-key-settings.ts'
@@ -39,9 +39,10 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
   const ofSession = { onRequest: [app.requirePermission('keys')] }
   const ofKey = { ...ofSession, schema: { params: OfId, response: { 200: KeyView } } }
 
-  const viewsOf = (keys: readonly StoredKey[]) => keyViews(keys, services, clock())
-  const viewOf = async (key: StoredKey): Promise<KeyView> => {
-    const [view] = await viewsOf([key])
+  const viewsOf = (request: FastifyRequest, keys: readonly StoredKey[]) =>
+    keyViews(keys, keyAuthority(request), services, clock())
+  const viewOf = async (request: FastifyRequest, key: StoredKey): Promise<KeyView> => {
+    const [view] = await viewsOf(request, [key])
     if (!view) throw new Error('a key has no view')
     return view
   }
@@ -62,16 +63,16 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
     details: ActionDetails = {},
   ): Promise<KeyView> => {
     if (key.state === 'revoked') throw new ApiError('invalid_request', 'A revoked key cannot be changed.')
-    await editKey(key, edit)
+    await editKey(key, edit, keyAuthority(request))
     await app.recordAction(request, action, key.id, { name: key.name, ...details })
-    return viewOf((await keyStore.find(key.id)) ?? key)
+    return viewOf(request, (await keyStore.find(key.id)) ?? key)
   }
 
   app.get('/keys', { ...ofSession, schema: { response: { 200: KeyList } } }, async (request) => {
     const { account } = actingOn(request)
     const keys = (await keyStore.list(account.id)).filter((key) => mayUseKey(request, key))
     return {
-      data: await viewsOf(keys),
+      data: await viewsOf(request, keys),
       defaults: {
         requests_per_minute: limits.requestsPerMinute,
         concurrent_calls: limits.concurrentCalls,
@@ -100,10 +101,10 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
     if (creation.kind !== 'created') throw tooManyKeys(creation.kind)
     const { key, secret } = creation
     await app.recordAction(request, 'key.created', key.id, { name: key.name, ...scopeDetails(scopes) })
-    return reply.code(201).send({ secret, key: await viewOf(key) })
+    return reply.code(201).send({ secret, key: await viewOf(request, key) })
   })
 
-  app.get('/keys/:id', ofKey, async (request) => viewOf(await ownKey(request)))
+  app.get('/keys/:id', ofKey, async (request) => viewOf(request, await ownKey(request)))
 
   const editing = { ...ofSession, schema: { ...ofKey.schema, body: KeyEditBody } }
   app.patch('/keys/:id', editing, async (request) => {
@@ -136,7 +137,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
     if (!rotated) throw new ApiError('invalid_request', 'A revoked key cannot be changed.')
     await announce({ keyId: id })
     await app.recordAction(request, 'key.secret_rotated', id, { name })
-    return { secret: rotated.secret, key: await viewOf(rotated.key) }
+    return { secret: rotated.secret, key: await viewOf(request, rotated.key) }
   })
 
   app.post('/keys/:id/revoke', ofKey, async (request) => {
@@ -145,7 +146,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, ser
     // Without the announcement instances learn of it late, so this failing fails the request; repeating it is safe.
     await announce({ keyId: key.id })
     await app.recordAction(request, 'key.revoked', key.id, { name: key.name })
-    return viewOf(revoked ?? key)
+    return viewOf(request, revoked ?? key)
   })
 }
 

@@ -1,24 +1,27 @@
 import type { StoredKey } from '../../../accounts/key-store.ts'
 import type { KeyActivity, KeyActivityStore } from '../../../billing/reports/usage-store.ts'
 import { grantedLimits, keyLimits, type LimitDefaults } from '../../../core/accounts/api-key.ts'
+import { boundedBy, type KeyAuthority, type SettingBounds } from '../../../core/accounts/key-authority.ts'
 import type { KeyView } from '../../../core/api/keys.ts'
 import { allowancePeriod } from '../../../core/billing/allowance-period.ts'
 import { formatUsd } from '../../../core/kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../../../core/kernel/time.ts'
 
-/** Keys as their holder sees them, with what they spent. */
+/** Keys as somebody of the account sees them, with what they spent. */
 export async function keyViews(
   keys: readonly StoredKey[],
+  reader: KeyAuthority,
   { keyActivity, limits }: { keyActivity: KeyActivityStore; limits: LimitDefaults },
   nowMs: number,
 ): Promise<KeyView[]> {
   const asked = keys.map((key) => ({ keyId: key.id, period: allowancePeriod(key.limitReset, nowMs) }))
   const activity = await keyActivity.activity(asked)
-  return keys.map((key) => keyView(key, limits, activity.get(key.id), nowMs))
+  return keys.map((key) => keyView(key, reader, limits, activity.get(key.id), nowMs))
 }
 
 function keyView(
   key: StoredKey,
+  reader: KeyAuthority,
   defaults: LimitDefaults,
   activity: KeyActivity | undefined,
   nowMs: number,
@@ -46,6 +49,8 @@ function keyView(
     max_requests_per_minute: granted.requestsPerMinute,
     max_concurrent_calls: granted.concurrentCalls,
     paused_at: isoTimeOrNull(key.pausedAt),
+    paused_by: key.pausedBy,
+    bounded_by: boundedBy((key.bounds ?? {}) as SettingBounds, reader),
     allowed_models: key.allowedModels,
     allowed_providers: key.allowedProviders,
     scopes: key.scopes,

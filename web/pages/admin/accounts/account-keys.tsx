@@ -119,7 +119,10 @@ function KeyRows(props: {
           Key: (key) => (
             <KeyName apiKey={key}>
               {key.state === 'active' && key.paused_at !== null && (
-                <span className="text-sm text-muted">paused {formatMoment(key.paused_at)}</span>
+                <span className="text-sm text-muted">
+                  paused {formatMoment(key.paused_at)}{' '}
+                  {key.paused_by === 'operator' ? 'by an operator' : 'by the customer'}
+                </span>
               )}
               {key.state === 'active' && key.expires_at !== null && (
                 <span className="text-sm text-muted">expires {formatMoment(key.expires_at)}</span>
