@@ -335,6 +335,12 @@ const Settings = Type.Object({
     'requests without a key per minute from one IPv4 address or IPv6 /64, if calls can be paid one by one',
   ),
   x402QuotesPerSite: integer(240, 'the same from one IPv6 /48'),
+  x402RequestsPerMinute: integer(6_000, 'calls without a key per minute, of all wallets together'),
+  x402ConcurrentCalls: integer(200, 'such calls at once; each wallet has four'),
+  x402OpenPerWalletUsd: amountUsd(
+    '25.00',
+    'what the payments of a wallet may come to that are not settled yet, or were refused in the last 30 days',
+  ),
   x402SettleWaitMs: integer(
     15_000,
     'how long a facilitator may take to settle a payment until the attempt counts as unanswered',

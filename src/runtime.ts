@@ -297,6 +297,7 @@ async function composeApi(
       payments: await createCallPayments(config.callPayment, config, { postgres, holds, logger, clock }),
       throttle: createQuoteThrottle(redis, config),
       publicUrl,
+      limits: config,
       logger,
     },
     rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),

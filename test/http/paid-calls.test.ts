@@ -9,18 +9,21 @@ import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { readConfig } from '../../src/config.ts'
 import { CALL_PAYMENT_ACCOUNT, unitsToPico } from '../../src/core/billing/call-payment.ts'
 import { createCallPaymentStore } from '../../src/payments/per-call/call-payment-store.ts'
+import { closeCallPayments } from '../../src/payments/per-call/close-call-payments.ts'
 import { createFacilitator } from '../../src/payments/per-call/facilitator.ts'
-import { reconcileCallPayments } from '../../src/payments/per-call/reconcile-call-payments.ts'
+import { settleDuePayments } from '../../src/payments/per-call/settle-due-payments.ts'
+import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startTestFacilitator, type TestFacilitator, TOKEN } from '../helpers/facilitator.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
-import { CHAT_PATH, completionOf, MESSAGES, readStream } from './wire.ts'
+import { CHAT_PATH, completionOf, expectError, MESSAGES, readStream } from './wire.ts'
 
 const PAY_TO = '0x00000000000000000000000000000000000000A1'
 const MODELS = {
   'test/large': [{ at: 'alpha', model: 'words-12' }],
   'test/long': [{ at: 'alpha', model: 'words-4000.rate-200' }],
+  'test/slow': [{ at: 'alpha', model: 'words-300.rate-200' }],
   'test/fails': [{ at: 'alpha', model: 'status-500' }],
   'test/breaks': [{ at: 'alpha', model: 'cut-after-5.words-40' }],
 }
@@ -76,6 +79,13 @@ function wallet(units = FUNDS) {
   return { address: account.address, pay: wrapFetchWithPayment(fetch, client) as typeof fetch, sign }
 }
 
+/** A wallet that has paid for calls, more than the others may cost. */
+async function customer() {
+  const made = wallet()
+  expect((await post(callBody({ max_tokens: 30_000 }), {}, made.pay)).status).toBe(200)
+  return made
+}
+
 const paymentOf = (payer: string) =>
   stack.postgres.callPayment.findFirstOrThrow({ where: { payer: payer.toLowerCase() } })
 const quotedUnits = async (body = callBody()) => {
@@ -83,17 +93,20 @@ const quotedUnits = async (body = callBody()) => {
   return BigInt(decodePaymentRequiredHeader(header!).accepts[0]!.amount)
 }
 
-/** Runs what the settlement process does every two seconds, as if it were so much later. */
+/** Runs what settlement processes do every few seconds, as if it were so much later. */
 async function reconcile(laterMs = 0): Promise<void> {
   const { callPayment, x402SettleWaitMs } = readConfig(stack.environment)
-  await reconcileCallPayments({
+  const deps = {
     store: createCallPaymentStore(stack.postgres),
     holds: createHoldStore(stack.redis),
     facilitator: await createFacilitator(callPayment!, x402SettleWaitMs),
     settleWaitMs: x402SettleWaitMs,
     logger: pino({ level: 'silent' }),
     clock: () => Date.now() + laterMs,
-  })
+  }
+  await closeCallPayments(deps)
+  await settleDuePayments(deps)
+  await closeCallPayments(deps)
 }
 
 const untilSettled = (payer: string, payments = 1) =>
@@ -144,10 +157,22 @@ describe('a quote', () => {
     ['a routing suffix', { model: 'test/large:floor' }, 400, 'model'],
     ['an unknown model', { model: 'test/unknown' }, 404, 'model'],
     ['no messages', { messages: [] }, 400, 'messages'],
-  ])('is refused with %s', async (_name, fields, status, param) => {
-    const response = await post(callBody(fields))
-    expect(response.status).toBe(status)
-    expect(await response.json()).toMatchObject({ error: { param } })
+  ])(
+    'with %s is a forgotten key without a payment, and refused by name with one',
+    async (_name, fields, status, param) => {
+      const forgotten = await post(callBody(fields))
+      expect(forgotten.headers.get('www-authenticate')).toBe('Bearer')
+      expect(forgotten.headers.get('payment-required')).toBeNull()
+      const { message } = await expectError(forgotten, 401, 'missing_api_key')
+      expect(message).toMatch(/Authorization: Bearer.*x402/)
+      const paid = await post(callBody(fields), await wallet().sign(await post(callBody())))
+      expect(paid.status).toBe(status)
+      expect(await paid.json()).toMatchObject({ error: { param } })
+    },
+  )
+
+  test('is not what a body that is no JSON gets', async () => {
+    await expectError(await post('{'), 401, 'missing_api_key')
   })
 
   test('is in the description of the API, with its headers', async () => {
@@ -171,7 +196,7 @@ describe('a quote', () => {
     const invalid = await post(callBody(), { authorization: 'Bearer sk-sy-unknown' })
     expect(invalid.status).toBe(401)
     expect(invalid.headers.get('payment-required')).toBeNull()
-    expect((await post(callBody(), { 'idempotency-key': 'one' })).status).toBe(400)
+    await expectError(await post(callBody(), { 'idempotency-key': 'one' }), 401, 'missing_api_key')
   })
 
   test('is made for one network so many times a minute', async () => {
@@ -213,15 +238,106 @@ describe('a paid call', () => {
     expect(sum(`customer:${CALL_PAYMENT_ACCOUNT}`)).toBe(0n)
   })
 
-  test('streams, and is settled after its end', async () => {
-    const { address, pay } = wallet()
+  test('streams, and is settled after its end, within what its wallet has paid', async () => {
+    const { address, pay } = await customer()
+    const before = facilitator.balance(address)
     const response = await post(callBody({ stream: true }), {}, pay)
     expect(response.status).toBe(200)
     expect(response.headers.get('payment-response')).toBeNull()
     expect(readStream(await response.text()).isDone).toBe(true)
-    await untilSettled(address)
-    expect(await paymentOf(address)).toMatchObject({ state: 'settled', attempts: 1 })
+    await untilSettled(address, 2)
+    expect(facilitator.balance(address)).toBe(before - (await quotedUnits()))
+  })
+
+  test('streams to a wallet that has paid nothing once it is paid', async () => {
+    const { address, pay } = wallet()
+    const response = await post(callBody({ stream: true }), {}, pay)
+    const { transaction } = decodePaymentResponseHeader(response.headers.get('payment-response')!)
+    expect(readStream(await response.text())).toMatchObject({
+      isDone: true,
+      content: expect.stringMatching(/./),
+    })
+    expect(await paymentOf(address)).toMatchObject({ state: 'settled', attempts: 1, transaction })
     expect(facilitator.balance(address)).toBe(FUNDS - (await quotedUnits()))
+  })
+
+  test('does not stream to a wallet that was emptied meanwhile', async () => {
+    const { address, sign } = wallet()
+    const body = callBody({ model: 'test/slow', stream: true, max_tokens: 400 })
+    const call = post(body, await sign(await post(body)))
+    await eventually(async () => expect((await paymentOf(address)).state).toBe('authorized'))
+    facilitator.fund(address, 0n)
+    const response = await call
+    const text = await response.text()
+    expect(text).toContain('payment_required')
+    expect(text).not.toContain('"content":"')
+    expect(await paymentOf(address)).toMatchObject({ state: 'unpaid' })
+  })
+
+  test('of a wallet that did not pay for four is refused for 30 days', async () => {
+    const { address, sign } = wallet()
+    const open = async () => {
+      facilitator.fund(address, FUNDS)
+      const headers = await sign(await post(callBody()))
+      return post(callBody(), headers)
+    }
+    expect((await open()).status).toBe(200)
+    const payment = await paymentOf(address)
+    const { callId: _id, nonce: _nonce, ...like } = payment
+    await stack.postgres.callPayment.createMany({
+      data: Array.from({ length: 4 }, (_, index) => ({
+        ...like,
+        ...{ callId: `chatcmpl_unpaid_${index}`, nonce: `0x${index}`, state: 'unpaid', transaction: null },
+        request: {},
+        decidedAt: new Date(),
+        closedAt: new Date(),
+      })),
+    })
+    await expectError(await open(), 403, 'not_permitted')
+    const where = { payer: address.toLowerCase(), state: 'unpaid' } as const
+    await stack.postgres.callPayment.updateMany({
+      where,
+      data: { decidedAt: new Date(Date.now() - 31 * 24 * HOUR_MS) },
+    })
+    expect((await open()).status).toBe(200)
+    await stack.postgres.callPayment.deleteMany({ where })
+  })
+
+  test('that was refused for a limit has not used its authorization up', async () => {
+    const { address, sign } = wallet()
+    const headers = await sign(await post(callBody()))
+    const { open } = accountKeys(CALL_PAYMENT_ACCOUNT)
+    const others = Array.from({ length: 200 }, (_, index) => [Date.now() + 60_000, `other_${index}`]).flat()
+    await stack.redis.zadd(open, ...others)
+    await expectError(await post(callBody(), headers), 429, 'concurrency_limit_exceeded')
+    await stack.redis.del(open)
+    expect((await post(callBody(), headers)).status).toBe(200)
+    expect(await stack.postgres.callPayment.count({ where: { payer: address.toLowerCase() } })).toBe(2)
+    await untilSettled(address)
+    expect(facilitator.balance(address)).toBe(FUNDS - (await quotedUnits()))
+  })
+
+  test('is not quoted while payments have been due for over a minute', async () => {
+    const { address, pay } = wallet()
+    await post(callBody(), {}, pay)
+    const { callId } = await paymentOf(address)
+    await eventually(async () => {
+      // The settlement process takes it up within a second.
+      await stack.postgres.callPayment.update({
+        where: { callId },
+        data: {
+          state: 'settling',
+          transaction: null,
+          closedAt: null,
+          nextAttemptAt: new Date(Date.now() - 61_000),
+        },
+      })
+      const refused = await post(callBody())
+      expect(refused.status).toBe(503)
+      expect(refused.headers.get('retry-after')).toBe('30')
+    })
+    await untilSettled(address)
+    await eventually(async () => expect((await post(callBody())).status).toBe(402))
   })
 
   test('is not run a second time for the same payment', async () => {
@@ -278,7 +394,7 @@ describe('a paid call', () => {
 
   test.each([
     ['fails before its answer', { model: 'test/fails' }, 502],
-    ['breaks off in its stream', { model: 'test/breaks', stream: true }, 200],
+    ['breaks off in the stream of a wallet that pays first', { model: 'test/breaks', stream: true }, 502],
   ])('costs nothing if it %s', async (_name, fields, status) => {
     const { address, pay } = wallet()
     const response = await post(callBody(fields), {}, pay)
@@ -288,14 +404,26 @@ describe('a paid call', () => {
     expect(facilitator.balance(address)).toBe(FUNDS)
   })
 
+  test('costs nothing if it breaks off in its stream', async () => {
+    const { address, pay } = await customer()
+    const before = facilitator.balance(address)
+    const response = await post(callBody({ model: 'test/breaks', stream: true }), {}, pay)
+    expect(response.status).toBe(200)
+    expect(await response.text()).toContain('"error"')
+    const where = { payer: address.toLowerCase(), state: 'released' } as const
+    await eventually(async () => expect(await stack.postgres.callPayment.count({ where })).toBe(1))
+    expect(facilitator.balance(address)).toBe(before)
+  })
+
   test('is settled if its client leaves after something was produced', async () => {
-    const { address, pay } = wallet()
+    const { address, pay } = await customer()
+    const before = facilitator.balance(address)
     const response = await post(callBody({ model: 'test/long', stream: true, max_tokens: 4_000 }), {}, pay)
     const reader = response.body!.getReader()
     await reader.read()
     await reader.cancel()
-    await untilSettled(address)
-    expect(facilitator.balance(address)).toBeLessThan(FUNDS)
+    await untilSettled(address, 2)
+    expect(facilitator.balance(address)).toBeLessThan(before)
   })
 
   test('is 503, and not run, while the facilitator does not answer', async () => {
@@ -362,14 +490,14 @@ describe('a paid call', () => {
   })
 
   test('has to wait while four of its wallet are open', async () => {
-    const { address, pay } = wallet()
+    const { address, pay } = await customer()
     const open = { model: 'test/long', stream: true, max_tokens: 4_000 }
     const calls = await Promise.all(Array.from({ length: 4 }, () => post(callBody(open), {}, pay)))
     const fifth = await post(callBody(), {}, pay)
     expect(fifth.status).toBe(429)
     expect(await fifth.json()).toMatchObject({ error: { code: 'concurrency_limit_exceeded' } })
     for (const call of calls) await call.body!.cancel()
-    await untilSettled(address, 4)
+    await untilSettled(address, 5)
   })
 })
 
@@ -390,7 +518,10 @@ test('the ledger has every payment, nothing is left on their account, and what b
 
   const [paid, free] = await Promise.all(
     (['settled', 'released'] as const).map((state) =>
-      stack.postgres.callPayment.findFirstOrThrow({ where: { state } }),
+      // One that was refused for a limit has an authorization that paid for another call.
+      stack.postgres.callPayment.findFirstOrThrow({
+        where: { state, OR: [{ reason: null }, { reason: { not: 'concurrency_limit_exceeded' } }] },
+      }),
     ),
   )
   const breakAndAudit = async (callId: string, data: object) => {

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ChatBody, normalizeChatRequest, refuseLongText } from '../../core/calls/chat-request.ts'
 import { CHAT_FORMAT } from '../chat-format.ts'
 import { type AskedCall, type CallServices, callingKey, mayCall, serveCall } from '../serve-call.ts'
-import { isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './paid-calls.ts'
+import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './paid-calls.ts'
 
 /** POST /v1/chat/completions: validate, start the call, relay its answer. */
 export const chatCompletionsRoute =
@@ -20,6 +20,7 @@ export const chatCompletionsRoute =
         ],
         bodyLimit: deps.limits.bodyLimitBytes,
         schema: { summary: 'A chat completion, whole or as a stream', body: ChatBody },
+        ...(paidCalls && { errorHandler: askForKey }),
       },
       async (request, reply) =>
         paidCalls && isGuest(request)
@@ -55,7 +56,7 @@ async function servePaidChat(
   try {
     return await serveCall(key, { ...asked, planned, watch }, request, reply, { ...deps, admission })
   } catch (error) {
-    paid.failed(error)
+    await paid.failed(error)
     throw error
   }
 }

@@ -7,7 +7,7 @@ import type { PlannedCall } from '../../calls/admission/start-call.ts'
 import { AUTO_MODEL } from '../../core/auto/auto-routing.ts'
 import { CALL_PAYMENT_ACCOUNT, unitsToPico } from '../../core/billing/call-payment.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
-import { endsCall } from '../../core/calls/frames.ts'
+import { endsCall, type FrameBody } from '../../core/calls/frames.ts'
 import { findModel } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
@@ -24,7 +24,14 @@ export interface PaidCalls {
   payments: CallPayments
   throttle: QuoteThrottle
   publicUrl: string | null
+  /** Of all calls without a key together. */
+  limits: GuestLimits
   logger: Logger
+}
+
+interface GuestLimits {
+  x402RequestsPerMinute: number
+  x402ConcurrentCalls: number
 }
 
 interface PaidCallDependencies extends PaidCalls {
@@ -38,24 +45,52 @@ export interface PaidCall {
   admission: AdmissionDependencies
   /** Settles the payment by what is written. */
   watch: (writer: CompletionWriter) => CompletionWriter
-  /** The call was not started, or failed. */
-  failed: (error: unknown) => void
+  /** The call was not started, or failed. Resolves when its authorization may be sent again. */
+  failed: (error: unknown) => Promise<void>
 }
 
 /** Whoever has no key is known by the network, and once they have paid by the wallet. */
-const guest = (keyId: string): StandardKey => plainKey(CALL_PAYMENT_ACCOUNT, keyId)
+const guest = (keyId: string, limits: GuestLimits): StandardKey => ({
+  ...plainKey(CALL_PAYMENT_ACCOUNT, keyId),
+  accountLimits: {
+    requestsPerMinute: limits.x402RequestsPerMinute,
+    concurrentCalls: limits.x402ConcurrentCalls,
+  },
+})
 
 /** A request with any credential is one with a key. */
 export const isGuest = ({ headers }: FastifyRequest): boolean => headers.authorization === undefined
 
 /** An onRequest hook in the place of `requireKey`: lets requests without a key in, as many as a network may send. */
 export const requireKeyOrPayment =
-  (requireKey: FastifyInstance['requireKey'], { throttle }: PaidCalls) =>
+  (requireKey: FastifyInstance['requireKey'], { throttle, limits }: PaidCalls) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (!isGuest(request)) return requireKey(request, reply)
     await throttle.consume(request.ip)
-    request.key = guest(clientNetworks(request.ip).subnet)
+    request.key = guest(clientNetworks(request.ip).subnet, limits)
   }
+
+const UNQUOTABLE = new Set([400, 404, 422])
+
+/**
+ * The error handler of a route that takes payments: what cannot be quoted, and comes with neither key nor payment, is a
+ * request whose key was forgotten.
+ */
+export function askForKey(
+  error: Error & { statusCode?: number; status?: number },
+  request: FastifyRequest,
+): never {
+  const status = error instanceof ApiError ? error.status : error.statusCode
+  const isAsking = isGuest(request) && request.headers['payment-signature'] === undefined
+  if (!isAsking || !UNQUOTABLE.has(status ?? 0)) throw error
+  const reason = error instanceof ApiError ? ` This one was not: ${error.message}` : ''
+  throw new ApiError(
+    'missing_api_key',
+    'Send your API key in the header `Authorization: Bearer <API_KEY>`. Without one, a call is paid by x402: it is quoted if it ' +
+      `is valid, names one model by its exact id and has \`max_tokens\`.${reason}`,
+    { cause: error },
+  )
+}
 
 /**
  * Quotes a call without a key, and takes its payment. Throws ApiError 402 `payment_required` with the header
@@ -68,8 +103,8 @@ export async function payForCall(
   deps: PaidCallDependencies,
 ): Promise<PaidCall> {
   const { payments, admission } = deps
-  const plan = planExactCall(chat, request, admission)
-  const quote = payments.quote(plan.worstCase, chat.stream)
+  const plan = planExactCall(chat, request, deps)
+  const quote = await payments.quote(plan.worstCase, chat.stream)
   const refuse = (reason: string, message: string) => {
     const url = `${deps.publicUrl ?? `${request.protocol}://${request.host}`}${request.url}`
     reply.header('payment-required', payments.requiredHeader(quote, url, reason))
@@ -87,21 +122,27 @@ export async function payForCall(
   const outcome = await payments.take(signature, callId, quote)
   if (outcome.kind === 'refused')
     throw refuse(outcome.reason, `The payment does not pay for this call: ${outcome.reason}.`)
-  request.key = guest(outcome.payer)
+  const { payer, paysFirst } = outcome
+  request.key = guest(payer, deps.limits)
   return {
     key: request.key as StandardKey,
     planned: { callId, plan },
     admission: { ...admission, admit: admitPaid(admission) },
-    watch: (writer) => watchPayment(writer, { callId, payer: outcome.payer }, chat, reply, deps),
-    failed: (error) => {
+    watch: (writer) => watchPayment(writer, { callId, payer, paysFirst }, chat, reply, deps),
+    failed: async (error) => {
       const reason = error instanceof ApiError ? error.code : 'internal_error'
-      admission.cleanup.add(() => payments.failed(callId, reason))
+      const release = () => payments.failed(callId, reason)
+      await release().catch(() => admission.cleanup.add(release))
     },
   }
 }
 
 /** Plans a call whose price is known: one model by its id, and a limit of its completion. Throws ApiError. */
-function planExactCall(chat: ChatRequest, { headers }: FastifyRequest, admission: AdmissionDependencies) {
+function planExactCall(
+  chat: ChatRequest,
+  { headers }: FastifyRequest,
+  { admission, limits }: PaidCallDependencies,
+) {
   if (headers['idempotency-key'] !== undefined) {
     throw new ApiError('invalid_request', '`Idempotency-Key` needs an API key: a payment pays once.', {
       param: 'Idempotency-Key',
@@ -114,7 +155,7 @@ function planExactCall(chat: ChatRequest, { headers }: FastifyRequest, admission
       param: 'max_tokens',
     })
   }
-  const plan = planCall(chat, guest(''), admission)
+  const plan = planCall(chat, guest('', limits), admission)
   // Only a routing suffix leads somewhere else.
   if (findModel(admission.catalog(), model) === null) throw notExact()
   return plan
@@ -156,11 +197,12 @@ const admitPaid =
 
 /**
  * Decides about a payment by what its caller gets: a whole answer is paid before it is sent, a stream once it has been
- * sent to its end, a failed call never. A caller who leaves is decided about by what had been produced.
+ * sent to its end, a failed call never. The stream of a wallet that pays first is kept back, and paid before it is sent.
+ * A caller who leaves is decided about by what had been produced.
  */
 function watchPayment(
   writer: CompletionWriter,
-  { callId, payer }: { callId: CallId; payer: string },
+  { callId, payer, paysFirst }: { callId: CallId; payer: string; paysFirst: boolean },
   { stream }: ChatRequest,
   reply: FastifyReply,
   { payments, admission: { cleanup }, logger }: PaidCallDependencies,
@@ -171,8 +213,9 @@ function watchPayment(
     isDecided = true
     cleanup.add(() => task(callId))
   }
-  const settle = async (body: Awaited<CompletionWriter['body']>) => {
-    if (isDecided) return body
+  /** Throws ApiError where the facilitator refused the payment. */
+  const settle = async (): Promise<void> => {
+    if (isDecided) return
     isDecided = true
     let verdict: Awaited<ReturnType<CallPayments['settle']>>
     try {
@@ -180,21 +223,63 @@ function watchPayment(
     } catch (error) {
       logger.warn({ err: error, callId }, 'payment of a call not settled yet, retrying')
       cleanup.add(() => payments.answered(callId))
-      return body
+      return
     }
-    if (verdict?.kind !== 'settled' && verdict?.kind !== 'unpaid') return body
-    reply.header('payment-response', payments.responseHeader(payer, verdict))
-    if (verdict.kind === 'settled') return body
+    if (verdict?.kind !== 'settled' && verdict?.kind !== 'unpaid') return
+    // A stream that was kept back for long has sent its headers with a keep-alive.
+    if (!reply.raw.headersSent) reply.header('payment-response', payments.responseHeader(payer, verdict))
+    if (verdict.kind === 'settled') return
     throw new ApiError('payment_required', `The payment was refused: ${verdict.reason}.`)
   }
   whenResponseCloses(reply.raw, () => decide(payments.left))
+  const failed = (code: string) => decide((id) => payments.failed(id, code))
+  if (stream && paysFirst) return keptBack(writer, settle, failed)
   return {
-    body: stream ? writer.body : writer.body.then(settle),
+    body: stream
+      ? writer.body
+      : writer.body.then(async (body) => {
+          await settle()
+          return body
+        }),
     frame(body) {
       writer.frame(body)
       if (!endsCall(body)) return
-      if (body[0] === 'error') decide((id) => payments.failed(id, body[1].code))
+      if (body[0] === 'error') failed(body[1].code)
       else if (stream) decide(reply.raw.destroyed ? payments.left : payments.answered)
+    },
+    flush: () => writer.flush(),
+    tick: (nowMs) => writer.tick(nowMs),
+  }
+}
+
+/**
+ * Writes a stream once it is complete and paid; one that failed is written as the failure alone. What is kept back is no
+ * more than the whole answer would be.
+ */
+function keptBack(
+  writer: CompletionWriter,
+  settle: () => Promise<void>,
+  failed: (code: string) => void,
+): CompletionWriter {
+  const kept: FrameBody[] = []
+  const release = () => {
+    for (const frame of kept.splice(0)) writer.frame(frame)
+  }
+  return {
+    body: writer.body,
+    frame(body) {
+      kept.push(body)
+      if (!endsCall(body)) return
+      if (body[0] === 'error') {
+        failed(body[1].code)
+        kept.splice(0, kept.length - 1)
+        return release()
+      }
+      settle().then(release, (error: unknown) => {
+        const { code, message } =
+          error instanceof ApiError ? error : new ApiError('internal_error', 'The payment failed.')
+        writer.frame(['error', { code, message }])
+      })
     },
     flush: () => writer.flush(),
     tick: (nowMs) => writer.tick(nowMs),

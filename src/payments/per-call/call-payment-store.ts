@@ -20,11 +20,14 @@ export interface NewCallPayment {
 }
 
 export type Reservation =
-  | { kind: 'reserved'; balance: LedgerBalance }
-  /** The authorization has paid for a call before, or was offered for one. */
+  /** `paysFirst`: what the payer may owe with this call is more than it has paid so far. */
+  | { kind: 'reserved'; balance: LedgerBalance; paysFirst: boolean }
+  /** The authorization has paid for a call before, or pays for one that runs. */
   | { kind: 'replayed' }
-  /** The payer has as many payments open as one may have. */
-  | { kind: 'too-many-open' }
+  /** The payer has as many payments open as one may have, or of as much. */
+  | { kind: 'too-much-open' }
+  /** It did not pay for as many calls as it may have open. */
+  | { kind: 'barred' }
   /** An operator suspended the account of these calls. */
   | { kind: 'suspended' }
 
@@ -39,21 +42,49 @@ export interface ClaimedPayment {
 
 /** Payments of one payer that are not decided: what it may owe if its wallet turns out to be empty. */
 const OPEN_PER_PAYER = 4
-/** Due payments that are claimed at once. */
-const CLAIMED_AT_ONCE = 20
+/** How long a payment that was not made counts as open. */
+const UNPAID_DAYS = 30
+/** So many payments that a wallet made count for what it may owe. */
+const PAID_COUNTED = 200
 const CLOSED_AT_ONCE = 200
 
 /** Its email is none, so that nobody can have signed up with it. */
 const OPEN_ACCOUNT = `
 INSERT INTO accounts (id, email, state, low_balance_pico) VALUES ($1, 'calls paid by x402', 'exhausted', NULL)
 ON CONFLICT (id) DO NOTHING`
-const LOCK_ACCOUNT = 'SELECT state::text AS "state" FROM accounts WHERE id = $1 FOR UPDATE'
 
 const IS_KNOWN = `
-SELECT 1 FROM call_payments WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4`
-const COUNT_OPEN = `
-SELECT count(*)::int AS "open" FROM call_payments
-WHERE payer = $1 AND closed_at IS NULL AND state IN ('authorized', 'left', 'settling')`
+SELECT 1 FROM call_payments WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4 AND state <> 'released'`
+/** Lets in one payment of a wallet at a time, and keeps no other wallet waiting. */
+const LOCK_WALLET = `SELECT pg_advisory_xact_lock(hashtextextended('call payment ' || $1, 0))::text`
+/** What a wallet owes or may owe, and has paid; taken under its lock. */
+const WALLET = `
+SELECT (SELECT state = 'suspended' FROM accounts WHERE id = $5) AS "isSuspended",
+       EXISTS (${IS_KNOWN}) AS "isKnown",
+       open.payments AS "openPayments", open.pico AS "openPico",
+       unpaid.payments AS "unpaidPayments", unpaid.pico AS "unpaidPico", paid.pico AS "paidPico"
+FROM (
+  SELECT count(*)::int AS payments, coalesce(sum(amount_pico), 0)::bigint AS pico FROM call_payments
+  WHERE payer = $3 AND closed_at IS NULL AND state IN ('authorized', 'left', 'settling')
+) AS open, (
+  SELECT count(*)::int AS payments, coalesce(sum(amount_pico), 0)::bigint AS pico FROM call_payments
+  WHERE payer = $3 AND state IN ('unpaid', 'unproven') AND decided_at > now() - make_interval(days => ${UNPAID_DAYS})
+) AS unpaid, (
+  SELECT coalesce(sum(amount_pico), 0)::bigint AS pico FROM (
+    SELECT amount_pico FROM call_payments
+    WHERE payer = $3 AND state = 'settled' AND network = $1 AND asset = $2
+    ORDER BY created_at DESC LIMIT ${PAID_COUNTED}
+  ) AS latest
+) AS paid`
+interface Wallet {
+  isSuspended: boolean | null
+  isKnown: boolean
+  openPayments: number
+  openPico: bigint
+  unpaidPayments: number
+  unpaidPico: bigint
+  paidPico: bigint
+}
 const INSERT = `
 INSERT INTO call_payments (call_id, network, asset, payer, nonce, amount_pico, request, expires_at, over_at)
 VALUES ($1, $2, $3, $4, $5, $6::bigint, $7::jsonb, to_timestamp($8::bigint), to_timestamp($9::bigint / 1000.0))`
@@ -68,7 +99,7 @@ const CLAIM = `${ATTEMPT} WHERE call_id = $3 AND state = 'authorized' ${CLAIMED}
 const CLAIM_DUE = `${ATTEMPT} WHERE call_id IN (
   SELECT call_id FROM call_payments
   WHERE closed_at IS NULL AND state = 'settling' AND next_attempt_at <= to_timestamp($1::bigint / 1000.0)
-  ORDER BY next_attempt_at LIMIT ${CLAIMED_AT_ONCE} FOR UPDATE SKIP LOCKED
+  ORDER BY expires_at LIMIT $3 FOR UPDATE SKIP LOCKED
 ) ${CLAIMED}`
 
 const MOVE = `
@@ -116,6 +147,9 @@ const REMAINING = `
 SELECT coalesce(sum(amount_pico), 0)::bigint AS "remainingPico" FROM ledger_entries
 WHERE transaction_id = $1 AND ledger_account = 'customer:' || $2`
 const CLOSE = 'UPDATE call_payments SET closed_at = now() WHERE call_id = $1'
+const OLDEST_DUE = `
+SELECT min(next_attempt_at) AS "dueAt" FROM call_payments
+WHERE closed_at IS NULL AND state = 'settling' AND next_attempt_at <= to_timestamp($1::bigint / 1000.0)`
 const HAS_OPEN = 'SELECT EXISTS (SELECT 1 FROM call_payments WHERE closed_at IS NULL) AS "hasOpen"'
 
 export type CallPaymentStore = ReturnType<typeof createCallPaymentStore>
@@ -128,8 +162,10 @@ export type CallPaymentStore = ReturnType<typeof createCallPaymentStore>
  * closed by a last posting in the ledger.
  */
 export function createCallPaymentStore(postgres: Postgres) {
+  let hasAccount = false
+
   return {
-    /** Whether an authorization was offered before; cheaper than asking the facilitator. */
+    /** Whether an authorization is used; cheaper than asking the facilitator. */
     async isKnown(
       { terms: { network, asset } }: FacilitatorRequest,
       { payer, nonce }: Authorization,
@@ -144,30 +180,30 @@ export function createCallPaymentStore(postgres: Postgres) {
       return rows.length > 0
     },
 
-    /** Takes an authorization for one call, and credits the account that the call is held on. */
-    async reserve(payment: NewCallPayment): Promise<Reservation> {
+    /**
+     * Takes an authorization for one call, and credits the account that the call is held on. That account is locked by
+     * the last statement alone, since all these calls and their settlement share it.
+     * @param openMaxPico what the open payments of a wallet may come to, unless one alone is more
+     */
+    async reserve(payment: NewCallPayment, openMaxPico: bigint): Promise<Reservation> {
       const { callId, request, authorization, overAt } = payment
       const { payer, nonce, units, validBefore } = authorization
       const { network, asset } = request.terms
-      await postgres.$executeRawUnsafe(OPEN_ACCOUNT, CALL_PAYMENT_ACCOUNT)
+      if (!hasAccount) await postgres.$executeRawUnsafe(OPEN_ACCOUNT, CALL_PAYMENT_ACCOUNT)
+      hasAccount = true
+      const amountPico = unitsToPico(units)
       return postgres.$transaction(async (transaction): Promise<Reservation> => {
-        const [account] = await transaction.$queryRawUnsafe<Array<{ state: string }>>(
-          LOCK_ACCOUNT,
-          CALL_PAYMENT_ACCOUNT,
-        )
-        // The lock lets in one at a time: what is counted here stays so.
-        if (account?.state === 'suspended') return { kind: 'suspended' }
-        const known = await transaction.$queryRawUnsafe<unknown[]>(
-          IS_KNOWN,
+        await transaction.$queryRawUnsafe(LOCK_WALLET, payer)
+        const [wallet] = await transaction.$queryRawUnsafe<Wallet[]>(
+          WALLET,
           network,
           asset.toLowerCase(),
           payer,
           nonce,
+          CALL_PAYMENT_ACCOUNT,
         )
-        if (known.length > 0) return { kind: 'replayed' }
-        const [count] = await transaction.$queryRawUnsafe<Array<{ open: number }>>(COUNT_OPEN, payer)
-        if (count!.open >= OPEN_PER_PAYER) return { kind: 'too-many-open' }
-        const amountPico = unitsToPico(units)
+        const refusal = refusalOf(wallet!, amountPico, openMaxPico)
+        if (refusal) return refusal
         await transaction.$executeRawUnsafe(
           INSERT,
           callId,
@@ -183,6 +219,7 @@ export function createCallPaymentStore(postgres: Postgres) {
         return {
           kind: 'reserved',
           balance: await postLedger(transaction, callPaymentPosting(callId, amountPico)),
+          paysFirst: wallet!.openPico + wallet!.unpaidPico + amountPico > wallet!.paidPico,
         }
       })
     },
@@ -198,9 +235,15 @@ export function createCallPaymentStore(postgres: Postgres) {
       return rows[0] ?? null
     },
 
-    /** Claims payments whose next attempt is due. */
-    claimDue: (nowMs: number, attemptMs: number) =>
-      postgres.$queryRawUnsafe<ClaimedPayment[]>(CLAIM_DUE, BigInt(nowMs), BigInt(attemptMs)),
+    /** Claims payments whose next attempt is due, nearest expiry first. */
+    claimDue: (nowMs: number, attemptMs: number, limit: number) =>
+      postgres.$queryRawUnsafe<ClaimedPayment[]>(CLAIM_DUE, BigInt(nowMs), BigInt(attemptMs), limit),
+
+    /** For how long a payment has been due that nobody took up, ms. */
+    async overdueMs(nowMs: number): Promise<number> {
+      const [row] = await postgres.$queryRawUnsafe<Array<{ dueAt: Date | null }>>(OLDEST_DUE, BigInt(nowMs))
+      return row?.dueAt ? nowMs - row.dueAt.getTime() : 0
+    },
 
     /** Moves a payment on from one of some states. False where it is in none of them. */
     async move(
@@ -213,7 +256,7 @@ export function createCallPaymentStore(postgres: Postgres) {
     },
 
     /** Records the transaction that paid, also of a payment that was given up as unproven. */
-    settled: (callId: string, transaction: string) =>
+    settled: (callId: string, transaction: string): Promise<number> =>
       postgres.$executeRawUnsafe(SETTLED, callId, transaction),
 
     /** Records that the first attempt was refused before anything was sent. */
@@ -243,9 +286,9 @@ export function createCallPaymentStore(postgres: Postgres) {
         if (!payment) return null
         const remainingPico = await remainingOf(transaction, callId)
         const posting = callPaymentClosing(callId, { ...payment, remainingPico })
-        const balance = posting && (await postLedger(transaction, posting))
         await transaction.$executeRawUnsafe(CLOSE, callId)
-        return balance
+        // Last: it locks the account of all these calls.
+        return posting && (await postLedger(transaction, posting))
       }),
 
     find: (callId: string) => postgres.callPayment.findUnique({ where: { callId } }),
@@ -258,6 +301,17 @@ export function createCallPaymentStore(postgres: Postgres) {
       return row?.hasOpen === true
     },
   }
+}
+
+/** Why a wallet may not open another call now. */
+function refusalOf(wallet: Wallet, amountPico: bigint, openMaxPico: bigint): Reservation | null {
+  const { openPayments, unpaidPayments, unpaidPico } = wallet
+  if (wallet.isSuspended) return { kind: 'suspended' }
+  if (wallet.isKnown) return { kind: 'replayed' }
+  if (unpaidPayments >= OPEN_PER_PAYER || unpaidPico >= openMaxPico) return { kind: 'barred' }
+  const mayOwePico = wallet.openPico + unpaidPico
+  const isMuch = mayOwePico > 0n && mayOwePico + amountPico > openMaxPico
+  return openPayments + unpaidPayments >= OPEN_PER_PAYER || isMuch ? { kind: 'too-much-open' } : null
 }
 
 /** What a payment brought, less what its call was charged. */

@@ -12,10 +12,10 @@ import {
 import type { CallPaymentSettings } from '../../core/billing/call-payment-settings.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
-import type { PicoUsd } from '../../core/kernel/money.ts'
+import { type PicoUsd, parseUsd } from '../../core/kernel/money.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { createCallPaymentStore } from './call-payment-store.ts'
+import { type CallPaymentStore, createCallPaymentStore } from './call-payment-store.ts'
 import { createFacilitator } from './facilitator.ts'
 import { askToSettle, recordSettlement } from './settle-call-payment.ts'
 
@@ -24,6 +24,8 @@ export interface CallPaymentLimits {
   callTimeoutMs: number
   nonStreamingCallTimeoutMs: number
   x402SettleWaitMs: number
+  /** What the open payments of a wallet may come to. */
+  x402OpenPerWalletUsd: string
 }
 
 export interface CallPaymentsDependencies {
@@ -48,7 +50,8 @@ const LEFT_AFTER_CALL_MS = 60_000
 const CALL_SLACK_MS = 300_000
 
 export type PaymentOutcome =
-  | { kind: 'reserved'; payer: string }
+  /** `paysFirst`: nothing is to be sent to the caller before the payment is settled. */
+  | { kind: 'reserved'; payer: string; paysFirst: boolean }
   /** `reason` is the protocol's word. */
   | { kind: 'refused'; reason: string }
 
@@ -65,6 +68,8 @@ export async function createCallPayments(
   const { PaymentPayloadV2Schema } = await import('@x402/core/schemas')
   const facilitator = await createFacilitator(settings, limits.x402SettleWaitMs)
   const store = createCallPaymentStore(postgres)
+  const refuseBehind = createBacklogBound(store, clock)
+  const openMaxPico = parseUsd(limits.x402OpenPerWalletUsd)
 
   /** Null: the header is no payment. */
   const readPayment = (header: string): PaymentPayload | null => {
@@ -78,8 +83,9 @@ export async function createCallPayments(
   }
 
   return {
-    /** `boundPico` is the most that the call can cost. */
-    quote(boundPico: PicoUsd, isStream: boolean): Quote {
+    /** `boundPico` is the most that the call can cost. Throws ApiError while payments cannot be settled in time. */
+    async quote(boundPico: PicoUsd, isStream: boolean): Promise<Quote> {
+      await refuseBehind()
       const callMs = limits.queueWaitMs + (isStream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs)
       const validSeconds = Math.ceil((callMs + VALID_BEYOND_CALL_MS) / 1000)
       return { terms: paymentTerms(settings, quotedUnits(boundPico), validSeconds), endsBy: clock() + callMs }
@@ -131,12 +137,8 @@ export async function createCallPayments(
           retryAfterSeconds: 5,
         })
       }
-      const reservation = await store.reserve({
-        callId,
-        request,
-        authorization,
-        overAt: endsBy + CALL_SLACK_MS,
-      })
+      const overAt = endsBy + CALL_SLACK_MS
+      const reservation = await store.reserve({ callId, request, authorization, overAt }, openMaxPico)
       switch (reservation.kind) {
         case 'reserved':
           try {
@@ -145,14 +147,19 @@ export async function createCallPayments(
             await store.move(callId, ['authorized'], 'released', 'its balance could not be loaded')
             throw error
           }
-          return { kind: 'reserved', payer: authorization.payer }
+          return { kind: 'reserved', payer: authorization.payer, paysFirst: reservation.paysFirst }
         case 'replayed':
           return REPLAYED
-        case 'too-many-open':
+        case 'too-much-open':
           throw new ApiError(
             'concurrency_limit_exceeded',
-            'This wallet has as many calls open as it may. Wait for one to be settled.',
+            'This wallet has as many calls open as it may, or of as much. Wait for one to be settled.',
             { retryAfterSeconds: 5 },
+          )
+        case 'barred':
+          throw new ApiError(
+            'not_permitted',
+            'Payments of this wallet were refused when they were due. It may pay for calls again when they are 30 days old.',
           )
         case 'suspended':
           throw new ApiError('account_suspended', 'Calls without a key are suspended. Contact the operator.')
@@ -177,11 +184,40 @@ export async function createCallPayments(
     /** The call was answered to its end: its payment is due. Repeatable. */
     answered: (callId: CallId) => store.move(callId, ['authorized'], 'settling'),
 
-    /** The call failed: its payment is not asked for. Repeatable. */
+    /** The call failed: its payment is not asked for, and may pay for another one. Repeatable. */
     failed: (callId: CallId, reason: string) => store.move(callId, ['authorized'], 'released', reason),
 
     /** The client left: what the call comes to decides. Repeatable. */
     left: (callId: CallId) => store.move(callId, ['authorized'], 'left'),
+  }
+}
+
+/** From when on a payment is overdue that no settlement process took up. */
+const BEHIND_MS = 60_000
+const LOOK_AGAIN_MS = 5_000
+
+/**
+ * Refuses quotes while payments are settled too late: more of them would expire before anybody asks for them. Looked up
+ * once in five seconds, however many quotes are asked for.
+ */
+function createBacklogBound(store: Pick<CallPaymentStore, 'overdueMs'>, clock: () => number) {
+  let look: { untilMs: number; overdueMs: Promise<number> } | null = null
+  return async (): Promise<void> => {
+    if (look === null || clock() >= look.untilMs) {
+      const overdueMs = store.overdueMs(clock())
+      look = { untilMs: clock() + LOOK_AGAIN_MS, overdueMs }
+      overdueMs.catch(() => {
+        look = null
+      })
+    }
+    if ((await look.overdueMs) <= BEHIND_MS) return
+    throw new ApiError(
+      'overloaded',
+      'Payments are being settled too slowly. Use an API key, or retry later.',
+      {
+        retryAfterSeconds: 30,
+      },
+    )
   }
 }
 

@@ -1,0 +1,97 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pino from 'pino'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createCallPaymentStore } from '../../../src/payments/per-call/call-payment-store.ts'
+import type { FacilitatorRequest } from '../../../src/payments/per-call/facilitator.ts'
+import { settleDuePayments } from '../../../src/payments/per-call/settle-due-payments.ts'
+import { openTestLedger, type TestLedger } from '../../helpers/billing.ts'
+
+const SETTLE_WAIT_MS = 15_000
+const LATENCY_MS = 500
+const PAYMENTS = 3_000
+
+let ledger: TestLedger
+beforeAll(async () => {
+  ledger = await openTestLedger()
+})
+afterAll(() => ledger.close())
+beforeEach(async () => {
+  await ledger.postgres.callPayment.deleteMany({})
+})
+
+/** Payments that are due, of which each expires a second before the one made before it. */
+const payments = (count: number) =>
+  ledger.postgres.callPayment.createMany({
+    data: Array.from({ length: count }, (_, index) => ({
+      ...{ callId: `call_${index}`, network: 'eip155:8453', asset: '0xa', payer: '0xb', nonce: `0x${index}` },
+      ...{ amountPico: 1_000_000n, request: { payer: String(index) }, state: 'settling', attempts: 0 },
+      ...{ overAt: new Date(), nextAttemptAt: new Date(Date.now() - 1_000) },
+      expiresAt: new Date(Date.now() + 1_200_000 - index * 1_000),
+    })),
+  })
+
+/** Runs one settlement process against a facilitator that takes its time. */
+function settler(asked: string[], latencyMs = LATENCY_MS) {
+  return settleDuePayments({
+    store: createCallPaymentStore(ledger.postgres),
+    facilitator: {
+      async settle({ payer }: FacilitatorRequest) {
+        asked.push(payer)
+        await delay(latencyMs)
+        return { kind: 'settled', transaction: `0x${payer}` }
+      },
+    },
+    settleWaitMs: SETTLE_WAIT_MS,
+    logger: pino({ level: 'silent' }),
+    clock: Date.now,
+  })
+}
+const settledPayments = () => ledger.postgres.callPayment.count({ where: { state: 'settled' } })
+
+test('thousands of due payments are settled at over 200 a second, each asked for once', async () => {
+  await payments(PAYMENTS)
+  const asked: string[] = []
+  const begun = performance.now()
+  await settler(asked)
+  const seconds = (performance.now() - begun) / 1000
+  expect(await settledPayments()).toBe(PAYMENTS)
+  expect(new Set(asked).size).toBe(PAYMENTS)
+  expect(asked).toHaveLength(PAYMENTS)
+  expect(PAYMENTS / seconds).toBeGreaterThan(200)
+})
+
+test('those that expire first are asked for first', async () => {
+  await payments(1_000)
+  const asked: string[] = []
+  await settler(asked, 1)
+  const firsts = asked.slice(0, 400).map(Number)
+  expect(Math.min(...firsts)).toBe(600)
+})
+
+test('two processes share what is due', async () => {
+  await payments(1_200)
+  const [one, other]: [string[], string[]] = [[], []]
+  await Promise.all([settler(one), settler(other)])
+  expect(await settledPayments()).toBe(1_200)
+  expect(one.length + other.length).toBe(1_200)
+  expect(Math.min(one.length, other.length)).toBeGreaterThan(300)
+})
+
+test('a payment that fails keeps no other waiting', async () => {
+  await payments(500)
+  const store = createCallPaymentStore(ledger.postgres)
+  await settleDuePayments({
+    store: {
+      ...store,
+      settled: async (callId, transaction) => {
+        if (callId === 'call_499') throw new Error('PostgreSQL is away')
+        return store.settled(callId, transaction)
+      },
+    },
+    facilitator: { settle: async () => ({ kind: 'settled', transaction: '0x1' }) },
+    settleWaitMs: SETTLE_WAIT_MS,
+    logger: pino({ level: 'silent' }),
+    clock: Date.now,
+  })
+  expect(await settledPayments()).toBe(499)
+})
