@@ -19,6 +19,8 @@ export interface MaintenanceOptions
   metrics: BillingMetrics
   /** Tells how old Redis's data is; nothing is swept while it is young. Absent: it is old enough. */
   readEpoch?: ReadEpoch
+  /** Credits ends that API instances which are gone have not acknowledged. */
+  creditUnheardEnds?: () => Promise<unknown>
   /** Deletes what PostgreSQL keeps for a while only. */
   prune?: (stopping?: AbortSignal) => Promise<void>
   clock: () => number
@@ -73,6 +75,7 @@ export async function runMaintenance(
   }
   if (stopping?.aborted) return report
   options.metrics.openHolds.set(report.openHolds)
+  await options.creditUnheardEnds?.()
   await options.prune?.(stopping)
   return report
 }

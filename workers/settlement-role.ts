@@ -13,6 +13,7 @@ import { createSettlementStore } from '../src/billing/settlement/settlement-stor
 import { prunePromptLogs } from '../src/calls/prompt-logs/prompt-log-store.ts'
 import { sweepCallBodies } from '../src/calls/relay/call-bodies.ts'
 import { createAnswerDiscard } from '../src/calls/relay/idempotency.ts'
+import { sweepUnheardEnds } from '../src/calls/relay/unheard-ends.ts'
 import type { Config } from '../src/config.ts'
 import { DESTINATION_PURPOSE } from '../src/operations/alarm-destination-store.ts'
 import { createAlarmNoticeStore } from '../src/operations/alarm-notice-store.ts'
@@ -34,6 +35,7 @@ import {
   createEventsQueue,
   createMailQueue,
   createSettlementQueue,
+  enqueueSettlements,
   SETTLEMENT_QUEUE,
 } from '../src/platform/queues/queues.ts'
 import { startFleetClock } from '../src/platform/redis/fleet-clock.ts'
@@ -149,6 +151,13 @@ async function composeSettlement(
     balances: createBalanceStore(postgres),
     metrics,
     readEpoch: createEpochReader(redis),
+    creditUnheardEnds: () =>
+      sweepUnheardEnds({
+        redis,
+        postgres,
+        enqueueSettlements: (records) => enqueueSettlements(settlementQueue, records),
+        clock: fleetClock.now,
+      }),
     prune: async (stopping) => {
       await pruneSettledKeys(postgres, stopping)
       await sweepCallBodies(postgres, longestCallMs)

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sweepUnheardEnds } from '../../src/calls/relay/unheard-ends.ts'
+import { createSettlementQueue, enqueueSettlements } from '../../src/platform/queues/queues.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
@@ -20,6 +22,7 @@ beforeAll(async () => {
       'test/slow': [{ at: 'alpha', model: 'words-400.rate-20' }],
       'test/hangs': [{ at: 'alpha', model: 'hang' }],
       'test/quick': [{ at: 'alpha', model: 'words-60.rate-60' }],
+      'test/unread': [{ at: 'alpha', model: 'words-60.held' }],
       'test/held': [{ at: 'alpha', model: 'words-60.held' }],
     },
   })
@@ -96,6 +99,43 @@ describe('an API instance that is killed', () => {
     }
     const hung = await stack.postgres.callRecord.findFirstOrThrow({ where: { requestedModel: 'test/hangs' } })
     expect(hung).toMatchObject({ status: 'failed', errorCode: 'internal_error', chargePico: 0n })
+    await expectLedgerInOrder(stack)
+  })
+
+  test('costs nothing for answers that it had not read when it died', async () => {
+    stack.providers.reset()
+    await stack.restartApi(1)
+    const { accountId, key: ownKey } = await stack.account('5.00')
+    const caller = { url: stack.urls[1]!, key: ownKey }
+    const calls = Array.from({ length: 20 }, () =>
+      expect(ask(caller, { model: 'test/unread' })).rejects.toThrow(),
+    )
+    await stack.providers.log.arrived(() => stack.providers.log.requests.length === calls.length)
+    // Redis counts it as a listener for as long as its connection stands.
+    stack.apis[1]!.pause()
+    stack.providers.release()
+    await stack.settled(accountId)
+    await stack.apis[1]!.kill()
+    await Promise.all(calls)
+    const balance = async () =>
+      (await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).balancePico
+    const before = await balance()
+    const queue = createSettlementQueue(stack.redis)
+    const sweep = (clock: () => number) =>
+      sweepUnheardEnds({
+        redis: stack.redis,
+        postgres: stack.postgres,
+        enqueueSettlements: (records) => enqueueSettlements(queue, records),
+        clock,
+      })
+    // An instance that lost its connections has a minute to come back.
+    expect(await sweep(Date.now)).toBe(0)
+    expect(await sweep(() => Date.now() + 61_000)).toBe(calls.length)
+    expect(await sweep(() => Date.now() + 61_000)).toBe(0)
+    await untilIdle(stack)
+    await queue.close()
+    expect(await balance()).toBeGreaterThan(before)
+    expect(await balance()).toBe(5_000_000_000_000n)
     await expectLedgerInOrder(stack)
   })
 

@@ -387,7 +387,8 @@ export class Gateway {
       dispatch: this.dispatchQueue,
       settlement: this.settlementQueue,
     }
-    const run: RunFinish = (jobId, calls) => connection.send(() => finishCalls(models, jobId, calls))
+    const run: RunFinish = (jobId, calls) =>
+      connection.send(() => finishCalls({ ...models, nowMs: this.time.nowMs }, jobId, calls))
     if (this.bug === 'settle-after-end-colocated')
       return (jobId, calls) => {
         colocation.hub?.receive(
@@ -399,7 +400,7 @@ export class Gateway {
     if (this.bug !== 'settle-after-end') return run
     return async (jobId, calls) => {
       await connection.send(() => {
-        for (const { channel, last } of calls) models.publish(channel, [last])
+        for (const { channel, last, isPublished } of calls) if (isPublished) models.publish(channel, [last])
       })
       return run(jobId, calls)
     }

@@ -1,14 +1,15 @@
-import type { ClaimOfJob, EndedCall, FinishResult } from '../../src/calls/dispatch/finish-calls.ts'
+import type { AskedFinish, ClaimOfJob, FinishResult } from '../../src/calls/dispatch/finish-calls.ts'
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import type { Frame } from '../../src/core/calls/frames.ts'
 import type { SettlementJob } from '../../src/platform/queues/queues.ts'
-import { accountKeys, apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
+import { accountKeys, apiKeyKeys, unheardEndsKey } from '../../src/platform/redis/redis-keys.ts'
 import type { ModelQueue } from './model-queue.ts'
 import type { ModelRedis } from './model-redis.ts'
 import { endInGate } from './model-scripts.ts'
 
 export interface FinishModels {
   data: ModelRedis
+  nowMs: number
   worker: string
   /** What came of the last step of each worker that finished calls. */
   lastSteps: Map<string, { jobId: string; results: FinishResult[] }>
@@ -24,18 +25,18 @@ export interface FinishModels {
 export function finishCalls(
   models: FinishModels,
   settlementJobId: string,
-  calls: readonly EndedCall[],
+  calls: readonly AskedFinish[],
 ): FinishResult[] {
-  const { data, worker, lastSteps, isHeard, publish, token, dispatch, settlement } = models
+  const { data, nowMs, worker, lastSteps, isHeard, publish, token, dispatch, settlement } = models
   const lastStep = lastSteps.get(worker)
   if (lastStep?.jobId === settlementJobId) return lastStep.results
-  const finished: EndedCall[] = []
+  const finished: AskedFinish[] = []
   const results = calls.map((call): FinishResult => {
     const refused = refusal(dispatch, token, call.record.id, call.claim)
     if (refused !== null) return refused
     const told = dispatch.jobs.get(call.record.id)?.told
     if (call.mustBeHeard && told) return told
-    if (call.mustBeHeard && call.channel !== '' && !isHeard(call.channel)) return 'unheard'
+    if (call.mustBeHeard && call.isPublished && !isHeard(call.channel)) return 'unheard'
     finished.push(call)
     return 'finished'
   })
@@ -50,9 +51,13 @@ export function finishCalls(
     lastSteps.set(worker, { jobId: settlementJobId, results })
     settlement.add(settlementJobId, { records: finished.map(({ record }) => record) }, 0, 'settle')
   }
+  for (const { record, channel, mustBeHeard, takenTokens } of finished)
+    if (mustBeHeard && channel !== '' && record.chargePico !== '0')
+      data.hash(unheardEndsKey(channel)).set(record.id, `${takenTokens}:${nowMs}`)
   for (const channel of new Set(finished.map((call) => call.channel))) {
     if (channel === '') continue
-    const ofChannel = finished.filter((call) => call.channel === channel)
+    const ofChannel = finished.filter((call) => call.channel === channel && call.isPublished)
+    if (ofChannel.length === 0) continue
     publish(
       channel,
       ofChannel.map(({ last }) => last),

@@ -104,6 +104,8 @@ export function connectRedis({ data, pubSub }: RedisServices, connection: Connec
     del: (...keys: string[]) => send(() => keys.filter((key) => data.strings.delete(key)).length),
     sadd: (key: string, member: string) => send(() => void data.set(key).add(member)),
     smembers: (key: string) => send(() => [...data.set(key)]),
+    hdel: (key: string, ...fields: string[]) =>
+      send(() => fields.filter((field) => data.hash(key).delete(field)).length),
     hgetall: (key: string) => send(() => Object.fromEntries(data.hash(key))),
     zrangebyscore: (key: string, _from: string, to: number) =>
       send(() => [...data.sortedSet(key)].filter(([, score]) => score <= to).map(([member]) => member)),

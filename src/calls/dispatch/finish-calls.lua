@@ -11,17 +11,20 @@
 -- that finished calls is kept, so that the same step again is answered as it was the first time.
 --
 -- KEYS  1 dispatch queue  2 settlement queue (without a list)  3 what came of this worker's last step
+--       4 channels with ends that are not acknowledged (see unheard-ends.ts)
 --       then per call: avail, held, holds, key open, account open
 -- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 what a message begins with, JSON
 --       5 token of this worker's locks
---       then per call: id, reply channel or '', last frame (JSON), settlement record (JSON), amount charged,
+--       then per call: id, reply channel or '', last frame (JSON) or '' where it is not published, settlement record
+--       (JSON), amount charged,
 --       prefix of the account's Redis keys, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
---       '1' when the answer counts only if its caller hears of it: nobody was told that the call failed, and somebody
---       listens on the channel, if there is one
+--       '', or where the answer counts only if its caller hears of it, the completion tokens that are known to have been
+--       taken before: then nobody was told that the call failed, and somebody listens on the channel if the end is
+--       published; a charged end is noted until it is acknowledged
 -- Returns per call 'finished'; or, with nothing done: 'unheard': nobody listens; 'lost': another worker has the call;
 -- 'gone': there is no job, since this worker or another finished the call, or Redis lost it; JSON: what its caller was
 -- told (see note-told-failure.lua)
-local dispatch, settlement, last_step = KEYS[1] .. ':', KEYS[2] .. ':', KEYS[3]
+local dispatch, settlement, last_step, ending_channels = KEYS[1] .. ':', KEYS[2] .. ':', KEYS[3], KEYS[4]
 local PER_CALL_KEYS, PER_CALL_ARGS = 5, 8
 local LAST_STEP_KEPT_MS = 600000
 local token = ARGV[5]
@@ -31,12 +34,12 @@ if last[1] == ARGV[1] then return cjson.decode(last[2]) end
 
 local calls = {}
 for at = 6, #ARGV, PER_CALL_ARGS do
-  local keys_at = 4 + #calls * PER_CALL_KEYS
+  local keys_at = 5 + #calls * PER_CALL_KEYS
   local avail, held, holds, open, account_open = unpack(KEYS, keys_at, keys_at + PER_CALL_KEYS - 1)
-  local id, channel, frame, record, charge, prefix, claim, must_hear = unpack(ARGV, at, at + PER_CALL_ARGS - 1)
+  local id, channel, frame, record, charge, prefix, claim, taken = unpack(ARGV, at, at + PER_CALL_ARGS - 1)
   calls[#calls + 1] = {
     id = id, channel = channel, frame = frame, record = record, charge = charge, open = open, claim = claim,
-    must_hear = must_hear == '1', job = dispatch .. id, account = { avail, held, holds, account_open, prefix },
+    taken = taken, must_hear = taken ~= '', job = dispatch .. id, account = { avail, held, holds, account_open, prefix },
   }
 end
 
@@ -62,7 +65,7 @@ local function refusal(call)
     if not is_ours then return 'lost' end
   end
   if not call.must_hear then return nil end
-  return told or (not is_heard(call.channel) and 'unheard') or nil
+  return told or (call.frame ~= '' and not is_heard(call.channel) and 'unheard') or nil
 end
 
 for _, call in ipairs(calls) do call.result = refusal(call) end
@@ -85,7 +88,7 @@ local function record_of(call)
   return string.sub(call.record, 1, -2) .. ',"redisHoldPico":"' .. amount .. '"}'
 end
 
-local results, records, frames, accounts, ids, gone = {}, {}, {}, {}, {}, {}
+local results, records, frames, ends, accounts, ids, gone = {}, {}, {}, {}, {}, {}, {}
 local settling = {}
 for index, call in ipairs(calls) do
   if not call.result then
@@ -100,7 +103,12 @@ for index, call in ipairs(calls) do
     end
     records[#records + 1] = record_of(call)
     settling[#settling + 1] = call.id
-    if call.channel ~= '' then
+    if call.must_hear and call.channel ~= '' and call.charge ~= '0' then
+      ends[call.channel] = ends[call.channel] or {}
+      table.insert(ends[call.channel], call.id)
+      table.insert(ends[call.channel], call.taken .. ':' .. ARGV[3])
+    end
+    if call.channel ~= '' and call.frame ~= '' then
       frames[call.channel] = frames[call.channel] or { ARGV[4] }
       table.insert(frames[call.channel], call.frame)
     end
@@ -132,6 +140,10 @@ if redis.call('HEXISTS', settlement .. 'meta', 'paused') == 0 then
 end
 redis.call('HSET', last_step, 'job', ARGV[1], 'results', cjson.encode(results))
 redis.call('PEXPIRE', last_step, LAST_STEP_KEPT_MS)
+for channel, of_channel in pairs(ends) do
+  redis.call('HSET', channel .. ':ends', unpack(of_channel))
+  redis.call('SADD', ending_channels, channel)
+end
 -- Last, so that a Redis that refuses writes has told nobody. One message a channel, a JSON array of frames.
 for channel, of_channel in pairs(frames) do
   redis.call('PUBLISH', channel, '[' .. table.concat(of_channel, ',') .. ']')

@@ -12,7 +12,13 @@ import { newId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
 import { isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
-import { accountKeys, apiKeyKeys, lastFinishKey, QUEUE_PREFIX } from '../../platform/redis/redis-keys.ts'
+import {
+  accountKeys,
+  apiKeyKeys,
+  ENDING_CHANNELS,
+  lastFinishKey,
+  QUEUE_PREFIX,
+} from '../../platform/redis/redis-keys.ts'
 import type { FramePublisher } from '../relay/call-outbox.ts'
 
 /** A finished call: what to settle, and the hold that closes. */
@@ -40,6 +46,8 @@ export interface EndedCall extends FinishedCall {
    * hears is not charged as it stands.
    */
   mustBeHeard: boolean
+  /** Completion tokens that the client is known to have taken: so much is charged of an end that nobody acknowledges. */
+  takenTokens: number
 }
 
 /**
@@ -54,7 +62,10 @@ export type FinishResult = 'finished' | 'unheard' | 'lost' | 'gone' | 'refused' 
  * under way at a time. Repeated after the first run was done, as by a connection that broke, the last step answers as it did
  * then and does nothing.
  */
-export type RunFinish = (settlementJobId: string, calls: readonly EndedCall[]) => Promise<FinishResult[]>
+export type RunFinish = (settlementJobId: string, calls: readonly AskedFinish[]) => Promise<FinishResult[]>
+
+/** Its last frame is not published where its API instance shares this process, and hears the end from here. */
+export type AskedFinish = EndedCall & { isPublished: boolean }
 
 /**
  * The step of one worker, whose locks hold `token`, over a connection: what was published over it before arrives before
@@ -69,7 +80,7 @@ export function createFinishScript(
   const finish = defineHoldScript(redis, 'syFinishCalls', new URL('./finish-calls.lua', import.meta.url))
   const opening = JSON.stringify(openingFrame(worker))
   const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${QUEUE_PREFIX}:${queue}`)
-  const ownKeys = [...queues, lastFinishKey(worker)]
+  const ownKeys = [...queues, lastFinishKey(worker), ENDING_CHANNELS]
   return async (settlementJobId, calls) => {
     const options = JSON.stringify(storedJobOptions(settlementJobId))
     const results = (await finish(
@@ -83,22 +94,23 @@ export function createFinishScript(
 const readResult = (result: string): FinishResult =>
   result.startsWith('{') ? (JSON.parse(result) as GatewayFailure) : (result as FinishResult)
 
-function keysOf({ record: { accountId, keyId } }: EndedCall): string[] {
+function keysOf({ record: { accountId, keyId } }: AskedFinish): string[] {
   const account = accountKeys(accountId)
   return [account.avail, account.held, account.holds, apiKeyKeys(accountId, keyId).open, account.open]
 }
 
-function argumentsOf({ record, claim, channel, last, mustBeHeard }: EndedCall): Array<string | number> {
+function argumentsOf(call: AskedFinish): Array<string | number> {
+  const { record, claim, channel, last, isPublished, mustBeHeard, takenTokens } = call
   const { prefix } = accountKeys(record.accountId)
   return [
     record.id,
     channel,
-    channel && JSON.stringify(last),
+    channel && isPublished ? JSON.stringify(last) : '',
     JSON.stringify(record),
     record.chargePico,
     prefix,
     claim,
-    mustBeHeard ? '1' : '0',
+    mustBeHeard ? takenTokens : '',
   ]
 }
 
@@ -133,7 +145,7 @@ export function createFinisher({ run, publisher, outbox }: FinisherDependencies)
     const calls = batch.map(({ call }) => call)
     // Redis tells no API instance that shares this process: that is there, and hears the end once it is done.
     const isTold = calls.map(({ channel }) => !publisher.isColocated(channel))
-    const asked = calls.map((call, index) => (isTold[index] ? call : { ...call, channel: '' }))
+    const asked = calls.map((call, index) => ({ ...call, isPublished: isTold[index]! }))
     // What calls have sent before goes first.
     publisher.flush()
     let results: FinishResult[] = []

@@ -208,6 +208,7 @@ async function finish(
       claim: claimOfJob,
       channel: envelope.replyChannel,
       last: outbox.lastFrame(last),
+      takenTokens: Math.floor(record.usage.completionTokens * outbox.takenPart),
       mustBeHeard: produced !== null && !call.runsOn && !call.controller.signal.aborted,
     })
     if (typeof result === 'object') {

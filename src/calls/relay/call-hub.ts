@@ -15,6 +15,7 @@ import type { Redis } from '../../platform/redis/redis.ts'
 import { CONTROL_CHANNEL, controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'
 import { type CallSink, PendingCall, type PendingCallOptions } from './pending-call.ts'
 import { ResendQueue } from './resend-queue.ts'
+import { EndAcknowledgements } from './unheard-ends.ts'
 
 const TICK_MS = 100
 /** After a reconnect workers get this long to say which calls they have. */
@@ -67,6 +68,7 @@ export class CallHub {
   private readonly ended = new LRUCache<string, true>({ max: ENDED_REMEMBERED })
   private readonly options: CallHubOptions
   private readonly resends = new ResendQueue()
+  private readonly acknowledgements: EndAcknowledgements
   private readonly signs: WorkerHeartbeats
   private timer: NodeJS.Timeout | undefined
   private reconnectedAtMs = Number.NEGATIVE_INFINITY
@@ -74,6 +76,11 @@ export class CallHub {
   constructor(options: CallHubOptions) {
     this.options = options
     this.channel = replyChannel(options.apiId)
+    this.acknowledgements = new EndAcknowledgements({
+      redis: options.publisher,
+      channel: this.channel,
+      logger: options.logger,
+    })
     this.signs = new WorkerHeartbeats({
       sendEcho: (number) => this.publish(this.channel, encodeFrames(options.apiId, [], number)),
       onDoubtful: (worker) => this.doubt(worker),
@@ -180,6 +187,7 @@ export class CallHub {
     const isCancelling = () => [...this.calls.values()].some((call) => call.isCancelling)
     while (clock() < untilMs && isCancelling()) await new Promise((resolve) => setTimeout(resolve, TICK_MS))
     this.stopTicking()
+    await this.acknowledgements.close()
     await this.options.subscriber.unsubscribe(this.channel)
   }
 
@@ -220,6 +228,7 @@ export class CallHub {
     call.flush()
     if (!call.ended) return
     this.ended.set(call.envelope.id, true)
+    this.acknowledgements.add(call.envelope.id)
     this.forget(call.envelope.id)
   }
 
@@ -265,11 +274,12 @@ export class CallHub {
     const nowMs = this.options.clock()
     this.signs.tick(nowMs)
     this.resends.tick(nowMs)
+    this.acknowledgements.tick(nowMs)
     for (const call of this.calls.values()) {
       call.tick(nowMs)
       if (call.ended) this.forget(call.envelope.id)
     }
-    if (this.calls.size === 0) this.stopTicking()
+    if (this.calls.size === 0 && this.acknowledgements.isEmpty) this.stopTicking()
   }
 
   /** Sends one message to the worker that has the call, or to all where that is not known. */

@@ -122,6 +122,12 @@ export class CallOutbox {
     return Math.min(mark?.chars ?? 0, this.deliveredChars)
   }
 
+  /** How much of what was sent its client is known to have taken: what was sent half a second ago, or up to twice that. */
+  get takenPart(): number {
+    const chars = Math.min(this.marks.at(-2)?.chars ?? 0, this.deliveredChars)
+    return chars === 0 ? 0 : chars / this.sentChars
+  }
+
   /** Nobody listened when frames from a number on were sent. */
   noteUnheard(from: number): void {
     if (from < 0) return

@@ -142,7 +142,18 @@ export function settlementOf(
  * caller had of an answer before it was told a failure; should a worker charge more for the call, the rest is credited.
  */
 export function unservedSettlement(
-  envelope: CallEnvelope,
+  envelope: Pick<
+    CallEnvelope,
+    | 'id'
+    | 'accountId'
+    | 'keyId'
+    | 'requestId'
+    | 'requestedModel'
+    | 'stream'
+    | 'holdPico'
+    | 'labels'
+    | 'admittedAt'
+  >,
   status: CallStatus,
   errorCode: ErrorCode,
   finishedAt: number,

@@ -74,6 +74,11 @@ export const admittedKey = (callId: string): string => `${PREFIX}:admitted:${cal
 /** The channel of one API instance for frames. */
 export const replyChannel = (apiId: string): string => `${PREFIX}:reply:${apiId}`
 
+/** Hash: charged ends that were published on such a channel and are not acknowledged, see src/calls/relay/unheard-ends.ts. */
+export const unheardEndsKey = (channel: string): string => `${channel}:ends`
+/** Set: the channels that have such ends, or had. */
+export const ENDING_CHANNELS = `${PREFIX}:ending-channels`
+
 /** The channel from API instances to every dispatch worker. */
 export const CONTROL_CHANNEL = `${PREFIX}:control`
 /** Where one of them does. */

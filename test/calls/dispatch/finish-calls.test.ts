@@ -3,8 +3,8 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
 import {
+  type AskedFinish,
   createFinishScript,
-  type EndedCall,
   type RunFinish,
 } from '../../../src/calls/dispatch/finish-calls.ts'
 import type { CallEnvelope, CallJob } from '../../../src/core/calls/call-job.ts'
@@ -24,7 +24,12 @@ import {
   type SettlementQueue,
 } from '../../../src/platform/queues/queues.ts'
 import { createRedis, isRefusedWrite, type Redis } from '../../../src/platform/redis/redis.ts'
-import { QUEUE_PREFIX, replyChannel } from '../../../src/platform/redis/redis-keys.ts'
+import {
+  ENDING_CHANNELS,
+  QUEUE_PREFIX,
+  replyChannel,
+  unheardEndsKey,
+} from '../../../src/platform/redis/redis-keys.ts'
 import { settlementOf } from '../../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
@@ -94,13 +99,15 @@ describe('the step that finishes calls', () => {
     return id
   }
 
-  const ended = (id: CallId, over: Partial<EndedCall> = {}): EndedCall => ({
+  const ended = (id: CallId, over: Partial<AskedFinish> = {}): AskedFinish => ({
     record: settlementOf(ACCOUNT, { id, keyId: 'key_1', chargePico: '30', holdPico: '100' }),
-    hold: {} as EndedCall['hold'],
+    hold: {} as AskedFinish['hold'],
     claim: 1,
     channel: CHANNEL,
     last: [id, 1, 4, ['finish', 'stop', null]],
+    isPublished: true,
     mustBeHeard: true,
+    takenTokens: 2,
     ...over,
   })
 
@@ -303,6 +310,25 @@ describe('the step that finishes calls', () => {
     expect(await finish('settle_1', step)).toEqual(['gone', 'lost'])
   })
 
+  test('notes charged ends that need an acknowledgement, published or not, and no others', async () => {
+    const [published, here] = [await claimedCall(), await claimedCall()]
+    const free = await claimedCall()
+    const kept = await claimedCall()
+    const freeRecord = settlementOf(ACCOUNT, { id: free, keyId: 'key_1', chargePico: '0', holdPico: '100' })
+    await finish('settle_1', [
+      ended(published),
+      ended(here, { isPublished: false, takenTokens: 0 }),
+      ended(free, { record: freeRecord }),
+      ended(kept, { mustBeHeard: false }),
+    ])
+    expect(await redis.hgetall(unheardEndsKey(CHANNEL))).toEqual({
+      [published]: '2:1700000000000',
+      [here]: '0:1700000000000',
+    })
+    expect(await redis.smembers(ENDING_CHANNELS)).toEqual([CHANNEL])
+    await expect.poll(() => heard).toHaveLength(1)
+  })
+
   test('a call whose caller was told a failure is not finished as it stands, but as what was delivered', async () => {
     const [told, other] = [await claimedCall(), await claimedCall()]
     const jobs = createCallJobs(redis)
@@ -310,8 +336,8 @@ describe('the step that finishes calls', () => {
     expect(await jobs.noteTold(told, failure)).toBe(true)
     // Who told it first knows what was delivered.
     expect(await jobs.noteTold(told, { code: 'internal_error', deliveredChars: 13 })).toBe(true)
-    for (const channel of [CHANNEL, ''])
-      expect(await finish('settle_1', [ended(told, { channel })])).toEqual([failure])
+    for (const isPublished of [true, false])
+      expect(await finish('settle_1', [ended(told, { isPublished })])).toEqual([failure])
     expect(await finish('settle_1', [ended(told, { mustBeHeard: false }), ended(other)])).toEqual([
       'finished',
       'finished',

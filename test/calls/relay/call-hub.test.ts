@@ -23,12 +23,15 @@ let isRedisThere: boolean
 /** How long an echo takes. */
 let echoMs: number
 let echoes: number
+/** Ends that were acknowledged, by command. */
+let acknowledged: string[][]
 let told: Array<ControlMessage & { channel: string }>
 let delivered: Map<CallId, FrameBody[]>
 
 beforeEach(async () => {
   vi.useFakeTimers()
   told = []
+  acknowledged = []
   delivered = new Map()
   isRedisThere = true
   echoMs = 1
@@ -41,10 +44,14 @@ beforeEach(async () => {
     else told.push({ channel, ...(JSON.parse(message) as ControlMessage) })
     return 1
   }
+  const hdel = async (_key: string, ...ids: string[]) => {
+    if (!isRedisThere) throw new Error('Redis is away')
+    return acknowledged.push(ids)
+  }
   hub = new CallHub({
     apiId: 'api-1',
     subscriber: subscriber as unknown as Redis,
-    publisher: { publish } as unknown as Redis,
+    publisher: { publish, hdel } as unknown as Redis,
     logger: pino({ level: 'silent' }),
     clock: Date.now,
     places: { add: () => undefined },
@@ -299,5 +306,37 @@ describe('a reply hub that stops', () => {
     await passed(300)
     expect(isStopped).toBe(true)
     await stopping
+  })
+})
+
+describe('the ends that an instance delivered', () => {
+  const ended = () => {
+    const id = open()
+    hear(id, 1, ['open', 0], ['text', 'all of it'], FINISH)
+    return id
+  }
+
+  test('are acknowledged together, about once a second, also when no call is left', async () => {
+    const first = [ended(), ended()]
+    await passed(300)
+    expect(acknowledged).toEqual([first])
+    const others = [ended(), ended()]
+    await passed(600)
+    expect(acknowledged).toHaveLength(1)
+    await passed(600)
+    expect(acknowledged).toEqual([first, others])
+  })
+
+  test('are acknowledged when Redis is back, and when the instance stops', async () => {
+    isRedisThere = false
+    const first = ended()
+    await passed(2_500)
+    expect(acknowledged).toEqual([])
+    isRedisThere = true
+    await passed(1_500)
+    expect(acknowledged).toEqual([[first]])
+    const last = ended()
+    await stopped()
+    expect(acknowledged).toEqual([[first], [last]])
   })
 })

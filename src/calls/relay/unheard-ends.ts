@@ -1,0 +1,160 @@
+import { unservedSettlement } from '../../core/billing/pricing.ts'
+import type { SettlementRecord } from '../../core/calls/call-job.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import { ENDING_CHANNELS, unheardEndsKey } from '../../platform/redis/redis-keys.ts'
+
+/**
+ * Charged ends that were published to an API instance, until it acknowledges them: Redis counts an instance that was
+ * killed as a listener for as long as its connection stands, so an end that was published need not have been read. The step
+ * that finishes calls notes each (finish-calls.lua), and an instance acknowledges what it wrote to clients about once a
+ * second, many calls in one command. What an instance that is gone has not acknowledged is credited.
+ */
+
+const ACKNOWLEDGE_EVERY_MS = 1_000
+/** Ends of half a minute at 1,500 calls a second. Beyond it the oldest are acknowledged by nobody, which credits them. */
+const WAITING_MAX = 50_000
+const AT_ONCE = 1_000
+
+interface AcknowledgementsOptions {
+  redis: Pick<Redis, 'hdel'>
+  channel: string
+  logger: Logger
+}
+
+/** The ends that one API instance delivered and has not acknowledged yet. */
+export class EndAcknowledgements {
+  private readonly options: AcknowledgementsOptions
+  private readonly key: string
+  /** Delivered in this tick: they may not be written to their clients yet. */
+  private fresh: string[] = []
+  private written: string[] = []
+  private sendAtMs = 0
+  private isSending = false
+
+  constructor(options: AcknowledgementsOptions) {
+    this.options = options
+    this.key = unheardEndsKey(options.channel)
+  }
+
+  get isEmpty(): boolean {
+    return this.fresh.length === 0 && this.written.length === 0 && !this.isSending
+  }
+
+  /** The end of a call was delivered. */
+  add(callId: string): void {
+    this.fresh.push(callId)
+  }
+
+  /** To be called some times a second. */
+  tick(nowMs: number): void {
+    if (this.written.length > 0 && nowMs >= this.sendAtMs) {
+      this.sendAtMs = nowMs + ACKNOWLEDGE_EVERY_MS
+      void this.send()
+    }
+    this.written.push(...this.fresh)
+    this.fresh = []
+  }
+
+  /** Acknowledges everything. Never rejects: what cannot be acknowledged waits for the next time. */
+  async send(): Promise<void> {
+    const ids = this.written.splice(0)
+    this.isSending = true
+    for (let start = 0; start < ids.length; start += AT_ONCE) {
+      try {
+        await this.options.redis.hdel(this.key, ...ids.slice(start, start + AT_ONCE))
+      } catch (error) {
+        const kept = [...ids.slice(start), ...this.written].slice(-WAITING_MAX)
+        this.written = kept
+        this.options.logger.warn({ err: error, calls: kept.length }, 'delivered ends not acknowledged')
+        break
+      }
+    }
+    this.isSending = false
+  }
+
+  /** Acknowledges everything, also what was delivered a moment ago. */
+  async close(): Promise<void> {
+    this.written.push(...this.fresh.splice(0))
+    await this.send()
+  }
+}
+
+/** An instance that lives has acknowledged an end by then, also after its connections were gone. */
+const UNHEARD_AFTER_MS = 60_000
+/** A settlement is long made by then, or was lost. */
+const KEPT_MS = 86_400_000
+
+interface SweepDependencies {
+  redis: Pick<Redis, 'smembers' | 'srem' | 'pubsub' | 'hgetall' | 'hdel'>
+  postgres: Postgres
+  enqueueSettlements: (records: SettlementRecord[]) => Promise<unknown>
+  clock: () => number
+}
+
+/** An end as its note has it. */
+interface UnheardEnd {
+  callId: CallId
+  /** Completion tokens that its client is known to have taken before. */
+  takenTokens: number
+  notedAtMs: number
+}
+
+/**
+ * Finds ends that were published to API instances that are gone, and enqueues the evidence that their callers did not get
+ * them, by which settlement credits the charge down to what they are known to have taken. Returns how many. Repeatable.
+ */
+export async function sweepUnheardEnds(deps: SweepDependencies): Promise<number> {
+  const { redis, clock } = deps
+  let found = 0
+  for (const channel of await redis.smembers(ENDING_CHANNELS)) {
+    const [, listeners] = (await redis.pubsub('NUMSUB', channel)) as [string, number]
+    if (Number(listeners) > 0) continue
+    const ends = Object.entries(await redis.hgetall(unheardEndsKey(channel))).map(readEnd)
+    // An instance that only lost its connection comes back, and acknowledges what it wrote.
+    const due = ends.filter(({ notedAtMs }) => clock() - notedAtMs >= UNHEARD_AFTER_MS)
+    for (let start = 0; start < due.length; start += AT_ONCE)
+      found += await giveUp(channel, due.slice(start, start + AT_ONCE), deps)
+    if (ends.length === 0) await redis.srem(ENDING_CHANNELS, channel)
+  }
+  return found
+}
+
+function readEnd([callId, note]: [string, string]): UnheardEnd {
+  const [takenTokens, notedAtMs] = note.split(':').map(Number) as [number, number]
+  return { callId: callId as CallId, takenTokens, notedAtMs }
+}
+
+async function giveUp(channel: string, ends: UnheardEnd[], deps: SweepDependencies): Promise<number> {
+  const { redis, postgres, enqueueSettlements, clock } = deps
+  const calls = await postgres.callRecord.findMany({
+    where: { id: { in: ends.map(({ callId }) => callId) } },
+    select: {
+      ...{ id: true, accountId: true, keyId: true, requestId: true, requestedModel: true, stream: true },
+      ...{ holdPico: true, chargePico: true, admittedAtMs: true },
+    },
+  })
+  const records = new Map(calls.map((call) => [call.id as string, call]))
+  const evidence: SettlementRecord[] = []
+  const decided: string[] = []
+  for (const { callId, takenTokens, notedAtMs } of ends) {
+    const call = records.get(callId)
+    // Its settlement is on its way.
+    if (!call && clock() - notedAtMs < KEPT_MS) continue
+    decided.push(callId)
+    if (!call || call.chargePico === 0n) continue
+    const { holdPico, admittedAtMs, ...identity } = call
+    const admitted = {
+      ...identity,
+      id: callId,
+      holdPico: String(holdPico),
+      admittedAt: Number(admittedAtMs),
+    }
+    evidence.push(unservedSettlement(admitted, 'failed', 'internal_error', clock(), takenTokens))
+  }
+  if (evidence.length > 0) await enqueueSettlements(evidence)
+  if (decided.length > 0) await redis.hdel(unheardEndsKey(channel), ...decided)
+  return evidence.length
+}
