@@ -92,7 +92,11 @@ class FileWriter {
     this.stored = store
       .put(owner, randomUUID(), this.#through, options)
       .then((body) => ({ ...body, head: this.#head }))
-      // What waits to be written will not be.
+      .catch((error: unknown) => {
+        // The provider is read to its end, since it bills its answer; what comes of the file is dropped.
+        this.#through.destroy()
+        throw error
+      })
       .finally(() => exchange.release())
     // Both are heard of at the end of the reply.
     this.stored.catch(() => undefined)

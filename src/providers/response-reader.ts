@@ -8,6 +8,7 @@ import {
   parseRetryAfter,
 } from '../core/failover/attempt-failure.ts'
 import { MAX_NESTING, scanJson } from '../core/json/json-text.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
 import { GatheredBytes } from './http/gathered-bytes.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
@@ -280,7 +281,8 @@ export class ResponseReader implements ResponseReceiver {
       const { rest, files } = await this.#options.files!.end()
       if (!this.#settled) this.#read(rest, files)
     } catch (error) {
-      this.crash(error)
+      if (error instanceof ApiError) this.#fail(attemptFailure('not-stored', describe(error)))
+      else this.crash(error)
     }
   }
 
@@ -327,6 +329,10 @@ export class ResponseReader implements ResponseReceiver {
     })
   }
 }
+
+/** Why the store refused, for logs. */
+const describe = ({ message, cause }: ApiError): string =>
+  cause instanceof Error ? `${message} ${cause.message}` : message
 
 /**
  * Whether a streamed completion is over, by its finish reasons. Some servers put one into every chunk: it ends the

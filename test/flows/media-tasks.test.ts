@@ -1,4 +1,4 @@
-import { rmSync, watch } from 'node:fs'
+import { rmSync, watch, writeFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import OpenAI, { type APIError, toFile } from 'openai'
@@ -63,6 +63,7 @@ beforeAll(async () => {
   stack = await startStack({
     models: {
       'test/image': { ...IMAGE, offers: [{ at: 'alpha', model: 'tag-image', cost: '0' }] },
+      'test/image-held': { ...IMAGE, offers: both('held.tag-full') },
       'test/image-failing': { ...IMAGE, offers: both('fail-on-alpha') },
       'test/image-cut': { ...IMAGE, offers: both('on-alpha-cut-after-1') },
       'test/edit': { ...EDIT, offers: [{ at: 'alpha', model: 'image-tokens-3.tag-edit', cost: '0' }] },
@@ -128,6 +129,23 @@ describe('images', () => {
     expect(record).toMatchObject({ status: 'completed', units: 4, unit: 'image', promptTokens: 0 })
     expect(record.chargePico).toBe(4n * record.unitsRatePico!)
     await nothingIsStored()
+  })
+
+  test('that cannot be stored are 503, free, asked for once, and counted as a cost of ours', async () => {
+    const folder = join(stack.environment.DATA_DIR!, 'bodies')
+    const image = failureOf(client.images.generate({ model: 'test/image-held', prompt: 'a fox' }))
+    await stack.providers.log.arrived(({ model }) => model === 'held.tag-full')
+    // Nothing can be written where the folder was.
+    rmSync(folder, { recursive: true, force: true })
+    writeFileSync(folder, '')
+    stack.providers.release()
+    const error = await image
+    rmSync(folder)
+    expect(error).toMatchObject({ status: 503, code: 'overloaded' })
+    expect(error.headers!.get('retry-after')).toBe('5')
+    const record = await latestCall()
+    expect(record).toMatchObject({ status: 'failed', errorCode: 'overloaded', chargePico: 0n })
+    expect(record.attempts).toMatchObject([{ outcome: 'not-stored', httpStatus: 200, spent: { units: 1 } }])
   })
 
   test('are edited, and their tokens charged at the prices of text, images and output', async () => {

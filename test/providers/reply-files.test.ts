@@ -100,6 +100,16 @@ describe('the files of a reply', () => {
     expect(stored[0]!.length).toBe(400_000)
   })
 
+  test('that the store refuses at once hold up nobody: the reply is read to its end', async () => {
+    const full = memoryStore({ read: () => Promise.reject(new Error('the disk is full')) })
+    const { files, flow } = reply({ kind: 'body' }, full)
+    files.push(Buffer.from('RIFF'))
+    await vi.waitFor(() => expect(flow.release).toHaveBeenCalled())
+    expect(files.push(Buffer.alloc(1_000_000))).toBe(true)
+    expect(flow.hold).not.toHaveBeenCalled()
+    await expect(files.end()).rejects.toThrow('the disk is full')
+  })
+
   test('of a reply that broke off are not stored; a store that fails is heard of at the end', async () => {
     const broken = reply({ kind: 'body' })
     broken.files.push(Buffer.from('RIFF'))

@@ -16,7 +16,13 @@ export interface BilledAttempt {
 }
 
 /** Failures of a provider that has the prompt and works on it, or did. */
-const WORKED_ON: ReadonlySet<FailureKind> = new Set(['silent', 'stalled', 'call-timeout', 'empty-answer'])
+const WORKED_ON: ReadonlySet<FailureKind> = new Set([
+  'silent',
+  'stalled',
+  'call-timeout',
+  'empty-answer',
+  'not-stored',
+])
 
 /**
  * Whether the provider of an attempt that did not serve its call is taken to bill it: content came, or the provider had the

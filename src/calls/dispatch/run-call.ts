@@ -4,6 +4,7 @@ import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../co
 import { type FrameBody, type FrameError, withCharge } from '../../core/calls/frames.ts'
 import { nativeCall } from '../../core/calls/messages-request.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { ProcessReport } from '../../platform/observability/process-report.ts'
 import { inSpan, queueAttributes, tracesAreOn } from '../../platform/observability/tracing.ts'
@@ -156,9 +157,16 @@ async function processCall(
     return { ending: endingOf(outcome, envelope), body }
   } catch (error) {
     deps.logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
-    return failed(FAILED_INSIDE)
+    return failed(error instanceof ApiError ? toldError(error) : FAILED_INSIDE)
   }
 }
+
+/** What a service of ours that is away or full says itself, such as the store of uploads. */
+const toldError = ({ code, message, details: { retryAfterSeconds } }: ApiError): FrameError => ({
+  code,
+  message,
+  ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+})
 
 /** What a call asks; null where it was kept beside the queue and cannot be had. */
 async function bodyOf(

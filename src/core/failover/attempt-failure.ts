@@ -34,6 +34,8 @@ export const FAILURE_KINDS = [
   'unreadable',
   /** The answer finished, and there was nothing in it. */
   'empty-answer',
+  /** The answer came, and our store could not take its files. */
+  'not-stored',
   /** The whole call ran out of time. */
   'call-timeout',
   /** A rescue attempt said something else than what the client already has. */
@@ -98,6 +100,7 @@ export function giveUpError(state: FailoverState, isBackLater: boolean): FrameEr
   const { attempts, nowMs, deadlineMs } = state
   const last = attempts.at(-1)?.failure
   if (last?.kind === 'content-policy') return contentPolicy(last.hint)
+  if (last?.kind === 'not-stored') return NOT_STORED
   if (state.relayed.kind !== 'nothing') return brokeOff(state)
   if (last?.kind === 'bad-request' && !wasAccepted(attempts)) return badRequest(last.hint, state)
   if (last?.kind === 'context-length') {
@@ -129,6 +132,12 @@ export function giveUpError(state: FailoverState, isBackLater: boolean): FrameEr
     code: 'all_providers_failed',
     message: withByokFailures('All providers failed. Retry with backoff.', state),
   }
+}
+
+const NOT_STORED: FrameError = {
+  code: 'overloaded',
+  message: 'The gateway cannot store the files of the answer right now. Retry shortly.',
+  retryAfterSeconds: DEFAULT_RETRY_AFTER_SECONDS,
 }
 
 /** The time stands in the text as well: an error within a stream has no headers. */

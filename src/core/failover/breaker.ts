@@ -147,6 +147,7 @@ export function healthEffect(failure: AttemptFailure): HealthEffect {
     case 'bad-request':
     case 'prefill-refused':
     case 'rescue-mismatch':
+    case 'not-stored':
       return { kind: 'success' }
     // A prompt can ask for nothing, so this is no word against the offer.
     case 'empty-answer':

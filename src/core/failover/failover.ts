@@ -103,7 +103,7 @@ function isFinal({ attempts, relayed }: FailoverState): boolean {
   if (relayed.kind === 'more') return true
   const kind = attempts.at(-1)?.failure.kind
   if (kind === 'bad-request') return !wasAccepted(attempts)
-  return kind === 'content-policy' || kind === 'call-timeout'
+  return kind === 'content-policy' || kind === 'call-timeout' || kind === 'not-stored'
 }
 
 /** The error a call ends with when it may not go on for a reason of its own, such as a spent retry budget. */
@@ -231,6 +231,8 @@ function mayRepeat(failure: AttemptFailure): boolean {
     case 'bad-request':
     case 'call-timeout':
     case 'rescue-mismatch':
+    // Another of the same would cost as much again.
+    case 'not-stored':
     // Another of the same would cost its tokens again.
     case 'empty-answer':
       return false
