@@ -305,6 +305,10 @@ const Settings = Type.Object({
     "concurrent calls per dispatch worker. Keep it at twice `ACCOUNT_CONCURRENT_CALLS` or more, so that one account's slow streams fill at most half of one worker",
   ),
   settlementBatchMax: integer(2_048, 'calls settled in one transaction'),
+  settlementBacklogBytesMax: integer(
+    2_048 * MEGABYTE,
+    'bytes in Redis of calls that wait to be settled, while PostgreSQL is unavailable; above that, or above half of the `maxmemory` of Redis, new calls are 503. About two kilobytes each',
+  ),
   jobLockMs: integer(10_000, 'a call whose worker died is claimed again after 1 to 1.5 times this', [1_000]),
   recoveryGraceMs: integer(
     2_000,

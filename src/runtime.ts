@@ -57,6 +57,7 @@ import {
   createMailQueue,
   createSettlementQueue,
 } from './platform/queues/queues.ts'
+import { watchSettlementBacklog } from './platform/queues/settlement-backlog.ts'
 import { startFleetClock } from './platform/redis/fleet-clock.ts'
 import { announceKeyChange, type KeyChange } from './platform/redis/key-changes.ts'
 import { checkRedisSettings, type Redis } from './platform/redis/redis.ts'
@@ -254,7 +255,8 @@ async function composeApi(
   const promptLogs = createPromptLogs({ store: services.promptLogs, registry, logger })
   await hub.start()
   keyCache.onChange(endSuspendedCalls({ hub, accounts, logger }))
-  const load = createLoadBound(places)
+  const backlog = watchSettlementBacklog({ redis, maxBytes: config.settlementBacklogBytesMax, logger })
+  const load = createLoadBound(places, undefined, undefined, backlog.isFull)
 
   const { publicUrl } = config
   const isSecure = publicUrl?.startsWith('https:') ?? false
@@ -350,7 +352,7 @@ async function composeApi(
       const timer = setTimeout(() => hub.failAll(), config.shutdownGraceMs)
       await closing
       clearTimeout(timer)
-      for (const part of [epoch, fleetClock, health, measures]) part.stop()
+      for (const part of [backlog, epoch, fleetClock, health, measures]) part.stop()
       await report.stop()
       await hub.stop()
       // A worker of this process may still run calls: it finds out by Redis that nobody hears them.

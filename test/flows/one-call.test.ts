@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SETTLEMENT_BYTES } from '../../src/platform/queues/settlement-backlog.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 let stack: TestStack
@@ -43,6 +45,19 @@ describe('one call through the whole gateway', () => {
     const { prompt_tokens: prompt, completion_tokens: completion } = body.usage
     expect(record.chargePico).toBe(BigInt(prompt) * 1_000_000n + BigInt(completion) * 2_000_000n)
     expect(record.chargePico).toBeLessThanOrEqual(record.holdPico)
+  })
+
+  test('is refused at once while too many calls wait to be settled, and taken again afterwards', async () => {
+    await stack.redis.set(SETTLEMENT_BYTES, 3 * 2 ** 30)
+    const refused = await eventually(async () => {
+      const response = await call({ model: 'test/plain' })
+      expect(response.status).toBe(503)
+      return response
+    })
+    expect(refused.headers.get('retry-after')).toBe('10')
+    expect(await refused.json()).toMatchObject({ error: { code: 'overloaded' } })
+    await stack.redis.del(SETTLEMENT_BYTES)
+    await eventually(async () => expect((await call({ model: 'test/plain' })).status).toBe(200))
   })
 
   test('is streamed and ends with [DONE]', async () => {

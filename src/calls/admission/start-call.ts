@@ -222,14 +222,16 @@ async function asked<T>(
   }
 }
 
-const overloaded = (message: string): ApiError =>
-  new ApiError('overloaded', `${message} Retry shortly.`, { retryAfterSeconds: 1 })
+const overloaded = (message: string, retryAfterSeconds = 1): ApiError =>
+  new ApiError('overloaded', `${message} Retry shortly.`, { retryAfterSeconds })
 
 export type LoadBound = ReturnType<typeof createLoadBound>
 
 /** Enough to keep Redis busy, and few enough that whoever comes next waits for a few milliseconds of work. */
 const TURNS = { atOnce: 64, perAccount: 16 }
 const TURN_WAIT_MS = 5_000
+/** PostgreSQL has to come back first, and a part of the backlog to be settled. */
+const BACKLOG_RETRY_SECONDS = 10
 
 /** Of the places of an instance, an account that has no more calls there than this finds one. */
 export const FEW_CALLS = 8
@@ -244,6 +246,7 @@ export function createLoadBound(
   places: SharedRoom,
   turns = createAccountTurns(TURNS),
   turnWaitMs = TURN_WAIT_MS,
+  isBacklogFull: () => boolean = () => false,
 ) {
   let entering = 0
   return {
@@ -253,9 +256,10 @@ export function createLoadBound(
     },
     /**
      * Runs an admission in its account's turn; it counts from now until it is done. Throws `overloaded` when there is
-     * no place for it, or no turn comes in time.
+     * no place for it, or no turn comes in time, and while too many calls wait to be settled.
      */
     async enter<T>(accountId: string, admission: () => Promise<T>): Promise<T> {
+      if (isBacklogFull()) throw overloaded('The gateway cannot take calls right now.', BACKLOG_RETRY_SECONDS)
       if (!places.fits(accountId, 1, PLACES_SHARE)) throw tooManyCalls()
       places.add(accountId, 1)
       entering += 1

@@ -129,6 +129,13 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: () => 'Settlement is blocked: finished calls wait to be charged.',
     page: '',
   },
+  'settlement-backlog-full': {
+    severity: 'critical',
+    ...condition,
+    sentence: ({ fields }) =>
+      `New calls are refused: ${of(fields, 'bytes')} bytes of finished calls wait in Redis to be charged.`,
+    page: '',
+  },
   'settlement-quarantined': {
     severity: 'critical',
     ...event,

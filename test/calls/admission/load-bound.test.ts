@@ -121,3 +121,14 @@ test('one that gives up waiting leaves its place to the next', async () => {
   await endOne()
   expect(order).toEqual(['first', 'last'])
 })
+
+test('refuses calls while too many wait to be settled, and takes them again', async () => {
+  let isFull = true
+  const load = createLoadBound(placesOf(1), undefined, undefined, () => isFull)
+  await expect(load.enter('acct_1', async () => 'in')).rejects.toMatchObject({
+    code: 'overloaded',
+    details: { retryAfterSeconds: 10 },
+  })
+  isFull = false
+  expect(await load.enter('acct_1', async () => 'in')).toBe('in')
+})
