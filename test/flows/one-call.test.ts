@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createSettlementQueue } from '../../src/platform/queues/queues.ts'
 import { SETTLEMENT_BYTES } from '../../src/platform/queues/settlement-backlog.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -48,6 +49,9 @@ describe('one call through the whole gateway', () => {
   })
 
   test('is refused at once while too many calls wait to be settled, and taken again afterwards', async () => {
+    // Nothing is settled: the count begins anew when nothing waits.
+    const settlement = createSettlementQueue(stack.redis)
+    await settlement.pause()
     await stack.redis.set(SETTLEMENT_BYTES, 3 * 2 ** 30)
     const refused = await eventually(async () => {
       const response = await call({ model: 'test/plain' })
@@ -57,6 +61,8 @@ describe('one call through the whole gateway', () => {
     expect(refused.headers.get('retry-after')).toBe('10')
     expect(await refused.json()).toMatchObject({ error: { code: 'overloaded' } })
     await stack.redis.del(SETTLEMENT_BYTES)
+    await settlement.resume()
+    await settlement.close()
     await eventually(async () => expect((await call({ model: 'test/plain' })).status).toBe(200))
   })
 
