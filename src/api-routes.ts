@@ -213,7 +213,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     const { accounts, members, organisations, ledger, deliveries, endpoints, retryDelivery, keyActivity } =
       services
     const { readStatement } = services
-    const { sessions, sessionMs } = signIn
+    const { sessions, sessionMs, isDelivered } = signIn
     await compressJson(app)
     const consoleSlots = reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account')
     await app.register(gatewayRoute, { catalog, config, settings: services.settings })
@@ -230,7 +230,11 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       cookies: operators.cookies,
       ...{ accounts, members, sessionMs, holds, ledger, freeCredits, publicUrl },
     })
-    await app.register(oauthRoutes, { oauth: signIn.oauth, cookies: operators.cookies, sessionMs, publicUrl })
+    await app.register(oauthRoutes, {
+      oauth: signIn.oauth,
+      cookies: operators.cookies,
+      ...{ sessionMs, publicUrl, isDelivered },
+    })
     await app.register(sessionListRoutes, { sessions })
     const { invitationStore, invitations, throttle } = signIn
     await app.register(organisationRoutes, {
@@ -246,7 +250,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...{ invitationStore, invitations, members, sessions, throttle, holds, ledger, freeCredits, publicUrl },
     })
     await app.register(activityRoute, { accountActions: services.accountActions, members })
-    await app.register(secondFactorRoutes, { secondFactor: signIn.secondFactor, publicUrl })
+    await app.register(secondFactorRoutes, { secondFactor: signIn.secondFactor, publicUrl, isDelivered })
     await app.register(accountDataRoutes, {
       accountExport: services.accountExport,
       accountDeletion: signIn.accountDeletion,

@@ -262,6 +262,7 @@ export function createSignIn(
     : null
   const passwordReset = createPasswordReset({
     ...shared,
+    announce,
     enqueue: hasMail ? (accountId) => enqueue({ kind: 'reset_password', accountId }) : null,
   })
   // What stays in a folder reaches nobody.
@@ -290,6 +291,7 @@ export function createSignIn(
     sessions,
     secondFactor,
     sessionMs,
+    isDelivered,
     throttle,
     freeCredits,
     verification,

@@ -27,6 +27,8 @@ async function replacePassword(
   // Whoever knew the old password may have asked for a change of the email.
   await transaction.emailToken.deleteMany({ where: { accountId, purpose: { not: 'verify_email' } } })
   await transaction.emailChange.deleteMany({ where: { accountId, confirmedAt: null } })
+  // And have begun to link another service or to add a passkey.
+  await transaction.signInStep.deleteMany({ where: { accountId } })
   // After the password: a concurrent new session has either waited for it or is visible here.
   await transaction.consoleSession.deleteMany({ where: { accountId } })
 }

@@ -1,5 +1,6 @@
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { KeyChange } from '../platform/redis/key-changes.ts'
 import type { CredentialStore } from './credential-store.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import { noSuchLink } from './email-verification.ts'
@@ -8,6 +9,7 @@ import type { Notify } from './mail/notify.ts'
 import type { PasswordHasher } from './password-hash.ts'
 import { refuseGuessable } from './refuse-guessable.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
+import { removeWaysIn, type WaysIn, waysIn } from './ways-in.ts'
 
 /** Setting a new password by a link that is sent to the account's address. */
 export type PasswordReset = ReturnType<typeof createPasswordReset>
@@ -20,6 +22,8 @@ export function createPasswordReset(deps: {
   throttle: Pick<SignInThrottle, 'verification' | 'passwordReset'>
   /** Enqueues the message, or with null a message to nobody. Null where there is no mail. */
   enqueue: ((accountId: string | null) => Promise<void>) | null
+  /** Announces a change of the account to every process. */
+  announce: (change: KeyChange) => Promise<void>
   notify: Notify
 }) {
   const { credentials, tokens } = deps
@@ -37,28 +41,34 @@ export function createPasswordReset(deps: {
     },
 
     /**
-     * Sets the password of a link's account, and ends all its sessions. Throws ApiError for a link that was used or
-     * has expired.
+     * Sets the password of a link's account, and ends all its sessions. Where the address had never been verified,
+     * somebody else may have opened the account: every way in that they left is removed. Resolves to those that remain
+     * otherwise. Throws ApiError for a link that was used or has expired.
      */
-    async reset(token: string, password: string, networkAddress: string): Promise<void> {
+    async reset(token: string, password: string, networkAddress: string): Promise<WaysIn> {
       await deps.throttle.verification(networkAddress)
       const found = await tokens.find('reset_password', token)
       if (!found) throw noSuchLink()
       refuseGuessable(password, 'password', found.email)
       const asker = { group: clientNetworks(networkAddress).subnet, isKnown: true }
       const passwordHash = await deps.passwords.hash(password, asker)
-      await deps.postgres.$transaction(async (transaction) => {
+      const remaining = await deps.postgres.$transaction(async (transaction) => {
         const used = await tokens.use(transaction, 'reset_password', token)
         if (!used) throw noSuchLink()
         // Of an address that the account has no more, the link is worth nothing.
-        const { count } = await transaction.account.updateMany({
+        const [account] = await transaction.account.updateManyAndReturn({
           where: { id: used.accountId, email: used.email, state: { not: 'suspended' } },
           data: { email: used.email },
+          select: { emailVerifiedAt: true },
         })
-        if (count === 0) throw noSuchLink()
+        if (!account) throw noSuchLink()
         await credentials.replacePassword(transaction, used.accountId, passwordHash)
+        if (account.emailVerifiedAt === null) await removeWaysIn(transaction, used.accountId)
+        return waysIn(transaction, used.accountId)
       })
+      await deps.announce({ accountId: found.accountId })
       await deps.notify(found.accountId, 'password_reset')
+      return remaining
     },
   }
 }

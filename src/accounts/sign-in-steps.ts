@@ -1,4 +1,4 @@
-import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import { hashOfToken, isToken, newToken } from './secret-token.ts'
 
 /** What each step keeps until the next request, by its purpose. */
@@ -79,6 +79,18 @@ export function createSignInSteps(postgres: Postgres) {
       data: StepData[Purpose],
     ): Promise<void> {
       await postgres.signInStep.updateMany({ where: stored(purpose, token), data: { data: { ...data } } })
+    },
+
+    /** Ends a step together with what it allows; null, and nothing is done, if it has ended. */
+    endWith<Result>(
+      purpose: StepPurpose,
+      token: string,
+      run: (transaction: PostgresTransaction) => Promise<Result>,
+    ): Promise<Result | null> {
+      return postgres.$transaction(async (transaction) => {
+        const { count } = await transaction.signInStep.deleteMany({ where: stored(purpose, token) })
+        return count === 0 ? null : run(transaction)
+      })
     },
 
     /** Ends a step; false if it has ended, so that of several requests at once one goes on. */

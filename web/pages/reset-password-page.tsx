@@ -1,13 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { NewPasswordBody, PasswordResetBody } from '../../src/core/api/sessions.ts'
+import type { NewPasswordBody, PasswordResetBody, WaysInView } from '../../src/core/api/sessions.ts'
 import { gatewayQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Note } from '../components/feedback/messages.tsx'
 import { Form, Submit, useForm } from '../components/form/form.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { emailProblem, newPasswordProblem } from '../lib/checks.ts'
+import { plural } from '../lib/format.ts'
 import { EmailField, PasswordField } from './sign-in/credential-fields.tsx'
 
 /** Asks for a message with a link that resets the password of an account. */
@@ -64,22 +65,24 @@ function RequestForm({ isFolder }: { isFolder: boolean }) {
 /** The target of the link in a message that resets a password. Its token is behind `#`. */
 export function ResetPasswordPage() {
   const token = useLocation({ select: ({ hash }) => hash })
-  const [isDone, setIsDone] = useState(false)
+  const [remaining, setRemaining] = useState<WaysInView | null>(null)
   const form = useForm({
     initial: { password: '' },
     check: ({ password }) => ({ password: newPasswordProblem(password) }),
     send: async ({ password }) => {
       const body: NewPasswordBody = { token, password }
-      await requestJson('POST', '/console/api/password-resets/use', body)
-      setIsDone(true)
+      setRemaining(await requestJson<WaysInView>('POST', '/console/api/password-resets/use', body))
     },
   })
   return (
     <CenterPage title="Choose a new password">
-      {isDone ? (
-        <Note tone="good" announce>
-          The password is changed, and every session has ended. <Link to="/sign-in">Sign in</Link>
-        </Note>
+      {remaining ? (
+        <>
+          <Note tone="good" announce>
+            The password is changed, and every session has ended. <Link to="/sign-in">Sign in</Link>
+          </Note>
+          <RemainingWaysIn remaining={remaining} />
+        </>
       ) : token === '' ? (
         <Note tone="warn">The last part of the link is missing. Open the whole link of the message.</Note>
       ) : (
@@ -90,11 +93,28 @@ export function ResetPasswordPage() {
           </Submit>
         </Form>
       )}
-      {!isDone && (
+      {!remaining && (
         <p>
           <Link to="/forgot-password">Ask for another link</Link>
         </p>
       )}
     </CenterPage>
+  )
+}
+
+/** What else opens the account: somebody who knew the old password may have added it. */
+function RemainingWaysIn({ remaining }: { remaining: WaysInView }) {
+  const { identities, passkeys, api_keys: apiKeys } = remaining
+  const ways = [
+    ...(identities.length > 0 ? [`the sign-in with ${identities.join(', ')}`] : []),
+    ...(passkeys > 0 ? [plural(passkeys, 'passkey')] : []),
+    ...(apiKeys > 0 ? [plural(apiKeys, 'API key')] : []),
+  ]
+  if (ways.length === 0) return null
+  return (
+    <Note tone="warn">
+      Still active: {ways.join('; ')}. If somebody else knew your password, check them under Settings and API
+      keys, and remove what is not yours.
+    </Note>
   )
 }

@@ -1,4 +1,4 @@
-import { isDuplicate, type Postgres, type PostgresTransaction } from '../../platform/postgres/postgres.ts'
+import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import type { Identity as IdentityRow } from '../../platform/prisma-client/client.ts'
 
 /** An account at another service. */
@@ -33,14 +33,13 @@ export function createIdentityStore(postgres: Postgres) {
     },
 
     /** False if it is linked to another account, or the account to another of that provider. */
-    async link(accountId: string, { provider, subject, email }: Identity): Promise<boolean> {
-      try {
-        await postgres.identity.create({ data: { provider, subject, email, accountId } })
-        return true
-      } catch (error) {
-        if (isDuplicate(error)) return false
-        throw error
-      }
+    async link(
+      accountId: string,
+      { provider, subject, email }: Identity,
+      transaction: PostgresTransaction = postgres,
+    ): Promise<boolean> {
+      const data = [{ provider, subject, email, accountId }]
+      return (await transaction.identity.createMany({ data, skipDuplicates: true })).count > 0
     },
 
     async unlink(accountId: string, provider: string): Promise<boolean> {

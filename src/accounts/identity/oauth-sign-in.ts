@@ -138,8 +138,9 @@ export function createOauthSignIn(deps: {
         problem: reason,
         isLinking,
       })
-      if (token === null || step?.data.provider !== id || !(await steps.end('oauth', token)))
-        return problem('failed')
+      if (token === null || step?.data.provider !== id) return problem('failed')
+      // A step that links ends with the linking itself, so that a new password in between ends both.
+      if (step.accountId === null && !(await steps.end('oauth', token))) return problem('failed')
       const identity = await providerOf(id)
         .finish(query, step.data)
         .catch((error: unknown) => {
@@ -148,7 +149,12 @@ export function createOauthSignIn(deps: {
         })
       if (identity === null) return problem('failed')
       if (step.accountId !== null) {
-        if (!(await identities.link(step.accountId, identity))) return problem('identity_taken')
+        const { accountId } = step
+        const linking = await steps.endWith('oauth', token, (transaction) =>
+          identities.link(accountId, identity, transaction),
+        )
+        if (linking === null) return problem('failed')
+        if (!linking) return problem('identity_taken')
         await deps.notify(step.accountId, 'identity_linked')
         return { kind: 'linked' }
       }

@@ -117,12 +117,21 @@ export type VerifiedView = Static<typeof VerifiedView>
 
 /**
  * POST /console/api/password-resets → 202, whether or not the email has an account; 409 where there is no mail, 429
- * after too many. POST /console/api/password-resets/use → 204; 400 for a link that was used or has expired.
+ * after too many. POST /console/api/password-resets/use → 200 WaysInView; 400 for a link that was used or has expired.
  */
 export const PasswordResetBody = Type.Object({ email: email('email') }, CLOSED)
 export type PasswordResetBody = Static<typeof PasswordResetBody>
 export const NewPasswordBody = Type.Object({ token: line('token', 1, 100), password: newPassword }, CLOSED)
 export type NewPasswordBody = Static<typeof NewPasswordBody>
+
+/** How an account can be used besides by its new password. Those of an account whose address was never verified are removed. */
+export const WaysInView = Type.Object({
+  /** Ids of the providers whose identities sign in to it. */
+  identities: Type.Array(Type.String()),
+  passkeys: Type.Integer(),
+  api_keys: Type.Integer(),
+})
+export type WaysInView = Static<typeof WaysInView>
 
 /**
  * POST /console/api/email-changes → 202: a link is sent to the new address; 409 if it has an account or there is no mail.

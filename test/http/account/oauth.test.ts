@@ -189,6 +189,19 @@ describe('an account that is signed in', () => {
     expect((await signIn(user)).location).toBe('/sign-in?problem=email_not_verified')
   })
 
+  test('links nothing with a step that was begun before its password was changed', async () => {
+    const holder = await signedUp(stack.url)
+    const user = someone()
+    oidc.become(user)
+    const { url } = await holder.json<RedirectView>('/console/api/identities/oidc', { body: CONFIRMED })
+    const back = await visit(url)
+    const changed = { current_password: PASSWORD, new_password: 'switches and signals' }
+    expect((await holder.ask('/console/api/password', { body: changed })).status).toBeLessThan(300)
+    expect((await navigate(holder, back)).headers.get('location')).toMatch(/problem=failed$/)
+    const identities = await stack.postgres.identity.count({ where: { subject: user.sub } })
+    expect(identities).toBe(0)
+  })
+
   test('does not get an identity that signs in to another account', async () => {
     const [ann, ben] = [await signedUp(stack.url), await signedUp(stack.url)]
     const user = someone()

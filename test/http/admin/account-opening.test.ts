@@ -54,7 +54,7 @@ describe('an account that an operator opens', () => {
       where: { accountId: account.id },
     })
     expect((expiresAt.getTime() - Date.now()) / 86_400_000).toBeCloseTo(7, 1)
-    expect((await choosePassword(token)).status).toBe(204)
+    expect((await choosePassword(token)).status).toBe(200)
     expect((await signIn('ann@example.test')).status).toBe(200)
     await expectError(await choosePassword(token), 400, 'invalid_request')
 
@@ -70,7 +70,7 @@ describe('an account that an operator opens', () => {
     const { account } = await admin.post<AccountOpened>('/accounts', { email: 'bob@example.test' })
     expect(account).toMatchObject({ balance_usd: '0.00' })
     const again = await admin.post<AccountInvited>(`/accounts/${account.id}/invite`)
-    expect((await choosePassword(again.path!.split('#')[1]!)).status).toBe(204)
+    expect((await choosePassword(again.path!.split('#')[1]!)).status).toBe(200)
     expect((await signIn('bob@example.test')).status).toBe(200)
   })
 
@@ -86,7 +86,7 @@ describe('an account that an operator opens', () => {
     const own = await opened('finn@example.test')
     expect(await admin.get(`/accounts/${own}`)).toMatchObject({ has_holder: false })
     const { path } = await admin.post<AccountInvited>(`/accounts/${own}/invite`)
-    expect((await choosePassword(path!.split('#')[1]!)).status).toBe(204)
+    expect((await choosePassword(path!.split('#')[1]!)).status).toBe(200)
     await expectClosed(own)
 
     // Whoever signs in by another service has no password.
@@ -138,7 +138,7 @@ describe('an account that an operator opens', () => {
       expect(invitation).toMatchObject({ mailed: true, path: null })
       const [token = ''] = await catcher.tokens('cleo@example.test', 1, 'reset')
       expect(catcher.received.at(-1)?.content).toContain('Subject: An account was opened for you')
-      expect((await choosePassword(token, other.url)).status).toBe(204)
+      expect((await choosePassword(token, other.url)).status).toBe(200)
       expect((await signIn('cleo@example.test', other.url)).status).toBe(200)
       // The message goes to the holder, so it may be sent again.
       const { id: accountId } = await other.postgres.account.findUniqueOrThrow({

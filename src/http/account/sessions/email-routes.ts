@@ -9,6 +9,7 @@ import {
   PasswordResetBody,
   VerifiedView,
   VerifyBody,
+  WaysInView,
 } from '../../../core/api/sessions.ts'
 import { normalizeEmail } from '../../../core/kernel/email-address.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
@@ -52,10 +53,11 @@ export const emailRoutes: FastifyPluginAsyncTypebox<EmailServices> = async (app,
     return reply.code(202).send({})
   })
 
-  app.post('/password-resets/use', { ...ours, schema: { body: NewPasswordBody } }, async (request, reply) => {
+  const resetting = { ...ours, schema: { body: NewPasswordBody, response: { 200: WaysInView } } }
+  app.post('/password-resets/use', resetting, async (request) => {
     const { token, password } = request.body
-    await passwordReset.reset(token, password, request.ip)
-    return reply.code(204).send()
+    const { identities, passkeys, apiKeys } = await passwordReset.reset(token, password, request.ip)
+    return { identities, passkeys, api_keys: apiKeys }
   })
 
   app.post('/email-changes', { ...ofSession, schema: { body: EmailChangeBody } }, async (request, reply) => {

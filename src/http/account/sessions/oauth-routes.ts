@@ -10,12 +10,15 @@ import { signedIn } from '../../plugins/session.ts'
 import { fromOwnPages } from '../../same-origin.ts'
 import type { SessionCookies } from '../../session-cookie.ts'
 import { clientOf } from './session-client.ts'
+import { verifiedPerson } from './verified-person.ts'
 
 interface OauthServices {
   oauth: OauthSignIn
   cookies: SessionCookies
   sessionMs: number
   publicUrl: string | null
+  /** Messages reach their addresses. */
+  isDelivered: boolean
 }
 
 const OfProvider = Type.Object({ provider: Type.String({ maxLength: 20 }) })
@@ -50,7 +53,10 @@ export const oauthRoutes: FastifyPluginAsyncTypebox<OauthServices> = async (app,
   }
   app.post('/identities/:provider', linking, async (request, reply) => {
     const { current_password: password } = request.body
-    return send(reply, await oauth.beginLink(request.params.provider, signedIn(request).person.id, password))
+    return send(
+      reply,
+      await oauth.beginLink(request.params.provider, verifiedPerson(request, services).id, password),
+    )
   })
 
   app.get('/oauth/:provider/callback', { schema: { params: OfProvider } }, async (request, reply) => {

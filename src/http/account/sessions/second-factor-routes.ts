@@ -14,10 +14,13 @@ import {
 import { isoTime, isoTimeOrNull } from '../../../core/kernel/time.ts'
 import { signedIn } from '../../plugins/session.ts'
 import { passkeySite } from './passkey-site.ts'
+import { verifiedPerson } from './verified-person.ts'
 
 interface SecondFactorServices {
   secondFactor: SecondFactor
   publicUrl: string | null
+  /** Messages reach their addresses. */
+  isDelivered: boolean
 }
 
 const OfPasskey = Type.Object({ id: Type.String({ maxLength: 1_400 }) })
@@ -25,7 +28,7 @@ const OfPasskey = Type.Object({ id: Type.String({ maxLength: 1_400 }) })
 /** The second factor of who is signed in: an app with one-time codes, passkeys, and recovery codes. */
 export const secondFactorRoutes: FastifyPluginAsyncTypebox<SecondFactorServices> = async (
   app,
-  { secondFactor, publicUrl },
+  { secondFactor, publicUrl, isDelivered },
 ) => {
   const ofSession = { onRequest: [app.requireSession] }
 
@@ -46,7 +49,10 @@ export const secondFactorRoutes: FastifyPluginAsyncTypebox<SecondFactorServices>
 
   const beginning = { ...ofSession, schema: { body: ConfirmedBody, response: { 201: NewTotp } } }
   app.post('/second-factor/totp', beginning, async (request, reply) => {
-    const begun = await secondFactor.beginTotp(signedIn(request).person, request.body.current_password)
+    const begun = await secondFactor.beginTotp(
+      verifiedPerson(request, { isDelivered }),
+      request.body.current_password,
+    )
     return reply.code(201).send(begun)
   })
 
@@ -63,7 +69,7 @@ export const secondFactorRoutes: FastifyPluginAsyncTypebox<SecondFactorServices>
 
   const asking = { ...ofSession, schema: { body: ConfirmedBody, response: { 200: PasskeyAsked } } }
   app.post('/second-factor/passkey-options', asking, async (request) => {
-    const { person } = signedIn(request)
+    const person = verifiedPerson(request, { isDelivered })
     const site = passkeySite(request, publicUrl)
     const { step, options } = await secondFactor.beginPasskey(site, person, request.body.current_password)
     return { step, options: { ...options } }
