@@ -163,8 +163,11 @@ interface BoundConnectionsOptions {
   graceMs: number
 }
 
-/** After the grace period, calls are ended truthfully; their last bytes get this long to leave. */
-const LAST_BYTES_MS = 1_000
+/**
+ * After the grace period, calls are ended truthfully: their workers have a second to say how, and their last bytes another to
+ * leave.
+ */
+const LAST_BYTES_MS = 2_500
 
 /**
  * Refuses connections of one network beyond a number, so that nobody takes up the files of a process, and lets the

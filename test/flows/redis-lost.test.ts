@@ -154,13 +154,21 @@ describe('SIGTERM while Redis hangs', () => {
   /** The grace, five seconds to close everything, and the patience of a busy machine. */
   const ENDED_WITHIN_MS = onBusyMachine(6_000)
 
-  test('every process ends all the same, and at once on a second signal', async () => {
+  test('every process ends all the same, at once on a second signal, and callers hear that it does', async () => {
     const [impatient, ...others] = [...stack.dispatch, ...stack.apis, stack.settlement]
+    const streams = await Promise.all([1, 2, 3].map(() => stream(caller, { model: 'test/steady' })))
+    stack.providers.log.clear()
+    const wholeAnswer = ask(caller, { model: 'test/late' })
+    await withProvider(1)
+    await Promise.all(streams.map((open) => open.said(20)))
     stack.redisServer.pause()
     for (const { pid } of [impatient!, ...others]) process.kill(pid!, 'SIGTERM')
     process.kill(impatient!.pid!, 'SIGINT')
     const signalledAt = Date.now()
     expect(await impatient!.exited).toBe(1)
+    for (const open of streams)
+      expect(await open.end).toMatchObject({ errorCode: 'overloaded', finishReason: 'error', done: false })
+    expect(await wholeAnswer).toMatchObject({ status: 503, errorCode: 'overloaded' })
     await Promise.all(others.map(({ exited }) => exited))
     expect(Date.now() - signalledAt).toBeLessThan(ENDED_WITHIN_MS)
     stack.redisServer.resume()
