@@ -323,6 +323,11 @@ const Settings = Type.Object({
   breakerWindowMs: integer(30_000),
   breakerCooldownMs: integer(10_000, 'at most 15 s'),
   shutdownGraceMs: integer(25_000, 'see [Processes](#processes)'),
+  shutdownDelayMs: integer(
+    2_500,
+    'of the grace: how long a stopping API instance, whose `/readyz` is 503, still takes connections',
+    [0, 60_000],
+  ),
 
   webhooksAllowPrivate: flag('allows webhooks to private addresses, any port and plain http'),
   // Shorter than the lease of a queued delivery, which must not be made twice at once.

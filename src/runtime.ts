@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import { startKeyCache } from './accounts/key-cache.ts'
@@ -320,13 +321,15 @@ async function composeApi(
     logger,
     clock,
   })
+  const readiness = createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` })
+  let isStopping = false
   const app = await buildApp(
     {
       keys: keyCache,
       readOperatorSession: operatorSessionReader(operators),
       sessions: { ...operators, accounts, accountActions, members, logger },
       operatorSsoOnly: config.operatorSsoOnly,
-      readiness: createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` }),
+      readiness: async () => (isStopping ? { status: 'not-ready', reason: 'stopping' } : readiness()),
       pendingCalls: () => hub.size,
       registry,
       report,
@@ -347,10 +350,12 @@ async function composeApi(
     app,
     pendingCalls: () => hub.size,
     async stop() {
-      const closing = app.close()
-      // A stream that outlasts the grace period ends truthfully.
+      isStopping = true
+      // A call that outlasts the grace period ends truthfully.
       const timer = setTimeout(() => hub.failAll(), config.shutdownGraceMs)
-      await closing
+      // Load balancers see that it is not ready before it refuses connections.
+      await delay(Math.min(config.shutdownDelayMs, config.shutdownGraceMs))
+      await app.close()
       clearTimeout(timer)
       for (const part of [backlog, epoch, fleetClock, health, measures]) part.stop()
       await report.stop()

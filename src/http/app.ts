@@ -48,6 +48,8 @@ export interface AppDependencies {
     ParseJsonOptions['limits'] & {
       bodyTimeoutMs: number
       shutdownGraceMs: number
+      /** The part of the grace that has passed when the server closes. */
+      shutdownDelayMs: number
       trustedProxies: string[]
       connectionsPerAddress: number
     }
@@ -103,7 +105,7 @@ export async function buildApp(
   boundConnections(app, {
     perAddress: deps.limits.connectionsPerAddress,
     trustedProxies: deps.limits.trustedProxies,
-    graceMs: deps.limits.shutdownGraceMs,
+    graceMs: Math.max(0, deps.limits.shutdownGraceMs - deps.limits.shutdownDelayMs),
   })
   await app.register(guardRequests)
   await app.register(answerErrors, deps)

@@ -153,6 +153,7 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
     METRICS_PORT: '0',
     LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
     RECOVERY_GRACE_MS: '0',
+    SHUTDOWN_DELAY_MS: '0',
     ...PATIENCE,
     // Every account that a test signs up comes from one address.
     FREE_CREDITS_PER_ADDRESS: '1000',

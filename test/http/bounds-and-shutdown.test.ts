@@ -9,6 +9,7 @@ import { CHAT_PATH, caller, expectError, readStream } from './wire.ts'
 
 /** Many times what the short answers take. */
 const GRACE_MS = 5_000
+const DELAY_MS = 2_000
 
 let stack: TestStack
 let key: string
@@ -19,7 +20,11 @@ beforeAll(async () => {
       'test/short': [{ at: 'alpha', model: 'words-10.rate-40' }],
       'test/long': [{ at: 'alpha', model: 'words-2000.rate-40' }],
     },
-    environment: { SHUTDOWN_GRACE_MS: String(GRACE_MS), PENDING_CALLS_MAX: '4' },
+    environment: {
+      SHUTDOWN_GRACE_MS: String(GRACE_MS),
+      SHUTDOWN_DELAY_MS: String(DELAY_MS),
+      PENDING_CALLS_MAX: '5',
+    },
   })
   ;({ key } = await stack.account('1.00'))
 })
@@ -40,9 +45,9 @@ test('an instance that serves as many calls as it can refuses the next at once, 
   const call = caller(stack, key)
   const leave = new AbortController()
   const open = await Promise.all(
-    [1, 2, 3, 4].map(() => call({ model: 'test/long', stream: true }, { signal: leave.signal })),
+    [1, 2, 3, 4, 5].map(() => call({ model: 'test/long', stream: true }, { signal: leave.signal })),
   )
-  expect(open.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  expect(open.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   const refused = await call({ model: 'test/short' })
   expect((await expectError(refused, 503, 'overloaded')).type).toBe('overloaded_error')
   expect(refused.headers.get('retry-after')).toBe('1')
@@ -52,7 +57,7 @@ test('an instance that serves as many calls as it can refuses the next at once, 
   await expect.poll(async () => (await call({ model: 'test/short' })).status).toBe(200)
 })
 
-test('an instance that stops finishes its answers, ends long ones truthfully, and waits for no silent client', async () => {
+test('an instance that stops is not ready, takes calls for a while, finishes its answers, ends long ones truthfully, and waits for no silent client', async () => {
   await untilIdle(stack)
   const head = `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\n`
   stack.providers.log.clear()
@@ -73,6 +78,10 @@ test('an instance that stops finishes its answers, ends long ones truthfully, an
 
   const startedAt = performance.now()
   const stopped = stack.apis[0]!.stop()
+  const probe = await fetch(`${stack.url}/readyz`)
+  await expectError(probe, 503, 'overloaded')
+  // Of a client whose load balancer has not seen that yet.
+  expect((await call({ model: 'test/short' })).status).toBe(200)
   const ended = await Promise.all([short.text(), long.text(), whole.text()])
   await Promise.all([stopped, ...closed])
   expect(performance.now() - startedAt).toBeLessThan(onBusyMachine(GRACE_MS))

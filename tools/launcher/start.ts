@@ -111,6 +111,8 @@ async function startAll(context: StartContext): Promise<void> {
     HOST: host,
     PORT: String(ports.api),
     METRICS_HOST: metricsHost,
+    // No load balancer has to notice.
+    SHUTDOWN_DELAY_MS: environment.SHUTDOWN_DELAY_MS || '0',
     SIMULATED_PROVIDERS_URL: `http://127.0.0.1:${ports.simulatedProviders}`,
     ...mailEnvironment(dataDir, environment),
     ...payments,

@@ -5,6 +5,7 @@ import type { Readiness } from '../../platform/observability/readiness.ts'
 const NOT_READY: Record<Extract<Readiness, { status: 'not-ready' }>['reason'], string> = {
   'redis-away': 'Not ready: Redis does not answer.',
   'redis-refuses-writes': 'Not ready: Redis refuses writes.',
+  stopping: 'Not ready: this instance is stopping.',
 }
 
 /** Liveness: the process answers. Readiness: it can take calls, all of them or those that miss nothing. */

@@ -9,7 +9,7 @@ import { readinessKey } from '../redis/redis-keys.ts'
 export type Readiness =
   | { status: 'ready' }
   | { status: 'degraded'; away: ['postgresql'] }
-  | { status: 'not-ready'; reason: 'redis-away' | 'redis-refuses-writes' }
+  | { status: 'not-ready'; reason: 'redis-away' | 'redis-refuses-writes' | 'stopping' }
 
 const WITHIN_MS = 2_500
 const MARK_LIFETIME_MS = 60_000
