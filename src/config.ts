@@ -202,7 +202,10 @@ const Settings = Type.Object({
     [0, 1_000],
   ),
   callTimeoutMs: integer(600_000, 'the whole call, streaming'),
-  nonStreamingCallTimeoutMs: integer(270_000, 'the whole call'),
+  nonStreamingCallTimeoutMs: integer(
+    270_000,
+    'the whole call; an answer that is still being produced then ends with `finish_reason: length` and is charged as produced',
+  ),
   keepAliveMs: integer(10_000),
   requestsPerMinute: integer(600, 'per key, unless an operator sets another; customers may only lower it'),
   tokensPerMinute: integer(10_000_000, 'per key'),
@@ -222,6 +225,12 @@ const Settings = Type.Object({
   freeCreditBudgetUsd: amountUsd('25.00', 'free credit of the whole gateway per hour'),
   freeCreditsPerAddress: integer(5, 'free credits a day for one IPv4 address or IPv6 /64', [0]),
   freeCreditsPerSite: integer(20, 'free credits a day for one IPv6 /48', [0]),
+  unchargedCostPercent: integer(
+    25,
+    'provider cost that an account caused and that nobody pays (it disconnected before a status, asked for nothing), as a share of what it was charged in seven days: above that and `UNCHARGED_COST_FLOOR_USD` the account is slowed to 6 requests per minute, at twice as much it is suspended, see [money.md](money.md#what-no-client-pays)',
+    [0, 1_000],
+  ),
+  unchargedCostFloorUsd: amountUsd('1.00', 'such cost that an account may cause whatever it was charged'),
   lowBalanceUsd: amountUsd(
     '1.00',
     'threshold of `balance.low` for new accounts; `account alert` sets it for one account',

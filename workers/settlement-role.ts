@@ -1,13 +1,16 @@
 import { hostname } from 'node:os'
 import { Registry } from 'prom-client'
+import { createAccountStore } from '../src/accounts/account-store.ts'
 import { createEmailTokenStore } from '../src/accounts/email-token-store.ts'
 import { createEventMailStore } from '../src/accounts/mail/event-mail-store.ts'
 import { createAuditRunStore } from '../src/billing/audit/audit-run-store.ts'
 import { runAudit } from '../src/billing/audit/run-audit.ts'
 import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../src/billing/ledger/balance-store.ts'
+import { postLedger } from '../src/billing/ledger/ledger-store.ts'
 import { createBillingMetrics } from '../src/billing/reports/billing-metrics.ts'
 import { createProviderHours } from '../src/billing/reports/provider-hours.ts'
+import { createUnchargedCostStore } from '../src/billing/reports/uncharged-cost-store.ts'
 import { pruneSettledKeys } from '../src/billing/settlement/settlement-statements.ts'
 import { createSettlementStore } from '../src/billing/settlement/settlement-store.ts'
 import { prunePromptLogs } from '../src/calls/prompt-logs/prompt-log-store.ts'
@@ -15,9 +18,11 @@ import { sweepCallBodies } from '../src/calls/relay/call-bodies.ts'
 import { createAnswerDiscard } from '../src/calls/relay/idempotency.ts'
 import { sweepUnheardEnds } from '../src/calls/relay/unheard-ends.ts'
 import type { Config } from '../src/config.ts'
+import { unchargedCostLimits } from '../src/core/billing/uncharged-cost.ts'
 import { DESTINATION_PURPOSE } from '../src/operations/alarm-destination-store.ts'
 import { createAlarmNoticeStore } from '../src/operations/alarm-notice-store.ts'
 import { createAlarmStore } from '../src/operations/alarm-store.ts'
+import { createAuditLog } from '../src/operations/audit-log.ts'
 import { createTopUps } from '../src/payments/create-top-ups.ts'
 import { createCallPaymentStore } from '../src/payments/per-call/call-payment-store.ts'
 import { createFacilitator } from '../src/payments/per-call/facilitator.ts'
@@ -56,6 +61,7 @@ import { startAutoTopUpScheduler, startPaymentScheduler, startReturnsScheduler }
 import { startProviderHoursScheduler } from './provider-hours-scheduler.ts'
 import { createQueueGauges } from './queue-gauges.ts'
 import { startSettlementWorker } from './settlement-worker.ts'
+import { startUnchargedCostScheduler } from './uncharged-cost-scheduler.ts'
 
 /** Beyond the deadlines of a call: it may be taken over at its end. */
 const BODY_SLACK_MS = 300_000
@@ -162,10 +168,21 @@ async function composeSettlement(
       await pruneSettledKeys(postgres, stopping)
       await sweepCallBodies(postgres, longestCallMs)
       await prunePromptLogs(postgres)
+      await createUnchargedCostStore(postgres).prune()
       await storedBodies.sweep(longestCallMs)
     },
     logger,
     clock: fleetClock.now,
+  })
+  const unchargedCost = startUnchargedCostScheduler({
+    redis,
+    costs: createUnchargedCostStore(postgres),
+    accounts: createAccountStore(postgres, postLedger),
+    announce: (change) => announceKeyChange(redis, change),
+    auditedAction: createAuditLog(postgres, logger).auditedAction,
+    limits: unchargedCostLimits(config),
+    logger,
+    clock: Date.now,
   })
   const events = startEvents(config, clients.events, logger, registry)
   const deps = { postgres, redis, holds, logger, clock: Date.now }
@@ -250,6 +267,7 @@ async function composeSettlement(
         dispatchQueue,
         settlementQueue,
         clock: Date.now,
+        unchargedCost: unchargedCostLimits(config),
         isScheduled: true,
       }),
     runs: createAuditRunStore(postgres),
@@ -263,6 +281,7 @@ async function composeSettlement(
     async stop() {
       await Promise.all([
         maintenance.stop(),
+        unchargedCost.stop(),
         settlement.stop(),
         events.stop(),
         payments.stop(),

@@ -154,10 +154,14 @@ export function createAccountStore(
       })
     },
 
-    /** Ends a suspension; the state follows from the balance and the ledger. Throws if the account is unknown. */
+    /**
+     * Ends a suspension; the state follows from the balance and the ledger. What the account cost that nobody pays is waived, and
+     * slows it down no longer. Throws if the account is unknown. */
     async resume(accountId: string): Promise<Account> {
       return postgres.$transaction(async (transaction) => {
         await transaction.$executeRawUnsafe(RESUME, accountId)
+        await transaction.account.updateMany({ where: { id: accountId }, data: { slowedAt: null } })
+        await transaction.accountProviderCost.updateMany({ where: { accountId }, data: { causedPico: 0n } })
         return read(transaction, accountId)
       })
     },

@@ -1,5 +1,6 @@
 import { formatApiKey, type KeyKind, keyHint, type RateLimits } from '../core/accounts/api-key.ts'
 import type { SettingBounds } from '../core/accounts/key-authority.ts'
+import { SLOWED_REQUESTS_PER_MINUTE } from '../core/billing/uncharged-cost.ts'
 import { newId } from '../core/kernel/ids.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
@@ -77,6 +78,7 @@ const ACCOUNT = {
   requestsPerMinute: true,
   concurrentCalls: true,
   monthlyLimitPico: true,
+  slowedAt: true,
   providerKeys: {
     where: { disabled: false },
     orderBy: { id: 'asc' },
@@ -220,6 +222,7 @@ type Grants = Array<{ surface: string }>
 type AccountOfKey = RateLimits & {
   state: AccountState
   monthlyLimitPico: bigint | null
+  slowedAt: Date | null
   providerKeys: ByokKey[]
   surfaceGrants: Grants
 }
@@ -232,13 +235,19 @@ const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: 
   creator,
   accountState: account?.state ?? null,
   accountLimits: {
-    requestsPerMinute: account?.requestsPerMinute ?? null,
+    requestsPerMinute: account && requestsPerMinuteOf(account),
     concurrentCalls: account?.concurrentCalls ?? null,
   },
   accountLimitPico: account?.monthlyLimitPico ?? null,
   providerKeys: account?.providerKeys ?? [],
   surfaces: [...surfaceGrants, ...(account?.surfaceGrants ?? [])].map(({ surface }) => surface),
 })
+
+/** A slowed account has its own limit at most. */
+function requestsPerMinuteOf({ requestsPerMinute, slowedAt }: AccountOfKey): number | null {
+  if (slowedAt === null) return requestsPerMinute
+  return Math.min(requestsPerMinute ?? SLOWED_REQUESTS_PER_MINUTE, SLOWED_REQUESTS_PER_MINUTE)
+}
 
 /** A key that is used after a change of the master key is rehashed with the new one. */
 async function moveHash(postgres: Postgres, id: string, secret: string, hasher: KeyHasher): Promise<void> {

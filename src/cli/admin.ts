@@ -27,7 +27,7 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   account limits ACCOUNT [--rpm N|default] [--concurrency N|default]   over all its keys
   account set-password ACCOUNT                    prints a new one, once; ends the account's sessions
   account reset-second-factor ACCOUNT             for a holder who lost it: the password alone signs in
-  account suspend | resume ACCOUNT [--reason TEXT]
+  account suspend | resume ACCOUNT [--reason TEXT]    resume also waives uncharged provider cost
   key create --account ACCOUNT [--name NAME] [--limit USD [--limit-reset daily|weekly|monthly]]
              [--expires DATE] [--rpm N] [--concurrency N]
              [--scope provider_keys,top_ups]      what it may do beside calls

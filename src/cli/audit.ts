@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { type AuditReport, runAudit } from '../billing/audit/run-audit.ts'
 import { readConfig } from '../config.ts'
+import { unchargedCostLimits } from '../core/billing/uncharged-cost.ts'
 import { createDispatchQueue, createSettlementQueue } from '../platform/queues/queues.ts'
 import { withClients } from './clients.ts'
 import { type CommandOutput, lines, runAsProcess } from './run-command.ts'
@@ -20,7 +21,15 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
       const dispatchQueue = createDispatchQueue(redis)
       const settlementQueue = createSettlementQueue(redis)
       try {
-        return await runAudit({ postgres, redis, dispatchQueue, settlementQueue, clock: Date.now })
+        const unchargedCost = unchargedCostLimits(config)
+        return await runAudit({
+          postgres,
+          redis,
+          dispatchQueue,
+          settlementQueue,
+          clock: Date.now,
+          unchargedCost,
+        })
       } finally {
         await Promise.all([dispatchQueue.close(), settlementQueue.close()])
       }

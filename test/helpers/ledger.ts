@@ -7,6 +7,7 @@ import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import { parseUsd } from '../../src/core/kernel/money.ts'
 import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { createDispatchQueue, createSettlementQueue } from '../../src/platform/queues/queues.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
@@ -86,6 +87,7 @@ export async function expectLedgerInOrder(stack: TestStack): Promise<void> {
     dispatchQueue: createDispatchQueue(redis),
     settlementQueue: createSettlementQueue(redis),
   }
-  const audit = await runAudit({ postgres, redis, ...queues, clock: Date.now })
+  const unchargedCost = { percent: 25, floorPico: parseUsd('1.00') }
+  const audit = await runAudit({ postgres, redis, ...queues, clock: Date.now, unchargedCost })
   expect(audit).toMatchObject({ ok: true, discrepancies: [] })
 }

@@ -64,6 +64,7 @@ SELECT (SELECT count(*) FROM accounts) AS "accounts",
        (SELECT count(*) FROM payments WHERE settled_pico > 0) AS "settledPayments",
        (SELECT count(*) FROM call_payments) AS "callPayments",
        (SELECT count(*) FROM call_payments WHERE state = 'settled') AS "settledCallPayments",
+       (SELECT coalesce(sum(uncharged_pico), 0)::text FROM account_provider_costs) AS "unchargedProviderCostPico",
        sums.*, calls.*
 FROM sums, calls`
 

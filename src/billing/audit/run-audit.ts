@@ -1,3 +1,4 @@
+import type { UnchargedCostLimits } from '../../core/billing/uncharged-cost.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { createCallJobs, createFindQueuedCalls } from '../../platform/queues/call-jobs.ts'
@@ -11,6 +12,7 @@ import { createSpendStore } from '../reports/usage-store.ts'
 import { auditAllowances } from './allowance-audit.ts'
 import { auditBalanceCaches } from './balance-cache-audit.ts'
 import { auditLedger, type Discrepancy } from './ledger-audit.ts'
+import { auditUnchargedCost } from './uncharged-cost-audit.ts'
 
 /** The outcome of an audit as it is printed and kept: amounts as decimal strings of USD, counts as numbers. */
 export interface AuditReport {
@@ -35,6 +37,7 @@ export async function runAudit(deps: {
   dispatchQueue: DispatchQueue
   settlementQueue: SettlementQueue
   clock: () => number
+  unchargedCost: UnchargedCostLimits
   /**
    * The audit of the fleet: throws while another one is still running, and deletes the allowances that it finds wrong,
    * which are then loaded again. Absent: an audit that changes nothing.
@@ -64,7 +67,8 @@ export async function runAudit(deps: {
     clock,
     ...(isScheduled && { forget: holds.forgetAllowance }),
   })
-  const checks = [...ledger.checks, ...caches.checks, allowances]
+  const uncharged = await auditUnchargedCost(postgres, deps.unchargedCost)
+  const checks = [...ledger.checks, ...caches.checks, allowances, uncharged]
   const broken = checks.reduce((sum, check) => sum + check.broken, 0)
   return {
     ok: broken === 0,

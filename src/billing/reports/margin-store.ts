@@ -23,6 +23,7 @@ export interface Margin {
 }
 
 const GROUPS: Record<MarginGroup, string> = {
+  account: 'account_id',
   model: "coalesce(served_model_id, '-')",
   provider: "coalesce(split_part(served_offer_id, '/', 1), '-')",
   day: "to_char(to_timestamp(admitted_at_ms / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')",

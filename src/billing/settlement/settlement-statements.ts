@@ -1,4 +1,5 @@
 import { capturePosting } from '../../core/billing/postings.ts'
+import { unchargedCost } from '../../core/billing/uncharged-cost.ts'
 import type { SettlementRecord } from '../../core/calls/call-job.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import { picoUsd } from '../../core/kernel/money.ts'
@@ -65,6 +66,8 @@ const CALL_COLUMNS = {
 const ROW_COLUMNS = {
   ...CALL_COLUMNS,
   idempotency_digest: ['text', ({ idempotencyDigest }) => idempotencyDigest],
+  uncharged_pico: ['bigint', (record) => String(unchargedCost(record).unchargedPico)],
+  caused_pico: ['bigint', (record) => String(unchargedCost(record).causedPico)],
 } as const satisfies Columns
 
 type Columns = Record<string, readonly [type: string, of: (record: SettlementRecord) => unknown]>
@@ -151,6 +154,7 @@ const replacesKey = `EXCLUDED.admitted_at_ms - known.admitted_at_ms >= ${KEY_RET
  * settled, for as long as keys are kept, whatever Redis has forgotten; another call of that key is its duplicate and
  * is charged nothing. Its update without a change returns that call also where it is newer than the statement's
  * snapshot. `charged`, entries, balances and versions follow from `recorded` alone.
+ * `costs` adds up what accounts were charged and what nobody pays, by day; the attempts of a record that gives way count.
  * States follow by `account_state_after`; $3 is what the cheapest call held, where the records have it.
  */
 export const SETTLE = `
@@ -179,6 +183,18 @@ WITH call AS MATERIALIZED (
   ON CONFLICT (id) DO UPDATE SET ${replaced.join(', ')}
   WHERE ${unserved('known')} AND NOT (${unserved('EXCLUDED')}) AND known.account_id = EXCLUDED.account_id
   RETURNING id, account_id, charge_pico, duplicate_of, xmax <> 0 AS superseded
+), costs AS (
+  INSERT INTO account_provider_costs AS known (account_id, day, charged_pico, uncharged_pico, caused_pico)
+  SELECT recorded.account_id, (now() AT TIME ZONE 'UTC')::date, sum(recorded.charge_pico),
+         sum(CASE WHEN superseded THEN 0 ELSE call.uncharged_pico END),
+         sum(CASE WHEN superseded THEN 0 ELSE call.caused_pico END)
+  FROM recorded JOIN call ON call.id = recorded.id
+  GROUP BY recorded.account_id
+  HAVING sum(recorded.charge_pico) > 0 OR sum(call.uncharged_pico) > 0
+  ON CONFLICT (account_id, day) DO UPDATE SET
+    charged_pico = known.charged_pico + EXCLUDED.charged_pico,
+    uncharged_pico = known.uncharged_pico + EXCLUDED.uncharged_pico,
+    caused_pico = known.caused_pico + EXCLUDED.caused_pico
 ), charged AS MATERIALIZED (
   SELECT id, account_id, charge_pico FROM recorded WHERE charge_pico > 0
 ), transactions AS (

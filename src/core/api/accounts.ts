@@ -26,6 +26,8 @@ export const OperatorAccount = Type.Object({
   /** Over all its keys, set by an operator; null: the default. */
   requests_per_minute: nullable(Type.Number()),
   concurrent_calls: nullable(Type.Number()),
+  /** Since when it is slowed down for provider cost that nobody pays; null: it is not. */
+  slowed_at: nullable(IsoTime),
   created_at: IsoTime,
 })
 export type OperatorAccount = Static<typeof OperatorAccount>

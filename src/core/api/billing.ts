@@ -201,12 +201,12 @@ export const MarginMetrics = Type.Object({
 })
 export type MarginMetrics = Static<typeof MarginMetrics>
 
-/** GET /admin/api/margin?from&to&group_by=model|provider|day. */
+/** GET /admin/api/margin?from&to&group_by=model|provider|day|account. */
 export const MarginView = Type.Object({
   object: Type.Literal('margin'),
   from: IsoTime,
   to: IsoTime,
-  group_by: Type.Enum(['model', 'provider', 'day']),
+  group_by: Type.Enum(['model', 'provider', 'day', 'account']),
   /** The greatest revenue first, or by day. */
   data: Type.Array(
     Type.Object({

@@ -196,6 +196,12 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: ({ fields }) =>
       `Account ${of(fields, 'accountId')} was suspended: money of payment ${of(fields, 'paymentId')} went back.`,
   },
+  'uncharged-cost': {
+    severity: 'warning',
+    ...event,
+    sentence: ({ subject, fields }) =>
+      `Account ${subject} was ${of(fields, 'action') === 'account.suspend' ? 'suspended' : 'slowed down'}: it caused ${of(fields, 'caused_usd')} USD of provider cost that nobody pays, and was charged ${of(fields, 'charged_usd')} USD.`,
+  },
   'call-payment-unpaid': {
     severity: 'warning',
     ...event,

@@ -16,7 +16,7 @@ import { askingOperator } from './asking-operator.ts'
 const MarginQuery = Type.Object(
   {
     ...TIME_RANGE,
-    group_by: Type.Enum(['model', 'provider', 'day'], { default: 'model' }),
+    group_by: Type.Enum(['model', 'provider', 'day', 'account'], { default: 'model' }),
   },
   CLOSED,
 )

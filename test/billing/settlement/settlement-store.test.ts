@@ -223,6 +223,24 @@ describe('the settlement store', () => {
     expect(await ledger.postgres.callRecord.count({ where: { id: call.id } })).toBe(1)
   })
 
+  test('adds up what an account was charged and what nobody pays, once for each call', async () => {
+    const account = await openTestAccount(ledger.postgres, 1_000n)
+    const attempt = (outcome: string, costPico: string) => ({
+      ...{ offerId: 'alpha/m', outcome, httpStatus: null, startedAt: 0, firstTokenMs: null, durationMs: 1 },
+      spent: { promptTokens: 1, completionTokens: 0, costPico },
+    })
+    const charged = settlementOf(account, { attempts: [attempt('silent', '7')] })
+    const left = failedSettlementOf(account, {
+      status: 'cancelled',
+      errorCode: null,
+      attempts: [attempt('cancelled', '30')],
+    })
+    await store.settle([charged, left])
+    await store.settle([left, charged])
+    const costs = await ledger.postgres.accountProviderCost.findMany({ where: { accountId: account } })
+    expect(costs).toMatchObject([{ chargedPico: 50n, unchargedPico: 37n, causedPico: 30n }])
+  })
+
   test('settling again changes nothing and reports the current balance', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
     const [first, second] = [settlementOf(account), settlementOf(account)]

@@ -7,6 +7,8 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'account.limits': 'Changed limits of an account',
   'account.suspend': 'Suspended an account',
   'account.resume': 'Resumed an account',
+  'account.slow': 'Slowed an account down',
+  'account.unslow': 'Ended the slowdown of an account',
   'account.set-password': 'Set a new password',
   'account.reset-second-factor': 'Reset a second factor',
   'key.create': 'Created an API key',

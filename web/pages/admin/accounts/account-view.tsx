@@ -3,7 +3,7 @@ import type { OperatorAccount, OperatorAccountDetail } from '../../../../src/cor
 import { DataTable } from '../../../components/table/data-table.tsx'
 import { Money } from '../../../components/text/money.tsx'
 import { StateBadge, Stats } from '../../../components/text/values.tsx'
-import { formatCount, formatDay, plural, rateLimitsText } from '../../../lib/format.ts'
+import { formatCount, formatDay, formatMoment, plural, rateLimitsText } from '../../../lib/format.ts'
 
 /** The balance in the ledger, beside what the holds in Redis leave to spend. */
 export function AccountStats({ account }: { account: OperatorAccountDetail }) {
@@ -16,6 +16,7 @@ export function AccountStats({ account }: { account: OperatorAccountDetail }) {
         'Available now': <Money usd={account.available_usd} />,
         'Held by running calls': <Money usd={account.held_usd} />,
         'Limit across all keys': (requests !== null || calls !== null) && rateLimitsText(requests, calls),
+        'Slowed down since': account.slowed_at !== null && formatMoment(account.slowed_at),
         'Monthly spend cap': account.monthly_limit_usd !== null && <Money usd={account.monthly_limit_usd} />,
         'Amount owed': account.owed_usd !== '0.00' && <Money usd={account.owed_usd} />,
       }}

@@ -1,0 +1,30 @@
+import { type UnchargedCostLimits, unchargedCostStanding } from '../../core/billing/uncharged-cost.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { createUnchargedCostStore } from '../reports/uncharged-cost-store.ts'
+import type { CheckResult } from './ledger-audit.ts'
+
+const NAME = 'no account goes on at full speed that costs twice what is allowed without paying for it'
+const SAMPLES = 20
+
+/** Accounts whose uncharged provider cost should have stopped them, and that were not even slowed. */
+export async function auditUnchargedCost(
+  postgres: Postgres,
+  limits: UnchargedCostLimits,
+): Promise<CheckResult> {
+  const suspects = await createUnchargedCostStore(postgres).suspects(limits.floorPico)
+  const usd = (amount: bigint) => formatUsd(picoUsd(amount))
+  const found = suspects.filter(
+    (account) =>
+      !account.isSuspended && !account.isSlowed && unchargedCostStanding(account, limits) === 'stopped',
+  )
+  return {
+    name: NAME,
+    broken: found.length,
+    discrepancies: found.slice(0, SAMPLES).map(({ accountId, causedPico, chargedPico }) => ({
+      check: NAME,
+      subject: accountId,
+      detail: `caused ${usd(causedPico)} USD that nobody pays, was charged ${usd(chargedPico)} USD`,
+    })),
+  }
+}

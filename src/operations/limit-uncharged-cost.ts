@@ -1,0 +1,58 @@
+import type { AccountStore } from '../accounts/account-store.ts'
+import type { AccountCosts, UnchargedCostStore } from '../billing/reports/uncharged-cost-store.ts'
+import { type UnchargedCostLimits, unchargedCostStanding } from '../core/billing/uncharged-cost.ts'
+import { newId } from '../core/kernel/ids.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import type { KeyChange } from '../platform/redis/key-changes.ts'
+import type { Operator, RunAudited } from './audit-log.ts'
+
+export interface LimitUnchargedCostDependencies {
+  costs: UnchargedCostStore
+  accounts: Pick<AccountStore, 'suspend'>
+  announce: (change: KeyChange) => Promise<void>
+  auditedAction: RunAudited
+  limits: UnchargedCostLimits
+  logger: Logger
+  clock: () => number
+}
+
+/** As whom the audit log names what the gateway does by itself. */
+const GATEWAY = 'gateway'
+
+/**
+ * Slows accounts that cause more cost than their share that nobody pays, suspends those that go on, and lets the others go
+ * at full speed again. Each step is in the audit log and raises an alarm. `account resume` waives what was caused.
+ */
+export async function limitUnchargedCost(deps: LimitUnchargedCostDependencies): Promise<void> {
+  for (const account of await deps.costs.suspects(deps.limits.floorPico)) {
+    if (account.isSuspended) continue
+    const standing = unchargedCostStanding(account, deps.limits)
+    if (standing === 'stopped') await act(account, 'account.suspend', deps)
+    else if (standing === 'slowed' && !account.isSlowed) await act(account, 'account.slow', deps)
+    else if (standing === 'normal' && account.isSlowed) await act(account, 'account.unslow', deps)
+  }
+}
+
+async function act(
+  account: AccountCosts,
+  action: 'account.suspend' | 'account.slow' | 'account.unslow',
+  { accounts, costs, announce, auditedAction, logger, clock }: LimitUnchargedCostDependencies,
+): Promise<void> {
+  const { accountId } = account
+  const usd = (amount: bigint) => formatUsd(picoUsd(amount))
+  const details = {
+    reason: 'uncharged provider cost',
+    caused_usd: usd(account.causedPico),
+    charged_usd: usd(account.chargedPico),
+  }
+  const gateway: Operator = { actor: GATEWAY, requestId: newId('cmd') }
+  await auditedAction(gateway, { action, target: accountId, details }, async () => {
+    if (action === 'account.suspend') await accounts.suspend(accountId)
+    else await costs.setSlowed(accountId, action === 'account.slow' ? new Date(clock()) : null)
+    await announce({ accountId })
+  })
+  if (action === 'account.unslow') return
+  const alarm = { alarm: 'uncharged-cost', accountId, subject: accountId, action, ...details }
+  logger.error(alarm, 'an account costs what nobody pays')
+}
