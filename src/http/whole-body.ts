@@ -8,10 +8,17 @@ interface FileResponse {
   files: Pick<BodyStore, 'open'>
   /** Hears that the answer cannot be delivered, before its client does. */
   lost: () => void
+  /** Milliseconds, of any beginning. Absent: those of this process. */
+  clock?: () => number
 }
 
 /** A client that reads nothing for so long is cut off: the files of its answer take room. */
 const UNREAD_MS = 60_000
+/**
+ * Once its client has kept an answer waiting for so long in all, a file that breaks off may do so because it was not read:
+ * whoever serves it may close a connection that stands still. The client still pays.
+ */
+const CLIENT_WAITS_MS = 5_000
 
 /**
  * Sends a body with files. Its length is announced, so a client whose answer breaks off cannot take it for whole. Throws
@@ -20,7 +27,7 @@ const UNREAD_MS = 60_000
 export async function sendWholeBody(
   { contentType, pieces }: WholeBody,
   reply: FastifyReply,
-  { files, lost }: FileResponse,
+  { files, lost, clock = () => performance.now() }: FileResponse,
   unreadMs = UNREAD_MS,
 ): Promise<FastifyReply> {
   const opened = new Map<StoredPiece, Readable>()
@@ -37,13 +44,17 @@ export async function sendWholeBody(
     })
   }
   async function* chunks(): AsyncGenerator<Uint8Array> {
+    let waitedMs = 0
     try {
       for (const piece of pieces) {
-        if (typeof piece === 'string') yield Buffer.from(piece)
-        else yield* opened.get(piece)!
+        for await (const chunk of typeof piece === 'string' ? [Buffer.from(piece)] : opened.get(piece)!) {
+          const askedAt = clock()
+          yield chunk
+          waitedMs += clock() - askedAt
+        }
       }
     } catch (error) {
-      lost()
+      if (waitedMs < CLIENT_WAITS_MS) lost()
       throw error
     } finally {
       close()

@@ -16,12 +16,17 @@ afterEach(() => app?.close())
 async function serve(
   pieces: WholeBody['pieces'],
   open: (ref: string) => Promise<Readable | null>,
-  unreadMs?: number,
+  { unreadMs, clock }: { unreadMs?: number; clock?: () => number } = {},
 ) {
   const lost = vi.fn()
   app = Fastify()
   app.get('/', (_, reply) =>
-    sendWholeBody({ contentType: 'audio/wav', pieces }, reply, { files: { open }, lost }, unreadMs),
+    sendWholeBody(
+      { contentType: 'audio/wav', pieces },
+      reply,
+      { files: { open }, lost, ...(clock && { clock }) },
+      unreadMs,
+    ),
   )
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
@@ -69,10 +74,38 @@ test('an answer whose file breaks off breaks off, and is never taken for whole',
 
 test('a client that reads nothing is cut off, and its file closed', async () => {
   const content = readable(LONG)
-  const { port, lost } = await serve([file(LONG)], async () => content, 50)
+  const { port, lost } = await serve([file(LONG)], async () => content, { unreadMs: 50 })
   const socket = connect(port, '127.0.0.1').pause()
   socket.write('GET / HTTP/1.1\r\nhost: gateway\r\n\r\n')
   await new Promise((resolve) => content.once('close', resolve))
   socket.destroy()
   expect(lost).not.toHaveBeenCalled()
+})
+
+test.each([
+  ['a client that was slow to read pays for an answer that broke off meanwhile', 10_000, false],
+  ['a client that read along does not pay for an answer that broke off', 100, true],
+])('%s', async (_name, stalledMs, isLost) => {
+  let [nowMs, produced, before] = [0, 0, 0]
+  const endless = async function* () {
+    for (;;) {
+      produced++
+      yield CHUNK
+    }
+  }
+  const content = Readable.from(endless(), { objectMode: false })
+  const { port, lost } = await serve([file(LONG)], async () => content, { clock: () => nowMs })
+  const socket = connect(port, '127.0.0.1').pause()
+  socket.write('GET / HTTP/1.1\r\nhost: gateway\r\n\r\n')
+  const standsStill = () => {
+    const isStill = produced > 0 && produced === before
+    before = produced
+    return isStill
+  }
+  await expect.poll(standsStill, { interval: 100 }).toBe(true)
+  nowMs += stalledMs
+  content.destroy(new Error('the storage closed an idle connection'))
+  socket.on('error', () => undefined).resume()
+  await new Promise((resolve) => socket.once('close', resolve))
+  expect(lost).toHaveBeenCalledTimes(isLost ? 1 : 0)
 })
