@@ -256,6 +256,7 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       accountDeletion: signIn.accountDeletion,
       cookies: operators.cookies,
       consoleSlots,
+      clock,
     })
     await app.register(keyRoutes, {
       ...{ keys, keyActivity, catalog, limits, clock },

@@ -294,6 +294,14 @@ const Settings = Type.Object({
     'requests of one account that are rejected with 400, 402, 403, 404, 405, 413, 415 or 422, or whose body stalls, at one API instance; above that its requests are 429 for the rest of the minute',
   ),
   refusedBytesPerMinute: integer(256 * MEGABYTE, 'the same in bytes of their bodies'),
+  promptLogBytesPerAccount: integer(
+    512 * MEGABYTE,
+    '[prompt logs](api-keys.md#prompt-logging) stored per account, encrypted; further ones are not stored until some expire',
+  ),
+  promptLogBytesInAll: integer(
+    16_384 * MEGABYTE,
+    'the same over all accounts; an account may have as much as is left for the others: one alone half of it',
+  ),
   pendingCallsMax: integer(
     5_000,
     'calls that wait for admission or their response, per API instance, then 503. One account alone has three quarters of them at most; an eighth is kept for accounts with up to 8 calls there',

@@ -127,7 +127,10 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
   const quarantine = createQuarantineStore(postgres)
   const conflicts = createConflictStore(postgres)
   const deliveries = createDeliveryLog(postgres)
-  const promptLogs = createPromptLogStore(postgres, createSealer(masterKeys, PROMPT_LOG_PURPOSE))
+  const promptLogs = createPromptLogStore(postgres, createSealer(masterKeys, PROMPT_LOG_PURPOSE), {
+    bytesPerAccount: config.promptLogBytesPerAccount,
+    bytesInAll: config.promptLogBytesInAll,
+  })
   const auditLog = createAuditLog(postgres, logger)
   const { auditedAction } = auditLog
   return {

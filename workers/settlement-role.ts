@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { Registry } from 'prom-client'
+import { pruneAccountActions } from '../src/accounts/account-action-store.ts'
 import { createAccountStore } from '../src/accounts/account-store.ts'
 import { createEmailTokenStore } from '../src/accounts/email-token-store.ts'
 import { createEventMailStore } from '../src/accounts/mail/event-mail-store.ts'
@@ -169,6 +170,7 @@ async function composeSettlement(
       await sweepCallBodies(postgres, longestCallMs)
       await prunePromptLogs(postgres)
       await createUnchargedCostStore(postgres).prune()
+      await pruneAccountActions(postgres)
       await storedBodies.sweep(longestCallMs)
     },
     logger,

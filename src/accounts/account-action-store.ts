@@ -12,17 +12,38 @@ export interface NewAccountAction {
   details: ActionDetails
 }
 
-/** What people did to accounts in the console; append-only. */
+/** What was done again within a minute, with nothing else between, is recorded once. */
+const RECORD = `
+INSERT INTO account_actions (id, account_id, person_id, action, target, details)
+SELECT $1, $2, $3, $4, $5, $6::jsonb WHERE NOT EXISTS (
+  SELECT FROM (SELECT * FROM account_actions WHERE account_id = $2 ORDER BY id DESC LIMIT 1) AS latest
+  WHERE person_id = $3 AND action = $4 AND target = $5 AND details = $6::jsonb
+    AND created_at > now() - interval '1 minute')`
+
+const PRUNED_AT_ONCE = 1_000
+
+/** What people did to accounts in the console; append-only for 400 days, which the database enforces. */
 export type AccountActionStore = ReturnType<typeof createAccountActionStore>
 
 export function createAccountActionStore(postgres: Postgres) {
   return {
-    async record(action: NewAccountAction): Promise<void> {
-      await postgres.accountAction.create({ data: { id: newId('act'), ...action } })
+    async record({ accountId, personId, action, target, details }: NewAccountAction): Promise<void> {
+      const values = [newId('act'), accountId, personId, action, target, JSON.stringify(details)]
+      await postgres.$executeRawUnsafe(RECORD, ...values)
     },
 
     /** Newest first, after an action's id. */
     page: (accountId: string, page: IdPage) =>
       postgres.accountAction.findMany(newestFirst(page, { accountId })),
   }
+}
+
+/** Deletes what is older than the database keeps it from being deleted. */
+export async function pruneAccountActions(postgres: Postgres): Promise<void> {
+  let deleted: number
+  do {
+    deleted = await postgres.$executeRaw`
+      DELETE FROM account_actions WHERE id IN (
+        SELECT id FROM account_actions WHERE created_at < now() - interval '400 days' LIMIT ${PRUNED_AT_ONCE})`
+  } while (deleted === PRUNED_AT_ONCE)
 }

@@ -31,12 +31,23 @@ export const PROMPT_LOG_PURPOSE = 'prompt-log'
 /** A log cannot be moved to another account or call. */
 const contextOf = (accountId: string, callId: string): string => `${accountId}/${callId}`
 
-/** Nothing is stored for a key whose holder turned logging off meanwhile. */
+/**
+ * Nothing is stored for a key whose holder turned logging off meanwhile, nor beyond what an account may have: a fixed
+ * number of bytes, and no more than is left for all others.
+ */
 const PUT = `
 INSERT INTO prompt_logs (call_id, account_id, key_id, sealed, expires_at)
-SELECT $1, $2, id, $4, now() + $5 * interval '1 day' FROM api_keys
+SELECT $1, $2, id, $4::bytea, now() + $5 * interval '1 day' FROM api_keys
 WHERE id = $3 AND account_id = $2 AND prompt_log_days IS NOT NULL
+  AND octet_length($4::bytea) + coalesce((SELECT bytes FROM prompt_log_bytes WHERE account_id = $2), 0)
+    <= least($6::bigint, $7::bigint - (SELECT coalesce(sum(bytes), 0) FROM prompt_log_bytes))
 ON CONFLICT DO NOTHING`
+
+/** Bytes of sealed logs that are stored at a time. */
+export interface PromptLogLimits {
+  bytesPerAccount: number
+  bytesInAll: number
+}
 
 /** An export is one answer, so it has no more of them than this. */
 const EXPORTED_MAX = 50
@@ -45,7 +56,7 @@ const PRUNED_AT_ONCE = 1_000
 /** Prompt logs in PostgreSQL, sealed under the master key and bound to their account and call. */
 export type PromptLogStore = ReturnType<typeof createPromptLogStore>
 
-export function createPromptLogStore(postgres: Postgres, sealer: ByteSealer) {
+export function createPromptLogStore(postgres: Postgres, sealer: ByteSealer, limits: PromptLogLimits) {
   const opened = (row: {
     callId: string
     accountId: string
@@ -62,9 +73,12 @@ export function createPromptLogStore(postgres: Postgres, sealer: ByteSealer) {
   }
   const unexpired = () => ({ expiresAt: { gt: new Date() } })
   return {
-    async put({ accountId, keyId, callId }: PromptLogOwner, log: PromptLog, days: number): Promise<void> {
+    /** Returns false where nothing was stored: the key logs no more, or its account has as many bytes as it may. */
+    async put({ accountId, keyId, callId }: PromptLogOwner, log: PromptLog, days: number): Promise<boolean> {
       const sealed = sealer.sealBytes(JSON.stringify(log), contextOf(accountId, callId))
-      await postgres.$executeRawUnsafe(PUT, callId, accountId, keyId, sealed, days)
+      const owner = [callId, accountId, keyId]
+      const most = [BigInt(limits.bytesPerAccount), BigInt(limits.bytesInAll)]
+      return (await postgres.$executeRawUnsafe(PUT, ...owner, sealed, days, ...most)) > 0
     },
 
     /** The log of a call of an account, still sealed; null where there is none. `open` throws where it cannot be. */

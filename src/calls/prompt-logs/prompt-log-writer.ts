@@ -2,13 +2,14 @@ import { Counter, type Registry } from 'prom-client'
 import { CompletionBuilder, isDelta } from '../../core/calls/completion.ts'
 import { endsCall, type FrameBody, sizeOf } from '../../core/calls/frames.ts'
 import { type BoundedJson, boundedJson } from '../../core/json/bounded-json.ts'
+import { createSharedRoom } from '../../core/kernel/shared-room.ts'
 import { causeOf, type Logger } from '../../platform/observability/logger.ts'
 import type { CallSink } from '../relay/pending-call.ts'
 import type { PromptLogOwner, PromptLogStore } from './prompt-log-store.ts'
 
 /** Bytes of a request, and of an answer, that are stored. */
 export const PROMPT_LOG_BYTES = 256 * 1024
-/** Characters that all logs of this process hold until they are written. */
+/** Characters that all logs of this process hold until they are written; accounts share them. */
 const HELD_CHARS_MAX = 64 * 1024 * 1024
 const WRITES_AT_ONCE = 2
 
@@ -34,11 +35,11 @@ export function createPromptLogs(options: {
   const { store, registry, logger, heldCharsMax = HELD_CHARS_MAX } = options
   const outcomes = new Counter({
     name: 'switchyard_prompt_logs_total',
-    help: 'Prompt logs of keys that keep them, stored or lost',
+    help: 'Prompt logs of keys that keep them: stored, lost, or refused where their account has as many bytes as it may',
     labelNames: ['outcome'],
     registers: [registry],
   })
-  let held = 0
+  const held = createSharedRoom({ max: heldCharsMax, few: 2 * PROMPT_LOG_BYTES })
   let running = 0
   const waiting: Array<() => Promise<void>> = []
   let idle = Promise.withResolvers<void>()
@@ -63,7 +64,7 @@ export function createPromptLogs(options: {
     waiting.push(async () => {
       try {
         const { request, days } = call
-        await store.put(
+        const isStored = await store.put(
           call,
           {
             request: request.text,
@@ -73,11 +74,11 @@ export function createPromptLogs(options: {
           },
           days,
         )
-        outcomes.inc({ outcome: 'stored' })
+        outcomes.inc({ outcome: isStored ? 'stored' : 'refused' })
       } catch (error) {
         lose(call.callId, causeOf(error))
       } finally {
-        held -= chars
+        held.add(call.accountId, -chars)
       }
     })
     if (running < WRITES_AT_ONCE) void writeNext()
@@ -93,17 +94,18 @@ export function createPromptLogs(options: {
       let whole: unknown
       let chars = 0
       let isTruncated = false
+      let isFinished = false
       let state: 'open' | 'lost' | 'ended' = 'open'
       /** False, and the log is lost, where this process holds too much text. */
       const hold = (more: number): boolean => {
-        if (held + more > heldCharsMax) {
+        if (!held.fits(call.accountId, more)) {
           state = 'lost'
-          held -= chars
+          held.add(call.accountId, -chars)
           lose(call.callId, 'too much text is held')
           return false
         }
         chars += more
-        held += more
+        held.add(call.accountId, more)
         return true
       }
       /** Whatever goes wrong with a log, its call goes on. */
@@ -115,11 +117,12 @@ export function createPromptLogs(options: {
             work(...input)
           } catch (error) {
             state = 'lost'
-            held -= chars
+            held.add(call.accountId, -chars)
             lose(call.callId, causeOf(error))
           }
         }
       const copy = guarded((body: FrameBody) => {
+        if (body[0] === 'finish' || body[0] === 'completion') isFinished = true
         if (body[0] === 'completion') {
           const { logprobs: _, ...message } = body[2]
           whole = message
@@ -131,6 +134,12 @@ export function createPromptLogs(options: {
         else if (hold(size)) answer.add(body)
       })
       const end = guarded(() => {
+        // Nothing was produced, and nobody pays for it.
+        if (!isFinished && answer.isEmpty) {
+          state = 'ended'
+          held.add(call.accountId, -chars)
+          return
+        }
         const { text, isTruncated: isCut } = boundedJson(whole ?? answer.message(), PROMPT_LOG_BYTES)
         if (whole !== undefined && !hold(text.length)) return
         whole = undefined

@@ -7,13 +7,17 @@ import type { AccountExport } from '../../operations/account-export.ts'
 import { signedIn } from '../plugins/session.ts'
 import type { SessionCookies } from '../session-cookie.ts'
 import type { Slots } from '../slots.ts'
+import { createWindowLimit } from '../window-limit.ts'
 import { organisationOf } from './organisations/acting-organisation.ts'
+
+const EXPORTS_PER_HOUR = 20
 
 interface AccountDataServices {
   accountExport: AccountExport
   accountDeletion: AccountDeletion
   cookies: SessionCookies
   consoleSlots: Slots
+  clock: () => number
 }
 
 /**
@@ -21,12 +25,20 @@ interface AccountDataServices {
  * deletion.
  */
 export const accountDataRoutes: FastifyPluginAsyncTypebox<AccountDataServices> = async (app, services) => {
-  const { accountExport, accountDeletion, cookies, consoleSlots } = services
+  const { accountExport, accountDeletion, cookies, consoleSlots, clock } = services
   const ofSession = { onRequest: [app.requireSession] }
   const ofOwner = { onRequest: [app.requirePermission('ownership')] }
   const deleting = { schema: { body: DeleteAccountBody } }
 
+  const exports = createWindowLimit({
+    max: EXPORTS_PER_HOUR,
+    windowMs: 3_600_000,
+    refusal: 'This account was exported several times within an hour. Wait, then retry.',
+    clock,
+  })
+
   const sendExport = async (reply: FastifyReply, account: Account) => {
+    exports.take(account.id)
     const exported = await consoleSlots.run(account.id, () => accountExport(account))
     return reply
       .header('content-disposition', `attachment; filename="switchyard-${account.id}.json"`)

@@ -19,6 +19,7 @@ import { isoTime } from '../../core/kernel/time.ts'
 import { bySession } from '../asking-account.ts'
 import { asCsv, csvLine } from '../report-format.ts'
 import type { Slots } from '../slots.ts'
+import { createWindowLimit } from '../window-limit.ts'
 
 interface UsageSeriesServices {
   reports: Pick<Reports, 'series'>
@@ -43,15 +44,26 @@ const Query = Type.Object(
   CLOSED,
 )
 
+/** Of one account; a page asks for a few. */
+const READS_PER_MINUTE = 120
+
 /** What an account's calls used and cost over time, by model, key or member, as JSON and as a download. */
 export const usageSeriesRoutes: FastifyPluginAsyncTypebox<UsageSeriesServices> = async (app, services) => {
   const { reports, clock, consoleSlots } = services
   const { asker, hooks } = bySession(app, 'usage')
+  // The buckets of a year take some milliseconds of the processor before anything is asked for.
+  const reads = createWindowLimit({
+    max: READS_PER_MINUTE,
+    windowMs: 60_000,
+    refusal: 'This account reads its usage very often. Wait, then retry.',
+    clock,
+  })
 
   const read = async (
     request: FastifyRequest & { query: Static<typeof Query> },
   ): Promise<UsageSeriesView> => {
     const { accountId, holder } = asker(request)
+    reads.take(accountId)
     const { interval, group_by: group, time_zone: timeZone = 'UTC', model, key_id: keyId } = request.query
     const range = zonedTimeRange(request.query, clock())
     const starts = bucketStarts(range, interval, timeZone, BUCKETS_MAX)

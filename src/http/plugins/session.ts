@@ -11,6 +11,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import type { SessionCookies } from '../session-cookie.ts'
+import { createWindowLimit } from '../window-limit.ts'
 
 export interface SessionOptions {
   sessions: Pick<SessionStore, 'find'>
@@ -20,6 +21,7 @@ export interface SessionOptions {
   cookies: SessionCookies
   publicUrl: string | null
   logger: Logger
+  clock: () => number
 }
 
 /** A person who is signed in. What is theirs alone (password, second factor, sessions, email) goes by `person`. */
@@ -34,6 +36,14 @@ export interface ActingSession extends PersonSession {
   /** Of their own account a person is the owner. */
   role: MemberRole
 }
+
+const SECOND_MS = 1_000
+/** Audited actions of a person: each is a row that stays. */
+const ACTIONS = [
+  { max: 120, windowMs: 60 * SECOND_MS },
+  { max: 2_000, windowMs: 86_400 * SECOND_MS },
+]
+const ACTIONS_REFUSAL = 'You have made many changes in a short time. Wait, then retry.'
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
@@ -67,9 +77,10 @@ declare module 'fastify' {
 
 /** Sessions of people, and the accounts they act on. Adds no hook; routes ask for it. */
 export const accountSessions = plugin<SessionOptions>(
-  async (app, { sessions, accounts, members, accountActions, cookies, publicUrl, logger }) => {
+  async (app, { sessions, accounts, members, accountActions, cookies, publicUrl, logger, clock }) => {
     app.decorateRequest('personSession', null)
     app.decorateRequest('actingSession', null)
+    const actions = ACTIONS.map((window) => createWindowLimit({ ...window, refusal: ACTIONS_REFUSAL, clock }))
 
     app.decorate('requireSession', async (request, reply) => {
       requireSameOrigin(request, publicUrl)
@@ -81,6 +92,7 @@ export const accountSessions = plugin<SessionOptions>(
         cookies.clear(reply, 'account')
         throw notSignedIn()
       }
+      if (request.method !== 'GET') for (const limit of actions) limit.check(person.id)
       request.personSession = { stored, person }
     })
 
@@ -102,6 +114,7 @@ export const accountSessions = plugin<SessionOptions>(
     app.decorate('recordAction', async (request, action, target, details = {}) => {
       const { person, account } = request.actingSession ?? { ...signedIn(request), account: null }
       const accountId = (account ?? person).id
+      for (const limit of actions) limit.count(person.id)
       try {
         await accountActions.record({ accountId, personId: person.id, action, target, details })
       } catch (error) {

@@ -12,7 +12,7 @@ function setUp({
   put = async () => undefined,
   heldCharsMax,
 }: {
-  put?: () => Promise<void>
+  put?: () => Promise<boolean | undefined>
   heldCharsMax?: number
 } = {}) {
   const stored: PromptLog[] = []
@@ -20,8 +20,9 @@ function setUp({
   const logs = createPromptLogs({
     store: {
       put: async (_, log) => {
-        await put()
+        if ((await put()) === false) return false
         stored.push(log)
+        return true
       },
     },
     registry,
@@ -66,15 +67,36 @@ test('a stream is passed on as it is, and stored with its request once it has en
   expect(await outcomes()).toEqual({ stored: 1 })
 })
 
-test('a whole answer, one that failed and one whose client left are stored', async () => {
+test('a whole answer, one that broke off and one whose client left are stored', async () => {
   const { logs, stored, begin } = setUp()
   begin().sink.frame(['completion', 0, { content: 'All of it' }, 'stop', null])
-  begin().sink.frame(['error', { code: 'all_providers_failed', message: '' }])
+  const broken = begin()
+  broken.sink.frame(['text', 'Some'])
+  broken.sink.frame(['error', { code: 'all_providers_failed', message: '' }])
   const left = begin()
   left.sink.frame(['text', 'Half'])
   left.end()
   await logs.close()
-  expect(stored.map(({ answer }) => JSON.parse(answer).content)).toEqual(['All of it', '', 'Half'])
+  expect(stored.map(({ answer }) => JSON.parse(answer).content)).toEqual(['All of it', 'Some', 'Half'])
+})
+
+test('a call that produced nothing is not stored, and its text makes room', async () => {
+  const { logs, stored, begin, outcomes } = setUp({ heldCharsMax: 1_000 })
+  for (let call = 0; call < 20; call++) {
+    const failed = begin({ messages: ['a'.repeat(500)] })
+    if (call % 2) failed.sink.frame(['error', { code: 'content_policy_violation', message: '' }])
+    failed.end()
+  }
+  await logs.close()
+  expect(stored).toEqual([])
+  expect(await outcomes()).toEqual({})
+})
+
+test('a log that its account has no room for is counted as refused', async () => {
+  const { logs, begin, outcomes } = setUp({ put: async () => false })
+  begin().sink.frame(FINISH)
+  await logs.close()
+  expect(await outcomes()).toEqual({ refused: 1 })
 })
 
 test('what is too long is cut, and marked so', async () => {

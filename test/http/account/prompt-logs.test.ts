@@ -1,9 +1,16 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { prunePromptLogs } from '../../../src/calls/prompt-logs/prompt-log-store.ts'
+import {
+  createPromptLogStore,
+  PROMPT_LOG_PURPOSE,
+  prunePromptLogs,
+} from '../../../src/calls/prompt-logs/prompt-log-store.ts'
 import type { CallDetail, CallSummary, PromptLogView } from '../../../src/core/api/calls.ts'
 import type { CreatedKey, DeletedPromptLogs, KeyView } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
+import { newCallId } from '../../../src/core/kernel/ids.ts'
+import { createSealer } from '../../../src/platform/sealing.ts'
 import { ask, stream } from '../../helpers/chat-client.ts'
 import { type ConsoleClient, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -19,6 +26,7 @@ beforeAll(async () => {
     models: {
       'test/one': [{ at: 'alpha', model: 'words-12' }],
       'test/echo': [{ at: 'alpha', model: 'echo' }],
+      'test/refused': [{ at: 'alpha', model: 'status-400-policy' }],
     },
     environment: { SIGN_UPS_PER_ADDRESS: '1000' },
   })
@@ -184,5 +192,54 @@ describe('logs are of those who may use the key:', () => {
     const path = `/console/api/keys/${key.id}/prompt-logs`
     await expectError(await colleague.ask(path, { method: 'DELETE' }), 404, 'not_found')
     expect((await members.owner.ask(path, { method: 'DELETE' })).status).toBe(200)
+  })
+})
+
+describe('the bytes of prompt logs', () => {
+  const bytesOf = async (accountId: string) =>
+    Number((await stack.postgres.promptLogBytes.findUnique({ where: { accountId } }))?.bytes ?? 0n)
+
+  test('are summed by account, and given back with the logs', async () => {
+    const { client, accountId, key, caller } = await holder()
+    await logFor(client, key, 7)
+    const { id } = await ask(caller, asking())
+    const row = await stored(id!)
+    expect(await bytesOf(accountId)).toBe(row.sealed.length)
+    await client.json<DeletedPromptLogs>(`/console/api/keys/${key.id}/prompt-logs`, { method: 'DELETE' })
+    expect(await bytesOf(accountId)).toBe(0)
+  })
+
+  test('are bounded by account and in all: what is beyond is not stored, until there is room again', async () => {
+    const { accountId, key, client } = await holder()
+    await logFor(client, key, 7)
+    const log = {
+      request: 'x'.repeat(1_000),
+      answer: '',
+      isRequestTruncated: false,
+      isAnswerTruncated: false,
+    }
+    const put = (limits: { bytesPerAccount: number; bytesInAll: number }) => {
+      const sealer = createSealer([randomBytes(32)], PROMPT_LOG_PURPOSE)
+      const owner = { accountId, keyId: key.id, callId: newCallId() }
+      return createPromptLogStore(stack.postgres, sealer, limits).put(owner, log, 1)
+    }
+    const ample = 1_000_000_000
+    expect(await put({ bytesPerAccount: 2_000, bytesInAll: ample })).toBe(true)
+    expect(await put({ bytesPerAccount: 2_000, bytesInAll: ample })).toBe(false)
+    const others = Number(
+      (await stack.postgres.promptLogBytes.aggregate({ _sum: { bytes: true } }))._sum.bytes,
+    )
+    // As much as the account would have is not left for others.
+    expect(await put({ bytesPerAccount: ample, bytesInAll: others + 1_500 })).toBe(false)
+    expect(await put({ bytesPerAccount: ample, bytesInAll: others + 5_000 })).toBe(true)
+  })
+
+  test('are none of a call that a provider refuses', async () => {
+    const { client, key, caller } = await holder()
+    await logFor(client, key, 7)
+    await ask(caller, asking('test/refused'))
+    const { id } = await ask(caller, asking())
+    await stored(id!)
+    expect(await stack.postgres.promptLog.count({ where: { keyId: key.id } })).toBe(1)
   })
 })

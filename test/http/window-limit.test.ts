@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { createWindowLimit } from '../../src/http/window-limit.ts'
+
+test('a holder may do something so often within a window, others as often, and again in the next', () => {
+  let nowMs = 0
+  const limit = createWindowLimit({ max: 2, windowMs: 60_000, refusal: 'Wait.', clock: () => nowMs })
+  limit.take('one')
+  nowMs = 20_000
+  limit.take('one')
+  expect(() => limit.take('one')).toThrow(
+    expect.objectContaining({ status: 429, message: 'Wait.', details: { retryAfterSeconds: 40 } }),
+  )
+  limit.take('other')
+  nowMs = 60_000
+  limit.check('one')
+  limit.take('one')
+})
