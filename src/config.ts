@@ -374,7 +374,7 @@ const Settings = Type.Object({
   ),
 
   trustedProxies: list(
-    'addresses and networks of proxies whose `X-Forwarded-For` is believed, comma-separated',
+    'addresses and networks of proxies whose `X-Forwarded-For` is believed, comma-separated; anyone else’s is ignored, and the first is warned about in the log',
   ),
   corsOrigins: list(
     'origins, comma-separated, whose pages may call `/v1` and `/v2` with a key of their own; `*`: any. A page shows its key to whoever reads it: give such keys a limit',

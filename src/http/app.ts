@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { BlockList, isIP, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { publicPathOf } from '../core/kernel/public-path.ts'
@@ -23,6 +23,7 @@ import {
 } from './plugins/read-requests.ts'
 import { accountSessions, type SessionOptions } from './plugins/session.ts'
 import { surfaceAccess } from './plugins/surface-access.ts'
+import { createProxyTest, warnOfUntrustedProxy } from './plugins/trusted-proxies.ts'
 import { unroutedRequests } from './plugins/unrouted-requests.ts'
 import { healthRoutes } from './public/health.ts'
 
@@ -102,6 +103,7 @@ export async function buildApp(
   })
   await app.register(observeRequests, deps)
   await app.register(accessLog, deps)
+  await app.register(warnOfUntrustedProxy, deps)
   boundConnections(app, {
     perAddress: deps.limits.connectionsPerAddress,
     trustedProxies: deps.limits.trustedProxies,
@@ -231,19 +233,4 @@ function boundConnections(
     }, graceMs + LAST_BYTES_MS)
   })
   app.addHook('onClose', async () => clearTimeout(timer))
-}
-
-/** Whether an address is one of the proxies. */
-function createProxyTest(
-  proxies: readonly string[],
-): (address: string, family: string | undefined) => boolean {
-  const list = new BlockList()
-  for (const proxy of proxies) {
-    const [address = '', prefix] = proxy.trim().split('/')
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    if (isIP(address) === 0) continue
-    if (prefix === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(prefix), family)
-  }
-  return (address, family) => list.check(address, family === 'IPv6' ? 'ipv6' : 'ipv4')
 }
