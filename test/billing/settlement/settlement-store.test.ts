@@ -336,6 +336,6 @@ describe('the settlement store', () => {
   })
 
   test('a batch of nothing is nothing', async () => {
-    expect(await store.settle([])).toEqual({ accounts: [], quarantined: [], superseded: [] })
+    expect(await store.settle([])).toEqual({ accounts: [], quarantined: [], superseded: [], credited: [] })
   })
 })
