@@ -116,17 +116,30 @@ export const topUpCommands: AdminCommands = {
   /** Lists what the rails gave back and what is contested, and posts what webhooks missed of it. */
   async 'topup reconcile'(context) {
     const topUps = await open(context)
-    const { missed, ...counts } = await audited(context, 'topup.reconcile', 'payments', {}, () =>
-      reconcileReturns({ ...topUps, topUps: topUps.service, logger: context.logger }, Date.now()),
+    const { missed, unknownPayments, ...counts } = await audited(
+      context,
+      'topup.reconcile',
+      'payments',
+      {},
+      () => reconcileReturns({ ...topUps, topUps: topUps.service, logger: context.logger }, Date.now()),
     )
     const views = missed.map(view)
-    const failed = counts.failures > 0
+    const unknown = unknownPayments.map(({ rail, paymentId, chargeId, amountPico }) => ({
+      rail,
+      payment_id: paymentId,
+      charge_id: chargeId,
+      amount_usd: amountPico === null ? null : formatUsd(amountPico),
+    }))
+    const failed = counts.failures > 0 || unknown.length > 0
+    const { checked, paymentsChecked: payments_checked, ...others } = counts
     const report = [
-      `${counts.checked} refunds and disputes compared, ${views.length} top-ups changed.`,
-      ...(failed ? [`${counts.failures} lists of rails could not be read to their end.`] : []),
+      `${checked} refunds and disputes and ${payments_checked} payments compared, ${views.length} top-ups changed.`,
+      ...unknown.map((one) => `\nAt the rail, and not known here:\n${lines(one)}`),
+      ...(counts.failures > 0 ? [`${counts.failures} lists of rails could not be read to their end.`] : []),
       ...views.map((missedView) => `\n${lines(missedView)}`),
     ]
-    return { data: { ...counts, missed: views }, text: report.join('\n'), failed }
+    const data = { checked, payments_checked, ...others, missed: views, unknown_payments: unknown }
+    return { data, text: report.join('\n'), failed }
   },
 
   async 'topup refund'(context) {

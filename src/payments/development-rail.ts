@@ -47,6 +47,7 @@ export function createDevelopmentRail(refusal: () => string | null): PaymentRail
     },
     readWebhook: async () => ({ kind: 'forged', reason: 'the development rail sends nothing' }),
     listRefunds: nothing,
+    listPayments: null,
     listDisputes: nothing,
     lookUp: async (payment) => [settled(payment)],
     abandon: async ({ id }) => [notice(id, `expired:${id}`, { kind: 'expired' })],

@@ -150,6 +150,11 @@ export interface PaymentRail {
    * @param settled our payments settled since its start, for a rail that lists refunds by payment
    */
   listRefunds(span: TimeSpan, settled: AsyncIterable<Payment>): AsyncIterable<RailNotice>
+  /**
+   * The payments that were made in a span of time, also those that are not ours: one of ours has our id. Null: it lists
+   * none.
+   */
+  listPayments: ((span: TimeSpan) => AsyncIterable<RailNotice>) | null
   /** The disputes opened in a span of time, as they stand now. */
   listDisputes(span: TimeSpan): AsyncIterable<RailNotice>
 }

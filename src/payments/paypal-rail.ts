@@ -107,6 +107,9 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
       return refundNotice(payment, result.id, result.status, picoUsd(amountPico))
     },
 
+    // Nor payments: the permission to search transactions is another one.
+    listPayments: null,
+
     // PayPal lists no refunds by time without a permission of its own; an order lists its own.
     async *listRefunds(_span, settled) {
       for await (const payment of settled) {

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { PicoUsd } from '../core/kernel/money.ts'
 import { DAY_MS } from '../core/kernel/time.ts'
 import type { PaymentRail, PaymentRails, RailNotice, TimeSpan } from './payment-rail.ts'
 import type { Payment, PaymentStore } from './payment-store.ts'
@@ -16,12 +17,26 @@ export interface ReturnsReport {
   checked: number
   /** Refunds and disputes of payments that are not known here, such as another shop's on the same rail. */
   foreign: number
-  /** Payments whose money had gone back without our knowing, as they are now. */
+  /** Payments whose money had come in or gone back without our knowing, as they are now. */
   missed: Payment[]
+  /** Payments at the rails that were compared. */
+  paymentsChecked: number
+  /** Money at a rail that has the id of a payment of ours which is not known here. */
+  unknownPayments: UnknownPayment[]
   /** Lists that could not be read to their end. */
   failures: number
 }
 
+export interface UnknownPayment {
+  rail: string
+  paymentId: string
+  /** The rail's id of it. */
+  chargeId: string | null
+  amountPico: PicoUsd | null
+}
+
+/** Payments are compared on some days in a row; longer ago than that, PostgreSQL did not lose them. */
+const INCOME_LOOK_BACK_MS = 7 * DAY_MS
 /** Refunds can be made, and payments contested, for about half a year; a dispute is decided within it. */
 const LOOK_BACK_MS = 179 * DAY_MS
 const PAGE = 100
@@ -29,7 +44,8 @@ const PAGE = 100
 /**
  * Lists what the rails gave back and what is contested, whatever webhooks reported, and follows the same way as
  * those: each is a fact of its payment, and telling it again changes nothing. What changes a payment had been
- * missed, and raises an alarm. A list that breaks off is reported; the others continue.
+ * missed, and raises an alarm. Also lists what came in lately, where a rail lists that: money with the id of a payment that
+ * is not known here raises an alarm. A list that breaks off is reported; the others continue.
  * @param untilMs what began after this is left to its webhook
  */
 export async function reconcileReturns(
@@ -38,23 +54,30 @@ export async function reconcileReturns(
   signal?: AbortSignal,
 ): Promise<ReturnsReport> {
   const { rails, logger } = deps
-  const report: ReturnsReport = { checked: 0, foreign: 0, missed: [], failures: 0 }
+  const report: ReturnsReport = {
+    ...{ checked: 0, foreign: 0, missed: [], failures: 0 },
+    ...{ paymentsChecked: 0, unknownPayments: [] },
+  }
   const span = { fromMs: untilMs - LOOK_BACK_MS, toMs: untilMs }
+  const lately = { fromMs: untilMs - INCOME_LOOK_BACK_MS, toMs: untilMs }
   const lists = [...rails.values()].flatMap((rail) => [
-    { rail, what: 'refunds', notices: rail.listRefunds(span, settledPayments(rail, span, deps)) },
-    { rail, what: 'disputes', notices: rail.listDisputes(span) },
+    { rail, what: 'refunds', notices: rail.listRefunds(span, settledPayments(rail, span, deps)), reconcile },
+    { rail, what: 'disputes', notices: rail.listDisputes(span), reconcile },
+    ...(rail.listPayments
+      ? [{ rail, what: 'payments', notices: rail.listPayments(lately), reconcile: reconcileIncome }]
+      : []),
   ])
-  for (const { rail, what, notices } of lists) {
+  for (const { rail, what, notices, reconcile: compare } of lists) {
     try {
       for await (const notice of notices) {
         if (signal?.aborted) return report
-        await reconcile(notice, report, deps)
+        await compare(notice, report, deps)
       }
     } catch (error) {
       report.failures += 1
       logger.error(
         { err: error, subject: `${rail.name} ${what}`, alarm: 'returns-not-reconciled' },
-        'what a rail gave back could not be read',
+        'what a rail took in or gave back could not be read',
       )
     }
   }
@@ -64,21 +87,52 @@ export async function reconcileReturns(
 async function reconcile(
   notice: RailNotice,
   report: ReturnsReport,
-  { payments, topUps, logger }: ReturnsDependencies,
+  deps: ReturnsDependencies,
 ): Promise<void> {
   if (notice.fact === null && notice.refusal === null) return
-  const before = await payments.findNamed(notice)
+  const before = await deps.payments.findNamed(notice)
   if (!before) {
     report.foreign += 1
     return
   }
   report.checked += 1
+  await followMissed(before, notice, report, deps)
+}
+
+/** Money that came in: what has our id has a payment here, and that is settled. Other shops on the rail have no id of ours. */
+async function reconcileIncome(
+  notice: RailNotice,
+  report: ReturnsReport,
+  deps: ReturnsDependencies,
+): Promise<void> {
+  const { rail, paymentId, chargeId, fact } = notice
+  if (paymentId === null) return
+  report.paymentsChecked += 1
+  const known = await deps.payments.findNamed(notice)
+  if (known) {
+    if (known.settledPico === 0n) await followMissed(known, notice, report, deps)
+    return
+  }
+  const amountPico = fact?.kind === 'settled' ? fact.amountPico : null
+  report.unknownPayments.push({ rail, paymentId, chargeId, amountPico })
+  deps.logger.error(
+    { alarm: 'payment-unknown', rail, paymentId, chargeId, amountPico: String(amountPico) },
+    'a rail has money of a payment that is not known here',
+  )
+}
+
+async function followMissed(
+  before: Payment,
+  notice: RailNotice,
+  report: ReturnsReport,
+  { topUps, logger }: ReturnsDependencies,
+): Promise<void> {
   const now = await topUps.follow({ ...notice, paymentId: before.id })
   if (!now || isUnmoved(before, now)) return
   report.missed.push(now)
   logger.error(
     { paymentId: now.id, accountId: now.accountId, rail: now.rail, alarm: 'payment-webhook-missed' },
-    'money of a payment had gone back, and no webhook reported it',
+    'money of a payment had come in or gone back, and no webhook reported it',
   )
 }
 

@@ -29,6 +29,17 @@ export function stripeIntentNotice(intent: Stripe.PaymentIntent): RailNotice {
   return noticeOf(`intent:${id}:${status}:${error?.code ?? ''}`, 'payment_intent', () => readIntent(intent))
 }
 
+/** What a payment intent, of a checkout or a saved card, says of the money that came in by it. */
+export function stripeIncomeNotice(intent: Stripe.PaymentIntent): RailNotice {
+  const { id, metadata, amount_received: received, currency } = intent
+  return noticeOf(`income:${id}`, 'payment_intent', () => ({
+    paymentId: metadata.payment_id ?? null,
+    reference: id,
+    chargeId: id,
+    fact: { kind: 'settled', amountPico: amount(received, currency) },
+  }))
+}
+
 /** What a refund says of its payment, when we made it. */
 export function stripeRefundNotice(refund: Stripe.Refund): RailNotice {
   return noticeOf(`refund:${refund.id}:${refund.status}`, 'refund', () => readRefund(refund))

@@ -8,6 +8,7 @@ import { createStripeCards } from './stripe-cards.ts'
 import {
   stripeDisputeNotice,
   stripeEventNotice,
+  stripeIncomeNotice,
   stripeIntentNotice,
   stripeRefundNotice,
   stripeSessionNotice,
@@ -117,6 +118,11 @@ export async function createStripeRail(
     async *listRefunds(span) {
       const refunds = stripe.refunds.list({ created: createdIn(span), limit: PAGE })
       for await (const refund of refunds) yield stripeRefundNotice(refund)
+    },
+
+    async *listPayments(span) {
+      const intents = stripe.paymentIntents.list({ created: createdIn(span), limit: PAGE })
+      for await (const intent of intents) if (intent.status === 'succeeded') yield stripeIncomeNotice(intent)
     },
 
     async *listDisputes(span) {

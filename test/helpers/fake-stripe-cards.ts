@@ -95,7 +95,7 @@ export function fakeStripeCards(): FakeCards {
     url: '/v1/payment_intents',
     has_more: false,
     data: [...intents.values()]
-      .filter(({ customer }) => customer === query.get('customer'))
+      .filter(({ customer }) => !query.has('customer') || customer === query.get('customer'))
       .filter(({ created }) => created >= Number(query.get('created[gte]') ?? 0)),
   })
 

@@ -36,6 +36,8 @@ export interface FakeStripe extends Pick<FakeRailServer, 'url' | 'requests' | 'b
   answerRefunds(answer: string | { status: number }): void
   /** A refund of a payment that another shop took by the same Stripe account; returns its id. */
   foreignRefund(): string
+  /** Money that came in with our id or another shop's none, without a checkout here. */
+  chargeFor(paymentId: string | null, cents: number): string
   /** Ids of the refunds that were made, by whom ever. */
   refundIds(): string[]
   chargeRefunded(checkoutUrl: string, cents: number): StripeEvent
@@ -124,6 +126,12 @@ export async function startFakeStripe(): Promise<FakeStripe> {
     refunds.set(id, refund)
     return refund
   }
+  const keepIntent = (id: string, amount: number, metadata: Record<string, string>) => {
+    const [object, customer, currency, status] = ['payment_intent', '', 'usd', 'succeeded']
+    const created = nowSeconds()
+    const amounts = { amount, amount_received: amount }
+    cards.intents.set(id, { id, object, created, customer, currency, status, metadata, ...amounts })
+  }
   const server = await startFakeRailServer(handle)
   const sessionAt = (checkoutUrl: string): Session => {
     const session = sessions.get(checkoutUrl.split('/').at(-1) ?? '')
@@ -163,6 +171,7 @@ export async function startFakeStripe(): Promise<FakeStripe> {
         payment_intent: `pi_${session.id}`,
         ...changes,
       })
+      keepIntent(`pi_${session.id}`, session.amount_total, session.metadata)
       return event('checkout.session.completed', { ...session })
     },
     lapse(checkoutUrl) {
@@ -178,6 +187,11 @@ export async function startFakeStripe(): Promise<FakeStripe> {
     },
     answerRefunds(answer) {
       refundAnswer = answer
+    },
+    chargeFor(paymentId, cents) {
+      const id = newId('pi')
+      keepIntent(id, cents, paymentId === null ? {} : { payment_id: paymentId })
+      return id
     },
     foreignRefund: () => keepRefund(newId('re'), 100, 'succeeded', 'pi_of_another_shop', {}).id,
     refundIds: () => [...refunds.keys()],

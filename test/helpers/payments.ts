@@ -160,6 +160,7 @@ function scriptedRail(): ScriptedRail {
       rail.lists += 1
       yield* rail.refunds
     },
+    listPayments: null,
     async *listDisputes() {
       // None: refunds stand for both.
     },

@@ -182,7 +182,14 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     severity: 'warning',
     ...event,
     sentence: ({ subject, fields }) =>
-      `Money of payment ${subject} went back at ${of(fields, 'rail')}, and no webhook reported it.`,
+      `Money of payment ${subject} came in or went back at ${of(fields, 'rail')}, and no webhook reported it.`,
+  },
+  'payment-unknown': {
+    severity: 'critical',
+    ...event,
+    sentence: ({ fields }) =>
+      `${of(fields, 'rail')} has money of payment ${of(fields, 'paymentId')}, which is not known here.`,
+    page: '/ledger',
   },
   'returns-not-reconciled': {
     severity: 'warning',
