@@ -38,7 +38,7 @@ import {
   enqueueSettlements,
   settlementJobsLeft,
 } from '../src/platform/queues/queues.ts'
-import { startFleetClock } from '../src/platform/redis/fleet-clock.ts'
+import { type FleetTime, startFleetClock } from '../src/platform/redis/fleet-clock.ts'
 import { checkRedisSettings, type Redis } from '../src/platform/redis/redis.ts'
 import { createEpochReader, type EpochWatch, watchEpoch } from '../src/platform/redis/redis-epoch.ts'
 import { createSealer } from '../src/platform/sealing.ts'
@@ -221,7 +221,7 @@ interface DispatchParts {
   logger: Logger
   clock: () => number
   /** The clock that the deadlines of calls are set by. */
-  fleetClock: () => number
+  fleetClock: FleetTime
 }
 
 /** How often settlements are confirmed. */

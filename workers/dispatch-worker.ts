@@ -14,6 +14,7 @@ import { withTimeout } from '../src/platform/process/with-timeout.ts'
 import type { CallJobs } from '../src/platform/queues/call-jobs.ts'
 import type { ClaimedJob, ClaimedJobs, ClaimKind } from '../src/platform/queues/claimed-jobs.ts'
 import { type DispatchQueue, keepRevived, reviveCall } from '../src/platform/queues/queues.ts'
+import type { FleetTime } from '../src/platform/redis/fleet-clock.ts'
 import type { EpochWatch } from '../src/platform/redis/redis-epoch.ts'
 
 interface DispatchWorkerOptions extends CallRunnerDependencies {
@@ -31,7 +32,7 @@ interface DispatchWorkerOptions extends CallRunnerDependencies {
   graceMs: number
   logger: Logger
   /** The clock that the deadlines of calls are set by. Absent: `clock`, which only measures what this worker does. */
-  fleetClock?: () => number
+  fleetClock?: FleetTime
 }
 
 /** Longer than a wait for calls that come. */

@@ -14,6 +14,7 @@ import {
   enqueueSettlement,
   type SettlementQueue,
 } from '../../platform/queues/queues.ts'
+import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
 import { countTextTokens } from '../../providers/count-tokens.ts'
 import type { CleanupTasks } from '../cleanup-tasks.ts'
 import type { CallBodies } from '../relay/call-bodies.ts'
@@ -31,7 +32,7 @@ export interface DispatchDependencies {
   archive: CompletionArchive
   cleanup: CleanupTasks
   logger: Logger
-  clock: () => number
+  clock: FleetTime
 }
 
 /** An admitted call: its hold stands. */
@@ -110,8 +111,8 @@ export function dispatchCall(
   /** Nothing was heard for long: the call still waits, or runs silently, or is gone with its last frame. */
   async function checkLiveness(): Promise<void> {
     try {
-      const nowMs = deps.clock()
-      const mayWithdraw = !call.isHeard && nowMs >= envelope.queueDeadlineAt && !hub.isReconnecting(nowMs)
+      const isOverdue = deps.clock(envelope.admittedAt) >= envelope.queueDeadlineAt
+      const mayWithdraw = !call.isHeard && isOverdue && !hub.isReconnecting(deps.clock())
       if (await isThere(mayWithdraw)) {
         timesGone = 0
       } else if (timesGone === ENDS_ASKED_FOR) {

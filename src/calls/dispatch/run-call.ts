@@ -9,6 +9,7 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import type { ProcessReport } from '../../platform/observability/process-report.ts'
 import { inSpan, queueAttributes, tracesAreOn } from '../../platform/observability/tracing.ts'
 import { DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
+import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
 import type { AttemptChain } from '../attempts/attempt-chain.ts'
 import type { CallBodies } from '../relay/call-bodies.ts'
 import { CallOutbox, type FramePublisher } from '../relay/call-outbox.ts'
@@ -38,7 +39,7 @@ export interface CallRunnerDependencies {
   /** Keeps a settlement that Redis refuses, until it takes it. */
   keepUnsent: (call: FinishedCall) => void
   logger: Logger
-  clock: () => number
+  clock: FleetTime
 }
 
 /** The right of one worker to run a call. */
@@ -133,7 +134,8 @@ async function processCall(
 ): Promise<ProcessedCall | RunResult> {
   const { envelope } = job
   const failed = (error: FrameError): ProcessedCall => ({ ending: failedEnding(error), body: null })
-  if (generation === 1 && deps.clock() > envelope.queueDeadlineAt) return failed(WAITED_TOO_LONG)
+  if (generation === 1 && deps.clock(envelope.admittedAt) > envelope.queueDeadlineAt)
+    return failed(WAITED_TOO_LONG)
   try {
     const takeover: Takeover = generation === 1 ? { kind: 'run' } : await askTakeover(call)
     if (isShutdown(call)) return 'hand-back'
