@@ -37,13 +37,20 @@ export function startReturnsScheduler(
     firstAfterMs: lookMs,
     isDue: async () => rails.size > 0 && Number((await redis.get(RETURNS_NEXT_AT)) ?? 0) <= clock(),
     async run(stopping) {
-      const { missed, unknownPayments, ...counts } = await reconcileReturns(options, clock() - WEBHOOK_MS, stopping)
+      const { missed, unknownPayments, ...counts } = await reconcileReturns(
+        options,
+        clock() - WEBHOOK_MS,
+        stopping,
+      )
       if (stopping.aborted) return
       metrics.missed.inc(missed.length)
       const isComplete = counts.failures === 0
       if (isComplete) metrics.lastRun.set(clock() / 1000)
       await redis.set(RETURNS_NEXT_AT, clock() + (isComplete ? RETURNS_EVERY_MS : TRY_AGAIN_MS))
-      logger.info({ ...counts, missed: missed.length, unknownPayments: unknownPayments.length }, 'refunds and disputes reconciled with the rails')
+      logger.info(
+        { ...counts, missed: missed.length, unknownPayments: unknownPayments.length },
+        'refunds and disputes reconciled with the rails',
+      )
     },
     onFailure: (error) => logger.warn({ err: error }, 'refunds and disputes cannot be reconciled right now'),
     stopWithinMs: STOP_WITHIN_MS,
