@@ -186,6 +186,10 @@ const Settings = Type.Object({
     [0, 100],
   ),
   retryBudgetFloor: integer(100, 'attempts beyond the first that are always allowed', [0]),
+  keyReloadMs: integer(
+    60_000,
+    'a cached API key or BYOK key is read again after this, in case a change of it was not announced',
+  ),
   queueWaitMs: integer(15_000, 'then 408, unless a worker has claimed the call before'),
   connectTimeoutMs: integer(5_000),
   firstTokenTimeoutMs: integer(10_000, 'while another candidate remains'),

@@ -170,6 +170,7 @@ async function composeApi(
     subscriber: keySubscriber,
     logger,
     clock: Date.now,
+    refreshMs: config.keyReloadMs,
   })
   const announce = (change: KeyChange) => {
     keyCache.forget(change)

@@ -90,6 +90,7 @@ export async function startDispatchRole(
     masterKeys: config.masterKeys,
     logger,
     clock: Date.now,
+    refreshMs: config.keyReloadMs,
   })
   const board = await createBreakerBoard({ redis, subscriber, settings: config, now: Date.now, logger })
   exportBreakers(board, registry)

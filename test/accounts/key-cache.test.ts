@@ -24,6 +24,8 @@ const PLAIN: NewKey = {
   concurrentCalls: null,
 }
 /** What the contract promises for revocation. */
+/** Reloads come too late to be seen: what is noticed was announced. */
+const ANNOUNCED = { refreshMs: 3_600_000 }
 const REVOKED_WITHIN_MS = onBusyMachine(1_000)
 
 describe('the key cache', () => {
@@ -93,8 +95,8 @@ describe('the key cache', () => {
     expect(findBySecret).toHaveBeenCalledTimes(1)
   })
 
-  test('a revocation reaches every instance within a second', async () => {
-    const instances = [await open(), await open()]
+  test('a revocation reaches every instance without waiting for the reload', async () => {
+    const instances = [await open(ANNOUNCED), await open(ANNOUNCED)]
     const { key, secret } = await keys.create(account, PLAIN)
     for (const { cache } of instances) expect(await kindOf(cache, secret)).toBe('active')
     await keys.revoke(key.id, new Date())
@@ -104,8 +106,8 @@ describe('the key cache', () => {
     }
   })
 
-  test('a revocation whose message was lost is noticed within a second', async () => {
-    const { cache, subscriber } = await open()
+  test('a revocation whose message was lost is noticed without waiting for the reload', async () => {
+    const { cache, subscriber } = await open(ANNOUNCED)
     const { key, secret } = await keys.create(account, PLAIN)
     expect(await kindOf(cache, secret)).toBe('active')
     await subscriber.unsubscribe()

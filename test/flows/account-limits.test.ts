@@ -79,7 +79,7 @@ describe('of two hundred calls at once', () => {
   })
 })
 
-test('the operator raises and lowers what an account may have open, everywhere within a second', async () => {
+test('the operator raises and lowers what an account may have open, everywhere without waiting for the reload', async () => {
   const { accountId, keys } = await twoKeys()
   const limit = (calls: string) =>
     stack.command('admin', 'account', 'limits', accountId, '--concurrency', calls)

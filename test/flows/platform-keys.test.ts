@@ -63,7 +63,7 @@ const lastKey = (id: string): string | undefined =>
     .findLast((request) => request.provider === id)
     ?.headers.authorization?.replace('Bearer ', '')
 
-test('a stored key makes a provider usable within a second, is used by workers, and can be replaced', async () => {
+test('a stored key makes a provider usable without a restart, is used by workers, and can be replaced', async () => {
   expect(await provider('alpha')).toMatchObject({
     shared_offers: 0,
     key: { source: 'none', variable: 'PLATFORM_TEST_UNSET_KEY', stored: null },

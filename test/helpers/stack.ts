@@ -153,6 +153,8 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
     METRICS_PORT: '0',
     LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'silent',
     RECOVERY_GRACE_MS: '0',
+    // Longer than any test waits: what reaches caches of keys has been announced.
+    KEY_RELOAD_MS: '3600000',
     SHUTDOWN_DELAY_MS: '0',
     ...PATIENCE,
     // Every account that a test signs up comes from one address.

@@ -109,7 +109,7 @@ describe('accounts', () => {
     expect((await find('example.test')).length).toBeGreaterThan(1)
   })
 
-  test('a suspension stops calls within a second and ends by resuming; both are written down with who and why', async () => {
+  test('a suspension is announced, stops calls and ends by resuming; both are written down with who and why', async () => {
     const owner = await stack.account('10.00')
     expect((await callOf(owner)).status).toBe(200)
     const suspended = await admin.post<OperatorAccountDetail>(`/accounts/${owner.accountId}/suspend`, {
@@ -194,7 +194,7 @@ describe('accounts', () => {
 })
 
 describe('keys', () => {
-  test('a key that is revoked is refused everywhere within a second', async () => {
+  test('the revocation of a key is announced, and it is refused everywhere', async () => {
     const owner = await stack.account('10.00')
     expect((await callOf(owner)).status).toBe(200)
     const revoked = await admin.post<OperatorKey>(`/keys/${owner.keyId}/revoke`)
