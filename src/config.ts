@@ -235,6 +235,12 @@ const Settings = Type.Object({
     [0, 1_000],
   ),
   unchargedCostFloorUsd: amountUsd('1.00', 'such cost that an account may cause whatever it was charged'),
+  failureCreditsPercent: integer(
+    5,
+    'credits for calls whose callers were told that they failed, of one account or of all together, as a share of what was charged on a day: above that and `FAILURE_CREDITS_FLOOR_USD` the audit fails for two days',
+    [0, 100],
+  ),
+  failureCreditsFloorUsd: amountUsd('1.00', 'such credits that a day may have whatever was charged'),
   lowBalanceUsd: amountUsd(
     '1.00',
     'threshold of `balance.low` for new accounts; `account alert` sets it for one account',

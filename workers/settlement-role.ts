@@ -5,6 +5,7 @@ import { createAccountStore } from '../src/accounts/account-store.ts'
 import { createEmailTokenStore } from '../src/accounts/email-token-store.ts'
 import { createEventMailStore } from '../src/accounts/mail/event-mail-store.ts'
 import { createAuditRunStore } from '../src/billing/audit/audit-run-store.ts'
+import { failureCreditLimits } from '../src/billing/audit/failure-credit-audit.ts'
 import { runAudit } from '../src/billing/audit/run-audit.ts'
 import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../src/billing/ledger/balance-store.ts'
@@ -270,6 +271,7 @@ async function composeSettlement(
         settlementQueue,
         clock: Date.now,
         unchargedCost: unchargedCostLimits(config),
+        failureCredits: failureCreditLimits(config),
         isScheduled: true,
       }),
     runs: createAuditRunStore(postgres),

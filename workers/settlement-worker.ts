@@ -50,7 +50,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
   const pause = (ms: number) => delay(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
 
   const settleRecords = async (records: SettlementRecord[]): Promise<void> => {
-    const { accounts, quarantined, superseded } = await inSettlementSpan(records, () =>
+    const { accounts, quarantined, superseded, credited } = await inSettlementSpan(records, () =>
       options.store.settle(records),
     )
     await Promise.all(
@@ -59,6 +59,12 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     await Promise.all(superseded.map((call) => options.holds.forgetAllowances(call)))
     options.metrics.settledCalls.inc(records.length - quarantined.length)
     options.metrics.quarantinedCalls.inc(quarantined.length)
+    options.metrics.creditedCalls.inc(credited.length)
+    for (const { callId, accountId, creditPico } of credited)
+      logger.warn(
+        { alarm: 'charge-credited', accountId, callId, creditPico: String(creditPico) },
+        'a charge was credited: the caller had been told that the call failed',
+      )
     for (const call of quarantined)
       logger.error(
         { alarm: 'settlement-quarantined', ...call },

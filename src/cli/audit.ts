@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { failureCreditLimits } from '../billing/audit/failure-credit-audit.ts'
 import { type AuditReport, runAudit } from '../billing/audit/run-audit.ts'
 import { readConfig } from '../config.ts'
 import { unchargedCostLimits } from '../core/billing/uncharged-cost.ts'
@@ -22,6 +23,7 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
       const settlementQueue = createSettlementQueue(redis)
       try {
         const unchargedCost = unchargedCostLimits(config)
+        const failureCredits = failureCreditLimits(config)
         return await runAudit({
           postgres,
           redis,
@@ -29,6 +31,7 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
           settlementQueue,
           clock: Date.now,
           unchargedCost,
+          failureCredits,
         })
       } finally {
         await Promise.all([dispatchQueue.close(), settlementQueue.close()])
@@ -40,11 +43,15 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
 }
 
 function output({ broken, ...report }: AuditReport): CommandOutput {
-  const { ok, figures, checks, discrepancies } = report
+  const { ok, figures, checks, discrepancies, failureCredits } = report
   return {
     data: report,
     text: [
       lines(figures),
+      ...failureCredits.map(
+        ({ day, accountId, calls, creditedUsd, chargedUsd }) =>
+          `${day} ${accountId}: ${calls} calls that failed for their callers credited, ${creditedUsd} of ${chargedUsd} USD`,
+      ),
       checks.map(({ name, broken }) => `${broken === 0 ? 'ok    ' : 'BROKEN'}  ${name}`).join('\n'),
       ...discrepancies.map(({ subject, detail, check }) => `${subject}: ${detail}\n  breaks: ${check}`),
       ok ? 'The ledger and Redis are in order.' : `${broken} DISCREPANCIES`,

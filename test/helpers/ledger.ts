@@ -88,6 +88,14 @@ export async function expectLedgerInOrder(stack: TestStack): Promise<void> {
     settlementQueue: createSettlementQueue(redis),
   }
   const unchargedCost = { percent: 25, floorPico: parseUsd('1.00') }
-  const audit = await runAudit({ postgres, redis, ...queues, clock: Date.now, unchargedCost })
+  const failureCredits = { percent: 5, floorPico: parseUsd('1.00') }
+  const audit = await runAudit({
+    postgres,
+    redis,
+    ...queues,
+    clock: Date.now,
+    unchargedCost,
+    failureCredits,
+  })
   expect(audit).toMatchObject({ ok: true, discrepancies: [] })
 }

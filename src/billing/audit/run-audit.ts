@@ -11,6 +11,7 @@ import { createBalanceStore } from '../ledger/balance-store.ts'
 import { createSpendStore } from '../reports/usage-store.ts'
 import { auditAllowances } from './allowance-audit.ts'
 import { auditBalanceCaches } from './balance-cache-audit.ts'
+import { auditFailureCredits, type FailureCreditLimits, type FailureCredits } from './failure-credit-audit.ts'
 import { auditLedger, type Discrepancy } from './ledger-audit.ts'
 import { auditUnchargedCost } from './uncharged-cost-audit.ts'
 
@@ -22,6 +23,8 @@ export interface AuditReport {
   figures: Record<string, string | number>
   checks: Array<{ name: string; broken: number }>
   discrepancies: Discrepancy[]
+  /** What was credited by itself in the last seven days, by day and account. */
+  failureCredits: FailureCredits[]
 }
 
 const COUNTED_STATES = ['waiting', 'active', 'delayed', 'prioritized'] as const
@@ -38,6 +41,7 @@ export async function runAudit(deps: {
   settlementQueue: SettlementQueue
   clock: () => number
   unchargedCost: UnchargedCostLimits
+  failureCredits: FailureCreditLimits
   /**
    * The audit of the fleet: throws while another one is still running, and deletes the allowances that it finds wrong,
    * which are then loaded again. Absent: an audit that changes nothing.
@@ -68,7 +72,8 @@ export async function runAudit(deps: {
     ...(isScheduled && { forget: holds.forgetAllowance }),
   })
   const uncharged = await auditUnchargedCost(postgres, deps.unchargedCost)
-  const checks = [...ledger.checks, ...caches.checks, allowances, uncharged]
+  const credited = await auditFailureCredits(postgres, deps.failureCredits, clock())
+  const checks = [...ledger.checks, ...caches.checks, allowances, uncharged, credited.check]
   const broken = checks.reduce((sum, check) => sum + check.broken, 0)
   return {
     ok: broken === 0,
@@ -76,6 +81,7 @@ export async function runAudit(deps: {
     figures: { ...metricsView(ledger.metrics), ...metricsView(caches.metrics) },
     checks: checks.map(({ name, broken }) => ({ name, broken })),
     discrepancies: checks.flatMap((check) => check.discrepancies),
+    failureCredits: credited.credits,
   }
 }
 

@@ -6,6 +6,7 @@ export interface BillingMetrics {
   quarantinedCalls: Counter
   driftedBalances: Counter
   lostCalls: Counter
+  creditedCalls: Counter
   /** As of the last time that this process compared the balance caches. */
   openHolds: Gauge
 }
@@ -25,6 +26,10 @@ export function createBillingMetrics(registry: Registry): BillingMetrics {
       help: 'Open holds of all accounts when this process last compared the balance caches.',
       registers: [registry],
     }),
+    creditedCalls: counter(
+      'switchyard_credited_calls_total',
+      'Charged calls that were credited, since their callers were told that they failed.',
+    ),
     lostCalls: counter('switchyard_lost_calls_total', 'Expired holds of lost calls that were released.'),
   }
 }

@@ -142,6 +142,12 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: ({ fields }) =>
       `The settlement of call ${of(fields, 'callId')} was rejected and waits for a decision.`,
   },
+  'charge-credited': {
+    severity: 'warning',
+    ...quietFor(HOUR_MS),
+    sentence: ({ subject }) =>
+      `Charges of account ${subject} were credited: its callers had been told that their calls failed.`,
+  },
   'balance-drifted': {
     severity: 'warning',
     ...event,

@@ -1,0 +1,103 @@
+import { formatUsd, parseUsd, picoUsd } from '../../core/kernel/money.ts'
+import { DAY_MS } from '../../core/kernel/time.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { TOLD_FAILURE_REASON } from '../settlement/credit-told-failures.ts'
+import type { CheckResult } from './ledger-audit.ts'
+
+/** How much may be credited on a day: the part of what was charged, and what may be whatever that is. */
+export interface FailureCreditLimits {
+  percent: number
+  floorPico: bigint
+}
+
+/** The limits as configured. */
+export const failureCreditLimits = (config: {
+  failureCreditsPercent: number
+  failureCreditsFloorUsd: string
+}): FailureCreditLimits => ({
+  percent: config.failureCreditsPercent,
+  floorPico: parseUsd(config.failureCreditsFloorUsd),
+})
+
+/** What one account was credited on a day (UTC) for calls whose callers were told that they failed. */
+export interface FailureCredits {
+  /** `2026-02-03`. */
+  day: string
+  accountId: string
+  calls: number
+  creditedUsd: string
+  /** Of the calls admitted on that day. */
+  chargedUsd: string
+}
+
+const NAME = 'no more is credited for failures that callers were told than a small part of what is charged'
+const SAMPLES = 20
+const REPORTED_DAYS = 7
+/** Today and yesterday: what an operator has looked at fails no audit for ever. */
+const CHECKED_DAYS = 2
+
+/** Account by account and day by day, the largest credits first; a null account stands for all of them. */
+const CREDITS = `
+WITH credited AS (
+  SELECT to_char(transaction.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, transaction.account_id,
+         count(*) AS calls, -sum(entry.amount_pico) AS amount
+  FROM ledger_notes AS note
+  JOIN ledger_transactions AS transaction ON transaction.id = note.id AND transaction.kind = note.kind
+  JOIN ledger_entries AS entry ON entry.transaction_id = note.id AND entry.kind = note.kind
+    AND entry.ledger_account = 'adjustments'
+  WHERE note.kind = 'adjustment' AND note.reason = $1 AND note.created_at >= to_timestamp($2::bigint / 1000.0)
+  GROUP BY GROUPING SETS ((1, 2), (1))
+), charged AS (
+  SELECT to_char(to_timestamp(admitted_at_ms / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, account_id,
+         sum(charge_pico) AS amount
+  FROM call_records WHERE admitted_at_ms >= $2::bigint AND EXISTS (SELECT 1 FROM credited)
+  GROUP BY GROUPING SETS ((1, 2), (1))
+)
+SELECT credited.day, credited.account_id AS "accountId", credited.calls::int, credited.amount::text AS "creditedPico",
+       coalesce(charged.amount, 0)::text AS "chargedPico"
+FROM credited LEFT JOIN charged
+  ON charged.day = credited.day AND charged.account_id IS NOT DISTINCT FROM credited.account_id
+ORDER BY credited.day DESC, credited.amount DESC`
+
+interface Row {
+  day: string
+  accountId: string | null
+  calls: number
+  creditedPico: string
+  chargedPico: string
+}
+
+/**
+ * Sums the credits that settlement makes by itself, since each silences the check that would name its call, and finds days
+ * with more of them than `limits` allow: of one account, or of all together.
+ */
+export async function auditFailureCredits(
+  postgres: Postgres,
+  limits: FailureCreditLimits,
+  nowMs: number,
+): Promise<{ check: CheckResult; credits: FailureCredits[] }> {
+  const today = Math.floor(nowMs / DAY_MS) * DAY_MS
+  const since = (days: number) => today - (days - 1) * DAY_MS
+  const rows = await postgres.$queryRawUnsafe<Row[]>(CREDITS, TOLD_FAILURE_REASON, since(REPORTED_DAYS))
+  const checkedFrom = new Date(since(CHECKED_DAYS)).toISOString().slice(0, 10)
+  const found = rows.filter((row) => row.day >= checkedFrom && isBeyond(row, limits))
+  const usd = (amount: string) => formatUsd(picoUsd(BigInt(amount)))
+  const check = {
+    name: NAME,
+    broken: found.length,
+    discrepancies: found.slice(0, SAMPLES).map(({ day, accountId, calls, creditedPico, chargedPico }) => ({
+      check: NAME,
+      subject: accountId ?? 'all accounts',
+      detail: `${calls} calls of ${usd(creditedPico)} USD credited on ${day}, ${usd(chargedPico)} USD charged`,
+    })),
+  }
+  const credits = rows.flatMap(({ day, accountId, calls, creditedPico, chargedPico }) =>
+    accountId === null
+      ? []
+      : [{ day, accountId, calls, creditedUsd: usd(creditedPico), chargedUsd: usd(chargedPico) }],
+  )
+  return { check, credits }
+}
+
+const isBeyond = ({ creditedPico, chargedPico }: Row, { percent, floorPico }: FailureCreditLimits): boolean =>
+  BigInt(creditedPico) > floorPico && BigInt(creditedPico) * 100n > BigInt(chargedPico) * BigInt(percent)
