@@ -1,10 +1,12 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /** A span as it came over OTLP/HTTP with JSON. */
 export interface CollectedSpan {
   service: string
+  /** Of the process that made it. */
+  resource: Record<string, unknown>
   name: string
   kind: number
   traceId: string
@@ -17,6 +19,8 @@ export interface CollectedSpan {
 
 export interface TraceCollector {
   url: string
+  requests: Array<{ path: string; headers: IncomingHttpHeaders }>
+  /** The spans that arrived as JSON. */
   spans: CollectedSpan[]
   /** Everything that arrived, as text. */
   received: string[]
@@ -25,19 +29,22 @@ export interface TraceCollector {
 
 /** A server that takes traces. */
 export async function startTraceCollector(): Promise<TraceCollector> {
+  const requests: TraceCollector['requests'] = []
   const spans: CollectedSpan[] = []
   const received: string[] = []
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     received.push(body)
-    spans.push(...spansOf(JSON.parse(body)))
+    requests.push({ path: request.url ?? '', headers: request.headers })
+    if (request.headers['content-type'] === 'application/json') spans.push(...spansOf(JSON.parse(body)))
     response.setHeader('content-type', 'application/json')
     response.end('{}')
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
     spans,
     received,
     async close() {
@@ -81,11 +88,12 @@ const FAILED = 2
 
 function spansOf(batch: WireBatch): CollectedSpan[] {
   return batch.resourceSpans.flatMap(({ resource, scopeSpans }) => {
-    const service = String(valuesOf(resource.attributes)['service.name'])
+    const ofProcess = valuesOf(resource.attributes)
     return scopeSpans
       .flatMap(({ spans }) => spans)
       .map((span) => ({
-        service,
+        service: String(ofProcess['service.name']),
+        resource: ofProcess,
         name: span.name,
         kind: span.kind,
         traceId: span.traceId,

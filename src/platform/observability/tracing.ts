@@ -59,20 +59,15 @@ export async function startTracing(
   environment: Record<string, string | undefined>,
 ): Promise<{ stop(): Promise<void> }> {
   if (!wantsTraces(environment)) return { stop: async () => undefined }
-  const { NodeSDK } = await import('@opentelemetry/sdk-node')
-  const sdk = new NodeSDK({
-    serviceName: environment.OTEL_SERVICE_NAME || `switchyard-${role}`,
-    instrumentations: [],
-    metricReaders: [],
-    logRecordProcessors: [],
-  })
-  sdk.start()
+  // Loaded on use, so that only a process that traces pays for it.
+  const { startTracePipeline } = await import('./trace-pipeline.ts')
+  const pipeline = startTracePipeline(environment.OTEL_SERVICE_NAME || `switchyard-${role}`)
   isTracing = true
   return {
     async stop() {
       isTracing = false
       // A collector that is away must not hold up the end of the process.
-      await sdk.shutdown().catch(() => undefined)
+      await pipeline.shutdown().catch(() => undefined)
     },
   }
 }
