@@ -68,12 +68,17 @@ const AMOUNT = /^-?\d+(?:\.\d+)?$/
 export const csvLine = (cells: readonly CsvCell[]): string => `${cells.map(csvField).join(',')}\r\n`
 
 /**
- * One field. Text that a spreadsheet would interpret as a formula is prefixed with an apostrophe, because names in
- * an export are untrusted. Amounts are safe unchanged.
+ * Where a spreadsheet may begin a cell and read a formula in it: at the start of a text, and after what it separates cells or
+ * lines by, which in many countries is a semicolon; it skips spaces and quotes. Characters of full width count as plain ones.
+ */
+const FORMULA = /(?<=^|[;\t\r\n])(?=[" ]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g
+
+/**
+ * One field. Text is untrusted: it is quoted, and an apostrophe keeps from being a formula what a spreadsheet would
+ * interpret as one. Amounts are safe unchanged.
  */
 function csvField(cell: CsvCell): string {
   if (cell === null) return ''
-  if (typeof cell !== 'string') return String(cell)
-  const text = /^[=+\-@\t\r]/.test(cell) && !AMOUNT.test(cell) ? `'${cell}` : cell
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  if (typeof cell !== 'string' || AMOUNT.test(cell)) return String(cell)
+  return `"${cell.replace(FORMULA, "'").replaceAll('"', '""')}"`
 }

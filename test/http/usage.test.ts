@@ -183,10 +183,10 @@ describe('GET /v1/usage', () => {
       expect(answer.headers.get('content-type')).toMatch(/^text\/csv/)
       expect(answer.headers.get('x-ratelimit-limit-requests')).toBe('1000000')
       expect((await answer.text()).split('\r\n')).toEqual([
-        'model,calls,prompt_tokens,completion_tokens,total_tokens,cost_usd',
+        '"model","calls","prompt_tokens","completion_tokens","total_tokens","cost_usd"',
         ...data.map((row) =>
           [
-            row.model,
+            `"${row.model}"`,
             row.calls,
             row.prompt_tokens,
             row.completion_tokens,
@@ -249,14 +249,14 @@ describe('GET /v1/usage/calls', () => {
     const response = await get(`usage/calls?${SPAN}&format=csv`)
     expect(response.headers.get('content-type')).toMatch(/^text\/csv/)
     const [head, ...lines] = (await response.text()).split('\r\n')
-    const names = head!.split(',')
+    const names = head!.split(',').map((name) => name.slice(1, -1))
     expect(lines.pop()).toBe('')
     expect(lines).toHaveLength(settled.length)
     const cells = lines.map((line) => line.split(','))
     const costs = cells.map((cell) => parseUsd(cell[names.indexOf('cost_usd')]!) as bigint)
     expect(costs.reduce((sum, cost) => sum + cost, 0n)).toBe(await captured(owner.accountId))
     // Each charge can be recomputed from its own line.
-    const first = cells.find((cell) => cell[names.indexOf('status')] === 'completed')!
+    const first = cells.find((cell) => cell[names.indexOf('status')] === '"completed"')!
     const column = (name: string) => first[names.indexOf(name)]!
     const recomputed =
       BigInt(column('prompt_tokens')) *

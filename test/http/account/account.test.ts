@@ -331,7 +331,7 @@ describe('usage', () => {
     const exported = await client.ask('/console/api/usage/series.csv?group_by=key&interval=month')
     expect(exported.headers.get('content-disposition')).toContain('usage-by-month-and-key.csv')
     expect((await exported.text()).split('\r\n')[0]).toBe(
-      'month,key_id,key_name,calls,failed_calls,prompt_tokens,completion_tokens,cost_usd,first_token_ms,duration_ms',
+      '"month","key_id","key_name","calls","failed_calls","prompt_tokens","completion_tokens","cost_usd","first_token_ms","duration_ms"',
     )
     for (const wrong of ['interval=hour&from=2026-01-01&to=2026-06-01', 'time_zone=Nowhere', 'interval=week'])
       expect((await client.ask(`/console/api/usage/series?${wrong}`)).status).toBe(400)
@@ -390,7 +390,7 @@ describe('usage', () => {
     })
     expect(await generation.json()).toMatchObject({ labels })
     const csv = await (await client.ask('/console/api/calls.csv?tag=mail')).text()
-    expect(csv.split('\r\n')[1]).toContain('Night mail,mail.example,"{""batch"":""B-12""}"')
+    expect(csv.split('\r\n')[1]).toContain('"Night mail","mail.example","{""batch"":""B-12""}"')
   })
 
   test('shows one call with its rates and times, and not where it went', async () => {
