@@ -106,11 +106,13 @@ export async function startOidcProvider(
 /** A provider that signs whatever claims it is told to: for ID tokens that no honest provider sends. */
 export async function startClaimsProvider(prefix: string) {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const base64url = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
   let claims: Record<string, unknown> = {}
+  let signingKey = privateKey
   const idToken = () => {
     const body = `${base64url({ alg: 'RS256', kid: 'key' })}.${base64url(claims)}`
-    return `${body}.${sign('sha256', Buffer.from(body), privateKey).toString('base64url')}`
+    return `${body}.${sign('sha256', Buffer.from(body), signingKey).toString('base64url')}`
   }
   const server = createServer((request, response) => {
     const answer = (body: unknown) =>
@@ -134,8 +136,12 @@ export async function startClaimsProvider(prefix: string) {
   const now = () => Math.floor(Date.now() / 1000)
   return {
     environment: settingsOf(prefix, issuer),
-    /** The query of the way back from an address to sign in at; the ID token is right but for the claims given. */
-    back(url: string, user: LocalUser, changes: Record<string, unknown> = {}): string {
+    /**
+     * The query of the way back from an address to sign in at; the ID token is right but for the claims given, or signed by
+     * a key that is not the provider's.
+     */
+    back(url: string, user: LocalUser, changes: Record<string, unknown> = {}, isForged = false): string {
+      signingKey = isForged ? stranger.privateKey : privateKey
       const asked = new URL(url).searchParams
       const right = { iss: issuer, aud: CLIENT.id, nonce: asked.get('nonce'), iat: now(), exp: now() + 300 }
       claims = { ...right, ...user, ...changes }

@@ -6,13 +6,14 @@ import {
   Configuration,
   calculatePKCECodeChallenge,
   discovery,
+  enableNonRepudiationChecks,
   fetchUserInfo,
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client'
 import type { SignInProvider } from '../../core/accounts/sign-in-providers.ts'
-import { normalizeEmail } from '../../core/kernel/email-address.ts'
+import { normalizeEmail, onlyItsCaseChanges } from '../../core/kernel/email-address.ts'
 import type { Identity } from './identity-store.ts'
 
 /** What proves, on the way back, that it was this browser that was sent away. */
@@ -56,7 +57,8 @@ export function createIdentityProvider(provider: SignInProvider) {
     }
     const isLocal = provider.issuer.startsWith('http:')
     return discovery(new URL(provider.issuer), clientId, clientSecret, ClientSecretPost(clientSecret), {
-      execute: isLocal ? [allowInsecureRequests] : [],
+      // The signature of an ID token is checked too, not only that it came from the provider over TLS.
+      execute: isLocal ? [enableNonRepudiationChecks, allowInsecureRequests] : [enableNonRepudiationChecks],
       timeout: TIMEOUT_SECONDS,
     })
   }
@@ -106,12 +108,17 @@ export function createIdentityProvider(provider: SignInProvider) {
       return {
         provider: id,
         subject: claims.sub,
-        email: normalizeEmail(String(info.email ?? '')),
-        isEmailVerified: info.email_verified === true,
+        ...statedEmail(String(info.email ?? ''), info.email_verified === true),
       }
     },
   }
 }
+
+/** An address as stated. One that normalizing makes another is another mailbox, and what was verified is not ours. */
+const statedEmail = (stated: string, isVerified: boolean) => ({
+  email: normalizeEmail(stated),
+  isEmailVerified: isVerified && onlyItsCaseChanges(stated.trim()),
+})
 
 /** GitHub states its users by its API; of their addresses, the primary one counts. */
 async function readGithubUser(apiUrl: string, accessToken: string): Promise<StatedIdentity> {
@@ -133,7 +140,6 @@ async function readGithubUser(apiUrl: string, accessToken: string): Promise<Stat
   return {
     provider: 'github',
     subject: String(id),
-    email: normalizeEmail(primary.email),
-    isEmailVerified: primary.verified === true,
+    ...statedEmail(primary.email, primary.verified === true),
   }
 }

@@ -16,6 +16,10 @@ export const hasControlCharacters = (text: string): boolean => /\p{Cc}/u.test(te
 export const normalizeEmail = (text: string): string =>
   text.trim().normalize('NFKC').toLowerCase().normalize('NFKC')
 
+/** Whether normalizing an address changes nothing but its case; else a mail server may know both spellings as two mailboxes. */
+export const onlyItsCaseChanges = (email: string): boolean =>
+  email.normalize('NFKC') === email && normalizeEmail(email) === email.toLowerCase()
+
 /** Whether a normalized text may be an email at all. */
 export const isEmailShaped = (email: string): boolean =>
   email.length <= LENGTH_MAX && SHAPE.test(email) && !hasControlCharacters(email)

@@ -4,6 +4,7 @@ import {
   isPlainEmail,
   mailboxOf,
   normalizeEmail,
+  onlyItsCaseChanges,
 } from '../../../src/core/kernel/email-address.ts'
 
 describe('emails', () => {
@@ -48,6 +49,17 @@ describe('emails', () => {
     expect(isEmailShaped('a\u0000b@example.test')).toBe(false)
   })
 })
+
+test.each([
+  ['Ann@Example.test', true],
+  ['bücher@example.test', true],
+  ['ＡNN@example.test', false],
+  ['\u212aarl@example.test', false],
+  ['ann＠example.test', false],
+  ['o\ufb03ce@example.test', false],
+])('normalizing %j changes nothing but its case: %j', (email, only) =>
+  expect(onlyItsCaseChanges(email)).toBe(only),
+)
 
 describe('one mailbox', () => {
   test.each([

@@ -113,6 +113,16 @@ describe('signing in with an OpenID Connect provider', () => {
     expect(await stack.postgres.account.count({ where: { email: 'unverified@company.test' } })).toBe(0)
   })
 
+  test('does not take an address for one that it only becomes by normalizing', async () => {
+    const holder = await signedUp(stack.url)
+    await verify(holder.email)
+    const fullWidth = String.fromCodePoint(holder.email.codePointAt(0)! + 0xfee0) + holder.email.slice(1)
+    expect(fullWidth.normalize('NFKC')).toBe(holder.email)
+    const { client, location } = await signIn(someone({ email: fullWidth }))
+    expect(location).toBe('/sign-in?problem=email_not_verified')
+    await expectError(await client.ask('/console/api/session'), 401, 'not_signed_in')
+  })
+
   test('takes the way back once, in the browser that began, with what it began with', async () => {
     const user = someone()
     oidc.become(user)

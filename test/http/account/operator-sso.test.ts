@@ -206,6 +206,22 @@ describe('ID tokens', () => {
     expect((await client.ask(SESSION)).status).toBe(location === '/admin' ? 200 : 401)
   })
 
+  test('one signed by a key that is not the provider’s', async () => {
+    const user = someone()
+    await add(stack, user)
+    const client = consoleClient(stack.url)
+    const query = provider.back(await begin(client), user, {}, true)
+    expect(await comeBack(client, CALLBACK + query)).toBe('/admin/sign-in?problem=failed')
+  })
+
+  test('one whose address becomes another by normalizing', async () => {
+    const user = someone()
+    await add(stack, user)
+    const client = consoleClient(stack.url)
+    const query = provider.back(await begin(client), user, { email: user.email.replace('@', '＠') })
+    expect(await comeBack(client, CALLBACK + query)).toBe('/admin/sign-in?problem=email_not_verified')
+  })
+
   test('with single sign-on alone, admin keys serve programs and sign nobody in', async () => {
     const key = await stack.adminKey()
     const client = consoleClient(stack.url)
