@@ -143,6 +143,7 @@ export function createSignInService(deps: {
         await sendVerification(id, email)
         const begun = await begin(id, passwordHash, client)
         if (begun === null) throw new Error(`account ${id} changed while it was opened`)
+        await throttle.signedUp(networkAddress, email)
         return begun
       } catch (error) {
         // A concurrent sign-up was first.
@@ -191,7 +192,8 @@ export function createSignInService(deps: {
       if (!found?.accountId) throw stepEnded()
       const { accountId, data } = found
       const challenge = data.challenge ?? ''
-      await secondFactor.take(accountId, given.kind === 'passkey' ? { ...given, challenge, site } : given)
+      const factor = given.kind === 'passkey' ? { ...given, challenge, site } : given
+      await secondFactor.take(accountId, factor, networkAddress)
       if (!(await steps.end('second_factor', step))) throw stepEnded()
       const begun = await begin(accountId, data.passwordHash, client)
       if (begun === null) throw wrongCredentials()

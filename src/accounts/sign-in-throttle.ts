@@ -59,14 +59,19 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
   // A code is one of a million, and three are valid at a time: at this rate a guess hits once in three decades.
   const codes = limiter('second-factor', CODES_PER_QUARTER_HOUR, QUARTER_HOUR_SECONDS)
   const codesOfDay = limiter('second-factor-day', CODES_PER_DAY, DAY_SECONDS)
+  const longCodes = limiter('second-factor-long', CODES_PER_QUARTER_HOUR, QUARTER_HOUR_SECONDS)
+
+  const makeKnown = async (networkAddress: string, email: string): Promise<void> => {
+    await redis.set(knownKey(bothKey(networkAddress, email)), '1', 'EX', KNOWN_SECONDS)
+  }
 
   return {
-    /** `isKnown`: that email signed in from there before. */
+    /** `isKnown`: that email signed up or in from there before. */
     async signIn(networkAddress: string, email: string): Promise<{ isKnown: boolean }> {
       await signIns.consume(networkAddress)
       const both = bothKey(networkAddress, email)
       await consume(byBoth, both)
-      // Strangers who guess at an account cannot lock its holder out of networks where they signed in before.
+      // Strangers who guess at an account cannot lock its holder out of networks where they signed up or in before.
       const isKnown = (await redis.exists(knownKey(both))) === 1
       if (!isKnown) await consume(byEmail, emailKey(email))
       return { isKnown }
@@ -77,9 +82,11 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
         signIns.reward(networkAddress),
         byBoth.delete(bothKey(networkAddress, email)),
         byEmail.reward(emailKey(email), 1),
-        redis.set(knownKey(bothKey(networkAddress, email)), '1', 'EX', KNOWN_SECONDS),
+        makeKnown(networkAddress, email),
       ])
     },
+    /** An account was opened: its email is known at that network. */
+    signedUp: makeKnown,
     signUp: (networkAddress: string): Promise<void> => signUps.consume(networkAddress),
     operator: (networkAddress: string): Promise<void> => signIns.consume(networkAddress, () => 'later'),
     verification: (networkAddress: string): Promise<void> => signIns.consume(networkAddress),
@@ -95,12 +102,26 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
       await signIns.consume(networkAddress)
       await consume(resets, emailKey(mailboxOf(email)))
     },
-    /** Wrong codes of an account: whoever gives them had its password. */
+    /** Wrong codes of an app: whoever gives them had the password of the account. */
     async secondFactor(accountId: string): Promise<void> {
       await consume(codes, accountId)
-      await consume(codesOfDay, accountId, () => 'tomorrow, or contact the operator')
+      await consume(codesOfDay, accountId, () => 'tomorrow, or use a recovery code or a passkey')
     },
-    async rightSecondFactor(accountId: string): Promise<void> {
+    /**
+     * Wrong recovery codes and passkeys, which are too long to guess. They count by network, so that whoever knows the
+     * password cannot lock its holder out elsewhere, and apart from codes of an app, so that these cannot either.
+     */
+    longSecondFactor: (accountId: string, networkAddress: string): Promise<void> =>
+      consume(longCodes, longKey(accountId, networkAddress)),
+    async rightSecondFactor(accountId: string, networkAddress: string): Promise<void> {
+      await Promise.all([
+        codes.delete(accountId),
+        codesOfDay.delete(accountId),
+        longCodes.delete(longKey(accountId, networkAddress)),
+      ])
+    },
+    /** The code with which an app is set up was right. */
+    async rightFirstCode(accountId: string): Promise<void> {
       await Promise.all([codes.delete(accountId), codesOfDay.delete(accountId)])
     },
     /** Wrong current passwords of a session. */
@@ -116,6 +137,9 @@ const emailKey = (email: string): string => createHash('sha256').update(email.to
 
 const bothKey = (networkAddress: string, email: string): string =>
   `${clientNetworks(networkAddress).subnet}/${emailKey(email)}`
+
+const longKey = (accountId: string, networkAddress: string): string =>
+  `${accountId}/${clientNetworks(networkAddress).subnet}`
 
 /** Counts an address under its networks; a rejection by the narrower one does not count for the wider one. */
 export function networkLimiter(bySubnet: RateLimiterRedis, bySite: RateLimiterRedis) {

@@ -52,7 +52,7 @@ interface Holder {
 
 interface SecondFactorDependencies extends FactorStores {
   steps: SignInSteps
-  throttle: Pick<SignInThrottle, 'secondFactor' | 'rightSecondFactor'>
+  throttle: Pick<SignInThrottle, 'secondFactor' | 'longSecondFactor' | 'rightSecondFactor' | 'rightFirstCode'>
   passwordCheck: PasswordCheck
   notify: Notify
 }
@@ -102,7 +102,7 @@ export function createSecondFactor(deps: SecondFactorDependencies) {
     async confirmTotp(accountId: string, code: string): Promise<string[] | null> {
       await throttle.secondFactor(accountId)
       if (!(await totp.confirm(accountId, code))) throw wrongCode()
-      await throttle.rightSecondFactor(accountId)
+      await throttle.rightFirstCode(accountId)
       await notify(accountId, 'totp_added')
       return firstCodes(accountId)
     },
@@ -165,10 +165,11 @@ export function createSecondFactor(deps: SecondFactorDependencies) {
     },
 
     /** Checks what is given at sign-in. Throws ApiError where it is wrong, and 429 after too many. */
-    async take(accountId: string, given: GivenFactor): Promise<void> {
-      await throttle.secondFactor(accountId)
+    async take(accountId: string, given: GivenFactor, networkAddress: string): Promise<void> {
+      if (given.kind === 'totp') await throttle.secondFactor(accountId)
+      else await throttle.longSecondFactor(accountId, networkAddress)
       if (!(await isRight(accountId, given))) throw wrongCode()
-      await throttle.rightSecondFactor(accountId)
+      await throttle.rightSecondFactor(accountId, networkAddress)
       if (given.kind === 'recovery_code') await notify(accountId, 'recovery_code_used')
     },
   }

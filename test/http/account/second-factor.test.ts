@@ -23,7 +23,11 @@ let origin: string
 beforeAll(async () => {
   stack = await startStack({
     models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
-    environment: { SIGN_UPS_PER_ADDRESS: '1000', SIGN_INS_PER_ADDRESS: '1000' },
+    environment: {
+      SIGN_UPS_PER_ADDRESS: '1000',
+      SIGN_INS_PER_ADDRESS: '1000',
+      TRUSTED_PROXIES: '127.0.0.1',
+    },
   })
   origin = stack.url
 })
@@ -58,8 +62,11 @@ async function givePassword(email: string, client: ConsoleClient = consoleClient
   return {
     client,
     ...asked,
-    give: (factor: object) =>
-      client.ask(`${SIGN_IN}/second-factor`, { body: { step: asked.step, ...factor } }),
+    give: (factor: object, from = '198.51.100.1') =>
+      client.ask(`${SIGN_IN}/second-factor`, {
+        body: { step: asked.step, ...factor },
+        headers: { 'x-forwarded-for': from },
+      }),
   }
 }
 
@@ -117,13 +124,25 @@ describe('an authenticator app', () => {
   })
 
   test('guesses are limited by account, whoever makes them', async () => {
-    const { email, secret, codes } = await withApp()
+    const { email, secret } = await withApp()
     const first = await givePassword(email)
     for (let guess = 0; guess < 10; guess++)
       await expectError(await first.give({ code: '000000' }), 401, 'invalid_credentials')
     const second = await givePassword(email)
-    await expectError(await second.give({ code: codeOf(secret, 1) }), 429, 'rate_limit_exceeded')
-    await expectError(await second.give({ recovery_code: codes[0] }), 429, 'rate_limit_exceeded')
+    const elsewhere = '203.0.113.7'
+    await expectError(await second.give({ code: codeOf(secret, 1) }, elsewhere), 429, 'rate_limit_exceeded')
+  })
+
+  test('whoever guesses its codes and recovery codes locks out no recovery code given elsewhere', async () => {
+    const { email, codes } = await withApp()
+    const guessing = await givePassword(email)
+    for (const wrong of [{ code: '000000' }, { recovery_code: 'aaaa-aaaa-aaaa-aaaa' }]) {
+      for (let guess = 0; guess < 10; guess++)
+        await expectError(await guessing.give(wrong), 401, 'invalid_credentials')
+      await expectError(await guessing.give(wrong), 429, 'rate_limit_exceeded')
+    }
+    const holder = await givePassword(email)
+    expect((await holder.give({ recovery_code: codes[0] }, '203.0.113.7')).status).toBe(200)
   })
 
   test('a sign-in is finished once, within ten minutes, and with the password it began with', async () => {

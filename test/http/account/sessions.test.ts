@@ -174,6 +174,17 @@ describe('signing in and out', () => {
       for (let attempt = 0; attempt < 3; attempt++) await from('203.0.113.7', 'another password')
       await expectError(await from('203.0.113.7', PASSWORD), 429, 'rate_limit_exceeded')
       expect((await from('203.0.113.8', PASSWORD)).status).toBe(200)
+
+      // From many addresses they use up all attempts on the email, but none of the network that it signed up from.
+      const holder = await signedUp(behindProxy.url)
+      const guess = (address: string, password: string) =>
+        consoleClient(behindProxy.url).ask('/console/api/sign-in', {
+          body: { email: holder.email, password },
+          headers: { 'x-forwarded-for': address },
+        })
+      for (let attempt = 0; attempt < 30; attempt++) await guess(`203.0.113.${100 + attempt}`, 'another one')
+      await expectError(await guess('203.0.113.200', PASSWORD), 429, 'rate_limit_exceeded')
+      expect((await guess('127.0.0.1', PASSWORD)).status).toBe(200)
     } finally {
       await behindProxy.close()
     }
