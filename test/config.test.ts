@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { readConfig, SETTINGS } from '../src/config.ts'
-import { SETTINGS_PAGE, withSettingsTable } from '../tools/settings-table.ts'
+import {
+  COMPOSE_FILE,
+  SETTINGS_PAGE,
+  withSettingsPassedOn,
+  withSettingsTable,
+} from '../tools/settings-table.ts'
 
 const REQUIRED = {
   DATABASE_URL: 'postgresql://user:secret@localhost:5432/gateway',
@@ -79,6 +84,14 @@ test('settings are read as their schemas say, and have their defaults where they
 test('the table of settings in docs/operating.md is that of the schema (node tools/settings-table.ts writes it)', () => {
   const page = readFileSync(SETTINGS_PAGE, 'utf8')
   expect(page).toBe(withSettingsTable(page))
+})
+
+test('docker-compose.yml passes on every setting (node tools/settings-table.ts adds those it misses)', () => {
+  const compose = readFileSync(COMPOSE_FILE, 'utf8')
+  expect(compose).toBe(withSettingsPassedOn(compose))
+  const without = compose.replace(/^ {2}SIGN_UP_CLOSED:.*\n/m, '')
+  expect(without).not.toBe(compose)
+  expect(withSettingsPassedOn(without)).toBe(compose)
 })
 
 test('every variable that is read is in the table', () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { readConfig, SETTINGS } from '../../src/config.ts'
+import { COMPOSE_FILE, OF_THE_LAUNCHER } from '../../tools/settings-table.ts'
 
 interface Service {
   environment?: Record<string, string>
@@ -18,7 +19,7 @@ interface Service {
 }
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
-const text = read('docker-compose.yml')
+const text = readFileSync(COMPOSE_FILE, 'utf8')
 const { services } = parse(text, { merge: true }) as { services: Record<string, Service> }
 const GATEWAY = ['migrate', 'api', 'dispatch-worker', 'settlement-worker']
 
@@ -33,8 +34,6 @@ const DECIDED_BY_COMPOSE = {
   DATA_DIR: 'the volume that the services share',
   SIMULATED_PROVIDERS_URL: 'leads to the service simulated-providers',
 }
-/** What only `npm start` reads. */
-const OF_THE_LAUNCHER = ['ONE_PROCESS']
 /** Variables that are no settings: of Node, of the client of buckets, of the SDK for traces. */
 const OF_LIBRARIES = /^(NODE_ENV$|AWS_|OTEL_)/
 
