@@ -265,6 +265,7 @@ const Settings = Type.Object({
   bodyLimitBytes: integer(32 * MEGABYTE, 'the body of a call; then 413'),
   textBodyLimitBytes: integer(4 * MEGABYTE, 'the part of a body that is not inline media; then 413'),
   bodyTimeoutMs: integer(30_000, 'until the body of a request has arrived'),
+  unreadTimeoutMs: integer(60_000, 'until a client reads more of a response; then its connection is closed'),
   bodyIdleMs: integer(10_000, 'until more of a request body has arrived; then 408'),
   bodyBytesPerKey: integer(
     64 * MEGABYTE,

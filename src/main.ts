@@ -17,7 +17,7 @@ const logger = createLogger(config.logLevel, 'api')
 const metrics = createMetrics('api')
 const accessLogger = config.accessLog ? createAccessLogger(config.logLevel, 'api') : null
 const runtime = await createApiRuntime(config, logger, metrics.of('api'), { accessLogger })
-serveMetrics(metrics, config.metricsPort, config.metricsHost, logger)
+serveMetrics(metrics, config.metricsPort, config.metricsHost, logger, runtime.readiness)
 const address = await runtime.app.listen({ port: config.port, host: config.host, backlog: 4096 })
 logger.info({ address }, 'api listens')
 started()

@@ -48,7 +48,7 @@ import { openBodyStore } from './platform/body-store/create-body-store.ts'
 import { type Connections, openConnections } from './platform/connections.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import { createProcessReport, type ProcessReport } from './platform/observability/process-report.ts'
-import { createReadiness } from './platform/observability/readiness.ts'
+import { createReadiness, type Readiness } from './platform/observability/readiness.ts'
 import type { Postgres } from './platform/postgres/postgres.ts'
 import { createCallJobs } from './platform/queues/call-jobs.ts'
 import {
@@ -75,6 +75,8 @@ export interface ApiRuntime {
   app: FastifyInstance
   /** Calls in flight. */
   pendingCalls: () => number
+  /** Whether calls can be taken right now. */
+  readiness: () => Promise<Readiness>
   /** Stops accepting and lets answers finish for a while. */
   stop(): Promise<void>
 }
@@ -322,15 +324,17 @@ async function composeApi(
     logger,
     clock,
   })
-  const readiness = createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` })
+  const ask = createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` })
   let isStopping = false
+  const readiness: ApiRuntime['readiness'] = async () =>
+    isStopping ? { status: 'not-ready', reason: 'stopping' } : ask()
   const app = await buildApp(
     {
       keys: keyCache,
       readOperatorSession: operatorSessionReader(operators),
       sessions: { ...operators, accounts, accountActions, members, logger },
       operatorSsoOnly: config.operatorSsoOnly,
-      readiness: async () => (isStopping ? { status: 'not-ready', reason: 'stopping' } : readiness()),
+      readiness,
       pendingCalls: () => hub.size,
       registry,
       report,
@@ -350,6 +354,7 @@ async function composeApi(
   return {
     app,
     pendingCalls: () => hub.size,
+    readiness,
     async stop() {
       isStopping = true
       // A call that outlasts the grace period ends truthfully.

@@ -2,7 +2,7 @@ import type { Colocation } from '../src/calls/colocation.ts'
 import type { Config } from '../src/config.ts'
 import { createAccessLogger, type Logger } from '../src/platform/observability/logger.ts'
 import type { ProcessMetrics } from '../src/platform/observability/metrics.ts'
-import { createApiRuntime } from '../src/runtime.ts'
+import { type ApiRuntime, createApiRuntime } from '../src/runtime.ts'
 import { startDispatchRole } from './dispatch-role.ts'
 import { startSettlementRole } from './settlement-role.ts'
 
@@ -14,7 +14,7 @@ export async function startAllRoles(
   config: Readonly<Config>,
   logger: Logger,
   metrics: ProcessMetrics,
-): Promise<{ stop(): Promise<void> }> {
+): Promise<Pick<ApiRuntime, 'readiness' | 'stop'>> {
   // Who serves calls is there before they come, and stays until the last has ended.
   const colocation: Colocation = {}
   const settlement = await startSettlementRole(config, logger, metrics.of('settlement'))
@@ -26,6 +26,7 @@ export async function startAllRoles(
   const address = await api.app.listen({ port: config.port, host: config.host, backlog: 4096 })
   logger.info({ address }, 'api listens')
   return {
+    readiness: api.readiness,
     async stop() {
       for (const role of [api, dispatch, settlement]) await role.stop()
     },

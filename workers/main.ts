@@ -5,6 +5,7 @@ import { startTracing } from '../src/platform/observability/tracing.ts'
 import { checkNamedStatements } from '../src/platform/postgres/check-named-statements.ts'
 import { explainFailedStart } from '../src/platform/process/explain-failed-start.ts'
 import { stopOnSignal } from '../src/platform/process/stop-on-signal.ts'
+import type { ApiRuntime } from '../src/runtime.ts'
 
 /**
  * The workers' entry: `node workers/main.ts dispatch` or `… settlement`, or `… all` for the whole gateway in one
@@ -30,8 +31,8 @@ await checkNamedStatements(config.databaseUrl)
 const tracing = await startTracing(role, process.env)
 const logger = createLogger(config.logLevel, role)
 const metrics = createMetrics(role)
-const worker = await ROLES[role]()
-serveMetrics(metrics, config.metricsPort, config.metricsHost, logger)
+const worker: { stop(): Promise<void> } & Partial<Pick<ApiRuntime, 'readiness'>> = await ROLES[role]()
+serveMetrics(metrics, config.metricsPort, config.metricsHost, logger, worker.readiness)
 logger.info('worker runs')
 started()
 

@@ -48,6 +48,7 @@ export interface AppDependencies {
     WeighBodiesOptions['limits'] &
     ParseJsonOptions['limits'] & {
       bodyTimeoutMs: number
+      unreadTimeoutMs: number
       shutdownGraceMs: number
       /** The part of the grace that has passed when the server closes. */
       shutdownDelayMs: number
@@ -108,6 +109,7 @@ export async function buildApp(
     perAddress: deps.limits.connectionsPerAddress,
     trustedProxies: deps.limits.trustedProxies,
     graceMs: Math.max(0, deps.limits.shutdownGraceMs - deps.limits.shutdownDelayMs),
+    unreadMs: deps.limits.unreadTimeoutMs,
   })
   await app.register(guardRequests)
   await app.register(answerErrors, deps)
@@ -163,6 +165,8 @@ interface BoundConnectionsOptions {
   perAddress: number
   /** Proxies in front of the gateway, as addresses or networks; they bring many clients, and bound them themselves. */
   trustedProxies: readonly string[]
+  /** How long a client may read nothing of an answer that waits to be sent. */
+  unreadMs: number
   /** How long connections with an answer under way may stay open once the server closes. */
   graceMs: number
 }
@@ -181,7 +185,7 @@ const LAST_BYTES_MS = 2_500
  */
 function boundConnections(
   app: FastifyInstance,
-  { perAddress, trustedProxies, graceMs }: BoundConnectionsOptions,
+  { perAddress, trustedProxies, graceMs, unreadMs }: BoundConnectionsOptions,
 ): void {
   /** Open connections by network. */
   const open = new Map<string, number>()
@@ -216,6 +220,8 @@ function boundConnections(
   })
   app.server.on('request', ({ socket }, response) => {
     answers.set(socket, (answers.get(socket) ?? 0) + 1)
+    // Time without any bytes also passes while an answer is made: only what was written and is not read counts.
+    response.setTimeout(unreadMs, () => socket.writableLength > 0 && socket.destroy())
     response.once('close', () => {
       const open = answers.get(socket)
       // Absent when the connection is gone already.

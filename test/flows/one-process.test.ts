@@ -48,6 +48,12 @@ afterAll(async () => {
   await stack?.close()
 })
 
+test('the metrics port tells health and readiness too', async () => {
+  expect((await fetch(new URL('/healthz', metricsUrl))).status).toBe(200)
+  const ready = await fetch(new URL('/readyz', metricsUrl))
+  expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready' }])
+})
+
 test('API, dispatch and settlement in one process serve calls and settle them', async () => {
   const { accountId, key } = await stack.account('5.00')
   const whole = await ask({ url, key }, { model: MODEL })

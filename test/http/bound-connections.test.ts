@@ -10,7 +10,7 @@ const opened: Socket[] = []
 beforeAll(async () => {
   stack = await startStack({
     models: { 'test/one': [{ at: 'alpha', model: 'words-3' }] },
-    environment: { CONNECTIONS_PER_ADDRESS: '5', BODY_TIMEOUT_MS: '2000' },
+    environment: { CONNECTIONS_PER_ADDRESS: '5', BODY_TIMEOUT_MS: '2000', UNREAD_TIMEOUT_MS: '1000' },
   })
 })
 afterAll(async () => {
@@ -36,6 +36,15 @@ const isClosed = async (socket: Socket) => {
   return socket.destroyed
 }
 
+/** What comes first of a connection. */
+function firstOf(socket: Socket): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  socket.once('data', () => resolve('answered'))
+  // One that is refused is ended, or reset.
+  for (const event of ['end', 'close']) socket.once(event, () => resolve(event))
+  return promise
+}
+
 test('closes connections of one address beyond the bound, and none of another', async () => {
   const first = await Promise.all(Array.from({ length: 5 }, () => connection('127.0.0.2')))
   const sixth = await connection('127.0.0.2')
@@ -48,11 +57,7 @@ test('closes connections of one address beyond the bound, and none of another', 
   await expect
     .poll(async () => {
       const again = await connection('127.0.0.2', 'GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n')
-      const { promise, resolve } = Promise.withResolvers<string>()
-      again.once('data', () => resolve('answered'))
-      // One that is refused is ended, or reset.
-      for (const event of ['end', 'close']) again.once(event, () => resolve(event))
-      return promise
+      return firstOf(again)
     })
     .toBe('answered')
 })
@@ -62,4 +67,19 @@ test('ends a connection whose request does not arrive, also when its client keep
   const [answer] = (await once(half, 'data')) as [Buffer]
   expect(answer.toString()).toMatch(/^HTTP\/1\.1 408/)
   await expect.poll(() => isClosed(half)).toBe(true)
+})
+
+test('closes connections whose clients do not read what they asked for', async () => {
+  const health = 'GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n'
+  for (let index = 0; index < 5; index++) {
+    const unread = await connection('127.0.0.5')
+    unread.pause()
+    // More than the buffers of two sockets hold.
+    unread.write('GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(40))
+  }
+  expect(await firstOf(await connection('127.0.0.5', health))).not.toBe('answered')
+  // Their places are free again when they have been closed.
+  await expect
+    .poll(async () => firstOf(await connection('127.0.0.5', health)), { timeout: 30_000 })
+    .toBe('answered')
 })

@@ -3,6 +3,7 @@ import type { RecordableHistogram } from 'node:perf_hooks'
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Logger } from './logger.ts'
 import { type LoopDelay, recordLoopDelay } from './loop-delay.ts'
+import type { Readiness } from './readiness.ts'
 
 const NEVER_MS = 2 ** 31 - 1
 
@@ -72,17 +73,26 @@ function replaceEventLoopLag(registry: Registry): (delays: RecordableHistogram) 
   }
 }
 
-/** Serves GET /metrics (and /healthz, for workers) on a port of its own, never the public one. Port 0: not served. */
+/**
+ * Serves GET /metrics, /healthz, and /readyz of a process that has readiness, on a port of its own, never the public one.
+ * New connections of clients do not wait before it to be accepted. Port 0: not served.
+ */
 export function serveMetrics(
   metrics: ProcessMetrics,
   port: number,
   host: string,
   logger: Logger,
+  readiness?: () => Promise<Readiness>,
 ): Server | null {
   if (port === 0) return null
   metrics.start()
   const server = createServer(async (request, response) => {
     if (request.url === '/healthz') return response.end('ok\n')
+    if (request.url === '/readyz' && readiness) {
+      const answer = await readiness()
+      response.writeHead(answer.status === 'not-ready' ? 503 : 200, { 'content-type': 'application/json' })
+      return response.end(JSON.stringify(answer))
+    }
     if (request.url !== '/metrics') return response.writeHead(404).end()
     response.setHeader('content-type', Registry.PROMETHEUS_CONTENT_TYPE)
     response.end(await metrics.text())
