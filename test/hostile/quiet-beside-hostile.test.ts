@@ -161,6 +161,61 @@ describe('a quiet caller is served as usual beside', () => {
     for (const answer of answers) answer.destroy()
   })
 
+  test.each(['content-length: 33554432', 'transfer-encoding: chunked'])(
+    'a hundred bodies of four accounts that are announced and not sent: %s',
+    async (framing) => {
+      const attackers = await times(4, () => hostileCaller(stack))
+      const attack = times(100, async (index) => {
+        const head =
+          `POST /v1/chat/completions HTTP/1.1\nhost: a\nauthorization: Bearer ${attackers[index % 4]!.key}\n` +
+          `content-type: application/json\n${framing}\n\n`
+        const socket = await connection(stack.url, head)
+        const [answer] = (await once(socket, 'data')) as [Buffer]
+        expect(answer.toString()).toMatch(/^HTTP\/1\.1 408 /)
+        socket.destroy()
+      })
+      await quiet.isServedWhile(attack)
+    },
+  )
+
+  test('calls beyond a limit per minute, on sixty connections', async () => {
+    const body = say('Go on.', { model: 'test/quiet', max_tokens: 5 })
+    const statuses: number[] = []
+    const attack = times(60, async () => {
+      for (let call = 0; call < 40; call++) statuses.push(await hostile.post(body))
+    })
+    await quiet.isServedWhile(attack)
+    expect(statuses).toContain(429)
+  })
+
+  test('look-ups of calls that run, by accounts that each wait for one', async () => {
+    const body = say('Go on.', { model: 'test/slow', stream: true })
+    const attack = times(3, async () => {
+      const attacker = await hostileCaller(stack)
+      const answer = await attacker.stream(body)
+      const [first] = (await once(answer, 'data')) as [Buffer]
+      const { id } = JSON.parse(/^data: (.*)$/m.exec(first.toString())![1]!) as { id: string }
+      const look = () => attacker.client.ask(`/console/api/calls/${id}`).then(({ status }) => status)
+      expect(await times(6, look)).toEqual([404, 404, 404, 404, 404, 404])
+      answer.destroy()
+    })
+    await quiet.isServedWhile(attack)
+  })
+
+  test('time zones in ever new spellings', async () => {
+    const name = 'america/argentina/buenos_aires'
+    const spelled = (bits: number) =>
+      [...name].map((letter, index) => (bits & (1 << index) ? letter.toUpperCase() : letter)).join('')
+    const attack = times(4, async (one) => {
+      for (let index = 0; index < 50; index++) {
+        const zone = spelled(50 * one + index)
+        const answer = await hostile.client.ask(`/console/api/calls?from=2026-11-20&time_zone=${zone}`)
+        expect([200, 429, 503]).toContain(answer.status)
+      }
+    })
+    await quiet.isServedWhile(attack)
+  })
+
   test('made-up keys', async () => {
     const attack = times(16, async () => {
       for (let index = 0; index < 50; index++) {

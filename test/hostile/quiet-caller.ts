@@ -16,6 +16,8 @@ export const QUIET_MODELS = {
 const TURN_BOUND_MS = 1_500
 
 const PAUSE_MS = 100
+/** How often everything is asked for without an attack, for comparison. */
+const ALONE_ROUNDS = 25
 /** Only a caller who is not served at all waits so long, on a machine however busy. */
 const ASK_TIMEOUT_MS = 90_000
 
@@ -32,6 +34,11 @@ export async function quietCaller(stack: TestStack): Promise<QuietCaller> {
   const [{ key }, client] = await Promise.all([stack.account('5.00'), signedUp(stack.url)])
   const asks = requests(stack.url, key, client)
   const served = asks.map(() => 0)
+  const timed = async (ask: () => Promise<void>): Promise<number> => {
+    const startedAt = performance.now()
+    await ask()
+    return performance.now() - startedAt
+  }
   const parts = { api: stack.apis[0]!, dispatch: stack.dispatch[0]!, settlement: stack.settlement }
   const longestTurns = async () =>
     Promise.all(
@@ -39,10 +46,21 @@ export async function quietCaller(stack: TestStack): Promise<QuietCaller> {
         async ([name, part]) => [name, Math.round(await part.longestTurnMs())] as const,
       ),
     )
+  const measuredAlone = async () => {
+    const rounds = Array.from({ length: ALONE_ROUNDS })
+    const series = asks.map(async (ask) => {
+      const took: number[] = []
+      for (const _ of rounds) took.push(await timed(ask))
+      return took
+    })
+    return (await Promise.all(series)).flat()
+  }
   // The first call of a key and of a session reads PostgreSQL; a model is measured once it has answered.
   await Promise.all(asks.map((ask) => ask()))
   return {
     async isServedWhile(attack) {
+      const alone = process.env.HOSTILE_REPORT ? await measuredAlone() : []
+      const beside: number[] = []
       let isOver = false
       const attacking = attack.finally(() => {
         isOver = true
@@ -52,14 +70,18 @@ export async function quietCaller(stack: TestStack): Promise<QuietCaller> {
         attacking,
         ...asks.map(async (ask, index) => {
           do {
-            await ask()
+            beside.push(await timed(ask))
             served[index]! += 1
             await delay(PAUSE_MS)
           } while (!isOver)
         }),
       ])
       const turns = await longestTurns()
-      if (process.env.HOSTILE_REPORT) console.error(expect.getState().currentTestName, turns)
+      if (process.env.HOSTILE_REPORT) {
+        const [before, during] = [percentile99(alone), percentile99(beside)]
+        const p99 = { aloneMs: before, besideMs: during, ratio: Math.round((10 * during) / before) / 10 }
+        console.error(expect.getState().currentTestName, p99, turns)
+      }
       expect(turns.filter(([, ms]) => ms > TURN_BOUND_MS)).toEqual([])
     },
     async servedAgain() {
@@ -68,6 +90,11 @@ export async function quietCaller(stack: TestStack): Promise<QuietCaller> {
       while (served.some((count, index) => count < enough[index]!)) await delay(PAUSE_MS)
     },
   }
+}
+
+function percentile99(milliseconds: readonly number[]): number {
+  const sorted = milliseconds.toSorted((a, b) => a - b)
+  return Math.round(sorted[Math.floor(sorted.length * 0.99)] ?? 0)
 }
 
 /** What a quiet caller asks for, one at a time each. Throws when it failed. */
