@@ -4,7 +4,8 @@ import { expect, test } from 'vitest'
 import { headingId } from '../../web/lib/docs/doc-text.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-const PAGES = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter((page) =>
+const pagesOf = (folder: string) => readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`)
+const PAGES = ['README.md', ...['docs', 'docs/decisions', 'docs/runbooks'].flatMap(pagesOf)].filter((page) =>
   page.endsWith('.md'),
 )
 

@@ -275,7 +275,7 @@ export async function pruneSettledKeys(postgres: Postgres, stopping?: AbortSigna
   } while (deleted === PRUNED_AT_ONCE && !stopping?.aborted)
 }
 
-/** SQL for what a call's prompt comes to in pico-USD, by our rates or by what we pay; see `costOf` in core/pricing.ts. */
+/** SQL for what a call's prompt comes to in pico-USD, by our rates or by what we pay; see `costOf` in core/billing/pricing.ts. */
 const promptSum = (price: 'rate' | 'cost') => {
   const sum = (tokens: string, kind: string) =>
     `${tokens} * coalesce(${kind}_${price}_pico, prompt_${price}_pico)::numeric`
