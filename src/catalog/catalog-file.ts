@@ -9,6 +9,7 @@ import {
 } from '../core/catalog/catalog-snapshot.ts'
 import { simulatedCatalog, withStandIns } from '../core/catalog/simulated-catalog.ts'
 import { StartError } from '../core/kernel/start-error.ts'
+import { readBoundedBody } from '../platform/network/read-bounded-body.ts'
 import type { OverlayDocument } from './catalog-overlay.ts'
 
 const BUILT_IN = [
@@ -113,9 +114,7 @@ export async function readPriceFile(location: string): Promise<OverlayDocument> 
     await response.body?.cancel()
     throw new Error(`${nameOf(location)} answered ${response.status}`)
   }
-  const text = await response.text()
-  if (text.length > BODY_MAX_BYTES)
-    throw new Error(`${nameOf(location)} is larger than ${BODY_MAX_BYTES} bytes`)
+  const text = await readBoundedBody(response, BODY_MAX_BYTES, nameOf(location))
   const modified = Date.parse(response.headers.get('last-modified') ?? '')
   const updatedAt = Number.isNaN(modified) ? 0 : Math.floor(modified / 1000)
   try {

@@ -71,7 +71,7 @@ export async function createPaymentRails(
   const returnUrl = `${config.publicUrl ?? `http://127.0.0.1:${config.port}`}/billing`
   const rails: PaymentRail[] = []
   if (config.stripe) rails.push(await createStripeRail(config.stripe, returnUrl))
-  if (config.paypal) rails.push(await createPaypalRail(config.paypal, returnUrl))
+  if (config.paypal) rails.push(createPaypalRail(config.paypal, returnUrl))
   if (config.paymentsDevelopmentRail) {
     const reason = developmentRefusal()
     if (reason === null) rails.push(createDevelopmentRail(developmentRefusal))

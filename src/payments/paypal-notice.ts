@@ -1,4 +1,3 @@
-import type { Order, OrdersCapture } from '@paypal/paypal-server-sdk'
 import type { DisputeOutcome, PaymentFact } from '../core/billing/payment.ts'
 import { type PicoUsd, parseUsd } from '../core/kernel/money.ts'
 import { type NoticeReading, type RailNotice, railNotice, readNotice } from './payment-rail.ts'
@@ -31,6 +30,11 @@ export interface PaypalResource {
   disputed_transactions?: Array<{ seller_transaction_id?: string }>
 }
 
+/** What matters of an order as PayPal sends it. */
+export interface PaypalOrder extends Pick<PaypalResource, 'id' | 'status' | 'links'> {
+  purchase_units?: Array<{ payments?: { captures?: PaypalResource[]; refunds?: PaypalResource[] } }>
+}
+
 /** Reads one event of PayPal. */
 export function paypalEventNotice(event: PaypalEvent): RailNotice {
   return readNotice('paypal', event.id, event.event_type, () => readEvent(event))
@@ -44,15 +48,15 @@ export function paypalDisputeNotice(dispute: PaypalResource): RailNotice {
 }
 
 /** What an order's captures say of its payment, when we asked. */
-export function orderNotices(payment: Payment, order: Order): RailNotice[] {
-  const captures = order.purchaseUnits?.flatMap((unit) => unit.payments?.captures ?? []) ?? []
+export function orderNotices(payment: Payment, order: PaypalOrder): RailNotice[] {
+  const captures = order.purchase_units?.flatMap((unit) => unit.payments?.captures ?? []) ?? []
   const notices = captures.flatMap((capture) => captureNotice(payment, capture))
   if (notices.length === 0 && order.status === 'VOIDED')
     return [notice(payment, `order:${order.id}:VOIDED`, 'order', { kind: 'expired' })]
   return notices
 }
 
-function captureNotice(payment: Payment, { id, status, amount }: OrdersCapture): RailNotice[] {
+function captureNotice(payment: Payment, { id, status, amount }: PaypalResource): RailNotice[] {
   const captured = (fact: PaymentFact, chargeId: string | null = null) => [
     notice(payment, `capture:${id}:${status}`, 'capture', fact, chargeId),
   ]
@@ -60,10 +64,7 @@ function captureNotice(payment: Payment, { id, status, amount }: OrdersCapture):
     case 'COMPLETED':
     case 'PARTIALLY_REFUNDED':
     case 'REFUNDED':
-      return captured(
-        { kind: 'settled', amountPico: usdAmount(amount?.currencyCode, amount?.value) },
-        id ?? null,
-      )
+      return captured({ kind: 'settled', amountPico: paypalAmount(amount) }, id ?? null)
     case 'DECLINED':
     case 'FAILED':
       return captured({ kind: 'failed', reason: 'the payment was declined' })
@@ -75,11 +76,9 @@ function captureNotice(payment: Payment, { id, status, amount }: OrdersCapture):
 }
 
 /** What an order's refunds say of its payment, when we asked. */
-export function orderRefundNotices(payment: Payment, order: Order): RailNotice[] {
-  const refunds = order.purchaseUnits?.flatMap((unit) => unit.payments?.refunds ?? []) ?? []
-  return refunds.map(({ id, status, amount }) =>
-    refundNotice(payment, id, status, usdAmount(amount?.currencyCode, amount?.value)),
-  )
+export function orderRefundNotices(payment: Payment, order: PaypalOrder): RailNotice[] {
+  const refunds = order.purchase_units?.flatMap((unit) => unit.payments?.refunds ?? []) ?? []
+  return refunds.map(({ id, status, amount }) => refundNotice(payment, id, status, paypalAmount(amount)))
 }
 
 /** What a refund says of its payment, when we made it or asked. */
@@ -205,11 +204,8 @@ function captureAbove({ links }: PaypalResource): string | null {
   return /\/captures\/([^/?]+)/.exec(href ?? '')?.[1] ?? null
 }
 
-const paypalAmount = (money: PaypalMoney | undefined): PicoUsd =>
-  usdAmount(money?.currency_code, money?.value)
-
 /** An amount of PayPal's. Throws RangeError on another currency or what is no amount. */
-function usdAmount(currency: string | undefined, value = ''): PicoUsd {
+function paypalAmount({ currency_code: currency, value = '' }: PaypalMoney = {}): PicoUsd {
   if (currency !== 'USD') throw new RangeError(`not US dollars but ${currency}`)
   const amountPico = parseUsd(value)
   if (amountPico < 0n) throw new RangeError(`a negative amount: ${value}`)

@@ -1,9 +1,3 @@
-import type {
-  CheckoutPaymentIntent,
-  Client,
-  OrderRequest,
-  PaypalExperienceUserAction,
-} from '@paypal/paypal-server-sdk'
 import type { PaypalSettings } from '../core/billing/payment-settings.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import {
@@ -14,42 +8,39 @@ import {
   type WebhookHeaders,
 } from './payment-rail.ts'
 import type { Payment } from './payment-store.ts'
+import { createPaypalClient, type PaypalClient, PaypalError } from './paypal-client.ts'
 import {
   orderNotices,
   orderRefundNotices,
   type PaypalEvent,
+  type PaypalOrder,
   type PaypalResource,
   paypalDisputeNotice,
   paypalEventNotice,
   refundNotice,
 } from './paypal-notice.ts'
 
-/** What the customer is asked: to pay now, not to look an order over again. */
-const PAY_NOW = 'PAY_NOW' as PaypalExperienceUserAction
-const CAPTURE = 'CAPTURE' as CheckoutPaymentIntent
+const ORDERS = '/v2/checkout/orders'
 /** 422: the order cannot be captured as it is now; asking again would not help. */
 const NOT_CAPTURABLE = 422
 /** Answers to a refund that PayPal would give again. */
 const REFUSALS = new Set([400, 404, 422])
-const WHOLE_ANSWER = 'return=representation'
 
 /** Payments by PayPal's Orders v2: an order, the customer's approval, our capture. */
-export async function createPaypalRail(settings: PaypalSettings, returnUrl: string): Promise<PaymentRail> {
-  const client = await createPaypalClient(settings)
+export function createPaypalRail(settings: PaypalSettings, returnUrl: string): PaymentRail {
+  const client = createPaypalClient(settings)
+
+  const pathOf = (orderId: string) => `${ORDERS}/${encodeURIComponent(orderId)}`
+  const readOrder = async (orderId: string) => (await client.get(pathOf(orderId))) as PaypalOrder
 
   const capture = async (payment: Payment, orderId: string): Promise<RailNotice[]> => {
     try {
-      const { result } = await client.orders.captureOrder({
-        id: orderId,
-        paypalRequestId: `${payment.id}-capture`,
-        prefer: WHOLE_ANSWER,
-      })
-      return orderNotices(payment, result)
+      const order = await client.post(`${pathOf(orderId)}/capture`, { requestId: `${payment.id}-capture` })
+      return orderNotices(payment, order as PaypalOrder)
     } catch (error) {
-      if ((error as { statusCode?: number }).statusCode !== NOT_CAPTURABLE) throw error
+      if (!(error instanceof PaypalError && error.status === NOT_CAPTURABLE)) throw error
       // Captured by another instance just now, or declined: the order itself says which.
-      const { result } = await client.orders.getOrder({ id: orderId })
-      return orderNotices(payment, result)
+      return orderNotices(payment, await readOrder(orderId))
     }
   }
 
@@ -59,14 +50,12 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
     cards: null,
 
     async openCheckout(payment) {
-      const { result } = await client.orders.createOrder({
-        body: orderOf(payment, returnUrl),
-        paypalRequestId: payment.id,
-        prefer: WHOLE_ANSWER,
-      })
-      const link = result.links?.find(({ rel }) => rel === 'payer-action' || rel === 'approve')
-      if (!result.id || !link) throw new Error('PayPal opened an order without an id or a link to approve it')
-      return { checkoutId: result.id, checkoutUrl: link.href }
+      const json = JSON.stringify(orderOf(payment, returnUrl))
+      const order = (await client.post(ORDERS, { json, requestId: payment.id })) as PaypalOrder
+      const link = order.links?.find(({ rel }) => rel === 'payer-action' || rel === 'approve')
+      if (!order.id || !link?.href)
+        throw new Error('PayPal opened an order without an id or a link to approve it')
+      return { checkoutId: order.id, checkoutUrl: link.href }
     },
 
     async readWebhook(body, headers) {
@@ -81,7 +70,7 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
 
     async lookUp(payment) {
       if (payment.checkoutId === null) return []
-      const { result: order } = await client.orders.getOrder({ id: payment.checkoutId })
+      const order = await readOrder(payment.checkoutId)
       return order.status === 'APPROVED' ? capture(payment, payment.checkoutId) : orderNotices(payment, order)
     },
 
@@ -90,21 +79,13 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
 
     async refund(payment, amountPico, key) {
       if (payment.chargeId === null) throw new Error(`payment ${payment.id} has no charge to refund`)
-      const { result } = await client.payments
-        .refundCapturedPayment({
-          captureId: payment.chargeId,
-          paypalRequestId: key,
-          prefer: WHOLE_ANSWER,
-          body: {
-            amount: { currencyCode: 'USD', value: formatUsd(picoUsd(amountPico)) },
-            customId: payment.id,
-          },
-        })
-        .catch((error: Error & { statusCode?: number }) => {
-          const isFinal = REFUSALS.has(error.statusCode ?? 0)
-          throw isFinal ? new RefundRefused(`PayPal answered ${error.statusCode}`, { cause: error }) : error
-        })
-      return refundNotice(payment, result.id, result.status, picoUsd(amountPico))
+      const json = JSON.stringify({ amount: usd(amountPico), custom_id: payment.id })
+      const path = `/v2/payments/captures/${encodeURIComponent(payment.chargeId)}/refund`
+      const refund = (await client.post(path, { json, requestId: key }).catch((error: Error) => {
+        const isFinal = error instanceof PaypalError && REFUSALS.has(error.status)
+        throw isFinal ? new RefundRefused(`PayPal answered ${error.status}`, { cause: error }) : error
+      })) as PaypalResource
+      return refundNotice(payment, refund.id, refund.status, picoUsd(amountPico))
     },
 
     // Nor payments: the permission to search transactions is another one.
@@ -114,53 +95,49 @@ export async function createPaypalRail(settings: PaypalSettings, returnUrl: stri
     async *listRefunds(_span, settled) {
       for await (const payment of settled) {
         if (payment.checkoutId === null) continue
-        const { result: order } = await client.orders.getOrder({ id: payment.checkoutId })
-        yield* orderRefundNotices(payment, order)
+        yield* orderRefundNotices(payment, await readOrder(payment.checkoutId))
       }
     },
 
     async *listDisputes(span) {
       for await (const id of disputeIds(client, span)) {
-        const dispute = await client.getJson(`/v1/customer/disputes/${encodeURIComponent(id)}`)
+        const dispute = await client.get(`/v1/customer/disputes/${encodeURIComponent(id)}`)
         yield paypalDisputeNotice(dispute as PaypalResource)
       }
     },
   }
 }
 
-function orderOf({ id, amountPico }: Payment, returnUrl: string): OrderRequest {
+function orderOf({ id, amountPico }: Payment, returnUrl: string) {
   const back = (outcome: string) => `${returnUrl}?${new URLSearchParams({ payment_id: id, outcome })}`
   return {
-    intent: CAPTURE,
-    purchaseUnits: [
-      {
-        customId: id,
-        description: 'Balance top-up',
-        amount: { currencyCode: 'USD', value: formatUsd(picoUsd(amountPico)) },
-      },
-    ],
-    paymentSource: {
+    intent: 'CAPTURE',
+    purchase_units: [{ custom_id: id, description: 'Balance top-up', amount: usd(amountPico) }],
+    payment_source: {
       paypal: {
-        experienceContext: {
-          userAction: PAY_NOW,
-          returnUrl: back('success'),
-          cancelUrl: back('cancelled'),
+        experience_context: {
+          // The customer pays at PayPal, without a page of ours to review the order.
+          user_action: 'PAY_NOW',
+          return_url: back('success'),
+          cancel_url: back('cancelled'),
         },
       },
     },
   }
 }
 
+const usd = (amountPico: bigint) => ({ currency_code: 'USD', value: formatUsd(picoUsd(amountPico)) })
+
 interface DisputePage {
   items?: Array<{ dispute_id?: string; create_time?: string }>
   links?: Array<{ rel?: string; href?: string }>
 }
 
-/** The ids of the disputes opened in a span of time; the SDK has no method that lists them. */
+/** The ids of the disputes opened in a span of time. */
 async function* disputeIds(client: PaypalClient, { fromMs, toMs }: TimeSpan): AsyncGenerator<string> {
   let query: Record<string, string> = { start_time: new Date(fromMs).toISOString(), page_size: '50' }
   for (;;) {
-    const page = (await client.getJson('/v1/customer/disputes', query)) as DisputePage
+    const page = (await client.get('/v1/customer/disputes', query)) as DisputePage
     for (const { dispute_id: id, create_time: openedAt = '' } of page.items ?? [])
       if (id !== undefined && !(Date.parse(openedAt) >= toMs)) yield id
     const next = page.links?.find(({ rel }) => rel === 'next')?.href
@@ -209,64 +186,6 @@ async function isGenuine(
     signature[field] = value
   }
   const question = `${JSON.stringify(signature).slice(0, -1)},"webhook_event":${event}}`
-  const answer = await client.postRaw('/v1/notifications/verify-webhook-signature', question)
-  return (JSON.parse(answer) as { verification_status?: string }).verification_status === 'SUCCESS'
-}
-
-const TIMEOUT_MS = 10_000
-const RETRIES = 2
-
-/** PayPal by its SDK, at a base address of our choosing. */
-type PaypalClient = Awaited<ReturnType<typeof createPaypalClient>>
-
-/**
- * The SDK has two addresses, live and sandbox. Requests are rewritten on their way out to the configured one,
- * its token requests included. Loaded on use, so that only a gateway with PayPal's keys pays for it.
- */
-async function createPaypalClient(settings: PaypalSettings) {
-  const sdk = await import('@paypal/paypal-server-sdk')
-  class RebasedClient extends sdk.Client {
-    override getRequestBuilderFactory(): ReturnType<Client['getRequestBuilderFactory']> {
-      const build = super.getRequestBuilderFactory()
-      return (...args) => {
-        const request = build(...args)
-        request.interceptRequest((outgoing) => ({ ...outgoing, url: rebase(outgoing.url, settings.apiBase) }))
-        return request
-      }
-    }
-  }
-  const client = new RebasedClient({
-    environment: sdk.Environment.Production,
-    clientCredentialsAuthCredentials: {
-      oAuthClientId: settings.clientId,
-      oAuthClientSecret: settings.clientSecret,
-    },
-    timeout: TIMEOUT_MS,
-    httpClientOptions: { timeout: TIMEOUT_MS, retryConfig: { maxNumberOfRetries: RETRIES } },
-  })
-  return {
-    orders: new sdk.OrdersController(client),
-    payments: new sdk.PaymentsController(client),
-    /** Posts JSON text as it stands, byte for byte, with the client's authorization; returns the answer's text. */
-    async postRaw(path: string, json: string): Promise<string> {
-      const request = client.getRequestBuilderFactory()('POST', path)
-      request.header('Content-Type', 'application/json')
-      request.text(json)
-      request.authenticate([{ oauth2: true }])
-      return (await request.callAsText()).result
-    },
-    /** Gets what the SDK has no method for; returns the answer's JSON. */
-    async getJson(path: string, query: Record<string, string> = {}): Promise<unknown> {
-      const request = client.getRequestBuilderFactory()('GET', path)
-      for (const [name, value] of Object.entries(query)) request.query(name, value)
-      request.authenticate([{ oauth2: true }])
-      return JSON.parse((await request.callAsText()).result)
-    },
-  }
-}
-
-/** Moves an address of PayPal's to another base, which may have a path. */
-function rebase(url: string, apiBase: string): string {
-  const { pathname, search } = new URL(url)
-  return `${apiBase}${pathname}${search}`
+  const answer = await client.post('/v1/notifications/verify-webhook-signature', { json: question })
+  return (answer as { verification_status?: string }).verification_status === 'SUCCESS'
 }

@@ -1,4 +1,5 @@
 import type { Provider, Wire } from '../../core/catalog/catalog.ts'
+import { readBoundedBody } from '../../platform/network/read-bounded-body.ts'
 
 /** How a wire lists models: where, with which header for the key, and what a page says. */
 interface ListingWire {
@@ -98,15 +99,9 @@ export async function readJson(
     await response.body?.cancel()
     throw new Error(`GET ${url} answered ${response.status}`)
   }
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength
-    if (bytes > BODY_MAX_BYTES) throw new Error(`GET ${url} answered more than ${BODY_MAX_BYTES} bytes`)
-    chunks.push(chunk)
-  }
+  const text = await readBoundedBody(response, BODY_MAX_BYTES, `GET ${url}`)
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    return JSON.parse(text)
   } catch (cause) {
     throw new Error(`GET ${url} answered no JSON`, { cause })
   }
