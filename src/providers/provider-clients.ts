@@ -85,7 +85,7 @@ function withSafeMessage(end: AttemptEnd, request: AttemptRequest, apiKey: strin
   const { messages, parameters, native, task, offer } = request
   const providerMessage = safeProviderMessage(result.failure.providerMessage, {
     secrets: apiKey === null ? [] : [apiKey],
-    targets: [offer.upstreamModel, new URL(offer.provider.baseUrl).host],
+    targets: [offer.upstreamModel, new URL(offer.provider.baseUrl).hostname],
     request: textsOf([messages, parameters, native, task]),
   })
   return { ...end, result: { ...result, failure: { ...result.failure, providerMessage } } }

@@ -16,7 +16,7 @@ const KEY_SHAPES = [
   /\b(?=[\w*.-]*\d)(?=[\w*.-]*[A-Za-z])[\w*-]{24,}/g,
 ]
 
-/** A run of so many words of the request is taken for a quotation of it. */
+/** A run of so many words of the request (see WORD) is taken for a quotation of it. */
 const QUOTATION_WORDS = 4
 /** Less of it in quotation marks is as likely the name of a field. */
 const QUOTED_CHARS_MIN = 4
@@ -45,25 +45,47 @@ export function safeProviderMessage(
 }
 
 const wholeName = (name: string): RegExp =>
-  new RegExp(`(?<![\\w-])${name.replace(/[^\w]/g, '\\$&')}(?![\\w-])`, 'g')
+  new RegExp(`(?<![\\w-])${name.replace(/[^\w]/g, '\\$&')}(?![\\w-])`, 'gi')
+
+/** A word; of scripts that put no spaces between words, a character. */
+const WORD =
+  /[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]|[[\p{L}\p{M}\p{N}_]--[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]]+/gv
 
 function withoutQuotations(message: string, request: readonly string[]): string {
   const prompt = request.join('\n').replace(/\s+/g, ' ')
-  const isQuoted = (text: string) => prompt.includes(text)
-  const marked = message.replace(/(["'`“«])(.+?)(["'`”»])/g, (whole, open, inner: string, close) =>
-    inner.length >= QUOTED_CHARS_MIN && isQuoted(inner) ? `${open}${QUOTED}${close}` : whole,
+  // Some providers quote as JSON.
+  const prompts = message.includes('\\') ? [prompt, JSON.stringify(prompt)] : [prompt]
+  const isQuoted = (text: string) => prompts.some((spelled) => spelled.includes(text))
+  return withoutRuns(message, isQuoted).replace(
+    /(["'`“«])(.+?)(["'`”»])/g,
+    (whole, open, inner: string, close) =>
+      inner.length >= QUOTED_CHARS_MIN && isQuoted(inner) ? `${open}${QUOTED}${close}` : whole,
   )
-  const words = marked.split(' ')
-  const hidden = new Set<number>()
-  for (let from = 0; from + QUOTATION_WORDS <= words.length; from++) {
-    const run = words.slice(from, from + QUOTATION_WORDS)
-    if (!isQuoted(run.join(' '))) continue
-    for (let index = 0; index < QUOTATION_WORDS; index++) hidden.add(from + index)
+}
+
+/** A text with each run of enough words that is a quotation replaced by one mark. */
+function withoutRuns(text: string, isQuoted: (run: string) => boolean): string {
+  const words = Array.from(text.matchAll(WORD), ({ 0: word, index }) => ({
+    from: index,
+    to: index + word.length,
+  }))
+  let safe = ''
+  let [takenTo, hidden] = [0, { from: 0, to: 0 }]
+  const hide = () => {
+    if (hidden.to === 0) return
+    safe += text.slice(takenTo, hidden.from) + QUOTED
+    takenTo = hidden.to
   }
-  return words
-    .map((word, index) => (hidden.has(index) ? QUOTED : word))
-    .filter((word, index, all) => word !== QUOTED || all[index - 1] !== QUOTED)
-    .join(' ')
+  for (const [index, { from }] of words.entries()) {
+    const last = words[index + QUOTATION_WORDS - 1]
+    if (!last || !isQuoted(text.slice(from, last.to))) continue
+    // The word before this one is in the former run: one quotation goes on.
+    const goesOn = index > 0 && words[index - 1]!.to <= hidden.to
+    if (!goesOn) hide()
+    hidden = { from: goesOn ? hidden.from : from, to: last.to }
+  }
+  hide()
+  return safe + text.slice(takenTo)
 }
 
 /** The texts within a value of JSON, such as the messages of a request; no more than can be searched. */

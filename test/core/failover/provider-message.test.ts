@@ -26,14 +26,27 @@ describe("a provider's message", () => {
 
   test('loses the names of the model and the host', () => {
     expect(safe('large-1 at api.acme.test is overloaded')).toBe('[target] at [target] is overloaded')
+    expect(safe('Large-1 does not exist at https://API.acme.test:8443/v1')).toBe(
+      '[target] does not exist at https://[target]:8443/v1',
+    )
     expect(safe('enlarge-1, large-12 and apiXacme.test')).toBe('enlarge-1, large-12 and apiXacme.test')
   })
 
   test('loses what it quotes of the request, in quotation marks or as a run of words', () => {
     const request = ['My name is Jane Roe and I live in Smallville', 'blue fox']
     expect(safe('Invalid content "blue fox" in messages', request)).toBe('Invalid content "[…]" in messages')
-    expect(safe('Flagged: name is Jane Roe and I live, sorry', request)).toBe('Flagged: […] live, sorry')
+    expect(safe('Flagged: name is Jane Roe and I live, sorry', request)).toBe('Flagged: […], sorry')
     expect(safe('My name is Jane Roe and I live in Smallville', request)).toBeNull()
+  })
+
+  test('loses quotations in scripts without spaces, within JSON, and several of them', () => {
+    const request = ['わたしの住所は東京です。', 'ราคาหุ้นวันนี้', 'say "hi" to Bob', 'one two three four five']
+    expect(safe('bad input わたしの住所は東京です。 here', request)).toBe('bad input […] here')
+    expect(safe('bad input 住所は東京 and ราคาหุ้น', request)).toBe('bad input […] and […]')
+    expect(safe('[{"input":{"content":"say \\"hi\\" to Bob"}}]', request)).toBe(
+      '[{"input":{"content":"[…]"}}]',
+    )
+    expect(safe('a one two three four, x: one two three four five c', request)).toBe('a […], x: […] c')
   })
 
   test('is one line of bounded length', () => {
