@@ -9,7 +9,7 @@ import type { Notify } from './mail/notify.ts'
 import type { PasswordHasher } from './password-hash.ts'
 import { refuseGuessable } from './refuse-guessable.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
-import { removeWaysIn, type WaysIn, waysIn } from './ways-in.ts'
+import { removeWaysIn, removeWaysOut, type WaysIn, waysIn } from './ways-in.ts'
 
 /** Setting a new password by a link that is sent to the account's address. */
 export type PasswordReset = ReturnType<typeof createPasswordReset>
@@ -42,8 +42,9 @@ export function createPasswordReset(deps: {
 
     /**
      * Sets the password of a link's account, and ends all its sessions. Where the address had never been verified,
-     * somebody else may have opened the account: every way in that they left is removed. Resolves to those that remain
-     * otherwise. Throws ApiError for a link that was used or has expired.
+     * somebody else may have opened the account: every way in that they left is removed, and the provider keys and
+     * webhooks by which they would read its prompts and events. Resolves to the ways in that remain otherwise. Throws
+     * ApiError for a link that was used or has expired.
      */
     async reset(token: string, password: string, networkAddress: string): Promise<WaysIn> {
       await deps.throttle.verification(networkAddress)
@@ -62,8 +63,14 @@ export function createPasswordReset(deps: {
           select: { emailVerifiedAt: true },
         })
         if (!account) throw noSuchLink()
+        // Without a password nobody but operators has set the account up.
+        const wasHeld =
+          (await transaction.accountCredential.count({ where: { accountId: used.accountId } })) > 0
         await credentials.replacePassword(transaction, used.accountId, passwordHash)
-        if (account.emailVerifiedAt === null) await removeWaysIn(transaction, used.accountId)
+        if (account.emailVerifiedAt === null) {
+          await removeWaysIn(transaction, used.accountId)
+          if (wasHeld) await removeWaysOut(transaction, used.accountId)
+        }
         return waysIn(transaction, used.accountId)
       })
       await deps.announce({ accountId: found.accountId })

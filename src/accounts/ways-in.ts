@@ -37,3 +37,10 @@ export async function removeWaysIn(transaction: PostgresTransaction, accountId: 
     data: { state: 'revoked', revokedAt: new Date() },
   })
 }
+
+/** Removes what sends prompts and events of the account elsewhere: its provider keys and webhooks. */
+export async function removeWaysOut(transaction: PostgresTransaction, accountId: string): Promise<void> {
+  const where = { accountId }
+  await transaction.providerKey.deleteMany({ where })
+  await transaction.webhookEndpoint.deleteMany({ where })
+}

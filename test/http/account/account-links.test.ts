@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { SessionList, SessionView } from '../../../src/core/api/sessions.ts'
+import { newId } from '../../../src/core/kernel/ids.ts'
 import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { expectAbsent } from '../../helpers/everything-stored.ts'
@@ -56,6 +57,20 @@ const subjectsTo = (email: string) =>
     .filter(({ to }) => to.includes(email))
     .map(({ content }) => /^Subject: (.*)\r$/m.exec(content)?.[1])
 
+/** A provider key and a webhook of an account, which show its prompts and events to whoever added them. */
+async function addWaysOut(accountId: string) {
+  const secretSealed = 'sealed'
+  const key = { id: newId('pkey'), accountId, providerId: 'alpha', secretSealed, last4: '0000' }
+  await stack.postgres.providerKey.create({ data: key })
+  const endpoint = { id: newId('hook'), accountId, url: 'https://hook.example.test', secretSealed }
+  await stack.postgres.webhookEndpoint.create({ data: endpoint })
+}
+
+const waysOut = async (accountId: string) => [
+  await stack.postgres.providerKey.count({ where: { accountId } }),
+  await stack.postgres.webhookEndpoint.count({ where: { accountId } }),
+]
+
 describe('a password that was forgotten', () => {
   test('is reset by the link of a message, which works once and ends every session', async () => {
     const { client, email } = await verified()
@@ -88,11 +103,13 @@ describe('a password that was forgotten', () => {
       accountId: account.id,
     }
     await stack.postgres.identity.create({ data })
+    await addWaysOut(account.id)
 
     await askReset(email)
     const [token = ''] = await catcher.tokens(email, 1, 'reset')
     const response = await useReset(token)
     expect(await response.json()).toEqual({ identities: [], passkeys: 0, api_keys: 0 })
+    expect(await waysOut(account.id)).toEqual([0, 0])
     expect(await stack.postgres.identity.count({ where: { accountId: account.id } })).toBe(0)
     await eventually(async () => {
       const called = await fetch(`${stack.url}/v1/key`, { headers: { authorization: `Bearer ${secret}` } })
@@ -105,9 +122,11 @@ describe('a password that was forgotten', () => {
     await client.json<CreatedKey>('/console/api/keys', { body: { name: 'app' } })
     const data = { provider: 'oidc', subject: email, email, accountId }
     await stack.postgres.identity.create({ data })
+    await addWaysOut(accountId)
     await askReset(email)
     const response = await useReset((await catcher.tokens(email, 1, 'reset'))[0]!)
     expect(await response.json()).toEqual({ identities: ['oidc'], passkeys: 0, api_keys: 1 })
+    expect(await waysOut(accountId)).toEqual([1, 1])
   })
 
   test('is set for an account that the operator opened without one', async () => {
