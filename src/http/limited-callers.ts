@@ -20,8 +20,17 @@ export interface LimitedCallersOptions {
  * calls are refused from memory, before their body is read. Also counts the requests of an account that are under way.
  */
 export function createLimitedCallers({ limits, clock }: LimitedCallersOptions) {
-  /** By key and by account: until when, and under which limit; under a higher one the balance cache is asked again. */
-  const limited = new LRUCache<string, { untilMs: number; perMinute: number }>({ max: REMEMBERED })
+  /** By key and by account: from when until when, and under which limit. */
+  const limited = new LRUCache<string, { fromMs: number; untilMs: number; perMinute: number }>({
+    max: REMEMBERED,
+  })
+  /** Under a higher limit, or by a clock that was put back, the balance cache is asked again. */
+  const retryAfter = (id: string, perMinute: number, now: number): number | null => {
+    const found = limited.get(id)
+    return found && found.fromMs <= now && now < found.untilMs && perMinute <= found.perMinute
+      ? found.untilMs - now
+      : null
+  }
   const underWay = new Map<string, number>()
   const scopesOf = (key: KeyRecord) => {
     const { requestsPerMinute, accountRequestsPerMinute } = effectiveLimits(key, limits)
@@ -34,7 +43,7 @@ export function createLimitedCallers({ limits, clock }: LimitedCallersOptions) {
     /** `askedAtMs`: a moment before the balance cache was asked. */
     note(key: KeyRecord, { scope, retryAfterMs }: RateLimited, askedAtMs: number): void {
       const { id, perMinute } = scopesOf(key)[scope]
-      limited.set(id, { untilMs: askedAtMs + retryAfterMs, perMinute })
+      limited.set(id, { fromMs: askedAtMs, untilMs: askedAtMs + retryAfterMs, perMinute })
     },
 
     /** Throws ApiError 429 where the balance cache would refuse a call of the key now. */
@@ -43,9 +52,8 @@ export function createLimitedCallers({ limits, clock }: LimitedCallersOptions) {
       const scopes = scopesOf(key)
       for (const scope of ['key', 'account'] as const) {
         const { id, perMinute } = scopes[scope]
-        const found = limited.get(id)
-        if (found && now < found.untilMs && perMinute <= found.perMinute)
-          throw rateLimitExceeded({ scope, retryAfterMs: found.untilMs - now })
+        const retryAfterMs = retryAfter(id, perMinute, now)
+        if (retryAfterMs !== null) throw rateLimitExceeded({ scope, retryAfterMs })
       }
     },
 

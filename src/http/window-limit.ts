@@ -16,7 +16,9 @@ export function createWindowLimit({ max, windowMs, refusal, clock }: WindowLimit
   const counted = new LRUCache<string, { count: number; endsAtMs: number }>({ max: HOLDERS_REMEMBERED })
   const current = (holder: string) => {
     const found = counted.get(holder)
-    return found && found.endsAtMs > clock() ? found : { count: 0, endsAtMs: clock() + windowMs }
+    const leftMs = found ? found.endsAtMs - clock() : 0
+    // More than a window is left where the clock was put back.
+    return found && leftMs > 0 && leftMs <= windowMs ? found : { count: 0, endsAtMs: clock() + windowMs }
   }
   /** Throws ApiError 429 where the holder has none left. */
   const check = (holder: string): void => {

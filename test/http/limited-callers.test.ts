@@ -50,6 +50,13 @@ describe('what the balance cache refused for its limit per minute', () => {
     expect(refusal({ ...plainKey('acct_2', 'key_3') })).toBeNull()
   })
 
+  test('is asked again at once where the clock was put back', () => {
+    const { callers, time, refusal } = startCallers()
+    callers.note(KEY, { scope: 'key', retryAfterMs: 5_000 }, time.nowMs)
+    time.nowMs -= 600_000
+    expect(refusal()).toBeNull()
+  })
+
   test('is asked again at once under a higher limit', () => {
     const { callers, time, refusal } = startCallers()
     callers.note(KEY, { scope: 'key', retryAfterMs: 5_000 }, time.nowMs)

@@ -15,3 +15,14 @@ test('a holder may do something so often within a window, others as often, and a
   limit.check('one')
   limit.take('one')
 })
+
+test('a clock that is put back keeps nobody waiting for longer than a window', () => {
+  let nowMs = 3_600_000
+  const limit = createWindowLimit({ max: 1, windowMs: 60_000, refusal: 'Wait.', clock: () => nowMs })
+  limit.take('one')
+  nowMs = 0
+  limit.take('one')
+  expect(() => limit.take('one')).toThrow(
+    expect.objectContaining({ status: 429, details: { retryAfterSeconds: 60 } }),
+  )
+})

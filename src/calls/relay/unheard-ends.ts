@@ -50,7 +50,9 @@ export class EndAcknowledgements {
 
   /** To be called some times a second. */
   tick(nowMs: number): void {
-    if (this.written.length > 0 && nowMs >= this.sendAtMs) {
+    // Never more than a second ahead, unless the clock was put back.
+    const isDue = nowMs >= this.sendAtMs || this.sendAtMs - nowMs > ACKNOWLEDGE_EVERY_MS
+    if (this.written.length > 0 && isDue) {
       this.sendAtMs = nowMs + ACKNOWLEDGE_EVERY_MS
       void this.send()
     }

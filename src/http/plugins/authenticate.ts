@@ -249,7 +249,9 @@ function createRefusedRequests(options: RefusedRequestsOptions) {
   const counted = new LRUCache<string, Counted>({ max: KEYS_REMEMBERED })
   const current = (sender: string): Counted | undefined => {
     const counts = counted.get(sender)
-    return counts && counts.endsAtMs > clock() ? counts : undefined
+    const leftMs = counts ? counts.endsAtMs - clock() : 0
+    // More than a window is left where the clock was put back.
+    return leftMs > 0 && leftMs <= WINDOW_MS ? counts : undefined
   }
   return {
     /** Throws ApiError 429 where an account sent too many of them, or too much, within a minute. */
