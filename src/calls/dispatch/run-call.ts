@@ -23,7 +23,7 @@ import {
   stoppedMidStream,
 } from './call-ending.ts'
 import { type ClaimOfJob, endedHold, type FinishCall, type FinishedCall } from './finish-calls.ts'
-import type { AbortReason, RunningCall, RunningCalls } from './running-calls.ts'
+import { type RunningCall, type RunningCalls, reasonOf } from './running-calls.ts'
 import { askTakeover, type Takeover } from './takeover.ts'
 
 export interface CallRunnerDependencies {
@@ -115,7 +115,6 @@ export async function runCall(
   }
 }
 
-const reasonOf = ({ controller }: RunningCall) => controller.signal.reason as AbortReason | undefined
 const isLost = (call: RunningCall): boolean => reasonOf(call) === 'lease-lost'
 const isShutdown = (call: RunningCall): boolean => reasonOf(call) === 'shutdown'
 
@@ -154,7 +153,7 @@ async function processCall(
     if (outcome.status === 'cancelled' && isShutdown(call)) {
       // A stopping worker hands a call back if its client has seen nothing of it.
       if (!call.outbox.used) return 'hand-back'
-      call.failure = stoppedMidStream(call.outbox.deliveredChars)
+      call.failure ??= stoppedMidStream(call.outbox.deliveredChars)
     }
     return { ending: endingOf(outcome, envelope), body }
   } catch (error) {
@@ -219,7 +218,7 @@ async function finish(
       channel: envelope.replyChannel,
       last: outbox.lastFrame(last),
       takenTokens: Math.floor(record.usage.completionTokens * outbox.takenPart),
-      mustBeHeard: produced !== null && !call.runsOn && !call.controller.signal.aborted,
+      mustBeHeard: produced !== null && !call.runsOn && reasonOf(call) !== 'client-gone',
     })
     if (typeof result === 'object') {
       // An API instance gave the call up, and the message that says so has not come.

@@ -178,12 +178,16 @@ function hearDelivered(call: RunningCall, delivered: DeliveredPrefix | null): vo
   abort(call, 'begun-elsewhere')
 }
 
-/** Ends a call before its answer did. Who was first to end it did. */
+/** Ends a call before its answer did. Who was first to end it did; a worker that stops has not. */
 function endEarly(call: RunningCall, ending: EarlyEnd): void {
-  if (call.controller.signal.aborted) return
+  if (call.failure || reasonOf(call) === 'client-gone') return
   if (ending.by === 'gateway') call.failure = { code: ending.code, deliveredChars: ending.deliveredChars }
   abort(call, ending.by === 'gateway' ? 'gateway-failed' : 'client-gone')
 }
+
+/** Why a call was aborted; undefined where it was not. */
+export const reasonOf = ({ controller }: Pick<RunningCall, 'controller'>) =>
+  controller.signal.reason as AbortReason | undefined
 
 function abort({ controller, upstream }: RunningCall, reason: AbortReason): void {
   controller.abort(reason)
