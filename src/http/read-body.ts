@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../core/kernel/errors.ts'
+import { GatheredBytes } from '../providers/http/gathered-bytes.ts'
 
 export interface ReadBodyOptions {
   /** More is refused with 413. */
@@ -19,7 +20,7 @@ export function readBody(payload: IncomingMessage, options: ReadBodyOptions): Pr
   const announced = payload.headers['content-length']
   if (Number(announced) > maxBytes) return Promise.reject(bodyTooLarge())
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    const gathered = new GatheredBytes()
     let length = 0
     const end = () => {
       stopTimer()
@@ -39,12 +40,12 @@ export function readBody(payload: IncomingMessage, options: ReadBodyOptions): Pr
         refuse(error)
         return
       }
-      chunks.push(chunk)
+      gathered.push(chunk)
     }
     const whole = () => {
       end()
       // Always a copy: a chunk is a part of a buffer that the socket shares with others.
-      resolve(Buffer.concat(chunks, length))
+      resolve(gathered.take())
     }
     const broken = (cause?: unknown) =>
       refuse(new ApiError('invalid_request', 'The request body ended before its end.', { cause }))

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readBody } from '../../src/http/read-body.ts'
 
@@ -38,6 +39,19 @@ test('a body is its bytes in order, each part counted as it arrives', async () =
   client.write('abc')
   expect((await body).toString()).toBe('abcdef')
   expect(counted).toBe(6)
+})
+
+test('a body that comes byte by byte takes little more room than its bytes', async () => {
+  const incoming = new PassThrough() as PassThrough & Pick<IncomingMessage, 'headers'>
+  incoming.headers = {}
+  const whole = Buffer.alloc(1024 * 1024, 'a')
+  const body = readBody(incoming as unknown as IncomingMessage, { ...options, maxBytes: whole.length })
+  const before = process.memoryUsage().heapUsed
+  for (let at = 0; at < whole.length; at++) incoming.emit('data', whole.subarray(at, at + 1))
+  // As buffers of their own the bytes take a hundred times as much.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(16 * whole.length)
+  incoming.end()
+  expect((await body).equals(whole)).toBe(true)
 })
 
 test('a body of which nothing arrives is a 408 at its deadline', async () => {
