@@ -60,7 +60,7 @@ const DEPENDENT = {
   ),
   MASTER_KEY: text(
     'required',
-    '32 random bytes, base64 or hex. Encrypts job bodies, BYOK keys, platform keys, webhook secrets and those of authenticator apps, and derives the pepper of API keys. To change it, see the [runbook](runbooks/master-key.md)',
+    '32 random bytes, base64 or hex. Encrypts job bodies, BYOK keys, platform keys, webhook secrets and those of authenticator apps, and derives the pepper of API keys. To change it, see [below](#changing-the-master-key)',
   ),
   MASTER_KEY_PREVIOUS: text(
     '',
@@ -68,7 +68,7 @@ const DEPENDENT = {
   ),
   SMTP_URL: text(
     '',
-    'mail; set it with `MAIL_FROM` and `PUBLIC_URL`, or neither: `smtp://user:password@mail.example:587`. With mail, an account gets its free credit only after its address is verified, see [console.md](console.md#free-credit). API instances and the settlement process need both',
+    'mail; set it with `MAIL_FROM` and `PUBLIC_URL`, or neither: `smtp://user:password@mail.example:587`. With mail, an account gets its free credit only after its address is verified, see [accounts.md](accounts.md#free-credit). API instances and the settlement process need both',
   ),
   MAIL_FOLDER: text(
     '',
@@ -96,7 +96,7 @@ const DEPENDENT = {
   OIDC_NAME: text('single sign-on', 'what the sign-in page calls it'),
   OPERATOR_OIDC_ISSUER: text(
     '',
-    'single sign-on of operators at any OpenID Connect provider; with the next two. The callback is `PUBLIC_URL/admin/api/sso/callback`, see [operators.md](operators.md#single-sign-on)',
+    'single sign-on of operators at any OpenID Connect provider; with the next two. The callback is `PUBLIC_URL/admin/api/sso/callback`, see [accounts.md](accounts.md#single-sign-on-of-operators)',
   ),
   OPERATOR_OIDC_CLIENT_ID: text(''),
   OPERATOR_OIDC_CLIENT_SECRET: text(''),
@@ -225,7 +225,7 @@ const Settings = Type.Object({
   ),
   defaultCompletionLimit: integer(4_096, 'tokens, if the client sets no limit'),
 
-  freeCreditUsd: amountUsd('0.50', 'per sign-up; see [console.md](console.md#free-credit)'),
+  freeCreditUsd: amountUsd('0.50', 'per sign-up; see [accounts.md](accounts.md#free-credit)'),
   freeCreditBudgetUsd: amountUsd('25.00', 'free credit of the whole gateway per hour'),
   freeCreditsPerAddress: integer(5, 'free credits a day for one IPv4 address or IPv6 /64', [0]),
   freeCreditsPerSite: integer(20, 'free credits a day for one IPv6 /48', [0]),

@@ -5,7 +5,7 @@ import { headingId } from '../../web/lib/docs/doc-text.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const pagesOf = (folder: string) => readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`)
-const PAGES = ['README.md', ...['docs', 'docs/decisions', 'docs/runbooks'].flatMap(pagesOf)].filter((page) =>
+const PAGES = ['README.md', ...['docs', 'docs/decisions'].flatMap(pagesOf)].filter((page) =>
   page.endsWith('.md'),
 )
 

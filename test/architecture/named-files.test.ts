@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 const ROOT = resolve(import.meta.dirname, '../..')
 const SOURCES = ['src', 'workers', 'web', 'tools', 'test', 'prisma']
 const pagesOf = (folder: string) => readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`)
-const PAGES = ['README.md', ...['docs', 'docs/decisions', 'docs/runbooks'].flatMap(pagesOf)]
+const PAGES = ['README.md', ...['docs', 'docs/decisions'].flatMap(pagesOf)]
 const NAMED = /(?<![\w./-])(?:src|workers|web|tools|test|prisma)\/[\w./-]+\.(?:tsx?|mjs|lua|sql|json|css)\b/g
 /** A file that is named without its folder, as `call-hub.ts`. */
 const NAMED_BARE = /(?<=`)[\w.-]+\.(?:tsx?|mjs|lua)(?=`)/g

@@ -5,7 +5,7 @@ import { nullable } from './request-fields.ts'
  * Conventions of the JSON under /console/api and /admin/api. Names are snake_case; amounts are exact decimal strings of
  * USD, rates decimal strings of USD per million tokens; times are ISO 8601 in UTC; durations end in `_ms` and are whole
  * milliseconds; null means unknown or not applicable. Every response of 400 and above is an ErrorBody. Requests that
- * change something are JSON, same-origin, and carry the session cookie (docs/console.md).
+ * change something are JSON, same-origin, and carry the session cookie (docs/accounts.md).
  *
  * Each schema has a type of the same name: routes declare the schemas, pages import the types.
  */

@@ -6,10 +6,10 @@ import { Markdown } from '../playground/markdown.tsx'
 
 const [introduction = '', ...sections] = runbook.split(/^## /m)
 
-/** One entry a kind of alarm, named by it. */
+/** One entry a kind of alarm, named by it. Headings within an entry come next below its title, an `h2`. */
 const ENTRIES = sections.map((section) => {
   const end = section.indexOf('\n')
-  return { kind: section.slice(0, end).trim(), text: section.slice(end) }
+  return { kind: section.slice(0, end).trim(), text: section.slice(end).replaceAll(/^### /gm, '# ') }
 })
 
 /** What to do about each kind of alarm; the fragment of the address names a kind. */
