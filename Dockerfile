@@ -16,6 +16,12 @@ COPY docs/*.md docs/
 RUN node node_modules/vite/bin/vite.js build --config web/vite.config.ts
 # Native parts of packages are optional packages too and stay; the Node that npm brings along is not needed here.
 RUN npm prune --no-save --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-* node_modules/.bin/node
+# With false, the image has no AWS SDK (22 MB, 29 packages) and cannot use STORED_FILES_S3_BUCKET. Removed by name,
+# since --omit=optional would remove the native parts as well, without which no password can be checked.
+ARG AWS_SDK=true
+RUN if [ "$AWS_SDK" = false ]; then \
+      npm uninstall --no-save --omit=dev --ignore-scripts @aws-sdk/client-s3 @aws-sdk/lib-storage; \
+    fi
 
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0

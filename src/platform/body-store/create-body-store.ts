@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { StartError } from '../../core/kernel/start-error.ts'
 import type { MasterKeys } from '../sealing.ts'
 import { type BodyStore, createBodyStore } from './body-store.ts'
 import { createFolderStorage } from './folder-storage.ts'
@@ -19,7 +20,10 @@ export interface BodyStoreSettings {
 
 const PURPOSE = 'stored-bodies'
 
-/** The store of this environment: in a bucket where one is set, else in a folder of the data directory. */
+/**
+ * The store of this environment: in a bucket where one is set, else in a folder of the data directory. Throws
+ * StartError where a bucket is set and the packages for it are not installed.
+ */
 export async function openBodyStore(settings: BodyStoreSettings): Promise<BodyStore> {
   return createBodyStore({
     storage: await openStorage(settings),
@@ -36,12 +40,20 @@ export async function openBodyStore(settings: BodyStoreSettings): Promise<BodySt
 async function openStorage(settings: BodyStoreSettings) {
   const { storedFilesS3Bucket: bucket } = settings
   if (bucket === null) return createFolderStorage(join(settings.dataDir, 'bodies'))
-  // The SDK takes a while to load, and most gateways use none of it.
-  const { createS3Storage } = await import('./s3-storage.ts')
+  // Its SDK is an optional dependency, loaded only here: most gateways use none of it.
+  const { createS3Storage } = await import('./s3-storage.ts').catch(explainMissingSdk)
   return createS3Storage({
     bucket,
     prefix: settings.storedFilesS3Prefix,
     region: settings.storedFilesS3Region,
     endpoint: settings.storedFilesS3Endpoint,
   })
+}
+
+function explainMissingSdk(error: NodeJS.ErrnoException): never {
+  if (error.code !== 'ERR_MODULE_NOT_FOUND' || !error.message.includes("'@aws-sdk/")) throw error
+  throw new StartError(
+    'STORED_FILES_S3_BUCKET is set, but the packages @aws-sdk/client-s3 and @aws-sdk/lib-storage are not installed',
+    { cause: error },
+  )
 }
