@@ -17,6 +17,7 @@ const DEFAULT_MAX_EVENT_BYTES = 1024 * 1024
  * be cut anywhere, also inside a character or between CR and LF. Lines are cut as bytes and decoded whole,
  * which is safe because no byte of a multi-byte UTF-8 character looks like a line end. Comments and fields
  * other than `data` are skipped. Source: the HTML standard, "Interpreting an event stream".
+ * Not `eventsource-parser`: as fast, but it does not limit an event within one chunk (decision 130).
  */
 export class SseDecoder {
   readonly #onEvent: (data: string) => void
