@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
 import { isProviderKeyName, keyAddressProblems } from '../../../src/core/accounts/provider-key-names.ts'
@@ -23,6 +24,19 @@ test('no variable that the configuration reads can be named as the key of a prov
   expect(names).toEqual(expect.arrayContaining(['MASTER_KEY', 'DATABASE_URL', 'STRIPE_SECRET_KEY']))
   expect(names.filter(isProviderKeyName)).toEqual([])
   for (const name of ['OPENAI_API_KEY', 'HF_TOKEN', 'ACME_KEY']) expect(isProviderKeyName(name)).toBe(true)
+})
+
+test('no secret of its clients for buckets and traces can be named, nor another variable that compose sets', () => {
+  const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
+  const shipped = ['builtin.json', 'task-models.json'].map((file) => read(`src/catalog/data/${file}`)).join()
+  const set = Array.from(read('docker-compose.yml').matchAll(/^ +([A-Z][A-Z0-9_]+):/gm), ([, name]) => name!)
+  const own = [
+    ...set.filter((name) => !shipped.includes(`"${name}"`)),
+    'AWS_CONTAINER_AUTHORIZATION_TOKEN',
+    'OTEL_EXPORTER_OTLP_CLIENT_KEY',
+  ]
+  expect(own).toEqual(expect.arrayContaining(['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN']))
+  expect(own.filter(isProviderKeyName)).toEqual([])
 })
 
 test('a document that names one is refused', () => {
