@@ -7,7 +7,6 @@ import { ensureConsole } from './build-console.ts'
 import { choosePorts, DEFAULT_PORT } from './ports.ts'
 import { startProcessGuard } from './processes/process-guard.ts'
 import { listenForStop } from './processes/stop-request.ts'
-import type { DemoKeys } from './start/demo-account.ts'
 import { ensureDemoAccount } from './start/demo-account.ts'
 import {
   checkSettings,
@@ -28,6 +27,7 @@ import {
   startRedis,
   stopAll,
 } from './start/start-context.ts'
+import { welcome } from './start/welcome.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -187,46 +187,3 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 // At once: a step of the start that was interrupted must not hold up the end.
 process.exit(await main())
-
-export interface WelcomeFacts {
-  baseUrl: string
-  keys: DemoKeys
-  metricsUrls: string[]
-  logsFolder: string
-  providers: string
-  mail: string
-}
-
-/** What `npm start` ends with: everything needed for a first call. */
-export function welcome({ baseUrl, keys, metricsUrls, logsFolder, providers, mail }: WelcomeFacts): string {
-  const call = (flags: string, body: object) =>
-    [
-      `curl ${flags}${baseUrl}/v1/chat/completions \\`,
-      `  -H 'Authorization: Bearer ${keys.apiKey}' -H 'Content-Type: application/json' \\`,
-      `  -d '${JSON.stringify(body)}'`,
-    ].join('\n')
-  const messages = [{ role: 'user', content: 'Hello!' }]
-  return `
-Switchyard is running.
-
-  console        ${baseUrl}   (sign up there, with free credit)
-  base address   ${baseUrl}/v1
-  API key        ${keys.apiKey}
-  admin key      ${keys.adminKey}
-  queues         ${baseUrl}/admin/queues   (asks for the admin key)
-  metrics        ${metricsUrls.join('\n                 ')}
-  providers      ${providers}
-  mail           ${mail}
-  logs           ${logsFolder}
-
-One answer:
-
-${call('-sS ', { model: 'auto', messages })}
-
-The same, streamed:
-
-${call('-sSN ', { model: 'auto', stream: true, messages })}
-
-Ctrl-C stops everything; the data is kept.
-`
-}

@@ -8,7 +8,10 @@ const CREDIT_USD = '5.00'
 
 export interface DemoKeys {
   apiKey: string
-  adminKey: string
+  /** Null: an earlier start made and printed it, so that captured output of later starts does not hold it. */
+  adminKey: string | null
+  /** Where both are kept. */
+  file: string
 }
 
 /** What is kept in demo.json, as far as an interrupted first start got. */
@@ -22,8 +25,8 @@ interface DemoFile {
 
 /**
  * On the first start, an account with balance and a key, and an admin key, made with the operator's own
- * commands; afterwards the same ones again. The service shows a key once, so they are kept in `demo.json`,
- * which only the owner may read.
+ * commands; afterwards the same ones again, the admin key without its secret. The service shows a key once, so they are
+ * kept in `demo.json`, which only the owner may read.
  */
 export async function ensureDemoAccount({
   root,
@@ -54,8 +57,9 @@ export async function ensureDemoAccount({
   if (!file.apiKey) {
     keep({ apiKey: await admin('key', 'key', 'create', '--account', file.accountId ?? '', '--name', 'demo') })
   }
-  if (!file.adminKey) keep({ adminKey: await admin('key', 'admin-key', 'create') })
-  return { apiKey: file.apiKey ?? '', adminKey: file.adminKey ?? '' }
+  const adminKey = file.adminKey ? null : await admin('key', 'admin-key', 'create')
+  if (adminKey !== null) keep({ adminKey })
+  return { apiKey: file.apiKey ?? '', adminKey, file: path }
 }
 
 function readDemoFile(path: string, database: string): DemoFile {
