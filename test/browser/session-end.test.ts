@@ -9,6 +9,18 @@ import { createSampleAccount, lendSession } from './sample-account.ts'
 
 const TEST_TIMEOUT_MS = 90_000
 const POLL = { timeout: 30_000, interval: 500 }
+/** How many conversations of the playground the browser keeps. */
+const KEPT_CONVERSATIONS = `new Promise((resolve, reject) => {
+  const opening = indexedDB.open('switchyard-playground')
+  opening.onerror = () => reject(opening.error)
+  opening.onsuccess = () => {
+    const keys = opening.result.transaction('conversations').objectStore('conversations').getAllKeys()
+    keys.onsuccess = () => {
+      opening.result.close()
+      resolve(keys.result.filter((key) => key.includes('/')).length)
+    }
+  }
+})`
 const ENDED = 'Your session has ended. Sign in to continue.'
 
 let stack: TestStack
@@ -108,6 +120,50 @@ test(
     await page.getByRole('button', { name: 'Change password' }).click()
     await page.getByText(ENDED, { exact: true }).waitFor()
     expect(await page.evaluate(() => sessionStorage.getItem('switchyard-drafts'))).toBeNull()
+  },
+  TEST_TIMEOUT_MS,
+)
+
+test(
+  'conversations outlast a session that ended, for the same person, and end by signing out or with another person',
+  async () => {
+    const { client, accountId } = await createSampleAccount(stack)
+    const other = await signedUp(stack.url)
+    await other.json('/console/api/keys', { body: { name: 'playground' } })
+    const opened = await browser.open(stack.url)
+    const { page } = opened
+    await lendSession(opened, client, stack.url)
+    const kept = () => page.evaluate<number>(KEPT_CONVERSATIONS)
+    const converse = async () => {
+      await page.goto(`${stack.url}/playground`)
+      await page.getByLabel('Message', { exact: true }).fill('Why do trains need switchyards?')
+      await page.getByLabel('Message', { exact: true }).press('Enter')
+      await expect.poll(kept, POLL).toBe(1)
+      await page.getByText('Output tokens').first().waitFor()
+    }
+    const signIn = async (as: string) => {
+      await page.goto(`${stack.url}/sign-in`)
+      await page.getByLabel('Email').fill(as)
+      await page.getByLabel('Password').fill(PASSWORD)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await heading(page, 'Dashboard').waitFor()
+    }
+    const endSession = async () => {
+      await page.goto('about:blank')
+      await stack.postgres.consoleSession.deleteMany({ where: { accountId } })
+    }
+    await converse()
+    await endSession()
+    await signIn(client.email)
+    expect(await kept()).toBe(1)
+
+    await endSession()
+    await signIn(other.email)
+    await expect.poll(kept, POLL).toBe(0)
+
+    await converse()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await expect.poll(kept, POLL).toBe(0)
   },
   TEST_TIMEOUT_MS,
 )

@@ -9,6 +9,7 @@ import { Note } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Money, MoneyPlace } from '../components/text/money.tsx'
 import { dropDrafts } from '../lib/form-drafts.ts'
+import { forgetHistory } from '../lib/playground/kept-history.ts'
 import { accountPages } from './account-pages.ts'
 import { AccountSwitcher } from './account-switcher.tsx'
 import { InvitationNotes } from './invitation-notes.tsx'
@@ -28,6 +29,7 @@ export function AccountLayout() {
     await router.navigate({ to: '/' })
     switchSession(client, null)
     dropDrafts()
+    await forgetHistory()
   }
   const email = session?.person.email
   return (

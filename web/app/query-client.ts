@@ -3,6 +3,7 @@ import { operatorSessionQuery } from '../api/operator-queries.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { noteShownAccount, RequestFailure, SHOWN_ACCOUNT_HEADER } from '../api/request.ts'
 import { noteDraftOwner } from '../lib/form-drafts.ts'
+import { noteHistoryOwner } from '../lib/playground/kept-history.ts'
 
 const TRIES = 2
 
@@ -37,7 +38,9 @@ export function createConsoleQueryClient(): QueryClient {
     if (query.queryKey[0] !== sessionQuery.queryKey[0]) return
     const session = client.getQueryData(sessionQuery.queryKey)
     noteShownAccount(session?.account.id ?? null)
-    if (session !== undefined) noteDraftOwner(session?.person.id ?? null)
+    if (session === undefined) return
+    noteDraftOwner(session?.person.id ?? null)
+    noteHistoryOwner(session?.person.id ?? null)
   })
   return client
 }

@@ -1,6 +1,7 @@
-import { createStore, delMany, entries, set } from 'idb-keyval'
+import { delMany, entries, set } from 'idb-keyval'
 import { type Conversation, resumed } from '../../lib/playground/conversation.ts'
 import { beyondBounds } from '../../lib/playground/history-bounds.ts'
+import { openHistoryStore } from '../../lib/playground/kept-history.ts'
 
 /** Conversations in this browser's IndexedDB, apart for each account. They are sent nowhere. */
 export interface ConversationStore {
@@ -12,7 +13,7 @@ export interface ConversationStore {
 }
 
 export function openConversations(accountId: string): ConversationStore {
-  const store = createStore('switchyard-playground', 'conversations')
+  const store = openHistoryStore()
   const keyOf = (id: string) => `${accountId}/${id}`
   const remove = (ids: readonly string[]) => delMany(ids.map(keyOf), store)
   const list = async () => {

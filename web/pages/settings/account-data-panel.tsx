@@ -12,6 +12,7 @@ import { CheckField } from '../../components/form/fields.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { BASE_PATH } from '../../lib/base-path.ts'
+import { forgetHistory } from '../../lib/playground/kept-history.ts'
 import { CurrentPassword } from './password-dialog.tsx'
 
 /** A copy of what is stored of an account, and its deletion. */
@@ -66,7 +67,10 @@ export function DeleteDialog({ session, onClose }: { session: SessionView; onClo
         await requestJson('POST', `/console/api/${isOrganisation ? 'organisation' : 'account'}/delete`, body)
         await router.navigate({ to: isOrganisation ? '/dashboard' : '/' })
         if (isOrganisation) await client.invalidateQueries({ queryKey: sessionQuery.queryKey })
-        else switchSession(client, null)
+        else {
+          switchSession(client, null)
+          await forgetHistory()
+        }
       }}
       done={isOrganisation ? `${name} is deleted.` : 'The account is deleted.'}
       onClose={onClose}
