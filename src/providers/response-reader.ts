@@ -281,7 +281,7 @@ export class ResponseReader implements ResponseReceiver {
       const { rest, files } = await this.#options.files!.end()
       if (!this.#settled) this.#read(rest, files)
     } catch (error) {
-      if (error instanceof ApiError) this.#fail(attemptFailure('not-stored', describe(error)))
+      if (error instanceof ApiError) this.#fail(attemptFailure(kindOfRefusal(error), describe(error)))
       else this.crash(error)
     }
   }
@@ -329,6 +329,10 @@ export class ResponseReader implements ResponseReceiver {
     })
   }
 }
+
+/** Whose room the store has none of. */
+const kindOfRefusal = ({ code }: ApiError): FailureKind =>
+  code === 'concurrency_limit_exceeded' ? 'account-full' : 'not-stored'
 
 /** Why the store refused, for logs. */
 const describe = ({ message, cause }: ApiError): string =>

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { ApiError } from '../../src/core/kernel/errors.ts'
 import { openReader } from '../../src/providers/chat-completions.ts'
 import type { TransportFailureKind } from '../../src/providers/http/exchange.ts'
+import type { ReplyFiles } from '../../src/providers/reply-files.ts'
 import { ResponseReader } from '../../src/providers/response-reader.ts'
 import type { AttemptEnd } from '../../src/providers/wire.ts'
 import { textEvent } from '../helpers/scripted-provider.ts'
@@ -48,4 +50,32 @@ describe('a stream that its provider closes before its end', () => {
   test('by a reset before the first token was reset, however long that took', () => {
     expect(closedAfter(0, ': wait\n\n', 'reset')).toMatchObject({ failure: { kind: 'reset' } })
   })
+})
+
+/** How an attempt ends whose files the store refuses. */
+async function refusedByStore(error: ApiError): Promise<AttemptEnd['result']> {
+  const { promise, resolve, reject } = Promise.withResolvers<AttemptEnd['result']>()
+  const nothing = () => undefined
+  const exchange = { token: nothing, cutShort: nothing, endAfter: nothing, drain: nothing, abort: nothing }
+  const reader = new ResponseReader({
+    exchange: { ...exchange, silentMs: 0 },
+    wire: {} as never,
+    answer: openReader(),
+    files: { push: () => true, end: () => Promise.reject(error), discard: nothing } as unknown as ReplyFiles,
+    onProgress: nothing,
+    now: () => 0,
+    resolve: (end) => resolve(end.result),
+    reject,
+  })
+  reader.head(200, {})
+  reader.data(Buffer.from('an image'))
+  reader.end()
+  return promise
+}
+
+test.each([
+  ['concurrency_limit_exceeded', 'account-full'],
+  ['overloaded', 'not-stored'],
+] as const)('an answer whose files the store refuses with %s is %s', async (code, kind) => {
+  expect(await refusedByStore(new ApiError(code, 'No room.'))).toMatchObject({ failure: { kind } })
 })

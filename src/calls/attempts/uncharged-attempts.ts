@@ -22,6 +22,7 @@ const WORKED_ON: ReadonlySet<FailureKind> = new Set([
   'call-timeout',
   'empty-answer',
   'not-stored',
+  'account-full',
 ])
 
 /**

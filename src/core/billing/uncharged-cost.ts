@@ -9,11 +9,12 @@ interface UnchargedCost {
 }
 
 /**
- * How attempts end by what their client did: its prompt asked for nothing, or for more than the whole call had time for. One
+ * How attempts end by what their client did: its prompt asked for nothing, or for more than the whole call had time for, or
+ * the files of its calls in flight left no room for the answer. One
  * that was cancelled is the client's doing only where the call ended as cancelled: otherwise the gateway gave it up.
  * What fails at a provider (silent, stalled, broken) is the provider's, and an account's own breakers bound it.
  */
-const CAUSED_BY_CLIENT: ReadonlySet<string> = new Set(['empty-answer', 'call-timeout'])
+const CAUSED_BY_CLIENT: ReadonlySet<string> = new Set(['empty-answer', 'call-timeout', 'account-full'])
 
 /** Sums what the attempts of a call cost us beside what it was charged for. */
 export function unchargedCost({ attempts, status }: SettlementRecord): UnchargedCost {

@@ -36,6 +36,8 @@ export const FAILURE_KINDS = [
   'empty-answer',
   /** The answer came, and our store could not take its files. */
   'not-stored',
+  /** The answer came, and its account has as many bytes of files in flight as it may. */
+  'account-full',
   /** The whole call ran out of time. */
   'call-timeout',
   /** A rescue attempt said something else than what the client already has. */
@@ -101,6 +103,7 @@ export function giveUpError(state: FailoverState, isBackLater: boolean): FrameEr
   const last = attempts.at(-1)?.failure
   if (last?.kind === 'content-policy') return contentPolicy(last.hint)
   if (last?.kind === 'not-stored') return NOT_STORED
+  if (last?.kind === 'account-full') return ACCOUNT_FULL
   if (state.relayed.kind !== 'nothing') return brokeOff(state)
   if (last?.kind === 'bad-request' && !wasAccepted(attempts)) return badRequest(last.hint, state)
   if (last?.kind === 'context-length') {
@@ -138,6 +141,13 @@ const NOT_STORED: FrameError = {
   code: 'overloaded',
   message: 'The gateway cannot store the files of the answer right now. Retry shortly.',
   retryAfterSeconds: DEFAULT_RETRY_AFTER_SECONDS,
+}
+
+const ACCOUNT_FULL: FrameError = {
+  code: 'concurrency_limit_exceeded',
+  message:
+    'The calls in flight of this account hold as many bytes of files as they may. Retry when some have ended.',
+  retryAfterSeconds: 1,
 }
 
 /** The time stands in the text as well: an error within a stream has no headers. */

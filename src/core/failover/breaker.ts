@@ -148,6 +148,7 @@ export function healthEffect(failure: AttemptFailure): HealthEffect {
     case 'prefill-refused':
     case 'rescue-mismatch':
     case 'not-stored':
+    case 'account-full':
       return { kind: 'success' }
     // A prompt can ask for nothing, so this is no word against the offer.
     case 'empty-answer':

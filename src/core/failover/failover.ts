@@ -1,5 +1,5 @@
 import type { FrameError } from '../calls/frames.ts'
-import { type AttemptFailure, giveUpError, wasAccepted } from './attempt-failure.ts'
+import { type AttemptFailure, type FailureKind, giveUpError, wasAccepted } from './attempt-failure.ts'
 
 export type NextStep =
   /** `lastChance`: no other route would be left, so this one is given more patience. */
@@ -103,8 +103,16 @@ function isFinal({ attempts, relayed }: FailoverState): boolean {
   if (relayed.kind === 'more') return true
   const kind = attempts.at(-1)?.failure.kind
   if (kind === 'bad-request') return !wasAccepted(attempts)
-  return kind === 'content-policy' || kind === 'call-timeout' || kind === 'not-stored'
+  return kind !== undefined && FINAL.has(kind)
 }
+
+/** Whatever is tried next would end the same way. */
+const FINAL: ReadonlySet<FailureKind> = new Set([
+  'content-policy',
+  'call-timeout',
+  'not-stored',
+  'account-full',
+])
 
 /** The error a call ends with when it may not go on for a reason of its own, such as a spent retry budget. */
 export const giveUpNow = (state: FailoverState): FrameError => giveUpError(state, false)
@@ -233,6 +241,7 @@ function mayRepeat(failure: AttemptFailure): boolean {
     case 'rescue-mismatch':
     // Another of the same would cost as much again.
     case 'not-stored':
+    case 'account-full':
     // Another of the same would cost its tokens again.
     case 'empty-answer':
       return false

@@ -29,6 +29,8 @@ describe('what a call costs that nobody pays', () => {
     ['cancelled', 'interrupted', 0n],
     ['empty-answer', 'failed', 5n],
     ['call-timeout', 'failed', 5n],
+    ['account-full', 'failed', 5n],
+    ['not-stored', 'failed', 0n],
     ['silent', 'failed', 0n],
     ['stalled', 'completed', 0n],
     ['broken-stream', 'completed', 0n],

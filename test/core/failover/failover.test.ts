@@ -306,6 +306,16 @@ describe('after a failure', () => {
     expect(bad.kind === 'give-up' && bad.error.message).toContain('`temperature`')
   })
 
+  test('an answer whose files could not be stored ends the call: the next would cost as much again', () => {
+    const routes = [route(), route()]
+    expect(nextStep(state(routes, [failed(0, 'not-stored')]))).toMatchObject(
+      givesUp('overloaded', { retryAfterSeconds: 5 }),
+    )
+    expect(nextStep(state(routes, [failed(0, 'account-full')]))).toMatchObject(
+      givesUp('concurrency_limit_exceeded', { retryAfterSeconds: 1 }),
+    )
+  })
+
   test('all rate limited is 503, a mixture is 502, all in vain is 504', () => {
     const both = [route(), route()]
     const end = (...kinds: FailureKind[]) =>
