@@ -30,6 +30,7 @@ const ADDRESSES_FACTOR = 10
 const HOUR_SECONDS = 3_600
 const VERIFICATION_MAILS_PER_HOUR = 5
 const INVITATIONS_PER_DAY = 100
+const UNPAID_INVITATIONS_PER_DAY = 10
 const CODES_PER_QUARTER_HOUR = 10
 const CODES_PER_DAY = 30
 const DAY_SECONDS = 86_400
@@ -53,6 +54,7 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
   )
   const mails = limiter('verification-mail', VERIFICATION_MAILS_PER_HOUR, HOUR_SECONDS)
   const invitations = limiter('invitation', INVITATIONS_PER_DAY, DAY_SECONDS)
+  const unpaidInvitations = limiter('unpaid-invitation', UNPAID_INVITATIONS_PER_DAY, DAY_SECONDS)
   const resets = limiter('password-reset', VERIFICATION_MAILS_PER_HOUR, HOUR_SECONDS)
   const passwords = limiter('password-change', limits.signInsPerEmail, QUARTER_HOUR_SECONDS)
 
@@ -92,9 +94,9 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
     verification: (networkAddress: string): Promise<void> => signIns.consume(networkAddress),
     /** Messages to one mailbox, for any account. */
     verificationMail: (email: string): Promise<void> => consume(mails, emailKey(mailboxOf(email))),
-    /** Messages of one person that invite somebody, and messages to one mailbox. */
-    async invitation(personId: string, email: string): Promise<void> {
-      await consume(invitations, personId, () => 'tomorrow')
+    /** Messages of one person that invite somebody, fewer where nobody has paid anything yet, and messages to one mailbox. */
+    async invitation(personId: string, email: string, hasPaid: boolean): Promise<void> {
+      await consume(hasPaid ? invitations : unpaidInvitations, personId, () => 'tomorrow')
       await consume(mails, emailKey(mailboxOf(email)))
     },
     /** Messages that reset a password: counted alike for emails without an account. */

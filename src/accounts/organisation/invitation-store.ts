@@ -29,6 +29,10 @@ const IS_MEMBER = `
 SELECT 1 FROM organisation_members AS member JOIN accounts AS person ON person.id = member.person_id
 WHERE member.account_id = $1 AND lower(person.email) = lower($2)`
 
+const HAS_PAID = `
+SELECT 1 FROM ledger_transactions
+WHERE account_id IN ($1, $2) AND kind <> 'capture' AND kind IN ('topup', 'credit') LIMIT 1`
+
 /** Whether who sent an invitation is still a member who may send it. */
 const INVITER_MAY_INVITE = `EXISTS (
   SELECT FROM organisation_members AS sender
@@ -79,6 +83,10 @@ export function createInvitationStore(postgres: Postgres, tokens: Pick<EmailToke
 
     find: (id: string): Promise<Invitation | null> =>
       postgres.organisationInvitation.findUnique({ where: { id } }),
+
+    /** Whether an organisation or a person ever topped up, or got credit of an operator. */
+    hasPaid: async (accountId: string, personId: string): Promise<boolean> =>
+      (await postgres.$queryRawUnsafe<unknown[]>(HAS_PAID, accountId, personId)).length > 0,
 
     /** Throws ApiError for a member, for an address that is invited already, and beyond the bound. */
     create: (accountId: string, invitedBy: string, email: string, role: MemberRole): Promise<Invitation> =>

@@ -47,14 +47,14 @@ export function createInvitations(deps: {
       role: MemberRole,
     ): Promise<SentInvitation> {
       refuseUnverified(person)
-      await throttle.invitation(person.id, email)
+      await throttle.invitation(person.id, email, await store.hasPaid(accountId, person.id))
       return send(await store.create(accountId, person.id, email, role))
     },
 
     /** Makes it valid for another seven days. Null if it was answered or revoked meanwhile. */
     async resend(person: Person, { accountId, id, email }: Invitation): Promise<SentInvitation | null> {
       refuseUnverified(person)
-      await throttle.invitation(person.id, email)
+      await throttle.invitation(person.id, email, await store.hasPaid(accountId, person.id))
       const renewed = await store.renew(accountId, id, person.id)
       return renewed && send(renewed)
     },

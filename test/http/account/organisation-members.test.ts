@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey, KeyView } from '../../../src/core/api/keys.ts'
 import type {
@@ -67,6 +68,22 @@ const activityOf = async (by: ConsoleClient) =>
   }))
 
 describe('an invitation', () => {
+  test('has a subject without the name that a stranger chose, and is sent ten times a day before anything is paid', async () => {
+    const { owner, accountId } = await organisation()
+    const send = () => invite(owner, `guest-${randomBytes(6).toString('hex')}@example.test`)
+    const { invitation } = (await (await send()).json()) as SentInvitationView
+    await tokenFor(invitation.email)
+    const { content } = catcher.received.find(({ to }) => to.includes(invitation.email))!
+    expect(content).toMatch(/^Subject: You are invited to an organisation\r?$/m)
+    const { name } = (await owner.json<SessionView>(`${API}/session`)).account
+    expect(content).toContain(`The name that they gave it: "${name}"`)
+
+    for (let sent = 1; sent < 10; sent++) expect((await send()).status).toBe(201)
+    await expectError(await send(), 429, 'rate_limit_exceeded')
+    await stack.command('admin', 'account', 'credit', accountId, '--amount', '5.00')
+    expect((await send()).status).toBe(201)
+  })
+
   test('arrives by mail and makes whoever has its address a member, once', async () => {
     const { owner, accountId } = await organisation()
     const invited = await member(stack.url)
