@@ -345,7 +345,7 @@ const Settings = Type.Object({
   ),
   unconfirmedSettlementsMax: integer(
     50_000,
-    'settlements that a dispatch worker keeps in memory in case Redis loses its data, about a kilobyte each',
+    'settlements that a dispatch worker keeps in memory in case Redis loses its data, about a kilobyte each; and as many settled ones for three minutes, in case PostgreSQL loses commits',
   ),
   breakerFailures: integer(5, 'see [Health of offers](#health-of-offers)'),
   breakerWindowMs: integer(30_000),

@@ -12,6 +12,7 @@ import {
 import { createRedisResync } from '../src/calls/dispatch/redis-resync.ts'
 import { createCallMetrics } from '../src/calls/dispatch/run-call.ts'
 import { listenForControl, RunningCalls } from '../src/calls/dispatch/running-calls.ts'
+import { createLedgerLossCheck, createSettledCalls } from '../src/calls/dispatch/settled-calls.ts'
 import { createCallBodies, createHeldBodies, type HeldBodies } from '../src/calls/relay/call-bodies.ts'
 import { FramePublisher } from '../src/calls/relay/call-outbox.ts'
 import { type CompletionArchive, createCompletionArchive } from '../src/calls/relay/idempotency.ts'
@@ -169,11 +170,18 @@ export async function startDispatchRole(
     clock: Date.now,
     fleetClock: fleetClock.now,
   })
+  const stopCheckingLedger = pollEvery(
+    CONFIRM_MS,
+    dispatch.checkLedger,
+    (error) => logger.warn({ err: error }, 'could not check whether the ledger went back'),
+    { firstAfterMs: 0 },
+  )
   report.start(redis, () => ({ inFlightCalls: calls.size, concurrency: config.workerConcurrency }))
 
   return {
     async stop() {
       await dispatch.stop()
+      stopCheckingLedger()
       await report.stop()
       epoch.stop()
       fleetClock.stop()
@@ -246,7 +254,9 @@ export async function composeDispatch(parts: DispatchParts) {
     onRound: () => calls.markSent(clock()),
     clock,
   })
+  const settled = createSettledCalls({ max: settings.unconfirmedSettlementsMax, clock })
   const outbox = new SettlementOutbox({
+    onSettled: settled.add,
     enqueue: parts.enqueueSettlements,
     jobsLeft: parts.settlementJobsLeft,
     durabilityToken: epoch.durabilityToken,
@@ -281,6 +291,11 @@ export async function composeDispatch(parts: DispatchParts) {
     running: () => worker.leases.running(),
     /** The holds of ended calls whose settlement is not confirmed. */
     unsettled: () => outbox.holds(),
+    /** Settles again what PostgreSQL has lost; to be called about once a second. */
+    checkLedger: createLedgerLossCheck({
+      ...{ redis, settled, outbox, logger },
+      resync: () => resync('reconnected'),
+    }),
     async stop() {
       await worker.stop()
       stopConfirming()

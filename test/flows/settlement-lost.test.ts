@@ -3,7 +3,8 @@ import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { createSettlementQueue, enqueueSettlement } from '../../src/platform/queues/queues.ts'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
-import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
@@ -46,6 +47,20 @@ async function load(calls: number, atATime = 20): Promise<string[]> {
   }
   await Promise.all(Array.from({ length: atATime }, callOn))
   return ids
+}
+
+/** Takes PostgreSQL back to before some calls were settled, as a failover to a standby that lags does. */
+async function loseCommits(ids: string[], before: { balancePico: bigint; version: bigint }): Promise<void> {
+  await stack.postgres.$transaction(async (transaction) => {
+    await transaction.$executeRawUnsafe('SET LOCAL session_replication_role = replica')
+    for (const [table, column] of [
+      ['ledger_entries', 'transaction_id'],
+      ['ledger_transactions', 'id'],
+      ['call_records', 'id'],
+    ])
+      await transaction.$executeRawUnsafe(`DELETE FROM ${table} WHERE ${column} = ANY($1)`, ids)
+    await transaction.account.update({ where: { id: accountId }, data: before })
+  })
 }
 
 async function expectSettledOnce(ids: string[]): Promise<void> {
@@ -106,6 +121,20 @@ describe('a settlement worker', () => {
     const { json } = await stack.command('audit')
     expect(json.discrepancies).toMatchObject([{ subject: id }, { subject: id }])
     await stack.command('admin', 'conflict', 'close', id!, '--reason', 'made up by this test')
+    await expectLedgerInOrder(stack)
+  })
+
+  test('PostgreSQL loses its last commits: what was settled in them is settled again', async () => {
+    await untilIdle(stack)
+    const { balancePico, version } = await stack.postgres.account.findUniqueOrThrow({
+      where: { id: accountId },
+    })
+    const ids = await load(10)
+    await untilIdle(stack)
+    await loseCommits(ids, { balancePico, version })
+    expect(await stack.postgres.callRecord.count({ where: { id: { in: ids } } })).toBe(0)
+    await sweepNow(stack)
+    await eventually(() => expectSettledOnce(ids))
     await expectLedgerInOrder(stack)
   })
 })

@@ -90,6 +90,12 @@ export function connectRedis({ data, pubSub }: RedisServices, connection: Connec
       }),
     publish: (channel: string, message: string) => send(() => pubSub.publish(channel, message)),
     get: (key: string) => send(() => data.get(key)),
+    incr: (key: string) =>
+      send(() => {
+        const next = Number(data.get(key) ?? 0) + 1
+        data.strings.set(key, String(next))
+        return next
+      }),
     exists: (key: string) => send(() => (data.get(key) === null ? 0 : 1)),
     mget: (...keys: string[]) => send(() => keys.map((key) => data.get(key))),
     set: (key: string, value: string, ...options: unknown[]) =>

@@ -20,7 +20,8 @@ export interface DriftReport {
 
 /**
  * Compares the balance caches of some accounts with the ledger and repairs those that drifted, with a warning each.
- * One that is merely behind is brought up to date.
+ * One that is merely behind is brought up to date. A ledger that is older than the balance cache lost commits: dispatch workers
+ * are told.
  */
 export async function repairDrift(
   accountIds: readonly string[],
@@ -51,6 +52,8 @@ export async function repairDrift(
         await closeSettledHolds(accountId, ledger, deps)
         break
       case 'drifted': {
+        // Before the version of the balance cache is given up, by which it was found.
+        if (verdict.ledgerWentBack) await holds.noteLedgerLoss()
         const repaired = await holds.rebuild(accountId, ledger, verdict.ledgerWentBack)
         logger.warn(
           { alarm: 'balance-drifted', accountId, problems: verdict.problems, repaired },

@@ -2,7 +2,13 @@ import { LRUCache } from 'lru-cache'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { RedisAwayError } from '../../platform/redis/redis-deadlines.ts'
-import { accountKeys, admittedKey, apiKeyKeys, KNOWN_ACCOUNTS } from '../../platform/redis/redis-keys.ts'
+import {
+  accountKeys,
+  admittedKey,
+  apiKeyKeys,
+  KNOWN_ACCOUNTS,
+  LEDGER_LOSSES,
+} from '../../platform/redis/redis-keys.ts'
 import { createAdmission, defineHoldScript, parseHold } from './admission.ts'
 import { createAllowanceCache } from './allowance-cache.ts'
 
@@ -305,6 +311,11 @@ export function createHoldStore(redis: Redis) {
       const { avail, held, holds, ver } = accountKeys(accountId)
       const args = [String(balancePico), String(version), force ? '1' : '0']
       return (await rebuild([avail, held, holds, ver], args)) === 1
+    },
+
+    /** Tells every dispatch worker that PostgreSQL lost commits: it enqueues what was settled lately again. */
+    async noteLedgerLoss() {
+      await redis.incr(LEDGER_LOSSES)
     },
 
     ...createAllowanceCache(redis),

@@ -198,6 +198,8 @@ interface SettlementOutboxDependencies {
   /** The durability token: while it stays equal, nothing that was written can have been lost. Asks Redis. */
   durabilityToken: () => Promise<string>
   logger: Logger
+  /** Called with calls that PostgreSQL has. */
+  onSettled?: (calls: readonly FinishedCall[]) => void
   /** Calls kept at the most. Beyond it the oldest are let go unconfirmed. */
   max: number
 }
@@ -289,7 +291,11 @@ export class SettlementOutbox {
       const some = seen.slice(start, start + LOOK_MAX)
       const left = await jobsLeft(some.map((job) => job.jobId as string))
       if ((await durabilityToken()) !== current) return
-      for (const [index, job] of some.entries()) if (!left[index]) this.drop(job)
+      for (const [index, job] of some.entries()) {
+        if (left[index]) continue
+        this.drop(job)
+        this.deps.onSettled?.(job.calls)
+      }
       // Settlements are settled about in their order: behind some that wait, nearly all do.
       if (left.every(Boolean)) return
     }

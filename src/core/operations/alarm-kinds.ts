@@ -154,6 +154,13 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: ({ subject }) =>
       `The balance cache of account ${subject} differed from the ledger; it was rebuilt.`,
   },
+  'ledger-went-back': {
+    severity: 'critical',
+    ...event,
+    sentence: ({ fields }) =>
+      `PostgreSQL lost commits; the settlements of ${of(fields, 'calls')} calls of the last minutes were enqueued again.`,
+    page: '/ledger',
+  },
   overspent: {
     severity: 'critical',
     ...event,

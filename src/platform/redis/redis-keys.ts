@@ -68,6 +68,9 @@ export const KNOWN_ACCOUNTS = `${PREFIX}:accounts`
 /** Set of account ids of which a call was refused for their balance; see refused-accounts.ts. */
 export const REFUSED_ACCOUNTS = `${PREFIX}:refused-accounts`
 
+/** Counts how often the ledger was found older than a balance cache: PostgreSQL lost commits. */
+export const LEDGER_LOSSES = `${PREFIX}:ledger-losses`
+
 /** Set for a while after a call was admitted and enqueued in one step: it is not admitted twice. */
 export const admittedKey = (callId: string): string => `${PREFIX}:admitted:${callId}`
 
