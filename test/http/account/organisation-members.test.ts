@@ -317,6 +317,7 @@ describe('a membership', () => {
     await eventually(async () => expect(await status(again.secret)).toBe(401))
     const actions = await stack.postgres.accountAction.findMany({
       where: { accountId, action: 'key.secret_rotated' },
+      orderBy: { id: 'asc' },
     })
     expect(actions.map(({ target }) => target)).toEqual([key.id, own.key.id])
   })
