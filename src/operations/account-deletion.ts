@@ -39,7 +39,7 @@ UPDATE call_records SET labels = NULL WHERE id IN (
 
 export function createAccountDeletion(deps: {
   postgres: Postgres
-  holds: Pick<HoldStore, 'balance'>
+  holds: Pick<HoldStore, 'balance' | 'expireAccount'>
   members: Pick<MemberStore, 'ownedAlone'>
   passwordCheck: PasswordCheck
   adjustBalance: (adjustment: Adjustment) => Promise<AdjustedBalance>
@@ -127,6 +127,7 @@ export function createAccountDeletion(deps: {
       deps.logger.info({ accountId: account.id }, 'an account was deleted by its holder')
       await deps.announce({ accountId: account.id })
       for (const { id: keyId } of made) await deps.announce({ keyId })
+      await holds.expireAccount(account.id)
     },
   }
 }

@@ -1,5 +1,6 @@
 import { type AllowancePeriod, keptPeriods } from '../../core/billing/allowance-period.ts'
 import { accountBudget, type Budget, keyBudget, MONTHLY, memberBudget } from '../../core/billing/budget.ts'
+import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { AllowanceStore } from '../holds/allowance-store.ts'
 import type { HoldStore } from '../holds/hold-store.ts'
@@ -13,7 +14,7 @@ const EXACT = 'what Redis lets every budget still spend is the budget less what 
 /**
  * Compares what Redis lets the budgets of keys, members and accounts still spend with the ledger, in the running period
  * and for an hour in the one before. Exact while calls run. With `forget` it repairs a wrong allowance: once deleted, it
- * is loaded again on its next use.
+ * is loaded again on its next use, and deletes those of keys that were revoked lately.
  */
 export async function auditAllowances(deps: {
   postgres: Postgres
@@ -23,7 +24,11 @@ export async function auditAllowances(deps: {
 }): Promise<CheckResult> {
   const { postgres, allowances, clock, forget } = deps
   const found: Discrepancy[] = []
-  for await (const { budget, period } of allBudgets(postgres, clock)) {
+  for await (const { budget, period, isRevoked } of allBudgets(postgres, clock)) {
+    if (isRevoked) {
+      await forget?.(budget, period)
+      continue
+    }
     const known = await allowances.check(budget, period)
     if (known === null || known.left === known.shouldBe) continue
     const detail = `left ${known.left} in ${period.id}, should be ${known.shouldBe}`
@@ -37,19 +42,30 @@ export async function auditAllowances(deps: {
 interface AuditedBudget {
   budget: Budget
   period: AllowancePeriod
+  /** Its key is not used any more: nothing may be spent of it. */
+  isRevoked?: boolean
 }
+
+/** Those of keys that were revoked before have been deleted by now. */
+const REVOKED_LATELY_MS = 2 * DAY_MS
 
 async function* allBudgets(postgres: Postgres, clock: () => number): AsyncIterable<AuditedBudget> {
   const keys = (after: string) =>
     postgres.apiKey.findMany({
-      where: { id: { gt: after }, limitPico: { not: null }, accountId: { not: null } },
-      select: { id: true, accountId: true, limitPico: true, limitReset: true },
+      where: {
+        id: { gt: after },
+        limitPico: { not: null },
+        accountId: { not: null },
+        OR: [{ revokedAt: null }, { revokedAt: { gt: new Date(clock() - REVOKED_LATELY_MS) } }],
+      },
+      select: { id: true, accountId: true, limitPico: true, limitReset: true, revokedAt: true },
       ...BY_ID,
     })
-  for await (const { id, accountId, limitPico, limitReset } of inPortions(keys, ({ id }) => id)) {
+  for await (const { id, accountId, limitPico, limitReset, revokedAt } of inPortions(keys, ({ id }) => id)) {
     if (accountId === null || limitPico === null) continue
     const budget = { ...keyBudget(accountId, id), limitPico }
-    for (const period of keptPeriods(limitReset, clock())) yield { budget, period }
+    for (const period of keptPeriods(limitReset, clock()))
+      yield { budget, period, isRevoked: revokedAt !== null }
   }
   for await (const budget of monthlyBudgets(postgres))
     for (const period of keptPeriods(MONTHLY, clock())) yield { budget, period }

@@ -77,6 +77,8 @@ const RELEASED_AT_ONCE = 1_000
 const LOADING_MS = 60_000
 /** An account's row stays locked in PostgreSQL for no longer than this while Redis is asked to hold a takeback. */
 const TAKEBACK_ANSWER_MS = 1_000
+/** A call of a deleted account has ended by then. */
+const DELETED_KEPT_SECONDS = 86_400
 /** Longer than any transaction that takes money back. */
 const TAKEBACK_LIFETIME_MS = 60_000
 /** A refund whose rail did not answer is asked for again within this. */
@@ -311,6 +313,15 @@ export function createHoldStore(redis: Redis) {
       const { avail, held, holds, ver } = accountKeys(accountId)
       const args = [String(balancePico), String(version), force ? '1' : '0']
       return (await rebuild([avail, held, holds, ver], args)) === 1
+    },
+
+    /** Lets the balance cache of an account that was deleted expire, and takes the account off the known ones. */
+    async expireAccount(accountId: string) {
+      const { avail, held, holds, expiry, ver } = accountKeys(accountId)
+      await Promise.all(
+        [avail, held, holds, expiry, ver].map((key) => redis.expire(key, DELETED_KEPT_SECONDS)),
+      )
+      await redis.srem(KNOWN_ACCOUNTS, accountId)
     },
 
     /** Tells every dispatch worker that PostgreSQL lost commits: it enqueues what was settled lately again. */

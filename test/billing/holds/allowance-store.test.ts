@@ -385,6 +385,19 @@ describe('the audit of allowances', () => {
     expect(await wrongOf(accountId, { ...deps, clock: () => nextMonth + 3_700_000 })).toEqual([])
   })
 
+  test('deletes the allowances of revoked keys, which nobody loads again', async () => {
+    const { keys, deps } = await storedKeys([1_000n, 2_000n])
+    for (const key of keys) await allowances.load(key, TOTAL)
+    const [revoked, used] = keys as [(typeof keys)[0], (typeof keys)[0]]
+    await createKeyStore(ledger.postgres, createKeyHasher([randomBytes(32)]), randomBytes).revoke(
+      revoked.id,
+      new Date(),
+    )
+    await auditAllowances({ ...deps, forget: holds.forgetAllowance })
+    expect(await holds.allowance(revoked, TOTAL)).toBeNull()
+    expect(await holds.allowance(used, TOTAL)).toBe(2_000n)
+  })
+
   test('deletes a wrong allowance when it is to repair, and the next call loads it right', async () => {
     const { cap, accountId } = await organisation()
     const period = allowancePeriod('monthly', Date.now())
