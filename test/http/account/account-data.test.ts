@@ -14,6 +14,7 @@ const PROVIDER_SECRET = 'sk-a-secret-of-the-holder-0123456789'
 /** What stays of a deleted account: postings, counts and amounts, decisions; none of it names anybody. */
 const KEPT = [
   'accounts',
+  'account_provider_costs',
   'account_suspensions',
   'api_keys',
   'call_records',
