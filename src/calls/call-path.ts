@@ -26,7 +26,7 @@ export interface CallPathParts
   redis: Redis
   /** A connection of its own: it is put into subscriber mode. */
   subscriber: Redis
-  epoch: Pick<EpochWatch, 'current' | 'onEmptied'>
+  epoch: Pick<EpochWatch, 'current' | 'onEmptied' | 'durabilityToken' | 'lastToken'>
   readEpoch: ReadEpoch
   /** How long workers may take to rebuild what Redis lost. */
   recoveryGraceMs: number
@@ -67,7 +67,9 @@ export function composeCallPath(parts: CallPathParts): CallPath {
       admit: markRefused(holds.admit, redis),
       releaseHold: holds.release,
       sealBody: parts.bodies.seal,
-      undoAdmission: (envelope) => undoAdmission(envelope, dispatch),
+      lastToken: epoch.lastToken,
+      undoAdmission: (envelope, token) =>
+        undoAdmission(envelope, async () => (await epoch.durabilityToken()) === token, dispatch),
       replyChannel: hub.channel,
       epoch: () => epoch.current(),
     },

@@ -358,6 +358,8 @@ export class Gateway {
     await this.time.runAs(process, () => void start().catch(() => undefined))
     return {
       current: () => watch?.current() ?? 'none',
+      lastToken: () => watch?.lastToken() ?? 'none',
+      durabilityToken: async () => (await watch?.durabilityToken()) ?? 'unknown',
       onEmptied: (listener) => void emptied.push(listener),
     }
   }

@@ -205,15 +205,22 @@ export function dispatchCall(
 /**
  * Takes back a call that was refused because Redis went away: it may have been admitted and enqueued in one step, and
  * may even have run. Repeatable.
+ * @param isKept whether Redis still has what it had when it was asked for the admission. One that lost its data, or its
+ *   last moments, knows nothing of a call that a worker runs all the same
  */
-export async function undoAdmission(envelope: CallEnvelope, deps: DispatchDependencies): Promise<void> {
+export async function undoAdmission(
+  envelope: CallEnvelope,
+  isKept: () => Promise<boolean>,
+  deps: DispatchDependencies,
+): Promise<void> {
   const { id, accountId } = envelope
   const withdrawal = await giveUp(envelope, deps)
   const neverRan =
     withdrawal === 'withdrawn' ||
     (withdrawal === 'missing' &&
       deps.clock() < envelope.admittedAt + MARK_MS &&
-      !(await deps.holds.wasEnqueued(id)))
+      !(await deps.holds.wasEnqueued(id)) &&
+      (await isKept()))
   // Of one that ran this is the evidence that its caller was told a failure.
   if (neverRan) await deps.holds.release(accountId, id)
   else await settleUnservedCall(envelope, 'failed', NOT_QUEUED, deps)

@@ -127,7 +127,9 @@ function undoLate(
   { hub, cleanup, undoAdmission, releaseHold }: AdmissionDependencies,
 ): void {
   hub.forget(envelope.id)
-  cleanup.add(() => (isEnqueued ? undoAdmission(envelope) : releaseHold(envelope.accountId, envelope.id)))
+  cleanup.add(() =>
+    isEnqueued ? undoAdmission(envelope, null) : releaseHold(envelope.accountId, envelope.id),
+  )
 }
 
 /**

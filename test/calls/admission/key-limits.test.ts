@@ -67,6 +67,7 @@ beforeAll(async () => {
     sealBody: () => null,
     hub: { expect: () => undefined, forget: () => undefined },
     colocation: {},
+    lastToken: () => 'epoch/1',
     undoAdmission: async () => undefined,
     noteLimitReached: () => undefined,
     cleanup: createCleanupTasks(pino({ level: 'silent' })),

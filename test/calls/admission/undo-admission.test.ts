@@ -17,6 +17,8 @@ import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 /* A call was refused since Redis did not answer in time, and was admitted and enqueued all the same, or was not. */
+const KEPT = async () => true
+
 describe('taking back a call whose admission is in doubt', () => {
   let server: TestRedis
   let redis: Redis
@@ -108,7 +110,7 @@ describe('taking back a call whose admission is in doubt', () => {
 
   test('one that waits for its first claim leaves the queue, gets its hold back and leaves no record', async () => {
     const { accountId, envelope } = await admitted()
-    await undoAdmission(envelope, deps)
+    await undoAdmission(envelope, KEPT, deps)
     expect(await createCallJobs(redis).exists(envelope.id)).toBe(false)
     expect(await holds.balance(accountId)).toMatchObject({ availPico: 1_000n, heldPico: 0n })
     expect(await settled()).toEqual([])
@@ -117,7 +119,7 @@ describe('taking back a call whose admission is in doubt', () => {
   test('one that a worker has is cancelled there, and the record says that its caller was told a failure', async () => {
     const { accountId, envelope } = await admitted()
     await jobs.claim(1)
-    await undoAdmission(envelope, deps)
+    await undoAdmission(envelope, KEPT, deps)
     expect(told).toMatchObject([{ kind: 'cancel', callId: envelope.id, ending: { by: 'gateway' } }])
     expect(await settled()).toMatchObject([
       { id: envelope.id, requestId: 'req_1', status: 'failed', chargePico: '0', claimedAt: null },
@@ -129,20 +131,28 @@ describe('taking back a call whose admission is in doubt', () => {
   test('one that was served meanwhile has such a record beside its own', async () => {
     const { envelope } = await admitted()
     await jobs.complete((await jobs.claim(1)).map(({ id }) => id))
-    await undoAdmission(envelope, deps)
+    await undoAdmission(envelope, KEPT, deps)
     expect(await settled()).toMatchObject([{ id: envelope.id, status: 'failed', chargePico: '0' }])
   })
 
   test('one that was never admitted leaves nothing', async () => {
     const { envelope } = call()
-    await undoAdmission(envelope, deps)
+    await undoAdmission(envelope, KEPT, deps)
     expect(await settled()).toEqual([])
   })
 
   test('one of which Redis may have forgotten that it was admitted has such a record', async () => {
     const { envelope } = call()
     nowMs += 60_000
-    await undoAdmission(envelope, deps)
+    await undoAdmission(envelope, KEPT, deps)
+    expect(await settled()).toMatchObject([{ id: envelope.id, status: 'failed' }])
+  })
+
+  test('one that was admitted by a Redis that lost its data since has such a record', async () => {
+    const { envelope } = await admitted()
+    await jobs.claim(1)
+    await redis.flushall()
+    await undoAdmission(envelope, async () => false, deps)
     expect(await settled()).toMatchObject([{ id: envelope.id, status: 'failed' }])
   })
 })
