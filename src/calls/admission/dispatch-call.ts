@@ -221,9 +221,12 @@ export async function undoAdmission(
       deps.clock() < envelope.admittedAt + MARK_MS &&
       !(await deps.holds.wasEnqueued(id)) &&
       (await isKept()))
-  // Of one that ran this is the evidence that its caller was told a failure.
-  if (neverRan) await deps.holds.release(accountId, id)
-  else await settleUnservedCall(envelope, 'failed', NOT_QUEUED, deps)
+  if (neverRan) return deps.holds.release(accountId, id)
+  // The worker that has it keeps its hold, and finds the note when it finishes. One that is finished by now is credited by
+  // the evidence.
+  const told = { code: NOT_QUEUED.code, deliveredChars: 0 }
+  if (await deps.callJobs.noteTold(id, told)) return
+  await settleUnservedCall(envelope, 'failed', NOT_QUEUED, deps)
 }
 
 /** Tells whoever runs the call that its caller was told a failure, and takes it off the queue if nobody does. */

@@ -14,6 +14,7 @@ import {
   type SettlementQueue,
 } from '../../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import { QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 /* A call was refused since Redis did not answer in time, and was admitted and enqueued all the same, or was not. */
@@ -116,15 +117,14 @@ describe('taking back a call whose admission is in doubt', () => {
     expect(await settled()).toEqual([])
   })
 
-  test('one that a worker has is cancelled there, and the record says that its caller was told a failure', async () => {
+  test('one that a worker has is cancelled there, keeps its hold, and is noted as told a failure', async () => {
     const { accountId, envelope } = await admitted()
     await jobs.claim(1)
     await undoAdmission(envelope, KEPT, deps)
     expect(told).toMatchObject([{ kind: 'cancel', callId: envelope.id, ending: { by: 'gateway' } }])
-    expect(await settled()).toMatchObject([
-      { id: envelope.id, requestId: 'req_1', status: 'failed', chargePico: '0', claimedAt: null },
-    ])
-    // Its worker settles it, or this record does.
+    const job = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:${envelope.id}`
+    expect(JSON.parse((await redis.hget(job, 'told'))!)).toEqual({ code: 'overloaded', deliveredChars: 0 })
+    expect(await settled()).toEqual([])
     expect(await holds.balance(accountId)).toMatchObject({ heldPico: 100n })
   })
 
