@@ -14,6 +14,13 @@ export const callPaymentCommands: AdminCommands = {
     return list('call_payments', payments.map(view), 'No call was paid for by x402.')
   },
 
+  /** What the wallet should have received, by day: the facilitator's word is all the ledger has of a transfer. */
+  async 'call-payment days'({ postgres, input }) {
+    const days = await createCallPaymentStore(postgres).settledByDay(input.count('limit') ?? LISTED)
+    const views = days.map(({ amountPico, ...day }) => ({ ...day, amount_usd: formatUsd(amountPico) }))
+    return list('days', views, 'No call was paid for by x402.')
+  },
+
   /** Says of a payment that expired unproven whether it was made, as the chain has it. */
   async 'call-payment resolve'({ postgres, auditLog, operator, input }) {
     const callId = input.subject('name the call: its id, as in call-payment list')

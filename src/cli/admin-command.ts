@@ -31,6 +31,7 @@ export const ADMIN_OPTIONS = {
   rail: { type: 'string' },
   transaction: { type: 'string' },
   unpaid: { type: 'string' },
+  tolerance: { type: 'string' },
   force: { type: 'boolean' },
 } as const
 

@@ -9,6 +9,7 @@ import { ADMIN_OPTIONS, type AdminCommands } from './admin-command.ts'
 import { keyCommands, providerKeyCommands } from './admin-keys.ts'
 import { offerCommands, secretCommands, settlementCommands } from './admin-operations.ts'
 import { operatorCommands } from './admin-operators.ts'
+import { providerUsageCommands } from './admin-provider-usage.ts'
 import { surfaceCommands } from './admin-surfaces.ts'
 import { topUpCommands } from './admin-topups.ts'
 import { webhookCommands } from './admin-webhooks.ts'
@@ -49,6 +50,9 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   topup reconcile                                 asks the rails for refunds and disputes that webhooks missed
   call-payment list [--limit N]                   x402 payments for single calls, newest first
   call-payment resolve CALL_ID --transaction HASH | --unpaid REASON   of one that expired unproven
+  call-payment days [--limit N]                   settled ones by day (UTC), to compare with the wallet's transfers
+  provider-usage compare FILE [--tolerance PERCENT]   usage that providers report (CSV: day, provider, model and
+                                                  prompt_tokens, completion_tokens, cost_usd) beside our records
   webhook create --account ACCOUNT --url URL [--events TYPE,TYPE]
   webhook list [--account ACCOUNT]
   webhook test | enable | delete | rotate-secret WEBHOOK_ID
@@ -71,6 +75,7 @@ export const ADMIN_COMMANDS: AdminCommands = {
   ...operatorCommands,
   ...topUpCommands,
   ...callPaymentCommands,
+  ...providerUsageCommands,
   ...webhookCommands,
   ...providerKeyCommands,
   ...secretCommands,

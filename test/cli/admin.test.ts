@@ -1,3 +1,7 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ulid } from 'ulid'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
@@ -272,6 +276,54 @@ describe("the operator's commands", () => {
       ]),
     )
     expect(report.figures).toMatchObject({ open_holds: 1, lost_holds: 1, held_usd: '0.000000000007' })
+  })
+
+  test('what a provider billed for a call that left no record is more than the tolerance', async () => {
+    const accountId = await newAccount()
+    const admittedAt = Date.parse('2026-01-31T12:00:00Z')
+    const served = (upstream: string): SettlementRecord => {
+      const record = settlementOf(accountId, { id: `chatcmpl_${ulid(admittedAt)}`, admittedAt })
+      return { ...record, served: { ...record.served!, offerId: `billing/${upstream}` } }
+    }
+    const failed = {
+      ...served('one').attempts[0]!,
+      ...{ offerId: 'billing/one', outcome: 'server_error' as const },
+      spent: { promptTokens: 4, completionTokens: 1, costPico: '5' },
+    }
+    await createSettlementStore(ledger.postgres).settle([
+      { ...served('one'), attempts: [failed, ...served('one').attempts] },
+      served('two'),
+    ])
+    const file = join(await mkdtemp(join(tmpdir(), 'switchyard-usage-')), 'usage.csv')
+    const bill = (ofTwo: number) =>
+      writeFile(
+        file,
+        `day,provider,model,prompt_tokens,completion_tokens
+2026-01-31,billing,one,14,21
+2026-01-31,billing,two,${ofTwo},20
+`,
+      )
+    await bill(10)
+    expect(await json('admin', 'provider-usage', 'compare', file)).toMatchObject({
+      ok: true,
+      usage: [
+        {
+          offer: 'billing/one',
+          difference_percent: 0,
+          recorded: { prompt_tokens: 14, completion_tokens: 21 },
+        },
+        { offer: 'billing/two', difference_percent: 0, recorded: { cost_usd: '0.00000000003' } },
+      ],
+    })
+    // A second call of this offer was billed, and is on record nowhere.
+    await bill(20)
+    const { code, out } = await run('admin', 'provider-usage', 'compare', file, '--json')
+    expect({ code, report: JSON.parse(out) }).toMatchObject({
+      code: 1,
+      report: { ok: false, beyond_tolerance: 1, usage: [{}, { difference_percent: 50 }] },
+    })
+    const tolerant = ['provider-usage', 'compare', file, '--tolerance', '60']
+    expect(await json('admin', ...tolerant)).toMatchObject({ ok: true, tolerance_percent: 60 })
   })
 
   test('a call with two records that differ is listed until somebody closes it, and says why', async () => {

@@ -16,7 +16,7 @@ import {
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 
 /** Commands that read and change nothing. */
-const READING = /^[\w-]+ (list|show|deliveries)$/
+const READING = /^[\w-]+ (list|show|deliveries|days|compare)$/
 
 /** Waits for a worker to deliver, so it has its own test in admin-webhooks.test.ts. */
 const ELSEWHERE = ['webhook test']

@@ -8,6 +8,7 @@ import { createQuoteThrottle } from '../../src/accounts/quote-throttle.ts'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { readConfig } from '../../src/config.ts'
 import { CALL_PAYMENT_ACCOUNT, unitsToPico } from '../../src/core/billing/call-payment.ts'
+import { parseUsd } from '../../src/core/kernel/money.ts'
 import { createCallPaymentStore } from '../../src/payments/per-call/call-payment-store.ts'
 import { closeCallPayments } from '../../src/payments/per-call/close-call-payments.ts'
 import { createFacilitator } from '../../src/payments/per-call/facilitator.ts'
@@ -487,6 +488,16 @@ describe('a paid call', () => {
       json: { state: 'settled', transaction },
     })
     expect((await stack.command('admin', ...resolve)).code).toBe(1)
+  })
+
+  test('is counted by the day it was settled, to compare with what the wallet received', async () => {
+    const { json } = await stack.command('admin', 'call-payment', 'days')
+    const settled = await stack.postgres.callPayment.findMany({ where: { state: 'settled' } })
+    const days = json.days as Array<{ payments: number; amount_usd: string }>
+    expect(days.reduce((sum, day) => sum + day.payments, 0)).toBe(settled.length)
+    const amounts = days.reduce((sum, day) => sum + parseUsd(day.amount_usd), 0n)
+    expect(amounts).toBe(settled.reduce((sum, { amountPico }) => sum + amountPico, 0n))
+    expect(settled.length).toBeGreaterThan(0)
   })
 
   test('has to wait while four of its wallet are open', async () => {

@@ -130,6 +130,21 @@ const RELEASE_LOST = `
 UPDATE call_payments SET state = 'released', reason = 'the call was not answered to its end', decided_at = now()
 WHERE closed_at IS NULL AND state IN ('authorized', 'left') AND over_at <= to_timestamp($1::bigint / 1000.0)`
 
+interface SettledDay {
+  /** `YYYY-MM-DD`. */
+  day: string
+  network: string
+  asset: string
+  payments: number
+  amountPico: bigint
+}
+
+const SETTLED_BY_DAY = `
+SELECT to_char(decided_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, network, asset, count(*)::int AS payments,
+       sum(amount_pico)::text AS amount
+FROM call_payments WHERE state = 'settled' AND decided_at IS NOT NULL
+GROUP BY 1, 2, 3 ORDER BY 1 DESC, 2, 3 LIMIT $1`
+
 /** A call that was not paid may still be recorded as charged until it is over; the others have their record. */
 const CLOSABLE = `
 SELECT payment.call_id AS "callId"
@@ -295,6 +310,15 @@ export function createCallPaymentStore(postgres: Postgres) {
 
     /** Newest first. */
     list: (limit: number) => postgres.callPayment.findMany({ orderBy: { createdAt: 'desc' }, take: limit }),
+
+    /** What was settled by day (UTC), newest first: what the wallet should have received by the facilitator's word. */
+    async settledByDay(days: number): Promise<SettledDay[]> {
+      const rows = await postgres.$queryRawUnsafe<Array<Omit<SettledDay, 'amountPico'> & { amount: string }>>(
+        SETTLED_BY_DAY,
+        days,
+      )
+      return rows.map(({ amount, ...day }) => ({ ...day, amountPico: BigInt(amount) }))
+    },
 
     async hasOpen(): Promise<boolean> {
       const [row] = await postgres.$queryRawUnsafe<Array<{ hasOpen: boolean }>>(HAS_OPEN)

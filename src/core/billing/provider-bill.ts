@@ -1,0 +1,112 @@
+import { type PicoUsd, parseUsd, picoUsd } from '../kernel/money.ts'
+
+/** What one offer used on one day (UTC), by a provider's bill or by our records. Null: it is not said. */
+export interface OfferDay {
+  /** `YYYY-MM-DD`. */
+  day: string
+  /** `<provider>/<the provider's name of the model>`. */
+  offerId: string
+  promptTokens: bigint | null
+  completionTokens: bigint | null
+  costPico: PicoUsd | null
+}
+
+const KEYS = ['day', 'provider', 'model'] as const
+const FIGURES = { prompt_tokens: 'promptTokens', completion_tokens: 'completionTokens' } as const
+
+/**
+ * Reads a provider's usage from CSV: a header with `day`, `provider`, `model` and one or more of `prompt_tokens`,
+ * `completion_tokens` and `cost_usd`, in any order; other columns are left out. Several lines of an offer and day add up.
+ * Throws RangeError, which names the line.
+ */
+export function readProviderBill(text: string): OfferDay[] {
+  const [header = '', ...lines] = text.split(/\r?\n/)
+  const columns = cellsOf(header)
+  const has = (name: string) => columns.includes(name)
+  const missing = KEYS.filter((name) => !has(name))
+  if (missing.length > 0) throw new RangeError(`the header has no ${missing.join(', ')}`)
+  if (!has('prompt_tokens') && !has('completion_tokens') && !has('cost_usd'))
+    throw new RangeError('the header has none of prompt_tokens, completion_tokens, cost_usd')
+  const days = new Map<string, OfferDay>()
+  for (const [index, line] of lines.entries()) {
+    if (line.trim() === '') continue
+    try {
+      const cells = cellsOf(line)
+      const read = readLine(Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])))
+      const key = `${read.day} ${read.offerId}`
+      const known = days.get(key)
+      days.set(key, known ? sumOf(known, read) : read)
+    } catch (error) {
+      if (!(error instanceof RangeError || error instanceof SyntaxError)) throw error
+      throw new RangeError(`line ${index + 2}: ${error.message}`)
+    }
+  }
+  return [...days.values()]
+}
+
+function readLine(cells: Record<string, string>): OfferDay {
+  const { day = '', provider = '', model = '', cost_usd: cost } = cells
+  if (!/^\d{4}-\d\d-\d\d$/.test(day)) throw new RangeError(`"${day}" is not a day such as 2026-01-31`)
+  if (provider === '' || model === '') throw new RangeError('it names no provider or no model')
+  const tokens = (name: keyof typeof FIGURES) => (cells[name] ? BigInt(cells[name]) : null)
+  return {
+    day,
+    offerId: `${provider}/${model}`,
+    promptTokens: tokens('prompt_tokens'),
+    completionTokens: tokens('completion_tokens'),
+    costPico: cost ? parseUsd(cost) : null,
+  }
+}
+
+/** Cells have no commas and no quotes within. */
+const cellsOf = (line: string): string[] =>
+  line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'))
+
+function sumOf(one: OfferDay, other: OfferDay): OfferDay {
+  const add = (a: bigint | null, b: bigint | null) => (a === null ? b : a + (b ?? 0n))
+  const costPico = add(one.costPico, other.costPico)
+  return {
+    ...one,
+    promptTokens: add(one.promptTokens, other.promptTokens),
+    completionTokens: add(one.completionTokens, other.completionTokens),
+    costPico: costPico === null ? null : picoUsd(costPico),
+  }
+}
+
+export interface BillComparison {
+  day: string
+  offerId: string
+  billed: OfferDay | null
+  recorded: OfferDay | null
+  /** The largest share by which a billed figure differs from ours: 0.02 is two percent of the larger one. */
+  difference: number
+}
+
+/** Puts a bill beside our records, by day and offer. Only what the bill says is compared. */
+export function compareBill(billed: readonly OfferDay[], recorded: readonly OfferDay[]): BillComparison[] {
+  const keyOf = ({ day, offerId }: OfferDay) => `${day} ${offerId}`
+  const ours = new Map(recorded.map((one) => [keyOf(one), one]))
+  const theirs = new Map(billed.map((one) => [keyOf(one), one]))
+  return [...new Set([...theirs.keys(), ...ours.keys()])].toSorted().map((key) => {
+    const [bill = null, own = null] = [theirs.get(key), ours.get(key)]
+    const { day, offerId } = (bill ?? own)!
+    return { day, offerId, billed: bill, recorded: own, difference: differenceOf(bill, own) }
+  })
+}
+
+function differenceOf(billed: OfferDay | null, recorded: OfferDay | null): number {
+  if (!billed) return 1
+  const figures = ['promptTokens', 'completionTokens', 'costPico'] as const
+  return Math.max(
+    ...figures.map((name) => {
+      const said = billed[name]
+      return said === null ? 0 : shareOf(said, recorded?.[name] ?? 0n)
+    }),
+  )
+}
+
+function shareOf(one: bigint, other: bigint): number {
+  const larger = one > other ? one : other
+  const smaller = one > other ? other : one
+  return larger <= 0n ? 0 : Number(((larger - smaller) * 1_000_000n) / larger) / 1_000_000
+}
