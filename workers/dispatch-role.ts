@@ -1,20 +1,17 @@
 import { Registry } from 'prom-client'
 import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { type AttemptChain, createAttemptChain } from '../src/calls/attempts/attempt-chain.ts'
-import { createAttemptMeter } from '../src/calls/attempts/attempt-history.ts'
+import { createAttemptMeter } from '../src/calls/attempts/attempt-meter.ts'
 import type { Colocation } from '../src/calls/colocation.ts'
-import {
-  createFinisher,
-  createFinishScript,
-  type RunFinish,
-  SettlementOutbox,
-} from '../src/calls/dispatch/finish-calls.ts'
+import { createCallMetrics } from '../src/calls/dispatch/call-metrics.ts'
+import { createFinisher, createFinishScript, type RunFinish } from '../src/calls/dispatch/finish-calls.ts'
+import { listenForControl } from '../src/calls/dispatch/listen-for-control.ts'
 import { createRedisResync } from '../src/calls/dispatch/redis-resync.ts'
-import { createCallMetrics } from '../src/calls/dispatch/run-call.ts'
-import { listenForControl, RunningCalls } from '../src/calls/dispatch/running-calls.ts'
+import { RunningCalls } from '../src/calls/dispatch/running-calls.ts'
 import { createLedgerLossCheck, createSettledCalls } from '../src/calls/dispatch/settled-calls.ts'
+import { SettlementOutbox } from '../src/calls/dispatch/settlement-outbox.ts'
 import { createCallBodies, createHeldBodies, type HeldBodies } from '../src/calls/relay/call-bodies.ts'
-import { FramePublisher } from '../src/calls/relay/call-outbox.ts'
+import { FramePublisher } from '../src/calls/relay/frame-publisher.ts'
 import { type CompletionArchive, createCompletionArchive } from '../src/calls/relay/idempotency.ts'
 import { watchOverlay } from '../src/catalog/catalog-overlay.ts'
 import { createCatalogStore } from '../src/catalog/catalog-store.ts'

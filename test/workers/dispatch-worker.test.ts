@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { WorkerSlots } from '../../workers/dispatch-worker.ts'
+import { WorkerSlots } from '../../workers/worker-slots.ts'
 import { eventually } from '../helpers/eventually.ts'
 
 type Account = 'flood' | 'quiet'

@@ -6,7 +6,6 @@ import type { CallLabels } from '../../core/calls/call-labels.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
-import type { SharedRoom } from '../../core/kernel/shared-room.ts'
 import type { RoutingPlan } from '../../core/routing/routing-plan.ts'
 import { causeOf } from '../../platform/observability/logger.ts'
 import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
@@ -27,6 +26,8 @@ import {
   admitRepeat,
 } from './admit-call.ts'
 import type { AdmittedCall, DispatchDependencies } from './dispatch-call.ts'
+import type { LoadBound } from './load-bound.ts'
+import { overloaded } from './overloaded.ts'
 
 export interface StartCallDependencies {
   admission: AdmissionDependencies
@@ -221,131 +222,5 @@ async function asked<T>(
     throw overloaded('The gateway cannot take calls right now.')
   } finally {
     clearTimeout(timer)
-  }
-}
-
-const overloaded = (message: string, retryAfterSeconds = 1): ApiError =>
-  new ApiError('overloaded', `${message} Retry shortly.`, { retryAfterSeconds })
-
-export type LoadBound = ReturnType<typeof createLoadBound>
-
-/** Enough to keep Redis busy, and few enough that whoever comes next waits for a few milliseconds of work. */
-const TURNS = { atOnce: 64, perAccount: 16 }
-const TURN_WAIT_MS = 5_000
-/** PostgreSQL has to come back first, and a part of the backlog to be settled. */
-const BACKLOG_RETRY_SECONDS = 10
-
-/** Of the places of an instance, an account that has no more calls there than this finds one. */
-export const FEW_CALLS = 8
-/** One account alone has eight ninths of what is not kept for others. */
-const PLACES_SHARE = 8
-
-/**
- * Bounds the calls one API instance has, and of them those of an account: those that are being admitted, and those that
- * wait for their answer, whose places are counted by the CallHub.
- */
-export function createLoadBound(
-  places: SharedRoom,
-  turns = createAccountTurns(TURNS),
-  turnWaitMs = TURN_WAIT_MS,
-  isBacklogFull: () => boolean = () => false,
-) {
-  let entering = 0
-  return {
-    /** Calls that are being admitted, or wait for their turn to be. */
-    get entering() {
-      return entering
-    },
-    /**
-     * Runs an admission in its account's turn; it counts from now until it is done. Throws `overloaded` when there is
-     * no place for it, or no turn comes in time, and while too many calls wait to be settled.
-     */
-    async enter<T>(accountId: string, admission: () => Promise<T>): Promise<T> {
-      if (isBacklogFull()) throw overloaded('The gateway cannot take calls right now.', BACKLOG_RETRY_SECONDS)
-      if (!places.fits(accountId, 1, PLACES_SHARE)) throw tooManyCalls()
-      places.add(accountId, 1)
-      entering += 1
-      try {
-        const endTurn = await turns.take(accountId, turnWaitMs)
-        try {
-          return await admission()
-        } finally {
-          endTurn()
-        }
-      } finally {
-        places.add(accountId, -1)
-        entering -= 1
-      }
-    },
-  }
-}
-
-const tooManyCalls = () =>
-  new ApiError('overloaded', 'This gateway serves as many calls as it can. Retry shortly.', {
-    retryAfterSeconds: 1,
-  })
-
-interface Account {
-  running: number
-  /** Those that wait, in order of arrival. */
-  waiting: Array<() => void>
-}
-
-/**
- * Lets accounts in by turns, so that the many calls of one do not stand before another's single one. One that finds
- * room has its turn at once. Those that wait are let in account by account, within an account in order of arrival; no
- * account has more than its part at once, whether or not others wait.
- */
-export function createAccountTurns({ atOnce, perAccount }: typeof TURNS) {
-  /** In the order of their turns: an account that had one goes to the end. */
-  const accounts = new Map<string, Account>()
-  let running = 0
-
-  const start = (accountId: string, account: Account) => {
-    running++
-    account.running++
-    accounts.delete(accountId)
-    accounts.set(accountId, account)
-  }
-  const end = (accountId: string, account: Account) => {
-    running--
-    account.running--
-    forgetIdle(accountId, account)
-    startNext()
-  }
-  const forgetIdle = (accountId: string, { running: its, waiting }: Account) => {
-    if (its === 0 && waiting.length === 0) accounts.delete(accountId)
-  }
-  const startNext = () => {
-    if (running >= atOnce) return
-    for (const account of accounts.values()) {
-      if (account.running < perAccount && account.waiting.length > 0) return account.waiting.shift()!()
-    }
-  }
-
-  return {
-    /** Takes a turn, which the returned function gives back. Rejects with `overloaded` where none comes within `waitMs`. */
-    take(accountId: string, waitMs: number): Promise<() => void> {
-      const account = accounts.get(accountId) ?? { running: 0, waiting: [] }
-      accounts.set(accountId, account)
-      const started = () => {
-        start(accountId, account)
-        return () => end(accountId, account)
-      }
-      if (running < atOnce && account.running < perAccount) return Promise.resolve(started())
-      return new Promise((resolve, reject) => {
-        const turn = () => {
-          clearTimeout(timer)
-          resolve(started())
-        }
-        const leave = () => {
-          account.waiting.splice(account.waiting.indexOf(turn), 1)
-          forgetIdle(accountId, account)
-          reject(tooManyCalls())
-        }
-        account.waiting.push(turn)
-        const timer = setTimeout(leave, waitMs)
-      })
-    },
   }
 }

@@ -26,7 +26,8 @@ import {
   firstTokenLimitMs,
   runAttempt,
 } from './attempt.ts'
-import { AttemptHistory, inAttemptSpan, type ReportDependencies, reportAttempt } from './attempt-history.ts'
+import { AttemptHistory, type ReportDependencies, reportAttempt } from './attempt-history.ts'
+import { inAttemptSpan } from './attempt-span.ts'
 import type { CallUsage } from './call-usage.ts'
 import { CompletionRelay } from './completion-relay.ts'
 import { planRescue } from './rescue.ts'

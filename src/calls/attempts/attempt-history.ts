@@ -1,15 +1,12 @@
-import { Counter, Histogram, type Registry } from 'prom-client'
 import type { ProviderKeyVault } from '../../catalog/provider-key-vault.ts'
-import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import type { AttemptRecord, CallBody, CallEnvelope } from '../../core/calls/call-job.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
-import { type HealthEffect, healthEffect, providerOfOffer } from '../../core/failover/breaker.ts'
+import { type HealthEffect, healthEffect } from '../../core/failover/breaker.ts'
 import type { PastAttempt } from '../../core/failover/failover.ts'
-import { tokensPerSecond } from '../../core/routing/measures.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import { inSpan, tracesAreOn } from '../../platform/observability/tracing.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
-import type { MeasureLog } from '../../routing/offer-measures.ts'
 import { type AttemptOutcome, type AttemptPlan, noteReception } from './attempt.ts'
+import type { AttemptMeter } from './attempt-meter.ts'
 import { textOf, type UnfinishedAttempt, unfinishedAttempt } from './call-usage.ts'
 import type { CompletionRelay } from './completion-relay.ts'
 import { type BilledAttempt, isBilled, noteSpent } from './uncharged-attempts.ts'
@@ -94,7 +91,7 @@ function recordOf({ plan, outcome, startedAt, endedAt }: EndedAttempt): AttemptR
   const { offerId, providerKeyId } = plan.candidate
   return {
     offerId,
-    outcome: nameOf(outcome),
+    outcome: outcomeName(outcome),
     httpStatus,
     startedAt,
     firstTokenMs: firstTokenAt === null ? null : firstTokenAt - startedAt,
@@ -106,7 +103,7 @@ function recordOf({ plan, outcome, startedAt, endedAt }: EndedAttempt): AttemptR
   }
 }
 
-function nameOf(outcome: AttemptOutcome): string {
+export function outcomeName(outcome: AttemptOutcome): string {
   switch (outcome.kind) {
     case 'finished':
       return 'ok'
@@ -188,128 +185,4 @@ function logAttempt(
   }
   // Of a provider that refuses us the breaker board raises the alarm, once.
   logger.warn({ ...names, ...why, internal }, 'an attempt failed')
-}
-
-/**
- * One attempt at a provider, with the attributes of the GenAI semantic conventions. Never text of the call.
- * Source: OpenTelemetry semantic conventions, "Semantic conventions for generative client AI spans".
- */
-export function inAttemptSpan(
-  { candidate, offer }: AttemptPlan,
-  { parameters, task }: Pick<CallBody, 'parameters' | 'task'>,
-  run: () => Promise<AttemptOutcome>,
-): Promise<AttemptOutcome> {
-  if (!tracesAreOn()) return run()
-  const { hostname, port, protocol } = new URL(offer.provider.baseUrl)
-  const attributes = {
-    'gen_ai.operation.name': task?.kind ?? 'chat',
-    'gen_ai.provider.name': PROVIDER_NAMES[offer.provider.id] ?? offer.provider.id,
-    'gen_ai.request.model': offer.upstreamModel,
-    'gen_ai.request.max_tokens': candidate.completionLimit,
-    'gen_ai.request.temperature': parameters.temperature,
-    'gen_ai.request.top_p': parameters.top_p,
-    'gen_ai.request.stream': task === undefined,
-    'server.address': hostname,
-    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
-    'switchyard.offer.id': offer.id,
-  }
-  const startedAt = Date.now()
-  return inSpan(
-    `${task?.kind ?? 'chat'} ${offer.upstreamModel}`,
-    { kind: 'CLIENT', attributes },
-    async (span) => {
-      const outcome = await run()
-      const { httpStatus, firstTokenAt } = outcome.end
-      span.set({
-        'http.response.status_code': httpStatus ?? undefined,
-        'gen_ai.response.time_to_first_chunk':
-          firstTokenAt === null ? undefined : Math.max(0, firstTokenAt - startedAt) / 1000,
-      })
-      if (outcome.kind === 'failed') span.fail(outcome.failure.kind)
-      if (outcome.kind === 'cancelled' || outcome.kind === 'expired') span.fail(nameOf(outcome))
-      if (outcome.kind === 'finished') {
-        span.set({
-          'gen_ai.response.finish_reasons': [outcome.reason],
-          'gen_ai.usage.input_tokens': outcome.usage?.promptTokens,
-          'gen_ai.usage.output_tokens': outcome.usage?.completionTokens,
-        })
-      }
-      return outcome
-    },
-  )
-}
-
-/** Providers that the conventions know by another name than the catalog. */
-const PROVIDER_NAMES: Record<string, string> = {
-  google: 'gcp.gemini',
-  mistral: 'mistral_ai',
-  xai: 'x_ai',
-}
-
-const FIRST_TOKEN_SECONDS = [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12, 30, 60, 180]
-const TOKENS_PER_SECOND = [1, 5, 10, 20, 40, 60, 80, 100, 150, 200, 400, 800, 1_600]
-
-export type AttemptMeter = ReturnType<typeof createAttemptMeter>
-
-/**
- * Hears what attempts took at one worker, for the plans of calls to come and for Prometheus. Labels are providers and
- * outcomes: as many as the catalog has, not as calls come.
- */
-export function createAttemptMeter(log: MeasureLog, registry: Registry) {
-  const attempts = new Counter({
-    name: 'switchyard_attempts_total',
-    help: 'Attempts at providers, by how they ended: ok, cancelled, or the kind of failure.',
-    labelNames: ['provider', 'outcome'],
-    registers: [registry],
-  })
-  const firstToken = new Histogram({
-    name: 'switchyard_first_token_seconds',
-    help: 'Time from the start of an attempt that succeeded to its first content.',
-    labelNames: ['provider'],
-    buckets: FIRST_TOKEN_SECONDS,
-    registers: [registry],
-  })
-  const speed = new Histogram({
-    name: 'switchyard_tokens_per_second',
-    help: 'Completion tokens a second of whole answers, from the first token on.',
-    labelNames: ['provider'],
-    buckets: TOKENS_PER_SECOND,
-    registers: [registry],
-  })
-
-  return {
-    /** An attempt is over. */
-    attempt(
-      { offer }: AttemptPlan,
-      { offerId, outcome, firstTokenMs }: AttemptRecord,
-      effect: HealthEffect,
-    ): void {
-      const provider = offer.provider.id
-      attempts.inc({ provider, outcome })
-      // A call that its client or its deadline ended says nothing of the offer.
-      if (effect.kind === 'none') return
-      log.ending(offerId, effect.kind === 'refused' ? 'failure' : effect.kind)
-      if (effect.kind !== 'success' || firstTokenMs === null) return
-      log.firstToken(offerId, firstTokenMs)
-      firstToken.observe({ provider }, firstTokenMs / 1_000)
-    },
-    /** The attempt of this record gave a whole answer of so many tokens. */
-    answer(
-      { offerId, reasoning }: Candidate,
-      { startedAt, firstTokenMs, durationMs }: AttemptRecord,
-      completionTokens: number,
-    ): void {
-      if (firstTokenMs === null) return
-      const perSecond = tokensPerSecond({
-        completionTokens,
-        startedAt,
-        firstTokenAt: startedAt + firstTokenMs,
-        endedAt: startedAt + durationMs,
-        reasoning,
-      })
-      if (perSecond === null) return
-      log.speed(offerId, perSecond)
-      speed.observe({ provider: providerOfOffer(offerId) }, perSecond)
-    },
-  }
 }

@@ -19,7 +19,8 @@ import { NOTHING_PRODUCED } from '../../providers/wire.ts'
 import type { BreakerBoard } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { AttemptOutcome, AttemptPlan } from '../attempts/attempt.ts'
 import type { ChainCall, ChainOutcome } from '../attempts/attempt-chain.ts'
-import type { AttemptHistory, AttemptMeter } from '../attempts/attempt-history.ts'
+import type { AttemptHistory } from '../attempts/attempt-history.ts'
+import type { AttemptMeter } from '../attempts/attempt-meter.ts'
 import {
   type Answer,
   countedUsage,

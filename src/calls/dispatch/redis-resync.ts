@@ -1,7 +1,8 @@
 import type { HoldStore, RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import { runningHold, type SettlementOutbox } from './finish-calls.ts'
-import type { Leases } from './running-calls.ts'
+import type { Leases } from './leases.ts'
+import { runningHold } from './restored-holds.ts'
+import type { SettlementOutbox } from './settlement-outbox.ts'
 
 /** What became doubtful: everything this worker ever wrote, or what it wrote last. */
 export type ResyncReason = 'emptied' | 'reconnected'

@@ -1,4 +1,3 @@
-import { Counter, Histogram, type Registry } from 'prom-client'
 import { settlementOf } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
 import { type FrameBody, type FrameError, withCharge } from '../../core/calls/frames.ts'
@@ -6,13 +5,13 @@ import { nativeCall } from '../../core/calls/messages-request.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import type { ProcessReport } from '../../platform/observability/process-report.ts'
 import { inSpan, queueAttributes, tracesAreOn } from '../../platform/observability/tracing.ts'
 import { DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
 import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
 import type { AttemptChain } from '../attempts/attempt-chain.ts'
 import type { CallBodies } from '../relay/call-bodies.ts'
-import { CallOutbox, type FramePublisher } from '../relay/call-outbox.ts'
+import { CallOutbox } from '../relay/call-outbox.ts'
+import type { FramePublisher } from '../relay/frame-publisher.ts'
 import type { CompletionArchive } from '../relay/idempotency.ts'
 import {
   type CallEnding,
@@ -22,7 +21,8 @@ import {
   failedEnding,
   stoppedMidStream,
 } from './call-ending.ts'
-import { type ClaimOfJob, endedHold, type FinishCall, type FinishedCall } from './finish-calls.ts'
+import type { ClaimOfJob, FinishCall, FinishedCall } from './finish-calls.ts'
+import { endedHold } from './restored-holds.ts'
 import { type RunningCall, type RunningCalls, reasonOf } from './running-calls.ts'
 import { askTakeover, type Takeover } from './takeover.ts'
 
@@ -291,39 +291,4 @@ function inCallSpan<T>(envelope: CallEnvelope, claim: number, run: () => Promise
   }
   const options = { kind: 'CONSUMER', attributes, parent: envelope.traceparent } as const
   return inSpan(`process ${DISPATCH_QUEUE}`, options, run)
-}
-
-/** Notes a call that ended here, for metrics and for the operators' figures. In memory only. */
-type CallMetrics = (record: SettlementRecord) => void
-
-/** From no wait at all to the longest that is allowed by default. */
-const WAIT_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
-
-export function createCallMetrics(
-  registry: Registry,
-  report: Pick<ProcessReport, 'finished' | 'traffic'>,
-): CallMetrics {
-  const calls = new Counter({
-    name: 'switchyard_calls_total',
-    help: 'Calls that ended at this worker.',
-    labelNames: ['status', 'error_code'],
-    registers: [registry],
-  })
-  const queueWait = new Histogram({
-    name: 'switchyard_call_queue_wait_seconds',
-    help: 'From the admission of a call to its claim by a worker.',
-    buckets: WAIT_BUCKETS_SECONDS,
-    registers: [registry],
-  })
-  return ({ status, errorCode, admittedAt, claimedAt, usage, chargePico }) => {
-    calls.inc({ status, error_code: errorCode ?? 'none' })
-    if (claimedAt !== null) queueWait.observe(Math.max(0, claimedAt - admittedAt) / 1000)
-    report.finished(status)
-    report.traffic.add([
-      [`calls:${status}`, 1n],
-      ['prompt_tokens', BigInt(usage.promptTokens)],
-      ['completion_tokens', BigInt(usage.completionTokens)],
-      ['spend_pico', BigInt(chargePico)],
-    ])
-  }
 }

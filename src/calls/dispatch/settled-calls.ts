@@ -1,7 +1,8 @@
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { LEDGER_LOSSES } from '../../platform/redis/redis-keys.ts'
-import type { FinishedCall, SettlementOutbox } from './finish-calls.ts'
+import type { FinishedCall } from './finish-calls.ts'
+import type { SettlementOutbox } from './settlement-outbox.ts'
 
 /** Longer than a standby lags, and than maintenance takes to find that the ledger went back. */
 const KEPT_MS = 180_000

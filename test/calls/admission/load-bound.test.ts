@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createAccountTurns, createLoadBound } from '../../../src/calls/admission/start-call.ts'
+import { createAccountTurns } from '../../../src/calls/admission/account-turns.ts'
+import { createLoadBound } from '../../../src/calls/admission/load-bound.ts'
 import { createSharedRoom } from '../../../src/core/kernel/shared-room.ts'
 
 /** Longer than any test runs. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { DripWatch } from '../../../src/calls/attempts/completion-relay.ts'
+import { DripWatch } from '../../../src/calls/attempts/drip-watch.ts'
 import { attemptFailure } from '../../../src/core/failover/attempt-failure.ts'
 import { type Play, type Played, type PlayedCall, playCall, type Said } from '../../helpers/played-chain.ts'
 

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { createCallMetrics } from '../../../src/calls/dispatch/run-call.ts'
+import { createCallMetrics } from '../../../src/calls/dispatch/call-metrics.ts'
 import { addCounts, type TrafficCounts } from '../../../src/core/operations/traffic.ts'
 import { failedSettlementOf, settlementOf } from '../../helpers/billing.ts'
 

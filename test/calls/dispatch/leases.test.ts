@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type HeldLease, Leases, RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
+import { type HeldLease, Leases } from '../../../src/calls/dispatch/leases.ts'
+import { RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
 import type { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
 import type { CallEnvelope, CallJob } from '../../../src/core/calls/call-job.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'

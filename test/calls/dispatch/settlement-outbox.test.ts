@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type FinishedCall, SettlementOutbox } from '../../../src/calls/dispatch/finish-calls.ts'
+import type { FinishedCall } from '../../../src/calls/dispatch/finish-calls.ts'
+import { SettlementOutbox } from '../../../src/calls/dispatch/settlement-outbox.ts'
 import type { SettlementRecord } from '../../../src/core/calls/call-job.ts'
 import { settlementOf } from '../../helpers/billing.ts'
 

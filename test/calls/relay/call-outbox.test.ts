@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { CallOutbox, type FramePublisher } from '../../../src/calls/relay/call-outbox.ts'
+import { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
+import type { FramePublisher } from '../../../src/calls/relay/frame-publisher.ts'
 import type { Frame } from '../../../src/core/calls/frames.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
-import { CallOutbox, FramePublisher } from '../../../src/calls/relay/call-outbox.ts'
+import { CallOutbox } from '../../../src/calls/relay/call-outbox.ts'
+import { FramePublisher } from '../../../src/calls/relay/frame-publisher.ts'
 import type { Frame } from '../../../src/core/calls/frames.ts'
 import type { Logger } from '../../../src/platform/observability/logger.ts'
 import type { Redis } from '../../../src/platform/redis/redis.ts'

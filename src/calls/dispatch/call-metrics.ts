@@ -1,0 +1,38 @@
+import { Counter, Histogram, type Registry } from 'prom-client'
+import type { SettlementRecord } from '../../core/calls/call-job.ts'
+import type { ProcessReport } from '../../platform/observability/process-report.ts'
+
+/** Notes a call that ended here, for metrics and for the operators' figures. In memory only. */
+type CallMetrics = (record: SettlementRecord) => void
+
+/** From no wait at all to the longest that is allowed by default. */
+const WAIT_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+
+export function createCallMetrics(
+  registry: Registry,
+  report: Pick<ProcessReport, 'finished' | 'traffic'>,
+): CallMetrics {
+  const calls = new Counter({
+    name: 'switchyard_calls_total',
+    help: 'Calls that ended at this worker.',
+    labelNames: ['status', 'error_code'],
+    registers: [registry],
+  })
+  const queueWait = new Histogram({
+    name: 'switchyard_call_queue_wait_seconds',
+    help: 'From the admission of a call to its claim by a worker.',
+    buckets: WAIT_BUCKETS_SECONDS,
+    registers: [registry],
+  })
+  return ({ status, errorCode, admittedAt, claimedAt, usage, chargePico }) => {
+    calls.inc({ status, error_code: errorCode ?? 'none' })
+    if (claimedAt !== null) queueWait.observe(Math.max(0, claimedAt - admittedAt) / 1000)
+    report.finished(status)
+    report.traffic.add([
+      [`calls:${status}`, 1n],
+      ['prompt_tokens', BigInt(usage.promptTokens)],
+      ['completion_tokens', BigInt(usage.completionTokens)],
+      ['spend_pico', BigInt(chargePico)],
+    ])
+  }
+}

@@ -1,0 +1,159 @@
+import type { RestoredHold } from '../../billing/holds/hold-store.ts'
+import type { SettlementRecord } from '../../core/calls/call-job.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { FinishedCall } from './finish-calls.ts'
+
+interface SettlementOutboxDependencies {
+  /** Enqueues one settlement job of some calls and returns its id. */
+  enqueue: (records: SettlementRecord[]) => Promise<string>
+  /** Which of some settlement jobs are still in the queue. */
+  jobsLeft: (jobIds: string[]) => Promise<boolean[]>
+  /** The durability token: while it stays equal, nothing that was written can have been lost. Asks Redis. */
+  durabilityToken: () => Promise<string>
+  logger: Logger
+  /** Called with calls that PostgreSQL has. */
+  onSettled?: (calls: readonly FinishedCall[]) => void
+  /** Calls kept at the most. Beyond it the oldest are let go unconfirmed. */
+  max: number
+}
+
+/** One settlement job that may still be lost with Redis. */
+interface UnconfirmedJob {
+  /** Null until it is enqueued. */
+  jobId: string | null
+  calls: readonly FinishedCall[]
+  /** The durability token when it was first looked at after it was enqueued; null before. */
+  durabilityToken: string | null
+  /** Redis may have lost it, and it is not enqueued again yet. */
+  mustResend: boolean
+}
+
+/** Jobs looked for by one command, so that a long backlog does not make it a long one. */
+const LOOK_MAX = 1_000
+const RESTATED_AT_ONCE = 50
+
+/**
+ * The settlements one worker enqueued, kept until PostgreSQL is known to have them: a settlement job leaves
+ * the queue only once it is committed. Should Redis lose its data before that, they are enqueued again. To
+ * settle twice charges once, so every doubt ends in enqueuing.
+ */
+export class SettlementOutbox {
+  private readonly deps: SettlementOutboxDependencies
+  private jobs = new Set<UnconfirmedJob>()
+  private size = 0
+  private overflowed = false
+
+  constructor(deps: SettlementOutboxDependencies) {
+    this.deps = deps
+  }
+
+  /** Calls whose settlement is not confirmed. */
+  get unconfirmed(): number {
+    return this.size
+  }
+
+  /**
+   * Keeps calls that `send` finishes under one settlement job; it answers which of them it did. Once this resolves,
+   * only the loss of both Redis and this worker can lose those. When it rejects nothing is kept: the calls have not
+   * ended, and whoever claims them next settles them.
+   */
+  async keep(
+    jobId: string,
+    calls: readonly FinishedCall[],
+    send: () => Promise<readonly FinishedCall[]>,
+  ): Promise<void> {
+    const job: UnconfirmedJob = { jobId: null, calls, durabilityToken: null, mustResend: false }
+    this.jobs.add(job)
+    this.size += calls.length
+    if (this.size > this.deps.max) this.letOldestGo()
+    try {
+      const finished = await send()
+      if (finished.length === 0) return this.drop(job)
+      if (this.jobs.has(job)) this.size -= calls.length - finished.length
+      Object.assign(job, { jobId, calls: finished })
+    } catch (error) {
+      this.drop(job)
+      throw error
+    }
+  }
+
+  /** Keeps a call that Redis takes no settlement of; `confirm` enqueues it as soon as Redis does. */
+  keepUnsent(call: FinishedCall): void {
+    this.jobs.add({ jobId: null, calls: [call], durabilityToken: null, mustResend: true })
+    this.size += 1
+    if (this.size > this.deps.max) this.letOldestGo()
+  }
+
+  /**
+   * Looks which settlements have left the queue. One counts only when the token has not changed since a
+   * look before: a queue that was emptied looks like one that is done. To be called about once a second,
+   * never twice at once and not while `resync` runs.
+   */
+  async confirm(): Promise<void> {
+    if (this.jobs.size === 0) return
+    const { jobsLeft, durabilityToken } = this.deps
+    await this.resend()
+    const current = await durabilityToken()
+    const seen: UnconfirmedJob[] = []
+    for (const job of this.jobs) {
+      if (job.jobId === null) continue
+      if (job.durabilityToken === current) seen.push(job)
+      else job.durabilityToken = current
+    }
+    for (let start = 0; start < seen.length; start += LOOK_MAX) {
+      const some = seen.slice(start, start + LOOK_MAX)
+      const left = await jobsLeft(some.map((job) => job.jobId as string))
+      if ((await durabilityToken()) !== current) return
+      for (const [index, job] of some.entries()) {
+        if (left[index]) continue
+        this.drop(job)
+        this.deps.onSettled?.(job.calls)
+      }
+      // Settlements are settled about in their order: behind some that wait, nearly all do.
+      if (left.every(Boolean)) return
+    }
+  }
+
+  /** The holds of calls that wait for their settlement. */
+  *holds(): Iterable<RestoredHold> {
+    for (const { calls } of this.jobs) for (const { hold } of calls) yield hold
+  }
+
+  /**
+   * Enqueues everything again that is not confirmed; returns how many calls. Their holds must stand by now. What
+   * cannot be enqueued is tried again by the next `confirm`.
+   */
+  async resync(): Promise<number> {
+    for (const job of this.jobs) if (job.jobId !== null) job.mustResend = true
+    return this.resend()
+  }
+
+  private async resend(): Promise<number> {
+    const jobs = [...this.jobs].filter((job) => job.mustResend)
+    for (let start = 0; start < jobs.length; start += RESTATED_AT_ONCE) {
+      const some = jobs.slice(start, start + RESTATED_AT_ONCE)
+      await Promise.all(
+        some.map(async (job) => {
+          job.jobId = await this.deps.enqueue(recordsOf(job))
+          Object.assign(job, { durabilityToken: null, mustResend: false })
+        }),
+      )
+    }
+    return jobs.reduce((sum, job) => sum + job.calls.length, 0)
+  }
+
+  private drop(job: UnconfirmedJob): void {
+    if (this.jobs.delete(job)) this.size -= job.calls.length
+  }
+
+  private letOldestGo(): void {
+    const [oldest] = this.jobs
+    if (oldest) this.drop(oldest)
+    if (this.overflowed) return
+    this.overflowed = true
+    const { logger, max } = this.deps
+    logger.error({ max }, 'more settlements wait than are kept against a loss of redis')
+  }
+}
+
+const recordsOf = ({ calls }: UnconfirmedJob): SettlementRecord[] => calls.map(({ record }) => record)
