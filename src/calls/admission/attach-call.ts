@@ -1,5 +1,6 @@
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
-import { type ControlMessage, endsCall, type FrameError } from '../../core/calls/frames.ts'
+import { type ControlMessage, endsCall } from '../../core/calls/frames.ts'
 import { newCallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { CallJobs } from '../../platform/queues/call-jobs.ts'
@@ -30,12 +31,6 @@ const SILENT_FOR_MS = 2_000
 const MISSES_MAX = 3
 /** A call is enqueued by then. */
 const ENQUEUED_WITHIN_MS = 5_000
-
-const NOT_COMPLETED: FrameError = {
-  code: 'overloaded',
-  message: 'The original request for this Idempotency-Key did not complete. Retry it.',
-  retryAfterSeconds: 1,
-}
 
 /**
  * Makes a repeat wait for a call that runs already, here or at another instance, or replays its kept
@@ -110,7 +105,7 @@ export function attachCall(
     if (misses < MISSES_MAX && !(isEnded && !isHeard)) return call.probe()
     // Nobody will end it: its key must not stand for it.
     if (isOurs && !isEnded) await archive.forget(original)
-    call.end(isEnded ? answerNotKept(id) : NOT_COMPLETED)
+    call.end(isEnded ? answerNotKept(id) : CALL_ERRORS.originalNotCompleted)
   }
 
   async function lookOnce(): Promise<void> {

@@ -1,6 +1,7 @@
 import { MARK_MS } from '../../billing/holds/admission.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import { unservedSettlement } from '../../core/billing/pricing.ts'
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { CallEnvelope, CallStatus } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import type { FrameError } from '../../core/calls/frames.ts'
@@ -52,22 +53,8 @@ export interface DispatchedCall {
   lost(): void
 }
 
-const NOT_QUEUED: FrameError = {
-  code: 'overloaded',
-  message: 'The gateway cannot take calls right now. Retry shortly.',
-  retryAfterSeconds: 1,
-}
-const WAITED_TOO_LONG: FrameError = {
-  code: 'request_timeout',
-  message: 'The call waited too long for a free worker. Retry shortly.',
-}
 /** How often the end of a call whose job is gone is asked for before it counts as lost. */
 const ENDS_ASKED_FOR = 4
-
-const LOST: FrameError = {
-  code: 'internal_error',
-  message: 'The answer was lost inside the gateway. Retry the request.',
-}
 
 /**
  * Sends an admitted call on its way: the sink waits on the reply channel before the job exists. A call that waits
@@ -96,16 +83,17 @@ export function dispatchCall(
   const queued = enqueue(admitted, request, deps).catch(async (error) => {
     // A worker has it: the job came to be, and only the word of it was lost.
     if (call.isHeard) return
-    logger.warn({ code: NOT_QUEUED.code, cause: causeOf(error), callId: id }, 'call not enqueued')
+    logger.warn({ code: CALL_ERRORS.notQueued.code, cause: causeOf(error), callId: id }, 'call not enqueued')
     cleanup.add(undoEnqueue)
-    await fail(NOT_QUEUED)
+    await fail(CALL_ERRORS.notQueued)
   })
 
   /** The job may exist all the same: Redis can go away between doing a thing and saying so. */
   async function undoEnqueue(): Promise<void> {
     const withdrawal = await giveUp(envelope, deps)
     // Should the job be gone because it was served, its own settlement outranks this one.
-    if (withdrawal === 'withdrawn' || withdrawal === 'missing') await settleUnrun('failed', NOT_QUEUED)
+    if (withdrawal === 'withdrawn' || withdrawal === 'missing')
+      await settleUnrun('failed', CALL_ERRORS.notQueued)
   }
 
   /** Nothing was heard for long: the call still waits, or runs silently, or is gone with its last frame. */
@@ -118,7 +106,7 @@ export function dispatchCall(
       } else if (timesGone === ENDS_ASKED_FOR) {
         // Its worker settled it, then went away before anybody could ask for the lost frame again.
         logger.error({ callId: id }, 'the end of an answer was lost')
-        call.endAsLost(LOST)
+        call.endAsLost(CALL_ERRORS.answerLost)
         hub.forget(id)
       } else {
         timesGone += 1
@@ -140,8 +128,8 @@ export function dispatchCall(
     const withdrawal = await callJobs.withdraw(id)
     // Heard of by now: Redis lost the job of a call that runs, and a repeated enqueue had brought it back.
     if (withdrawal !== 'withdrawn' || call.isHeard) return withdrawal
-    cleanup.add(() => settleUnrun(leftByClient ? 'cancelled' : 'failed', WAITED_TOO_LONG))
-    await fail(WAITED_TOO_LONG)
+    cleanup.add(() => settleUnrun(leftByClient ? 'cancelled' : 'failed', CALL_ERRORS.waitedTooLong))
+    await fail(CALL_ERRORS.waitedTooLong)
     return withdrawal
   }
 
@@ -197,7 +185,7 @@ export function dispatchCall(
     },
     lost() {
       logger.error({ callId: id }, 'the files of an answer were lost')
-      cleanup.add(() => settleUnserved('failed', LOST))
+      cleanup.add(() => settleUnserved('failed', CALL_ERRORS.answerLost))
     },
   }
 }
@@ -224,9 +212,9 @@ export async function undoAdmission(
   if (neverRan) return deps.holds.release(accountId, id)
   // The worker that has it keeps its hold, and finds the note when it finishes. One that is finished by now is credited by
   // the evidence.
-  const told = { code: NOT_QUEUED.code, deliveredChars: 0 }
+  const told = { code: CALL_ERRORS.notQueued.code, deliveredChars: 0 }
   if (await deps.callJobs.noteTold(id, told)) return
-  await settleUnservedCall(envelope, 'failed', NOT_QUEUED, deps)
+  await settleUnservedCall(envelope, 'failed', CALL_ERRORS.notQueued, deps)
 }
 
 /** Tells whoever runs the call that its caller was told a failure, and takes it off the queue if nobody does. */
@@ -234,7 +222,7 @@ function giveUp({ id }: CallEnvelope, { hub, callJobs }: DispatchDependencies): 
   hub.tellWorkers({
     kind: 'cancel',
     callId: id,
-    ending: { by: 'gateway', code: NOT_QUEUED.code, deliveredChars: 0 },
+    ending: { by: 'gateway', code: CALL_ERRORS.notQueued.code, deliveredChars: 0 },
   })
   return callJobs.withdraw(id)
 }

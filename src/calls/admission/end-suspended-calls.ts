@@ -1,13 +1,8 @@
 import type { AccountStore } from '../../accounts/account-store.ts'
-import type { FrameError } from '../../core/calls/frames.ts'
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { KeyChange } from '../../platform/redis/key-changes.ts'
 import type { CallHub } from '../relay/call-hub.ts'
-
-const SUSPENDED: FrameError = {
-  code: 'account_suspended',
-  message: 'This account was suspended while the call ran. Contact the operator.',
-}
 
 export interface SuspensionDependencies {
   hub: Pick<CallHub, 'hasCallsOf' | 'failAccount'>
@@ -25,7 +20,7 @@ export function endSuspendedCalls({ hub, accounts, logger }: SuspensionDependenc
     const { accountId } = change
     accounts.find(accountId).then(
       (account) => {
-        if (account?.state === 'suspended') hub.failAccount(accountId, SUSPENDED)
+        if (account?.state === 'suspended') hub.failAccount(accountId, CALL_ERRORS.suspended)
       },
       (error: unknown) =>
         logger.warn({ err: error, accountId }, 'calls of a changed account not looked after'),

@@ -1,4 +1,5 @@
 import { type CallEnd, NOTHING_USED } from '../../core/billing/pricing.ts'
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { CallBody, CallEnvelope, CallStatus, Candidate } from '../../core/calls/call-job.ts'
 import type { CompletionMessage } from '../../core/calls/completion.ts'
 import { withoutHalfCalls } from '../../core/calls/cut-answer.ts'
@@ -52,12 +53,6 @@ interface CallWithBody {
   body: CallBody
 }
 
-const INTERRUPTED: FrameError = {
-  code: 'all_providers_failed',
-  message:
-    'The answer broke off and could not be continued. What was delivered is all there is; retry the request.',
-}
-
 /** The end of a call that its chain brought to an end. */
 export function endingOf(outcome: ChainOutcome, envelope: CallEnvelope): CallEnding {
   switch (outcome.status) {
@@ -78,7 +73,7 @@ export function endingOf(outcome: ChainOutcome, envelope: CallEnvelope): CallEnd
     case 'cancelled':
       return {
         end: { ...outcome, errorCode: null, finishReason: null },
-        last: ['error', INTERRUPTED],
+        last: ['error', CALL_ERRORS.brokeOff],
         produced: outcome,
       }
     default:
@@ -148,14 +143,14 @@ export async function endingFailedByUs(
   const end = await endOfFailed({ text, candidate, finished: false }, code, call)
   return {
     end: { ...end, attempts, firstTokenAt },
-    last: ['error', { ...INTERRUPTED, code }],
+    last: ['error', { ...CALL_ERRORS.brokeOff, code }],
     produced: null,
   }
 }
 
 /** A worker that stops in mid-stream fails the call. */
 export const stoppedMidStream = (deliveredChars: number): GatewayFailure => ({
-  code: INTERRUPTED.code,
+  code: CALL_ERRORS.brokeOff.code,
   deliveredChars,
 })
 
@@ -168,12 +163,12 @@ export async function endingOfLost(
   call: CallWithBody,
   attempts: CallEnd['attempts'] = [],
 ): Promise<CallEnding> {
-  const { ending = { by: 'gateway', code: INTERRUPTED.code } } = delivered
+  const { ending = { by: 'gateway', code: CALL_ERRORS.brokeOff.code } } = delivered
   // A call with an Idempotency-Key runs on when its client leaves, so it did not end by that.
   const isLeft = ending.by === 'client' && call.envelope.idempotencyRecord === null
-  const code = ending.by === 'gateway' ? ending.code : INTERRUPTED.code
+  const code = ending.by === 'gateway' ? ending.code : CALL_ERRORS.brokeOff.code
   const end = isLeft ? await endOfLeft(delivered, call) : await endOfFailed(delivered, code, call)
-  return { end: { ...end, attempts }, last: ['error', INTERRUPTED], produced: null }
+  return { end: { ...end, attempts }, last: ['error', CALL_ERRORS.brokeOff], produced: null }
 }
 
 /** How to settle a call that its client left: what is known to have been delivered is what was produced. */

@@ -1,4 +1,5 @@
 import { settlementOf } from '../../core/billing/pricing.ts'
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
 import { type FrameBody, type FrameError, withCharge } from '../../core/calls/frames.ts'
 import { nativeCall } from '../../core/calls/messages-request.ts'
@@ -67,20 +68,6 @@ export type RunResult = 'finished' | 'kept' | 'delivered' | 'hand-back' | 'lost'
 /** A call is claimed this often at the most; one that keeps killing its workers ends. */
 const MAX_CLAIMS = 5
 
-const WAITED_TOO_LONG: FrameError = {
-  code: 'request_timeout',
-  message: 'The call waited too long for a free worker. Retry shortly.',
-}
-const BODY_GONE: FrameError = {
-  code: 'overloaded',
-  message: 'The gateway cannot take large requests right now. Retry shortly.',
-  retryAfterSeconds: 1,
-}
-const FAILED_INSIDE: FrameError = {
-  code: 'internal_error',
-  message: 'Something went wrong inside the gateway. Retry, and report the request id if it stays.',
-}
-
 /**
  * Runs one claimed call to its end: the failover chain, the frames, the settlement. Its client sees the end, the
  * settlement is enqueued and the job is gone in one atomic step (see finish-calls.ts), which a worker whose lease was
@@ -134,14 +121,14 @@ async function processCall(
   const { envelope } = job
   const failed = (error: FrameError): ProcessedCall => ({ ending: failedEnding(error), body: null })
   if (generation === 1 && deps.clock(envelope.admittedAt) > envelope.queueDeadlineAt)
-    return failed(WAITED_TOO_LONG)
+    return failed(CALL_ERRORS.waitedTooLong)
   try {
     const takeover: Takeover = generation === 1 ? { kind: 'run' } : await askTakeover(call)
     if (isShutdown(call)) return 'hand-back'
     if (takeover.kind === 'finished') return 'delivered'
-    if (takeover.kind === 'run' && generation > MAX_CLAIMS) return failed(FAILED_INSIDE)
+    if (takeover.kind === 'run' && generation > MAX_CLAIMS) return failed(CALL_ERRORS.failedInside)
     const body = openedBody === undefined ? await bodyOf(job, deps) : parseBody(openedBody)
-    if (body === null) return failed(BODY_GONE)
+    if (body === null) return failed(CALL_ERRORS.bodyGone)
     if (takeover.kind === 'end') return { ending: await endingOfLost(takeover, { envelope, body }), body }
     const send = (frame: FrameBody) => call.outbox.send(frame)
     const signals = { signal: call.controller.signal, upstream: call.upstream.signal }
@@ -158,7 +145,7 @@ async function processCall(
     return { ending: endingOf(outcome, envelope), body }
   } catch (error) {
     deps.logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
-    return failed(error instanceof ApiError ? toldError(error) : FAILED_INSIDE)
+    return failed(error instanceof ApiError ? toldError(error) : CALL_ERRORS.failedInside)
   }
 }
 

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import {
   type ControlMessage,
@@ -25,16 +26,6 @@ const RECONNECTED_GRACE_MS = 2_000
 /** Ids of calls delivered to their end: those of the last half minute at 1,500 calls a second. */
 const ENDED_REMEMBERED = 50_000
 
-const STOPPING: FrameError = {
-  code: 'overloaded',
-  message: 'This gateway instance is stopping. Retry the request.',
-  retryAfterSeconds: 1,
-}
-const BROKE_OFF: FrameError = {
-  code: 'all_providers_failed',
-  message:
-    'The answer broke off and could not be continued. What was delivered is all there is; retry the request.',
-}
 /** Workers get this long to say how calls ended that they are asked to end, before clients are told. */
 const SAY_WITHIN_MS = 1_000
 /** Workers get this long to hear that their calls have ended, when this instance stops. */
@@ -178,7 +169,7 @@ export class CallHub {
   /** Ends every call truthfully: this instance stops before they could finish. Their workers have a second to say how. */
   failAll(): void {
     const untilMs = this.options.clock() + SAY_WITHIN_MS
-    for (const call of this.calls.values()) call.stop(STOPPING, untilMs)
+    for (const call of this.calls.values()) call.stop(CALL_ERRORS.stopping, untilMs)
   }
 
   /** Says again what workers have not heard yet, for two seconds at the most. */
@@ -246,7 +237,7 @@ export class CallHub {
     const delivered = [...this.calls.values()].filter((call) => call.worker === worker && call.isDelivered)
     if (delivered.length === 0) return
     this.options.logger.warn({ worker, calls: delivered.length }, 'a worker was lost; its streams end')
-    for (const call of delivered) call.fail(BROKE_OFF)
+    for (const call of delivered) call.fail(CALL_ERRORS.brokeOff)
   }
 
   private answerForUnknown([callId, generation, , body, run]: Frame, worker: string | undefined): void {

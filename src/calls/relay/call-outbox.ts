@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import { charsOf, type Frame, type FrameBody, type FrameError, sizeOf } from '../../core/calls/frames.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { FramePublisher } from './frame-publisher.ts'
@@ -12,17 +13,6 @@ const PASSED_ON_MS = 500
 const KEPT_MARKS = 12
 /** Repeats that may wait for a call at the same time. */
 const REPEATS_MAX = 16
-const TOO_MANY_REPEATS: FrameError = {
-  code: 'rate_limit_exceeded',
-  message: 'Too many requests with this Idempotency-Key wait for its answer. Wait for the first to end.',
-  retryAfterSeconds: 5,
-}
-const TOO_LONG_TO_REPEAT: FrameError = {
-  code: 'idempotency_conflict',
-  message:
-    'The answer to this Idempotency-Key is too long to be kept for repeats. Use a new key to ask again.',
-  shouldRetry: false,
-}
 
 /** A call has few runs: enough that no two of them have the same name. */
 const RUN_BYTES = 4
@@ -169,8 +159,9 @@ export class CallOutbox {
   attach(channel: string, label: CallId, from: number): void {
     const receiver = { channel, label }
     const isKnown = this.receivers.some((known) => known.label === label)
-    if (!isKnown && this.receivers.length > REPEATS_MAX) return this.refuse(receiver, from, TOO_MANY_REPEATS)
-    if (from < this.firstKept) return this.refuse(receiver, from, TOO_LONG_TO_REPEAT)
+    if (!isKnown && this.receivers.length > REPEATS_MAX)
+      return this.refuse(receiver, from, CALL_ERRORS.tooManyRepeats)
+    if (from < this.firstKept) return this.refuse(receiver, from, CALL_ERRORS.tooLongToRepeat)
     if (!isKnown) this.receivers.push(receiver)
     this.replay(receiver, from)
   }

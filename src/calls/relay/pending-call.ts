@@ -1,3 +1,4 @@
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import { deltaText, isDelta } from '../../core/calls/completion.ts'
 import {
@@ -59,15 +60,6 @@ const CANCEL_AGAIN_MAX_MS = 5_000
 const SILENT_FOR_MS = 10_000
 /** How often a run is told that another has begun the answer, while it sends on. */
 const TELL_AGAIN_MS = 500
-
-const LOST: FrameError = {
-  code: 'internal_error',
-  message: 'Part of the answer was lost inside the gateway. Retry the request.',
-}
-const TOO_LATE: FrameError = {
-  code: 'upstream_timeout',
-  message: 'The answer did not finish in time. Retry, or ask for a shorter answer.',
-}
 
 /**
  * One call an API instance waits for. States: waiting (no frame yet) → open (content delivered) → ended (an
@@ -156,7 +148,7 @@ export class PendingCall {
    * other be charged for more than was delivered, its caller was told a failure.
    */
   private endedBy(body: FrameBody): void {
-    this.endAsLost(this.stopping?.error ?? (body[0] === 'error' ? body[1] : LOST))
+    this.endAsLost(this.stopping?.error ?? (body[0] === 'error' ? body[1] : CALL_ERRORS.partLost))
   }
 
   /** The call is waited for no more. */
@@ -285,13 +277,13 @@ export class PendingCall {
     if (this.isCancelling) this.cancelAgain(nowMs)
     if (this.stopping && nowMs >= this.stopping.untilMs) this.fail(this.stopping.error)
     if (nowMs > this.envelope.callDeadlineAt + DEADLINE_GRACE_MS) {
-      if (!this.abandoned) this.fail(TOO_LATE)
+      if (!this.abandoned) this.fail(CALL_ERRORS.tooLate)
       if (nowMs > this.envelope.callDeadlineAt + DEADLINE_GRACE_MS + LINGER_MS) this.ended = true
       return
     }
     const patience = this.gap === null ? PROBE_AFTER_MS : RESEND_AFTER_MS
     if (nowMs - this.askedAtMs > patience) {
-      if (this.gap && this.gap.asks >= GAP_ASKS_MAX) return this.fail(LOST)
+      if (this.gap && this.gap.asks >= GAP_ASKS_MAX) return this.fail(CALL_ERRORS.partLost)
       this.options.wantsResend()
     }
     if (nowMs > this.overdueAtMs) {

@@ -1,3 +1,4 @@
+import { CALL_ERRORS } from '../calls/call-errors.ts'
 import type { FrameError } from '../calls/frames.ts'
 import type { FailoverState, PastAttempt } from './failover.ts'
 
@@ -102,8 +103,8 @@ export function giveUpError(state: FailoverState, isBackLater: boolean): FrameEr
   const { attempts, nowMs, deadlineMs } = state
   const last = attempts.at(-1)?.failure
   if (last?.kind === 'content-policy') return contentPolicy(last.hint)
-  if (last?.kind === 'not-stored') return NOT_STORED
-  if (last?.kind === 'account-full') return ACCOUNT_FULL
+  if (last?.kind === 'not-stored') return CALL_ERRORS.filesNotStored
+  if (last?.kind === 'account-full') return CALL_ERRORS.accountFull
   if (state.relayed.kind !== 'nothing') return brokeOff(state)
   if (last?.kind === 'bad-request' && !wasAccepted(attempts)) return badRequest(last.hint, state)
   if (last?.kind === 'context-length') {
@@ -135,19 +136,6 @@ export function giveUpError(state: FailoverState, isBackLater: boolean): FrameEr
     code: 'all_providers_failed',
     message: withByokFailures('All providers failed. Retry with backoff.', state),
   }
-}
-
-const NOT_STORED: FrameError = {
-  code: 'overloaded',
-  message: 'The gateway cannot store the files of the answer right now. Retry shortly.',
-  retryAfterSeconds: DEFAULT_RETRY_AFTER_SECONDS,
-}
-
-const ACCOUNT_FULL: FrameError = {
-  code: 'concurrency_limit_exceeded',
-  message:
-    'The calls in flight of this account hold as many bytes of files as they may. Retry when some have ended.',
-  retryAfterSeconds: 1,
 }
 
 /** The time stands in the text as well: an error within a stream has no headers. */

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { ObjectStorage } from './object-storage.ts'
@@ -263,12 +264,10 @@ const IN_ALL = ''
 const bodyTooLarge = (maxBytes: number): ApiError =>
   new ApiError('request_too_large', `A file has more than ${maxBytes} bytes. Send a smaller one.`)
 
-const accountIsFull = (): ApiError =>
-  new ApiError(
-    'concurrency_limit_exceeded',
-    'The calls in flight of this account hold as many bytes of files as they may. Retry when some have ended.',
-    { retryAfterSeconds: 1 },
-  )
+const accountIsFull = (): ApiError => {
+  const { code, message, ...details } = CALL_ERRORS.accountFull
+  return new ApiError(code, message, details)
+}
 
 const storeIsFull = (cause?: unknown): ApiError =>
   new ApiError('overloaded', 'This gateway holds as many bytes of files as it can. Retry shortly.', {
