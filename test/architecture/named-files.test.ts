@@ -22,3 +22,10 @@ test.each(PAGES.filter((page) => page.endsWith('.md')))('the files that %s names
   const missingBare = (text.match(NAMED_BARE) ?? []).filter((name) => !NAMES.has(name))
   expect([...missing, ...missingBare]).toEqual([])
 })
+
+test('the page on the way of a call names every file of src/calls', () => {
+  const page = readFileSync(join(ROOT, 'docs/way-of-a-call.md'), 'utf8')
+  const files = readdirSync(join(ROOT, 'src/calls'), { recursive: true, encoding: 'utf8' })
+  const names = files.map((path) => basename(path)).filter((name) => /\.(ts|lua)$/.test(name))
+  expect(names.filter((name) => !page.includes(`${name}\``))).toEqual([])
+})
