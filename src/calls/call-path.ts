@@ -26,7 +26,7 @@ export interface CallPathParts
   redis: Redis
   /** A connection of its own: it is put into subscriber mode. */
   subscriber: Redis
-  epoch: Pick<EpochWatch, 'current' | 'onEmptied' | 'durabilityToken' | 'lastToken'>
+  epoch: Pick<EpochWatch, 'current' | 'check' | 'onEmptied'>
   readEpoch: ReadEpoch
   /** How long workers may take to rebuild what Redis lost. */
   recoveryGraceMs: number
@@ -67,9 +67,8 @@ export function composeCallPath(parts: CallPathParts): CallPath {
       admit: markRefused(holds.admit, redis),
       releaseHold: holds.release,
       sealBody: parts.bodies.seal,
-      lastToken: epoch.lastToken,
-      undoAdmission: (envelope, token) =>
-        undoAdmission(envelope, async () => (await epoch.durabilityToken()) === token, dispatch),
+      undoAdmission: (envelope, askedIn) =>
+        undoAdmission(envelope, async () => (await epoch.check()) === askedIn, dispatch),
       replyChannel: hub.channel,
       epoch: () => epoch.current(),
     },

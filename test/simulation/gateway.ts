@@ -358,8 +358,7 @@ export class Gateway {
     await this.time.runAs(process, () => void start().catch(() => undefined))
     return {
       current: () => watch?.current() ?? 'none',
-      lastToken: () => watch?.lastToken() ?? 'none',
-      durabilityToken: async () => (await watch?.durabilityToken()) ?? 'unknown',
+      check: async () => (await watch?.check()) ?? 'unknown',
       onEmptied: (listener) => void emptied.push(listener),
     }
   }

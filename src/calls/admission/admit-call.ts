@@ -64,13 +64,11 @@ export interface AdmissionDependencies {
   sealBody: (callId: CallId, body: string) => string | null
   hub: Pick<CallHub, 'expect' | 'forget'>
   colocation: Colocation
-  /** See EpochWatch: while it stays the same, Redis has lost nothing that it did for this process. */
-  lastToken: () => string
   /**
    * Takes back a call that may have been admitted and enqueued in one step. Repeatable.
-   * @param token the token before that step; null: unknown
+   * @param askedIn the epoch of Redis's data before that step; undefined: unknown
    */
-  undoAdmission: (envelope: CallEnvelope, token: string | null) => Promise<void>
+  undoAdmission: (envelope: CallEnvelope, askedIn: string | undefined) => Promise<void>
   cleanup: CleanupTasks
   limits: AdmissionLimits
   replyChannel: string
@@ -216,12 +214,12 @@ export async function admitCall(
     ...(job && { job }),
   }
   const ask = async () => {
-    const token = deps.lastToken()
+    const askedIn = deps.epoch?.()
     try {
       return await deps.admit(admission)
     } catch (error) {
       // Redis can go away between doing it and saying so.
-      const undo = () => (job ? deps.undoAdmission(asked, token) : deps.releaseHold(key.accountId, callId))
+      const undo = () => (job ? deps.undoAdmission(asked, askedIn) : deps.releaseHold(key.accountId, callId))
       if (!wasNotSent(error)) deps.cleanup.add(undo)
       throw error
     }

@@ -193,8 +193,8 @@ export function dispatchCall(
 /**
  * Takes back a call that was refused because Redis went away: it may have been admitted and enqueued in one step, and
  * may even have run. Repeatable.
- * @param isKept whether Redis still has what it had when it was asked for the admission. One that lost its data, or its
- *   last moments, knows nothing of a call that a worker runs all the same
+ * @param isKept whether Redis still has the data that it had when it was asked for the admission. One that lost its data
+ *   knows nothing of a call that a worker runs all the same
  */
 export async function undoAdmission(
   envelope: CallEnvelope,

@@ -129,7 +129,7 @@ function undoLate(
 ): void {
   hub.forget(envelope.id)
   cleanup.add(() =>
-    isEnqueued ? undoAdmission(envelope, null) : releaseHold(envelope.accountId, envelope.id),
+    isEnqueued ? undoAdmission(envelope, undefined) : releaseHold(envelope.accountId, envelope.id),
   )
 }
 

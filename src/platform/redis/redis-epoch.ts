@@ -104,8 +104,6 @@ export async function watchEpoch(options: EpochWatchOptions) {
      * lost. Asks Redis.
      */
     durabilityToken: async () => `${await check()}/${connections}`,
-    /** The same as last read, without asking. */
-    lastToken: () => `${current}/${connections}`,
     /** Registers what is called when Redis lost its data: what this process wrote has to be written again. Must not throw. */
     onEmptied: (listener: () => void) => void emptied.push(listener),
     /** Registers what is called when the connection is back: what was written last may be lost. Must not throw. */

@@ -44,7 +44,6 @@ async function admit(answers: Array<AdmissionAnswer | Error>, idempotencyRecord:
     loadBalance: async () => undefined,
     loadAllowance: async () => undefined,
     releaseHold: async () => undefined,
-    lastToken: () => 'epoch/1',
     undoAdmission: async () => undefined,
     noteLimitReached: () => undefined,
     sealBody: (_, body) => `sealed ${body}`,

@@ -67,7 +67,6 @@ beforeAll(async () => {
     sealBody: () => null,
     hub: { expect: () => undefined, forget: () => undefined },
     colocation: {},
-    lastToken: () => 'epoch/1',
     undoAdmission: async () => undefined,
     noteLimitReached: () => undefined,
     cleanup: createCleanupTasks(pino({ level: 'silent' })),
