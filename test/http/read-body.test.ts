@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readBody } from '../../src/http/read-body.ts'
+import { collectedHeapBytes } from '../helpers/collected-heap.ts'
 
 let server: Server
 
@@ -46,10 +47,10 @@ test('a body that comes byte by byte takes little more room than its bytes', asy
   incoming.headers = {}
   const whole = Buffer.alloc(1024 * 1024, 'a')
   const body = readBody(incoming as unknown as IncomingMessage, { ...options, maxBytes: whole.length })
-  const before = process.memoryUsage().heapUsed
+  const before = collectedHeapBytes()
   for (let at = 0; at < whole.length; at++) incoming.emit('data', whole.subarray(at, at + 1))
   // As buffers of their own the bytes take a hundred times as much.
-  expect(process.memoryUsage().heapUsed - before).toBeLessThan(16 * whole.length)
+  expect(collectedHeapBytes() - before).toBeLessThan(16 * whole.length)
   incoming.end()
   expect((await body).equals(whole)).toBe(true)
 })
