@@ -1,3 +1,4 @@
+import { deserialize, serialize } from 'node:v8'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { LEDGER_LOSSES } from '../../platform/redis/redis-keys.ts'
@@ -11,28 +12,32 @@ const NAMED = 100
 
 export type SettledCalls = ReturnType<typeof createSettledCalls>
 
-/** The calls of one worker that PostgreSQL settled in the last minutes; the latest `max` of them. */
+/**
+ * The calls of one worker that PostgreSQL settled in the last minutes; the latest `max` of them. Kept as bytes, about a
+ * kilobyte each: as objects they would fill the heap, and be looked at by every collection of garbage.
+ */
 export function createSettledCalls({ max, clock }: { max: number; clock: () => number }) {
-  const kept = new Set<{ calls: readonly FinishedCall[]; at: number }>()
+  const kept = new Set<{ packed: Buffer; count: number; at: number }>()
   let size = 0
   const trim = () => {
     const since = clock() - KEPT_MS
     for (const batch of kept) {
       if (size <= max && batch.at > since) return
       kept.delete(batch)
-      size -= batch.calls.length
+      size -= batch.count
     }
   }
   return {
     add(calls: readonly FinishedCall[]): void {
-      kept.add({ calls, at: clock() })
+      // A copy of its own length: what the serializer returns has room to grow.
+      kept.add({ packed: Buffer.from(serialize(calls)), count: calls.length, at: clock() })
       size += calls.length
       trim()
     },
     /** Those that are kept, which are kept no longer. */
     take(): FinishedCall[] {
       trim()
-      const calls = [...kept].flatMap((batch) => batch.calls)
+      const calls = [...kept].flatMap(({ packed }) => deserialize(packed) as FinishedCall[])
       kept.clear()
       size = 0
       return calls
