@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { ApiError } from '../core/kernel/errors.ts'
 import { createSharedRoom } from '../core/kernel/shared-room.ts'
-import { whenResponseCloses } from './event-stream.ts'
+import { whenResponseCloses } from './calls/event-stream.ts'
 import type { ReadPage } from './report-format.ts'
 
 export interface SlotsOptions {

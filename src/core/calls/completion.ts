@@ -10,7 +10,7 @@ import {
 /**
  * A completion as it goes from a provider's wire to the client's stream, after everything that could name a provider
  * has been stripped. To add a kind of content, extend `Delta` and what is beside it here, emit it where a wire reads
- * it, and render it in src/http/chat-format.ts; every stage between passes deltas on as they are. Frames (frames.ts)
+ * it, and render it in src/http/calls/chat-format.ts; every stage between passes deltas on as they are. Frames (frames.ts)
  * carry them from a worker to an API instance.
  */
 

@@ -6,7 +6,7 @@ export type NativeRequest = Readonly<Fields>
 /**
  * An answer on the messages wire as it goes from a provider that speaks it to a client that does: native events, of
  * which nothing is left but what every target of the wire says. Its id and model are the call's own, and are put in
- * where it is written (src/http/messages-format.ts).
+ * where it is written (src/http/calls/messages-format.ts).
  */
 
 export type NativeBlock =

@@ -5,10 +5,10 @@ import type { KeyStore } from '../../accounts/key-store.ts'
 import { PlaygroundSurfaces } from '../../core/api/playground.ts'
 import { mayUse, SURFACES, type SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import type { CallServices } from '../calls/serve-call.ts'
 import { askingKey, liveKey } from '../plugins/authenticate.ts'
 import { actingOn, mayUseKey } from '../plugins/session.ts'
 import { MODEL_ROUTES, type ModelRouteServices } from '../public/model-routes.ts'
-import type { CallServices } from '../serve-call.ts'
 
 export interface PlaygroundServices extends CallServices {
   keys: Pick<KeyStore, 'find'>

@@ -12,7 +12,7 @@ import { isSettlementBehind, type Queues, readQueues } from '../../platform/queu
 import type { Redis } from '../../platform/redis/redis.ts'
 import type { OfferHealth } from '../../routing/circuit-breaker/offer-health.ts'
 import type { Services } from '../../services.ts'
-import { eventsOf, startEventStream, whenResponseCloses } from '../event-stream.ts'
+import { eventsOf, startEventStream, whenResponseCloses } from '../calls/event-stream.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { liveTraffic } from './traffic-routes.ts'
 

@@ -1,6 +1,6 @@
 import plugin from 'fastify-plugin'
 import type { Logger } from '../../platform/observability/logger.ts'
-import { whenResponseCloses } from '../event-stream.ts'
+import { whenResponseCloses } from '../calls/event-stream.ts'
 
 const PATH_CHARS_MAX = 200
 /** Asked every few seconds by what watches the process. */

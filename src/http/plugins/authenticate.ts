@@ -5,7 +5,7 @@ import type { KeyCache, KeyLookup, KeyRecord } from '../../accounts/key-cache.ts
 import type { RateLimited, RateState } from '../../billing/holds/admission.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { whenResponseCloses } from '../event-stream.ts'
+import { whenResponseCloses } from '../calls/event-stream.ts'
 import { createLimitedCallers } from '../limited-callers.ts'
 
 export interface AuthenticateOptions {

@@ -4,7 +4,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ErrorCode } from '../../core/kernel/errors.ts'
 import type { ProcessReport } from '../../platform/observability/process-report.ts'
 import { type OpenSpan, openSpan, tracesAreOn } from '../../platform/observability/tracing.ts'
-import { whenResponseCloses } from '../event-stream.ts'
+import { whenResponseCloses } from '../calls/event-stream.ts'
 
 export interface ObserveRequestsOptions {
   registry: Registry

@@ -21,7 +21,7 @@ import {
   type BodySender,
   createBodyBudget,
 } from '../body-budget.ts'
-import { whenResponseCloses } from '../event-stream.ts'
+import { whenResponseCloses } from '../calls/event-stream.ts'
 import { readBody } from '../read-body.ts'
 
 /**

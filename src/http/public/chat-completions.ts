@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ChatBody, normalizeChatRequest, refuseLongText } from '../../core/calls/chat-request.ts'
-import { CHAT_FORMAT } from '../chat-format.ts'
-import { type AskedCall, type CallServices, callingKey, mayCall, serveCall } from '../serve-call.ts'
+import { CHAT_FORMAT } from '../calls/chat-format.ts'
+import { type AskedCall, type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
 import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './paid-calls.ts'
 
 /** POST /v1/chat/completions: validate, start the call, relay its answer. */

@@ -16,10 +16,10 @@ import {
 } from '../../core/calls/media-request.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { newCallId } from '../../core/kernel/ids.ts'
-import { createCallFiles } from '../call-files.ts'
-import { readUpload, takeForms, type Upload } from '../read-upload.ts'
-import { type CallServices, callingKey, mayCall, serveCall } from '../serve-call.ts'
-import { taskFormat } from '../task-format.ts'
+import { createCallFiles } from '../calls/call-files.ts'
+import { readUpload, takeForms, type Upload } from '../calls/read-upload.ts'
+import { type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+import { taskFormat } from '../calls/task-format.ts'
 
 /** POST of what makes or reads files: take the files in, start the call, send what it made, remove the files. */
 

@@ -16,8 +16,8 @@ import { mediaRules } from '../../core/media/media-rules.ts'
 import { mediaTokens } from '../../core/media/media-tokens.ts'
 import { messagesWireUnspoken, modelNotFound } from '../../core/routing/plan-refusal.ts'
 import { countPromptTokens } from '../../providers/count-tokens.ts'
-import { MESSAGES_FORMAT, messagesError } from '../messages-format.ts'
-import { type CallServices, callingKey, serveCall } from '../serve-call.ts'
+import { MESSAGES_FORMAT, messagesError } from '../calls/messages-format.ts'
+import { type CallServices, callingKey, serveCall } from '../calls/serve-call.ts'
 import { createSlots } from '../slots.ts'
 
 interface MessagesServices extends CallServices {

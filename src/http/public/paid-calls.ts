@@ -15,8 +15,8 @@ import { formatUsd } from '../../core/kernel/money.ts'
 import type { CallPayments, Quote } from '../../payments/per-call/call-payments.ts'
 import { clientNetworks } from '../../platform/network/client-networks.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import type { CompletionWriter } from '../completion-writer.ts'
-import { whenResponseCloses } from '../event-stream.ts'
+import type { CompletionWriter } from '../calls/completion-writer.ts'
+import { whenResponseCloses } from '../calls/event-stream.ts'
 import type { StandardKey } from '../plugins/authenticate.ts'
 
 /** Calls without a key, each paid by x402. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { normalizeResponsesRequest, ResponsesBody } from '../../core/calls/responses-request.ts'
-import { responsesFormat } from '../responses-format.ts'
-import { type CallServices, callingKey, mayCall, serveCall } from '../serve-call.ts'
+import { responsesFormat } from '../calls/responses-format.ts'
+import { type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
 
 /** POST /v1/responses: one turn that keeps nothing, as an extended call. */
 export const responsesRoute =

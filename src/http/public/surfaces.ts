@@ -3,7 +3,7 @@ import { contractDigest, type RouteContract } from '../../core/api/surfaces/surf
 import { pathUnknown, surfaceClosed } from '../../core/api/surfaces/surface-refusals.ts'
 import { SURFACES, type Surface, type SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { generationsRoute, usageCallsRoute } from '../calls.ts'
+import { generationsRoute, usageCallsRoute } from '../call-lists.ts'
 import { type CrossOriginOptions, crossOrigin } from '../plugins/cross-origin.ts'
 import { providerKeysRoute } from '../provider-keys.ts'
 import { usageRoute } from '../usage.ts'

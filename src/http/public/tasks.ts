@@ -10,8 +10,8 @@ import {
   normalizeRerank,
   RerankBody,
 } from '../../core/calls/task-request.ts'
-import { type CallServices, callingKey, mayCall, serveCall } from '../serve-call.ts'
-import { taskFormat } from '../task-format.ts'
+import { type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+import { taskFormat } from '../calls/task-format.ts'
 
 interface TaskSurface<Body> {
   id: SurfaceId

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Delta } from '../../src/core/calls/completion.ts'
-import { ApiError } from '../../src/core/kernel/errors.ts'
-import { ChunkRenderer } from '../../src/http/chat-format.ts'
-import { extendedFormat } from '../../src/http/extended-format.ts'
+import type { Delta } from '../../../src/core/calls/completion.ts'
+import { ApiError } from '../../../src/core/kernel/errors.ts'
+import { ChunkRenderer } from '../../../src/http/calls/chat-format.ts'
+import { extendedFormat } from '../../../src/http/calls/extended-format.ts'
 
 const head = { id: 'chatcmpl_1', created: 7, model: 'auto' } as const
 const usage = { promptTokens: 3, completionTokens: 5, reasoningTokens: 2 }

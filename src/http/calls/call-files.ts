@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
-import type { CleanupTasks } from '../calls/cleanup-tasks.ts'
-import type { BodyOwner, BodyStore } from '../platform/body-store/body-store.ts'
+import type { CleanupTasks } from '../../calls/cleanup-tasks.ts'
+import type { BodyOwner, BodyStore } from '../../platform/body-store/body-store.ts'
 import { whenResponseCloses } from './event-stream.ts'
 
 interface CallFilesDependencies {

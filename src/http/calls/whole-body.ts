@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { ApiError } from '../core/kernel/errors.ts'
-import type { BodyStore } from '../platform/body-store/body-store.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { BodyStore } from '../../platform/body-store/body-store.ts'
 import type { StoredPiece, WholeBody } from './completion-writer.ts'
 
 interface FileResponse {

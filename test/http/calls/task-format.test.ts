@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { ReportedUsage } from '../../src/core/calls/frames.ts'
-import type { TranscriptionTask } from '../../src/core/calls/media-task.ts'
-import type { Task } from '../../src/core/calls/task.ts'
-import { taskFormat } from '../../src/http/task-format.ts'
+import type { ReportedUsage } from '../../../src/core/calls/frames.ts'
+import type { TranscriptionTask } from '../../../src/core/calls/media-task.ts'
+import type { Task } from '../../../src/core/calls/task.ts'
+import { taskFormat } from '../../../src/http/calls/task-format.ts'
 
 const HEAD = { id: 'chatcmpl_1', created: 5, model: 'm' } as const
 const FILE = { ref: 'a/c/f', bytes: 1, mediaType: '', fileName: '' }

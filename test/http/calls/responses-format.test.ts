@@ -1,11 +1,11 @@
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { expect, test } from 'vitest'
-import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
-import type { Delta } from '../../src/core/calls/completion.ts'
-import { parseExtendedRequest } from '../../src/core/calls/extended-request.ts'
-import { ApiError } from '../../src/core/kernel/errors.ts'
-import type { CompletionHead } from '../../src/http/completion-writer.ts'
-import { responsesFormat } from '../../src/http/responses-format.ts'
+import type { ChatRequest } from '../../../src/core/calls/chat-request.ts'
+import type { Delta } from '../../../src/core/calls/completion.ts'
+import { parseExtendedRequest } from '../../../src/core/calls/extended-request.ts'
+import { ApiError } from '../../../src/core/kernel/errors.ts'
+import type { CompletionHead } from '../../../src/http/calls/completion-writer.ts'
+import { responsesFormat } from '../../../src/http/calls/responses-format.ts'
 
 const HEAD = { id: 'chatcmpl_1', created: 1, model: 'test/one' } as CompletionHead
 const CHAT: ChatRequest = parseExtendedRequest({

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { whenResponseCloses } from '../../src/http/event-stream.ts'
-import { signedUp } from '../helpers/console-client.ts'
-import { eventually } from '../helpers/eventually.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { whenResponseCloses } from '../../../src/http/calls/event-stream.ts'
+import { signedUp } from '../../helpers/console-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { startStack, type TestStack } from '../../helpers/stack.ts'
 
 const MODELS = { 'test/one': [{ at: 'alpha', model: 'words-12' }] }
 

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http'
-import type { CallSink } from '../calls/relay/pending-call.ts'
-import type { ResponseEnvelope } from '../core/calls/call-job.ts'
-import type { Delta } from '../core/calls/completion.ts'
-import { endsCall, type FinishFrame, type FrameBody, type WholeFrame } from '../core/calls/frames.ts'
-import { ApiError, type ErrorCode } from '../core/kernel/errors.ts'
-import type { CallId } from '../core/kernel/ids.ts'
-import type { StoredBody } from '../platform/body-store/body-store.ts'
+import type { CallSink } from '../../calls/relay/pending-call.ts'
+import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
+import type { Delta } from '../../core/calls/completion.ts'
+import { endsCall, type FinishFrame, type FrameBody, type WholeFrame } from '../../core/calls/frames.ts'
+import { ApiError, type ErrorCode } from '../../core/kernel/errors.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import type { StoredBody } from '../../platform/body-store/body-store.ts'
 
 /**
  * How the answer of a call becomes the bytes of its response. Nothing an upstream said reaches a client except through

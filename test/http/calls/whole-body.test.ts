@@ -2,8 +2,8 @@ import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterEach, expect, test, vi } from 'vitest'
-import type { WholeBody } from '../../src/http/completion-writer.ts'
-import { sendWholeBody } from '../../src/http/whole-body.ts'
+import type { WholeBody } from '../../../src/http/calls/completion-writer.ts'
+import { sendWholeBody } from '../../../src/http/calls/whole-body.ts'
 
 const CHUNK = Buffer.alloc(64 * 1024, 'a')
 /** More than a connection holds unread. */

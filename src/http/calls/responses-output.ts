@@ -1,4 +1,4 @@
-import type { Delta, ToolCallDelta } from '../core/calls/completion.ts'
+import type { Delta, ToolCallDelta } from '../../core/calls/completion.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 

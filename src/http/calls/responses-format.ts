@@ -1,8 +1,8 @@
-import type { ChatRequest } from '../core/calls/chat-request.ts'
-import type { Delta, FinishReason } from '../core/calls/completion.ts'
-import type { FinishFrame, ReportedUsage } from '../core/calls/frames.ts'
-import type { ApiError } from '../core/kernel/errors.ts'
-import { formatUsd } from '../core/kernel/money.ts'
+import type { ChatRequest } from '../../core/calls/chat-request.ts'
+import type { Delta, FinishReason } from '../../core/calls/completion.ts'
+import type { FinishFrame, ReportedUsage } from '../../core/calls/frames.ts'
+import type { ApiError } from '../../core/kernel/errors.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
 import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'
 import { type OutputEvent, ResponseOutput } from './responses-output.ts'
 

@@ -1,19 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attachCall } from '../calls/admission/attach-call.ts'
-import { type DispatchedCall, dispatchCall } from '../calls/admission/dispatch-call.ts'
+import { attachCall } from '../../calls/admission/attach-call.ts'
+import { type DispatchedCall, dispatchCall } from '../../calls/admission/dispatch-call.ts'
 import {
   type PlannedCall,
   type StartCallDependencies,
   type StartedCall,
   startCall,
-} from '../calls/admission/start-call.ts'
-import type { PromptLogs } from '../calls/prompt-logs/prompt-log-writer.ts'
-import type { CallSink } from '../calls/relay/pending-call.ts'
-import { readCallLabels } from '../core/calls/call-labels.ts'
-import { type ChatRequest, refuseLongText } from '../core/calls/chat-request.ts'
-import type { BoundedJson } from '../core/json/bounded-json.ts'
-import { ApiError } from '../core/kernel/errors.ts'
-import type { BodyStore } from '../platform/body-store/body-store.ts'
+} from '../../calls/admission/start-call.ts'
+import type { PromptLogs } from '../../calls/prompt-logs/prompt-log-writer.ts'
+import type { CallSink } from '../../calls/relay/pending-call.ts'
+import { readCallLabels } from '../../core/calls/call-labels.ts'
+import { type ChatRequest, refuseLongText } from '../../core/calls/chat-request.ts'
+import type { BoundedJson } from '../../core/json/bounded-json.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { BodyStore } from '../../platform/body-store/body-store.ts'
+import { type StandardKey, standardKey } from '../plugins/authenticate.ts'
 import {
   CompletionCollector,
   type CompletionWriter,
@@ -22,7 +23,6 @@ import {
   type WholeBody,
 } from './completion-writer.ts'
 import { startEventStream, whenResponseCloses } from './event-stream.ts'
-import { type StandardKey, standardKey } from './plugins/authenticate.ts'
 import { sendWholeBody } from './whole-body.ts'
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
-import type { Delta, TokenLogprob } from '../core/calls/completion.ts'
-import type { FinishFrame, ReportedUsage, WholeFrame } from '../core/calls/frames.ts'
-import { formatUsd } from '../core/kernel/money.ts'
+import type { Delta, TokenLogprob } from '../../core/calls/completion.ts'
+import type { FinishFrame, ReportedUsage, WholeFrame } from '../../core/calls/frames.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
 import { ChunkRenderer, DONE_EVENT, usageBody } from './chat-format.ts'
 import type { CompletionHead, ResponseFormat } from './completion-writer.ts'
 

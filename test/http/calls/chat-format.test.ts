@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ApiError } from '../../src/core/kernel/errors.ts'
-import { ChunkRenderer, renderCompletion } from '../../src/http/chat-format.ts'
+import { ApiError } from '../../../src/core/kernel/errors.ts'
+import { ChunkRenderer, renderCompletion } from '../../../src/http/calls/chat-format.ts'
 
 const head = { id: 'chatcmpl_1', created: 7, model: 'auto' } as const
 const events = (text: string) => text.split('\n\n').filter(Boolean)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { ApiError } from '../../src/core/kernel/errors.ts'
-import { MESSAGES_FORMAT, messagesError } from '../../src/http/messages-format.ts'
+import { ApiError } from '../../../src/core/kernel/errors.ts'
+import { MESSAGES_FORMAT, messagesError } from '../../../src/http/calls/messages-format.ts'
 
 const HEAD = { id: 'chatcmpl_1', created: 7, model: 'auto' } as const
 const STOP = { stop_reason: 'end_turn', stop_sequence: null }
