@@ -6,9 +6,6 @@ import {
   readSignInProviders,
   type SignInProvider,
 } from './core/accounts/sign-in-providers.ts'
-import { type CallPaymentSettings, readCallPaymentSettings } from './core/billing/call-payment-settings.ts'
-import { type InvoiceSettings, readInvoiceSettings } from './core/billing/invoice-settings.ts'
-import { type PaymentSettings, readPaymentSettings } from './core/billing/payment-settings.ts'
 import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog/catalog-model.ts'
 import {
   type MailSettings,
@@ -17,6 +14,9 @@ import {
   type ServiceAddresses,
 } from './core/kernel/service-addresses.ts'
 import { StartError } from './core/kernel/start-error.ts'
+import { type InvoiceSettings, readInvoiceSettings } from './core/payments/invoice-settings.ts'
+import { type PaymentSettings, readPaymentSettings } from './core/payments/payment-settings.ts'
+import { type CallPaymentSettings, readCallPaymentSettings } from './core/payments/x402-settings.ts'
 import type { MasterKeys } from './platform/sealing.ts'
 
 type Environment = Record<string, string | undefined>

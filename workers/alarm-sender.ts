@@ -4,8 +4,8 @@ import {
   pagerDutyEvent,
   type Sender,
   slackMessage,
-} from '../src/core/operations/alarm-message.ts'
-import { type AttemptResult, afterAttempt } from '../src/core/operations/webhook-retry.ts'
+} from '../src/core/alarms/alarm-message.ts'
+import { type AttemptResult, afterAttempt } from '../src/core/webhooks/webhook-retry.ts'
 import type { DestinationTarget } from '../src/operations/alarm-destination-store.ts'
 import type { AlarmNoticeStore, ClaimedDestination } from '../src/operations/alarm-notice-store.ts'
 import type { Mailer } from '../src/platform/network/mailer.ts'

@@ -2,11 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   type CloseCallPaymentsDependencies,
   closeCallPayments,
-} from '../src/payments/per-call/close-call-payments.ts'
-import {
-  type SettleDueDependencies,
-  settleDuePayments,
-} from '../src/payments/per-call/settle-due-payments.ts'
+} from '../src/payments/x402/close-call-payments.ts'
+import { type SettleDueDependencies, settleDuePayments } from '../src/payments/x402/settle-due-payments.ts'
 import { pollEvery } from '../src/platform/process/poll-every.ts'
 import { runOnOneProcess } from '../src/platform/redis/fleet-job.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'

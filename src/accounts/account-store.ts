@@ -1,9 +1,9 @@
 import type { RateLimits } from '../core/accounts/api-key.ts'
+import type { MailPreference } from '../core/accounts/mail-preference.ts'
 import { creditPosting, customerAccount, freeCreditPosting, type Posting } from '../core/billing/postings.ts'
 import { RefusedPosting } from '../core/billing/refused-posting.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { type PicoUsd, parseUsd, picoUsd } from '../core/kernel/money.ts'
-import type { MailPreference } from '../core/operations/mail-preference.ts'
 import {
   type IdPage,
   newestFirst,

@@ -1,4 +1,4 @@
-import type { MemberRole } from '../core/accounts/permissions.ts'
+import type { MemberRole } from '../core/accounts/member-permissions.ts'
 import type { BudgetedKey } from '../core/billing/budget.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 

@@ -1,4 +1,4 @@
-import type { OperatorRole } from '../core/operations/permissions.ts'
+import type { OperatorRole } from '../core/accounts/operator-permissions.ts'
 import { isDuplicate, type Postgres, type PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { Operator as OperatorRow } from '../platform/prisma-client/client.ts'
 

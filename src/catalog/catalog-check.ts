@@ -1,10 +1,10 @@
-import { keyAddressProblems } from '../core/accounts/provider-key-names.ts'
 import type { CatalogDocument } from '../core/catalog/catalog-document.ts'
 import {
   buildCatalogSnapshot,
   type CatalogSource,
   type SnapshotOptions,
 } from '../core/catalog/catalog-snapshot.ts'
+import { keyAddressProblems } from '../core/catalog/platform-key-variables.ts'
 
 /** The effect of a document on the catalog. */
 export type CheckedCatalog =

@@ -1,6 +1,6 @@
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
-import { type CallPayment, createCallPaymentStore } from '../payments/per-call/call-payment-store.ts'
+import { type CallPayment, createCallPaymentStore } from '../payments/x402/call-payment-store.ts'
 import type { AdminCommands } from './admin-command.ts'
 import { list, one, UsageError } from './run-command.ts'
 

@@ -1,5 +1,5 @@
 import type { StoredOperator } from '../accounts/operator-store.ts'
-import { OPERATOR_ROLES, type OperatorRole } from '../core/operations/permissions.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '../core/accounts/operator-permissions.ts'
 import { keyView } from '../http/admin/account-routes.ts'
 import { operatorView } from '../http/admin/operator-view.ts'
 import type { AdminCommands, AdminContext } from './admin-command.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError } from '../core/kernel/errors.ts'
 import { isoTime } from '../core/kernel/time.ts'
-import { EVENT_TYPES, type SubscribedEventType } from '../core/operations/event.ts'
+import { EVENT_TYPES, type SubscribedEventType } from '../core/webhooks/event.ts'
 import {
   DELIVERIES_SHOWN,
   deliveryView,

@@ -1,5 +1,5 @@
+import type { Severity } from '../core/alarms/severity.ts'
 import { newId } from '../core/kernel/ids.ts'
-import type { Severity } from '../core/operations/severity.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { AlarmDestination as DestinationRow } from '../platform/prisma-client/client.ts'
 import type { Sealer } from '../platform/sealing.ts'

@@ -1,7 +1,7 @@
+import type { Severity } from '../core/alarms/severity.ts'
 import { isPlainEmail, normalizeEmail } from '../core/kernel/email-address.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'
-import type { Severity } from '../core/operations/severity.ts'
 import { checkWebhookUrl } from '../platform/network/public-address.ts'
 import {
   type AlarmDestination,

@@ -1,6 +1,6 @@
-import type { AlarmFields } from '../core/operations/alarm.ts'
-import type { Notice, NoticeEvent } from '../core/operations/alarm-message.ts'
-import type { AfterAttempt } from '../core/operations/webhook-retry.ts'
+import type { AlarmFields } from '../core/alarms/alarm.ts'
+import type { Notice, NoticeEvent } from '../core/alarms/alarm-message.ts'
+import type { AfterAttempt } from '../core/webhooks/webhook-retry.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 
 /** A destination whose turn it is, with what it is to be told, in order. */

@@ -1,6 +1,6 @@
+import { type AlarmCount, type AlarmFields, addAlarms, parseAlarmCount } from '../core/alarms/alarm.ts'
+import { endsWhenAcknowledged, QUIET_KINDS, severityOf } from '../core/alarms/alarm-kinds.ts'
 import { newId } from '../core/kernel/ids.ts'
-import { type AlarmCount, type AlarmFields, addAlarms, parseAlarmCount } from '../core/operations/alarm.ts'
-import { endsWhenAcknowledged, QUIET_KINDS, severityOf } from '../core/operations/alarm-kinds.ts'
 import { type IdPage, newestFirst, type Postgres } from '../platform/postgres/postgres.ts'
 import type { Alarm as AlarmRow } from '../platform/prisma-client/client.ts'
 import type { Redis } from '../platform/redis/redis.ts'

@@ -1,9 +1,9 @@
 import type { KeyStore, NewKey, StoredKey } from '../accounts/key-store.ts'
 import type { OperatorChange, OperatorStore, StoredOperator } from '../accounts/operator-store.ts'
+import type { OperatorRole } from '../core/accounts/operator-permissions.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { isoTimeOrNull } from '../core/kernel/time.ts'
-import type { OperatorRole } from '../core/operations/permissions.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 import type { AuditedAction, Operator, RunAudited } from './audit-log.ts'
 

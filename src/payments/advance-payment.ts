@@ -1,8 +1,10 @@
 import type { Logger } from 'pino'
 import type { HoldStore, LedgerBalance, TakebackHold } from '../billing/holds/hold-store.ts'
 import { changeDebt, lockAccount, postLedger } from '../billing/ledger/ledger-store.ts'
-import type { InvoiceSettings } from '../core/billing/invoice-settings.ts'
-import { type PaymentOutcome, paymentOutcome } from '../core/billing/payment.ts'
+import { balanceChange } from '../core/billing/postings.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import type { InvoiceSettings } from '../core/payments/invoice-settings.ts'
+import { type PaymentOutcome, paymentOutcome } from '../core/payments/payment.ts'
 import {
   afterMovement,
   debtChange,
@@ -10,9 +12,7 @@ import {
   movementDirection,
   movementPosting,
   paymentMovements,
-} from '../core/billing/payment-movements.ts'
-import { balanceChange } from '../core/billing/postings.ts'
-import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+} from '../core/payments/payment-movements.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import { recordEvent } from '../webhooks/event-outbox.ts'
 import { writeInvoices } from './invoices/write-invoices.ts'

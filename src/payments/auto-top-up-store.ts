@@ -1,13 +1,13 @@
+import { newId } from '../core/kernel/ids.ts'
+import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import { DAY_MS, isoTime, monthStartMs } from '../core/kernel/time.ts'
 import {
   type AutoTopUpPause,
   type AutoTopUpSettings,
   type AutoTopUpStep,
   autoTopUpStep,
   DECLINES_PER_DAY_MAX,
-} from '../core/billing/auto-top-up.ts'
-import { newId } from '../core/kernel/ids.ts'
-import { formatUsd, picoUsd } from '../core/kernel/money.ts'
-import { DAY_MS, isoTime, monthStartMs } from '../core/kernel/time.ts'
+} from '../core/payments/auto-top-up.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { AutoTopUp } from '../platform/prisma-client/client.ts'
 import { recordEvent } from '../webhooks/event-outbox.ts'

@@ -1,6 +1,6 @@
-import type { PaymentFact } from '../core/billing/payment.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { picoUsd } from '../core/kernel/money.ts'
+import type { PaymentFact } from '../core/payments/payment.ts'
 import { type CardRail, type PaymentRail, type RailNotice, railNotice } from './payment-rail.ts'
 import type { Payment } from './payment-store.ts'
 

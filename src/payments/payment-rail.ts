@@ -1,5 +1,5 @@
-import type { PaymentFact } from '../core/billing/payment.ts'
-import type { PaymentRailName } from '../core/billing/payment-movements.ts'
+import type { PaymentFact } from '../core/payments/payment.ts'
+import type { PaymentRailName } from '../core/payments/payment-movements.ts'
 import type { Payment } from './payment-store.ts'
 
 /** One thing a rail reported, by webhook or as a response. */

@@ -1,6 +1,6 @@
-import type { PaymentAmounts, PaymentState } from '../core/billing/payment.ts'
-import type { PaymentRailName } from '../core/billing/payment-movements.ts'
 import { newId } from '../core/kernel/ids.ts'
+import type { PaymentAmounts, PaymentState } from '../core/payments/payment.ts'
+import type { PaymentRailName } from '../core/payments/payment-movements.ts'
 import { newestFirst, type Postgres } from '../platform/postgres/postgres.ts'
 import type { Payment as PaymentRow } from '../platform/prisma-client/client.ts'
 import type { OpenedCheckout, RailNotice } from './payment-rail.ts'

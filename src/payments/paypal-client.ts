@@ -1,5 +1,5 @@
-import type { PaypalSettings } from '../core/billing/payment-settings.ts'
 import { createSingleFlight } from '../core/kernel/single-flight.ts'
+import type { PaypalSettings } from '../core/payments/payment-settings.ts'
 import { readBoundedBody } from '../platform/network/read-bounded-body.ts'
 
 /** Of one request and its response. */

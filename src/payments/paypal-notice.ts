@@ -1,5 +1,5 @@
-import type { DisputeOutcome, PaymentFact } from '../core/billing/payment.ts'
 import { type PicoUsd, parseUsd } from '../core/kernel/money.ts'
+import type { DisputeOutcome, PaymentFact } from '../core/payments/payment.ts'
 import { type NoticeReading, type RailNotice, railNotice, readNotice } from './payment-rail.ts'
 import type { Payment } from './payment-store.ts'
 

@@ -1,5 +1,5 @@
-import type { PaypalSettings } from '../core/billing/payment-settings.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import type { PaypalSettings } from '../core/payments/payment-settings.ts'
 import {
   type PaymentRail,
   type RailNotice,

@@ -1,8 +1,8 @@
 import type Stripe from 'stripe'
-import { cardFailure } from '../core/billing/card-failure.ts'
-import type { DisputeOutcome, PaymentFact } from '../core/billing/payment.ts'
-import { fromCents } from '../core/billing/top-up-amount.ts'
 import type { PicoUsd } from '../core/kernel/money.ts'
+import { cardFailure } from '../core/payments/card-failure.ts'
+import type { DisputeOutcome, PaymentFact } from '../core/payments/payment.ts'
+import { fromCents } from '../core/payments/top-up-amount.ts'
 import { type NoticeReading, type RailNotice, readNotice } from './payment-rail.ts'
 
 const NOTHING: NoticeReading = {}

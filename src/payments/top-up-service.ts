@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import type { HoldStore } from '../billing/holds/hold-store.ts'
 import type { BalanceStore } from '../billing/ledger/balance-store.ts'
-import { failedRefunds, type PaymentFact } from '../core/billing/payment.ts'
-import type { PaymentRailName } from '../core/billing/payment-movements.ts'
 import { picoUsd } from '../core/kernel/money.ts'
+import { failedRefunds, type PaymentFact } from '../core/payments/payment.ts'
+import type { PaymentRailName } from '../core/payments/payment-movements.ts'
 import type { AdvancePayment } from './advance-payment.ts'
 import type { PaymentEventStore } from './payment-event-store.ts'
 import {

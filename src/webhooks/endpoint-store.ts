@@ -1,5 +1,5 @@
 import { newId } from '../core/kernel/ids.ts'
-import type { SubscribedEventType } from '../core/operations/event.ts'
+import type { SubscribedEventType } from '../core/webhooks/event.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { WebhookEndpoint as EndpointRow } from '../platform/prisma-client/client.ts'
 import type { Sealer } from '../platform/sealing.ts'

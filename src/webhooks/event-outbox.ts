@@ -1,5 +1,5 @@
 import { newId } from '../core/kernel/ids.ts'
-import { type EventData, type EventType, eventIdOf } from '../core/operations/event.ts'
+import { type EventData, type EventType, eventIdOf } from '../core/webhooks/event.ts'
 import type { PostgresTransaction } from '../platform/postgres/postgres.ts'
 
 export interface NewEvent {

@@ -1,4 +1,4 @@
-import type { AfterAttempt, AttemptResult } from '../core/operations/webhook-retry.ts'
+import type { AfterAttempt, AttemptResult } from '../core/webhooks/webhook-retry.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { DueDelivery } from './delivery-store.ts'
 

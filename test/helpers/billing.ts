@@ -1,10 +1,10 @@
 import { createAccountStore } from '../../src/accounts/account-store.ts'
 import { createOperatorStore } from '../../src/accounts/operator-store.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
+import type { OperatorRole } from '../../src/core/accounts/operator-permissions.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { newCallId, newId } from '../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
-import type { OperatorRole } from '../../src/core/operations/permissions.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createTestDatabase } from './services.ts'
 

@@ -1,5 +1,5 @@
 import { recoverTypedDataAddress } from 'viem'
-import type { FacilitatorRequest } from '../../src/payments/per-call/facilitator.ts'
+import type { FacilitatorRequest } from '../../src/payments/x402/facilitator.ts'
 import { startFakeRailServer } from './fake-rail-server.ts'
 
 /** The token of the tests: USDC on Base Sepolia, as the official client knows it. */

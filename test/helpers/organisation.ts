@@ -1,4 +1,4 @@
-import type { MemberRole } from '../../src/core/accounts/permissions.ts'
+import type { MemberRole } from '../../src/core/accounts/member-permissions.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { type ConsoleClient, signedUp } from './console-client.ts'
 import type { TestStack } from './stack.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { AlarmCount } from '../../src/core/alarms/alarm.ts'
 import { newId } from '../../src/core/kernel/ids.ts'
-import type { AlarmCount } from '../../src/core/operations/alarm.ts'
 import { createAlarmStore } from '../../src/operations/alarm-store.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'

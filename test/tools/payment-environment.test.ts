@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readInvoiceSettings } from '../../src/core/billing/invoice-settings.ts'
+import { readInvoiceSettings } from '../../src/core/payments/invoice-settings.ts'
 import { invoiceEnvironment, paymentEnvironment } from '../../tools/launcher/start/gateway-environment.ts'
 
 describe('paymentEnvironment', () => {

@@ -6,7 +6,7 @@ import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { creditPosting } from '../../src/core/billing/postings.ts'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
-import { eventIdOf } from '../../src/core/operations/event.ts'
+import { eventIdOf } from '../../src/core/webhooks/event.ts'
 import { recordEvent } from '../../src/webhooks/event-outbox.ts'
 import {
   openTestAccount,

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { Counter } from 'prom-client'
 import { Webhook, WebhookVerificationError } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { SubscribedEventType } from '../../src/core/operations/event.ts'
+import type { SubscribedEventType } from '../../src/core/webhooks/event.ts'
 import {
   createEventsQueue,
   type DeliveryAttempt,

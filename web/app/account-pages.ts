@@ -13,7 +13,7 @@ import {
   Users,
   Webhook,
 } from 'lucide-react'
-import type { Permission } from '../../src/core/accounts/permissions.ts'
+import type { Permission } from '../../src/core/accounts/member-permissions.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 
 /** `needs`: what a page is of no use without. `ofOrganisation`: a personal account has none of it. */

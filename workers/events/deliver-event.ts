@@ -3,12 +3,8 @@ import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { Webhook } from 'standardwebhooks'
 import { parseRetryAfter } from '../../src/core/failover/attempt-failure.ts'
-import { eventBody } from '../../src/core/operations/event.ts'
-import {
-  type AfterAttempt,
-  type AttemptResult,
-  afterAttempt,
-} from '../../src/core/operations/webhook-retry.ts'
+import { eventBody } from '../../src/core/webhooks/event.ts'
+import { type AfterAttempt, type AttemptResult, afterAttempt } from '../../src/core/webhooks/webhook-retry.ts'
 import {
   AddressRefused,
   checkWebhookUrl,

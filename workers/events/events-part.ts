@@ -6,7 +6,7 @@ import {
 } from '../../src/accounts/mail/event-mail-store.ts'
 import type { Config } from '../../src/config.ts'
 import { DAY_MS } from '../../src/core/kernel/time.ts'
-import { RETRY_DELAYS_MS } from '../../src/core/operations/webhook-retry.ts'
+import { RETRY_DELAYS_MS } from '../../src/core/webhooks/webhook-retry.ts'
 import type { Connections } from '../../src/platform/connections.ts'
 import type { Logger } from '../../src/platform/observability/logger.ts'
 import type { Postgres } from '../../src/platform/postgres/postgres.ts'

@@ -1,5 +1,5 @@
-import type { EventData } from '../../core/operations/event.ts'
-import { isMailed } from '../../core/operations/event-mails.ts'
+import { isMailed } from '../../core/accounts/event-mails.ts'
+import type { EventData } from '../../core/webhooks/event.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { MailedEvent } from './event-message.ts'
 

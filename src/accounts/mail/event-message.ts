@@ -1,5 +1,5 @@
-import type { EventData } from '../../core/operations/event.ts'
-import type { MailedEventType } from '../../core/operations/event-mails.ts'
+import type { MailedEventType } from '../../core/accounts/event-mails.ts'
+import type { EventData } from '../../core/webhooks/event.ts'
 import type { MailMessage } from '../../platform/network/mailer.ts'
 import { inWords, type MailTemplate, mailMessage } from './mail-message.ts'
 

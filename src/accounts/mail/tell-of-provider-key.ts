@@ -1,4 +1,4 @@
-import { isPermitted } from '../../core/accounts/permissions.ts'
+import { isPermitted } from '../../core/accounts/member-permissions.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'

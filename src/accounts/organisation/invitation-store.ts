@@ -1,4 +1,4 @@
-import { type MemberRole, rolesPermitted } from '../../core/accounts/permissions.ts'
+import { type MemberRole, rolesPermitted } from '../../core/accounts/member-permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'

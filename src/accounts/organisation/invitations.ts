@@ -1,4 +1,4 @@
-import type { MemberRole } from '../../core/accounts/permissions.ts'
+import type { MemberRole } from '../../core/accounts/member-permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { Person } from '../account-store.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'

@@ -1,5 +1,5 @@
 import { KEY_SCOPES, type KeyScope, permitsScope } from '../../core/accounts/key-scope.ts'
-import type { MemberRole } from '../../core/accounts/permissions.ts'
+import type { MemberRole } from '../../core/accounts/member-permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { PicoUsd } from '../../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'

@@ -1,4 +1,4 @@
-import { CALL_PAYMENT_ACCOUNT } from '../../core/billing/call-payment.ts'
+import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
 
 /** The invariants of payments for single calls; see AuditCheck. Their ledger transactions have the id of the call. */
 export const CALL_PAYMENT_AUDIT_CHECKS = [

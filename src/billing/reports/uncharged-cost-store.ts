@@ -1,5 +1,5 @@
-import { CALL_PAYMENT_ACCOUNT } from '../../core/billing/call-payment.ts'
 import { UNCHARGED_COST_DAYS } from '../../core/billing/uncharged-cost.ts'
+import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 /** What an account was charged in the days that are compared, and what it cost beside that, pico-USD. */

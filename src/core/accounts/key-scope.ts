@@ -1,4 +1,4 @@
-import { isPermitted, type MemberRole, type Permission } from './permissions.ts'
+import { isPermitted, type MemberRole, type Permission } from './member-permissions.ts'
 
 /** What an API key may do beside calls, if it is turned on for it. */
 export const KEY_SCOPES = ['provider_keys', 'top_ups'] as const

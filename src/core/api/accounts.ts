@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { MEMBER_ROLES } from '../accounts/permissions.ts'
+import { MEMBER_ROLES } from '../accounts/member-permissions.ts'
 import { AutoTopUpView } from './auto-top-up.ts'
 import { OperatorTopUp } from './billing.ts'
 import { InvoiceView } from './invoices.ts'

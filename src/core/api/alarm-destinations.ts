@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { SEVERITIES } from '../operations/severity.ts'
+import { SEVERITIES } from '../alarms/severity.ts'
 import { CLOSED, nullable } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
 

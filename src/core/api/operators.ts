@@ -1,5 +1,10 @@
 import { type Static, Type } from 'typebox'
-import { OPERATOR_ROLES, type OperatorRole, PERMISSIONS, type Permission } from '../operations/permissions.ts'
+import {
+  OPERATOR_ROLES,
+  type OperatorRole,
+  PERMISSIONS,
+  type Permission,
+} from '../accounts/operator-permissions.ts'
 import { CLOSED, line, nullable } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
 

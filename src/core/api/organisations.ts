@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { ACCOUNT_ACTIONS } from '../accounts/account-action.ts'
-import { MEMBER_ROLES } from '../accounts/permissions.ts'
+import { MEMBER_ROLES } from '../accounts/member-permissions.ts'
 import { CLOSED, line, nullable, usd } from './request-fields.ts'
 import { email } from './sessions.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'

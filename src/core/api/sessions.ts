@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import { MEMBER_ROLES, PERMISSIONS } from '../accounts/permissions.ts'
-import type { MailPreference } from '../operations/mail-preference.ts'
+import type { MailPreference } from '../accounts/mail-preference.ts'
+import { MEMBER_ROLES, PERMISSIONS } from '../accounts/member-permissions.ts'
 import { OperatorRoleName, RolesByPermission } from './operators.ts'
 import { CLOSED, line, nullable, usd } from './request-fields.ts'
 

@@ -1,6 +1,6 @@
 import type { PicoUsd } from '../kernel/money.ts'
-import { CALL_PAYMENT_ACCOUNT } from './call-payment.ts'
-import type { MovementKind, PaymentRailName } from './payment-movements.ts'
+import type { MovementKind, PaymentRailName } from '../payments/payment-movements.ts'
+import { CALL_PAYMENT_ACCOUNT } from '../payments/x402.ts'
 
 /** Why money moved. A transaction is unique on (id, kind). */
 export type LedgerKind =

@@ -1,5 +1,4 @@
 import { Ajv, type ErrorObject } from 'ajv'
-import { isProviderKeyName } from '../accounts/provider-key-names.ts'
 import { AUTH_HEADERS } from './catalog.ts'
 import {
   CATALOG_DOCUMENT_SCHEMA,
@@ -9,6 +8,7 @@ import {
   type DocumentPrices,
   type DocumentProvider,
 } from './catalog-document.ts'
+import { isProviderKeyName } from './platform-key-variables.ts'
 import { rateProblems } from './rate-ceiling.ts'
 
 export type ParsedDocument =

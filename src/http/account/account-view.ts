@@ -3,11 +3,11 @@ import type { FreeCredits } from '../../accounts/free-credit.ts'
 import type { MemberStore } from '../../accounts/organisation/member-store.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import type { LedgerListStore } from '../../billing/ledger/ledger-list-store.ts'
-import { isPermitted, type MemberRole, PERMISSIONS } from '../../core/accounts/permissions.ts'
+import { MAIL_PREFERENCES, type MailPreference } from '../../core/accounts/mail-preference.ts'
+import { isPermitted, type MemberRole, PERMISSIONS } from '../../core/accounts/member-permissions.ts'
 import type { ActableAccount, BalanceView, SessionView } from '../../core/api/sessions.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import { MAIL_PREFERENCES, type MailPreference } from '../../core/operations/mail-preference.ts'
 import { type ActingSession, notSignedIn } from '../plugins/session.ts'
 
 type BalanceReader = Pick<HoldStore, 'balance'>

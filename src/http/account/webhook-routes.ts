@@ -13,7 +13,7 @@ import {
 } from '../../core/api/webhooks.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
-import { EVENT_TYPES, type SubscribedEventType } from '../../core/operations/event.ts'
+import { EVENT_TYPES, type SubscribedEventType } from '../../core/webhooks/event.ts'
 import { checkWebhookUrl } from '../../platform/network/public-address.ts'
 import type { DeliveryEntry, ReadDeliveries, RetryDelivery } from '../../webhooks/delivery-log.ts'
 import {

@@ -5,6 +5,7 @@ import { CLOSED } from '../../core/api/request-fields.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
+import { readTraffic } from '../../platform/observability/traffic.ts'
 import {
   addCounts,
   countsOf,
@@ -12,8 +13,7 @@ import {
   type TrafficCounts,
   type TrafficSlot,
   trafficSlots,
-} from '../../core/operations/traffic.ts'
-import { readTraffic } from '../../platform/observability/traffic.ts'
+} from '../../platform/observability/traffic-counts.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { needs } from '../plugins/operator-access.ts'
 

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import plugin from 'fastify-plugin'
 import type { KeyCache, KeyRecord } from '../../accounts/key-cache.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
 import {
   isPermitted,
   type OperatorRole,
   PERMISSIONS,
   type Permission,
-} from '../../core/operations/permissions.ts'
+} from '../../core/accounts/operator-permissions.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import { authenticated, bearerToken } from './authenticate.ts'
 

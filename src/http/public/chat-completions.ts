@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ChatBody, normalizeChatRequest, refuseLongText } from '../../core/calls/chat-request.ts'
 import { CHAT_FORMAT } from '../calls/chat-format.ts'
 import { type AskedCall, type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
-import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './paid-calls.ts'
+import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './x402-calls.ts'
 
 /** POST /v1/chat/completions: validate, start the call, relay its answer. */
 export const chatCompletionsRoute =

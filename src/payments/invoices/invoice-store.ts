@@ -1,4 +1,4 @@
-import type { InvoiceDocument, InvoiceKind } from '../../core/billing/invoice.ts'
+import type { InvoiceDocument, InvoiceKind } from '../../core/payments/invoice.ts'
 import { newestFirst, type Postgres } from '../../platform/postgres/postgres.ts'
 import type { BillingDetails, Invoice as InvoiceRow } from '../../platform/prisma-client/client.ts'
 

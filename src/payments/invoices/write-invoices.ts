@@ -1,3 +1,4 @@
+import { newId } from '../../core/kernel/ids.ts'
 import {
   type InvoiceCustomer,
   type InvoiceDocument,
@@ -7,9 +8,8 @@ import {
   invoiceNumber,
   issuedTerms,
   newTerms,
-} from '../../core/billing/invoice.ts'
-import type { InvoiceSettings } from '../../core/billing/invoice-settings.ts'
-import { newId } from '../../core/kernel/ids.ts'
+} from '../../core/payments/invoice.ts'
+import type { InvoiceSettings } from '../../core/payments/invoice-settings.ts'
 import type { PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import type { Payment } from '../payment-store.ts'
 

@@ -1,4 +1,4 @@
-import type { InvoiceDocument } from '../../core/billing/invoice.ts'
+import type { InvoiceDocument } from '../../core/payments/invoice.ts'
 import { createPdfText, type PdfText, type TextStyle } from './pdf-text.ts'
 
 /** Points. */

@@ -1,12 +1,6 @@
-import {
-  addCounts,
-  MINUTE_MS,
-  minuteOf,
-  type TrafficCounts,
-  trafficField,
-} from '../../core/operations/traffic.ts'
 import type { Redis } from '../redis/redis.ts'
 import { trafficKey } from '../redis/redis-keys.ts'
+import { addCounts, MINUTE_MS, minuteOf, type TrafficCounts, trafficField } from './traffic-counts.ts'
 
 /** The series of the last hour, and a little more. */
 const KEPT_SECONDS = 3_900
@@ -26,7 +20,7 @@ export function createTrafficCounter(clock: () => number) {
     waiting.set(second, new Map(counts))
   }
   return {
-    /** Adds to figures of this second; see core/traffic.ts for their names. */
+    /** Adds to figures of this second; see traffic-counts.ts for their names. */
     add: (counts: Iterable<readonly [figure: string, count: bigint]>): void =>
       add(Math.floor(clock() / 1000) * 1000, counts),
     /** Adds to the pipeline what was counted; `done` says whether Redis has it. */

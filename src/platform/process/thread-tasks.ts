@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'secure-json-parse'
-import type { InvoiceDocument } from '../../core/billing/invoice.ts'
 import { repairJson } from '../../core/json/json-repair.ts'
 import {
   type ExactJson,
@@ -10,6 +9,7 @@ import {
   type JsonScan,
   scanJson,
 } from '../../core/json/json-text.ts'
+import type { InvoiceDocument } from '../../core/payments/invoice.ts'
 import { BytePairVocabulary } from '../../core/text-tokens/byte-pair-vocabulary.ts'
 
 /** What the threads of a ThreadPool can do. Every task is a pure function of its input. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { eventMessage } from '../../../src/accounts/mail/event-message.ts'
-import type { EventData } from '../../../src/core/operations/event.ts'
-import { EVENT_MAILS, type MailedEventType } from '../../../src/core/operations/event-mails.ts'
+import { EVENT_MAILS, type MailedEventType } from '../../../src/core/accounts/event-mails.ts'
+import type { EventData } from '../../../src/core/webhooks/event.ts'
 
 const SITE = 'https://gateway.example'
 

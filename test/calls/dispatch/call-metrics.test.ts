@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { createCallMetrics } from '../../../src/calls/dispatch/call-metrics.ts'
-import { addCounts, type TrafficCounts } from '../../../src/core/operations/traffic.ts'
+import { addCounts, type TrafficCounts } from '../../../src/platform/observability/traffic-counts.ts'
 import { failedSettlementOf, settlementOf } from '../../helpers/billing.ts'
 
 test('a call that ended is counted once in each of its figures', async () => {

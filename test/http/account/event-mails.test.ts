@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
-import type { EventData, EventType } from '../../../src/core/operations/event.ts'
+import type { EventData, EventType } from '../../../src/core/webhooks/event.ts'
 import { recordEvent } from '../../../src/webhooks/event-outbox.ts'
 import { signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
+import type { OperatorRole } from '../../../src/core/accounts/operator-permissions.ts'
 import type { RedirectView } from '../../../src/core/api/identities.ts'
 import type { OperatorSession } from '../../../src/core/api/sessions.ts'
-import type { OperatorRole } from '../../../src/core/operations/permissions.ts'
 import { type ConsoleClient, consoleClient } from '../../helpers/console-client.ts'
 import {
   type LocalUser,

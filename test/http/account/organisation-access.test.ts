@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { MEMBER_ROLES, type MemberRole } from '../../../src/core/accounts/permissions.ts'
+import { MEMBER_ROLES, type MemberRole } from '../../../src/core/accounts/member-permissions.ts'
 import type { BillingView } from '../../../src/core/api/billing.ts'
 import type { CreatedKey, KeyList } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'

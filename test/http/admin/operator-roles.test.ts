@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { OPERATOR_ROLES, type OperatorRole } from '../../../src/core/operations/permissions.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '../../../src/core/accounts/operator-permissions.ts'
 import { needs, statePermissions } from '../../../src/http/plugins/operator-access.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { type RegisteredRoute, registeredRoutes } from '../../hostile/registered-routes.ts'

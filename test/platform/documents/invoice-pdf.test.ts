@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { InvoiceDocument } from '../../../src/core/billing/invoice.ts'
+import type { InvoiceDocument } from '../../../src/core/payments/invoice.ts'
 import { invoicePdf } from '../../../src/platform/documents/invoice-pdf.ts'
 import { readPdf } from '../../helpers/pdf-text.ts'
 

@@ -3,10 +3,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readCatalogFile, readShippedCatalogs } from '../../../src/catalog/catalog-file.ts'
 import { type Config, readConfig, UNUSED_SERVICES } from '../../../src/config.ts'
-import { isLoopback } from '../../../src/core/billing/development-rail-refusal.ts'
 import type { CatalogDocument } from '../../../src/core/catalog/catalog-document.ts'
 import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
 import { StartError } from '../../../src/core/kernel/start-error.ts'
+import { isLoopback } from '../../../src/core/payments/development-rail-refusal.ts'
 
 type Environment = Record<string, string | undefined>
 

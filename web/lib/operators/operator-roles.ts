@@ -1,4 +1,4 @@
-import type { OperatorRole } from '../../../src/core/operations/permissions.ts'
+import type { OperatorRole } from '../../../src/core/accounts/operator-permissions.ts'
 
 /** The roles with what they include, most rights first. */
 export const ROLE_WORDS: Readonly<Record<OperatorRole, { name: string; about: string }>> = {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { ComponentProps } from 'react'
-import type { Permission } from '../../../src/core/operations/permissions.ts'
+import type { Permission } from '../../../src/core/accounts/operator-permissions.ts'
 import { operatorSessionQuery } from '../../api/operator-queries.ts'
 import { Button } from '../../components/form/button.tsx'
 

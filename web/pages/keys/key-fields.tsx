@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { KeyScope } from '../../../src/core/accounts/key-scope.ts'
-import type { Permission } from '../../../src/core/accounts/permissions.ts'
+import type { Permission } from '../../../src/core/accounts/member-permissions.ts'
 import type { KeyEditBody, KeyView, LimitResetName } from '../../../src/core/api/keys.ts'
 import { keysQuery, modelsQuery, sessionQuery } from '../../api/queries.ts'
 import { CheckField, SelectField, TextField } from '../../components/form/fields.tsx'

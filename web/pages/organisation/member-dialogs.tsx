@@ -1,4 +1,4 @@
-import type { MemberRole } from '../../../src/core/accounts/permissions.ts'
+import type { MemberRole } from '../../../src/core/accounts/member-permissions.ts'
 import type {
   EndMembershipBody,
   InvitationBody,

@@ -1,4 +1,4 @@
-import type { MemberRole } from '../../../src/core/accounts/permissions.ts'
+import type { MemberRole } from '../../../src/core/accounts/member-permissions.ts'
 
 /** Roles, and what they are for. */
 export const ROLES: Record<MemberRole, { name: string; may: string }> = {

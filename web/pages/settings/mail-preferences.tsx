@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
+import type { MailPreference } from '../../../src/core/accounts/mail-preference.ts'
 import type { GatewayView } from '../../../src/core/api/gateway.ts'
 import type { AccountPatch, PersonView, SessionView } from '../../../src/core/api/sessions.ts'
-import type { MailPreference } from '../../../src/core/operations/mail-preference.ts'
 import { gatewayQuery, sessionQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'

@@ -8,11 +8,11 @@ import {
   ConfirmCardBody,
   type SavedCardView,
 } from '../../../core/api/auto-top-up.ts'
-import { type AutoTopUpPause, THRESHOLD_AMOUNTS_MAX } from '../../../core/billing/auto-top-up.ts'
-import { fromCents, readTopUpAmount } from '../../../core/billing/top-up-amount.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { formatUsd, lesserOf, type PicoUsd, parseUsd } from '../../../core/kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../../../core/kernel/time.ts'
+import { type AutoTopUpPause, THRESHOLD_AMOUNTS_MAX } from '../../../core/payments/auto-top-up.ts'
+import { fromCents, readTopUpAmount } from '../../../core/payments/top-up-amount.ts'
 import type { AutoTopUp } from '../../../payments/auto-top-up-store.ts'
 import type { TopUps } from '../../../payments/create-top-ups.ts'
 import type { SavedCard } from '../../../payments/saved-card-service.ts'

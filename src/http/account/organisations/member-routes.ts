@@ -4,7 +4,7 @@ import type { Invitation, InvitationStore } from '../../../accounts/organisation
 import type { Invitations, SentInvitation } from '../../../accounts/organisation/invitations.ts'
 import type { MemberStore } from '../../../accounts/organisation/member-store.ts'
 import type { SpendStore } from '../../../billing/reports/usage-store.ts'
-import type { MemberRole } from '../../../core/accounts/permissions.ts'
+import type { MemberRole } from '../../../core/accounts/member-permissions.ts'
 import {
   EndMembershipBody,
   InvitationBody,

@@ -1,3 +1,4 @@
+import type { OperatorRole } from '../../../../src/core/accounts/operator-permissions.ts'
 import type {
   AdminKeyView,
   CreatedAdminKey,
@@ -6,7 +7,6 @@ import type {
   OperatorDetail,
   OperatorRoleBody,
 } from '../../../../src/core/api/operators.ts'
-import type { OperatorRole } from '../../../../src/core/operations/permissions.ts'
 import { path, requestJson } from '../../../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../../../components/feedback/dialogs.tsx'
 import { SelectField, TextField } from '../../../components/form/fields.tsx'

@@ -1,6 +1,6 @@
 import type { PaymentPayload, SettleResponse } from '@x402/core/types'
-import type { PaymentTerms, SettleAnswer } from '../../core/billing/call-payment.ts'
-import type { CallPaymentSettings } from '../../core/billing/call-payment-settings.ts'
+import type { PaymentTerms, SettleAnswer } from '../../core/payments/x402.ts'
+import type { CallPaymentSettings } from '../../core/payments/x402-settings.ts'
 import { causeOf } from '../../platform/observability/logger.ts'
 
 /** A payment as the facilitator takes it, and as it is stored until it is settled. */

@@ -1,5 +1,8 @@
 import type { PaymentPayload, SettleResponse } from '@x402/core/types'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import { type PicoUsd, parseUsd } from '../../core/kernel/money.ts'
 import {
   CALL_PAYMENT_ACCOUNT,
   type PaymentTerms,
@@ -8,11 +11,8 @@ import {
   readAuthorization,
   type SettleVerdict,
   X402_VERSION,
-} from '../../core/billing/call-payment.ts'
-import type { CallPaymentSettings } from '../../core/billing/call-payment-settings.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
-import type { CallId } from '../../core/kernel/ids.ts'
-import { type PicoUsd, parseUsd } from '../../core/kernel/money.ts'
+} from '../../core/payments/x402.ts'
+import type { CallPaymentSettings } from '../../core/payments/x402-settings.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { type CallPaymentStore, createCallPaymentStore } from './call-payment-store.ts'

@@ -1,5 +1,5 @@
 import { type PicoUsd, picoUsd } from '../kernel/money.ts'
-import type { CallPaymentSettings } from './call-payment-settings.ts'
+import type { CallPaymentSettings } from './x402-settings.ts'
 
 /**
  * The rules of x402 payments for single calls: version 2 of the protocol, scheme `exact`, by EIP-3009 authorizations of a

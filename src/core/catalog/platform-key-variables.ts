@@ -1,5 +1,5 @@
-import type { CatalogSnapshot, Provider } from '../catalog/catalog.ts'
-import { keyOrigins } from '../catalog/key-origins.ts'
+import type { CatalogSnapshot, Provider } from './catalog.ts'
+import { keyOrigins } from './key-origins.ts'
 
 /** The gateway's own variables that look like a provider's key, and those of its clients for buckets and for traces. */
 const RESERVED = /^(?:MASTER_KEY|STRIPE_|PAYPAL_|SMTP_|BODY_BYTES_|AWS_|OTEL_)/

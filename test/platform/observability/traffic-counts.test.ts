@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { countsOf, minuteOf, trafficField, trafficSlots } from '../../../src/core/operations/traffic.ts'
+import {
+  countsOf,
+  minuteOf,
+  trafficField,
+  trafficSlots,
+} from '../../../src/platform/observability/traffic-counts.ts'
 
 const NOON = Date.UTC(2027, 0, 31, 12)
 

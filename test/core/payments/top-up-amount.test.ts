@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { parseUsd } from '../../../src/core/kernel/money.ts'
 import {
   fromCents,
   readTopUpAmount,
   TOP_UP_PRESETS_USD,
   toCents,
-} from '../../../src/core/billing/top-up-amount.ts'
-import { parseUsd } from '../../../src/core/kernel/money.ts'
+} from '../../../src/core/payments/top-up-amount.ts'
 
 const LIMITS = { minPico: parseUsd('5'), maxPico: parseUsd('10000') }
 

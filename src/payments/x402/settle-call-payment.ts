@@ -1,4 +1,4 @@
-import { judgeSettlement, type SettleVerdict } from '../../core/billing/call-payment.ts'
+import { judgeSettlement, type SettleVerdict } from '../../core/payments/x402.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { CallPaymentStore, ClaimedPayment } from './call-payment-store.ts'
 import type { Facilitator } from './facilitator.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readPaymentSettings } from '../../../src/core/billing/payment-settings.ts'
+import { readPaymentSettings } from '../../../src/core/payments/payment-settings.ts'
 
 const STRIPE = { STRIPE_SECRET_KEY: 'sk_test_x', STRIPE_WEBHOOK_SECRET: 'whsec_x' }
 const PAYPAL = { PAYPAL_CLIENT_ID: 'id', PAYPAL_CLIENT_SECRET: 'secret', PAYPAL_WEBHOOK_ID: 'hook' }

@@ -1,4 +1,4 @@
-import type { SubscribedEventType } from './event.ts'
+import type { SubscribedEventType } from '../webhooks/event.ts'
 import type { MailPreference } from './mail-preference.ts'
 
 /** Messages about events: the preference that turns each off; null: always sent, as a receipt is. */

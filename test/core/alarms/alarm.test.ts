@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type AlarmCount, addAlarms, alarmsOf, parseAlarmCount } from '../../../src/core/operations/alarm.ts'
+import { type AlarmCount, addAlarms, alarmsOf, parseAlarmCount } from '../../../src/core/alarms/alarm.ts'
 
 const alarmOf = (logged: unknown, message: string) => alarmsOf(logged, message)[0] ?? null
 

@@ -6,9 +6,9 @@ import {
   invoiceNumber,
   issuedTerms,
   newTerms,
-} from '../../../src/core/billing/invoice.ts'
-import { readInvoiceSettings } from '../../../src/core/billing/invoice-settings.ts'
-import { PICO_PER_CENT } from '../../../src/core/billing/top-up-amount.ts'
+} from '../../../src/core/payments/invoice.ts'
+import { readInvoiceSettings } from '../../../src/core/payments/invoice-settings.ts'
+import { PICO_PER_CENT } from '../../../src/core/payments/top-up-amount.ts'
 
 const ISSUER = { INVOICE_ISSUER_NAME: 'Acme GmbH', INVOICE_ISSUER_ADDRESS: 'Allee 1 | 10115 Berlin|Germany' }
 const cents = (amount: number) => BigInt(amount) * PICO_PER_CENT

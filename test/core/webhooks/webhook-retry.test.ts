@@ -3,7 +3,7 @@ import {
   type AttemptResult,
   afterAttempt,
   RETRY_DELAYS_MS,
-} from '../../../src/core/operations/webhook-retry.ts'
+} from '../../../src/core/webhooks/webhook-retry.ts'
 
 const answered = (statusCode: number, retryAfterMs: number | null = null): AttemptResult => ({
   kind: 'answered',

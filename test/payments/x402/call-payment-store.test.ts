@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CALL_PAYMENT_ACCOUNT, paymentTerms, unitsToPico } from '../../../src/core/billing/call-payment.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
+import { CALL_PAYMENT_ACCOUNT, paymentTerms, unitsToPico } from '../../../src/core/payments/x402.ts'
 import {
   type CallPaymentStore,
   createCallPaymentStore,
-} from '../../../src/payments/per-call/call-payment-store.ts'
+} from '../../../src/payments/x402/call-payment-store.ts'
 import { openTestLedger, type TestLedger } from '../../helpers/billing.ts'
 
 const OPEN_MAX_UNITS = 1_000n

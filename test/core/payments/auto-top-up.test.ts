@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
+import { monthStartMs, nextMonthMs } from '../../../src/core/kernel/time.ts'
 import {
   type AutoTopUpFacts,
   type AutoTopUpSettings,
   autoTopUpStep,
   type ChargeAttempt,
-} from '../../../src/core/billing/auto-top-up.ts'
-import { cardFailure, FAILURES_OF_THE_CARD } from '../../../src/core/billing/card-failure.ts'
-import { monthStartMs, nextMonthMs } from '../../../src/core/kernel/time.ts'
+} from '../../../src/core/payments/auto-top-up.ts'
+import { cardFailure, FAILURES_OF_THE_CARD } from '../../../src/core/payments/card-failure.ts'
 
 const NOW = Date.parse('2027-01-31T23:00:00Z')
 const MINUTE = 60_000

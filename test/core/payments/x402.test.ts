@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { callPaymentClosing } from '../../../src/core/billing/postings.ts'
+import { picoUsd } from '../../../src/core/kernel/money.ts'
 import {
   judgeSettlement,
   paymentTerms,
@@ -6,10 +8,8 @@ import {
   readAuthorization,
   type SettleAnswer,
   unitsToPico,
-} from '../../../src/core/billing/call-payment.ts'
-import { readCallPaymentSettings } from '../../../src/core/billing/call-payment-settings.ts'
-import { callPaymentClosing } from '../../../src/core/billing/postings.ts'
-import { picoUsd } from '../../../src/core/kernel/money.ts'
+} from '../../../src/core/payments/x402.ts'
+import { readCallPaymentSettings } from '../../../src/core/payments/x402-settings.ts'
 
 const ENVIRONMENT = {
   X402_FACILITATOR_URL: 'https://facilitator.example/',

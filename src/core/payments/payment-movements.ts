@@ -1,6 +1,6 @@
+import { customerAccount, type LedgerEntry, type Posting, receivableAccount } from '../billing/postings.ts'
 import { lesserOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
 import type { PaymentAmounts } from './payment.ts'
-import { customerAccount, type LedgerEntry, type Posting, receivableAccount } from './postings.ts'
 
 /** The rails money comes in by; each has an account in the ledger. */
 export const PAYMENT_RAILS = ['stripe', 'paypal', 'development'] as const

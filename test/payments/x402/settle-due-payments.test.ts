@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createCallPaymentStore } from '../../../src/payments/per-call/call-payment-store.ts'
-import type { FacilitatorRequest } from '../../../src/payments/per-call/facilitator.ts'
-import { settleDuePayments } from '../../../src/payments/per-call/settle-due-payments.ts'
+import { createCallPaymentStore } from '../../../src/payments/x402/call-payment-store.ts'
+import type { FacilitatorRequest } from '../../../src/payments/x402/facilitator.ts'
+import { settleDuePayments } from '../../../src/payments/x402/settle-due-payments.ts'
 import { openTestLedger, type TestLedger } from '../../helpers/billing.ts'
 
 const SETTLE_WAIT_MS = 15_000

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { developmentRailRefusal } from '../../../src/core/billing/development-rail-refusal.ts'
 import type { Offer } from '../../../src/core/catalog/catalog.ts'
+import { developmentRailRefusal } from '../../../src/core/payments/development-rail-refusal.ts'
 
 const SIMULATED = 'http://127.0.0.1:9100'
 

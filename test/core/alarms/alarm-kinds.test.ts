@@ -1,13 +1,13 @@
 import { globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { BREAKER_ALARMS } from '../../../src/core/failover/breaker.ts'
 import {
   ALARM_KINDS,
   alarmPage,
   alarmSentence,
   endsWhenAcknowledged,
   severityOf,
-} from '../../../src/core/operations/alarm-kinds.ts'
+} from '../../../src/core/alarms/alarm-kinds.ts'
+import { BREAKER_ALARMS } from '../../../src/core/failover/breaker.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8')

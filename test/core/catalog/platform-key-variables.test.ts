@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
-import { isProviderKeyName, keyAddressProblems } from '../../../src/core/accounts/provider-key-names.ts'
 import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
 import { parseCatalogDocument } from '../../../src/core/catalog/parse-catalog-document.ts'
+import { isProviderKeyName, keyAddressProblems } from '../../../src/core/catalog/platform-key-variables.ts'
 import { exampleDocument } from '../../catalog/example-document.ts'
 
 /** Every variable that the configuration looks at. */

@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { assertBalanced, balanceChange } from '../../../src/core/billing/postings.ts'
+import { picoUsd } from '../../../src/core/kernel/money.ts'
 import {
   DISPUTE_OUTCOMES,
   type PaymentAmounts,
   type PaymentFact,
   paymentOutcome,
-} from '../../../src/core/billing/payment.ts'
+} from '../../../src/core/payments/payment.ts'
 import {
   type AccountFunds,
   afterMovement,
@@ -13,9 +15,7 @@ import {
   type Movement,
   movementPosting,
   paymentMovements,
-} from '../../../src/core/billing/payment-movements.ts'
-import { assertBalanced, balanceChange } from '../../../src/core/billing/postings.ts'
-import { picoUsd } from '../../../src/core/kernel/money.ts'
+} from '../../../src/core/payments/payment-movements.ts'
 
 const NOTHING_MOVED: PaymentAmounts = {
   settledPico: picoUsd(0n),
