@@ -5,7 +5,7 @@ import { createRedis, type Redis, type RedisClientOptions } from './redis/redis.
 
 const CLOSE_MS = 2_000
 
-/** Opens the connections of one process, each under its name, and closes them together. */
+/** Opens the named connections of one process and closes them together. */
 export type Connections = ReturnType<typeof openConnections>
 
 export function openConnections(
@@ -28,7 +28,7 @@ export function openConnections(
     },
     async close() {
       for (const client of clients) client.disconnect()
-      // A statement without a timeout keeps its pool for as long as it takes.
+      // A statement without a timeout can keep its pool open indefinitely.
       await withTimeout(Promise.all(pools.map((pool) => pool.close())), CLOSE_MS, undefined)
     },
   }
@@ -39,7 +39,7 @@ interface LazyPostgres {
   close(): Promise<void>
 }
 
-/** A client that is made when it is first used: each has a copy of the schema of its own, of 10 MB. */
+/** Creates the client on first use: each client has its own 10 MB copy of the schema. */
 function lazyPostgres(make: () => Postgres): LazyPostgres {
   let made: Postgres | null = null
   const handler: ProxyHandler<Postgres> = {

@@ -12,28 +12,28 @@ import { DAY_MS } from '../core/kernel/time.ts'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const KEY_ID_BYTES = 6
-/** Keys of days that are kept derived. Provider keys and webhook secrets were sealed on any day. */
+/** Derived keys of days to cache. Provider keys and webhook secrets can be from any day. */
 const DAYS_KEPT = 256
 
 /**
- * Master keys, 32 bytes each. Everything is sealed and hashed under the first; what was sealed or hashed under
- * another still opens, so that the master key can be changed without losing anything.
+ * Master keys, 32 bytes each. The first seals and hashes; the others still open what they sealed or hashed, so that the
+ * master key can be replaced without losing data.
  */
 export type MasterKeys = readonly [current: Buffer, ...others: Buffer[]]
 
 /**
- * Seals text with AES-256-GCM. What is sealed for one purpose does not open for another. Every day (UTC) has a key of
- * its own, because nonces are random: NIST SP 800-38D, 8.3, allows 2^32 seals under one key, which the whole fleet
- * reaches within a day only beyond 49,000 seals a second.
+ * Seals text with AES-256-GCM. A text sealed for one purpose does not open for another. Every day (UTC) has its own
+ * key, because nonces are random: NIST SP 800-38D, 8.3, allows 2^32 seals under one key, which the fleet would reach
+ * within a day only beyond 49,000 seals a second.
  */
 export interface Sealer {
-  /** `<master key's id>.<days since 1970>.<base64 of nonce ‖ ciphertext ‖ tag>`, bound to `context` (the id of what it belongs to). */
+  /** `<master key's id>.<days since 1970>.<base64 of nonce ‖ ciphertext ‖ tag>`, bound to `context` (the id of the owner). */
   seal(text: string, context: string): string
-  /** Throws when the box was altered, belongs to another context, or was sealed under a master key not given. */
+  /** Throws if the box was altered, belongs to another context, or its master key is not given. */
   open(box: string, context: string): string
 }
 
-/** Seals into bytes as well, a third shorter: for what is long. */
+/** Also seals into bytes, which are a third shorter, for long texts. */
 export interface ByteSealer extends Sealer {
   /** `<master key's id>.<day>.` and then nonce ‖ ciphertext ‖ tag. */
   sealBytes(text: string, context: string): Buffer
@@ -41,7 +41,7 @@ export interface ByteSealer extends Sealer {
   openBytes(box: Buffer, context: string): string
 }
 
-/** A sealer for one purpose under the master keys. `clock` gives unix milliseconds. */
+/** Creates a sealer for one purpose under the master keys. `clock` returns unix milliseconds. */
 export function createSealer(
   masterKeys: MasterKeys,
   purpose: string,
@@ -76,7 +76,7 @@ export function createSealer(
       const parts = box.split('.', 3)
       const sealed = Buffer.from(parts.pop()!, 'base64')
       const [id, day] = parts
-      // The first boxes did not name their master key: each is tried, and the tag tells. Those after named no day.
+      // The oldest boxes name no master key: each is tried, and the tag shows the right one. Later boxes name no day.
       if (id === undefined) {
         const attempts = keys.map((known) => () => decrypt(known.keyOf(null), sealed, context))
         return firstThatOpens(attempts)
@@ -86,7 +86,7 @@ export function createSealer(
   }
 }
 
-/** The keys of one purpose under one master key, by day; null: the one from before keys were a day's. */
+/** The keys of one purpose under one master key, by day; null: the key before keys were derived by day. */
 function dayKeys(masterKey: Buffer, purpose: string) {
   const derived = new LRUCache<string, KeyObject>({ max: DAYS_KEPT })
   return {
@@ -134,7 +134,7 @@ const NONCES_AT_ONCE = 256
 const nonces = Buffer.allocUnsafe(NONCE_BYTES * NONCES_AT_ONCE)
 let noncesUsed = NONCES_AT_ONCE
 
-/** A random nonce. Many are drawn at once, since a draw costs more than a sealing; each is used once. */
+/** A random nonce, used once. Many are drawn at once, since a draw costs more than sealing. */
 function nextNonce(): Buffer {
   if (noncesUsed === NONCES_AT_ONCE) {
     randomFillSync(nonces)
@@ -149,10 +149,10 @@ export function deriveKey(masterKey: Buffer, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', masterKey, '', `switchyard/${purpose}`, 32))
 }
 
-/** Names a master key without telling anything of it. */
+/** An id of a master key that reveals nothing about it. */
 export function masterKeyId(masterKey: Buffer): string {
   return deriveKey(masterKey, 'key-id').subarray(0, KEY_ID_BYTES).toString('base64url')
 }
 
-/** What every box under the current master key begins with, and no other. */
+/** The prefix of every box under the current master key, and of no other. */
 export const sealedPrefix = (masterKeys: MasterKeys): string => `${masterKeyId(masterKeys[0])}.`

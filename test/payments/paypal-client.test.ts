@@ -139,6 +139,6 @@ test('a request that is not answered in time rejects', async () => {
 test('a response of more than a mebibyte is not read to its end', async () => {
   const client = await clientOf(() => ({ body: 'x'.repeat(1024 * 1024) }))
   await expect(client.get('/v2/orders/1')).rejects.toMatchObject({
-    cause: { message: 'PayPal answered more than 1048576 bytes' },
+    cause: { message: 'the response of PayPal exceeds 1048576 bytes' },
   })
 })

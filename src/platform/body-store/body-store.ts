@@ -19,51 +19,51 @@ export interface StoredBody {
 }
 
 export interface PutOptions {
-  /** More is refused with 413. */
+  /** Maximum size. A longer body is refused with 413. */
   maxBytes: number
   mediaType: string
-  /** Room that was taken for it. Absent: room is taken as it comes. */
+  /** Space reserved for the body. Absent: space is reserved while the body arrives. */
   room?: Room
 }
 
-/** Room in the store, for bodies of which it is known how long they are at most. */
+/** Reserved space in the store, for bodies whose maximum size is known. */
 export interface Room {
-  /** What is left of it is given back. Idempotent. */
+  /** Returns the unused rest. Idempotent. */
   release(): void
 }
 
-/** Bytes that are stored. */
+/** Maximum sizes, in bytes of stored bodies. */
 export interface BodyStoreLimits {
-  /** Beyond it: 429 `concurrency_limit_exceeded`. */
+  /** Exceeded: 429 `concurrency_limit_exceeded`. */
   bytesPerAccount: number
-  /** Beyond it: 503 `overloaded`. Room is reserved for an account up to what is left for the others. */
+  /** Exceeded: 503 `overloaded`. One account can reserve at most what is left for the others. */
   bytesInAll: number
-  /** Of the disk, left to others: 503 below it. */
+  /** Free disk space to keep. Below it: 503. */
   freeBytes: number
 }
 
 /**
- * Where the uploads and generated files of calls wait, sealed, beside the queue: they stream through here and never
- * through Redis, and are removed with their call. Errors name no content.
+ * Stores the uploads and generated files of calls, sealed, beside the queue. They are streamed and never pass through
+ * Redis, and are removed with their call. Errors contain no content.
  */
 export interface BodyStore {
   /**
-   * Takes room for so many bytes of an account, so that one of several bodies is refused before it is read, and not
-   * all of them in their middle. Throws where there is none.
+   * Reserves this many bytes for an account, so that one of several bodies is refused before it is read and not midway.
+   * Throws when the space is not available.
    */
   reserve(accountId: string, bytes: number): Promise<Room>
-  /** Stores a body under a name that its call uses once. When `content` or a limit breaks it off, nothing of it stays. */
+  /** Stores a body under a name that is unique within its call. If `content` or a limit aborts the write, nothing is kept. */
   put(
     owner: BodyOwner,
     name: string,
     content: AsyncIterable<Uint8Array>,
     options: PutOptions,
   ): Promise<StoredBody>
-  /** Null if it is gone. The stream breaks off with an error where the body is not what was stored. */
+  /** Null if the body is gone. The stream fails if the stored bytes were altered. */
   open(ref: string): Promise<Readable | null>
   /** Removes all bodies of a call. Idempotent. */
   remove(owner: BodyOwner): Promise<void>
-  /** Removes what calls left behind that ended without anybody to see it. `olderThanMs`: no call lives so long. */
+  /** Removes bodies whose call ended without removing them. `olderThanMs` exceeds the lifetime of any call. */
   sweep(olderThanMs: number): Promise<void>
   close(): void
 }
@@ -75,7 +75,7 @@ interface BodyStoreOptions {
   clock: () => number
 }
 
-/** Nothing else becomes part of a path. */
+/** The only characters that can become part of a path. */
 const SEGMENT = /^[\w-]{1,64}$/
 
 export function createBodyStore({ storage, sealer, limits, clock }: BodyStoreOptions): BodyStore {
@@ -124,11 +124,11 @@ export function createBodyStore({ storage, sealer, limits, clock }: BodyStoreOpt
     },
 
     async open(ref) {
-      if (!ref.split('/').every((part) => SEGMENT.test(part))) throw new Error('not the reference of a body')
+      if (!ref.split('/').every((part) => SEGMENT.test(part))) throw new Error('invalid body reference')
       const sealed = await available(() => storage.read(ref))
       if (!sealed) return null
       const body = Readable.from(sealer.open(sealed, ref), { objectMode: false })
-      // A generator that was never started would not close what it reads from.
+      // A generator that was never started does not close its source.
       return body.once('close', () => sealed.destroy())
     },
 
@@ -148,7 +148,7 @@ export function createBodyStore({ storage, sealer, limits, clock }: BodyStoreOpt
   }
 }
 
-/** Whatever goes wrong with the storage is a 503, its reason for the log. */
+/** Turns every storage failure into a 503; its cause is logged. */
 async function available<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -158,22 +158,22 @@ async function available<T>(work: () => Promise<T>): Promise<T> {
 }
 
 function segment(text: string): string {
-  if (!SEGMENT.test(text))
-    throw new Error('the name of a body has other characters than letters, digits, _ and -')
+  if (!SEGMENT.test(text)) throw new Error('a body name may contain only letters, digits, _ and -')
   return text
 }
 
 interface TakenRoom extends Room {
-  /** Uses some of it. Returns how much of that it covers. */
+  /** Uses reserved bytes. Returns how many of `bytes` the reservation covers. */
   use(bytes: number): number
 }
 
-/** What is stored is listed at most this often while there is room. */
+/** While there is space, stored bodies are listed at most this often. */
 const MEASURE_EVERY_MS = 2_000
 
 /**
- * Bytes that are stored, by account and in all: as listed, since other processes store and remove too, and what this
- * one has written since. What others are writing at a moment is not seen, so the limits can be exceeded by that.
+ * Stored bytes by account and in total: the last listing, since other processes store and remove bodies too, plus what
+ * this process has written since. Concurrent writes of other processes are not counted, so the limits can be exceeded
+ * by them.
  */
 function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () => number) {
   const singleFlight = createSingleFlight()
@@ -197,8 +197,8 @@ function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () 
     return free < 0 || sumOf(accountId) > maxShare * free ? storeIsFull() : null
   }
   /**
-   * Throws where there is no room, by a listing of now: calls end elsewhere as well. `maxShare` bounds what the account
-   * has by what is left for the others.
+   * Throws when there is no space. Lists the store first, since other processes remove bodies too. `maxShare` bounds an
+   * account by what is left for the others.
    */
   const check = async (accountId: string, maxShare = Number.POSITIVE_INFINITY) => {
     if (!problem(accountId, maxShare)) return
@@ -234,13 +234,13 @@ function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () 
       return { use, release }
     },
 
-    /** Throws where there is no room left. */
+    /** Throws when there is no space left. */
     async open(accountId: string, room?: TakenRoom) {
       if (isStale()) await measure()
       if (!room) await check(accountId)
       let bytes = 0
       return {
-        /** Throws where the account or all of them would store more than they may. */
+        /** Throws when the account or the whole store would exceed its limit. */
         async add(more: number): Promise<void> {
           const beyond = more - (room?.use(more) ?? 0)
           bytes += more
@@ -248,7 +248,7 @@ function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () 
           addWriting(accountId, beyond)
           await check(accountId)
         },
-        /** It was stored as a whole, or not at all. */
+        /** `isStored`: the whole body was stored. A body is never stored in part. */
         close(isStored: boolean): void {
           addWriting(accountId, -bytes)
           if (isStored) add(stored, accountId, bytes)
@@ -258,11 +258,11 @@ function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () 
   }
 }
 
-/** No account has this id. */
+/** Key of the total; no account has this id. */
 const IN_ALL = ''
 
 const bodyTooLarge = (maxBytes: number): ApiError =>
-  new ApiError('request_too_large', `A file has more than ${maxBytes} bytes. Send a smaller one.`)
+  new ApiError('request_too_large', `A file exceeds ${maxBytes} bytes. Send a smaller file.`)
 
 const accountIsFull = (): ApiError => {
   const { code, message, ...details } = CALL_ERRORS.accountFull
@@ -270,7 +270,7 @@ const accountIsFull = (): ApiError => {
 }
 
 const storeIsFull = (cause?: unknown): ApiError =>
-  new ApiError('overloaded', 'This gateway holds as many bytes of files as it can. Retry shortly.', {
+  new ApiError('overloaded', 'The file storage of this gateway is full. Retry shortly.', {
     retryAfterSeconds: 5,
     cause,
   })

@@ -5,7 +5,7 @@ import { type BodyStore, createBodyStore } from './body-store.ts'
 import { createFolderStorage } from './folder-storage.ts'
 import { createStreamSealer } from './stream-sealer.ts'
 
-/** What an environment says about the store; see docs/operating.md. */
+/** The store's environment variables; see docs/operating.md. */
 export interface BodyStoreSettings {
   dataDir: string
   storedFilesS3Bucket: string | null
@@ -21,8 +21,8 @@ export interface BodyStoreSettings {
 const PURPOSE = 'stored-bodies'
 
 /**
- * The store of this environment: in a bucket where one is set, else in a folder of the data directory. Throws
- * StartError where a bucket is set and the packages for it are not installed.
+ * Opens the configured store: a bucket if one is set, otherwise a folder of the data directory. Throws StartError if a
+ * bucket is set and the packages for it are not installed.
  */
 export async function openBodyStore(settings: BodyStoreSettings): Promise<BodyStore> {
   return createBodyStore({
@@ -40,7 +40,7 @@ export async function openBodyStore(settings: BodyStoreSettings): Promise<BodySt
 async function openStorage(settings: BodyStoreSettings) {
   const { storedFilesS3Bucket: bucket } = settings
   if (bucket === null) return createFolderStorage(join(settings.dataDir, 'bodies'))
-  // Its SDK is an optional dependency, loaded only here: most gateways use none of it.
+  // The SDK is an optional dependency and loaded only here, because most gateways do not use a bucket.
   const { createS3Storage } = await import('./s3-storage.ts').catch(explainMissingSdk)
   return createS3Storage({
     bucket,

@@ -3,17 +3,17 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { ObjectEntry, ObjectStorage } from './object-storage.ts'
 
-/** Of a file that is being written. */
+/** Suffix of a file that is being written. */
 const UNFINISHED = '.part'
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
 /**
- * Objects as files of one folder, which the processes of one machine share: a file has its name only once it is whole.
- * Nothing is flushed to the disk, since the calls that bodies belong to do not outlive the machine either.
+ * Stores objects as files of one folder, which the processes of one machine share. A file gets its name once it is
+ * complete. Files are not flushed to disk, since the calls that they belong to do not survive the machine either.
  */
 export function createFolderStorage(folder: string): ObjectStorage {
-  /** Made when the first body comes: most gateways store none. */
+  /** Creates the folder for the first body: most gateways store none. */
   const ensureFolder = () => mkdir(folder, { recursive: true, mode: 0o700 })
   const pathOf = (key: string) => join(folder, key.replaceAll('/', '~'))
   const files = async (): Promise<ObjectEntry[]> => {
@@ -63,7 +63,7 @@ export function createFolderStorage(folder: string): ObjectStorage {
   }
 }
 
-/** Files vanish with their calls while they are looked at. */
+/** A file can be removed with its call while it is being read. */
 function nullIfMissing(error: unknown): null {
   if (isMissing(error)) return null
   throw error

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 
-/** What a stored object is known by without reading it. */
+/** Metadata of a stored object. */
 export interface ObjectEntry {
   /** Segments of letters, digits, `_` and `-`, joined by `/`. */
   key: string
@@ -9,19 +9,19 @@ export interface ObjectEntry {
   modifiedAt: number
 }
 
-/** Where sealed bodies are: a folder, or a bucket. What is not written to its end is not there. */
+/** Storage of sealed bodies: a folder or a bucket. An incomplete write is not visible. */
 export interface ObjectStorage {
-  /** Rejects, and leaves nothing behind, when `content` throws. */
+  /** Rejects and leaves nothing behind when `content` throws. */
   write(key: string, content: AsyncIterable<Buffer>): Promise<void>
   /** Null if there is no such object. */
   read(key: string): Promise<Readable | null>
-  /** All objects whose keys start so. */
+  /** All objects whose keys start with the prefix. */
   list(prefix: string): Promise<ObjectEntry[]>
   /** Idempotent. */
   remove(keys: readonly string[]): Promise<void>
-  /** Removes what processes that died left half written before this time, unix ms. */
+  /** Removes unfinished writes of dead processes that started before this time, unix ms. */
   removeUnfinished(before: number): Promise<void>
-  /** Bytes that can still be written; null: it knows no bound. */
+  /** Free space in bytes; null if the storage has no limit. */
   freeBytes(): Promise<number | null>
   close(): void
 }

@@ -13,10 +13,10 @@ import type { ObjectEntry, ObjectStorage } from './object-storage.ts'
 
 export interface S3Settings {
   bucket: string
-  /** Before every key, for a bucket that holds other things as well. */
+  /** Prefix of every key, for a bucket that is shared. */
   prefix: string
   region: string
-  /** Of a compatible service, which is asked by path; null: the maker's own. */
+  /** Endpoint of a compatible service, addressed by path; null: AWS. */
   endpoint: string | null
 }
 
@@ -25,14 +25,14 @@ const CONNECT_TIMEOUT_MS = 3_000
 const REQUEST_TIMEOUT_MS = 30_000
 
 /**
- * Objects of a bucket of S3 or of a compatible service. Credentials come from where the SDK looks for them:
- * `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or the role of the machine.
+ * Stores objects in a bucket of S3 or a compatible service. The SDK finds the credentials: `AWS_ACCESS_KEY_ID` and
+ * `AWS_SECRET_ACCESS_KEY`, or the role of the machine.
  */
 export function createS3Storage({ bucket, prefix, region, endpoint }: S3Settings): ObjectStorage {
   const client = new S3Client({
     region,
     ...(endpoint !== null && { endpoint, forcePathStyle: true }),
-    // Some compatible services know no checksum trailers; sealed chunks have tags of their own.
+    // Some compatible services do not support checksum trailers; sealed chunks carry their own tags.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
@@ -41,7 +41,7 @@ export function createS3Storage({ bucket, prefix, region, endpoint }: S3Settings
   return {
     async write(key, content) {
       const Body = Readable.from(content, { objectMode: false })
-      // Parts of 5 MB; a shorter body is one request. A failed one is aborted.
+      // Uploads in parts of 5 MB; a shorter body is one request. A failed upload is aborted.
       await new Upload({ client, params: { ...target(key), Body }, queueSize: 1 }).done()
     },
     async read(key) {

@@ -9,20 +9,23 @@ const TAG_BYTES = 16
 const NONCE_BYTES = 12
 
 /**
- * Seals streams with AES-256-GCM, chunk by chunk, in constant memory. Each stream has a key of its own, derived from a
- * master key and a random salt. The nonce of a chunk is its index and whether it is the last, so a stream whose chunks
- * were altered, reordered, repeated, dropped or cut off does not open to its end. What is sealed for one purpose or
- * context does not open for another.
- * Source: the STREAM construction, Hoang et al. 2015, as in https://age-encryption.org/v1 (section "Payload").
+ * Seals streams with AES-256-GCM, chunk by chunk, in constant memory. Each stream has its own key, derived from a
+ * master key and a random salt. The nonce of a chunk contains its index and whether it is the last, so a stream with
+ * altered, reordered, repeated, dropped or missing chunks fails to open. A stream sealed for one purpose or context
+ * does not open for another. Source: the STREAM construction, Hoang et al. 2015, as in https://age-encryption.org/v1
+ * (section "Payload").
  */
 export interface StreamSealer {
-  /** The id of the master key and the salt, then the chunks, each with its tag. `context`: the id of what it is. */
+  /**
+   * Yields the id of the master key and the salt, then the chunks, each with its tag. `context`: the id of the sealed
+   * object.
+   */
   seal(plain: AsyncIterable<Uint8Array>, context: string): AsyncGenerator<Buffer, void>
-  /** What was sealed, chunk by chunk as each is verified. Throws where it is not what was sealed. */
+  /** Yields each chunk once it is verified. Throws when the stream is not the one that was sealed. */
   open(sealed: AsyncIterable<Uint8Array>, context: string): AsyncGenerator<Buffer, void>
 }
 
-/** A sealer for one purpose: seals under the first master key, opens what was sealed under any. */
+/** Creates a sealer for one purpose. It seals with the first master key and opens with any of them. */
 export function createStreamSealer(masterKeys: MasterKeys, purpose: string): StreamSealer {
   const ids = masterKeys.map((key) => Buffer.from(masterKeyId(key)))
   const keyOf = (index: number, salt: Uint8Array) =>
@@ -63,7 +66,7 @@ export function createStreamSealer(masterKeys: MasterKeys, purpose: string): Str
   }
 }
 
-/** Eleven bytes of index, of which six are ever used, and one that marks the last chunk. */
+/** Eleven bytes: the index, of which six bytes are used, and one that marks the last chunk. */
 function nonceOf(index: number, isLast: boolean): Buffer {
   const nonce = Buffer.alloc(NONCE_BYTES)
   nonce.writeUIntBE(index, NONCE_BYTES - 7, 6)
@@ -71,7 +74,10 @@ function nonceOf(index: number, isLast: boolean): Buffer {
   return nonce
 }
 
-/** The same bytes in pieces of exactly `size`, the first of `firstSize`; the last is shorter, and empty only if it is the first. */
+/**
+ * Splits bytes into pieces of exactly `size`, the first of `firstSize`. The last piece may be shorter; it is empty only
+ * if it is the first.
+ */
 async function* regroup(
   source: AsyncIterable<Uint8Array>,
   size: number,
@@ -83,7 +89,7 @@ async function* regroup(
   for await (const chunk of source) {
     held.push(chunk)
     length += chunk.length
-    // More than a piece, since whether a piece is the last is known only by what follows it.
+    // Buffers more than one piece, since only the following bytes show whether a piece is the last.
     if (length <= next) continue
     let bytes = Buffer.concat(held)
     while (bytes.length > next) {

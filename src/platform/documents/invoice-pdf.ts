@@ -1,7 +1,7 @@
 import type { InvoiceDocument } from '../../core/payments/invoice.ts'
 import { createPdfText, type PdfText, type TextStyle } from './pdf-text.ts'
 
-/** Points. */
+/** All positions are in points. */
 const LEFT = 56
 const RIGHT = 539
 const LABEL_WIDTH = 110
@@ -19,7 +19,7 @@ const METHODS: Record<InvoiceDocument['payment']['rail'], string> = {
   development: 'Simulated payment',
 }
 
-/** An invoice as one A4 page. A pure function of what was stored with it. */
+/** Renders an invoice as one A4 page. A pure function of the stored invoice. */
 export async function invoicePdf(invoice: InvoiceDocument): Promise<Uint8Array> {
   const title = `${TITLES[invoice.kind]} ${invoice.number}`
   const text = createPdfText({ title, author: invoice.issuer.name, createdAt: new Date(invoice.issued_at) })
@@ -82,7 +82,7 @@ function block(text: PdfText, x: number, top: number, heading: string, lines: st
   return y
 }
 
-/** The line of the top-up and the sums. A credit note's amounts are those returned. */
+/** Writes the line of the top-up and the totals. A credit note shows the amounts returned. */
 function amounts(text: PdfText, top: number, invoice: InvoiceDocument): number {
   const { tax, total_usd: total } = invoice
   let y = top

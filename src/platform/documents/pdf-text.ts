@@ -6,13 +6,13 @@ import PDFDocument from 'pdfkit'
 type Weight = 400 | 700
 
 /**
- * Inter as it is published for the web: one font file for each part of Unicode. The first that has a character is taken. It
+ * Inter, as published for the web: one font file for each part of Unicode. The first that has a character is used. It
  * is licensed under the SIL Open Font License 1.1.
  */
 const PARTS = ['latin', 'latin-ext', 'greek', 'greek-ext', 'cyrillic', 'cyrillic-ext', 'vietnamese'] as const
 type FontName = `${(typeof PARTS)[number]}-${Weight}`
 
-/** What pdfkit has of a font that is embedded. */
+/** The part of pdfkit's interface of an embedded font that is used here. */
 interface EmbeddedFont {
   font: { hasGlyphForCodePoint(codePoint: number): boolean }
 }
@@ -30,7 +30,7 @@ function fontFile(name: FontName): Buffer {
   return file
 }
 
-/** What a character is shown as that no font has. */
+/** Shown for a character that no font has. */
 const UNKNOWN = '?'
 
 export interface TextStyle {
@@ -39,19 +39,19 @@ export interface TextStyle {
   color?: string
 }
 
-/** Places text on the pages of a PDF: points from the top left. */
+/** Places text on the pages of a PDF. Coordinates are points from the top left. */
 export interface PdfText {
   readonly document: PDFKit.PDFDocument
   width(text: string, style: TextStyle): number
-  /** Writes a line. `right`: it ends at x. */
+  /** Writes a line. With `right` it ends at x. */
   line(text: string, x: number, y: number, style: TextStyle & { right?: boolean }): void
-  /** Breaks a text into lines of a width, at spaces, or within a word that is longer. */
+  /** Breaks a text into lines of a width, at spaces or within a word that is too long. */
   wrap(text: string, width: number, style: TextStyle): string[]
-  /** Ends the document; all of its bytes. */
+  /** Ends the document and returns its bytes. */
   end(): Promise<Buffer>
 }
 
-/** An empty A4 document with Inter for every script that it has. */
+/** Creates an empty A4 document with Inter for every script that it supports. */
 export function createPdfText(info: { title: string; author: string; createdAt: Date }): PdfText {
   const document = new PDFDocument({
     size: 'A4',
@@ -76,7 +76,7 @@ export function createPdfText(info: { title: string; author: string; createdAt: 
     PARTS.map((part): FontName => `${part}-${weight}`).find((name) =>
       use(name).font.hasGlyphForCodePoint(character.codePointAt(0) ?? 0),
     ) ?? null
-  /** The pieces of a text, each in one font. */
+  /** Splits a text into runs of one font. */
   const runs = (text: string, { size, weight = 400 }: TextStyle) => {
     const found: Array<{ font: FontName; text: string }> = []
     for (const character of text.normalize('NFC')) {

@@ -1,25 +1,25 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
 /**
- * The networks that a client's address is counted under. One IPv6 customer has at least 2^64 addresses, often a
- * whole site, so attempts are counted by network.
+ * The networks by which a client's attempts are counted. One IPv6 customer has at least 2^64 addresses, often a whole
+ * site, so counting by address would not limit it.
  */
 export interface ClientNetworks {
   /** An IPv4 address (`/32`), or the `/64` of an IPv6 address. */
   subnet: string
-  /** The `/48` of an IPv6 address, which one customer of a provider may have; null for IPv4. */
+  /** The `/48` of an IPv6 address, which one customer may have; null for IPv4. */
   site: string | null
 }
 
-/** Texts that are not addresses share one count; otherwise a proxy that sends them would bypass the limits. */
+/** Texts that are not addresses share one count. Otherwise a proxy that sends them would bypass the limits. */
 const UNKNOWN: ClientNetworks = { subnet: 'unknown', site: null }
 
 /** Proxies may append the client's port to its address. */
 const WITH_PORT = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/
-/** IPv4 addresses written as IPv6, in canonical groups: mapped (::ffff:0:0/96), or by NAT64 (64:ff9b::/96, RFC 6052). */
+/** IPv4 addresses in IPv6 notation, in canonical groups: mapped (::ffff:0:0/96) or NAT64 (64:ff9b::/96, RFC 6052). */
 const CARRIES_IPV4 = new Set(['0:0:0:0:0:ffff', '64:ff9b:0:0:0:0'])
 
-/** Reads an IPv4 or IPv6 address; IPv4 addresses written as IPv6 are IPv4. */
+/** Parses an IPv4 or IPv6 address. IPv4 addresses in IPv6 notation count as IPv4. */
 export function clientNetworks(address: string): ClientNetworks {
   const [, bracketed, dotted] = WITH_PORT.exec(address) ?? []
   const [bare = ''] = (bracketed ?? dotted ?? address).split('%')
@@ -38,7 +38,7 @@ export function clientNetworks(address: string): ClientNetworks {
 
 const ipv4Networks = (address: string): ClientNetworks => ({ subnet: `${address}/32`, site: null })
 
-/** The eight groups of an IPv6 address in hexadecimal digits; a URL's host is in canonical form (RFC 5952). */
+/** The eight groups of an IPv6 address as hexadecimal digits. A URL's host is in canonical form (RFC 5952). */
 function groupsOf(ipv6: string): string[] {
   const [head = [], tail = []] = new URL(`http://[${ipv6}]`).hostname
     .slice(1, -1)

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** The oldest beyond these are deleted. */
+/** Maximum number of files; the oldest are deleted. */
 const FILES_MAX = 500
 const NAME_LENGTH_MAX = 120
 
 /**
- * A folder of messages that are not sent, one `.eml` file each, for a gateway that is tried out: their names have time,
- * subject and recipient. Only their owner may read them, since links in them work.
+ * Writes messages to a folder instead of sending them, one `.eml` file each, for a gateway on trial. A file name
+ * contains time, subject and recipient. Only the owner may read the files, since the links in them work.
  */
 export function createMailFolder(path: string) {
   return {

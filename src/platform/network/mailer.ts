@@ -9,17 +9,17 @@ export interface MailMessage {
   text: string
 }
 
-/** Sends mail over SMTP, a connection a message, or writes it to a folder. */
+/** Sends mail over SMTP, one connection for each message, or writes it to a folder. */
 export interface Mailer {
   /**
-   * `sent`: the server took it. `refused`: it will never take mail for this recipient (a 5xx answer to RCPT). Throws
-   * on everything that may pass, or is ours to mend.
+   * `sent`: the server accepted the message. `refused`: it rejects this recipient permanently (5xx in response to
+   * RCPT). Throws on a temporary failure and on one of our configuration.
    */
   send(message: MailMessage): Promise<'sent' | 'refused'>
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
-/** Of silence, once connected. */
+/** Inactivity timeout of an open connection. */
 const IDLE_TIMEOUT_MS = 30_000
 const CLOSED = { disableFileAccess: true, disableUrlAccess: true }
 
@@ -63,11 +63,11 @@ function folderMailer(path: string, from: string): Mailer {
 
 const envelope = ({ to, subject, text }: MailMessage, from: string) => ({
   from,
-  // As an object it is one address, never a list to parse.
+  // An object is one address; a string would be parsed as a list.
   to: { name: '', address: to },
   subject,
   text,
-  // RFC 3834: nobody's vacation responder answers.
+  // RFC 3834: prevents vacation responders from replying.
   headers: { 'Auto-Submitted': 'auto-generated' },
 })
 

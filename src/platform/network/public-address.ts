@@ -2,13 +2,13 @@ import type { LookupAddress, LookupAllOptions } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
-/** IPv4 blocks that are not the public internet (IANA special-purpose registry), and one that only looks it. */
+/** IPv4 blocks outside the public internet (IANA special-purpose registry), and one that only appears public. */
 const NOT_PUBLIC_IPV4: ReadonlyArray<readonly [network: string, bits: number]> = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
-  // Link-local, with the metadata services of most clouds.
+  // Link-local, which contains the metadata services of most clouds.
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
@@ -18,13 +18,13 @@ const NOT_PUBLIC_IPV4: ReadonlyArray<readonly [network: string, bits: number]> =
   ['198.18.0.0', 15],
   ['198.51.100.0', 24],
   ['203.0.113.0', 24],
-  // Azure's host services, reachable from inside only.
+  // Azure's host services, reachable only from inside Azure.
   ['168.63.129.16', 32],
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ]
 
-/** Within global unicast: special purposes, and wrappings of IPv4 addresses (Teredo, 6to4). */
+/** Blocks within global unicast: special purposes, and encapsulated IPv4 addresses (Teredo, 6to4). */
 const NOT_PUBLIC_IPV6: ReadonlyArray<readonly [network: string, bits: number]> = [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -36,14 +36,14 @@ const notPublic = new BlockList()
 for (const [network, bits] of NOT_PUBLIC_IPV4) notPublic.addSubnet(network, bits, 'ipv4')
 for (const [network, bits] of NOT_PUBLIC_IPV6) notPublic.addSubnet(network, bits, 'ipv6')
 
-/** Of IPv6 only global unicast is public; that leaves out loopback, mapped IPv4, NAT64, local and multicast. */
+/** Only global unicast is public in IPv6. This excludes loopback, mapped IPv4, NAT64, local and multicast addresses. */
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet('2000::', 3, 'ipv6')
 
 /**
- * Whether an IP address is one of the public internet. Loopback, private, link-local, shared, multicast,
- * reserved and cloud metadata addresses are not, nor is any IPv6 form that carries an IPv4 address, nor what
- * is no IP address at all.
+ * Whether an IP address belongs to the public internet. False for loopback, private, link-local, shared, multicast,
+ * reserved and cloud metadata addresses, for IPv6 addresses that contain an IPv4 address, and for text that is not an
+ * IP address.
  */
 export function isPublicAddress(address: string): boolean {
   const [bare = ''] = address.split('%')
@@ -65,7 +65,7 @@ export type ResolveName = (
 ) => void
 
 /**
- * A name that resolves to no allowed address, or to none at all. The error does not distinguish the two: otherwise the
+ * A name that resolves to no allowed address, or to no address. The error does not distinguish the two; otherwise the
  * client that chose the name could probe the names of our network.
  */
 export class AddressRefused extends Error {
@@ -73,9 +73,9 @@ export class AddressRefused extends Error {
 }
 
 /**
- * A `lookup` for sockets that hands out allowed addresses only. The socket connects to what this very
- * lookup returned, so a name that changes its answer between a check and the connection gains nothing.
- * Sockets do not look up IP addresses: those must be checked before.
+ * A `lookup` for sockets that returns allowed addresses only. The socket connects to the address of this lookup, so a
+ * name whose address changes between check and connection gains nothing. Sockets do not look up IP addresses; check
+ * those before.
  */
 export function createGuardedLookup(
   resolve: ResolveName,
@@ -96,14 +96,14 @@ export function createGuardedLookup(
 const refused = (hostname: string, cause?: Error): AddressRefused =>
   new AddressRefused(`${hostname} has no public address`, { cause })
 
-/** Two tries of so long, the second longer: a name is given up after a few seconds. */
+/** Timeout of the first of two tries; the second is longer. A name fails after a few seconds. */
 const TRY_MS = 1_500
 const TRIES = 2
 
 /**
- * Resolves names that strangers chose, by DNS alone. `dns.lookup` would run the system's resolver in one of the few
- * threads that a process has for all its look-ups, for as long as a name server chooses not to answer. The system's
- * hosts file is not read. `servers`: `address:port`; the system's by default.
+ * Resolves names chosen by clients, by DNS only. `dns.lookup` would occupy one of the few threads that a process has
+ * for all its lookups until a slow name server responds. The hosts file is not read. `servers`: `address:port`; the
+ * system's by default.
  */
 export function createResolveName(servers?: readonly string[]): ResolveName {
   const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES })
@@ -123,10 +123,10 @@ export function createResolveName(servers?: readonly string[]): ResolveName {
   }
 }
 
-/** Names that never lead to the public internet: RFC 6761, 6762, 8375 and ICANN's reservation of `internal`. */
+/** Names that are never on the public internet: RFC 6761, 6762, 8375 and ICANN's reservation of `internal`. */
 const LOCAL_NAME = /(^|\.)(localhost|local|internal|home\.arpa)$/
 
-/** Whether a name is of one machine or network by its text alone; without a dot it is, too. */
+/** Whether the text of a name shows that it is local to a machine or network. True for a name without a dot. */
 function isLocalName(hostname: string): boolean {
   const name = hostname.toLowerCase().replace(/\.$/, '')
   return !name.includes('.') || LOCAL_NAME.test(name)
@@ -138,9 +138,8 @@ const URL_LENGTH_MAX = 2_048
 const PORTS = new Set(['', '80', '443'])
 
 /**
- * Whether events may be sent to this address, as far as its text says: https, the usual ports, no
- * credentials, and no address or name that is not public. What a name resolves to is checked at every connection.
- * `allowPrivate` lifts all but the form.
+ * Checks the text of a webhook URL: https, ports 80 or 443, no credentials, and a public address or name. The resolved
+ * address is checked at every connection. `allowPrivate` allows everything that is well-formed.
  */
 export function checkWebhookUrl(text: string, allowPrivate: boolean): WebhookUrlCheck {
   const refuse = (reason: string): WebhookUrlCheck => ({ kind: 'refused', reason })

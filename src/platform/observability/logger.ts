@@ -3,15 +3,15 @@ import { traceFields } from './tracing.ts'
 
 export type { Logger } from 'pino'
 
-/** What failed, as one short line without a stack: for faults that hit every call alike. */
+/** The message of a failure as one short line without a stack, for failures that affect every call. */
 export const causeOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' ').slice(0, CAUSE_LENGTH)
 
 const CAUSE_LENGTH = 200
 
 /**
- * Structured logs to standard output; keys, prompts and sealed bodies are redacted wherever they appear, and warnings
- * that repeat are sampled.
+ * Creates the structured logger of a process, to standard output. Keys, prompts and sealed bodies are redacted, and
+ * repeated warnings are sampled.
  */
 export function createLogger(level: string, role: string): Logger {
   return pino({
@@ -43,8 +43,8 @@ const ACCESS_BUFFER_BYTES = 8 * 1024
 const ACCESS_FLUSH_MS = 1_000
 
 /**
- * A logger to standard output for a line a request. Lines are written together, at the latest after a second, so that they
- * cost calls little; what a killed process had not written is lost.
+ * Creates the logger for one line per request. Lines are buffered for at most a second to keep calls cheap, so a killed
+ * process loses the last ones.
  */
 export function createAccessLogger(level: string, role: string): Logger {
   const output = pino.destination({
@@ -57,10 +57,10 @@ export function createAccessLogger(level: string, role: string): Logger {
   return pino({ level, base: { role, pid: process.pid } }, output)
 }
 
-/** Lines of one kind that are written in a second. */
+/** Lines of one kind written in a second. */
 const LINES_MAX = 3
 const SECOND_MS = 1_000
-/** Messages are constant, so there are far fewer kinds. */
+/** Messages are constant, so the number of kinds stays far below this. */
 const KINDS_MAX = 1_000
 const WARN = 40
 const FATAL = 60
@@ -70,9 +70,9 @@ interface Kind {
 }
 
 /**
- * A pino hook that keeps a fault which hits every call from filling the disk: of the warnings and errors with one
- * message (and one `code`, where they carry one) a few are written in a second, and then one line says how many
- * more there were.
+ * A pino hook that prevents a failure of every call from filling the disk. Of the warnings and errors with the same
+ * message (and the same `code`, if they have one), a few are written each second; then one line states the number of
+ * lines that were dropped.
  */
 export function sampleLines() {
   const kinds = new Map<string, Kind>()

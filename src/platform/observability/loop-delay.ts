@@ -4,14 +4,15 @@ import { tickEvery } from '../process/coalesced-timers.ts'
 const HOUR_NS = 3_600_000_000_000
 const WHILE_IDLE_MS = 1_000
 const WHILE_BUSY_MS = 50
-/** The part of its time from which on an event loop is busy. */
+/** The utilization from which an event loop counts as busy. */
 const BUSY = 0.05
 
 export type LoopDelay = ReturnType<typeof recordLoopDelay>
 
 /**
- * Records how late timers of this process fire, in ns: for how long its event loop is held up. Twenty times a second
- * while it is busy, and once while it is idle, since each time wakes it. Node's own monitor is as frequent always.
+ * Records the delay of timers in ns, which shows how long the event loop is blocked. Samples 20 times a second while
+ * the process is busy and once while it is idle, since each sample wakes it. Node's monitor always samples at the full
+ * rate.
  */
 export function recordLoopDelay() {
   const histogram = createHistogram({ lowest: 1, highest: HOUR_NS, figures: 2 })

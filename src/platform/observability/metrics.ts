@@ -7,7 +7,7 @@ import type { Readiness } from './readiness.ts'
 
 const NEVER_MS = 2 ** 31 - 1
 
-/** What one process counts for Prometheus: the usual process metrics, and those of its role, or of each of its roles. */
+/** The Prometheus metrics of one process: the default process metrics and those of its roles. */
 export type ProcessMetrics = ReturnType<typeof createMetrics>
 
 export function createMetrics(role: string) {
@@ -22,32 +22,32 @@ export function createMetrics(role: string) {
   let loopDelay: LoopDelay | null = null
   const others: Registry[] = []
   return {
-    /** The registry of a role. */
+    /** The registry of one role. */
     of(name: string) {
       if (name === role) return own
       const registry = labelled(name)
       others.push(registry)
       return registry
     },
-    /** Begins to record what has to be recorded all the time. */
+    /** Starts the continuous measurements. */
     start(): void {
       loopDelay ??= recordLoopDelay()
     },
     stop(): void {
       loopDelay?.stop()
     },
-    /** In Prometheus's text format. */
+    /** Renders all metrics in Prometheus's text format. */
     async text() {
       if (loopDelay !== null) updateLag(loopDelay.histogram)
       if (others.length === 0) return own.metrics()
-      // Roles share names of metrics, and differ in their label.
+      // Roles use the same metric names and differ in a label.
       const ofRoles = await Promise.all(others.map((registry) => registry.getMetricsAsJSON()))
       return `${await own.metrics()}\n${await AggregatorRegistry.aggregate(ofRoles).metrics()}`
     },
   }
 }
 
-/** What is told of the event loop's delays since they were read last, by the names of prom-client's own metrics. */
+/** The event loop delays since the last read, by the names of prom-client's metrics. */
 const LAG: Record<string, (histogram: RecordableHistogram) => number> = {
   min: ({ min }) => min,
   max: ({ max }) => max,
@@ -58,7 +58,7 @@ const LAG: Record<string, (histogram: RecordableHistogram) => number> = {
   p99: (histogram) => histogram.percentile(99),
 }
 
-/** Replaces prom-client's metrics of the event loop, see `recordLoopDelay`. Returns how to bring them up to date. */
+/** Replaces prom-client's event loop metrics, see `recordLoopDelay`. Returns a function that updates them. */
 function replaceEventLoopLag(registry: Registry): (delays: RecordableHistogram) => void {
   const gauges = Object.entries(LAG).map(([figure, read]) => {
     const name = `nodejs_eventloop_lag_${figure}_seconds`
@@ -74,8 +74,8 @@ function replaceEventLoopLag(registry: Registry): (delays: RecordableHistogram) 
 }
 
 /**
- * Serves GET /metrics, /healthz, and /readyz of a process that has readiness, on a port of its own, never the public one.
- * New connections of clients do not wait before it to be accepted. Port 0: not served.
+ * Serves GET /metrics, /healthz and, for a process with readiness, /readyz, on a separate port that is never public.
+ * Its connections do not queue behind those of clients. Port 0: not served.
  */
 export function serveMetrics(
   metrics: ProcessMetrics,
@@ -97,7 +97,7 @@ export function serveMetrics(
     response.setHeader('content-type', Registry.PROMETHEUS_CONTENT_TYPE)
     response.end(await metrics.text())
   })
-  server.on('error', (error) => logger.error({ err: error, port }, 'metrics are not served'))
+  server.on('error', (error) => logger.error({ err: error, port }, 'metrics server failed'))
   server.listen(port, host)
   return server.unref()
 }

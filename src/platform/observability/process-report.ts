@@ -15,9 +15,9 @@ import { type LoopDelay, recordLoopDelay } from './loop-delay.ts'
 import { createTrafficCounter } from './traffic.ts'
 
 const EVERY_MS = 1_000
-/** A process that says nothing for so long is gone. */
+/** A process that sends no report for this long is gone. */
 const LIFETIME_MS = 5_000
-/** Longer than any two machines' clocks differ. */
+/** Exceeds the clock difference of any two machines. */
 const FORGOTTEN_AFTER_MS = 600_000
 const PROCESSES_MAX = 1_000
 
@@ -25,16 +25,16 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
   version: string
 }
 
-/** What only the process itself can report, read for each report. */
+/** The values that only the process can report, read for each report. */
 interface ProcessStats {
   inFlightCalls: number
   concurrency: number | null
 }
 
 /**
- * What one process reports to operators: its health, what it counted, and its alarms. All of it
- * is kept in memory and leaves in one pipeline a second, whatever the load. A report that fails is dropped; counts
- * and alarms stay for the next, and may count twice where Redis had them and could not say so.
+ * Reports the health, counts and alarms of one process to operators. They are kept in memory and written in one
+ * pipeline a second, whatever the load. A failed report is dropped. Its counts and alarms stay for the next report, so
+ * they count twice if Redis stored them and its response was lost.
  */
 export type ProcessReport = ReturnType<typeof createProcessReport>
 
@@ -64,7 +64,7 @@ export function createProcessReport(
 
   const logger = watchLogger(given, (level, logged, message) => {
     alarms.add(logged, message)
-    // The message only, which is constant: what was logged with it may be anybody's text.
+    // Only the message, which is constant; the logged fields may contain text of clients.
     if (level === 'error' || level === 'fatal')
       lastError = { at: isoTime(clock()), message: message.slice(0, 200) }
   })
@@ -86,14 +86,14 @@ export function createProcessReport(
   })
 
   return {
-    /** The logger to use: it also notes the last error and raises alarms. */
+    /** The logger to use: it also records the last error and raises alarms. */
     logger,
     traffic,
-    /** Counts what this process has finished, by outcome. */
+    /** Counts a finished piece of work by its outcome. */
     finished(outcome: string): void {
       finished[outcome] = (finished[outcome] ?? 0) + 1
     },
-    /** Begins to report over a client of the caller's. */
+    /** Starts reporting over a client owned by the caller. */
     start(redis: Redis, stats: () => ProcessStats): void {
       loopDelay = recordLoopDelay()
       report = async () => {
@@ -116,7 +116,7 @@ export function createProcessReport(
         else given.warn({ err: error }, 'this process could not report')
       })
     },
-    /** Reports a last time, that nothing counted is lost, and takes the process off the board. */
+    /** Sends a last report, so that no count is lost, and removes the process from the list. */
     async stop(): Promise<void> {
       stopPolling()
       loopDelay?.stop()
@@ -126,14 +126,14 @@ export function createProcessReport(
   }
 }
 
-/** The processes that reported lately, by role and age. Rejects while Redis is away. */
+/** The processes that reported recently, by role and age. Rejects while Redis is away. */
 export async function readProcesses(redis: Redis): Promise<ProcessView[]> {
   const ids = await redis.zrevrange(PROCESSES, 0, PROCESSES_MAX - 1)
   if (ids.length === 0) return []
   const texts = await redis.mget(ids.map(processKey))
   return (
     texts
-      // Written by the reports of this file alone.
+      // Only the reports of this file write these values.
       .flatMap((text) => (text === null ? [] : [JSON.parse(text) as ProcessView]))
       .sort((one, other) =>
         `${one.role} ${one.started_at}`.localeCompare(`${other.role} ${other.started_at}`),
@@ -145,12 +145,12 @@ const WATCHED = ['info', 'warn', 'error', 'fatal'] as const
 
 type WatchedLevel = (typeof WATCHED)[number]
 
-/** Called with one log line: the object logged with it, and its message. Must not throw. */
+/** Called with each log line: the logged object and the message. Must not throw. */
 type LogListener = (level: WatchedLevel, logged: unknown, message: string) => void
 
 /**
- * The same logger, whose lines also reach a listener, whatever level is written out. An alarm is thus raised, and ended,
- * by its log line, and none can be logged without being recorded.
+ * Wraps a logger so that its lines also reach a listener, whatever level is written. Alarms are raised and ended by log
+ * lines, so every alarm is logged and every logged alarm is recorded.
  */
 function watchLogger(logger: Logger, listener: LogListener): Logger {
   const watched: Logger = Object.create(logger)
@@ -166,17 +166,17 @@ function watchLogger(logger: Logger, listener: LogListener): Logger {
   return watched
 }
 
-/** Kinds and subjects a process keeps until its next report; of more, only the kinds are kept apart. */
+/** The number of kinds and subjects a process keeps until its next report. Beyond it, subjects are merged. */
 const WAITING_MAX = 200
 const OTHERS = 'others'
-/** The stream keeps about this many until PostgreSQL has them. */
+/** Approximate maximum of the stream, until PostgreSQL has its entries. */
 const STREAM_MAX = 10_000
 
 type Pipeline = ReturnType<Redis['pipeline']>
 
 /**
- * Alarms of one process, counted in memory until the next report. Never blocks or fails who raises one. `raised` is
- * called with each alarm's kind, for a metric.
+ * The alarms of one process, counted in memory until the next report. Never blocks or throws. `raised` is called with
+ * the kind of each alarm, for a metric.
  */
 function createAlarmOutbox(clock: () => number, raised: (kind: string) => void) {
   let waiting = new Map<string, AlarmCount>()
@@ -186,7 +186,7 @@ function createAlarmOutbox(clock: () => number, raised: (kind: string) => void) 
     waiting.set(nameOf(kept), addAlarms(waiting.get(nameOf(kept)), kept))
   }
   return {
-    /** Takes what a log line's fields raise, or say is over. */
+    /** Records the alarms that the fields of a log line raise or end. */
     add(logged: unknown, message: string): void {
       for (const alarm of alarmsOf(logged, message)) {
         const now = clock()
@@ -194,7 +194,7 @@ function createAlarmOutbox(clock: () => number, raised: (kind: string) => void) 
         if (!alarm.isOver) raised(alarm.kind)
       }
     },
-    /** Adds to the pipeline what was raised; `done` says whether Redis has it. */
+    /** Adds the alarms to the pipeline; call `done` with whether Redis has stored them. */
     flush(pipeline: Pipeline): { done(written: boolean): void } {
       const flushed = [...waiting.values()]
       waiting = new Map()

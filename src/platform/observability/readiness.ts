@@ -3,8 +3,8 @@ import { isRefusedWrite, type Redis } from '../redis/redis.ts'
 import { readinessKey } from '../redis/redis-keys.ts'
 
 /**
- * Whether an instance can take calls. Redis admits every call, so without it there is none; PostgreSQL is missed by
- * few: new calls of keys and balances that were not used lately, reports, and the console.
+ * Whether an instance can take calls. Redis admits every call, so none is possible without it. PostgreSQL is needed
+ * only for new calls of keys and balances that were not used recently, for reports and for the console.
  */
 export type Readiness =
   | { status: 'ready' }
@@ -15,18 +15,18 @@ const WITHIN_MS = 2_500
 const MARK_LIFETIME_MS = 60_000
 
 /**
- * Returns how to ask. Never rejects, and answers in time whatever hangs. However often it is asked, each service is
- * asked by one command at a time: probes that hang must not take the connections that calls need.
+ * Returns a function that reads the readiness. It never rejects and resolves within a deadline. Each service has at
+ * most one command in flight, however often readiness is read: blocked probes must not occupy the connections of calls.
  */
 export function createReadiness(options: {
   apiId: string
   redis: Pick<Redis, 'set'>
   askPostgres: () => Promise<unknown>
-  /** A service that has not answered by then is away. */
+  /** Deadline after which a service counts as away. */
   withinMs?: number
 }): () => Promise<Readiness> {
   const { apiId, redis, askPostgres, withinMs = WITHIN_MS } = options
-  // A write, since a Redis that only reads admits nothing.
+  // A write, since a read-only Redis cannot admit calls.
   const redisProbe = createProbe(withinMs, () => redis.set(readinessKey(apiId), '1', 'PX', MARK_LIFETIME_MS))
   const postgresProbe = createProbe(withinMs, askPostgres)
   return async () => {
@@ -40,7 +40,7 @@ export function createReadiness(options: {
   }
 }
 
-/** Asks a service; null when it answered, else what went wrong. */
+/** Probes a service; null when it responded, otherwise the failure. */
 function createProbe(withinMs: number, ask: () => Promise<unknown>): () => Promise<Error | null> {
   let running: Promise<Error | null> | null = null
   return async () => {
@@ -52,6 +52,6 @@ function createProbe(withinMs: number, ask: () => Promise<unknown>): () => Promi
       .finally(() => {
         running = null
       })
-    return withTimeout<Error | null>(running, withinMs, new Error('no answer in time'))
+    return withTimeout<Error | null>(running, withinMs, new Error('no response in time'))
   }
 }

@@ -38,11 +38,11 @@ import {
 import { StartError } from '../../core/kernel/start-error.ts'
 
 /**
- * Builds the trace pipeline that the OTEL_* variables of this process describe, and registers it. What
- * `@opentelemetry/sdk-node` does for traces; that package also brings metrics, logs, gRPC and Zipkin, which
- * nothing here uses. The exporters read their own variables (endpoint, headers, timeout, compression,
- * certificates) from `process.env`, so the rest is read from there as well. Source: the OpenTelemetry
- * specification, "Environment Variable Specification". Throws StartError for a value that is not supported.
+ * Builds and registers the trace pipeline that the OTEL_* variables describe, as `@opentelemetry/sdk-node` does. That
+ * package also installs metrics, logs, gRPC and Zipkin, which are not used here. The exporters read their own variables
+ * (endpoint, headers, timeout, compression, certificates) from `process.env`, so the rest is read from there as well.
+ * Source: the OpenTelemetry specification, "Environment Variable Specification". Throws StartError for a value that is
+ * not supported.
  */
 export function startTracePipeline(serviceName: string): { shutdown(): Promise<void> } {
   const logLevel = getStringFromEnv('OTEL_LOG_LEVEL')
@@ -150,7 +150,10 @@ function readResource(serviceName: string): Resource {
     .merge(resourceFromAttributes({ 'service.name': serviceName }))
 }
 
-/** Reads each number from the first of its variables that is set. Without one, or below `least`: the SDK's default. */
+/**
+ * Reads each number from the first of its variables that is set. If none is set or the value is below `least`: the
+ * SDK's default.
+ */
 function numbers<Name extends string>(
   least: number,
   variables: Record<Name, string[]>,

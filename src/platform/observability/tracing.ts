@@ -10,29 +10,29 @@ import {
   trace,
 } from '@opentelemetry/api'
 
-/** A trace context as W3C `traceparent` text, so that it can travel in a job. */
+/** A trace context as W3C `traceparent` text, which can be stored in a job. */
 export type Traceparent = string
 
-/** What a piece of work is, and what caused it. */
+/** Kind, attributes and causes of a span. */
 export interface SpanOptions {
   kind: keyof typeof SpanKind
   attributes: Attributes
-  /** What caused it in another process; absent: the span this runs in. */
+  /** The parent in another process. Absent: the active span. */
   parent?: Traceparent | undefined
-  /** Other traces it works for. */
+  /** Other traces that the span belongs to. */
   links?: readonly Traceparent[]
 }
 
-/** A span as the work in it sees it. */
+/** The operations on a span for the work inside it. */
 export interface SpanNotes {
   set(attributes: Attributes): void
-  /** Marks the span failed; `type` is a short word of our own vocabulary. */
+  /** Marks the span as failed; `type` is one of the gateway's constants. */
   fail(type: string): void
 }
 
-/** A span whose end is not that of one function: a request that is answered by a stream. */
+/** A span that outlives one function, such as a request with a streamed response. */
 export interface OpenSpan extends SpanNotes {
-  /** Runs `work` in the span, and whatever it starts. */
+  /** Runs `work`, and everything that it starts, in the span. */
   run<T>(work: () => T): T
   end(): void
 }
@@ -42,7 +42,7 @@ const NO_NOTES: SpanNotes = { set: () => undefined, fail: () => undefined }
 
 let isTracing = false
 
-/** Whether the usual environment variables ask for traces. Without them nothing is loaded and nothing costs. */
+/** Whether the environment variables enable traces. If not, nothing is loaded. */
 export function wantsTraces(environment: Record<string, string | undefined>): boolean {
   if (environment.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false
   const exporter = environment.OTEL_TRACES_EXPORTER
@@ -51,31 +51,31 @@ export function wantsTraces(environment: Record<string, string | undefined>): bo
 }
 
 /**
- * Starts OpenTelemetry for this process where the environment asks for it. Exporter, protocol, headers, sampler,
- * batches and resource follow the OTEL_* variables. Only traces: metrics are Prometheus's, logs are pino's.
+ * Starts OpenTelemetry for this process if the environment enables it. Exporter, protocol, headers, sampler, batches
+ * and resource follow the OTEL_* variables. Traces only: Prometheus has the metrics and pino the logs.
  */
 export async function startTracing(
   role: string,
   environment: Record<string, string | undefined>,
 ): Promise<{ stop(): Promise<void> }> {
   if (!wantsTraces(environment)) return { stop: async () => undefined }
-  // Loaded on use, so that only a process that traces pays for it.
+  // Loaded on use, so that a process without traces does not pay for it.
   const { startTracePipeline } = await import('./trace-pipeline.ts')
   const pipeline = startTracePipeline(environment.OTEL_SERVICE_NAME || `switchyard-${role}`)
   isTracing = true
   return {
     async stop() {
       isTracing = false
-      // A collector that is away must not hold up the end of the process.
+      // An unreachable collector must not delay the end of the process.
       await pipeline.shutdown().catch(() => undefined)
     },
   }
 }
 
-/** Whether this process makes traces. */
+/** Whether this process records traces. */
 export const tracesAreOn = (): boolean => isTracing
 
-/** The context of the span this runs in; undefined outside of any. */
+/** The context of the active span; undefined outside of any. */
 export function currentTraceparent(): Traceparent | undefined {
   if (!isTracing) return undefined
   const carrier: Record<string, string> = {}
@@ -83,7 +83,7 @@ export function currentTraceparent(): Traceparent | undefined {
   return carrier.traceparent
 }
 
-/** What tracing says of a queue and a job of it. */
+/** Span attributes of a queue and its job. */
 export const queueAttributes = (
   queue: string,
   operation: 'send' | 'process',
@@ -96,13 +96,13 @@ export const queueAttributes = (
   'messaging.message.id': jobId,
 })
 
-/** Fields that lead from a log line to its trace. */
+/** Log fields that identify the trace of a log line. */
 export function traceFields(): { trace_id?: string; span_id?: string } {
   const span = isTracing ? trace.getActiveSpan()?.spanContext() : undefined
   return span ? { trace_id: span.traceId, span_id: span.spanId } : {}
 }
 
-/** Runs `work` in a span that ends with it; a rejection fails the span and passes through. */
+/** Runs `work` in a span that ends with it. A rejection fails the span and is rethrown. */
 export async function inSpan<T>(
   name: string,
   options: SpanOptions,
@@ -120,7 +120,7 @@ export async function inSpan<T>(
   }
 }
 
-/** Begins a span that its caller ends. */
+/** Starts a span that the caller ends. */
 export function openSpan(name: string, { kind, attributes, parent, links = [] }: SpanOptions): OpenSpan {
   const from = parent === undefined ? context.active() : contextOf(parent)
   const options = { kind: SpanKind[kind], attributes, links: links.flatMap(linkTo) }

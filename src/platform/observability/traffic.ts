@@ -2,14 +2,14 @@ import type { Redis } from '../redis/redis.ts'
 import { trafficKey } from '../redis/redis-keys.ts'
 import { addCounts, MINUTE_MS, minuteOf, type TrafficCounts, trafficField } from './traffic-counts.ts'
 
-/** The series of the last hour, and a little more. */
+/** One hour of series, and a margin. */
 const KEPT_SECONDS = 3_900
-/** Seconds that could not be written are kept for this many; older ones are dropped. */
+/** Seconds that could not be written are kept up to this number; older ones are dropped. */
 const SECONDS_WAITING_MAX = 120
 
 type Pipeline = ReturnType<Redis['pipeline']>
 
-/** Counts of one process, in memory until the next report. */
+/** Creates the counters of one process, kept in memory until the next report. */
 export function createTrafficCounter(clock: () => number) {
   /** By second, unix ms. */
   let waiting = new Map<number, TrafficCounts>()
@@ -23,7 +23,7 @@ export function createTrafficCounter(clock: () => number) {
     /** Adds to figures of this second; see traffic-counts.ts for their names. */
     add: (counts: Iterable<readonly [figure: string, count: bigint]>): void =>
       add(Math.floor(clock() / 1000) * 1000, counts),
-    /** Adds to the pipeline what was counted; `done` says whether Redis has it. */
+    /** Adds the counts to the pipeline; call `done` with whether Redis has stored them. */
     flush(pipeline: Pipeline): { done(written: boolean): void } {
       const flushed = waiting
       waiting = new Map()
@@ -42,7 +42,7 @@ export function createTrafficCounter(clock: () => number) {
   }
 }
 
-/** Reads what the fleet counted in the minutes that a span of time touches. Rejects while Redis is away. */
+/** Reads the fleet's counts for the minutes that a period overlaps. Rejects while Redis is away. */
 export async function readTraffic(
   redis: Redis,
   fromMs: number,
@@ -54,7 +54,7 @@ export async function readTraffic(
   const found = await redis.pipeline(minutes.map((minute) => ['hgetall', trafficKey(minute)])).exec()
   return new Map(
     minutes.map((minute, index) => {
-      const [error, fields] = found?.[index] ?? [new Error('redis gave no answer'), null]
+      const [error, fields] = found?.[index] ?? [new Error('redis returned no response'), null]
       if (error) throw error
       return [minute, fields as Record<string, string>]
     }),

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import { StartError } from '../../core/kernel/start-error.ts'
 
-/** The part of a PostgreSQL connection that the check uses. */
+/** The part of a PostgreSQL connection that the check needs. */
 export interface CheckedConnection {
   connect(): Promise<unknown>
   query(statement: { name: string; text: string }): Promise<unknown>
@@ -10,14 +10,14 @@ export interface CheckedConnection {
 }
 
 const ANSWER_WITHIN_MS = 3_000
-/** SQLSTATE: a statement of that name exists already; there is none of that name. */
+/** SQLSTATE: the prepared statement exists already, or does not exist. */
 const STATEMENT_ERRORS = new Set(['42P05', '26000'])
 
 /**
- * Throws StartError when named statements do not belong to their connection, as behind a pooler that gives one server
- * connection to several clients: such statements fail under load, one call in a hundred. Two connections prepare
- * different statements of one name; only a pooler that mixes them up objects. Nothing else is judged here: a database
- * that is away keeps no process from starting.
+ * Throws StartError when named statements do not belong to their connection, as behind a pooler that shares one server
+ * connection between clients. There they fail under load, in about one call of a hundred. Two connections prepare
+ * different statements with the same name; only a pooler that mixes connections rejects that. Other failures are
+ * ignored: an unreachable database does not prevent a start.
  */
 export async function checkNamedStatements(
   databaseUrl: string,
@@ -40,7 +40,7 @@ export async function checkNamedStatements(
       )
     }
   } finally {
-    // A connection that never was one rejects here.
+    // Rejects for a connection that was never established.
     await Promise.allSettled(connections.map((connection) => connection.end()))
   }
 }
@@ -52,7 +52,7 @@ function openConnection(databaseUrl: string): CheckedConnection {
     connectionTimeoutMillis: ANSWER_WITHIN_MS,
     query_timeout: ANSWER_WITHIN_MS,
   })
-  // What breaks the connection breaks the query as well, and that is looked at.
+  // A broken connection fails the query as well, which is handled there.
   client.on('error', () => undefined)
   return client
 }

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client } from 'pg'
 
-/** The lock `prisma migrate` takes, so that neither runs while the other does. */
+/** The advisory lock of `prisma migrate`, so that the two never run at once. */
 const PRISMA_LOCK = 72_707_369
 const LOCK_TIMEOUT = '60s'
 const CONNECT_TIMEOUT_MS = 10_000
@@ -38,13 +38,13 @@ interface AppliedMigration {
 }
 
 /**
- * Applies the migrations of `directory` (`<name>/migration.sql`, in the order of their names) that the
- * database has not seen. Each runs in one transaction together with its record, so it is applied whole or
- * not at all; any number of processes may call this at once. A database that knows more migrations than the
- * directory is left alone, so that an older version of the service can run beside a newer one.
- * @returns the names of those applied now
- * @throws Error when a migration was changed after it was applied, when one started by Prisma is unfinished,
- * or when a statement fails
+ * Applies the migrations of `directory` (`<name>/migration.sql`, in the order of their names) that the database does
+ * not have. Each runs in one transaction together with its record, so it is applied whole or not at all; any number of
+ * processes may call this at once. A database with more migrations than the directory is left unchanged, so that an
+ * older version of the service can run beside a newer one.
+ * @returns the names of the migrations applied by this call
+ * @throws Error when a migration was changed after it was applied, when one started by Prisma is unfinished, or when a
+ * statement fails
  */
 export async function applyMigrations(options: {
   databaseUrl: string
@@ -65,7 +65,7 @@ export async function applyMigrations(options: {
     for (const migration of pending) await applyOne(client, migration)
     return pending.map((migration) => migration.name)
   } finally {
-    // Ending the session gives the lock back.
+    // Ending the session releases the lock.
     await client.end()
   }
 }

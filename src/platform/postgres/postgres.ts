@@ -4,25 +4,28 @@ import { Client, type ClientConfig, DatabaseError, Pool } from 'pg'
 import type { Logger } from 'pino'
 import { Prisma, PrismaClient } from '../prisma-client/client.ts'
 
-/** A pooled client of the gateway's database. The owner ends it with `$disconnect()`. */
+/** A pooled client of the gateway's database. The owner closes it with `$disconnect()`. */
 export type Postgres = PrismaClient & { plain: PlainStatements }
 
-/** For large values: the other client writes them down three times, and keeps those of its last hundred statements. */
+/** Statements with large values. Prisma copies such values three times and keeps those of its last hundred statements. */
 interface PlainStatements {
-  /** Runs one statement. 64-bit integers come as text; `bytea` values are Buffers, and come as text twice as long. */
+  /**
+   * Runs one statement. 64-bit integers are returned as text. `bytea` values are Buffers and take twice as many bytes
+   * as text.
+   */
   query<Row extends object>(text: string, values: unknown[]): Promise<Row[]>
 }
 
-/** A client inside one transaction; also what a statement that does not care is given. */
+/** A client inside one transaction, or any client where the statement needs no transaction. */
 export type PostgresTransaction = Prisma.TransactionClient
 
-/** Rows that are listed by their ids, newest first: those after an id, or the first ones. */
+/** A page of rows by id, newest first: the rows after an id, or the first rows. */
 export interface IdPage {
   after: string | null
   limit: number
 }
 
-/** Finds such rows, of those that `where` names. */
+/** Query arguments for such a page of the rows that match `where`. */
 export const newestFirst = <Where extends object>({ after, limit }: IdPage, where: Where) => ({
   where: { ...where, ...(after !== null && { id: { lt: after } }) },
   orderBy: { id: 'desc' } as const,
@@ -33,25 +36,25 @@ export interface PostgresOptions {
   databaseUrl: string
   /** Shown in pg_stat_activity. */
   name: string
-  /** Connections of this process at most. */
+  /** Maximum number of connections of this process. */
   poolSize?: number
-  /** A statement running longer is cancelled by the server. 0: no limit, for the auditor. */
+  /** The server cancels a statement that runs longer. 0: no limit, for the auditor. */
   statementTimeoutMs?: number
-  /** A statement that waits longer for a lock is cancelled by the server. Absent: as long as the statement may run. */
+  /** The server cancels a statement that waits longer for a lock. Absent: the statement timeout. */
   lockTimeoutMs?: number
-  /** Waiting longer for a connection fails the query. */
+  /** A query fails after waiting this long for a connection. */
   connectTimeoutMs?: number
   logger?: Logger
 }
 
-/** Opens a pool. Nothing connects until the first query, so a database that is away does not stop a start. */
+/** Opens a pool. It connects with the first query, so an unreachable database does not prevent a start. */
 export function createPostgres(options: PostgresOptions): Postgres {
   const pool = openPool(options)
   const adapter = new PrismaPg(pool, {
     disposeExternalPool: true,
-    // A fixed text is parsed and planned once a connection.
+    // A constant text is parsed and planned once per connection.
     statementNameGenerator: ({ sql }) => statementName(sql),
-    onConnectionError: (error) => options.logger?.debug({ err: error }, 'a postgres connection broke'),
+    onConnectionError: (error) => options.logger?.debug({ err: error }, 'postgres connection broken'),
   })
   // A transaction waits for its connection as long as a statement does.
   const maxWait = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
@@ -61,7 +64,7 @@ export function createPostgres(options: PostgresOptions): Postgres {
     plain: plainStatements(pool),
     async $disconnect() {
       await disconnect()
-      // Prisma ends no pool that only plain statements have used.
+      // Prisma does not end a pool that only plain statements have used.
       if (!pool.ending) await pool.end()
     },
   })
@@ -82,7 +85,7 @@ function openPool(options: PostgresOptions): Pool {
       query_timeout: statementTimeoutMs + ANSWER_SLACK_MS,
     }),
   })
-  pool.on('error', (error) => options.logger?.warn({ err: error }, 'an idle postgres connection broke'))
+  pool.on('error', (error) => options.logger?.warn({ err: error }, 'idle postgres connection broken'))
   return pool
 }
 
@@ -106,9 +109,8 @@ function statementName(sql: string): string {
 }
 
 /**
- * Whether the database refused the data itself (SQLSTATE class 22, data exception, or 23, integrity
- * constraint violation): the same statement would be refused again. Everything else (away, busy, deadlock,
- * not migrated yet) may pass later.
+ * Whether the database rejected the data (SQLSTATE class 22, data exception, or 23, integrity constraint violation), so
+ * that a retry would fail again. Every other failure (unreachable, busy, deadlock, not migrated yet) may be temporary.
  */
 export function isRefusedData(error: unknown): boolean {
   const state = sqlStateOf(error)
@@ -116,8 +118,8 @@ export function isRefusedData(error: unknown): boolean {
 }
 
 /**
- * Whether the server gave a statement up because of a lock that somebody else kept (55P03, `lock_timeout`), or because it
- * ran too long (57014, `statement_timeout`); null for everything else. With less work at once it may pass.
+ * Whether the server cancelled a statement because of a lock held by another session (55P03, `lock_timeout`) or because
+ * it ran too long (57014, `statement_timeout`); null for other failures. A smaller batch may succeed.
  */
 export function slownessOf(error: unknown): 'locked' | 'slow' | null {
   const state = sqlStateOf(error)
@@ -125,11 +127,11 @@ export function slownessOf(error: unknown): 'locked' | 'slow' | null {
   return state === '57014' ? 'slow' : null
 }
 
-/** How pg reports a connection that was not made, broke, or was given up: errors without a code. */
+/** The messages of pg for a connection that was not made, broke or timed out; these errors have no code. */
 const CONNECTION_FAILURE =
   /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error)/
 
-/** Whether a statement failed because of the database and not of its data: not reachable, too slow, busy, read-only. */
+/** Whether a statement failed because of the database and not its data: unreachable, too slow, busy, read-only. */
 export function isPostgresFailure(error: unknown): boolean {
   if (error instanceof Prisma.PrismaClientKnownRequestError || error instanceof DatabaseError)
     return !isRefusedData(error)
@@ -140,17 +142,17 @@ export function isPostgresFailure(error: unknown): boolean {
   )
 }
 
-/** Whether a unique constraint refused a row. */
+/** Whether a unique constraint rejected a row. */
 export const isDuplicate = (error: unknown): boolean => sqlStateOf(error) === '23505'
 
-/** The SQLSTATE of a failed statement, or null when the database was not reached or said nothing. */
+/** The SQLSTATE of a failed statement, or null if the database was not reached or sent none. */
 export function sqlStateOf(error: unknown): string | null {
   if (error instanceof DatabaseError) return error.code ?? null
   const state = driverCause(error)?.originalCode
   return typeof state === 'string' ? state : null
 }
 
-/** What the database itself said, for logs and quarantine reasons; falls back to the error's own message. */
+/** The message of the database, for logs and quarantine reasons; otherwise the error's own message. */
 export function databaseMessage(error: unknown): string {
   const message = driverCause(error)?.originalMessage
   if (typeof message === 'string') return message
@@ -163,15 +165,15 @@ function driverCause(error: unknown): { originalCode?: unknown; originalMessage?
   return meta?.driverAdapterError?.cause
 }
 
-/** Beyond the statement timeout, which the server keeps: it may be gone without a word, and its timeout with it. */
+/** Margin beyond the statement timeout, which the server enforces. An unreachable server enforces nothing. */
 const ANSWER_SLACK_MS = 1_000
 
-/** What pg says when `query_timeout` is over. */
+/** The message of pg when `query_timeout` expires. */
 const OVERDUE = 'Query read timeout'
 
 /**
- * A connection that is given up once a statement was not answered in time. pg would use it further, and everything
- * that is sent over it later, a rollback too, would wait behind that statement.
+ * A connection that is closed when a statement gets no response in time. pg would keep using it, and every later
+ * statement, including a rollback, would wait behind the first.
  */
 class BoundedClient extends Client {
   constructor(config?: string | ClientConfig) {
@@ -191,12 +193,12 @@ class BoundedClient extends Client {
   }
 }
 
-/** Connections for plain statements alone. */
+/** A pool for plain statements only. */
 export interface PostgresPool extends PlainStatements {
   close(): Promise<void>
 }
 
-/** Opens a pool. Nothing connects until the first query. */
+/** Opens a pool. It connects with the first query. */
 export function createPostgresPool(options: PostgresOptions): PostgresPool {
   const pool = openPool(options)
   return { ...plainStatements(pool), close: () => pool.end() }

@@ -1,23 +1,23 @@
-/** A timer that need not be exact fires at multiples of the longest of these that its time is a multiple of. */
+/** A coalesced timer fires at multiples of the longest of these values that divides its interval. */
 const SLOTS_MS = [1_000, 500, 250]
 
 /**
- * How long a timer of `ms` waits in order to fire together with others that need not be exact: waking an idle process
- * costs more than what it then does. Never longer than `ms`; shorter where that is needed to come into step, by half
- * at the most. The clock counts from the machine's start, so its processes wake together too, and machines do not.
+ * Returns how long a timer of `ms` waits so that it fires together with other inexact timers: waking an idle process
+ * costs more than the work itself. At most `ms`, and at least half of it, to align. The clock counts from the start of
+ * the machine, so that the processes of one machine wake together and machines do not.
  */
 export function coalesced(ms: number): number {
   const slotMs = SLOTS_MS.find((slot) => slot <= ms && ms % slot === 0)
   if (slotMs === undefined) return ms
-  // In whole milliseconds, as Node's timers count them.
+  // Whole milliseconds, the resolution of Node's timers.
   const phaseMs = Number(process.hrtime.bigint() / 1_000_000n) % slotMs
   const waitMs = ms - phaseMs
   return waitMs < ms / 2 ? waitMs + ms / 2 : waitMs
 }
 
 /**
- * Calls `tick` about every `ms`, together with other timers, and tells it how late it is. `ms` is read anew after each
- * tick when it is a function. Keeps no process running. Returns how to stop.
+ * Calls `tick` about every `ms`, aligned with other timers, with the delay in ms. If `ms` is a function, it is
+ * evaluated after each tick. Does not keep the process alive. Returns a function that stops the timer.
  */
 export function tickEvery(ms: number | (() => number), tick: (lateMs: number) => void): () => void {
   let timer: NodeJS.Timeout | undefined

@@ -7,8 +7,8 @@ const ADDRESS_PROBLEMS: Record<string, string> = {
 }
 
 /**
- * Ends the process with one line on standard error, and exit code 1, when its start fails: in words for what its
- * operator can mend, with the stack for what he cannot. Returns how to say that it has started.
+ * When the start fails, writes one line to standard error and exits with code 1. The line has plain words for a failure
+ * that the operator can fix and a stack for others. Returns a function to call once the process has started.
  */
 export function explainFailedStart(name: string): () => void {
   const onFailure = (error: unknown) => {
@@ -19,7 +19,7 @@ export function explainFailedStart(name: string): () => void {
   return () => process.off('uncaughtException', onFailure)
 }
 
-/** Says why a start failed. */
+/** The text for a failed start. */
 export function startFailure(error: unknown): string {
   if (error instanceof StartError) return error.message
   const { code, syscall, address, port, stack } = (error ?? {}) as NodeJS.ErrnoException & {

@@ -1,16 +1,16 @@
 import { coalesced } from './coalesced-timers.ts'
 
 export interface PollOptions {
-  /** Until the first run. Absent: `everyMs`. */
+  /** Delay of the first run. Absent: `everyMs`. */
   firstAfterMs?: number
-  /** Called when a run succeeds after failed ones. */
+  /** Called when a run succeeds after a failure. */
   onRecovery?: () => void
 }
 
 /**
- * Runs `poll` repeatedly, about `everyMs` after the last run ended and together with other timers, so never twice at
- * once. Of a row of failures the first is reported, and each whose message differs from the one before. Returns how to
- * stop; that resolves when a run that is under way has ended, and never rejects.
+ * Runs `poll` repeatedly, about `everyMs` after the end of the last run and aligned with other timers, so runs never
+ * overlap. Of consecutive failures it reports the first, and each with a message other than the one before. Returns a
+ * stop function, which resolves when the current run has ended and never rejects.
  */
 export function pollEvery(
   everyMs: number,

@@ -1,19 +1,19 @@
 import type { Logger } from '../observability/logger.ts'
 
-/** After the grace for calls: to close every client. */
+/** Time to close all clients, after the grace period for calls. */
 const CLOSING_MS = 5_000
 
 /**
- * Stops the process on SIGTERM or SIGINT, once. It ends within the grace and five seconds, whatever is away: exit code
- * 0 when everything was closed, 1 when not. A second signal ends it at once.
+ * Stops the process on SIGTERM or SIGINT, once. It ends within the grace period and five seconds, even if services are
+ * away: exit code 0 when everything was closed, 1 otherwise. A second signal ends it at once.
  */
 export function stopOnSignal(options: {
-  /** What is stopping, for the log. */
+  /** Name of the process, for the log. */
   name: string
-  /** How long calls may run on. */
+  /** How long running calls may continue. */
   graceMs: number
   stop: () => Promise<void>
-  /** What is still there, for the log line of a stop that took too long. */
+  /** Remaining work, for the log line of a stop that took too long. */
   left?: () => Record<string, unknown>
   logger: Logger
   process?: Pick<NodeJS.Process, 'on' | 'exit'>
@@ -22,20 +22,20 @@ export function stopOnSignal(options: {
   let stopping = false
   const onSignal = (signal: string): void => {
     if (stopping) {
-      logger.warn({ signal, ...left() }, `${name} ends at once: a second signal`)
+      logger.warn({ signal, ...left() }, `${name} exiting at once after a second signal`)
       target.exit(1)
       return
     }
     stopping = true
-    logger.info({ signal, ...left() }, `${name} stops`)
+    logger.info({ signal, ...left() }, `${name} stopping`)
     setTimeout(() => {
-      logger.error(left(), `${name} did not stop in time and ends`)
+      logger.error(left(), `${name} stop timed out, exiting`)
       target.exit(1)
     }, graceMs + CLOSING_MS)
     stop().then(
       () => target.exit(0),
       (error: unknown) => {
-        logger.error({ err: error }, `${name} did not stop cleanly`)
+        logger.error({ err: error }, `${name} stop failed`)
         target.exit(1)
       },
     )

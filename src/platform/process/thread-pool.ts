@@ -8,17 +8,17 @@ type Input<Name extends keyof Tasks> = Parameters<Tasks[Name]>[0]
 type Output<Name extends keyof Tasks> = Awaited<ReturnType<Tasks[Name]>>
 
 export interface TaskOptions {
-  /** The lightest of the waiting tasks is next. About the characters it takes. */
+  /** The lightest waiting task runs next. Roughly the number of characters it processes. */
   weight: number
-  /** How long it may run, in ms. Its thread is stopped then. */
+  /** Maximum run time, in ms. Its thread is stopped afterwards. */
   limitMs: number
-  /** Handed over instead of copied. */
+  /** Buffers to transfer instead of copy. */
   transfer?: ArrayBuffer[]
 }
 
 export type TaskOutcome<T> =
   | { kind: 'done'; value: T }
-  /** Too many were waiting, or it waited or ran too long. */
+  /** Too many tasks were waiting, or this one waited or ran too long. */
   | { kind: 'refused' }
 
 interface WaitingTask {
@@ -30,15 +30,15 @@ const TASKS = fileURLToPath(new URL('./thread-tasks.ts', import.meta.url))
 const THREADS = Math.min(2, availableParallelism())
 const WAITING_MAX = 1_000
 const WAITED_MAX_MS = 5_000
-/** A thread ends when it is not needed. */
+/** An idle thread ends after this time. */
 const IDLE_MS = 60_000
-/** The young generation is small, since what a thread does not use it does not give back. */
+/** The young generation is small, since a thread does not return unused memory. */
 const THREAD_HEAP = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 }
 
 /**
- * Threads for what would keep the event loop from everybody else: counting tokens, repairing JSON, parsing large
- * bodies. Started by a task that finds none. The lightest waiting task runs first, so that a few heavy ones delay nobody
- * who asks for little; every task has a deadline, and one that overruns it is stopped with its thread.
+ * Runs tasks in threads that would block the event loop: counting tokens, repairing JSON, parsing large bodies. A task
+ * starts a thread if none is idle. The lightest waiting task runs first, so that a few heavy tasks do not delay light
+ * ones. Every task has a deadline; a task that exceeds it is stopped with its thread.
  */
 export class ThreadPool {
   readonly #idleMs: number
@@ -51,7 +51,7 @@ export class ThreadPool {
     this.#idleMs = idleMs
   }
 
-  /** Threads that run now. */
+  /** Number of running threads. */
   get size(): number {
     return this.#pool?.threads.length ?? 0
   }
@@ -102,7 +102,7 @@ export class ThreadPool {
   ): Promise<TaskOutcome<Output<Name>>> {
     this.#pool ??= createPool(this.#idleMs)
     const pool = this.#pool
-    // No deadline counts the start of the first thread.
+    // The start of the first thread does not count against a deadline.
     if (pool.threads.length === 0) this.#started = pool.run({ name: 'start', input: undefined })
     await this.#started
     const deadline = new AbortController()
@@ -129,5 +129,5 @@ const createPool = (idleTimeout: number): Piscina =>
     resourceLimits: THREAD_HEAP,
   })
 
-/** The threads of this process: they belong to its processor, not to any one part of it. */
+/** The thread pool of this process, shared by all its parts because they share its processor. */
 export const threads = new ThreadPool()

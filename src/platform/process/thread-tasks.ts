@@ -12,9 +12,9 @@ import {
 import type { InvoiceDocument } from '../../core/payments/invoice.ts'
 import { BytePairVocabulary } from '../../core/text-tokens/byte-pair-vocabulary.ts'
 
-/** What the threads of a ThreadPool can do. Every task is a pure function of its input. */
+/** The tasks of a ThreadPool. Every task is a pure function of its input. */
 
-/** Only threads that count load the vocabulary. */
+/** Loaded only in threads that count tokens. */
 async function loadVocabulary(): Promise<BytePairVocabulary> {
   const { O200K_TOKEN_SPLIT_REGEX } = await import('gpt-tokenizer/encodingParams/constants')
   const file = fileURLToPath(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken'))
@@ -22,7 +22,7 @@ async function loadVocabulary(): Promise<BytePairVocabulary> {
 }
 let vocabulary: ReturnType<typeof loadVocabulary> | null = null
 
-/** Tokens of texts in the o200k_base vocabulary, each text by itself. What looks like a special token is text. */
+/** Counts tokens of texts in the o200k_base vocabulary, each text separately. Special tokens count as plain text. */
 async function countTokens(texts: readonly string[]): Promise<number> {
   vocabulary ??= loadVocabulary()
   const loaded = await vocabulary
@@ -34,7 +34,7 @@ export type ParsedJson =
   | { kind: Exclude<JsonScan, 'ok'> }
   | { kind: 'invalid' }
 
-/** Parses a body as the API does, `__proto__` left out. */
+/** Parses a body as the API does, without `__proto__`. */
 function parseJson({ bytes, limits }: { bytes: Uint8Array; limits: JsonLimits }): ParsedJson {
   const json = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const scan = scanJson(json, limits)
@@ -44,23 +44,23 @@ function parseJson({ bytes, limits }: { bytes: Uint8Array; limits: JsonLimits })
     const value: unknown = parse(text, { protoAction: 'remove', constructorAction: 'ignore' })
     return { kind: 'value', value, exact: exactJsonOf(text, value) }
   } catch {
-    // What is wrong with a body is its sender's to find.
+    // The caller reports the error to the sender of the body.
     return { kind: 'invalid' }
   }
 }
 
-/** An invoice as PDF. Few threads ever make one, so only those load what it takes. */
+/** Renders an invoice as PDF. Loaded on use, since few threads ever render one. */
 async function printInvoice(invoice: InvoiceDocument): Promise<Uint8Array> {
   const { invoicePdf } = await import('../documents/invoice-pdf.ts')
   return invoicePdf(invoice)
 }
 
-/** Done as soon as the thread runs. */
+/** Completes as soon as the thread runs. */
 const start = (): void => undefined
 
 export const threadTasks = { start, countTokens, repairJson, parseJson, printInvoice }
 
-/** The one entry of a thread: runs the task of that name. */
+/** Entry point of a thread: runs the named task. */
 export default <Name extends keyof typeof threadTasks>({
   name,
   input,

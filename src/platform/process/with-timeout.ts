@@ -1,6 +1,6 @@
 /**
- * The value of a promise, or `fallback` when it fails or takes longer than `ms`. `onError` receives a failure, also one
- * that comes too late.
+ * Resolves to the value of a promise, or to `fallback` if it fails or takes longer than `ms`. `onError` receives a
+ * failure, including a late one.
  */
 export function withTimeout<T>(
   promise: Promise<T>,
@@ -9,7 +9,7 @@ export function withTimeout<T>(
   onError: (error: unknown) => void = () => undefined,
 ): Promise<T> {
   return new Promise((resolve) => {
-    // After input: timers run first, and a process that was itself held up has responses to read.
+    // Waits for pending input: timers run first, and a process that was blocked has responses to read.
     const timer = setTimeout(() => setImmediate(resolve, fallback), ms)
     promise.then(
       (value) => {

@@ -5,12 +5,12 @@ import { admittedKey, QUEUE_PREFIX } from '../redis/redis-keys.ts'
 import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, type SettlementQueue } from './queues.ts'
 
 /**
- * What became of a wish to take a call off the queue. Only `withdrawn` says that no worker ever had it and that
- * none will; `claimed`: a worker has it or had it; `delayed`: it stands for a call that a worker runs.
+ * Result of withdrawing a call from the queue. `withdrawn`: no worker ever had it and none will. `claimed`: a worker
+ * has it or had it. `delayed`: the job belongs to a running call (see reviveCall).
  */
 export type Withdrawal = 'withdrawn' | 'missing' | 'claimed' | 'delayed'
 
-/** The number under which a claim stands again, or why it does not. */
+/** The number of the restored claim, or why it was not restored. */
 export type Retaken = number | 'lost' | 'missing'
 
 export type CallJobs = ReturnType<typeof createCallJobs>
@@ -20,7 +20,7 @@ const RETAKE = readFileSync(new URL('./retake-call.lua', import.meta.url), 'utf8
 const NOTE_TOLD = readFileSync(new URL('./note-told-failure.lua', import.meta.url), 'utf8')
 
 /**
- * Steps on the jobs of the dispatch queue that BullMQ does not offer, each one atomic. BullMQ's key layout:
+ * Atomic operations on the jobs of the dispatch queue that BullMQ does not offer. BullMQ's key layout:
  * `<prefix>:<queue>:<list, or job id>`.
  */
 export function createCallJobs(redis: Redis) {
@@ -33,13 +33,13 @@ export function createCallJobs(redis: Redis) {
     return (await withdraw(keys, [callId, takesRevived])) as Withdrawal
   }
   return {
-    /** Takes a call off the queue if it waits for its first claim. */
+    /** Removes a call from the queue if it still waits for its first claim. */
     withdraw: (callId: string) => takeOff(callId, '0'),
-    /** Takes a revived call off the queue (see reviveCall), unless a worker has claimed it since. */
+    /** Removes a revived call from the queue (see reviveCall), unless a worker has claimed it since. */
     removeRevived: (callId: string) => takeOff(callId, '1'),
     /**
-     * Takes a claim again whose lock is gone. Returns its number; `lost` when somebody else claimed the call since, and
-     * `missing` when there is no job and no sign that there was one.
+     * Restores a claim whose lock expired. Returns its number, `lost` if another worker claimed the call since, or
+     * `missing` if there is no job and no mark that it was admitted.
      */
     async retake(
       callId: string,
@@ -52,14 +52,14 @@ export function createCallJobs(redis: Redis) {
       return claim === 0 ? 'lost' : 'missing'
     },
     /**
-     * Notes on the job of a call that its caller was told a failure; false where there is no job: the call is finished,
-     * or Redis lost it.
+     * Records on the job of a call that its client received an error; false if there is no job, because the call is
+     * finished or Redis lost it.
      */
     noteTold: async (callId: string, told: GatewayFailure) =>
       (await noteTold([key(callId)], [JSON.stringify(told)])) === 1,
-    /** Whether a call has a job, in whatever state. */
+    /** Whether a call has a job, in any state. */
     exists: async (callId: string) => (await redis.exists(key(callId))) === 1,
-    /** Ids of the calls that settlement jobs settle, as the script that finishes calls lists them; null: not listed. */
+    /** The ids of the calls in settlement jobs, as finish-calls.lua lists them; null: not listed. */
     settledBy: (jobIds: readonly string[]): Promise<Array<string[] | null>> =>
       Promise.all(
         jobIds.map(async (jobId) => {
@@ -70,17 +70,17 @@ export function createCallJobs(redis: Redis) {
   }
 }
 
-/** Which of some calls have a job, waiting or running, in either queue. */
+/** Which of the given calls have a job, waiting or running, in either queue. */
 export type FindQueuedCalls = (callIds: readonly string[]) => Promise<Set<string>>
 
 const UNFINISHED = ['waiting', 'active', 'delayed', 'prioritized'] as const
-/** A job may carry a hundred kilobytes: of those that were read only the ids are kept. */
+/** Jobs read at once. A job can hold a hundred kilobytes, so only the ids are kept. */
 const JOBS_AT_ONCE = 50
 const CALLS_AT_ONCE = 1_000
 
 /**
- * Looks calls up in the queues: dispatch first, since a call's settlement is enqueued before its dispatch job goes.
- * Each look goes through the whole backlog of settlements, so ask once for all the calls there are.
+ * Looks calls up in the dispatch queue and then in the settlement queue, since a settlement is enqueued before the
+ * dispatch job is removed. Each lookup scans all waiting settlements, so pass all calls at once.
  */
 export function createFindQueuedCalls(
   callJobs: Pick<CallJobs, 'exists' | 'settledBy'>,
@@ -105,7 +105,7 @@ export async function readSettlingCalls(
   settlement: SettlementQueue,
   { settledBy }: Pick<CallJobs, 'settledBy'>,
 ): Promise<Set<string>> {
-  // All ids in one step: jobs go from list to list meanwhile. One that is gone by then has settled its calls.
+  // Reads all ids in one step, because jobs move between lists. A job that is gone by then has settled its calls.
   const jobIds = await settlement.getRanges([...UNFINISHED], 0, -1)
   const settling = new Set<string>()
   const unlisted: string[] = []
@@ -118,7 +118,7 @@ export async function readSettlingCalls(
       else unlisted.push(jobId)
     }
   }
-  // Those that were enqueued otherwise carry few records.
+  // Jobs that were enqueued without a list of ids have few records.
   for (let start = 0; start < unlisted.length; start += JOBS_AT_ONCE) {
     const some = unlisted.slice(start, start + JOBS_AT_ONCE)
     for (const job of await Promise.all(some.map((jobId) => settlement.getJob(jobId))))

@@ -1,14 +1,14 @@
--- Claims some of the jobs that wait, in the order in which BullMQ's moveToActive claims one: those without a
--- priority, the oldest first, then by priority. No event is written, since nobody reads them; the marker that wakes
--- workers is set again only if something still waits.
+-- Claims waiting jobs in the order in which BullMQ's moveToActive claims one: jobs without a
+-- priority, oldest first, then by priority. No event is written, since none is read. The marker that wakes
+-- workers is set only if jobs still wait.
 --
 -- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`.
 --
 -- KEYS  1 queue (without a list)
--- ARGV  1 token of the locks  2 how long they stand, ms  3 now, unix ms; '' for Redis's own time  4 jobs to claim at the most
---       5 'any', or 'within-share' for those without a priority alone
--- Returns a list of {id, data, number of claims of this job}, with 'more' at its end where others wait besides as many
--- as were asked for; or 'due' when delayed jobs are to be moved first
+-- ARGV  1 token of the locks  2 lifetime of the locks, ms  3 now, unix ms; '' for Redis's own time  4 maximum number of jobs
+--       5 'any', or 'within-share' to claim only jobs without a priority
+-- Returns a list of {id, data, number of claims of this job}, followed by 'more' if further jobs wait;
+-- or 'due' when delayed jobs must be moved first
 local queue = KEYS[1] .. ':'
 local token, lock_ms, now, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local wait, active, prioritized = queue .. 'wait', queue .. 'active', queue .. 'prioritized'

@@ -5,48 +5,48 @@ import type { Logger } from '../observability/logger.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
 import { QUEUE_PREFIX } from '../redis/redis-keys.ts'
 
-/** A job that a worker claimed. */
+/** A job that this worker claimed. */
 export interface ClaimedJob<Data> {
   id: string
   data: Data
-  /** How often it was claimed, with this claim. */
+  /** The number of claims of this job, including this one. */
   attemptsStarted: number
 }
 
 export interface AwaitedJob<Data> {
-  /** Null: none came. */
+  /** Null if no job arrived. */
   job: ClaimedJob<Data> | null
-  /** Others wait besides. */
+  /** Further jobs wait. */
   isMore: boolean
 }
 
 /** `within-share`: only jobs without a priority (see src/billing/holds/admission.ts). */
 export type ClaimKind = 'any' | 'within-share'
 
-/** A queue as a worker sees it that claims many jobs at once. */
+/** A queue for a worker that claims many jobs at once. */
 export interface ClaimedJobs<Data> {
-  /** What the locks of this worker hold. */
+  /** The token in the locks of this worker. */
   readonly token: string
-  /** Begins to look for jobs whose worker died. */
+  /** Starts looking for jobs of dead workers. */
   start(): Promise<void>
-  /** Claims jobs that wait; fewer than `most` when no more do. */
+  /** Claims waiting jobs, at most `most`. */
   claim(most: number, kind?: ClaimKind): Promise<Array<ClaimedJob<Data>>>
-  /** Resolves when a job may have come, or after a while. */
+  /** Resolves when a job may have arrived, or after `waitSeconds`. */
   wait(): Promise<void>
   /**
-   * Waits so, and claims the job that comes, in one round trip, where `wait` and `claim` are two. Only one: Redis also
-   * claims for a worker that hangs by then.
+   * Waits and claims the arriving job in one round trip, where `wait` and `claim` take two. It claims one job only,
+   * because Redis claims it even if this worker hangs by then.
    */
   waitAndClaim(): Promise<AwaitedJob<Data>>
-  /** Completes jobs, which leave the queue. Returns those whose lock another has, or nobody: they stay. */
+  /** Completes jobs, which leave the queue. Returns those whose lock this worker does not hold; they stay. */
   complete(ids: readonly string[]): Promise<string[]>
-  /** Puts a job back into the queue. */
+  /** Returns a job to the queue. */
   handBack(id: string): Promise<void>
-  /** Renews locks; returns the jobs whose lock another has, or nobody. */
+  /** Renews locks. Returns the jobs whose lock this worker does not hold. */
   extendLocks(ids: readonly string[]): Promise<string[]>
-  /** Ends a wait under way early, if Redis answers; what `waitAndClaim` claims then is heard of. */
+  /** Ends a wait early if Redis responds. The job that `waitAndClaim` claims then is still returned. */
   wake(): void
-  /** Ends a `wait`, with a rejection; no other may begin. */
+  /** Rejects the current `wait`; no other may follow. */
   stopWaiting(): void
   close(): Promise<void>
 }
@@ -54,27 +54,27 @@ export interface ClaimedJobs<Data> {
 export interface ClaimedJobsOptions {
   /** A client in mode `wait`. */
   redis: Redis
-  /** A client of its own, in mode `wait`: it blocks. */
+  /** A separate client in mode `wait`, for the blocking read. */
   blocking: Redis
-  /** How long a claim stands without renewal. */
+  /** Lifetime of a claim without renewal. */
   lockMs: number
-  /** How long a `wait` lasts at the most: a worker that hangs may have swallowed the wake-up. */
+  /** Maximum duration of a `wait`: a hanging worker may have consumed the wake-up. */
   waitSeconds: number
   logger: Logger
   clock: () => number
-  /** Absent: a random one. */
+  /** Absent: a random token. */
   token?: string
 }
 
-/** A stalled job is never failed by BullMQ: its worker counts claims. */
+/** BullMQ never fails a stalled job; its worker counts the claims. */
 const NEVER = Number.MAX_SAFE_INTEGER
 
 const CLAIM = readFileSync(new URL('./claim-jobs.lua', import.meta.url), 'utf8')
 const COMPLETE = readFileSync(new URL('./complete-jobs.lua', import.meta.url), 'utf8')
 
 /**
- * The queue over BullMQ, which keeps locks, stalled jobs and delayed ones; jobs are claimed and completed by scripts
- * of ours, many at once.
+ * Opens the queue. BullMQ handles locks, stalled jobs and delayed jobs; our scripts claim and complete jobs, many at
+ * once.
  */
 export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions): ClaimedJobs<Data> {
   const { redis, blocking, lockMs, waitSeconds, logger, clock, token = randomUUID() } = options
@@ -86,7 +86,7 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
     maxStalledCount: NEVER,
   })
   worker.on('error', (error) => logger.warn({ err: error, queue }, 'queue error'))
-  worker.on('stalled', (jobId) => logger.warn({ queue, jobId }, 'job lost its worker; back in the queue'))
+  worker.on('stalled', (jobId) => logger.warn({ queue, jobId }, 'stalled job returned to the queue'))
   const [claimNow, claimAfterWait] = [redis, blocking].map((client) =>
     defineScript(client, 'syClaimJobs', CLAIM),
   )
@@ -110,7 +110,7 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
         return { id, data: JSON.parse(data) as Data, attemptsStarted }
       })
     }
-    // BullMQ's own claim moves delayed jobs that are due.
+    // BullMQ's claim also moves delayed jobs that are due.
     const { id, data, attemptsStarted } = (await worker.getNextJob(token, { block: false })) ?? {}
     return id !== undefined && data ? [{ id, data, attemptsStarted: attemptsStarted! }] : []
   }
@@ -125,7 +125,7 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
       readClaim(await claimNow!(keys, [token, lockMs, clock(), most, kind])),
     wait: async () => void (await waitForMarker()),
     async waitAndClaim() {
-      // Sent at once: Redis runs the second when the first is over.
+      // Both are sent at once; Redis runs the second when the first returns.
       const [, claimed] = await Promise.all([
         waitForMarker(),
         claimAfterWait!(keys, [token, lockMs, '', 1, 'any']),
@@ -134,7 +134,7 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
       return { job, isMore: claimed === 'due' || (claimed as Claimed).at(-1) === 'more' }
     },
     complete: async (ids) => (await completeScript(keys, [token, ...ids])) as string[],
-    // A job as its worker knows it: whatever Redis has of it.
+    // An empty Job: Redis has its data.
     handBack: async (id) => void (await new Job(worker, queue, {} as Data, {}, id).moveToWait(token)),
     extendLocks: (ids) =>
       worker.extendJobLocks(

@@ -1,13 +1,13 @@
--- Completes jobs that leave nothing behind, as BullMQ's moveToFinished does one with removeOnComplete. No event is
--- written, since nobody reads them.
+-- Completes jobs and removes them, as BullMQ's moveToFinished does for one job with removeOnComplete. No event is
+-- written, since none is read.
 --
--- A job that says its `bytes` is taken off the bytes of its queue's backlog, which is zero when no job is left.
+-- The `bytes` of a job are subtracted from the backlog of its queue, which is reset to zero when no job is left.
 --
 -- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`.
 --
 -- KEYS  1 queue (without a list)
 -- ARGV  1 token of the locks, then per job: id
--- Returns the ids of jobs that this token has no lock of: nothing was done to them
+-- Returns the ids of the jobs that this token does not lock; they are unchanged
 local queue = KEYS[1] .. ':'
 local refused = {}
 local bytes = 0

@@ -2,13 +2,16 @@ import type { QueueView } from '../../core/api/operations.ts'
 import type { Redis } from '../redis/redis.ts'
 import type { JobQueue } from './queues.ts'
 
-/** Every queue, by its name. */
+/** All queues by name. */
 export type Queues = Record<QueueView['name'], JobQueue>
 
-/** A charge that waits longer than this is late: a batch takes a tenth of a second. */
+/** A settlement that waits longer is late: a batch takes a tenth of a second. */
 const SETTLEMENT_LATE_MS = 5_000
 
-/** How full each queue is and how long its oldest job waits, or the next by priority. Reads no job's data. Rejects while Redis is away. */
+/**
+ * Length of each queue and age of its oldest job, or of its next by priority. Reads no job data. Rejects while Redis is
+ * away.
+ */
 export async function readQueues(redis: Redis, queues: Queues, nowMs: number): Promise<QueueView[]> {
   const read = async (name: QueueView['name'], queue: JobQueue): Promise<QueueView> => {
     const [counts, next] = await Promise.all([
@@ -35,6 +38,6 @@ export async function readQueues(redis: Redis, queues: Queues, nowMs: number): P
   ])
 }
 
-/** Whether finished calls wait too long for their charge. */
+/** Whether settlements wait too long. */
 export const isSettlementBehind = (queues: readonly QueueView[]): boolean =>
   queues.some((queue) => queue.name === 'settlement' && (queue.oldest_waiting_ms ?? 0) > SETTLEMENT_LATE_MS)

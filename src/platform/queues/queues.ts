@@ -11,41 +11,41 @@ export const EVENTS_QUEUE = 'events'
 export const CATALOG_QUEUE = 'catalog'
 export const MAIL_QUEUE = 'mail'
 
-/** A queue of any jobs, to look at. */
+/** A queue with any type of job, for inspection. */
 export type JobQueue = Queue
 export type DispatchQueue = Queue<CallJob>
-/** One job settles many calls. */
+/** The settlement of several calls. */
 export interface SettlementJob {
   records: SettlementRecord[]
 }
 export type SettlementQueue = Queue<SettlementJob>
-/** A delivery to make. Only its id: what is sent, and to whom, stands in PostgreSQL. */
+/** A due delivery. Contains only its id; content and recipient are in PostgreSQL. */
 export interface EventJob {
   deliveryId: string
 }
 export type EventsQueue = Queue<EventJob>
-/** Jobs of the catalog, which carry no data: the name says what to do. */
+/** The catalog's scheduled jobs, which have no data: the job name selects the task. */
 export type CatalogQueue = Queue<Record<string, never>>
-/** A message to send. Only ids: addresses and links are read or made when it is sent. */
+/** A message to send. Contains only ids; addresses and links are read or created when it is sent. */
 export type MailJob =
   | { kind: 'verify_email'; accountId: string }
-  /** Null: the email that was given has no account, and nothing is sent. */
+  /** Null if no account has the given email; then nothing is sent. */
   | { kind: 'reset_password'; accountId: string | null }
   | { kind: 'account_opened'; accountId: string }
   | { kind: 'change_email' | 'email_changed'; changeId: string }
   | { kind: 'notice'; accountId: string; notice: NoticeKind; atMs: number }
   | { kind: 'invitation'; invitationId: string }
-  /** `accountId`: of the recipient; `by`: the person or the API key that stored it. */
+  /** `accountId`: the recipient's; `by`: the person or API key that stored the key. */
   | { kind: 'provider_key_added'; accountId: string; providerKeyId: string; by: string }
   | { kind: 'event'; eventId: string; accountId: string }
 export type MailQueue = Queue<MailJob>
 
-/** The queue of calls waiting for a dispatch worker. Jobs vanish on completion: a prompt rests nowhere. */
+/** The queue of calls for dispatch workers. Jobs are removed on completion, so prompts are not kept. */
 export const createDispatchQueue = (connection: Redis): DispatchQueue => open(DISPATCH_QUEUE, connection)
-/** The queue of finished calls waiting to be charged. */
+/** The queue of finished calls to charge. */
 export const createSettlementQueue = (connection: Redis): SettlementQueue =>
   open(SETTLEMENT_QUEUE, connection)
-/** The queue of webhook deliveries that are due. */
+/** The queue of due webhook deliveries. */
 export const createEventsQueue = (connection: Redis): EventsQueue => open(EVENTS_QUEUE, connection)
 /** The queue of the catalog's scheduled jobs. */
 export const createCatalogQueue = (connection: Redis): CatalogQueue => open(CATALOG_QUEUE, connection)
@@ -54,15 +54,15 @@ export const createMailQueue = (connection: Redis): MailQueue => open(MAIL_QUEUE
 
 function open<T extends Queue>(name: string, connection: Redis): T {
   const queue = new Queue(name, { connection, prefix: QUEUE_PREFIX })
-  // BullMQ repeats every error of the client on the console; the client's own listener has logged it once.
+  // BullMQ prints every error of the client on the console; the client's own listener logs it.
   queue.on('error', () => undefined)
   return queue as T
 }
 
-/** A message is tried this often, after 1, 2, 4 … seconds: for half an hour in all. */
+/** Maximum attempts for a message, after 1, 2, 4 … seconds: half an hour in all. */
 const MAIL_ATTEMPTS = 12
 
-/** Enqueues messages; one of the same kind and ids that still waits is the same message. */
+/** Enqueues messages. A message of the same kind and ids that still waits is not enqueued twice. */
 export async function enqueueMails(queue: MailQueue, jobs: readonly MailJob[]): Promise<void> {
   await queue.addBulk(
     jobs.map((job) => ({
@@ -83,7 +83,7 @@ export async function scheduleCatalogJob(queue: CatalogQueue, name: string, ever
   await queue.upsertJobScheduler(name, { every: everyMs, startDate: Date.now() + everyMs }, { name, opts })
 }
 
-/** Enqueues a call under its own id; a repeated id is one job. `priority`: see src/billing/holds/admission.ts. */
+/** Enqueues a call under its own id, at most once. `priority`: see src/billing/holds/admission.ts. */
 export async function enqueueCall(
   queue: DispatchQueue,
   envelope: CallEnvelope,
@@ -93,12 +93,12 @@ export async function enqueueCall(
   await queue.add('call', { envelope, sealedBody }, { ...jobOptions(envelope.id), priority })
 }
 
-/** The options of a call's job (but for its priority) or a settlement job, as BullMQ stores them. */
+/** The options of a call's job (without its priority) or a settlement job, as BullMQ stores them. */
 export const storedJobOptions = (jobId: string) => ({ ...jobOptions(jobId), attempts: 0 })
 
 /**
- * Enqueues the settlement of some calls as one job and returns its id. Settling a call twice charges it once:
- * the ledger sees to that.
+ * Enqueues the settlement of some calls as one job and returns its id. The ledger charges a call once, even if it is
+ * settled twice.
  */
 export async function enqueueSettlements(
   queue: SettlementQueue,
@@ -114,15 +114,15 @@ export async function enqueueSettlement(queue: SettlementQueue, record: Settleme
   await enqueueSettlements(queue, [record])
 }
 
-/** One attempt at a delivery: `attempts` were made before it. */
+/** An attempt at a delivery, with the number of attempts before it. */
 export interface DeliveryAttempt {
   id: string
   attempts: number
 }
 
 /**
- * Enqueues attempts that are due; one that waits or runs already is the same job. The next attempt is another job, since
- * the one before may not have left the queue yet.
+ * Enqueues due attempts, each at most once. The next attempt is another job, since the previous one may still be in the
+ * queue.
  */
 export async function enqueueDeliveries(queue: EventsQueue, due: readonly DeliveryAttempt[]): Promise<void> {
   await queue.addBulk(
@@ -134,7 +134,7 @@ export async function enqueueDeliveries(queue: EventsQueue, due: readonly Delive
   )
 }
 
-/** Which of some settlement jobs are still in the queue. One leaves it only once PostgreSQL has its calls. */
+/** Which of the settlement jobs are still in the queue. A job leaves it only after PostgreSQL has its calls. */
 export async function settlementJobsLeft(redis: Redis, jobIds: readonly string[]): Promise<boolean[]> {
   const keys = jobIds.map((jobId) => `${QUEUE_PREFIX}:${SETTLEMENT_QUEUE}:${jobId}`)
   if (keys.length === 0) return []
@@ -147,9 +147,8 @@ export async function settlementJobsLeft(redis: Redis, jobIds: readonly string[]
 }
 
 /**
- * Puts a call whose claim died with Redis's data back into the queue, so that it counts as running. It is a
- * delayed job, and its delay does the work of a lock: renewed while its worker lives, and when it runs out
- * another worker claims the call.
+ * Returns a call to the queue whose claim was lost with Redis's data, so that it counts as running. It is a delayed
+ * job, and the delay acts as its lock: the worker renews it, and when it expires another worker claims the call.
  */
 export async function reviveCall(queue: DispatchQueue, job: CallJob, delayMs: number): Promise<boolean> {
   const { id } = job.envelope
@@ -157,7 +156,7 @@ export async function reviveCall(queue: DispatchQueue, job: CallJob, delayMs: nu
   return (await queue.getJobState(id)) === 'delayed'
 }
 
-/** Renews the delay of a revived call; false when another worker has claimed it. */
+/** Renews the delay of a revived call; false if another worker has claimed it. */
 export async function keepRevived(queue: DispatchQueue, callId: string, delayMs: number): Promise<boolean> {
   const job = await queue.getJob(callId)
   if (!job) return false
@@ -170,7 +169,7 @@ export async function keepRevived(queue: DispatchQueue, callId: string, delayMs:
   )
 }
 
-/** Whether BullMQ itself refused, rather than Redis being away. Its scripts number their refusals. */
+/** Whether BullMQ rejected the operation, as opposed to Redis being away. Its scripts number their errors. */
 const isQueueRefusal = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && typeof error.code === 'number'
 

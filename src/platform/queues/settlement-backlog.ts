@@ -4,19 +4,19 @@ import type { Redis } from '../redis/redis.ts'
 import { QUEUE_PREFIX } from '../redis/redis-keys.ts'
 import { SETTLEMENT_QUEUE } from './queues.ts'
 
-/** Kept by finish-calls.lua and complete-jobs.lua. */
+/** Updated by finish-calls.lua and complete-jobs.lua. */
 export const SETTLEMENT_BYTES = `${QUEUE_PREFIX}:${SETTLEMENT_QUEUE}:bytes`
 
 const LOOK_MS = 1_000
-/** Of the memory that Redis may use; holds, rates and calls that run need the rest. */
+/** Share of Redis's memory for the backlog; holds, rates and running calls need the rest. */
 const MEMORY_SHARE = 0.5
-/** Once full, it takes calls again below this part of its bound. */
+/** After the backlog was full, calls are accepted again below this part of its bound. */
 const RESUME_SHARE = 0.9
 
 /**
- * Looks every second how much of Redis the calls take that wait to be settled, while PostgreSQL is away: beyond a bound
- * new calls have to be refused, before Redis refuses all writes. The bound is `maxBytes`, or half of Redis's `maxmemory`
- * if that is less.
+ * Measures every second how much of Redis's memory the unsettled calls use while PostgreSQL is away. Beyond a bound,
+ * new calls are refused, before Redis refuses all writes. The bound is `maxBytes`, or half of Redis's `maxmemory` if
+ * that is less.
  */
 export function watchSettlementBacklog(options: {
   redis: Pick<Redis, 'get' | 'info'>
@@ -34,24 +34,28 @@ export function watchSettlementBacklog(options: {
     isFull = !isFull
     const seen = { bytes, maxBytes: bound }
     if (isFull) logger.error({ alarm: 'settlement-backlog-full', ...seen }, FULL)
-    else logger.info({ alarmsOver: ['settlement-backlog-full'], ...seen }, 'calls are taken again')
+    else
+      logger.info(
+        { alarmsOver: ['settlement-backlog-full'], ...seen },
+        'settlement backlog below its bound, accepting calls',
+      )
   }
   const stop = pollEvery(
     lookMs,
     look,
-    (error) => logger.warn({ err: error }, 'the settlement backlog could not be read'),
+    (error) => logger.warn({ err: error }, 'settlement backlog read failed'),
     { firstAfterMs: 0 },
   )
   return {
-    /** Whether new calls are to be refused. */
+    /** Whether to refuse new calls. */
     isFull: () => isFull,
     stop,
   }
 }
 
-const FULL = 'too many calls wait to be settled; new calls are refused'
+const FULL = 'settlement backlog full, refusing calls'
 
-/** `maxmemory` in what `INFO memory` says; 0 there is no bound. */
+/** `maxmemory` of `INFO memory`; 0 means no limit. */
 function memoryOf(info: string): number {
   const bytes = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? 0)
   return bytes === 0 ? Number.POSITIVE_INFINITY : bytes

@@ -1,14 +1,14 @@
--- Takes the job of a call off the dispatch queue, but only while it waits for its first claim. BullMQ's own
--- `remove` also deletes an active job whose lock has lapsed, and answers 1 for a job that does not exist.
+-- Removes the job of a call from the dispatch queue, but only while it waits for its first claim. BullMQ's
+-- `remove` also deletes an active job whose lock has expired, and returns 1 for a job that does not exist.
 --
--- A job that was claimed once is never withdrawn, wherever it is: a provider may have been tried. `ats` counts
--- claims. A job named `revived` stands for a call that a worker runs (see reviveCall in queues.ts); only that
--- worker may take it off.
+-- A job that was claimed once is never withdrawn, because a provider may have received its request. `ats` counts
+-- claims. A job named `revived` belongs to a running call (see reviveCall in queues.ts); only its
+-- worker may remove it.
 --
--- The longest waiting job is at the tail of the list, where LREM begins to look.
+-- The longest waiting job is at the tail of the list, where LREM starts.
 --
 -- KEYS  1 job hash  2 wait  3 paused  4 prioritized  5 delayed
--- ARGV  1 job id  2 '1' to take off a revived job too, also while it is delayed
+-- ARGV  1 job id  2 '1' to remove a revived job too, also while it is delayed
 -- Returns 'withdrawn', 'missing' (no such job), 'claimed' (a worker has it or had it) or 'delayed'
 local id, takes_revived = ARGV[1], ARGV[2] == '1'
 local name, claims = unpack(redis.call('HMGET', KEYS[1], 'name', 'ats'))

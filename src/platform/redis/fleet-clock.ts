@@ -11,34 +11,33 @@ export interface FleetClockOptions {
 }
 
 const POLL_MS = 5_000
-/** A smaller difference is taken for none, so that time does not step back and forth by what a command takes. */
+/** Smaller differences are ignored, so that the time does not vary by the latency of a command. */
 const TOLERATED_MS = 500
 const ALARMING_MS = 5_000
-/** A Redis is seldom replaced by one with another clock; waits that are older than so many are long over. */
+/** Number of clock steps kept. A Redis is seldom replaced by one with another clock, and older waits are over. */
 const KEPT_STEPS = 8
 
 /**
- * Tells the time by the fleet's clock, unix ms. Given when something was noted by it before, tells the time as if the
- * clock had not been put forward since: a Redis that is replaced by one whose clock is ahead cuts no wait short.
+ * Returns the time of the fleet's clock, unix ms. With `notedAt`, an earlier reading, it returns the time as if the
+ * clock had not stepped forward since, so that a replacement Redis with a fast clock shortens no wait.
  */
 export type FleetTime = (notedAt?: number) => number
 
 /**
- * The time by Redis's clock, which every process of a fleet shares: what one process sets a deadline by, another
- * judges by. Hosts whose clocks are right see their own time.
- * Compares the clocks now, with each new connection, since it may be to another server, and repeatedly. Rejects when Redis
- * is away.
+ * Follows Redis's clock, which all processes of a fleet share, so that one process can judge a deadline that another
+ * set. A host whose clock is right sees its own time. Compares the clocks now, with each new connection (it may be to
+ * another server) and repeatedly. Rejects when Redis is away.
  */
 export async function startFleetClock(options: FleetClockOptions) {
   const { redis, logger, clock = Date.now, pollMs = POLL_MS } = options
   let aheadMs = 0
-  /** When the clock was put forward, by the clock as it was before, and by how much. */
+  /** The forward steps: the time before the step and its size. */
   const steps: Array<{ at: number; byMs: number }> = []
   const compare = async () => {
     const askedAt = clock()
     const [seconds, microseconds] = await redis.time()
     const answeredAt = clock()
-    // When it was read in between is not known: an answer that took long says too little.
+    // The reading lies somewhere between request and response, so a slow response is too inaccurate.
     if (answeredAt - askedAt > TOLERATED_MS) return
     const redisMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000
     const measuredMs = Math.round((askedAt + answeredAt) / 2 - redisMs)
@@ -48,11 +47,11 @@ export async function startFleetClock(options: FleetClockOptions) {
     if (steps.length > KEPT_STEPS) steps.shift()
     aheadMs = nextMs
     if (Math.abs(aheadMs) < ALARMING_MS) return
-    logger.warn({ alarm: 'clock-skew', aheadMs }, 'the clock of this host differs from that of redis')
+    logger.warn({ alarm: 'clock-skew', aheadMs }, 'host clock differs from the clock of redis')
   }
   await compare()
   steps.length = 0
-  const onError = (error: unknown) => logger.warn({ err: error }, 'the clock of redis cannot be read')
+  const onError = (error: unknown) => logger.warn({ err: error }, 'redis clock read failed')
   const stopPolling = pollEvery(pollMs, compare, onError)
   const onReady = () => void compare().catch(onError)
   redis.on('ready', onReady)

@@ -7,25 +7,25 @@ import { lockKey } from './redis-keys.ts'
 /** A job that one process of the fleet runs at a time. */
 export interface FleetJobOptions {
   redis: Redis
-  /** Names its lock. */
+  /** Name of its lock. */
   name: string
-  /** From the end of a run, or from finding that none is due, to the next look. */
+  /** From the end of a run, or of a check that found none due, to the next check. */
   everyMs: number
-  /** Until the first look. Absent: it comes at once. */
+  /** Delay of the first check. Absent: none. */
   firstAfterMs?: number
-  /** Asked before the lock is taken, and again under it. Absent: it always is. */
+  /** Evaluated before the lock is taken, and again with the lock. Absent: always due. */
   isDue?: () => Promise<boolean>
   /** The signal aborts when the process stops. */
   run: (stopping: AbortSignal) => Promise<void>
-  /** Called for the first failure in a row. */
+  /** Called for the first of consecutive failures. */
   onFailure: (error: unknown) => void
-  /** How long a run that is under way is waited for on `stop`. Absent: to its end. */
+  /** How long `stop` waits for the current run. Absent: until it ends. */
   stopWithinMs?: number
 }
 
 const LOCK_MS = 60_000
 
-/** Renews or releases a lock if it is still ours. KEYS 1 lock; ARGV 1 token, 2 ms, or 0 to release; returns 1 if it was. */
+/** Renews or releases a lock that this process holds. KEYS 1 lock; ARGV 1 token, 2 ms, or 0 to release; returns 1 if held. */
 const KEEP = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] == '0' then return redis.call('DEL', KEYS[1]) end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
@@ -58,13 +58,13 @@ export function runOnOneProcess(options: FleetJobOptions) {
 export const isRunning = async (redis: Redis, name: string): Promise<boolean> =>
   (await redis.exists(lockKey(name))) === 1
 
-/** Does nothing when another process has the lock, which outlives a process that died by a minute. */
+/** Does nothing if another process has the lock, which survives a dead process by a minute. */
 async function withLock(redis: Redis, name: string, work: () => Promise<void>): Promise<void> {
   const lock = lockKey(name)
   const token = randomUUID()
   if ((await redis.set(lock, token, 'PX', LOCK_MS, 'NX')) === null) return
   const keep = (ms: number) => redis.eval(KEEP, 1, lock, token, ms)
-  // A renewal that fails is made up for by the next two.
+  // Two further renewals follow before the lock expires, so one failure is ignored.
   const renewal = setInterval(() => void keep(LOCK_MS).catch(() => undefined), LOCK_MS / 3)
   try {
     await work()

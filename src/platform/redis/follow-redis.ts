@@ -2,18 +2,18 @@ import { pollEvery } from '../process/poll-every.ts'
 import type { Redis } from './redis.ts'
 
 export interface FollowOptions {
-  /** A connection in subscriber mode; it may carry other channels as well. The caller closes it. */
+  /** A connection in subscriber mode; it may serve other channels too. The caller closes it. */
   subscriber: Redis
   channel: string
   onMessage: (message: string) => void
-  /** Reads what is followed, once here and then every `pollMs`: pub/sub loses messages. */
+  /** Reads the value, once at the start and then every `pollMs`, because pub/sub loses messages. */
   read: () => Promise<void>
   pollMs: number
-  /** Called for the first failed read in a row. */
+  /** Called for the first of consecutive failed reads. */
   onFailure: (error: unknown) => void
 }
 
-/** Keeps a copy of a value in Redis up to date, by message and by polling. Rejects with the first read. */
+/** Keeps a copy of a Redis value up to date, by message and by polling. Rejects if the first read fails. */
 export async function followRedis(options: FollowOptions): Promise<() => void> {
   const { subscriber, channel, read } = options
   const onMessage = (from: string, message: string) => {

@@ -3,34 +3,33 @@ import { followRedis } from './follow-redis.ts'
 import { defineScript, type Redis } from './redis.ts'
 import { KEYS_CHANNEL, KEYS_VERSION } from './redis-keys.ts'
 
-/** A change of one key, or of an account and so of all its keys, and of those that its holder made elsewhere. */
+/** A change of one key, or of an account, which covers all its keys and those that its holder created in other accounts. */
 export type KeyChange = { keyId: string } | { accountId: string }
 
 interface KeyChangeMessage {
-  /** The number of this change; a gap means that a message was lost. */
+  /** The sequence number of this change; a gap means a lost message. */
   version: number
   change: KeyChange
 }
 
 /**
- * Announces to every API instance that a key or an account changed, after the change is committed. The number
- * counts up first: an instance that misses the message sees the number move at its next poll.
- * Throws when Redis is away; the change then stands but is not known everywhere, so announce it again.
+ * Announces to every API instance that a key or an account changed, after the change is committed. The sequence number
+ * is incremented first, so that an instance that misses the message sees it at the next poll. Throws when Redis is
+ * away. The change is then committed but not announced; announce it again.
  */
 export async function announceKeyChange(redis: Redis, change: KeyChange): Promise<void> {
   await announceScript(redis)([KEYS_VERSION], [KEYS_CHANNEL, JSON.stringify(change)])
 }
 
-// Numbers a change and publishes it in one step: announcements that overtook each other would look like lost ones.
-// KEYS 1 number of changes   ARGV 1 channel, 2 the change as JSON
-// Returns the number of listeners
+// Increments the number and publishes the change in one step; otherwise reordered announcements would look like lost
+// ones. KEYS 1 number of changes   ARGV 1 channel, 2 the change as JSON Returns the number of subscribers
 const ANNOUNCE = `
 local version = redis.call('INCR', KEYS[1])
 return redis.call('PUBLISH', ARGV[1], '{"version":' .. version .. ',"change":' .. ARGV[2] .. '}')`
 
 const announceScript = oncePer((redis: Redis) => defineScript(redis, 'syAnnounceKeyChange', ANNOUNCE))
 
-/** Reads an announcement; null when it is not one. */
+/** Parses an announcement; null if it is not one. */
 function parseKeyChange(message: string): KeyChangeMessage | null {
   let parsed: Partial<KeyChangeMessage> | null
   try {
@@ -46,12 +45,12 @@ function parseKeyChange(message: string): KeyChangeMessage | null {
 export interface KeyChangesOptions {
   /** For polling the number of changes. */
   redis: Redis
-  /** A connection in subscriber mode; it may carry other channels as well. The caller quits it. */
+  /** A connection in subscriber mode; it may serve other channels too. The caller quits it. */
   subscriber: Redis
   onChange: (change: KeyChange) => void
-  /** Something changed, and it is not known what. */
+  /** Called when any key may have changed. */
   onUnknown: () => void
-  /** Of a row of failed polls only the first is reported. */
+  /** Called for the first of consecutive failed polls. */
   onFailure: (error: unknown) => void
   pollMs?: number
 }
@@ -60,13 +59,13 @@ const POLL_MS = 500
 
 /**
  * Reports every change of a key or an account. Pub/sub loses messages, so changes are numbered and the number is
- * polled; when it moved without a message, anything may have changed. Waits for Redis. Returns how to stop.
+ * polled; if it moved without a message, any key may have changed. Waits for Redis. Returns a stop function.
  */
 export async function watchKeyChanges(options: KeyChangesOptions): Promise<() => void> {
   const { redis, subscriber, onChange, onUnknown, onFailure, pollMs = POLL_MS } = options
-  /** The number of the latest change; null before it was read. */
+  /** The number of the latest change; null before the first read. */
   let version: number | null = null
-  // What was announced while the subscription was gone is not known.
+  // Announcements during the disconnection were lost.
   subscriber.on('ready', onUnknown)
   const stopFollowing = await followRedis({
     subscriber,
@@ -79,7 +78,7 @@ export async function watchKeyChanges(options: KeyChangesOptions): Promise<() =>
     },
     async read() {
       const before = version
-      // 0 before the first change, and after Redis lost its data, and with it maybe a change.
+      // 0 before the first change, and after Redis lost its data, possibly with a change.
       const current = Number((await redis.get(KEYS_VERSION)) ?? '0')
       const isMissed = before !== null && (current > (version ?? 0) || current < before)
       if (isMissed) onUnknown()

@@ -3,22 +3,22 @@ import type { Redis } from 'ioredis'
 import { tickEvery } from '../process/coalesced-timers.ts'
 
 export interface RedisDeadlines {
-  /** A connection on which commands wait and nothing arrives for this long is broken, and reconnected. */
+  /** A connection with pending commands and no input for this long is broken and is reconnected. */
   silenceMs: number
   /**
-   * Not connected for this long, every command that waits fails, and each further one at once until the connection is
-   * back. Null: commands wait for as long as it takes.
+   * After this long without a connection, all pending commands fail, and new ones fail at once until the connection is
+   * back. Null: commands wait indefinitely.
    */
   awayMs: number | null
-  /** A connection that has nothing to do is asked whether it still stands this often. Null: never. */
+  /** Ping interval of an idle connection. Null: never. */
   idlePingMs: number | null
 }
 
 const TICKS_PER_SILENCE = 8
-/** A connection is looked at this often at the least. */
+/** Maximum interval between checks of a connection. */
 const TICK_MAX_MS = 1_000
 
-/** What the client keeps to itself: commands that wait for a connection, and those to send again. */
+/** Internals of the client: commands that wait for a connection, and commands to send again. */
 interface Waiting {
   offlineQueue: CommandQueue
   prevCommandQueue?: CommandQueue | null
@@ -31,9 +31,9 @@ interface CommandQueue {
 }
 
 /**
- * Gives the commands of a client deadlines, by its connection and not one by one: of a server that hangs all
- * of them fail together, and what failed is not sent later. Time is counted in looks at the connection, with input
- * read between two of them, so a process that was itself held up does not take its own pause for the server's.
+ * Enforces deadlines by connection instead of by command: if a server hangs, all commands fail together, and a failed
+ * command is not sent later. Time is counted in checks of the connection, with input read between two checks, so a
+ * process that was blocked itself does not blame the server.
  */
 export function enforceDeadlines(client: Redis, { silenceMs, awayMs, idlePingMs }: RedisDeadlines): void {
   const tickMs = Math.min(Math.ceil(silenceMs / TICKS_PER_SILENCE), TICK_MAX_MS)
@@ -54,16 +54,16 @@ export function enforceDeadlines(client: Redis, { silenceMs, awayMs, idlePingMs 
     if (silentTicks * tickMs >= silenceMs) {
       silentTicks = 0
       isSilent = true
-      client.emit('error', new RedisAwayError('does not answer'))
+      client.emit('error', new RedisAwayError('does not respond'))
       drop(client)
     } else if (idlePingMs !== null && status === 'ready' && idleTicks * tickMs >= idlePingMs) {
       idleTicks = 0
-      // Its failure is the connection's, which has listeners of its own.
+      // A failure is reported by the connection's own listeners.
       client.ping().catch(() => undefined)
     }
   }
 
-  // A connection that answers and is not pinged is looked at half as often, until it is in doubt.
+  // A responsive connection without pings is checked half as often.
   const everyMs = () =>
     client.status === 'ready' && silentTicks === 0 && idlePingMs === null ? 2 * tickMs : tickMs
   client.on('connecting', () => {
@@ -80,7 +80,7 @@ export function enforceDeadlines(client: Redis, { silenceMs, awayMs, idlePingMs 
       stopLooking?.()
       stopLooking = tickEvery(everyMs, look)
     }
-    if (isSilent && awayMs !== null) giveUp(client, new RedisAwayError('does not answer'))
+    if (isSilent && awayMs !== null) giveUp(client, new RedisAwayError('does not respond'))
     isSilent = false
   })
   client.on('end', () => {
@@ -89,7 +89,7 @@ export function enforceDeadlines(client: Redis, { silenceMs, awayMs, idlePingMs 
   })
 }
 
-/** Redis cannot be reached, or does not answer. */
+/** Redis is unreachable or does not respond. */
 export class RedisAwayError extends Error {
   constructor(how: string) {
     super(`redis ${how}`)
@@ -97,28 +97,28 @@ export class RedisAwayError extends Error {
   }
 }
 
-/** What ioredis says of a command while its client lets none wait, and once its client was closed. */
+/** ioredis's messages for a command while its client queues none, and after its client was closed. */
 const NOT_SENT = "Stream isn't writeable and enableOfflineQueue options is false"
 const REFUSALS = [NOT_SENT, 'Connection is closed.']
 
-/** Whether a command failed without having been sent: nobody need ask whether it was done. */
+/** Whether a command failed before it was sent, so it certainly had no effect. */
 export const wasNotSent = (error: unknown): boolean => error instanceof Error && error.message === NOT_SENT
 
-/** Whether a command failed because Redis cannot be reached or does not answer. */
+/** Whether a command failed because Redis is unreachable or does not respond. */
 export const isRedisAway = (error: unknown): boolean =>
   error instanceof RedisAwayError || (error instanceof Error && REFUSALS.includes(error.message))
 
-/** Breaks a connection. One over plain TCP is reset: what the server has not received yet shall not arrive later. */
+/** Breaks a connection. Plain TCP is reset, so that data not yet received never arrives. */
 function drop({ stream, options }: Redis): void {
   if (options.path === undefined && options.tls === undefined) (stream as Socket).resetAndDestroy()
   else stream.destroy()
 }
 
-/** Fails every command that waits for a connection, and lets none wait until there is one again. */
+/** Fails every command that waits for a connection, and queues none until there is one again. */
 function giveUp(client: Redis, error: RedisAwayError): void {
   client.options.enableOfflineQueue = false
   const { offlineQueue, prevCommandQueue, commandQueue } = client as unknown as Waiting
-  // Of a connection that is being made the commands are its handshake.
+  // The commands of a connecting client are its handshake.
   const sent = client.stream?.destroyed ? [commandQueue] : []
   for (const queue of [prevCommandQueue, ...sent, offlineQueue]) {
     for (let item = queue?.shift(); item; item = queue?.shift()) item.command.reject(error)

@@ -5,18 +5,17 @@ import { pollEvery } from '../process/poll-every.ts'
 import { defineScript, type Redis } from './redis.ts'
 import { EPOCH } from './redis-keys.ts'
 
-/** One life of Redis's data. An emptied or replaced Redis begins a new one. */
+/** The generation of Redis's data. An emptied or replaced Redis starts a new one. */
 export interface Epoch {
   id: string
-  /** How long ago it began, by Redis's own clock. */
+  /** Its age by Redis's clock. */
   ageMs: number
 }
 
-/** Reads the running epoch, and begins one where there is none. */
+/** Reads the current epoch, or starts one if there is none. */
 export type ReadEpoch = () => Promise<Epoch>
 
-// Reads the epoch, or begins one.
-// KEYS 1 epoch   ARGV 1 id of a new one   Returns {id, age ms}
+// Reads the epoch, or starts one. KEYS 1 epoch   ARGV 1 id of a new one   Returns {id, age ms}
 const READ = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -39,11 +38,11 @@ export function createEpochReader(redis: Redis): ReadEpoch {
 const newEpochId = (): string => randomBytes(9).toString('base64url')
 
 /**
- * Waits until the epoch is old enough for workers to have resynced what they hold in it. Until then a balance
- * from the ledger would be without the holds of running calls, and could be spent twice. Returns the epoch's id.
+ * Waits until the epoch is old enough for workers to have resynced their holds. Before that, a balance from the ledger
+ * would lack the holds of running calls and could be spent twice. Returns the epoch's id.
  */
 export async function untilResynced(readEpoch: ReadEpoch, graceMs: number): Promise<string> {
-  // Emptied again while we waited: the wait restarts.
+  // Redis was emptied again during the wait: the wait restarts.
   for (;;) {
     const { id, ageMs } = await readEpoch()
     if (ageMs >= graceMs) return id
@@ -63,7 +62,7 @@ const POLL_MS = 500
 /** What one process knows of the epoch. */
 export type EpochWatch = Awaited<ReturnType<typeof watchEpoch>>
 
-/** Reads the epoch and keeps an eye on it. Waits for Redis. */
+/** Reads the epoch and watches it. Waits for Redis. */
 export async function watchEpoch(options: EpochWatchOptions) {
   const { redis, readEpoch, logger } = options
   const emptied: Array<() => void> = []
@@ -85,28 +84,28 @@ export async function watchEpoch(options: EpochWatchOptions) {
       () => {
         for (const listener of reconnected) listener()
       },
-      (error: unknown) => logger.warn({ err: error }, 'the epoch of redis could not be read'),
+      (error: unknown) => logger.warn({ err: error }, 'redis epoch read failed'),
     )
   }
   redis.on('ready', onReady)
   const stopPolling = pollEvery(
     options.pollMs ?? POLL_MS,
     async () => void (await check()),
-    (error) => logger.warn({ err: error }, 'the epoch of redis cannot be polled'),
+    (error) => logger.warn({ err: error }, 'redis epoch poll failed'),
   )
   return {
     /** The epoch as last read. */
     current: () => current,
-    /** Reads the epoch now; listeners have been called for a new one when this resolves. Rejects when Redis is away. */
+    /** Reads the epoch now. When it resolves, listeners have been called for a new one. Rejects when Redis is away. */
     check,
     /**
-     * Changes with the epoch and with each reconnect: while it stays the same, nothing this process wrote can have been
-     * lost. Asks Redis.
+     * Changes with the epoch and with each reconnect: while it stays the same, no write of this process can have been
+     * lost. Reads the epoch from Redis.
      */
     durabilityToken: async () => `${await check()}/${connections}`,
-    /** Registers what is called when Redis lost its data: what this process wrote has to be written again. Must not throw. */
+    /** Registers a listener for lost data: this process must repeat its writes. Must not throw. */
     onEmptied: (listener: () => void) => void emptied.push(listener),
-    /** Registers what is called when the connection is back: what was written last may be lost. Must not throw. */
+    /** Registers a listener for a reconnect: the last writes may be lost. Must not throw. */
     onReconnected: (listener: () => void) => void reconnected.push(listener),
     stop() {
       stopPolling()

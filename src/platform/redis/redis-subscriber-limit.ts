@@ -2,7 +2,7 @@ import type { Logger } from '../observability/logger.ts'
 import type { Redis } from './redis.ts'
 
 const MB = 1024 * 1024
-/** What Redis keeps at most for a subscriber that reads slowly before it cuts it off; and for longer than a minute. */
+/** Output buffer limits of Redis for a slow subscriber; the soft one applies after a minute. */
 const HARD_BYTES = 256 * MB
 const SOFT_BYTES = 128 * MB
 const SOFT_SECONDS = 60
@@ -10,16 +10,16 @@ const SOFT_SECONDS = 60
 const SETTING = 'client-output-buffer-limit'
 
 /**
- * Raises Redis' limit for subscribers to what an API instance needs to fall behind for half a minute without losing
- * the streams it waits for; Redis' own default of 32 MB is reached within a second under load. Again whenever the
- * connection is back: a Redis that was restarted has its own settings. Where the setting may not be changed it warns.
+ * Raises Redis's output buffer limit for subscribers, so that an API instance can fall behind for half a minute without
+ * losing its streams; the default of 32 MB is reached within a second under load. Repeated on every reconnect, because
+ * a restarted Redis has its own settings. Logs a warning if the setting may not be changed.
  */
 export async function keepSubscriberLimit(redis: Redis, logger: Logger): Promise<void> {
   const raise = () =>
     raiseSubscriberLimit(redis).catch((error: unknown) => {
       logger.warn(
         { err: error },
-        `redis lets nobody change its limit for subscribers; start it with ${SETTING} "pubsub 256mb 128mb 60"`,
+        `redis refuses to change its subscriber limit; start it with ${SETTING} "pubsub 256mb 128mb 60"`,
       )
     })
   redis.on('ready', () => void raise())
@@ -29,7 +29,7 @@ export async function keepSubscriberLimit(redis: Redis, logger: Logger): Promise
 async function raiseSubscriberLimit(redis: Redis): Promise<void> {
   const [, limits = ''] = (await redis.config('GET', SETTING)) as string[]
   const [, hard, soft, seconds] = (/pubsub (\d+) (\d+) (\d+)/.exec(limits) ?? []).map(Number)
-  // 0: none.
+  // 0: no limit.
   const isHardEnough = hard === 0 || hard! >= HARD_BYTES
   const isSoftEnough = soft === 0 || (soft! >= SOFT_BYTES && seconds! >= SOFT_SECONDS)
   if (isHardEnough && isSoftEnough) return

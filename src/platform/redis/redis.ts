@@ -12,12 +12,11 @@ export interface RedisClientOptions {
   name: string
   /**
    * `fail-fast` for request paths: a command fails within about two seconds when Redis hangs, within one when it is
-   * away, and at once while that lasts.
-   * `wait` for workers and subscribers: commands wait until it is back. A connection that went silent is reconnected,
-   * and what was sent over it is sent again.
+   * away, and at once while it stays away. `wait` for workers and subscribers: commands wait until it is back. A silent
+   * connection is reconnected, and its commands are sent again.
    */
   mode: 'fail-fast' | 'wait'
-  /** For clients of BullMQ workers: how long a read over a duplicate of this client blocks at most. */
+  /** For clients of BullMQ workers: maximum time of a blocking read over a duplicate of this client. */
   blockingMs?: number
   logger?: Logger
 }
@@ -26,18 +25,18 @@ const RECONNECT_MS = 100
 
 const DEADLINES: Record<RedisClientOptions['mode'], RedisDeadlines> = {
   'fail-fast': { silenceMs: 2_000, awayMs: 600, idlePingMs: null },
-  // Longer: a command that is sent again may be done twice, which costs more than a while of waiting.
+  // Longer than for `fail-fast`: a resent command may run twice, which costs more than waiting.
   wait: { silenceMs: 10_000, awayMs: null, idlePingMs: 5_000 },
 }
 
-/** BullMQ blocks no longer. */
+/** The maximum that BullMQ uses. */
 const BLOCKING_MAX_MS = 10_000
 
 const URL_FORM = /^(?:rediss?|unix):\/\//
 
 /**
- * A Redis client that reconnects for as long as it lives. The caller owns it and quits it. Throws for an address that
- * is none of a single server.
+ * Creates a Redis client that reconnects for as long as it lives. The caller owns it and quits it. Throws for an
+ * address that is not of a single server.
  */
 export function createRedis(given: RedisClientOptions): Redis {
   const { url, name, mode, blockingMs = BLOCKING_MAX_MS, logger } = given
@@ -45,12 +44,12 @@ export function createRedis(given: RedisClientOptions): Redis {
   const deadlines = DEADLINES[mode]
   const options: RedisOptions = {
     connectionName: name,
-    // Constant and short: a reply channel must be back before a worker concludes that nobody listens.
+    // Constant and short: a subscriber must be back before a worker concludes that its channel has none.
     retryStrategy: () => RECONNECT_MS,
     maxRetriesPerRequest: null,
     connectTimeout: deadlines.silenceMs,
     enableReadyCheck: true,
-    // While Redis loads its data a client would otherwise look away for a second or more.
+    // While Redis loads its data, ioredis would otherwise wait for a second or more.
     maxLoadingRetryTime: RECONNECT_MS,
   }
   const client = url.startsWith('unix://')
@@ -58,7 +57,7 @@ export function createRedis(given: RedisClientOptions): Redis {
     : new Redis(url, options)
   client.on('connect', () => sendOncePerTurn(client))
   enforceDeadlines(client, deadlines)
-  // BullMQ reads blocking over a duplicate: silence is no sign there until the read is over.
+  // BullMQ's duplicate does blocking reads: silence means nothing until the read ends.
   client.duplicate = (override) => {
     const duplicate = Redis.prototype.duplicate.call(client, override)
     enforceDeadlines(duplicate, {
@@ -81,8 +80,8 @@ export function createRedis(given: RedisClientOptions): Redis {
 }
 
 /**
- * Makes the commands of one event-loop turn leave in one write. ioredis writes each command as it comes, a
- * system call and a wake-up of Redis every time; under load a turn has many.
+ * Sends the commands of one event-loop turn in one write. ioredis writes each command separately, with a system call
+ * and a wake-up of Redis each time; under load a turn has many.
  */
 function sendOncePerTurn({ stream }: Redis): void {
   const write = stream.write.bind(stream)
@@ -100,14 +99,14 @@ function sendOncePerTurn({ stream }: Redis): void {
   }) as typeof stream.write
 }
 
-/** How Redis says that it takes no writes: out of memory, a replica, a disk that fails, too few replicas. */
+/** Redis's refusals of writes: out of memory, a replica, a failing disk, too few replicas. */
 const REFUSED_WRITE = /(?:^|[ -])(?:OOM|READONLY|MISCONF|NOREPLICAS) /
 
-/** Whether Redis is there and refused a command, or a script at its first write, because it takes no writes. */
+/** Whether Redis responded and refused a command, or a script at its first write, because it accepts no writes. */
 export const isRefusedWrite = (error: unknown): boolean =>
   error instanceof Error && REFUSED_WRITE.test(error.message)
 
-/** A Lua script bound to a client; runs by EVALSHA, loaded on first use. */
+/** A Lua script bound to a client. Runs by EVALSHA and is loaded on first use. */
 export type RedisScript = (keys: string[], args: Array<string | number>) => Promise<unknown>
 
 /** Defines a script on a client. `script` opens with a comment naming its KEYS, ARGV and returns. */
@@ -118,8 +117,8 @@ export function defineScript(client: Redis, name: string, script: string): Redis
 }
 
 /**
- * Checks the settings that safety rests on. Throws for a Cluster or a Sentinel, and when eviction could drop balances;
- * warns when a crash could.
+ * Checks the settings that consistency depends on. Throws for a Cluster or a Sentinel, and when eviction could drop
+ * balances; logs a warning when a crash could.
  */
 export async function checkRedisSettings(client: Redis, logger: Logger): Promise<void> {
   const info = await client.info('server', 'memory', 'persistence', 'cluster')
@@ -135,6 +134,6 @@ export async function checkRedisSettings(client: Redis, logger: Logger): Promise
     )
   }
   if (!/aof_enabled:1/.test(info)) {
-    logger.warn('redis runs without an append-only file: a crash of redis loses holds and queued calls')
+    logger.warn('redis has no append-only file: a crash would lose holds and queued calls')
   }
 }
