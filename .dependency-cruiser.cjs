@@ -10,15 +10,27 @@ const ALLOWED = {
   webhooks: ['core', 'platform'],
   billing: ['core', 'platform'],
   payments: ['core', 'platform', 'billing', 'webhooks'],
+  byok: ['core', 'platform', 'providers'],
   catalog: ['core', 'platform', 'providers'],
   routing: ['core', 'platform', 'catalog'],
-  operations: ['core', 'platform', 'accounts', 'webhooks', 'billing', 'payments', 'catalog', 'routing'],
-  calls: ['core', 'platform', 'providers', 'accounts', 'webhooks', 'billing', 'catalog', 'routing'],
+  operations: [
+    'core',
+    'platform',
+    'providers',
+    'accounts',
+    'webhooks',
+    'billing',
+    'payments',
+    'catalog',
+    'routing',
+  ],
+  calls: ['core', 'platform', 'providers', 'accounts', 'byok', 'webhooks', 'billing', 'catalog', 'routing'],
   http: [
     'core',
     'platform',
     'providers',
     'accounts',
+    'byok',
     'operations',
     'webhooks',
     'billing',
@@ -28,7 +40,7 @@ const ALLOWED = {
     'calls',
   ],
 }
-const STORES = '^src/(accounts|operations|webhooks|billing|payments|catalog|routing)/'
+const STORES = '^src/(accounts|byok|operations|webhooks|billing|payments|catalog|routing)/'
 
 const layers = Object.entries(ALLOWED).map(([folder, others]) => ({
   name: `${folder}-imports-only-what-it-may`,

@@ -8,7 +8,7 @@ import type { ApiKey as ApiKeyRow } from '../platform/prisma-client/client.ts'
 import type { AccountState } from './account-store.ts'
 import { type KeyCreator, keyCreatorOf } from './key-creator.ts'
 import type { KeyHasher } from './key-hash.ts'
-import type { StoredOperator } from './operator-store.ts'
+import type { StoredOperator } from './operators/operator-store.ts'
 
 /** A key as stored: everything but the secret and its hash. */
 export type StoredKey = Omit<ApiKeyRow, keyof typeof HIDDEN>

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { mailboxOf } from '../core/kernel/email-address.ts'
-import { ApiError } from '../core/kernel/errors.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
+import { consume, networkLimiter } from '../platform/redis/rate-limiter.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { throttlePrefix } from '../platform/redis/redis-keys.ts'
 
@@ -142,37 +142,3 @@ const bothKey = (networkAddress: string, email: string): string =>
 
 const longKey = (accountId: string, networkAddress: string): string =>
   `${accountId}/${clientNetworks(networkAddress).subnet}`
-
-/** Counts an address under its networks; a rejection by the narrower one does not count for the wider one. */
-export function networkLimiter(bySubnet: RateLimiterRedis, bySite: RateLimiterRedis) {
-  return {
-    async consume(networkAddress: string, again?: () => string): Promise<void> {
-      const { subnet, site } = clientNetworks(networkAddress)
-      await consume(bySubnet, subnet, again)
-      if (site !== null) await consume(bySite, site, again)
-    },
-    async reward(networkAddress: string): Promise<void> {
-      const { subnet, site } = clientNetworks(networkAddress)
-      await bySubnet.reward(subnet, 1)
-      if (site !== null) await bySite.reward(site, 1)
-    },
-  }
-}
-
-/** Increments the count of a key. Throws ApiError 429 above its limit; rejects if Redis is unavailable. */
-export async function consume(limiter: RateLimiterRedis, key: string, again = inMinutes): Promise<void> {
-  try {
-    await limiter.consume(key)
-  } catch (refusal) {
-    if (!(refusal instanceof RateLimiterRes)) throw refusal
-    const retryAfterSeconds = Math.ceil(refusal.msBeforeNext / 1000)
-    throw new ApiError('rate_limit_exceeded', `Too many attempts. Try again ${again(retryAfterSeconds)}.`, {
-      retryAfterSeconds,
-    })
-  }
-}
-
-function inMinutes(seconds: number): string {
-  const minutes = Math.ceil(seconds / 60)
-  return `in ${minutes} minute${minutes === 1 ? '' : 's'}`
-}

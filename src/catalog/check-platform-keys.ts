@@ -1,6 +1,6 @@
 import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
 import type { Logger } from '../platform/observability/logger.ts'
-import { checkProviderKey } from './check-provider-key.ts'
+import { checkProviderKey } from '../providers/listings/check-provider-key.ts'
 import type { PlatformKeys } from './platform-keys.ts'
 
 const DEADLINE_MS = 10_000

@@ -1,4 +1,4 @@
-import type { StoredOperator } from '../accounts/operator-store.ts'
+import type { StoredOperator } from '../accounts/operators/operator-store.ts'
 import { OPERATOR_ROLES, type OperatorRole } from '../core/accounts/operator-permissions.ts'
 import { keyView } from '../http/admin/account-routes.ts'
 import { operatorView } from '../http/admin/operator-view.ts'

@@ -4,7 +4,7 @@ import { HOUR_MS, type ProviderHour, type ProviderLatency } from '../billing/rep
 import type { BreakerView } from '../core/api/operations.ts'
 import type { ProviderIncident, ProviderStatus, ProviderStatusList } from '../core/api/provider-status.ts'
 import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
-import { providerOfOffer } from '../core/failover/breaker.ts'
+import { providerOfOffer } from '../core/failover/circuit-breaker.ts'
 import { DAY_MS, isoTime } from '../core/kernel/time.ts'
 import type { StoredAlarm } from '../operations/alarm-store.ts'
 

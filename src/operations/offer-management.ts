@@ -1,4 +1,4 @@
-import { BREAKER_ALARMS } from '../core/failover/breaker.ts'
+import { BREAKER_ALARMS } from '../core/failover/circuit-breaker.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { enableOffer, enableProvider } from '../routing/circuit-breaker/health-store.ts'

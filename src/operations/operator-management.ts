@@ -1,5 +1,5 @@
 import type { KeyStore, NewKey, StoredKey } from '../accounts/key-store.ts'
-import type { OperatorChange, OperatorStore, StoredOperator } from '../accounts/operator-store.ts'
+import type { OperatorChange, OperatorStore, StoredOperator } from '../accounts/operators/operator-store.ts'
 import type { OperatorRole } from '../core/accounts/operator-permissions.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'

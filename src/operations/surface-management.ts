@@ -1,10 +1,10 @@
 import type { AccountDirectory } from '../accounts/account-store.ts'
 import type { KeyStore } from '../accounts/key-store.ts'
-import type { SurfaceGrant, SurfaceGrantStore, SurfaceHolder } from '../accounts/surface-grant-store.ts'
 import { SURFACES, type Surface } from '../core/api/surfaces/surface-registry.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 import type { AuditLog, Operator } from './audit-log.ts'
+import type { SurfaceGrant, SurfaceGrantStore, SurfaceHolder } from './surface-grant-store.ts'
 
 /** A surface that operators open, with the grants of an account and its keys. */
 export interface OpenableSurface extends Surface {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { TopUpView } from '../../src/core/api/billing.ts'
+import type { NewProviderKeyBody } from '../../src/core/api/byok-keys.ts'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
-import type { NewProviderKeyBody } from '../../src/core/api/provider-keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import type { CreatedWebhook } from '../../src/core/api/webhooks.ts'
 import { ask } from '../helpers/chat-client.ts'

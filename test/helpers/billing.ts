@@ -1,5 +1,5 @@
 import { createAccountStore } from '../../src/accounts/account-store.ts'
-import { createOperatorStore } from '../../src/accounts/operator-store.ts'
+import { createOperatorStore } from '../../src/accounts/operators/operator-store.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import type { OperatorRole } from '../../src/core/accounts/operator-permissions.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'

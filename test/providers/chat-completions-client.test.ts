@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { healthEffect } from '../../src/core/failover/breaker.ts'
+import { healthEffect } from '../../src/core/failover/circuit-breaker.ts'
 import {
   createProviderClients,
   createTransport,

@@ -2,6 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import type { AutoTopUpView } from '../../src/core/api/auto-top-up.ts'
 import type { BillingView, LedgerRow, StatementView, TopUpView } from '../../src/core/api/billing.ts'
 import type { SpendCapView } from '../../src/core/api/budgets.ts'
+import type { ProviderKeyList } from '../../src/core/api/byok-keys.ts'
 import type { CallDetail, CallSummary, PromptLogView } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { IdentityList } from '../../src/core/api/identities.ts'
@@ -14,7 +15,6 @@ import type {
   ReceivedInvitationList,
   ReceivedInvitationView,
 } from '../../src/core/api/organisations.ts'
-import type { ProviderKeyList } from '../../src/core/api/provider-keys.ts'
 import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { SecondFactorAsked, SecondFactorView } from '../../src/core/api/second-factor.ts'
 import type { SessionList, SessionView, VisitorView } from '../../src/core/api/sessions.ts'

@@ -1,11 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { PlugZap, Plus } from 'lucide-react'
 import { useState } from 'react'
-import type {
-  NewProviderKeyBody,
-  ProviderKeyList,
-  ProviderKeyView,
-} from '../../src/core/api/provider-keys.ts'
+import type { NewProviderKeyBody, ProviderKeyList, ProviderKeyView } from '../../src/core/api/byok-keys.ts'
 import { gatewayQuery, providerKeysQuery } from '../api/queries.ts'
 import { path, requestJson } from '../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../components/feedback/dialogs.tsx'

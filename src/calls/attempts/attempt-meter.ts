@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { AttemptRecord, Candidate } from '../../core/calls/call-job.ts'
-import { type HealthEffect, providerOfOffer } from '../../core/failover/breaker.ts'
+import { type HealthEffect, providerOfOffer } from '../../core/failover/circuit-breaker.ts'
 import { tokensPerSecond } from '../../core/routing/measures.ts'
 import type { MeasureLog } from '../../routing/offer-measures.ts'
 import type { AttemptPlan } from './attempt.ts'

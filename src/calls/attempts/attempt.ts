@@ -1,4 +1,4 @@
-import type { ProviderKeyVault, VaultAnswer } from '../../catalog/provider-key-vault.ts'
+import type { ProviderKeyVault, VaultAnswer } from '../../byok/byok-key-vault.ts'
 import type { Usage } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { FinishReason, OnProgress } from '../../core/calls/completion.ts'

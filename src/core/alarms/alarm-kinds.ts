@@ -1,4 +1,4 @@
-import { offerOfAccountSubject, providerOfOffer } from '../failover/breaker.ts'
+import { offerOfAccountSubject, providerOfOffer } from '../failover/circuit-breaker.ts'
 import { type Alarm, type AlarmFields, NO_SUBJECT } from './alarm.ts'
 import type { Severity } from './severity.ts'
 

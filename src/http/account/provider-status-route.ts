@@ -3,7 +3,7 @@ import { CALLS_MIN, type ModelStatsStore } from '../../billing/reports/model-sta
 import { HOURS_KEPT_MS, type ProviderHours } from '../../billing/reports/provider-hours.ts'
 import { ProviderStatusList } from '../../core/api/provider-status.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
-import { BREAKER_ALARMS } from '../../core/failover/breaker.ts'
+import { BREAKER_ALARMS } from '../../core/failover/circuit-breaker.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Services } from '../../services.ts'

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { WebhookThrottle } from '../../accounts/webhook-throttle.ts'
 import {
   CreatedWebhook,
   DeliveryView,
@@ -21,6 +20,7 @@ import {
   type EndpointStore,
   type WebhookEndpoint,
 } from '../../webhooks/endpoint-store.ts'
+import type { WebhookThrottle } from '../../webhooks/webhook-throttle.ts'
 import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { actingOn } from '../plugins/session.ts'

@@ -1,4 +1,4 @@
-import type { StoredOperator } from '../../accounts/operator-store.ts'
+import type { StoredOperator } from '../../accounts/operators/operator-store.ts'
 import { OperatorView } from '../../core/api/operators.ts'
 import { jsonView } from '../json-view.ts'
 

@@ -99,7 +99,7 @@ export const RETURNS_NEXT_AT = `${PREFIX}:payment-returns:next-at`
 
 /** The fleet's state of offers' health. One hash tag, since scripts use several of these keys at once. */
 const HEALTH = `${PREFIX}:{health}`
-/** Hash: id of an offer or a provider → breaker entry, see src/core/failover/breaker.ts. */
+/** Hash: id of an offer or a provider → breaker entry, see src/core/failover/circuit-breaker.ts. */
 export const HEALTH_BREAKERS = `${HEALTH}:breakers`
 /** Hash: offer id → unix ms until which the provider asked for no requests. */
 export const HEALTH_RATE_LIMITED = `${HEALTH}:rate-limited`

@@ -12,7 +12,7 @@ import {
   probeVerdict,
   providerOfOffer,
   reopened,
-} from '../../core/failover/breaker.ts'
+} from '../../core/failover/circuit-breaker.ts'
 import type { RouteHealth } from '../../core/failover/failover.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { tickEvery } from '../../platform/process/coalesced-timers.ts'

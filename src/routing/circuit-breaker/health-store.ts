@@ -9,7 +9,7 @@ import {
   isOfOffer,
   type ProbeVerdict,
   providerOfOffer,
-} from '../../core/failover/breaker.ts'
+} from '../../core/failover/circuit-breaker.ts'
 import { defineScript, type Redis } from '../../platform/redis/redis.ts'
 import {
   HEALTH_BREAKERS,

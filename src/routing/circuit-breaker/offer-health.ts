@@ -7,7 +7,7 @@ import {
   offerOfAccountSubject,
   parseBreakerEntry,
   providerOfOffer,
-} from '../../core/failover/breaker.ts'
+} from '../../core/failover/circuit-breaker.ts'
 import type { RouteHealth } from '../../core/failover/failover.ts'
 import { type OfferStates, UNKNOWN_OFFER_STATE } from '../../core/routing/offer-preferences.ts'
 import { followRedis } from '../../platform/redis/follow-redis.ts'

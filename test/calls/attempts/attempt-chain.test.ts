@@ -7,7 +7,7 @@ import {
 } from '../../../src/calls/attempts/attempt-chain.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../../src/core/catalog/catalog.ts'
-import { contentSubject, formatBreakerEntry } from '../../../src/core/failover/breaker.ts'
+import { contentSubject, formatBreakerEntry } from '../../../src/core/failover/circuit-breaker.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
 import { createLogger } from '../../../src/platform/observability/logger.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'

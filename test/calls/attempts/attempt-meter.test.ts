@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type AttemptMeter, createAttemptMeter } from '../../../src/calls/attempts/attempt-meter.ts'
 import type { AttemptRecord, Candidate } from '../../../src/core/calls/call-job.ts'
-import type { HealthEffect } from '../../../src/core/failover/breaker.ts'
+import type { HealthEffect } from '../../../src/core/failover/circuit-breaker.ts'
 import { exportBreakers } from '../../../src/routing/circuit-breaker/breaker-board.ts'
 import { offer, provider } from '../../helpers/planned-catalog.ts'
 

@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { ProviderKeyVault, VaultAnswer } from '../../../src/byok/byok-key-vault.ts'
 import { type ChainOutcome, createAttemptChain } from '../../../src/calls/attempts/attempt-chain.ts'
-import type { ProviderKeyVault, VaultAnswer } from '../../../src/catalog/provider-key-vault.ts'
 import type { CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../../src/core/catalog/catalog.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'

@@ -7,7 +7,7 @@ import {
   endsWhenAcknowledged,
   severityOf,
 } from '../../../src/core/alarms/alarm-kinds.ts'
-import { BREAKER_ALARMS } from '../../../src/core/failover/breaker.ts'
+import { BREAKER_ALARMS } from '../../../src/core/failover/circuit-breaker.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, ROOT), 'utf8')

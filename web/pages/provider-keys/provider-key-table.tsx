@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { ProviderKeyPatch, ProviderKeyView } from '../../../src/core/api/provider-keys.ts'
+import type { ProviderKeyPatch, ProviderKeyView } from '../../../src/core/api/byok-keys.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
 import { Button } from '../../components/form/button.tsx'

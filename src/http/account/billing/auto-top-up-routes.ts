@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { SettingsThrottle } from '../../../accounts/settings-throttle.ts'
 import {
   AutoTopUpBody,
   type AutoTopUpSettingsView,
@@ -14,6 +13,7 @@ import { isoTime, isoTimeOrNull } from '../../../core/kernel/time.ts'
 import { type AutoTopUpPause, THRESHOLD_AMOUNTS_MAX } from '../../../core/payments/auto-top-up.ts'
 import { fromCents, readTopUpAmount } from '../../../core/payments/top-up-amount.ts'
 import type { AutoTopUp } from '../../../payments/auto-top-up-store.ts'
+import type { SettingsThrottle } from '../../../payments/auto-top-up-throttle.ts'
 import type { TopUps } from '../../../payments/create-top-ups.ts'
 import type { SavedCard } from '../../../payments/saved-card-service.ts'
 import { bySession } from '../../asking-account.ts'

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { OperatorSignIn, OperatorSignInOutcome } from '../../../accounts/identity/operator-sign-in.ts'
+import type { OperatorSignIn, OperatorSignInOutcome } from '../../../accounts/operators/operator-sign-in.ts'
 import { OauthBody, RedirectView } from '../../../core/api/identities.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { publicPathOf } from '../../../core/kernel/public-path.ts'

@@ -1,21 +1,21 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { HealthEffect } from '../../src/core/failover/breaker.ts'
-import { createLogger } from '../../src/platform/observability/logger.ts'
-import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
+import type { HealthEffect } from '../../../src/core/failover/circuit-breaker.ts'
+import { createLogger } from '../../../src/platform/observability/logger.ts'
+import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
 import {
   HEALTH_BREAKERS,
   HEALTH_CHANNEL,
   healthKeyTaken,
   healthProbe,
   healthWindow,
-} from '../../src/platform/redis/redis-keys.ts'
+} from '../../../src/platform/redis/redis-keys.ts'
 import {
   type BreakerBoard,
   createBreakerBoard,
   type Probe,
-} from '../../src/routing/circuit-breaker/breaker-board.ts'
-import { eventually } from '../helpers/eventually.ts'
-import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+} from '../../../src/routing/circuit-breaker/breaker-board.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 const SETTINGS = { breakerFailures: 5, breakerWindowMs: 30_000, breakerCooldownMs: 10_000 }
 const OFFER = 'acme/large-1'

@@ -1,7 +1,7 @@
 import { RateLimiterRedis } from 'rate-limiter-flexible'
-import type { Redis } from '../platform/redis/redis.ts'
-import { throttlePrefix } from '../platform/redis/redis-keys.ts'
-import { networkLimiter } from './sign-in-throttle.ts'
+import { networkLimiter } from '../../platform/redis/rate-limiter.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import { throttlePrefix } from '../../platform/redis/redis-keys.ts'
 
 const MINUTE_SECONDS = 60
 

@@ -1,6 +1,6 @@
-import type { OperatorRole } from '../core/accounts/operator-permissions.ts'
-import { isDuplicate, type Postgres, type PostgresTransaction } from '../platform/postgres/postgres.ts'
-import type { Operator as OperatorRow } from '../platform/prisma-client/client.ts'
+import type { OperatorRole } from '../../core/accounts/operator-permissions.ts'
+import { isDuplicate, type Postgres, type PostgresTransaction } from '../../platform/postgres/postgres.ts'
+import type { Operator as OperatorRow } from '../../platform/prisma-client/client.ts'
 
 /** A person who operates the gateway. */
 export type StoredOperator = OperatorRow

@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
-import type { TellOfProviderKey } from '../accounts/mail/tell-of-provider-key.ts'
+import type { TellOfProviderKey } from '../accounts/mail/byok-key-mail.ts'
+import type { ProviderKeyChecker } from '../byok/byok-key-checker.ts'
 import {
   type NewProviderKey,
   PROVIDER_KEYS_PER_ACCOUNT_MAX,
   type ProviderKey,
   type ProviderKeyStore,
-} from '../accounts/provider-key-store.ts'
-import type { ProviderKeyChecker } from '../catalog/check-provider-key.ts'
+} from '../byok/byok-key-store.ts'
 import type { AccountActionName } from '../core/accounts/account-action.ts'
 import {
   NewProviderKeyBody,
@@ -18,7 +18,7 @@ import {
   ProviderKeyPage,
   ProviderKeyPatch,
   ProviderKeyView,
-} from '../core/api/provider-keys.ts'
+} from '../core/api/byok-keys.ts'
 import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { providerKeyStatus, takesByokKeys } from '../core/routing/byok.ts'

@@ -3,9 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import pino from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
-import { checkProviderKey, createProviderKeyChecker } from '../../../src/catalog/check-provider-key.ts'
-import type { Provider } from '../../../src/core/catalog/catalog.ts'
-import { provider as planned } from '../../helpers/planned-catalog.ts'
+import { createProviderKeyChecker } from '../../src/byok/byok-key-checker.ts'
+import type { Provider } from '../../src/core/catalog/catalog.ts'
+import { checkProviderKey } from '../../src/providers/listings/check-provider-key.ts'
+import { provider as planned } from '../helpers/planned-catalog.ts'
 
 const SECRET = 'sk-client-0123456789abcdef'
 let server: Server | undefined

@@ -1,10 +1,10 @@
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import type { OperatorStore } from '../operator-store.ts'
+import type { IdentityProvider } from '../identity/identity-provider.ts'
 import type { SessionClient, SessionStore } from '../session-store.ts'
 import type { SignInSteps } from '../sign-in-steps.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'
-import type { IdentityProvider } from './identity-provider.ts'
+import type { OperatorStore } from './operator-store.ts'
 
 /** Why an operator who came back is not signed in; the sign-in page says it in words. */
 export type OperatorSignInProblem = 'failed' | 'email_not_verified' | 'unknown_operator' | 'operator_disabled'

@@ -12,7 +12,7 @@ import {
   probeVerdict,
   providerOfOffer,
   reopened,
-} from '../../../src/core/failover/breaker.ts'
+} from '../../../src/core/failover/circuit-breaker.ts'
 
 const entry = { reason: 'failing', untilMs: 1_000, cooldownMs: 500 } as const
 

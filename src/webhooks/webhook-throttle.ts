@@ -1,7 +1,7 @@
 import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { consume } from '../platform/redis/rate-limiter.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { throttlePrefix } from '../platform/redis/redis-keys.ts'
-import { consume } from './sign-in-throttle.ts'
 
 /**
  * Limits manually requested deliveries of an account. Counted in Redis for the whole fleet. Throws ApiError 429 above
