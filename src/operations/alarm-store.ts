@@ -12,8 +12,6 @@ import { ALARMS } from '../platform/redis/redis-keys.ts'
  */
 export type StoredAlarm = Omit<AlarmRow, 'fields'> & { fields: AlarmFields }
 
-export type AlarmStore = ReturnType<typeof createAlarmStore>
-
 const LATEST_MAX = 200
 const OPEN = { acknowledgedAt: null, resolvedAt: null }
 /** PostgreSQL's `integer`. */

@@ -83,3 +83,21 @@ export function createProviderHours(postgres: Postgres) {
     },
   }
 }
+
+/** Calls are settled after they were admitted: so many hours are summed up again. */
+const REPEATED_HOURS = 1
+
+/** Sums up how providers did, by the hour, up to the present one. Any number of processes may do so at once. */
+export function createProviderHoursRollup(hours: ProviderHours, clock: () => number) {
+  let nextMs: number | null = null
+  return async (stopping: AbortSignal): Promise<void> => {
+    nextMs ??= await hours.nextHour(clock())
+    if (nextMs === null) return
+    for (let hourMs = nextMs - REPEATED_HOURS * HOUR_MS; hourMs <= clock(); hourMs += HOUR_MS) {
+      if (stopping.aborted) return
+      await hours.roll(hourMs)
+      nextMs = hourMs
+    }
+    await hours.prune(clock() - HOURS_KEPT_MS)
+  }
+}

@@ -4,10 +4,9 @@ import { pollEvery } from '../process/poll-every.ts'
 import type { Redis } from './redis.ts'
 import { lockKey } from './redis-keys.ts'
 
-/** A job that one process of the fleet runs at a time. */
-export interface FleetJobOptions {
-  redis: Redis
-  /** Name of its lock. */
+/** A job that runs repeatedly, never twice at once in one process. */
+export interface Job {
+  /** Names it in logs, and its lock where one process of the fleet runs it. */
   name: string
   /** From the end of a run, or of a check that found none due, to the next check. */
   everyMs: number
@@ -16,9 +15,7 @@ export interface FleetJobOptions {
   /** Evaluated before the lock is taken, and again with the lock. Absent: always due. */
   isDue?: () => Promise<boolean>
   /** The signal aborts when the process stops. */
-  run: (stopping: AbortSignal) => Promise<void>
-  /** Called for the first of consecutive failures. */
-  onFailure: (error: unknown) => void
+  run: (stopping: AbortSignal) => Promise<unknown>
   /** How long `stop` waits for the current run. Absent: until it ends. */
   stopWithinMs?: number
 }
@@ -30,19 +27,30 @@ const KEEP = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] == '0' then return redis.call('DEL', KEYS[1]) end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
 
-export type FleetJob = ReturnType<typeof runOnOneProcess>
+/** Called for the first of consecutive failures. */
+type OnFailure = (error: unknown) => void
 
 /** Runs a job repeatedly, in one process of the fleet at a time, however long a run takes. */
-export function runOnOneProcess(options: FleetJobOptions) {
-  const { redis, name, everyMs, firstAfterMs = 0, isDue = async () => true, run, stopWithinMs } = options
+export const runOnOneProcess = (job: Job & { redis: Redis; onFailure: OnFailure }) =>
+  runRepeatedly(job, job.onFailure, (work) => withLock(job.redis, job.name, work))
+
+/** Runs a job repeatedly in this process, whatever others do. */
+export const runOnEveryProcess = (job: Job & { onFailure: OnFailure }) =>
+  runRepeatedly(job, job.onFailure, (work) => work())
+
+function runRepeatedly(
+  { everyMs, firstAfterMs = 0, isDue = async () => true, run, stopWithinMs }: Job,
+  onFailure: OnFailure,
+  exclusively: (work: () => Promise<void>) => Promise<void>,
+) {
   const stopping = new AbortController()
   const look = async () => {
     if (!(await isDue())) return
-    await withLock(redis, name, async () => {
+    await exclusively(async () => {
       if (await isDue()) await run(stopping.signal)
     })
   }
-  const stopPolling = pollEvery(everyMs, look, options.onFailure, { firstAfterMs })
+  const stopPolling = pollEvery(everyMs, look, onFailure, { firstAfterMs })
   return {
     async stop() {
       stopping.abort()

@@ -1,13 +1,13 @@
 import { Gauge, type Registry } from 'prom-client'
-import { withTimeout } from '../src/platform/process/with-timeout.ts'
-import { type Queues, readQueues } from '../src/platform/queues/queue-stats.ts'
-import type { Redis } from '../src/platform/redis/redis.ts'
+import { withTimeout } from '../process/with-timeout.ts'
+import type { Redis } from '../redis/redis.ts'
+import { type Queues, readQueues } from './queue-stats.ts'
 
 const STATES = ['waiting', 'active', 'delayed', 'failed'] as const
 /** A scrape that cannot be answered within this leaves the gauges empty. */
 const TIMEOUT_MS = 2_000
 
-/** What the queues hold, read when Prometheus asks. Every settlement process reports the same: take the maximum. */
+/** Registers gauges of every queue, read at each scrape. Every settlement process reports the same values: take the maximum. */
 export function createQueueGauges(registry: Registry, redis: Redis, queues: Queues): void {
   const lag = new Gauge({
     name: 'switchyard_settlement_lag_seconds',

@@ -1,30 +1,32 @@
-import type { AuditRunStore, NewAuditRun } from '../src/billing/audit/audit-run-store.ts'
-import type { AuditReport } from '../src/billing/audit/run-audit.ts'
-import { DAY_MS } from '../src/core/kernel/time.ts'
-import type { Logger } from '../src/platform/observability/logger.ts'
-import { type FleetJob, runOnOneProcess } from '../src/platform/redis/fleet-job.ts'
-import type { Redis } from '../src/platform/redis/redis.ts'
-import { AUDIT_ASKED, AUDIT_JOB, AUDIT_RESTS_UNTIL } from '../src/platform/redis/redis-keys.ts'
+import { DAY_MS } from '../../core/kernel/time.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import { AUDIT_ASKED, AUDIT_RESTS_UNTIL } from '../../platform/redis/redis-keys.ts'
+import type { AuditRunStore, NewAuditRun } from './audit-run-store.ts'
+import type { AuditReport } from './run-audit.ts'
 
-const LOOK_MS = 1_000
 const TRY_AGAIN_MS = 60_000
 /** Scheduled audits take no more than a quarter of the time: a slow one is followed by a rest of this many durations. */
 const REST_DURATIONS = 3
 const KEPT_MS = 30 * DAY_MS
-/** An audit that takes longer to stop is cut off and recorded nowhere. */
-const STOP_WITHIN_MS = 2_000
 
 /** From the end of an audit to the next scheduled one. */
 export function restAfter(run: { failed: boolean; durationMs: number }, everyMs: number): number {
   return Math.max(run.failed ? Math.min(everyMs, TRY_AGAIN_MS) : everyMs, REST_DURATIONS * run.durationMs)
 }
 
+/** When an audit is due, and how it is run. */
+export interface AuditSchedule {
+  isDue: () => Promise<boolean>
+  run: () => Promise<void>
+}
+
 /**
  * Audits the ledger on a schedule and when an operator asks. The first scheduled run comes `everyMs` after the start,
- * or after the last of any process. Every process keeps the rest that follows a run (see restAfter), whether it failed
- * or not and whoever ran it.
+ * or after the last run of any process. Every process waits out the rest that follows a run of any process (see
+ * restAfter), failed or not.
  */
-export function startAuditScheduler(options: {
+export function createAuditSchedule(options: {
   redis: Redis
   audit: () => Promise<AuditReport>
   runs: AuditRunStore
@@ -32,7 +34,7 @@ export function startAuditScheduler(options: {
   everyMs: number
   logger: Logger
   clock: () => number
-}): FleetJob {
+}): AuditSchedule {
   const { redis, runs, everyMs, logger, clock } = options
   let nextAt = clock() + everyMs
 
@@ -67,7 +69,7 @@ export function startAuditScheduler(options: {
     )
   }
 
-  /** Another process may have run since. */
+  /** Another process may have audited since `nextAt` was set. */
   const isScheduled = async (): Promise<boolean> => {
     if (everyMs === 0 || clock() < nextAt) return false
     const latest = await runs.latest()
@@ -76,14 +78,9 @@ export function startAuditScheduler(options: {
     return clock() >= nextAt
   }
 
-  return runOnOneProcess({
-    redis,
-    name: AUDIT_JOB,
-    everyMs: LOOK_MS,
+  return {
     isDue: async () => (await redis.exists(AUDIT_ASKED)) === 1 || (await isScheduled()),
-    // An operator who asks from here on gets another run: this one may have looked already.
+    // The request is removed first: an operator who asks during a run gets another one.
     run: async () => runOnce((await redis.del(AUDIT_ASKED)) === 1 ? 'operator' : 'schedule'),
-    onFailure: (error) => logger.warn({ err: error }, 'could not check whether an audit is due'),
-    stopWithinMs: STOP_WITHIN_MS,
-  })
+  }
 }

@@ -1,8 +1,9 @@
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createReturnsSchedule } from '../../src/payments/returns-schedule.ts'
+import { runOnOneProcess } from '../../src/platform/redis/fleet-job.ts'
 import { RETURNS_NEXT_AT } from '../../src/platform/redis/redis-keys.ts'
-import { startReturnsScheduler } from '../../workers/payment-scheduler.ts'
 import { openTestAccount } from '../helpers/billing.ts'
 import { eventually } from '../helpers/eventually.ts'
 import {
@@ -29,7 +30,13 @@ test('refunds are reconciled once a day by one process of the fleet; what was mi
   const logger = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) })
   const registry = new Registry()
   const schedulers = [registry, new Registry()].map((each) =>
-    startReturnsScheduler({ ...kit, logger, registry: each, lookMs: 10 }),
+    runOnOneProcess({
+      redis: kit.redis,
+      name: 'payment-returns',
+      everyMs: 10,
+      ...createReturnsSchedule({ ...kit, logger, registry: each }),
+      onFailure: (error) => expect.unreachable(String(error)),
+    }),
   )
   const runs = () =>
     logged.filter(({ msg }) => String(msg).startsWith('refunds and disputes reconciled')).length

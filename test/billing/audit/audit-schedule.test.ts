@@ -1,12 +1,14 @@
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createAuditRunStore } from '../../src/billing/audit/audit-run-store.ts'
-import { auditLedger } from '../../src/billing/audit/ledger-audit.ts'
-import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { restAfter, startAuditScheduler } from '../../workers/audit-scheduler.ts'
-import { openTestLedger, type TestLedger } from '../helpers/billing.ts'
-import { eventually } from '../helpers/eventually.ts'
-import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+import { createAuditRunStore } from '../../../src/billing/audit/audit-run-store.ts'
+import { createAuditSchedule, restAfter } from '../../../src/billing/audit/audit-schedule.ts'
+import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
+import { runOnOneProcess } from '../../../src/platform/redis/fleet-job.ts'
+import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import { AUDIT_JOB } from '../../../src/platform/redis/redis-keys.ts'
+import { openTestLedger, type TestLedger } from '../../helpers/billing.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -40,13 +42,15 @@ test('a slow audit rests three times as long as it took, in every process and wh
   /** A process whose audit would be due, but for the rest after another's. */
   const startLate = () => {
     const options = { redis, audit, runs: { ...runs, latest }, everyMs: 15 * MINUTE_MS }
-    const scheduler = startAuditScheduler({
+    const schedule = createAuditSchedule({
       ...options,
       logger: pino({ level: 'silent' }),
       clock: () => nowMs,
     })
+    const onFailure = (error: unknown) => expect.unreachable(String(error))
+    const job = runOnOneProcess({ redis, name: AUDIT_JOB, everyMs: 1_000, ...schedule, onFailure })
     nowMs += 16 * MINUTE_MS
-    return scheduler
+    return job
   }
   const first = startLate()
   await eventually(() => expect(audits).toBe(1))

@@ -1,15 +1,9 @@
-import { type DriftCheckDependencies, repairDrift } from '../src/billing/audit/drift-check.ts'
-import { type HoldSweepDependencies, sweepHolds } from '../src/billing/holds/hold-sweep.ts'
-import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
-import {
-  type CallJobs,
-  createFindQueuedCalls,
-  type FindQueuedCalls,
-} from '../src/platform/queues/call-jobs.ts'
-import type { SettlementQueue } from '../src/platform/queues/queues.ts'
-import { type FleetJob, runOnOneProcess } from '../src/platform/redis/fleet-job.ts'
-import type { Redis } from '../src/platform/redis/redis.ts'
-import type { ReadEpoch } from '../src/platform/redis/redis-epoch.ts'
+import { type CallJobs, createFindQueuedCalls, type FindQueuedCalls } from '../platform/queues/call-jobs.ts'
+import type { SettlementQueue } from '../platform/queues/queues.ts'
+import type { ReadEpoch } from '../platform/redis/redis-epoch.ts'
+import { type DriftCheckDependencies, repairDrift } from './audit/drift-check.ts'
+import { type HoldSweepDependencies, sweepHolds } from './holds/hold-sweep.ts'
+import type { BillingMetrics } from './reports/billing-metrics.ts'
 
 export interface MaintenanceOptions
   extends Omit<HoldSweepDependencies, 'findQueued'>,
@@ -17,12 +11,8 @@ export interface MaintenanceOptions
   callJobs: Pick<CallJobs, 'exists' | 'settledBy'>
   settlementQueue: SettlementQueue
   metrics: BillingMetrics
-  /** Tells how old Redis's data is; nothing is swept while it is young. Absent: it is old enough. */
+  /** The age of Redis's data; nothing is swept while it is young. Absent: it is old enough. */
   readEpoch?: ReadEpoch
-  /** Credits ends that API instances which are gone have not acknowledged. */
-  creditUnheardEnds?: () => Promise<unknown>
-  /** Deletes what PostgreSQL keeps for a while only. */
-  prune?: (stopping?: AbortSignal) => Promise<void>
   clock: () => number
 }
 
@@ -33,22 +23,9 @@ export interface MaintenanceReport {
   openHolds: number
 }
 
-const EVERY_MS = 30_000
-/** Workers have resynced their calls and settlements by then, also many of them. */
+/** Workers have resynced all of their calls and settlements by then. */
 const YOUNG_MS = 60_000
 const ACCOUNTS_AT_ONCE = 100
-
-/** Runs maintenance every half minute, on one process of the fleet. */
-export function startMaintenanceScheduler(options: MaintenanceOptions & { redis: Redis }): FleetJob {
-  const { redis, logger } = options
-  return runOnOneProcess({
-    redis,
-    name: 'maintenance',
-    everyMs: EVERY_MS,
-    run: async (stopping) => logger.debug(await runMaintenance(options, stopping), 'maintenance done'),
-    onFailure: (error) => logger.error({ err: error }, 'maintenance failed; it runs again'),
-  })
-}
 
 /**
  * Sweeps expired holds and compares the balance cache of every account that Redis has with the ledger. Both repair what
@@ -75,8 +52,7 @@ export async function runMaintenance(
   }
   if (stopping?.aborted) return report
   options.metrics.openHolds.set(report.openHolds)
-  await options.creditUnheardEnds?.()
-  await options.prune?.(stopping)
+  options.logger.debug(report, 'maintenance done')
   return report
 }
 

@@ -1,0 +1,62 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Redis } from '../platform/redis/redis.ts'
+import { RETURNS_NEXT_AT } from '../platform/redis/redis-keys.ts'
+import { type ReturnsDependencies, reconcileReturns } from './reconcile-returns.ts'
+
+const HOUR_MS = 3_600_000
+const EVERY_MS = 24 * HOUR_MS
+/** After a run that could not read everything. */
+const TRY_AGAIN_MS = HOUR_MS
+/** The webhooks of younger refunds may still arrive. */
+const WEBHOOK_MS = HOUR_MS
+
+/** When refunds and disputes are reconciled with the rails, and how. */
+export interface ReturnsSchedule {
+  isDue: () => Promise<boolean>
+  run: (stopping: AbortSignal) => Promise<void>
+}
+
+/**
+ * Reconciles refunds and disputes with the rails once a day. Redis keeps the time of the next run; without it, a run is
+ * due. What a stopped run did not reach is done by the next.
+ */
+export function createReturnsSchedule(
+  options: ReturnsDependencies & { redis: Redis; registry: Registry; clock: () => number },
+): ReturnsSchedule {
+  const { redis, rails, logger, clock } = options
+  const metrics = createReturnsMetrics(options.registry)
+  return {
+    isDue: async () => rails.size > 0 && Number((await redis.get(RETURNS_NEXT_AT)) ?? 0) <= clock(),
+    async run(stopping) {
+      const { missed, unknownPayments, ...counts } = await reconcileReturns(
+        options,
+        clock() - WEBHOOK_MS,
+        stopping,
+      )
+      if (stopping.aborted) return
+      metrics.missed.inc(missed.length)
+      const isComplete = counts.failures === 0
+      if (isComplete) metrics.lastRun.set(clock() / 1000)
+      await redis.set(RETURNS_NEXT_AT, clock() + (isComplete ? EVERY_MS : TRY_AGAIN_MS))
+      logger.info(
+        { ...counts, missed: missed.length, unknownPayments: unknownPayments.length },
+        'refunds and disputes reconciled with the rails',
+      )
+    },
+  }
+}
+
+function createReturnsMetrics(registry: Registry) {
+  return {
+    missed: new Counter({
+      name: 'switchyard_payment_webhooks_missed_total',
+      help: 'Payments whose refund or dispute no webhook had reported. Alert on any growth.',
+      registers: [registry],
+    }),
+    lastRun: new Gauge({
+      name: 'switchyard_payment_returns_reconciled_timestamp_seconds',
+      help: 'When this process last reconciled refunds and disputes with all rails, unix seconds; 0: not since its start.',
+      registers: [registry],
+    }),
+  }
+}

@@ -1,0 +1,251 @@
+import type { Registry } from 'prom-client'
+import { pruneAccountActions } from '../src/accounts/account-action-store.ts'
+import { createAccountStore } from '../src/accounts/account-store.ts'
+import { createAuditRunStore } from '../src/billing/audit/audit-run-store.ts'
+import { createAuditSchedule } from '../src/billing/audit/audit-schedule.ts'
+import { failureCreditLimits } from '../src/billing/audit/failure-credit-audit.ts'
+import { runAudit } from '../src/billing/audit/run-audit.ts'
+import type { HoldStore } from '../src/billing/holds/hold-store.ts'
+import { createBalanceStore } from '../src/billing/ledger/balance-store.ts'
+import { postLedger } from '../src/billing/ledger/ledger-store.ts'
+import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
+import { createProviderHours, createProviderHoursRollup } from '../src/billing/reports/provider-hours.ts'
+import { createUnchargedCostStore } from '../src/billing/reports/uncharged-cost-store.ts'
+import { runMaintenance } from '../src/billing/run-maintenance.ts'
+import { pruneSettledKeys } from '../src/billing/settlement/settlement-statements.ts'
+import type { SettlementStore } from '../src/billing/settlement/settlement-store.ts'
+import { prunePromptLogs } from '../src/calls/prompt-logs/prompt-log-store.ts'
+import { sweepCallBodies } from '../src/calls/relay/call-bodies.ts'
+import { sweepUnheardEnds } from '../src/calls/relay/unheard-ends.ts'
+import type { Config } from '../src/config.ts'
+import { unchargedCostLimits } from '../src/core/billing/uncharged-cost.ts'
+import { DAY_MS } from '../src/core/kernel/time.ts'
+import { createAlarmNoticeStore } from '../src/operations/alarm-notice-store.ts'
+import { createAlarmStore } from '../src/operations/alarm-store.ts'
+import { createAuditLog } from '../src/operations/audit-log.ts'
+import { limitUnchargedCost } from '../src/operations/limit-uncharged-cost.ts'
+import type { TopUps } from '../src/payments/create-top-ups.ts'
+import { reconcilePayments } from '../src/payments/reconcile-payments.ts'
+import { createReturnsSchedule } from '../src/payments/returns-schedule.ts'
+import { runAutoTopUps } from '../src/payments/run-auto-top-ups.ts'
+import { createCallPaymentStore } from '../src/payments/x402/call-payment-store.ts'
+import { closeCallPayments } from '../src/payments/x402/close-call-payments.ts'
+import { createFacilitator } from '../src/payments/x402/facilitator.ts'
+import { settleDuePayments } from '../src/payments/x402/settle-due-payments.ts'
+import type { BodyStore } from '../src/platform/body-store/body-store.ts'
+import type { Logger } from '../src/platform/observability/logger.ts'
+import type { Postgres } from '../src/platform/postgres/postgres.ts'
+import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
+import {
+  type DispatchQueue,
+  enqueueSettlements,
+  type SettlementQueue,
+} from '../src/platform/queues/queues.ts'
+import { type Job, runOnEveryProcess, runOnOneProcess } from '../src/platform/redis/fleet-job.ts'
+import { announceKeyChange } from '../src/platform/redis/key-changes.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import { createEpochReader } from '../src/platform/redis/redis-epoch.ts'
+import { AUDIT_JOB } from '../src/platform/redis/redis-keys.ts'
+
+/** One row of the table of scheduled jobs. */
+interface ScheduledJob extends Job {
+  /** Whether one process of the fleet runs it at a time, or every settlement process for itself. */
+  on: 'one-process' | 'every-process'
+}
+
+/** What the scheduled jobs work with. */
+interface ScheduleParts {
+  config: Readonly<Config>
+  redis: Redis
+  postgres: Postgres
+  /** A pool without a statement timeout, for what reads whole tables. */
+  auditPostgres: Postgres
+  holds: HoldStore
+  settlements: SettlementStore
+  dispatchQueue: DispatchQueue
+  settlementQueue: SettlementQueue
+  topUps: TopUps
+  files: Pick<BodyStore, 'sweep'>
+  metrics: BillingMetrics
+  registry: Registry
+  logger: Logger
+  /** The clock that the deadlines of calls are set by. */
+  fleetClock: () => number
+}
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+/** A run that takes longer to stop is cut off; the next run, of any process, continues. */
+const STOP_WITHIN_MS = 2 * SECOND_MS
+/** Beyond the deadlines of a call: another worker may take it over at its end. */
+const BODY_SLACK_MS = 5 * MINUTE_MS
+const ALARMS_AT_ONCE = 500
+/** Alarms are kept for this long after they were acknowledged or resolved. */
+const ALARMS_KEPT_MS = 90 * DAY_MS
+
+/** Starts every job that the settlement process runs on a schedule. A job that fails is logged and runs again. */
+export async function startSchedules(parts: ScheduleParts): Promise<{ stop(): Promise<void> }> {
+  const { redis, logger } = parts
+  const running = (await scheduledJobs(parts)).map(({ on, ...job }) => {
+    const onFailure = (error: unknown) => logger.error({ err: error }, `${job.name} failed, retrying`)
+    return on === 'one-process'
+      ? runOnOneProcess({ ...job, redis, onFailure })
+      : runOnEveryProcess({ ...job, onFailure })
+  })
+  return { stop: async () => void (await Promise.all(running.map((job) => job.stop()))) }
+}
+
+/** The table of scheduled jobs: what runs, how often, and where. */
+async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
+  const { config, redis, postgres, auditPostgres, settlementQueue, files, logger, fleetClock } = parts
+  const callMs = config.queueWaitMs + config.callTimeoutMs + BODY_SLACK_MS
+  const deps = { ...parts, clock: Date.now }
+  const payments = { ...deps, ...parts.topUps, topUps: parts.topUps.service }
+  const costs = createUnchargedCostStore(postgres)
+  const alarms = createAlarmStore(postgres)
+  const maintenance = {
+    ...parts,
+    callJobs: createCallJobs(redis),
+    balances: createBalanceStore(postgres),
+    readEpoch: createEpochReader(redis),
+    clock: fleetClock,
+  }
+  const unheardEnds = {
+    redis,
+    postgres,
+    enqueueSettlements: enqueueSettlements.bind(null, settlementQueue),
+    clock: fleetClock,
+  }
+  const unchargedCost = {
+    costs,
+    accounts: createAccountStore(postgres, postLedger),
+    announce: announceKeyChange.bind(null, redis),
+    auditedAction: createAuditLog(postgres, logger).auditedAction,
+    limits: unchargedCostLimits(config),
+    logger,
+    clock: Date.now,
+  }
+  const audit = {
+    ...deps,
+    postgres: auditPostgres,
+    unchargedCost: unchargedCostLimits(config),
+    failureCredits: failureCreditLimits(config),
+    isScheduled: true,
+  }
+  const audits = createAuditSchedule({
+    ...deps,
+    audit: () => runAudit(audit),
+    runs: createAuditRunStore(postgres),
+    everyMs: config.auditEveryMinutes * MINUTE_MS,
+  })
+  const prune = async (stopping: AbortSignal) => {
+    await pruneSettledKeys(postgres, stopping)
+    await sweepCallBodies(postgres, callMs)
+    await prunePromptLogs(postgres)
+    await costs.prune()
+    await pruneAccountActions(postgres)
+    await files.sweep(callMs)
+  }
+  const pruneAlarms = async () => {
+    const before = new Date(Date.now() - ALARMS_KEPT_MS)
+    await alarms.prune(before)
+    await createAlarmNoticeStore(postgres).prune(before)
+  }
+  const takeOverAlarms = async () => {
+    while ((await alarms.takeOver(redis, ALARMS_AT_ONCE)) === ALARMS_AT_ONCE);
+  }
+  /** Logs a run that did anything. */
+  const logged = async (work: Promise<object>, message: string) => {
+    const report = await work
+    if (Object.values(report).some((count) => count > 0)) logger.info(report, message)
+  }
+  const [one, every] = ['one-process', 'every-process'] as const
+  return [
+    {
+      name: 'maintenance',
+      on: one,
+      everyMs: 30 * SECOND_MS,
+      run: (stopping) => runMaintenance(maintenance, stopping),
+    },
+    { name: 'unheard-ends', on: one, everyMs: 30 * SECOND_MS, run: () => sweepUnheardEnds(unheardEnds) },
+    { name: 'retention', on: one, everyMs: 30 * SECOND_MS, run: prune },
+    {
+      name: 'uncharged-cost',
+      on: one,
+      everyMs: 10 * SECOND_MS,
+      run: () => limitUnchargedCost(unchargedCost),
+    },
+    {
+      name: 'payments',
+      on: one,
+      everyMs: 30 * SECOND_MS,
+      run: () => logged(reconcilePayments(payments), 'payments reconciled'),
+    },
+    {
+      name: 'auto-top-ups',
+      on: one,
+      everyMs: 5 * SECOND_MS,
+      run: () => logged(runAutoTopUps(payments), 'automatic top-ups made'),
+    },
+    {
+      name: 'payment-returns',
+      on: one,
+      everyMs: MINUTE_MS,
+      firstAfterMs: MINUTE_MS,
+      stopWithinMs: STOP_WITHIN_MS,
+      ...createReturnsSchedule(payments),
+    },
+    ...(await callPaymentJobs(parts)),
+    { name: 'alarms', on: every, everyMs: SECOND_MS, run: takeOverAlarms },
+    { name: 'quiet-alarms', on: every, everyMs: MINUTE_MS, firstAfterMs: MINUTE_MS, run: alarms.endQuiet },
+    {
+      name: 'alarm-retention',
+      on: every,
+      everyMs: 60 * MINUTE_MS,
+      firstAfterMs: 60 * MINUTE_MS,
+      run: pruneAlarms,
+    },
+    {
+      name: 'provider-hours',
+      on: every,
+      everyMs: 5 * MINUTE_MS,
+      firstAfterMs: 10 * SECOND_MS,
+      run: createProviderHoursRollup(createProviderHours(auditPostgres), Date.now),
+    },
+    { name: AUDIT_JOB, on: one, everyMs: SECOND_MS, stopWithinMs: STOP_WITHIN_MS, ...audits },
+  ]
+}
+
+/** Where x402 is configured: payments are settled in every process, and closed in one. */
+async function callPaymentJobs({
+  config,
+  postgres,
+  holds,
+  logger,
+  fleetClock,
+}: ScheduleParts): Promise<ScheduledJob[]> {
+  if (config.callPayment === null) return []
+  const settleWaitMs = config.x402SettleWaitMs
+  const facilitator = await createFacilitator(config.callPayment, settleWaitMs)
+  const store = createCallPaymentStore(postgres)
+  const deps = { store, facilitator, settleWaitMs, holds, logger, clock: fleetClock }
+  const stopWithinMs = STOP_WITHIN_MS
+  return [
+    {
+      name: 'call-payment-settlement',
+      on: 'every-process',
+      everyMs: SECOND_MS,
+      firstAfterMs: SECOND_MS,
+      stopWithinMs,
+      run: (stopping) => settleDuePayments(deps, stopping),
+    },
+    {
+      name: 'call-payments',
+      on: 'one-process',
+      everyMs: 2 * SECOND_MS,
+      stopWithinMs,
+      isDue: store.hasOpen,
+      run: (stopping) => closeCallPayments(deps, stopping),
+    },
+  ]
+}
