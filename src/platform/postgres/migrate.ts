@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client } from 'pg'
@@ -29,6 +30,15 @@ interface Migration {
   name: string
   sql: string
   checksum: string
+  /** Of a baseline: the migrations of an earlier version that lead to the same schema. */
+  replaces: ReplacedMigrations | null
+}
+
+/** `replaces.json` in the directory of a baseline. */
+interface ReplacedMigrations {
+  version: string
+  /** Checksums by name. */
+  migrations: Record<string, string>
 }
 
 interface AppliedMigration {
@@ -42,9 +52,12 @@ interface AppliedMigration {
  * not have. Each runs in one transaction together with its record, so it is applied whole or not at all; any number of
  * processes may call this at once. A database with more migrations than the directory is left unchanged, so that an
  * older version of the service can run beside a newer one.
- * @returns the names of the migrations applied by this call
- * @throws Error when a migration was changed after it was applied, when one started by Prisma is unfinished, or when a
- * statement fails
+ *
+ * A baseline is a migration that replaces all migrations of an earlier version. A database to which they were applied
+ * has its schema, so the baseline is only recorded. Their records stay, for processes of that version.
+ * @returns the names of the migrations applied or recorded by this call
+ * @throws Error when a migration was changed after it was applied, when one started by Prisma is unfinished, when only
+ * some of the migrations that a baseline replaces were applied, or when a statement fails
  */
 export async function applyMigrations(options: {
   databaseUrl: string
@@ -61,8 +74,10 @@ export async function applyMigrations(options: {
     await client.query(`SET lock_timeout = '${LOCK_TIMEOUT}'`)
     await client.query('SELECT pg_advisory_lock($1)', [PRISMA_LOCK])
     await client.query(CREATE_TABLE)
-    const pending = findPending(migrations, await readApplied(client))
-    for (const migration of pending) await applyOne(client, migration)
+    const applied = await readApplied(client)
+    const pending = findPending(migrations, applied)
+    const toRun = pending.filter(({ replaces }) => !replaces || !hasAll(replaces, applied))
+    for (const migration of pending) await applyOne(client, migration, toRun.includes(migration))
     return pending.map((migration) => migration.name)
   } finally {
     // Ending the session releases the lock.
@@ -77,9 +92,14 @@ async function readMigrations(directory: string): Promise<Migration[]> {
     names.sort().map(async (name) => {
       const content = await readFile(join(directory, name, 'migration.sql'))
       const checksum = createHash('sha256').update(content).digest('hex')
-      return { name, sql: content.toString('utf8'), checksum }
+      return { name, sql: content.toString('utf8'), checksum, replaces: await readReplaces(directory, name) }
     }),
   )
+}
+
+async function readReplaces(directory: string, name: string): Promise<ReplacedMigrations | null> {
+  const path = join(directory, name, 'replaces.json')
+  return existsSync(path) ? JSON.parse(await readFile(path, 'utf8')) : null
 }
 
 async function readApplied(client: Client): Promise<Map<string, AppliedMigration>> {
@@ -89,7 +109,10 @@ async function readApplied(client: Client): Promise<Map<string, AppliedMigration
   return new Map(rows.map((row) => [row.migration_name, row]))
 }
 
-function findPending(migrations: Migration[], applied: Map<string, AppliedMigration>): Migration[] {
+function findPending<Known extends { name: string; checksum: string }>(
+  migrations: Known[],
+  applied: Map<string, AppliedMigration>,
+): Known[] {
   return migrations.filter(({ name, checksum }) => {
     const record = applied.get(name)
     if (!record) return true
@@ -100,10 +123,27 @@ function findPending(migrations: Migration[], applied: Map<string, AppliedMigrat
   })
 }
 
-async function applyOne(client: Client, { name, sql, checksum }: Migration): Promise<void> {
+/** Whether all replaced migrations were applied; false in a new database. */
+function hasAll(
+  { version, migrations }: ReplacedMigrations,
+  applied: Map<string, AppliedMigration>,
+): boolean {
+  const replaced = Object.entries(migrations).map(([name, checksum]) => ({ name, checksum }))
+  const missing = findPending(replaced, applied)
+  if (missing.length === 0) return true
+  if (missing.length === replaced.length) return false
+  throw new Error(
+    `the database is older than version ${version}, the only one that can be upgraded to this version: ` +
+      `migration ${missing[0]?.name} is not applied. Run "npm run migrate" of version ${version} first. ` +
+      'Nothing was changed.',
+  )
+}
+
+async function applyOne(client: Client, migration: Migration, run: boolean): Promise<void> {
+  const { name, sql, checksum } = migration
   await client.query('BEGIN')
   try {
-    await client.query(sql)
+    if (run) await client.query(sql)
     await client.query(RECORD, [randomUUID(), checksum, name])
     await client.query('COMMIT')
   } catch (cause) {
