@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { KeyCache } from './accounts/key-cache.ts'
 import type { CallRecords } from './billing/call-records/call-records.ts'
 import type { Reports } from './billing/reports/reports.ts'
-import type { ProviderKeyChecker } from './byok/byok-key-checker.ts'
+import type { ByokKeyChecker } from './byok/byok-key-checker.ts'
 import type { StartCallDependencies } from './calls/admission/start-call.ts'
 import type { CatalogEdits } from './catalog/catalog-edits-store.ts'
 import type { CatalogStore } from './catalog/catalog-store.ts'
@@ -64,7 +64,7 @@ import { reportRoutes } from './http/admin/report-routes.ts'
 import { settingsRoutes } from './http/admin/settings-routes.ts'
 import { surfaceRoutes as operatorSurfaceRoutes } from './http/admin/surface-routes.ts'
 import { trafficRoutes } from './http/admin/traffic-routes.ts'
-import { consoleProviderKeyRoutes } from './http/byok-keys.ts'
+import { consoleByokKeyRoutes } from './http/byok-keys.ts'
 import { consoleCallRoutes } from './http/call-lists.ts'
 import type { CallServices } from './http/calls/serve-call.ts'
 import type { OfferKnowledge } from './http/offer-view.ts'
@@ -105,7 +105,7 @@ export interface ApiParts {
   catalog: CatalogStore
   catalogEdits: CatalogEdits
   catalogManagement: CatalogManagement
-  keyChecker: ProviderKeyChecker
+  keyChecker: ByokKeyChecker
   reports: Reports
   /** Over a pool that reports do not keep waiting. */
   recentCalls: Pick<CallRecords, 'settledSince'>
@@ -134,7 +134,7 @@ const CONSOLE_REPORTS_PER_ACCOUNT_MAX = 6
 export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<void> {
   const { config, services, signIn, operators, calls, keyCache, isSecure, logger, clock } = parts
   const { topUps, reports, keyChecker, redis, queues, offers, rateTimes } = parts
-  const { holds, keys, providerKeys, auditLog, usage, payments, directory } = services
+  const { holds, keys, byokKeys, auditLog, usage, payments, directory } = services
   const { publicUrl, webhooksAllowPrivate } = config
   const publicPath = publicPathOf(publicUrl)
   const { freeCredits, verification, passwordReset, emailChange } = signIn
@@ -274,9 +274,9 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
     await app.register(usageSeriesRoutes, { reports, clock, consoleSlots })
     await app.register(consoleCallRoutes, { reports, promptLogs: services.promptLogs, clock, consoleSlots })
     await app.register(promptLogRoutes, { keys, promptLogs: services.promptLogs })
-    await app.register(consoleProviderKeyRoutes, {
-      tellOfProviderKey: signIn.tellOfProviderKey,
-      ...{ providerKeys, keyChecker, catalog, limits },
+    await app.register(consoleByokKeyRoutes, {
+      mailByokKeyAdded: signIn.mailByokKeyAdded,
+      ...{ byokKeys, keyChecker, catalog, limits },
     })
     await app.register(webhookRoutes, {
       webhookThrottle: parts.webhookThrottle,
@@ -303,8 +303,8 @@ export function apiRoutes(parts: ApiParts): (app: FastifyInstance) => Promise<vo
       ...calls,
       files: parts.files,
       accountActions,
-      tellOfProviderKey: signIn.tellOfProviderKey,
-      ...{ reports, catalog, rateTimes, providerKeys, keyChecker, limits, publicUrl, logger, clock },
+      mailByokKeyAdded: signIn.mailByokKeyAdded,
+      ...{ reports, catalog, rateTimes, byokKeys, keyChecker, limits, publicUrl, logger, clock },
       corsOrigins: config.corsOrigins,
       paidCalls: parts.paidCalls,
     })

@@ -11,7 +11,7 @@ import { findCharges } from './billing/call-records/known-calls.ts'
 import { createReports } from './billing/reports/reports.ts'
 import { createSpendStore } from './billing/reports/usage-store.ts'
 import { findSettledKey } from './billing/settlement/settlement-statements.ts'
-import { createProviderKeyChecker } from './byok/byok-key-checker.ts'
+import { createByokKeyChecker } from './byok/byok-key-checker.ts'
 import { endSuspendedCalls } from './calls/admission/end-suspended-calls.ts'
 import { createLimitNotice } from './calls/admission/limit-notice.ts'
 import { createLoadBound, FEW_CALLS } from './calls/admission/load-bound.ts'
@@ -64,7 +64,7 @@ import { checkRedisSettings, type Redis } from './platform/redis/redis.ts'
 import { createEpochReader, watchEpoch } from './platform/redis/redis-epoch.ts'
 import { keepSubscriberLimit } from './platform/redis/redis-subscriber-limit.ts'
 import { createSealer } from './platform/sealing.ts'
-import { checkProviderKey } from './providers/listings/check-provider-key.ts'
+import { checkKey } from './providers/listings/check-key.ts'
 import { enableProvider } from './routing/circuit-breaker/health-store.ts'
 import { createOfferStates, followOfferHealth } from './routing/circuit-breaker/offer-health.ts'
 import { followOfferMeasures } from './routing/offer-measures.ts'
@@ -296,7 +296,7 @@ async function composeApi(
       preview: catalog.preview,
       adopt: () => adoptEdits({ overlay, catalog, postgres, logger }),
     }),
-    keyChecker: createProviderKeyChecker({ postgres, logger, clock: Date.now }),
+    keyChecker: createByokKeyChecker({ postgres, logger, clock: Date.now }),
     reports: createReports(reportsPostgres, redis, Date.now, logger),
     recentCalls: createCallRecords(postgres),
     topUps,
@@ -312,7 +312,7 @@ async function composeApi(
     settingsThrottle: createSettingsThrottle(redis),
     platformKeys: createPlatformKeyManagement({
       store: createPlatformKeyStore({ ...config, postgres, redis }),
-      check: (provider, secret) => checkProviderKey(provider, secret, AbortSignal.timeout(KEY_CHECK_MS)),
+      check: (provider, secret) => checkKey(provider, secret, AbortSignal.timeout(KEY_CHECK_MS)),
       reread: overlay.reread,
       closeBreaker: (providerId) => enableProvider(redis, providerId),
       auditedAction: services.auditLog.auditedAction,

@@ -14,7 +14,7 @@ import { createOauthSignIn } from './accounts/identity/oauth-sign-in.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore, editKey as storeKeyEdit } from './accounts/key-store.ts'
 import { createLetSpend } from './accounts/let-spend.ts'
-import { createTellOfProviderKey } from './accounts/mail/byok-key-mail.ts'
+import { createByokKeyMail } from './accounts/mail/byok-key-mail.ts'
 import { createNotify } from './accounts/mail/notify.ts'
 import { createOperatorSignIn } from './accounts/operators/operator-sign-in.ts'
 import { createOperatorStore } from './accounts/operators/operator-store.ts'
@@ -47,7 +47,7 @@ import { createKeyActivityStore, createUsageStore } from './billing/reports/usag
 import { createConflictStore } from './billing/settlement/conflict-store.ts'
 import { createQuarantineStore } from './billing/settlement/quarantine-store.ts'
 import { createSettlementStore } from './billing/settlement/settlement-store.ts'
-import { createProviderKeyStore } from './byok/byok-key-store.ts'
+import { createByokKeyStore } from './byok/byok-key-store.ts'
 import { createPromptLogStore, PROMPT_LOG_PURPOSE } from './calls/prompt-logs/prompt-log-store.ts'
 import { createAnswerDiscard } from './calls/relay/idempotency.ts'
 import { readRateHistory } from './catalog/rate-history-store.ts'
@@ -106,7 +106,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
   const passwords = createPasswordHasher()
   const keys = createKeyStore(postgres, createKeyHasher(masterKeys), randomBytes)
   const operators = createOperatorStore(postgres)
-  const providerKeys = createProviderKeyStore({
+  const byokKeys = createByokKeyStore({
     postgres,
     masterKeys,
     announceAccount: (accountId) => announce({ accountId }),
@@ -147,7 +147,7 @@ export function createServices(config: Readonly<Config>, clients: ServiceClients
     editKey,
     monthlyBudgets: createMonthlyBudgets({ accounts, members, applyBudgetChange, clock }),
     operators,
-    providerKeys,
+    byokKeys,
     holds,
     quarantine,
     conflicts,
@@ -307,7 +307,7 @@ export function createSignIn(
       auditedAction: services.auditLog.auditedAction,
     }),
     emailChange,
-    tellOfProviderKey: createTellOfProviderKey({
+    mailByokKeyAdded: createByokKeyMail({
       enqueue: hasMail ? (jobs) => enqueueMails(mailQueue, jobs) : null,
       ...{ postgres, members, clock, logger },
     }),

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client'
 import { createHoldStore } from '../src/billing/holds/hold-store.ts'
-import { openProviderKeyVault } from '../src/byok/byok-key-vault.ts'
+import { openByokKeyVault } from '../src/byok/byok-key-vault.ts'
 import { type AttemptChain, createAttemptChain } from '../src/calls/attempts/attempt-chain.ts'
 import { createAttemptMeter } from '../src/calls/attempts/attempt-meter.ts'
 import type { Colocation } from '../src/calls/colocation.ts'
@@ -81,7 +81,7 @@ export async function startDispatchRole(
   const transport = createTransport(config)
   // Connects when the first call on a BYOK key comes.
   const keysPostgres = connections.postgres('switchyard-dispatch-keys', KEYS_POSTGRES)
-  const byokKeys = await openProviderKeyVault({
+  const byokKeys = await openByokKeyVault({
     postgres: keysPostgres,
     redis,
     subscriber,

@@ -36,7 +36,7 @@ export interface KeyRecord extends LimitSettings {
   /** Unix milliseconds; null: never. */
   expiresAt: number | null
   /** The account's BYOK keys without their secrets, for planning a call. */
-  providerKeys: readonly ByokKey[]
+  byokKeys: readonly ByokKey[]
   /** Ids of the surfaces that an operator opened to the key or its account. */
   surfaces: readonly string[]
   /** The models and providers it may use. Absent: all. */
@@ -67,7 +67,7 @@ export const plainKey = (accountId: string, keyId: string): KeyRecord & { accoun
   customerRequestsPerMinute: null,
   customerConcurrentCalls: null,
   accountLimits: { requestsPerMinute: null, concurrentCalls: null },
-  providerKeys: [],
+  byokKeys: [],
   surfaces: [],
   scopes: [],
 })
@@ -271,7 +271,7 @@ function toEntry({ accountState, operator, creator, ...found }: KeyWithAccount, 
       customerRequestsPerMinute: found.customerRequestsPerMinute,
       customerConcurrentCalls: found.customerConcurrentCalls,
       accountLimits: found.accountLimits,
-      providerKeys: found.providerKeys,
+      byokKeys: found.byokKeys,
       surfaces: found.surfaces,
       scopes: effectiveScopes(found.scopes, creator?.role ?? null),
       ...(allowList && { allowList }),

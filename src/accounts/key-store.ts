@@ -23,7 +23,7 @@ export interface KeyWithAccount extends StoredKey {
   /** Limits over all keys of the account. */
   accountLimits: RateLimits
   /** The account's active BYOK keys, oldest first. */
-  providerKeys: ByokKey[]
+  byokKeys: ByokKey[]
   /** Who made it; null for admin keys. */
   creator: KeyCreator | null
   /** The spend cap of the account. */
@@ -239,7 +239,7 @@ const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: 
     concurrentCalls: account?.concurrentCalls ?? null,
   },
   accountLimitPico: account?.monthlyLimitPico ?? null,
-  providerKeys: account?.providerKeys ?? [],
+  byokKeys: account?.providerKeys ?? [],
   surfaces: [...surfaceGrants, ...(account?.surfaceGrants ?? [])].map(({ surface }) => surface),
 })
 

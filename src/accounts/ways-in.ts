@@ -38,7 +38,7 @@ export async function removeWaysIn(transaction: PostgresTransaction, accountId: 
   })
 }
 
-/** Removes what sends prompts and events of the account elsewhere: its provider keys and webhooks. */
+/** Removes what sends prompts and events of the account elsewhere: its BYOK keys and webhooks. */
 export async function removeWaysOut(transaction: PostgresTransaction, accountId: string): Promise<void> {
   const where = { accountId }
   await transaction.providerKey.deleteMany({ where })

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Provider } from '../core/catalog/catalog.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
-import { checkProviderKey } from '../providers/listings/check-provider-key.ts'
+import { checkKey } from '../providers/listings/check-key.ts'
 import { writeReception } from './byok-key-vault.ts'
 
 const DEADLINE_MS = 4_000
@@ -12,9 +12,9 @@ const CHECKS_PER_ACCOUNT = 20
 const ACCOUNTS_REMEMBERED = 10_000
 const HOUR_MS = 3_600_000
 
-export type ProviderKeyChecker = ReturnType<typeof createProviderKeyChecker>
+export type ByokKeyChecker = ReturnType<typeof createByokKeyChecker>
 
-export function createProviderKeyChecker(options: {
+export function createByokKeyChecker(options: {
   postgres: Pick<Postgres, '$executeRawUnsafe'>
   logger: Logger
   clock: () => number
@@ -45,7 +45,7 @@ export function createProviderKeyChecker(options: {
       running += 1
       try {
         const signal = AbortSignal.timeout(deadlineMs)
-        const found = await checkProviderKey(provider, secret, signal).catch((error: unknown) => {
+        const found = await checkKey(provider, secret, signal).catch((error: unknown) => {
           if (signal.aborted) throw error
           // Neither this error nor that of the database contains the key.
           logger.info(
@@ -60,7 +60,7 @@ export function createProviderKeyChecker(options: {
       } catch (error) {
         logger.warn(
           { err: error, providerKeyId: id, providerId: provider.id },
-          'a new provider key could not be checked',
+          'a new BYOK key could not be checked',
         )
         return false
       } finally {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../core/routing/byok.ts'
+import { BYOK_KEY_PURPOSE, byokKeyContext } from '../core/routing/byok.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { type KeyChange, watchKeyChanges } from '../platform/redis/key-changes.ts'
@@ -7,7 +7,7 @@ import type { Redis } from '../platform/redis/redis.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
 
 /** The requested BYOK key and the provider it is for. */
-interface ProviderKeyUse {
+interface ByokKeyUse {
   keyId: string
   accountId: string
   providerId: string
@@ -25,7 +25,7 @@ export type VaultAnswer =
  * memory, where it stays encrypted and is decrypted for each use. A change of the key or its account evicts it;
  * as a fallback it is reloaded after `refreshMs`, and stays in use while PostgreSQL is unavailable.
  */
-export type ProviderKeyVault = Awaited<ReturnType<typeof openProviderKeyVault>>
+export type ByokKeyVault = Awaited<ReturnType<typeof openByokKeyVault>>
 
 interface Entry {
   accountId: string
@@ -45,7 +45,7 @@ const NOTES_MAX = 100
 /** Minimum interval between stored refusals of one key. */
 const NOTE_EVERY_MS = 1_000
 /** Opens the cache; PostgreSQL is first queried for the first key. Waits for Redis. */
-export async function openProviderKeyVault(options: {
+export async function openByokKeyVault(options: {
   postgres: Postgres
   redis: Redis
   /** A connection in subscriber mode; it may have other subscriptions. */
@@ -56,7 +56,7 @@ export async function openProviderKeyVault(options: {
   refreshMs?: number
 }) {
   const { postgres, logger, clock, refreshMs = 60_000 } = options
-  const sealer = createSealer(options.masterKeys, PROVIDER_KEY_PURPOSE)
+  const sealer = createSealer(options.masterKeys, BYOK_KEY_PURPOSE)
   const entries = new LRUCache<string, Entry>({ max: KEYS_MAX })
   const notedAt = new LRUCache<string, number>({ max: KEYS_MAX })
   const reads = new Map<string, Promise<Reading>>()
@@ -92,7 +92,7 @@ export async function openProviderKeyVault(options: {
       if (drops === dropsBefore) entries.set(keyId, entry)
       return entry
     } catch (error) {
-      logger.warn({ err: error, providerKeyId: keyId }, "a client's provider key could not be looked up")
+      logger.warn({ err: error, providerKeyId: keyId }, 'a BYOK key could not be looked up')
       return null
     } finally {
       reads.delete(keyId)
@@ -122,7 +122,7 @@ export async function openProviderKeyVault(options: {
       .then(
         () => undefined,
         (error: unknown) =>
-          logger.warn({ err: error, providerKeyId: keyId }, "a client's provider key could not be noted"),
+          logger.warn({ err: error, providerKeyId: keyId }, 'a BYOK key could not be noted'),
       )
       .finally(() => notes.delete(note))
     notes.add(note)
@@ -132,23 +132,23 @@ export async function openProviderKeyVault(options: {
     ...options,
     onChange: drop,
     onUnknown: dropAll,
-    onFailure: (error) => logger.error({ err: error }, 'changes of provider keys cannot be polled'),
+    onFailure: (error) => logger.error({ err: error }, 'changes of BYOK keys cannot be polled'),
   })
 
   return {
     /** Never rejects. */
-    async open({ keyId, accountId, providerId }: ProviderKeyUse): Promise<VaultAnswer> {
+    async open({ keyId, accountId, providerId }: ByokKeyUse): Promise<VaultAnswer> {
       const reading = await lookUp(keyId)
       if (reading === null) return { kind: 'unavailable' }
       if (reading === 'gone' || reading.accountId !== accountId || reading.providerId !== providerId)
         return { kind: 'gone' }
       try {
-        const secret = sealer.open(reading.secretSealed, providerKeyContext(accountId, keyId))
+        const secret = sealer.open(reading.secretSealed, byokKeyContext(accountId, keyId))
         return { kind: 'opened', secret }
       } catch (error) {
         logger.error(
           { alarm: 'provider-key-sealed', err: error, providerKeyId: keyId },
-          "a client's provider key does not open; is its master key configured?",
+          'a BYOK key does not open; is its master key configured?',
         )
         return { kind: 'unavailable' }
       }

@@ -1,6 +1,6 @@
 import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
 import type { Logger } from '../platform/observability/logger.ts'
-import { checkProviderKey } from '../providers/listings/check-provider-key.ts'
+import { checkKey } from '../providers/listings/check-key.ts'
 import type { PlatformKeys } from './platform-keys.ts'
 
 const DEADLINE_MS = 10_000
@@ -25,7 +25,7 @@ async function checkPlatformKey(
   if (key === null) return
   const { id: providerId, apiKeyEnv } = provider
   try {
-    const found = await checkProviderKey(provider, key.secret, AbortSignal.timeout(DEADLINE_MS))
+    const found = await checkKey(provider, key.secret, AbortSignal.timeout(DEADLINE_MS))
     if (found !== 'unauthorized' && found !== 'payment_required') return
     const origin = key.source === 'environment' ? apiKeyEnv : 'stored by an operator'
     logger.error(

@@ -1,9 +1,9 @@
 import type { NewKey, StoredKey } from '../accounts/key-store.ts'
-import type { ProviderKey } from '../byok/byok-key-store.ts'
+import type { StoredByokKey } from '../byok/byok-key-store.ts'
 import { KEY_SCOPES, type KeyScope } from '../core/accounts/key-scope.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { keyView } from '../http/admin/account-routes.ts'
-import { providerKeyView } from '../http/byok-keys.ts'
+import { byokKeyView } from '../http/byok-keys.ts'
 import { type AdminCommands, type AdminContext, accountIdOf } from './admin-command.ts'
 import { readUsd } from './command-input.ts'
 import { list, named, one, UsageError, withSecret } from './run-command.ts'
@@ -60,27 +60,27 @@ export const keyCommands: AdminCommands = {
 }
 
 /** Clients' BYOK keys, never their secrets. */
-export const providerKeyCommands: AdminCommands = {
+export const byokKeyCommands: AdminCommands = {
   async 'provider-key list'(context) {
-    const { input, providerKeys } = context
-    const found = await providerKeys.list(await accountIdOf(context, input.account))
-    return list('provider_keys', found.map(providerKey), 'There are no provider keys.')
+    const { input, byokKeys } = context
+    const found = await byokKeys.list(await accountIdOf(context, input.account))
+    return list('provider_keys', found.map(byokKeyRow), 'There are no provider keys.')
   },
 
   /** Deletes the key and its secret; calls that run on it end, new ones do not begin. */
-  async 'provider-key revoke'({ providerKeys, auditLog, operator, input }) {
+  async 'provider-key revoke'({ byokKeys, auditLog, operator, input }) {
     const target = input.subject('name the provider key: its id, as in provider-key list')
     const action = { action: 'provider-key.revoke', target, details: {} }
     const removed = await auditLog.auditedAction(operator, action, async () => {
-      const found = await providerKeys.remove(target)
+      const found = await byokKeys.remove(target)
       if (!found) throw new ApiError('not_found', `There is no provider key ${target}.`)
       return found
     })
-    return one({ ...providerKey(removed), deleted: true })
+    return one({ ...byokKeyRow(removed), deleted: true })
   },
 }
 
-function providerKey(key: ProviderKey) {
-  const { object: _, ...view } = providerKeyView(key)
+function byokKeyRow(key: StoredByokKey) {
+  const { object: _, ...view } = byokKeyView(key)
   return { ...named('provider_key_id', view), account_id: key.accountId, disabled: key.disabled }
 }

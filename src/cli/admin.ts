@@ -6,7 +6,7 @@ import { createServices } from '../services.ts'
 import { accountCommands } from './admin-accounts.ts'
 import { callPaymentCommands } from './admin-call-payments.ts'
 import { ADMIN_OPTIONS, type AdminCommands } from './admin-command.ts'
-import { keyCommands, providerKeyCommands } from './admin-keys.ts'
+import { byokKeyCommands, keyCommands } from './admin-keys.ts'
 import { offerCommands, secretCommands, settlementCommands } from './admin-operations.ts'
 import { operatorCommands } from './admin-operators.ts'
 import { providerUsageCommands } from './admin-provider-usage.ts'
@@ -77,7 +77,7 @@ export const ADMIN_COMMANDS: AdminCommands = {
   ...callPaymentCommands,
   ...providerUsageCommands,
   ...webhookCommands,
-  ...providerKeyCommands,
+  ...byokKeyCommands,
   ...secretCommands,
   ...offerCommands,
   ...surfaceCommands,

@@ -1,27 +1,27 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
-import type { TellOfProviderKey } from '../accounts/mail/byok-key-mail.ts'
-import type { ProviderKeyChecker } from '../byok/byok-key-checker.ts'
+import type { MailByokKeyAdded } from '../accounts/mail/byok-key-mail.ts'
+import type { ByokKeyChecker } from '../byok/byok-key-checker.ts'
 import {
-  type NewProviderKey,
-  PROVIDER_KEYS_PER_ACCOUNT_MAX,
-  type ProviderKey,
-  type ProviderKeyStore,
+  BYOK_KEYS_PER_ACCOUNT_MAX,
+  type ByokKeyStore,
+  type NewByokKey,
+  type StoredByokKey,
 } from '../byok/byok-key-store.ts'
 import type { AccountActionName } from '../core/accounts/account-action.ts'
 import {
-  NewProviderKeyBody,
-  ProviderKeyBody,
-  ProviderKeyDeleted,
-  ProviderKeyList,
+  ByokKeyBody,
+  ByokKeyDeleted,
+  ByokKeyList,
+  ByokKeyPatch,
+  ByokKeyView,
+  NewByokKeyBody,
   ProviderKeyPage,
-  ProviderKeyPatch,
-  ProviderKeyView,
 } from '../core/api/byok-keys.ts'
 import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
 import { ApiError } from '../core/kernel/errors.ts'
-import { providerKeyStatus, takesByokKeys } from '../core/routing/byok.ts'
+import { byokKeyStatus, takesByokKeys } from '../core/routing/byok.ts'
 import { type AccountAccess, byKey, bySession } from './asking-account.ts'
 import { jsonView } from './json-view.ts'
 import { OfId } from './page.ts'
@@ -30,12 +30,12 @@ import { actingOn } from './plugins/session.ts'
 import { createRecordKeyAction, type KeyActionServices } from './record-key-action.ts'
 import { createSlots } from './slots.ts'
 
-export interface ProviderKeyServices {
-  providerKeys: ProviderKeyStore
-  keyChecker: ProviderKeyChecker
+export interface ByokKeyServices {
+  byokKeys: ByokKeyStore
+  keyChecker: ByokKeyChecker
   catalog: () => CatalogSnapshot
   limits: { byokFeePercent: number }
-  tellOfProviderKey: TellOfProviderKey
+  mailByokKeyAdded: MailByokKeyAdded
 }
 
 type Providers = ReadonlyMap<string, Provider>
@@ -49,11 +49,11 @@ interface Audience extends AccountAccess {
   /** Called after a change. */
   changed(request: FastifyRequest, action: AccountActionName, target: string, of: string): Promise<void>
   key: TSchema
-  viewOf(key: ProviderKey, providers: Providers): unknown
+  viewOf(key: StoredByokKey, providers: Providers): unknown
   list: TSchema
-  listOf(keys: readonly ProviderKey[], providers: Providers): unknown
+  listOf(keys: readonly StoredByokKey[], providers: Providers): unknown
   /** What a DELETE answers; null: nothing, 204. */
-  deleted: ((id: string) => ProviderKeyDeleted) | null
+  deleted: ((id: string) => ByokKeyDeleted) | null
   /** Of a 400 for a provider that takes no keys. */
   unknownProvider: string
 }
@@ -65,20 +65,20 @@ const BODY_LIMIT_BYTES = 16 * 1024
 
 /** GET and POST /v1/provider-keys, PATCH and DELETE /v1/provider-keys/{id}: an account's BYOK keys at providers. */
 export const providerKeysRoute =
-  (path: string): FastifyPluginAsyncTypebox<ProviderKeyServices & KeyActionServices> =>
+  (path: string): FastifyPluginAsyncTypebox<ByokKeyServices & KeyActionServices> =>
   async (app, services) => {
     const record = createRecordKeyAction(services)
-    await providerKeyRoutes(path, (scope) => ({
+    await byokKeyRoutes(path, (scope) => ({
       ...byKey(scope, 'provider_keys', KEY_REFUSAL),
       changing: byKey(scope, 'provider_keys', KEY_REFUSAL).hooks,
       author: (request) => askingKey(request).keyId,
       changed: (request, action, target, provider) => record(request, action, target, { provider }),
-      key: ProviderKeyBody,
-      viewOf: providerKeyView,
+      key: ByokKeyBody,
+      viewOf: byokKeyView,
       list: ProviderKeyPage,
       listOf: (keys, providers) => ({
         object: 'list',
-        data: keys.map(providerKeyView),
+        data: keys.map(byokKeyView),
         providers: [...providers.keys()].sort(),
       }),
       deleted: (id) => ({ id, object: 'provider_key', deleted: true }),
@@ -87,16 +87,16 @@ export const providerKeysRoute =
   }
 
 /** The same under /console/api, for the account that is signed in. */
-export const consoleProviderKeyRoutes: FastifyPluginAsyncTypebox<ProviderKeyServices> = async (app, deps) => {
-  await providerKeyRoutes('/provider-keys', (scope) => ({
+export const consoleByokKeyRoutes: FastifyPluginAsyncTypebox<ByokKeyServices> = async (app, deps) => {
+  await byokKeyRoutes('/provider-keys', (scope) => ({
     ...bySession(scope, 'view_integrations'),
     changing: bySession(scope, 'integrations').hooks,
     author: (request) => actingOn(request).person.id,
     changed: (request, action, target, provider) => scope.recordAction(request, action, target, { provider }),
-    key: ProviderKeyView,
+    key: ByokKeyView,
     viewOf: consoleView,
-    list: ProviderKeyList,
-    listOf: (keys, providers): ProviderKeyList => ({
+    list: ByokKeyList,
+    listOf: (keys, providers): ByokKeyList => ({
       data: keys.map((key) => consoleView(key, providers)),
       providers: [...providers.values()]
         .map(({ id, name }) => ({ id, name }))
@@ -109,11 +109,11 @@ export const consoleProviderKeyRoutes: FastifyPluginAsyncTypebox<ProviderKeyServ
 }
 
 /** Of a secret, nobody sees more than its end again. */
-function providerKeyRoutes(
+function byokKeyRoutes(
   path: string,
   audienceOf: (app: FastifyInstance) => Audience,
-): FastifyPluginAsyncTypebox<ProviderKeyServices> {
-  return async (app, { providerKeys, keyChecker, catalog, tellOfProviderKey }) => {
+): FastifyPluginAsyncTypebox<ByokKeyServices> {
+  return async (app, { byokKeys, keyChecker, catalog, mailByokKeyAdded }) => {
     const { asker, hooks, holder, schema, ...audience } = audienceOf(app)
     const options = { ...hooks, bodyLimit: BODY_LIMIT_BYTES }
     const changingOptions = { ...audience.changing, bodyLimit: BODY_LIMIT_BYTES }
@@ -128,16 +128,16 @@ function providerKeyRoutes(
      * Stores a key and tries it once. Whatever comes of that, the key is stored: an outage of its provider is no
      * reason against it.
      */
-    const store = async (accountId: string, settings: NewProviderKey, provider: Provider) => {
-      const created = await providerKeys.create(accountId, settings)
+    const store = async (accountId: string, settings: NewByokKey, provider: Provider) => {
+      const created = await byokKeys.create(accountId, settings)
       if (created === null)
         throw new ApiError(
           'invalid_request',
-          `An account has ${PROVIDER_KEYS_PER_ACCOUNT_MAX} provider keys at most. Delete one first.`,
+          `An account has ${BYOK_KEYS_PER_ACCOUNT_MAX} provider keys at most. Delete one first.`,
         )
       const { id } = created
       if (!(await keyChecker.check({ id, accountId, secret: settings.secret }, provider))) return created
-      return (await providerKeys.find(accountId, id)) ?? created
+      return (await byokKeys.find(accountId, id)) ?? created
     }
 
     const listing = {
@@ -147,14 +147,14 @@ function providerKeyRoutes(
     }
     app.get(path, { ...options, schema: listing }, async (request) => {
       const { accountId, holder } = asker(request)
-      const found = await slots.run(holder, () => providerKeys.list(accountId))
+      const found = await slots.run(holder, () => byokKeys.list(accountId))
       return audience.listOf(found, providersTakingKeys(catalog()))
     })
 
     const adding = {
       ...schema,
       summary: 'Store a key at a provider',
-      body: NewProviderKeyBody,
+      body: NewByokKeyBody,
       response: { 201: audience.key },
     }
     app.post(path, { ...changingOptions, schema: adding }, async (request, reply) => {
@@ -166,7 +166,7 @@ function providerKeyRoutes(
       const settings = { providerId, secret, name, allowFallback: allow_fallback }
       const created = await slots.run(holder, () => store(accountId, settings, provider))
       await audience.changed(request, 'provider_key.added', created.id, provider.name)
-      await tellOfProviderKey({ accountId, providerKeyId: created.id, by: audience.author(request) })
+      await mailByokKeyAdded({ accountId, providerKeyId: created.id, by: audience.author(request) })
       return reply.code(201).send(audience.viewOf(created, providers))
     })
 
@@ -174,14 +174,14 @@ function providerKeyRoutes(
       ...schema,
       summary: 'Change a provider key',
       params: OfId,
-      body: ProviderKeyPatch,
+      body: ByokKeyPatch,
       response: { 200: audience.key },
     }
     app.patch(`${path}/:id`, { ...changingOptions, schema: changing }, async (request) => {
       const { accountId, holder } = asker(request)
       const { name, disabled, allow_fallback: allowFallback } = request.body
       const changed = await slots.run(holder, () =>
-        providerKeys.update(accountId, request.params.id, {
+        byokKeys.update(accountId, request.params.id, {
           ...(name !== undefined && { name }),
           ...(allowFallback !== undefined && { allowFallback }),
           ...(disabled !== undefined && { disabled }),
@@ -197,12 +197,12 @@ function providerKeyRoutes(
       ...schema,
       summary: 'Delete a provider key',
       params: OfId,
-      response: { 200: ProviderKeyDeleted, 204: Type.Unsafe<unknown>(Type.Null()) },
+      response: { 200: ByokKeyDeleted, 204: Type.Unsafe<unknown>(Type.Null()) },
     }
     app.delete(`${path}/:id`, { ...changingOptions, schema: deleting }, async (request, reply) => {
       const { accountId, holder } = asker(request)
       const { id } = request.params
-      const removed = await slots.run(holder, () => providerKeys.remove(id, accountId))
+      const removed = await slots.run(holder, () => byokKeys.remove(id, accountId))
       if (removed === null) throw unknownKey()
       await audience.changed(
         request,
@@ -215,7 +215,7 @@ function providerKeyRoutes(
   }
 }
 
-const nameOf = ({ providerId }: ProviderKey, providers: Providers): string =>
+const nameOf = ({ providerId }: StoredByokKey, providers: Providers): string =>
   providers.get(providerId)?.name ?? providerId
 
 const unknownKey = () => new ApiError('not_found', 'This account has no provider key of that id.')
@@ -228,13 +228,13 @@ function providersTakingKeys(catalog: CatalogSnapshot): Map<string, Provider> {
   )
 }
 
-/** A client's own provider key as its owner sees it; of the secret only its last characters. */
-export const providerKeyView = (key: ProviderKey): ProviderKeyBody =>
-  jsonView(ProviderKeyBody, {
+/** A BYOK key as its owner sees it; of the secret only its last characters. */
+export const byokKeyView = (key: StoredByokKey): ByokKeyBody =>
+  jsonView(ByokKeyBody, {
     ...key,
     object: 'provider_key' as const,
     provider: key.providerId,
-    status: providerKeyStatus(key),
+    status: byokKeyStatus(key),
     failures: key.refusals,
   })
 
@@ -246,13 +246,13 @@ const FAILURES: Record<string, string> = {
   unreachable: 'The provider could not be reached.',
 }
 
-function consoleView(key: ProviderKey, providers: Providers): ProviderKeyView {
+function consoleView(key: StoredByokKey, providers: Providers): ByokKeyView {
   const { lastError, providerId } = key
-  return jsonView(ProviderKeyView, {
+  return jsonView(ByokKeyView, {
     ...key,
     provider: providerId,
     providerName: nameOf(key, providers),
-    status: providerKeyStatus(key),
+    status: byokKeyStatus(key),
     failures: key.refusals,
     lastError: lastError === null ? null : (FAILURES[lastError] ?? 'The provider refused this key.'),
   })

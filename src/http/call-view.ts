@@ -12,7 +12,7 @@ export type CallReader = 'owner' | 'operator'
 
 /**
  * A settled call: everything that made its price, and nothing that names its target. `model` is the one the answer
- * named, so `auto` stays `auto`; where we chose the model, its rates and the provider key that served it would
+ * named, so `auto` stays `auto`; where we chose the model, its rates and the BYOK key that served it would
  * tell the owner which it was.
  */
 export function callView(call: ListedCall, reader: CallReader): Generation {

@@ -2,7 +2,7 @@ import type { PlatformKeyStore } from '../catalog/platform-key-store.ts'
 import type { Provider } from '../core/catalog/catalog.ts'
 import { keyOrigins } from '../core/catalog/key-origins.ts'
 import { ApiError } from '../core/kernel/errors.ts'
-import type { KeyCheck } from '../providers/listings/check-provider-key.ts'
+import type { KeyCheck } from '../providers/listings/check-key.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
 export interface StoredPlatformKey {

@@ -1,6 +1,6 @@
 import { TOTP_PURPOSE } from '../accounts/second-factor/totp.ts'
 import { PLATFORM_KEY_PURPOSE } from '../catalog/platform-keys.ts'
-import { PROVIDER_KEY_PURPOSE } from '../core/routing/byok.ts'
+import { BYOK_KEY_PURPOSE } from '../core/routing/byok.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { createSealer, type MasterKeys, sealedPrefix } from '../platform/sealing.ts'
 import { WEBHOOK_SECRET_PURPOSE } from '../webhooks/endpoint-store.ts'
@@ -22,7 +22,7 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
   {
     table: 'provider_keys',
     column: 'secret_sealed',
-    purpose: PROVIDER_KEY_PURPOSE,
+    purpose: BYOK_KEY_PURPOSE,
     context: "account_id || '/' || id",
   },
   { table: 'webhook_endpoints', column: 'secret_sealed', purpose: WEBHOOK_SECRET_PURPOSE, context: 'id' },

@@ -31,7 +31,7 @@ describe('the key store', () => {
     expect(await keys.findBySecret(secret)).toEqual({
       ...key,
       accountLimits: { requestsPerMinute: null, concurrentCalls: null },
-      providerKeys: [],
+      byokKeys: [],
       surfaces: [],
       accountState: 'active',
       operator: null,

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { TopUpView } from '../../src/core/api/billing.ts'
-import type { NewProviderKeyBody } from '../../src/core/api/byok-keys.ts'
+import type { NewByokKeyBody } from '../../src/core/api/byok-keys.ts'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import type { CreatedWebhook } from '../../src/core/api/webhooks.ts'
@@ -32,7 +32,7 @@ export async function createSampleAccount(stack: TestStack): Promise<SampleAccou
   })
   const old = await client.json<CreatedKey>('/console/api/keys', { body: { name: 'old service' } })
   await client.json(`/console/api/keys/${old.key.id}/revoke`, { method: 'POST', body: {} })
-  const body: NewProviderKeyBody = { provider: 'alpha', key: providerKey, allow_fallback: true, name: 'ours' }
+  const body: NewByokKeyBody = { provider: 'alpha', key: providerKey, allow_fallback: true, name: 'ours' }
   await client.json('/console/api/provider-keys', { body })
   // Nobody listens there: its deliveries fail, which a page must show well too.
   const webhook = await client.json<CreatedWebhook>('/console/api/webhooks', {

@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import pino from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createProviderKeyChecker } from '../../src/byok/byok-key-checker.ts'
+import { createByokKeyChecker } from '../../src/byok/byok-key-checker.ts'
 import type { Provider } from '../../src/core/catalog/catalog.ts'
-import { checkProviderKey } from '../../src/providers/listings/check-provider-key.ts'
+import { checkKey } from '../../src/providers/listings/check-key.ts'
 import { provider as planned } from '../helpers/planned-catalog.ts'
 
 const SECRET = 'sk-client-0123456789abcdef'
@@ -28,7 +28,7 @@ async function provider(
 }
 
 const hasKey = ({ headers }: IncomingMessage) => headers.authorization === `Bearer ${SECRET}`
-const check = (at: Provider) => checkProviderKey(at, SECRET, AbortSignal.timeout(60_000))
+const check = (at: Provider) => checkKey(at, SECRET, AbortSignal.timeout(60_000))
 
 describe('a BYOK key is tried at its provider', () => {
   test('and is accepted where the list of models opens with it, and not without', async () => {
@@ -71,7 +71,7 @@ describe('the checker', () => {
   function checker(deadlineMs = 10_000) {
     const written: Written[] = []
     const lines: string[] = []
-    const made = createProviderKeyChecker({
+    const made = createByokKeyChecker({
       postgres: {
         $executeRawUnsafe: (async (_: string, keyId: string, reception = 'accepted') => {
           written.push({ keyId, reception })

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createProviderKeyStore, type ProviderKeyStore } from '../../src/byok/byok-key-store.ts'
-import { openProviderKeyVault, type ProviderKeyVault } from '../../src/byok/byok-key-vault.ts'
+import { type ByokKeyStore, createByokKeyStore } from '../../src/byok/byok-key-store.ts'
+import { type ByokKeyVault, openByokKeyVault } from '../../src/byok/byok-key-vault.ts'
 import { announceKeyChange } from '../../src/platform/redis/key-changes.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
@@ -17,8 +17,8 @@ let ledger: TestLedger
 let server: TestRedis
 let redis: Redis
 let subscriber: Redis
-let store: ProviderKeyStore
-let vault: ProviderKeyVault
+let store: ByokKeyStore
+let vault: ByokKeyVault
 let accountId: string
 /** Reads of PostgreSQL by the vault. */
 let reads = vi.fn<() => void>()
@@ -29,7 +29,7 @@ beforeAll(async () => {
   ledger = await openTestLedger()
   server = await createTestRedis()
   redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-  store = createProviderKeyStore({
+  store = createByokKeyStore({
     postgres: ledger.postgres,
     masterKeys: MASTER_KEYS,
     announceAccount: (id) => announceKeyChange(redis, { accountId: id }),
@@ -49,7 +49,7 @@ beforeEach(async () => {
     },
   }
   subscriber = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-  vault = await openProviderKeyVault({
+  vault = await openByokKeyVault({
     postgres: new Proxy(ledger.postgres, {
       get: (target, name) => (name === 'providerKey' ? providerKey : Reflect.get(target, name)),
     }),

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { createTotpStore, TOTP_PURPOSE } from '../../src/accounts/second-factor/totp.ts'
-import { createProviderKeyStore } from '../../src/byok/byok-key-store.ts'
+import { createByokKeyStore } from '../../src/byok/byok-key-store.ts'
 import { createPlatformKeyStore, readPlatformKeys } from '../../src/catalog/platform-key-store.ts'
 import { PLATFORM_KEY_PURPOSE, platformKeyContext } from '../../src/catalog/platform-keys.ts'
 import { admin as adminCommand } from '../../src/cli/admin.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
-import { PROVIDER_KEY_PURPOSE, providerKeyContext } from '../../src/core/routing/byok.ts'
+import { BYOK_KEY_PURPOSE, byokKeyContext } from '../../src/core/routing/byok.ts'
 import { resealAll } from '../../src/operations/reseal-secrets.ts'
 import { createRedis } from '../../src/platform/redis/redis.ts'
 import { createSealer, type MasterKeys } from '../../src/platform/sealing.ts'
@@ -42,12 +42,12 @@ const admin = async (...args: string[]): Promise<{ code: number; json: any; out:
 }
 
 const providerKeys = (masterKeys: MasterKeys) =>
-  createProviderKeyStore({ postgres: ledger.postgres, masterKeys, announceAccount: async () => undefined })
+  createByokKeyStore({ postgres: ledger.postgres, masterKeys, announceAccount: async () => undefined })
 const secretUnder = async (keyId: string, masterKeys: MasterKeys) => {
   const row = await ledger.postgres.providerKey.findUniqueOrThrow({ where: { id: keyId } })
-  return createSealer(masterKeys, PROVIDER_KEY_PURPOSE).open(
+  return createSealer(masterKeys, BYOK_KEY_PURPOSE).open(
     row.secretSealed,
-    providerKeyContext(row.accountId, keyId),
+    byokKeyContext(row.accountId, keyId),
   )
 }
 const newKey = (secret: string) => ({ providerId: 'acme', secret, name: 'n', allowFallback: false })

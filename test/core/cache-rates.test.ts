@@ -49,7 +49,7 @@ const preferences = (maxPrompt?: bigint): ChatRequest['preferences'] => {
 const plan = (
   snapshot: ReturnType<typeof catalogOf>,
   request: Partial<ChatRequest>,
-  providerKeys: Array<{ id: string; providerId: string; allowFallback: boolean }> = [],
+  byokKeys: Array<{ id: string; providerId: string; allowFallback: boolean }> = [],
 ) =>
   planRoute(
     {
@@ -64,7 +64,7 @@ const plan = (
     },
     100,
     snapshot,
-    { defaultCompletionLimit: 100, providerKeys, byokFeePercent: 10, maxCandidates: 8, random: () => 0.5 },
+    { defaultCompletionLimit: 100, byokKeys, byokFeePercent: 10, maxCandidates: 8, random: () => 0.5 },
   )
 
 const planned = (...given: Parameters<typeof plan>) => plan(...given).candidates[0]!.rate
@@ -115,9 +115,9 @@ describe('cache rates', () => {
   })
 
   test("become the fee's on a BYOK key, whatever the cache would cost us", () => {
-    const providerKeys = [{ id: 'pkey_1', providerId: 'alpha', allowFallback: false }]
+    const byokKeys = [{ id: 'pkey_1', providerId: 'alpha', allowFallback: false }]
     const snapshot = catalogOf({ list_price: { prompt: '1', completion: '4' } })
-    expect(planned(snapshot, EXTENDED, providerKeys)).toEqual({
+    expect(planned(snapshot, EXTENDED, byokKeys)).toEqual({
       prompt: '95000',
       completion: '380000',
       cacheRead: '9500',

@@ -93,7 +93,7 @@ const requestOf = (message: ChatMessage, maxPrompt?: string): ChatRequest => ({
 
 const OPTIONS: PlanOptions = {
   defaultCompletionLimit: 100,
-  providerKeys: [],
+  byokKeys: [],
   byokFeePercent: 5,
   maxCandidates: 8,
   random: () => 0.5,
@@ -233,8 +233,8 @@ describe('an offer whose audio costs more than it brings in', () => {
   })
 
   test("takes them on the client's BYOK key", () => {
-    const providerKeys = [{ id: 'pkey_1', providerId: 'alpha', allowFallback: false }]
-    const { candidates } = plan(audioMessage(), losing(), { ...OPTIONS, providerKeys })
+    const byokKeys = [{ id: 'pkey_1', providerId: 'alpha', allowFallback: false }]
+    const { candidates } = plan(audioMessage(), losing(), { ...OPTIONS, byokKeys })
     expect(candidates.map(({ providerKeyId }) => providerKeyId)).toEqual(['pkey_1'])
   })
 

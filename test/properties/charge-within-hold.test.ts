@@ -60,7 +60,7 @@ const asked = fc.record({
 
 /** The client's BYOK keys, and the share of the listed rate that is charged for calls on them. */
 const owned = fc.record({
-  providerKeys: fc.array(
+  byokKeys: fc.array(
     fc.record({
       id: fc.uuid(),
       providerId: fc.constantFrom('alpha', 'beta'),
@@ -168,7 +168,7 @@ function planOf(
   request: ChatRequest,
   bound: number,
   catalog: Parameters<typeof planRoute>[2],
-  own: Pick<PlanOptions, 'providerKeys' | 'byokFeePercent'>,
+  own: Pick<PlanOptions, 'byokKeys' | 'byokFeePercent'>,
 ): RoutingPlan | null {
   try {
     const options = { defaultCompletionLimit: 4_096, ...own, maxCandidates: 8, random: () => 0.5 }

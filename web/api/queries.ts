@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import type { AutoTopUpView } from '../../src/core/api/auto-top-up.ts'
 import type { BillingView, LedgerRow, StatementView, TopUpView } from '../../src/core/api/billing.ts'
 import type { SpendCapView } from '../../src/core/api/budgets.ts'
-import type { ProviderKeyList } from '../../src/core/api/byok-keys.ts'
+import type { ByokKeyList } from '../../src/core/api/byok-keys.ts'
 import type { CallDetail, CallSummary, PromptLogView } from '../../src/core/api/calls.ts'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
 import type { IdentityList } from '../../src/core/api/identities.ts'
@@ -196,7 +196,7 @@ export const callQuery = (id: string) =>
 
 export const promptLogQuery = (id: string) => readOf<PromptLogView>(path`/console/api/calls/${id}/prompt-log`)
 
-export const providerKeysQuery = readOf<ProviderKeyList>('/console/api/provider-keys')
+export const providerKeysQuery = readOf<ByokKeyList>('/console/api/provider-keys')
 
 export const webhooksQuery = readOf<WebhookList>('/console/api/webhooks')
 

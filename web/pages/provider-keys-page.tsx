@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { PlugZap, Plus } from 'lucide-react'
 import { useState } from 'react'
-import type { NewProviderKeyBody, ProviderKeyList, ProviderKeyView } from '../../src/core/api/byok-keys.ts'
+import type { ByokKeyList, ByokKeyView, NewByokKeyBody } from '../../src/core/api/byok-keys.ts'
 import { gatewayQuery, providerKeysQuery } from '../api/queries.ts'
 import { path, requestJson } from '../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../components/feedback/dialogs.tsx'
@@ -16,7 +16,7 @@ export function ProviderKeysPage() {
   const query = useQuery(providerKeysQuery)
   const isDemo = useQuery(gatewayQuery).data?.answers === 'simulated'
   const [isAdding, setIsAdding] = useState(false)
-  const [removing, setRemoving] = useState<ProviderKeyView | null>(null)
+  const [removing, setRemoving] = useState<ByokKeyView | null>(null)
   const providers = query.data?.providers ?? []
   const add = providers.length > 0 && (
     <Button kind="primary" onClick={() => setIsAdding(true)}>
@@ -75,7 +75,7 @@ export function ProviderKeysPage() {
 }
 
 /** The result of trying the key at its provider. */
-const STORED: Record<ProviderKeyView['status'], (provider: string) => string> = {
+const STORED: Record<ByokKeyView['status'], (provider: string) => string> = {
   active: (provider) => `Key saved. ${provider} accepts it.`,
   unchecked: (provider) => `Key for ${provider} saved. It could not be checked yet.`,
   unreachable: (provider) => `Key saved, but ${provider} could not be reached.`,
@@ -85,7 +85,7 @@ const STORED: Record<ProviderKeyView['status'], (provider: string) => string> = 
 }
 
 /** Asks for a key of the client at a provider. */
-function NewProviderKeyDialog(props: { providers: ProviderKeyList['providers']; onClose: () => void }) {
+function NewProviderKeyDialog(props: { providers: ByokKeyList['providers']; onClose: () => void }) {
   const { providers, onClose } = props
   const [allowFallback, setAllowFallback] = useState(false)
   return (
@@ -99,12 +99,12 @@ function NewProviderKeyDialog(props: { providers: ProviderKeyList['providers']; 
         key: key.trim() === '' ? 'Enter the API key of the provider.' : null,
       })}
       send={({ provider, key, name }) =>
-        requestJson<ProviderKeyView>('POST', '/console/api/provider-keys', {
+        requestJson<ByokKeyView>('POST', '/console/api/provider-keys', {
           provider,
           key: key.trim(),
           allow_fallback: allowFallback,
           ...(name.trim() !== '' && { name: name.trim() }),
-        } satisfies NewProviderKeyBody)
+        } satisfies NewByokKeyBody)
       }
       stale={['/console/api/provider-keys']}
       done={(added) => STORED[added.status](added.provider_name)}

@@ -5,30 +5,30 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { MailJob } from '../../platform/queues/queues.ts'
 import type { MemberStore } from '../organisation/member-store.ts'
 
-/** A provider key that was stored, and by whom: the id of a person or of an API key. */
-export interface AddedProviderKey {
+/** A BYOK key that was stored, and by whom: the id of a person or of an API key. */
+export interface AddedByokKey {
   accountId: string
   providerKeyId: string
   by: string
 }
 
 /**
- * Tells those who manage the provider keys of an account that one was added: prompts go to its holder's account at the
+ * Mails those who manage the BYOK keys of an account that one was added: prompts go to its holder's account at the
  * provider from now on. It has been stored and recorded: a failure is logged.
  */
-export type TellOfProviderKey = (added: AddedProviderKey) => Promise<void>
+export type MailByokKeyAdded = (added: AddedByokKey) => Promise<void>
 
 /** Of additions in a day, so that a key that is stored again and again fills no mailbox. */
 const TOLD_PER_DAY_MAX = 20
 
-export function createTellOfProviderKey(deps: {
+export function createByokKeyMail(deps: {
   postgres: Pick<Postgres, 'accountAction'>
   members: Pick<MemberStore, 'list'>
   /** Null where there is no mail. */
   enqueue: ((jobs: readonly MailJob[]) => Promise<void>) | null
   clock: () => number
   logger: Logger
-}): TellOfProviderKey {
+}): MailByokKeyAdded {
   const { postgres, members, enqueue, clock, logger } = deps
 
   const isTold = async (accountId: string): Promise<boolean> => {
@@ -50,7 +50,10 @@ export function createTellOfProviderKey(deps: {
         })),
       )
     } catch (error) {
-      logger.warn({ err: error, accountId, providerKeyId }, 'owners could not be told of a provider key')
+      logger.warn(
+        { err: error, accountId, providerKeyId },
+        'mail about an added BYOK key could not be enqueued',
+      )
     }
   }
 }

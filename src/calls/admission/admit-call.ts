@@ -113,7 +113,7 @@ const CANDIDATES_PER_ATTEMPT = 2
 /** Plans a call and bounds its cost. Throws ApiError where nothing can serve it. */
 export function planCall(
   request: ChatRequest,
-  key: Pick<KeyRecord, 'providerKeys' | 'allowList'> & { accountId: string },
+  key: Pick<KeyRecord, 'byokKeys' | 'allowList'> & { accountId: string },
   {
     catalog,
     limits,
@@ -124,7 +124,7 @@ export function planCall(
   const textTokens = textBound(request)
   return planRoute(request, textTokens, catalog(), {
     defaultCompletionLimit: limits.defaultCompletionLimit,
-    providerKeys: key.providerKeys,
+    byokKeys: key.byokKeys,
     allowList: key.allowList,
     byokFeePercent: limits.byokFeePercent,
     maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,

@@ -1,4 +1,4 @@
-import type { ProviderKeyVault } from '../../byok/byok-key-vault.ts'
+import type { ByokKeyVault } from '../../byok/byok-key-vault.ts'
 import type { AttemptRecord, CallBody, CallEnvelope } from '../../core/calls/call-job.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { type HealthEffect, healthEffect } from '../../core/failover/circuit-breaker.ts'
@@ -123,7 +123,7 @@ export interface ReportDependencies {
   /** Hears what every attempt took. Absent: nobody measures. */
   meter?: AttemptMeter
   /** Clients' BYOK keys. Absent: none can be had. */
-  byokKeys?: ProviderKeyVault
+  byokKeys?: ByokKeyVault
   logger: Logger
 }
 

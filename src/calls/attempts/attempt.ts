@@ -1,4 +1,4 @@
-import type { ProviderKeyVault, VaultAnswer } from '../../byok/byok-key-vault.ts'
+import type { ByokKeyVault, VaultAnswer } from '../../byok/byok-key-vault.ts'
 import type { Usage } from '../../core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { FinishReason, OnProgress } from '../../core/calls/completion.ts'
@@ -25,7 +25,7 @@ interface AttemptCall {
 interface AttemptDependencies {
   providers: ProviderClients
   /** Clients' BYOK keys. Absent: none can be had. */
-  byokKeys?: ProviderKeyVault
+  byokKeys?: ByokKeyVault
   settings: AttemptSettings
   now: () => number
 }
@@ -243,7 +243,7 @@ const OPEN_WITHIN_MS = 2_000
 async function keyOfAttempt(
   { candidate, offer }: AttemptPlan,
   accountId: string,
-  vault: ProviderKeyVault | undefined,
+  vault: ByokKeyVault | undefined,
 ): Promise<AttemptKey> {
   const { providerKeyId: keyId } = candidate
   if (keyId === undefined) return { kind: 'ours' }
@@ -267,7 +267,7 @@ async function keyOfAttempt(
 }
 
 /** Tells the vault how a provider received the client's BYOK key, where the outcome says so. */
-export function noteReception(keyId: string, outcome: AttemptOutcome, vault: ProviderKeyVault): void {
+export function noteReception(keyId: string, outcome: AttemptOutcome, vault: ByokKeyVault): void {
   if (outcome.kind === 'finished' || outcome.kind === 'expired') return vault.note(keyId, 'accepted')
   if (outcome.kind !== 'failed') return
   const { httpStatus, kind, isLate } = outcome.failure

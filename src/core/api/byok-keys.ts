@@ -25,7 +25,7 @@ const closed = (known: string) => ({
 })
 
 /** The body of a POST. The key is never shown again. */
-export const NewProviderKeyBody = Type.Object(
+export const NewByokKeyBody = Type.Object(
   {
     provider: Type.String(takes('the id of a provider')),
     key: Type.String({
@@ -38,10 +38,10 @@ export const NewProviderKeyBody = Type.Object(
   },
   closed('provider, key, name, allow_fallback'),
 )
-export type NewProviderKeyBody = Static<typeof NewProviderKeyBody>
+export type NewByokKeyBody = Static<typeof NewByokKeyBody>
 
 /** The body of a PATCH. */
-export const ProviderKeyPatch = Type.Object(
+export const ByokKeyPatch = Type.Object(
   {
     name: Name,
     allow_fallback: AllowFallback,
@@ -49,7 +49,7 @@ export const ProviderKeyPatch = Type.Object(
   },
   closed('name, allow_fallback, disabled'),
 )
-export type ProviderKeyPatch = Static<typeof ProviderKeyPatch>
+export type ByokKeyPatch = Static<typeof ByokKeyPatch>
 
 const KEY = {
   id: Type.String(),
@@ -71,35 +71,35 @@ const KEY = {
 }
 
 /** A key as /v1/provider-keys shows it. */
-export const ProviderKeyBody = Type.Object({
+export const ByokKeyBody = Type.Object({
   ...KEY,
   object: Type.Literal('provider_key'),
   accepted_at: nullable(IsoTime),
   failing_since: nullable(IsoTime),
 })
-export type ProviderKeyBody = Static<typeof ProviderKeyBody>
+export type ByokKeyBody = Static<typeof ByokKeyBody>
 
-export const ProviderKeyPage = Type.Interface([List(ProviderKeyBody)], {
+export const ProviderKeyPage = Type.Interface([List(ByokKeyBody)], {
   providers: Type.Array(Type.String()),
 })
 
-export const ProviderKeyDeleted = Type.Object({
+export const ByokKeyDeleted = Type.Object({
   id: Type.String(),
   object: Type.Literal('provider_key'),
   deleted: Type.Literal(true),
 })
-export type ProviderKeyDeleted = Static<typeof ProviderKeyDeleted>
+export type ByokKeyDeleted = Static<typeof ByokKeyDeleted>
 
 /** The same under /console/api; `last_error` is worded for people. */
-export const ProviderKeyView = Type.Object({ ...KEY, provider_name: Type.String() })
-export type ProviderKeyView = Static<typeof ProviderKeyView>
+export const ByokKeyView = Type.Object({ ...KEY, provider_name: Type.String() })
+export type ByokKeyView = Static<typeof ByokKeyView>
 
 /** GET /console/api/provider-keys */
-export const ProviderKeyList = Type.Object({
-  data: Type.Array(ProviderKeyView),
+export const ByokKeyList = Type.Object({
+  data: Type.Array(ByokKeyView),
   /** The providers a key can be stored for, by name. */
   providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
   /** The routing fee on calls with a BYOK key, percent of the listed cost: "5". */
   fee_percent: DecimalUsd,
 })
-export type ProviderKeyList = Static<typeof ProviderKeyList>
+export type ByokKeyList = Static<typeof ByokKeyList>

@@ -101,7 +101,7 @@ export type Generation = Static<typeof Generation>
 export const GenerationDetail = Type.Interface([Generation], {
   /** The answer broke off, and another attempt finished it without a seam. */
   rescued: Type.Boolean(),
-  /** Of the account's own provider keys that were tried: those that did not work, in order. */
+  /** Of the account's BYOK keys that were tried: those that did not work, in order. */
   provider_key_failures: Type.Array(ByokFailureView),
 })
 
@@ -151,7 +151,7 @@ export const CallDetail = Type.Object({
   queued_ms: nullable(Type.Number()),
   finished_at: IsoTime,
   settled_at: IsoTime,
-  /** Of the account's own provider keys that were tried for this call: those that did not work, in order. */
+  /** Of the account's BYOK keys that were tried for this call: those that did not work, in order. */
   provider_key_failures: Type.Array(ByokFailureView),
 })
 export type CallDetail = Static<typeof CallDetail>

@@ -42,7 +42,7 @@ export const ModelProvider = Type.Object({
   data_collection: Type.Enum(['allow', 'deny']),
   context_length: Type.Integer(),
   max_output_tokens: nullable(Type.Integer()),
-  /** It serves only calls with a provider key of the account's own. */
+  /** It serves only calls with a BYOK key of the account. */
   own_key_only: Type.Boolean(),
   ...SPEED,
   /** Share of attempts that succeeded, 0 to 1; null where there were fewer than ten. */

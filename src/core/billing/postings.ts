@@ -17,7 +17,7 @@ export type LedgerKind =
 export type LedgerAccount =
   | `customer:${string}`
   | 'revenue'
-  /** Routing fees of calls on the client's own provider key. */
+  /** Routing fees of calls on a BYOK key. */
   | 'byok_fees'
   | 'promotional_credit'
   | 'adjustments'

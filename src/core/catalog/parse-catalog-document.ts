@@ -8,7 +8,7 @@ import {
   type DocumentPrices,
   type DocumentProvider,
 } from './catalog-document.ts'
-import { isProviderKeyName } from './platform-key-variables.ts'
+import { isPlatformKeyVariable } from './platform-key-variables.ts'
 import { rateProblems } from './rate-ceiling.ts'
 
 export type ParsedDocument =
@@ -63,7 +63,7 @@ export function parseCatalogDocument(content: unknown): ParsedDocument {
 
 const reservedKeyNames = (providers: readonly DocumentProvider[]) =>
   providers.flatMap(({ api_key_env: name }, index) =>
-    name == null || isProviderKeyName(name)
+    name == null || isPlatformKeyVariable(name)
       ? []
       : [
           `providers[${index}].api_key_env: must end in KEY or TOKEN, and be no variable of the gateway itself`,

@@ -9,7 +9,7 @@ const KEY_NAME = /(?:^|_)(?:KEY|TOKEN)$/
  * Whether a variable may contain a provider's key: its value is sent to the address in the catalog,
  * so variables of the gateway's own configuration are excluded.
  */
-export const isProviderKeyName = (name: string): boolean => KEY_NAME.test(name) && !RESERVED.test(name)
+export const isPlatformKeyVariable = (name: string): boolean => KEY_NAME.test(name) && !RESERVED.test(name)
 
 /**
  * Problems with the keys of an edited catalog: an edit may send a key only to the origin specified in the

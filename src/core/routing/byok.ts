@@ -11,25 +11,25 @@ export interface ByokKey {
 /** Whether clients may bring keys for a provider: one that asks for none has nothing to bill them by. */
 export const takesByokKeys = ({ apiKeyEnv }: Pick<Provider, 'apiKeyEnv'>): boolean => apiKeyEnv !== null
 
-/** The purpose of the sealer that clients' provider keys are kept under. */
-export const PROVIDER_KEY_PURPOSE = 'provider-key'
+/** The purpose of the sealer of BYOK keys. */
+export const BYOK_KEY_PURPOSE = 'provider-key'
 
-/** What a sealed provider key is bound to: in another account's row, or another key's, it does not open. */
-export const providerKeyContext = (accountId: string, keyId: string): string => `${accountId}/${keyId}`
+/** What a sealed BYOK key is bound to: in another account's row, or another key's, it does not open. */
+export const byokKeyContext = (accountId: string, keyId: string): string => `${accountId}/${keyId}`
 
 /**
  * How a key does: `unreachable` while its provider cannot be reached with it, `failing` after three refusals in a row,
  * `refused` when the last word of its provider was a refusal, `unchecked` until its provider is known to have taken it.
  */
-export type ProviderKeyStatus = 'active' | 'unchecked' | 'unreachable' | 'refused' | 'failing' | 'disabled'
+export type ByokKeyStatus = 'active' | 'unchecked' | 'unreachable' | 'refused' | 'failing' | 'disabled'
 
-export function providerKeyStatus(key: {
+export function byokKeyStatus(key: {
   disabled: boolean
   refusals: number
   lastError: string | null
   failingSince: Date | null
   acceptedAt: Date | null
-}): ProviderKeyStatus {
+}): ByokKeyStatus {
   if (key.disabled) return 'disabled'
   if (key.refusals > 0 && key.lastError === 'unreachable') return 'unreachable'
   if (key.failingSince !== null) return 'failing'

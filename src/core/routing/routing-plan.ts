@@ -68,7 +68,7 @@ export interface PlanOptions {
   defaultCompletionLimit: number
   maxCandidates: number
   /** The client's BYOK keys at providers. Absent: it has none. */
-  providerKeys?: readonly ByokKey[] | undefined
+  byokKeys?: readonly ByokKey[] | undefined
   /** What the client's key may use. Absent: everything. */
   allowList?: AllowList | undefined
   /** Of the listed rate: what is charged where one of them is used. */
@@ -205,13 +205,13 @@ interface AskedCall {
 function unmetParameter(
   entries: readonly PlanEntry[],
   { shape, filter }: AskedCall,
-  { providerKeys = [] }: PlanOptions,
+  { byokKeys = [] }: PlanOptions,
 ): string | null {
   const otherwise = { ...filter, parameters: [] }
   const unmet = entries
     .filter(({ model }) => takesInput(model, shape))
     .flatMap(({ model, exactTools }) =>
-      usableOffers(capacityFor(model, providerKeys))
+      usableOffers(capacityFor(model, byokKeys))
         .filter((offer) => isAllowed(offer, model, otherwise, exactTools))
         .map((offer) => filter.parameters.filter((name) => !supportsParameter(offer, model, name))),
     )
@@ -233,8 +233,8 @@ function choicesOf(
   options: PlanOptions,
 ): Choice[] {
   const { model } = entry
-  const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, providerKeys = [] } = options
-  const capacity = capacityFor(model, providerKeys)
+  const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, byokKeys = [] } = options
+  const capacity = capacityFor(model, byokKeys)
   const { permitted } = filter
   if (permitted && !usableOffers(capacity).some(({ provider }) => permitted.has(provider.id))) {
     obstacles.add('allow-list')

@@ -148,7 +148,7 @@ async function accountDetail(
   const { id } = account
   const now = clock()
   const lastDays = { fromMs: now - SPEND_DAYS * DAY_MS, toMs: now + 1 }
-  const [hasHolder, holds, memberships, byokKeys, spend, topUps, suspensions, done] = await Promise.all([
+  const [hasHolder, holds, memberships, apiKeys, spend, topUps, suspensions, done] = await Promise.all([
     services.hasHolder(id),
     services.holds.inspect(id).catch(() => null),
     membershipsOf(account, services),
@@ -166,7 +166,7 @@ async function accountDetail(
     open_holds: holds?.openHolds ?? null,
     has_holder: hasHolder,
     memberships,
-    keys: byokKeys.map(keyView),
+    keys: apiKeys.map(keyView),
     spend: (spend?.rows ?? []).map(spendView),
     top_ups: topUps.map(topUpView),
     suspensions: suspensions.map(suspensionView),

@@ -1,6 +1,6 @@
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { ProviderKeyVault, VaultAnswer } from '../../../src/byok/byok-key-vault.ts'
+import type { ByokKeyVault, VaultAnswer } from '../../../src/byok/byok-key-vault.ts'
 import { type ChainOutcome, createAttemptChain } from '../../../src/calls/attempts/attempt-chain.ts'
 import type { CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
 import type { CatalogSnapshot, Offer } from '../../../src/core/catalog/catalog.ts'
@@ -82,7 +82,7 @@ async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true 
     claimProbe: async () => null,
     report,
   } as unknown as BreakerBoard
-  const vault: ProviderKeyVault = { open: async () => answer, note, stop: async () => undefined }
+  const vault: ByokKeyVault = { open: async () => answer, note, stop: async () => undefined }
   const chain = createAttemptChain({
     catalog: () => catalog,
     providers: createProviderClients({

@@ -3,7 +3,10 @@ import { expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
 import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
 import { parseCatalogDocument } from '../../../src/core/catalog/parse-catalog-document.ts'
-import { isProviderKeyName, keyAddressProblems } from '../../../src/core/catalog/platform-key-variables.ts'
+import {
+  isPlatformKeyVariable,
+  keyAddressProblems,
+} from '../../../src/core/catalog/platform-key-variables.ts'
 import { exampleDocument } from '../../catalog/example-document.ts'
 
 /** Every variable that the configuration looks at. */
@@ -22,8 +25,9 @@ function configurationNames(): string[] {
 test('no variable that the configuration reads can be named as the key of a provider', () => {
   const names = configurationNames()
   expect(names).toEqual(expect.arrayContaining(['MASTER_KEY', 'DATABASE_URL', 'STRIPE_SECRET_KEY']))
-  expect(names.filter(isProviderKeyName)).toEqual([])
-  for (const name of ['OPENAI_API_KEY', 'HF_TOKEN', 'ACME_KEY']) expect(isProviderKeyName(name)).toBe(true)
+  expect(names.filter(isPlatformKeyVariable)).toEqual([])
+  for (const name of ['OPENAI_API_KEY', 'HF_TOKEN', 'ACME_KEY'])
+    expect(isPlatformKeyVariable(name)).toBe(true)
 })
 
 test('no secret of its clients for buckets and traces can be named, nor another variable that compose sets', () => {
@@ -36,7 +40,7 @@ test('no secret of its clients for buckets and traces can be named, nor another 
     'OTEL_EXPORTER_OTLP_CLIENT_KEY',
   ]
   expect(own).toEqual(expect.arrayContaining(['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN']))
-  expect(own.filter(isProviderKeyName)).toEqual([])
+  expect(own.filter(isPlatformKeyVariable)).toEqual([])
 })
 
 test('a document that names one is refused', () => {

@@ -16,11 +16,11 @@ const OPTIONS = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates:
 const plan = (
   asked: object,
   { models = [], providers = [] }: { models?: string[]; providers?: string[] },
-  providerKeys: ByokKey[] = [],
+  byokKeys: ByokKey[] = [],
 ) => {
   const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], ...asked })
   const allowList = readAllowList(models, providers)
-  return planRoute(request, 10, catalog, { ...OPTIONS, providerKeys, allowList })
+  return planRoute(request, 10, catalog, { ...OPTIONS, byokKeys, allowList })
 }
 const offers = (...asked: Parameters<typeof plan>) => plan(...asked).candidates.map(({ offerId }) => offerId)
 const refused = (code: string, message: string) =>

@@ -6,7 +6,7 @@ import type { CatalogSnapshot, Model, Offer, Provider } from '../../../src/core/
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsdPerToken } from '../../../src/core/kernel/money.ts'
 import { mediaRules } from '../../../src/core/media/media-rules.ts'
-import { type ByokKey, byokFailure, providerKeyStatus } from '../../../src/core/routing/byok.ts'
+import { type ByokKey, byokFailure, byokKeyStatus } from '../../../src/core/routing/byok.ts'
 import { capacityFor, feeRate, feeRateVersion } from '../../../src/core/routing/plan-candidate.ts'
 import { type PlanOptions, planRoute } from '../../../src/core/routing/routing-plan.ts'
 
@@ -74,10 +74,10 @@ const catalog: CatalogSnapshot = {
   autoLadder: models,
 }
 
-function plan(body: Record<string, unknown>, providerKeys: ByokKey[], more: Partial<PlanOptions> = {}) {
+function plan(body: Record<string, unknown>, byokKeys: ByokKey[], more: Partial<PlanOptions> = {}) {
   const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 100, ...body })
   const options = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
-  return planRoute(request, 10, catalog, { ...options, providerKeys, ...more })
+  return planRoute(request, 10, catalog, { ...options, byokKeys, ...more })
 }
 const targets = (body: Record<string, unknown>, keys: ByokKey[], more: Partial<PlanOptions> = {}) =>
   plan(body, keys, more).candidates.map(({ offerId, providerKeyId }) => [offerId, providerKeyId ?? 'ours'])
@@ -194,7 +194,7 @@ describe("a plan with the client's BYOK keys", () => {
     const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'w' })
     const options = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
     expect(() => planRoute(request, 50, small, options)).toThrow('longer than the context')
-    const own = planRoute(request, 50, small, { ...options, providerKeys: [key('k', 'e', true)] })
+    const own = planRoute(request, 50, small, { ...options, byokKeys: [key('k', 'e', true)] })
     expect(own.candidates.map(({ providerKeyId }) => providerKeyId)).toEqual(['k'])
   })
 
@@ -245,14 +245,14 @@ describe('the routing fee', () => {
 test('a key is what its provider said of it last, and unchecked until it said anything', () => {
   const now = new Date()
   const fresh = { disabled: false, refusals: 0, lastError: null, failingSince: null, acceptedAt: null }
-  expect(providerKeyStatus(fresh)).toBe('unchecked')
-  expect(providerKeyStatus({ ...fresh, acceptedAt: now })).toBe('active')
-  expect(providerKeyStatus({ ...fresh, acceptedAt: now, refusals: 1 })).toBe('refused')
-  expect(providerKeyStatus({ ...fresh, refusals: 3, failingSince: now })).toBe('failing')
-  expect(providerKeyStatus({ ...fresh, refusals: 9, failingSince: now, lastError: 'unreachable' })).toBe(
+  expect(byokKeyStatus(fresh)).toBe('unchecked')
+  expect(byokKeyStatus({ ...fresh, acceptedAt: now })).toBe('active')
+  expect(byokKeyStatus({ ...fresh, acceptedAt: now, refusals: 1 })).toBe('refused')
+  expect(byokKeyStatus({ ...fresh, refusals: 3, failingSince: now })).toBe('failing')
+  expect(byokKeyStatus({ ...fresh, refusals: 9, failingSince: now, lastError: 'unreachable' })).toBe(
     'unreachable',
   )
-  expect(providerKeyStatus({ ...fresh, acceptedAt: now, disabled: true })).toBe('disabled')
+  expect(byokKeyStatus({ ...fresh, acceptedAt: now, disabled: true })).toBe('disabled')
 })
 
 test.each([

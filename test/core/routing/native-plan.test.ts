@@ -16,9 +16,9 @@ const catalog = snapshot([
 ])
 const OPTIONS = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
 
-const plan = (changes: object, providerKeys: ByokKey[] = []) => {
+const plan = (changes: object, byokKeys: ByokKey[] = []) => {
   const body = { max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }], ...changes } as MessagesBody
-  return planRoute(parseMessagesRequest(body), 10, catalog, { ...OPTIONS, providerKeys })
+  return planRoute(parseMessagesRequest(body), 10, catalog, { ...OPTIONS, byokKeys })
 }
 const offers = (...asked: Parameters<typeof plan>) => plan(...asked).candidates.map(({ offerId }) => offerId)
 const refused = (code: string) => expect.objectContaining({ code })

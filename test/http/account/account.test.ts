@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { BillingView, LedgerRow, TopUpView } from '../../../src/core/api/billing.ts'
-import type { ProviderKeyList, ProviderKeyView } from '../../../src/core/api/byok-keys.ts'
+import type { ByokKeyList, ByokKeyView } from '../../../src/core/api/byok-keys.ts'
 import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
 import type { CreatedKey, KeyList, KeyView } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
@@ -489,7 +489,7 @@ describe('provider keys', () => {
 
     const created = (await (
       await add({ provider: 'gamma', key: secret, name: 'mine' })
-    ).json()) as ProviderKeyView
+    ).json()) as ByokKeyView
     expect(created).toMatchObject({
       provider: 'gamma',
       provider_name: 'gamma',
@@ -505,7 +505,7 @@ describe('provider keys', () => {
     expect(detail).toMatchObject({ byok: true, rates: { prompt: '0.05', completion: '0.10' } })
 
     const path = `/console/api/provider-keys/${created.id}`
-    const changed = await client.json<ProviderKeyView>(path, { method: 'PATCH', body: { disabled: true } })
+    const changed = await client.json<ByokKeyView>(path, { method: 'PATCH', body: { disabled: true } })
     expect(changed).toEqual({ ...created, status: 'disabled' })
     const listed = await (await client.ask('/console/api/provider-keys')).text()
     expect(listed).not.toContain(secret)
@@ -513,9 +513,9 @@ describe('provider keys', () => {
       data: [changed],
       providers: [{ id: 'gamma', name: 'gamma' }],
       fee_percent: '5',
-    } satisfies ProviderKeyList)
+    } satisfies ByokKeyList)
     expect((await client.ask(path, { method: 'DELETE' })).status).toBe(204)
-    expect((await client.json<ProviderKeyList>('/console/api/provider-keys')).data).toEqual([])
+    expect((await client.json<ByokKeyList>('/console/api/provider-keys')).data).toEqual([])
   })
 })
 

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { ProviderKeyPatch, ProviderKeyView } from '../../../src/core/api/byok-keys.ts'
+import type { ByokKeyPatch, ByokKeyView } from '../../../src/core/api/byok-keys.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
 import { Button } from '../../components/form/button.tsx'
@@ -10,12 +10,12 @@ import { formatAgo, formatDate, formatMoment } from '../../lib/format.ts'
 
 /** Provider keys with their status and settings. */
 export function ProviderKeyTable(props: {
-  keys: readonly ProviderKeyView[]
-  onRemove: (key: ProviderKeyView) => void
+  keys: readonly ByokKeyView[]
+  onRemove: (key: ByokKeyView) => void
 }) {
   const change = useAction({
-    send: ({ id, body }: { id: string; body: ProviderKeyPatch }) =>
-      requestJson<ProviderKeyView>('PATCH', path`/console/api/provider-keys/${id}`, body),
+    send: ({ id, body }: { id: string; body: ByokKeyPatch }) =>
+      requestJson<ByokKeyView>('PATCH', path`/console/api/provider-keys/${id}`, body),
     stale: ['/console/api/provider-keys'],
   })
   return (
@@ -69,7 +69,7 @@ export function ProviderKeyTable(props: {
 }
 
 /** Shows the click at once, before the response is there. */
-function FallbackSwitch(props: { providerKey: ProviderKeyView; onChange: (checked: boolean) => void }) {
+function FallbackSwitch(props: { providerKey: ByokKeyView; onChange: (checked: boolean) => void }) {
   const { providerKey, onChange } = props
   const [isChecked, setIsChecked] = useState(providerKey.allow_fallback)
   return (
@@ -88,7 +88,7 @@ function FallbackSwitch(props: { providerKey: ProviderKeyView; onChange: (checke
   )
 }
 
-function Status({ providerKey }: { providerKey: ProviderKeyView }) {
+function Status({ providerKey }: { providerKey: ByokKeyView }) {
   const { status, failures, last_error: error, last_error_at: at } = providerKey
   return (
     <span className="stack gap-2">

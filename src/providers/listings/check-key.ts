@@ -13,11 +13,7 @@ const INVALID_KEY = /API_KEY_INVALID|API_KEY_EXPIRED|api key (not valid|expired|
  * Requests a provider's model list with a BYOK key, only at the address in the catalog: a
  * redirect is an error. Rejects if there is no response in time.
  */
-export async function checkProviderKey(
-  provider: Provider,
-  secret: string,
-  signal: AbortSignal,
-): Promise<KeyCheck> {
+export async function checkKey(provider: Provider, secret: string, signal: AbortSignal): Promise<KeyCheck> {
   const answer = await openListing(provider, secret, signal)
   if (!answer.ok) return refusalOf(answer)
   await answer.body?.cancel()
