@@ -1,12 +1,29 @@
+import { readFileSync } from 'node:fs'
+import { relative } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Seconds that a file took; see .ci/results.mjs. */
+const DURATIONS: Record<string, number> = JSON.parse(readFileSync('.ci/durations.json', 'utf8'))
 
 /** Whole gateways, with processes that are killed, paused and attacked. */
 const FLOWS = ['test/{browser,cli,clients,flows,hostile}/**/*.test.ts']
 /** These replace modules that others import as they are. */
 const MOCKED = ['test/simulation/simulation.test.ts', 'test/calls/attempts/drip.test.ts']
 
+/** The longest files of a project first, so that no worker starts one when the others are done. New files before all. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const seconds = ({ moduleId }: TestSpecification) => DURATIONS[relative('.', moduleId)] ?? Infinity
+    const byProject = (a: TestSpecification, b: TestSpecification) =>
+      a.project.name.localeCompare(b.project.name)
+    return [...files].sort((a, b) => byProject(a, b) || seconds(b) - seconds(a) || 0)
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     // Files share a worker and what it has imported, which is half the work of most: leave nothing else behind.
     isolate: false,
     // Node loads what is tested as it does in production, which takes no transformation.
