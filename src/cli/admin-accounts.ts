@@ -10,7 +10,7 @@ const LISTED_ACCOUNTS = 100
 const view = (account: Parameters<typeof accountView>[0]) => named('account_id', accountView(account))
 
 const find = async ({ accountManagement, input }: AdminContext) => {
-  if (!input.account) throw new UsageError('name the account: its id or its email')
+  if (!input.account) throw new UsageError('name the account by its id or email')
   return accountManagement.find(input.account)
 }
 
@@ -21,7 +21,7 @@ const amountOf = ({ input }: AdminContext) =>
 export const accountCommands: AdminCommands = {
   async 'account create'(context) {
     const { accountManagement, operator, input, config } = context
-    // As it was written, but in compatible characters: those who sign in are found by them.
+    // NFKC characters: sign-in looks the email up in this form.
     const email = (input.option('email') ?? '').normalize('NFKC')
     if (!isEmailShaped(email)) throw new UsageError('--email needs an email address')
     const amount = amountOf(context)
@@ -67,11 +67,11 @@ export const accountCommands: AdminCommands = {
     return one({ ...view(account), reference, spendable_now: isSpendable })
   },
 
-  /** Corrects a balance by a new ledger entry; nothing that was posted is changed. */
+  /** Corrects a balance with a new ledger entry; posted entries do not change. */
   async 'account adjust'(context) {
     const { accountManagement, operator, input } = context
     const account = await find(context)
-    const reason = input.required('reason', 'says why, for those who read the ledger').trim()
+    const reason = input.required('reason', 'must state the reason, which the ledger shows').trim()
     const amountPico = readUsd('--amount', amountOf(context), 'signed')
     const adjustment = { accountId: account.id, amountPico, reason }
     const adjusted = await accountManagement.adjust(operator, adjustment, input.option('reference'))
@@ -83,7 +83,7 @@ export const accountCommands: AdminCommands = {
     })
   },
 
-  /** When the account receives `balance.low`. */
+  /** Sets the balance below which the account receives `balance.low`. */
   async 'account alert'(context) {
     const below = context.input.required('below', 'needs an amount in USD, or never')
     const { id } = await find(context)
@@ -104,7 +104,7 @@ export const accountCommands: AdminCommands = {
     return one(view(await context.accountManagement.setLimits(context.operator, id, limits)))
   },
 
-  /** The password is made here, so that none is in a shell's history, and is shown once. */
+  /** The password is generated and shown once, so that none is in a shell's history. */
   async 'account set-password'(context) {
     const { id, email } = await find(context)
     const password = await context.accountManagement.setPassword(context.operator, id)
@@ -112,7 +112,7 @@ export const accountCommands: AdminCommands = {
     return withSecret('password', password, note, { account_id: id, email })
   },
 
-  /** For a holder who lost app, passkeys and recovery codes, and proved who they are by other means. */
+  /** For a holder who lost the app, passkeys and recovery codes and proved their identity by other means. */
   async 'account reset-second-factor'(context) {
     const { id, email } = await find(context)
     await context.accountManagement.resetSecondFactor(context.operator, id)

@@ -14,25 +14,25 @@ export const callPaymentCommands: AdminCommands = {
     return list('call_payments', payments.map(view), 'No call was paid for by x402.')
   },
 
-  /** What the wallet should have received, by day: the facilitator's word is all the ledger has of a transfer. */
+  /** What the wallet should have received by day, because the ledger knows of transfers only from the facilitator. */
   async 'call-payment days'({ postgres, input }) {
     const days = await createCallPaymentStore(postgres).settledByDay(input.count('limit') ?? LISTED)
     const views = days.map(({ amountPico, ...day }) => ({ ...day, amount_usd: formatUsd(amountPico) }))
     return list('days', views, 'No call was paid for by x402.')
   },
 
-  /** Says of a payment that expired unproven whether it was made, as the chain has it. */
+  /** Records whether an expired, unproven payment was made, according to the chain. */
   async 'call-payment resolve'({ postgres, auditLog, operator, input }) {
     const callId = input.subject('name the call: its id, as in call-payment list')
     const transaction = input.option('transaction')
     const reason = input.option('unpaid')
     if ((transaction === undefined) === (reason === undefined))
-      throw new UsageError('say --transaction HASH where the chain has the transfer, else --unpaid REASON')
+      throw new UsageError('pass --transaction HASH if the chain has the transfer, otherwise --unpaid REASON')
     if (transaction !== undefined && !TRANSACTION.test(transaction))
-      throw new UsageError('--transaction takes the hash of a transaction: 0x and 64 hexadecimal digits')
+      throw new UsageError('--transaction must be a transaction hash: 0x and 64 hexadecimal digits')
     const store = createCallPaymentStore(postgres)
     const payment = await store.find(callId)
-    if (payment?.state !== 'unproven') throw new Error(`no payment of ${callId} is unproven`)
+    if (payment?.state !== 'unproven') throw new Error(`${callId} has no unproven payment`)
     const details = { transaction: transaction ?? null, unpaid: reason ?? null }
     const action = { action: 'call-payment.resolve', target: callId, details }
     return auditLog.auditedAction(operator, action, async () => {

@@ -35,7 +35,7 @@ export const ADMIN_OPTIONS = {
   force: { type: 'boolean' },
 } as const
 
-/** What a command of `admin` runs with. */
+/** The input and services of an `admin` command. */
 export interface AdminContext extends Services, CommandClients {
   config: Config
   logger: Logger
@@ -46,7 +46,7 @@ export interface AdminContext extends Services, CommandClients {
 /** Commands by their names, `account create`. */
 export type AdminCommands = Record<string, (context: AdminContext) => Promise<CommandOutput>>
 
-/** The id of the account that a command names, or undefined where it names none. */
+/** The id of the account that a command names, or undefined if it names none. */
 export async function accountIdOf(
   { accountManagement }: Pick<Services, 'accountManagement'>,
   idOrEmail: string | undefined,

@@ -10,7 +10,7 @@ import { list, named, one, UsageError, withSecret } from './run-command.ts'
 
 const view = (key: Parameters<typeof keyView>[0]) => named('key_id', keyView(key))
 
-/** How a new key is shown. */
+/** The output for a new key. */
 export function issued({ key, secret }: { key: StoredKey; secret: string }) {
   const note = 'This is the only time the key is shown. Keep it where only your server reads it.'
   return withSecret('key', secret, note, view(key))
@@ -19,7 +19,7 @@ export function issued({ key, secret }: { key: StoredKey; secret: string }) {
 function newKey({ input }: AdminContext): NewKey {
   const limit = input.option('limit')
   if (input.option('limit-reset') !== undefined && limit === undefined)
-    throw new UsageError('--limit-reset goes with --limit')
+    throw new UsageError('--limit-reset requires --limit')
   return {
     name: input.option('name') ?? '',
     limitPico: limit === undefined ? null : readUsd('--limit', limit, 'zero-or-more'),
@@ -36,7 +36,7 @@ function readScopes(text: string | undefined): KeyScope[] {
   const names = text?.split(',').map((name) => name.trim()) ?? []
   return names.map((name) => {
     const scope = KEY_SCOPES.find((known) => known === name)
-    if (!scope) throw new UsageError(`--scope takes ${KEY_SCOPES.join(', ')}`)
+    if (!scope) throw new UsageError(`--scope must be one of ${KEY_SCOPES.join(', ')}`)
     return scope
   })
 }
@@ -67,7 +67,7 @@ export const byokKeyCommands: AdminCommands = {
     return list('provider_keys', found.map(byokKeyRow), 'There are no provider keys.')
   },
 
-  /** Deletes the key and its secret; calls that run on it end, new ones do not begin. */
+  /** Deletes the key and its secret; its running calls end and new ones are refused. */
   async 'provider-key revoke'({ byokKeys, auditLog, operator, input }) {
     const target = input.subject('name the provider key: its id, as in provider-key list')
     const action = { action: 'provider-key.revoke', target, details: {} }

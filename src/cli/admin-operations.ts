@@ -9,10 +9,10 @@ const CALL = 'name the call: its id, as in'
 
 const enabled = (id: string, closed: string[]): CommandOutput => ({
   data: { id, closed },
-  text: closed.length > 0 ? `Enabled: ${closed.join(', ')}` : `Nothing of ${id} was disabled.`,
+  text: closed.length > 0 ? `Enabled: ${closed.join(', ')}` : `${id} has no disabled offer.`,
 })
 
-/** Closes breakers: what refused us is tried again at once. */
+/** Closes breakers, so that a refused offer is tried again at once. */
 export const offerCommands: AdminCommands = {
   async 'provider enable'({ offerManagement, operator, input }) {
     const id = input.subject('name the provider: its id, as in the catalog')
@@ -25,7 +25,7 @@ export const offerCommands: AdminCommands = {
   },
 }
 
-/** Settlements the database refused, and calls whose records contradict each other, wait for a decision. */
+/** Settlements that the database rejected and calls with contradicting records, which wait for a decision. */
 export const settlementCommands: AdminCommands = {
   async 'quarantine list'({ quarantine }) {
     const views = (await quarantine.open()).map(({ id, reason, createdAt, record }) => ({
@@ -72,7 +72,7 @@ export const settlementCommands: AdminCommands = {
 
   async 'conflict close'({ settlementDecisions, operator, input }) {
     const callId = input.subject(`${CALL} the audit`)
-    const reason = input.required('reason', 'says what was decided')
+    const reason = input.required('reason', 'must state the decision')
     const isNew = await settlementDecisions.closeConflict(operator, callId, reason)
     const view = { call_id: callId, closed: isNew }
     return { data: view, text: isNew ? lines(view) : `${callId} was closed before.` }
@@ -80,14 +80,14 @@ export const settlementCommands: AdminCommands = {
 }
 
 export const secretCommands: AdminCommands = {
-  /** Seals every stored secret under MASTER_KEY. Fails when one opens under none of the configured master keys. */
+  /** Seals every stored secret under MASTER_KEY. Fails if a secret opens under none of the configured master keys. */
   async 'rotate-sealed'({ postgres, config: { masterKeys }, auditLog, operator }) {
     const current = masterKeyId(masterKeys[0])
     const action = { action: 'secrets.rotate', target: current, details: {} }
     const { resealed, unopened } = await auditLog.auditedAction(operator, action, () =>
       resealAll(postgres, masterKeys),
     )
-    // An API key cannot be hashed again without its secret: it moves when it is used.
+    // An API key cannot be hashed again without its secret; it is rehashed on its next use.
     const waiting = await postgres.apiKey.count({
       where: { state: 'active', OR: [{ hashMasterKeyId: null }, { hashMasterKeyId: { not: current } }] },
     })

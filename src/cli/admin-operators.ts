@@ -9,16 +9,16 @@ import { list, named, one, UsageError } from './run-command.ts'
 const view = (operator: StoredOperator) => named('operator_id', operatorView(operator))
 
 function readRole({ input }: AdminContext): OperatorRole {
-  const text = input.required('role', `is one of ${OPERATOR_ROLES.join(', ')}`)
+  const text = input.required('role', `must be one of ${OPERATOR_ROLES.join(', ')}`)
   const role = OPERATOR_ROLES.find((known) => known === text)
   if (!role) throw new UsageError(`--role must be one of ${OPERATOR_ROLES.join(', ')}`)
   return role
 }
 
 const subject = ({ input, operatorManagement }: AdminContext): Promise<StoredOperator> =>
-  operatorManagement.findNamed(input.subject('name the operator: by id, email or name'))
+  operatorManagement.findNamed(input.subject('name the operator by id, email or name'))
 
-/** Whose admin key is created: the one that is named, or an admin of the key's name, who is added if there is none. */
+/** The owner of a new admin key: the named operator, or an admin with the key's name, who is created if missing. */
 async function keyOwner(context: AdminContext, keyName: string): Promise<StoredOperator> {
   const { input, operator, operators, operatorManagement } = context
   const given = input.option('operator')
@@ -38,7 +38,7 @@ export const operatorCommands: AdminCommands = {
 
   async 'operator add'(context) {
     const { input, operator, operatorManagement } = context
-    const name = input.required('name', 'is how the audit log names the operator')
+    const name = input.required('name', 'must be the name of the operator in the audit log')
     const email = input.option('email') ?? null
     return one(view(await operatorManagement.add(operator, { name, email, role: readRole(context) })))
   },

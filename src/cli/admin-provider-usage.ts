@@ -12,13 +12,13 @@ import { lines, UsageError } from './run-command.ts'
 
 const TOLERANCE_PERCENT = 2
 
-/** What providers billed beside what calls are on record: a call that left no record shows in nothing else. */
+/** Compares the providers' bills with the recorded calls, the only check that finds a call without a record. */
 export const providerUsageCommands: AdminCommands = {
   async 'provider-usage compare'({ postgres, input }) {
     const file = input.subject('name the CSV file of the usage that providers report')
     const tolerance = readPercent(input.option('tolerance'))
     const billed = readProviderBill(await readFile(file, 'utf8'))
-    if (billed.length === 0) throw new UsageError(`${file} has no line of usage`)
+    if (billed.length === 0) throw new UsageError(`${file} contains no usage`)
     const providers = [...new Set(billed.map(({ offerId }) => offerId.split('/')[0]!))]
     const days = [...new Set(billed.map(({ day }) => day))]
     const recorded = await recordedProviderUsage(postgres, providers, days)
@@ -43,7 +43,7 @@ export const providerUsageCommands: AdminCommands = {
 function readPercent(text: string | undefined): number {
   const percent = text === undefined ? TOLERANCE_PERCENT : Number(text)
   if (!Number.isFinite(percent) || percent < 0 || percent > 100)
-    throw new UsageError('--tolerance takes a percentage from 0 to 100')
+    throw new UsageError('--tolerance must be a percentage from 0 to 100')
   return percent
 }
 

@@ -56,7 +56,7 @@ export const topUpCommands: AdminCommands = {
         case 'too_many_open':
           throw new ApiError('rate_limit_exceeded', `the account has ${opening.max} unpaid top-ups`)
         case 'rail_failed':
-          throw new ApiError('overloaded', `${rail} opened no checkout: ${messageOf(opening.cause)}`)
+          throw new ApiError('overloaded', `${rail} could not open a checkout: ${messageOf(opening.cause)}`)
         default:
           return opening satisfies never
       }
@@ -104,7 +104,7 @@ export const topUpCommands: AdminCommands = {
     return list('topups', found.map(view), 'There are no top-ups.')
   },
 
-  /** Asks the rail how a payment stands, instead of waiting for its webhook. */
+  /** Reads the state of a payment from its rail instead of waiting for its webhook. */
   async 'topup check'(context) {
     const topUps = await open(context)
     const payment = await find(context, topUps)
@@ -113,7 +113,7 @@ export const topUpCommands: AdminCommands = {
     )
   },
 
-  /** Lists what the rails gave back and what is contested, and posts what webhooks missed of it. */
+  /** Lists refunds and disputes at the rails, and posts those that webhooks missed. */
   async 'topup reconcile'(context) {
     const topUps = await open(context)
     const { missed, unknownPayments, ...counts } = await audited(
@@ -154,7 +154,7 @@ export const topUpCommands: AdminCommands = {
   },
 }
 
-/** A top-up as commands print it: with what its rail calls it. */
+/** A top-up as commands print it, with its id at the rail. */
 const view = (payment: Payment) => ({
   ...paymentView(payment),
   rail: payment.rail,
@@ -163,7 +163,7 @@ const view = (payment: Payment) => ({
   charge_id: payment.chargeId,
 })
 
-/** A rail by its own name; `card` is Stripe's. */
+/** Parses the name of a rail; `card` is Stripe's. */
 function readRail(text: string | undefined): PaymentRailName {
   const rail = PAYMENT_RAILS.find((known) => known === (text === 'card' ? 'stripe' : text))
   if (!rail) throw new UsageError(`--rail must be one of card, ${PAYMENT_RAILS.join(', ')}`)
@@ -177,5 +177,5 @@ function readTopUp(text: string | undefined): PicoUsd {
 }
 
 const refused = (message: string) => new ApiError('invalid_request', message)
-const notSetUp = (rail: string) => refused(`${rail} is not set up: see the payment settings`)
+const notSetUp = (rail: string) => refused(`${rail} is not configured; see the payment settings`)
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

@@ -19,7 +19,7 @@ const POLL_MS = 200
 const SECRET_NOTE =
   'This is the only time the signing secret is shown. Keep it where only your server reads it.'
 
-/** Runs an audited action on the endpoint that a command names. `change` results in null or false without one. */
+/** Runs an audited action on the named endpoint. `change` results in null or false if it does not exist. */
 async function changed<T>(
   { auditLog, operator, input }: AdminContext,
   verb: string,
@@ -38,7 +38,7 @@ async function changed<T>(
 export const webhookCommands: AdminCommands = {
   async 'webhook create'({ accountManagement, endpoints, auditLog, operator, input, config }) {
     const account = input.required('account', 'needs the id or email of an account')
-    const url = input.required('url', 'needs the address that events are sent to')
+    const url = input.required('url', 'needs the URL that events are sent to')
     const check = checkWebhookUrl(url, config.webhooksAllowPrivate)
     if (check.kind === 'refused') throw new UsageError(`--url ${check.reason}`)
     const types = readEventTypes(input.option('events'))
@@ -82,7 +82,9 @@ export const webhookCommands: AdminCommands = {
       if (found?.attempts.length)
         return { data: delivery(found), text: describe(found), failed: found.state !== 'delivered' }
       if (Date.now() >= deadline)
-        throw new Error('not delivered yet: is a settlement worker running, and the endpoint enabled?')
+        throw new Error(
+          'not delivered yet; check that a settlement worker is running and the endpoint is enabled',
+        )
       await delay(POLL_MS)
     }
   },
@@ -97,16 +99,16 @@ export const webhookCommands: AdminCommands = {
       limit: input.count('limit') ?? DELIVERIES_SHOWN,
     })
     const text = found.map(describe).join('\n\n')
-    return { data: { deliveries: found.map(delivery) }, text: text || 'Nothing was delivered.' }
+    return { data: { deliveries: found.map(delivery) }, text: text || 'There are no deliveries.' }
   },
 }
 
-/** Types with commas between them; absent: all. */
+/** Comma-separated event types; absent: all. */
 function readEventTypes(text: string | undefined): SubscribedEventType[] {
   if (text === undefined) return []
   return text.split(',').map((name) => {
     const type = EVENT_TYPES.find((known) => known === name.trim())
-    if (!type) throw new UsageError(`--events takes types of ${EVENT_TYPES.join(', ')}, with commas between`)
+    if (!type) throw new UsageError(`--events must be a comma-separated list of ${EVENT_TYPES.join(', ')}`)
     return type
   })
 }

@@ -99,7 +99,7 @@ export async function admin(args: string[], environment: NodeJS.ProcessEnv): Pro
   const input = new CommandInput(values, positionals.slice(isAlone ? 1 : 2))
   const config = readConfig(environment)
   return withClients(config, 'switchyard-admin', (clients) => {
-    // What goes wrong is the command's outcome; standard output carries its JSON.
+    // Failures are the command's result, and standard output must contain only its JSON.
     const logger = pino({ level: 'silent' })
     const services = createServices(config, {
       ...clients,
@@ -112,15 +112,15 @@ export async function admin(args: string[], environment: NodeJS.ProcessEnv): Pro
   })
 }
 
-/** Names the commands of the group that was meant, or the groups. */
+/** Lists the commands of the same group, or all groups. */
 function unknownCommand(name: string, known: readonly string[]): UsageError {
   const groupOf = (command: string) => command.split(' ')[0]!
   const ofGroup = known.filter((command) => groupOf(command) === groupOf(name))
   const choices = ofGroup.length > 0 ? ofGroup : [...new Set(known.map(groupOf))]
-  return new UsageError(`there is no command "${name}". Known: ${choices.join(', ')}. --help tells more.`)
+  return new UsageError(`there is no command "${name}". Known: ${choices.join(', ')}. See --help.`)
 }
 
-/** `--amount -1.00` is an amount; to the parser it would be two options. */
+/** Makes `--amount -1.00` one argument, which the parser would take for two options. */
 function joinNegatives(args: string[]): string[] {
   return args.flatMap((arg, index) => {
     if (args[index - 1] === '--amount' && /^-[\d.$]/.test(arg)) return []

@@ -8,9 +8,9 @@ import { withClients } from './clients.ts'
 import { type CommandOutput, lines, runAsProcess } from './run-command.ts'
 
 /**
- * `npm run audit [-- --json]`: sums the ledger against balances, call records, the balance caches and allowances in
- * Redis, and prints every figure and every discrepancy. Exits 1 if there is a discrepancy, or if it could not look.
- * Safe and exact while calls run.
+ * `npm run audit [-- --json]`: compares the ledger with balances, call records, and the balance caches and allowances
+ * in Redis, and prints every total and every discrepancy. Exits 1 if there is a discrepancy or the audit failed. Safe
+ * and exact while calls run.
  */
 export async function audit(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   parseArgs({ args, options: { json: { type: 'boolean' } } })

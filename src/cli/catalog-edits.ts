@@ -23,20 +23,20 @@ import type { CommandOutput } from './run-command.ts'
 const NAME = 'switchyard-catalog'
 const HISTORY_MAX = 100
 
-/** An overlay as it was read once, for a command. */
+/** A constant overlay, as read once for a command. */
 export const fixedOverlay = (overlay: CatalogOverlay | null) => ({
   current: () => overlay,
   onChange: () => () => undefined,
 })
 
-/** What a command found wrong with a catalog document. */
+/** The output for an invalid catalog document. */
 export const invalidDocument = (what: string, headline: string, problems: string[]): CommandOutput => ({
   data: { error: `the ${what} is not valid`, problems },
   text: `${headline}:\n  ${problems.join('\n  ')}`,
   failed: true,
 })
 
-/** `catalog apply FILE`: makes a document the operator's edits, for the whole fleet. */
+/** `catalog apply FILE`: makes a document the operator's edits of the whole fleet. */
 export async function applyEdits(path: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const content: unknown = JSON.parse(await readFile(path, 'utf8'))
   return withEdits(environment, async ({ check, management }) => {
@@ -47,7 +47,7 @@ export async function applyEdits(path: string, environment: NodeJS.ProcessEnv): 
   })
 }
 
-/** `catalog revert VERSION`: makes earlier edits hold again. */
+/** `catalog revert VERSION`: makes earlier edits current again. */
 export const revertEdits = (version: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> =>
   withEdits(environment, async ({ management }) =>
     describe(await management.revertEdits(commandOperator(), version)),
@@ -65,7 +65,7 @@ export const listEdits = (environment: NodeJS.ProcessEnv): Promise<CommandOutput
     }
   })
 
-/** `catalog history MODEL`: the rates it had, newest first. */
+/** `catalog history MODEL`: the rates of a model, newest first. */
 export const showRateHistory = (modelId: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> =>
   withClients(readConfig(environment), NAME, async ({ postgres }) => {
     const entries = await readRateHistory(postgres, modelId, HISTORY_MAX)

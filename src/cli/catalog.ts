@@ -50,7 +50,7 @@ export async function catalog(args: string[], environment: NodeJS.ProcessEnv): P
   const { values: flags, positionals } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
   const [command, argument, ...rest] = positionals
   if (rest.length > 0) throw new UsageError(USAGE)
-  // npm runs scripts in the project's folder; paths are meant from where it was called.
+  // npm runs scripts in the project's folder; paths are relative to the caller's.
   const pathOf = (file: string | undefined) => resolve(environment.INIT_CWD ?? '', required(file))
   switch (command) {
     case 'import':
@@ -78,7 +78,7 @@ function required(argument: string | undefined): string {
   return argument
 }
 
-/** The settings of the catalog. It works before there is a database, so what others need is made up. */
+/** The settings of the catalog. They do not need a database, so placeholders fill the required settings of others. */
 function catalogConfig(environment: NodeJS.ProcessEnv): Config {
   return readConfig({ ...UNUSED_SERVICES, ...environment })
 }
@@ -120,11 +120,11 @@ function missingKeys(catalog: CatalogSnapshot, environment: NodeJS.ProcessEnv): 
   return [...new Set(names)].filter((name) => !environment[name]).sort()
 }
 
-/** The catalog of this environment, with what the fleet adds to it where REDIS_URL is set. */
+/** The catalog of this environment, with the fleet's overlay if REDIS_URL is set. */
 export const loadSnapshot = async (environment: NodeJS.ProcessEnv): Promise<CatalogSnapshot> =>
   (await loadCatalog(environment)).snapshot
 
-/** The same, with the platform keys that it was made with. */
+/** Also returns the platform keys that it was built with. */
 async function loadCatalog(environment: NodeJS.ProcessEnv) {
   const config = catalogConfig(environment)
   const toStderr = ({ err }: { err: unknown }, message: string) => {
@@ -138,7 +138,7 @@ async function loadCatalog(environment: NodeJS.ProcessEnv) {
   return { snapshot: store.snapshot(), platformKeys }
 }
 
-/** What the fleet adds to the catalog; null, with a warning, where Redis cannot be asked. */
+/** The fleet's overlay of the catalog; null, with a warning, if Redis is unavailable. */
 async function readSharedOverlay(
   { redisUrl }: Config,
   warn: (fields: { err: unknown }, message: string) => void,

@@ -5,7 +5,7 @@ import { type PicoUsd, parseUsd } from '../core/kernel/money.ts'
 import type { Operator } from '../operations/audit-log.ts'
 import { UsageError } from './run-command.ts'
 
-/** The operator who runs a command: the user of the operating system, by name or number. */
+/** The operator of a command: the user of the operating system, by name or number. */
 export function commandOperator(): Operator {
   return { actor: `cli:${userName()}`, requestId: newId('cmd') }
 }
@@ -14,12 +14,12 @@ function userName(): string {
   try {
     return userInfo().username
   } catch {
-    // A container may run under a number that no user has.
+    // In a container the user id may have no name.
     return String(process.getuid?.() ?? 'unknown')
   }
 }
 
-/** What follows a command's name: options and arguments. All that reads them throws UsageError. */
+/** The options and arguments after a command's name. All readers throw UsageError. */
 export class CommandInput<Option extends string = string> {
   readonly #options: Readonly<Partial<Record<Option, string | boolean>>>
   /** The arguments after the command's name. */
@@ -52,7 +52,7 @@ export class CommandInput<Option extends string = string> {
     return present(this.option(name), `--${name} ${hint}`)
   }
 
-  /** A whole number of 1 or more, or null where it is absent. */
+  /** A whole number of 1 or more, or null if absent. */
   count(name: Option): number | null {
     const text = this.option(name)
     if (text === undefined) return null
@@ -62,20 +62,20 @@ export class CommandInput<Option extends string = string> {
     return count
   }
 
-  /** Null for `default`, undefined where it is absent. */
+  /** Null for `default`, undefined if absent. */
   countOrDefault(name: Option): number | null | undefined {
     const text = this.option(name)
     return text === undefined ? undefined : text === 'default' ? null : this.count(name)
   }
 
-  /** A future date or time in ISO 8601, or null where it is absent. */
+  /** A future date or time in ISO 8601, or null if absent. */
   expiry(name: Option): Date | null {
     const text = this.option(name)
     if (text === undefined) return null
     const expiry = new Date(text)
     if (Number.isNaN(expiry.getTime()))
       throw new UsageError(`--${name} must be a date such as 2027-01-31 or 2027-01-31T12:00:00Z`)
-    if (expiry.getTime() <= Date.now()) throw new UsageError(`--${name} lies in the past`)
+    if (expiry.getTime() <= Date.now()) throw new UsageError(`--${name} must be in the future`)
     return expiry
   }
 

@@ -3,7 +3,7 @@ import { applyMigrations } from '../platform/postgres/migrate.ts'
 
 const MIGRATIONS = join(resolve(import.meta.dirname, '../..'), 'prisma', 'migrations')
 
-/** `npm run migrate [-- --json]`: brings the database of DATABASE_URL up to date. Exits non-zero on failure. */
+/** `npm run migrate [-- --json]`: migrates the database of DATABASE_URL. Exits non-zero on failure. */
 async function main(): Promise<void> {
   const json = process.argv.includes('--json')
   const databaseUrl = process.env.DATABASE_URL

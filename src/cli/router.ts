@@ -38,7 +38,7 @@ async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<C
   const { values: flags, positionals } = parseArgs({ args, allowPositionals: true, options: OPTIONS })
   const [command, argument, ...rest] = positionals
   if (argument === undefined || rest.length > 0) throw new UsageError(USAGE)
-  // npm runs scripts in the project's folder; paths are meant from where it was called.
+  // npm runs scripts in the project's folder; paths are relative to the caller's.
   const path = resolve(environment.INIT_CWD ?? '', argument)
   switch (command) {
     case 'score':
@@ -82,7 +82,7 @@ async function scoredLines(path: string): Promise<Array<{ id: unknown; scores: n
   })
 }
 
-/** One line of a file to score. A prompt stands for one message of the user; everything else is read like a request's body. */
+/** One line of a file to score. A prompt becomes one user message; other fields are parsed like a request's body. */
 function readLine(
   line: string,
   number: number,
@@ -119,7 +119,7 @@ async function explain(prompt: string, environment: NodeJS.ProcessEnv, all: bool
 
 const NO_MODELS = 'no model: no provider key is in the environment (--all shows the whole catalog)'
 
-/** The catalog as if every offer could be used. */
+/** The catalog as if every offer were available. */
 function withEveryKey(catalog: CatalogSnapshot): CatalogSnapshot {
   const models = [...catalog.models.values()]
     .filter((model) => model.auto)

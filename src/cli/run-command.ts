@@ -1,11 +1,11 @@
-/** What a command has to say: `data` for `--json`, `text` for people; `failed` makes the exit code 1. */
+/** The output of a command: `data` for `--json`, `text` for people; `failed` makes the exit code 1. */
 export interface CommandOutput {
   data: unknown
   text: string
   failed?: boolean
 }
 
-/** Wrong arguments; its message is the usage. The exit code is 2. */
+/** Wrong arguments; the message is the usage. The exit code is 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -13,7 +13,7 @@ export class UsageError extends Error {
 /** An operator's command, called with its arguments and its environment variables. */
 export type Command = (args: string[], environment: NodeJS.ProcessEnv) => Promise<CommandOutput>
 
-/** How a command ended: its exit code, and what goes to standard output and standard error. */
+/** The result of a command: its exit code, standard output and standard error. */
 export interface CommandResult {
   code: number
   out: string
@@ -43,7 +43,7 @@ export async function runCommand(
   }
 }
 
-/** Runs a command as what this process is for. */
+/** Runs a command as the main function of this process. */
 export async function runAsProcess(command: Command): Promise<void> {
   const { code, out, err } = await runCommand(command, process.argv.slice(2), process.env)
   process.stdout.write(out)
@@ -53,20 +53,20 @@ export async function runAsProcess(command: Command): Promise<void> {
 
 const bigintAsText = (_key: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
 
-/** Prisma's messages open with the source of the failed call; their last line says what happened. */
+/** Prisma's messages start with the source of the failed call; their last line has the error. */
 function describe(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   return message.startsWith('\nInvalid `') ? (message.trim().split('\n').at(-1) ?? message) : message
 }
 
-/** What node:util's parseArgs throws on an unknown option or a missing value. */
+/** The errors of node:util's parseArgs for an unknown option or a missing value. */
 const isArgumentError = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
 
-/** A view of one thing, as JSON and as lines. */
+/** A view of one object, as JSON and as lines. */
 export const one = (view: Record<string, unknown>): CommandOutput => ({ data: view, text: lines(view) })
 
-/** A view of one thing with its secret, which is shown this once. */
+/** A view of one object with its secret, which is shown only once. */
 export const withSecret = (
   field: string,
   secret: string,
@@ -80,13 +80,13 @@ export const list = (
   none: string,
 ): CommandOutput => ({ data: { [name]: views }, text: views.map(lines).join('\n\n') || none })
 
-/** A view under which the id has the name of its kind, as commands print it. */
+/** A view whose id is named after its kind, as commands print it. */
 export const named = <View extends { id: string }>(name: string, { id, ...view }: View) => ({
   [name]: id,
   ...view,
 })
 
-/** Lines of `name  value`, aligned, for people. Nulls and empty texts are left out. */
+/** Aligned lines of `name  value`, for people. Nulls and empty texts are omitted. */
 export function lines(view: Record<string, unknown>): string {
   const shown = Object.entries(view).filter(([, value]) => value !== null && value !== '')
   const width = Math.max(...shown.map(([name]) => name.length))

@@ -13,7 +13,7 @@ const USAGE = `Usage: npm run trace -- ID [--json]
 
   ID is a call's id (chatcmpl_…) or the x-request-id of a request.`
 
-/** `npm run trace -- ID [--json]`: the timeline of one call, or where a running one is. Exits 1 when nothing is known. */
+/** `npm run trace -- ID [--json]`: the timeline of a call, or the place of a running one. Exits 1 if the call is unknown. */
 export async function trace(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const { positionals } = parseArgs({ args, options: { json: { type: 'boolean' } }, allowPositionals: true })
   const [id] = positionals
@@ -36,13 +36,13 @@ export async function trace(args: string[], environment: NodeJS.ProcessEnv): Pro
   )
 }
 
-/** A call that is not settled yet: where it is. Its job carries nothing an operator may read beyond that. */
+/** The place of a call that is not settled. An operator may read nothing else of its job. */
 async function traceRunning(id: string, redis: Redis): Promise<CommandOutput> {
   const dispatchQueue = createDispatchQueue(redis)
   const settlementQueue = createSettlementQueue(redis)
   try {
     const found = await findCallInFlight(id, redis, { dispatchQueue, settlementQueue })
-    if (!found) throw new Error(`nothing is known of ${id}: it was refused before the queue, or never was`)
+    if (!found) throw new Error(`call ${id} not found; rejected requests have no record`)
     const { candidates, timeline, ...view } = found
     const targets = candidates.map(({ offer }) => offer).join(', ')
     return { data: found, text: `${lines({ ...view, candidates: targets })}\n\n${eventLines(timeline)}` }

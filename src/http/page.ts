@@ -8,7 +8,7 @@ export const ID_PAGE = {
   cursor: Type.Optional(
     Type.String({
       pattern: '^[\\w-]{1,80}$',
-      errorMessage: { pattern: 'Send `cursor` just as `next_cursor` had it.' },
+      errorMessage: { pattern: '`cursor` is not valid. Pass the value of `next_cursor` unchanged.' },
     }),
   ),
 }

@@ -45,7 +45,7 @@ export function createRefundTopUp({
         case 'refused':
           throw refused(`Nothing was refunded: ${refund.reason}. Asking again is a new attempt.`)
         case 'no_such_rail':
-          throw refused(`${payment.rail} is not set up: see the payment settings.`)
+          throw refused(`${payment.rail} is not configured; see the payment settings.`)
         case 'no_such_payment':
           throw new ApiError('not_found', `There is no top-up ${payment.id}.`)
         default:

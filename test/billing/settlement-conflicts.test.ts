@@ -215,7 +215,7 @@ describe('two settlements of one call', () => {
     expect(await findingsOn(served.id)).toContain('no settlement is in quarantine')
   })
 
-  const TOLD_A_FAILURE = 'no call is charged whose caller was told that it failed'
+  const TOLD_A_FAILURE = 'no charged call returned an error to its client'
   const GIVEN_AWAY = 'no call is given away that a provider served'
   const CONTRADICTED = 'no call has records that contradict each other'
 

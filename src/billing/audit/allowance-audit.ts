@@ -12,9 +12,9 @@ const BY_ID = { orderBy: { id: 'asc' }, take: ROWS_AT_ONCE } as const
 const EXACT = 'what Redis lets every budget still spend is the budget less what was spent and the open holds'
 
 /**
- * Compares what Redis lets the budgets of keys, members and accounts still spend with the ledger, in the running period
- * and for an hour in the one before. Exact while calls run. With `forget` it repairs a wrong allowance: once deleted, it
- * is loaded again on its next use, and deletes those of keys that were revoked lately.
+ * Compares the allowances in Redis of keys, members and accounts with the ledger, for the current period and for an
+ * hour of the previous one. Exact while calls run. With `forget` it repairs a wrong allowance by deleting it, since it
+ * is loaded again on its next use. It also deletes the allowances of recently revoked keys.
  */
 export async function auditAllowances(deps: {
   postgres: Postgres
@@ -42,11 +42,11 @@ export async function auditAllowances(deps: {
 interface AuditedBudget {
   budget: Budget
   period: AllowancePeriod
-  /** Its key is not used any more: nothing may be spent of it. */
+  /** Its key is revoked: nothing may be spent of it. */
   isRevoked?: boolean
 }
 
-/** Those of keys that were revoked before have been deleted by now. */
+/** The allowances of keys revoked earlier are deleted already. */
 const REVOKED_LATELY_MS = 2 * DAY_MS
 
 async function* allBudgets(postgres: Postgres, clock: () => number): AsyncIterable<AuditedBudget> {
@@ -99,7 +99,7 @@ async function* monthlyBudgets(postgres: Postgres): AsyncIterable<Budget> {
       yield { ...memberBudget(accountId, personId), limitPico: monthlyBudgetPico }
 }
 
-/** All rows of a table, some at a time; `placeOf` says after which row to read on. */
+/** Reads all rows of a table in pages; `placeOf` returns the cursor after a row. */
 async function* inPortions<Row>(
   read: (after: string) => Promise<Row[]>,
   placeOf: (row: Row) => string,

@@ -3,8 +3,8 @@ import { PROMPT_SUM_SQL } from '../settlement/settlement-statements.ts'
 import { CALL_PAYMENT_AUDIT_CHECKS } from './call-payment-audit-checks.ts'
 
 /**
- * The invariants of the ledger as queries: each returns what breaks it as (subject, detail), and nothing when
- * all is well. They run in SQL over whole tables, so the auditor holds no rows in memory.
+ * The invariants of the ledger as queries: each returns the violations as (subject, detail). They run in SQL over whole
+ * tables, so the auditor holds no rows in memory.
  */
 interface AuditCheck {
   name: string
@@ -12,18 +12,18 @@ interface AuditCheck {
   sql: string
 }
 
-/** A call that is decided about is named no more. `callId` is qualified: an unqualified `call_id` would be the review's. */
+/** Excludes calls that an operator has reviewed. `callId` must be qualified: an unqualified `call_id` would be the review's. */
 const unreviewed = (callId: string) =>
   `NOT EXISTS (SELECT 1 FROM call_reviews AS review WHERE review.call_id = ${callId})`
 
 /**
- * Whether what callers were told is what they were charged for. `settlement_conflicts` keeps what settlement set
- * aside; what a call is charged stands in `call_records`. Calls that rightly cost nothing (failed, by a provider
- * or by the gateway; nothing produced; no fee on the client's BYOK key; a duplicate) break none of these.
+ * Compare what clients received with what they were charged. `settlement_conflicts` keeps the records that settlement
+ * dropped; `call_records` has the charge. Calls that rightly cost nothing (failed by a provider or the gateway; nothing
+ * produced; no fee on the client's BYOK key; a duplicate) violate none of these.
  */
 const CONFLICT_AUDIT_CHECKS: readonly AuditCheck[] = [
   {
-    name: 'no call is charged whose caller was told that it failed',
+    name: 'no charged call returned an error to its client',
     sql: `
       SELECT call.id AS subject,
              'charged ' || call.charge_pico || ' as ' || call.status || ', its caller was told ' || aside.error_code AS detail
@@ -56,7 +56,7 @@ const CONFLICT_AUDIT_CHECKS: readonly AuditCheck[] = [
 
 const KINDS = `('topup', 'refund', 'refund_reversal', 'dispute', 'dispute_won', 'dispute_lost')`
 
-/** The invariants of top-ups over the ledger. A payment's transactions carry its id, alone or before a slash. */
+/** The invariants of top-ups over the ledger. The transactions of a payment have its id, alone or before a slash. */
 const PAYMENT_AUDIT_CHECKS: readonly AuditCheck[] = [
   {
     name: "a payment's money is where the ledger has it: at its rail, in dispute, or gone back",
@@ -89,7 +89,7 @@ const PAYMENT_AUDIT_CHECKS: readonly AuditCheck[] = [
                                          'receivable:' || p.account_id))`,
   },
   {
-    name: 'what an account owes is what its receivable says, and it owes nothing to others',
+    name: 'an account owes exactly what its receivable holds',
     sql: `
       SELECT coalesce('receivable:' || a.id, e.ledger_account) AS subject,
              'owed ' || coalesce(a.owed_pico::text, 'by no account') || ', entries ' || coalesce(e.total, 0) AS detail
@@ -101,7 +101,7 @@ const PAYMENT_AUDIT_CHECKS: readonly AuditCheck[] = [
       WHERE a.owed_pico IS DISTINCT FROM -coalesce(e.total, 0)`,
   },
   {
-    name: 'what a rail told has acted within the hour',
+    name: 'every event of a rail is applied within an hour',
     sql: `
       SELECT rail || ' ' || id AS subject, type || ' of ' || payment_id || ' since ' || received_at AS detail
       FROM payment_events
@@ -132,15 +132,15 @@ const INVOICE_AUDIT_CHECKS: readonly AuditCheck[] = [
   },
 ]
 
-/** The model's version of a rate without that of the routing fee, and the fee in percent; see `feeRateVersion`. */
+/** The version of a rate without the suffix of the routing fee, and the fee in percent; see `feeRateVersion`. */
 const BASE_VERSION = "regexp_replace(call.rate_version, '-byok-[0-9]{1,3}$', '')"
 const FEE_PERCENT = "coalesce(substring(call.rate_version FROM '-byok-([0-9]{1,3})$')::bigint, 100)"
 const listed = (column: string) => `published.${column} * ${FEE_PERCENT} / 100`
 const isListed = (column: string) => `call.${column}_rate_pico IS NOT DISTINCT FROM ${listed(column)}`
-/** A call that does not price the prompt cache has no rates of it, and pays the prompt rate. */
+/** A call without prompt cache prices has no cache rates and pays the prompt rate. */
 const isListedOrNone = (column: string) => `(call.${column}_rate_pico IS NULL OR ${isListed(column)})`
 
-/** A process may use a catalog a moment before the catalog worker records its rates. */
+/** A process may use a catalog shortly before the catalog worker records its rates. */
 const PUBLISHED_WITHIN = "interval '1 hour'"
 
 const RATE_AUDIT_CHECKS: readonly AuditCheck[] = [
@@ -253,7 +253,7 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
       ) AS c WHERE charge_pico <> recomputed`,
   },
   {
-    name: 'a duplicate is one of a call of its own account that is none itself',
+    name: 'a duplicate refers to a call of its own account that is not a duplicate',
     sql: `
       SELECT d.id AS subject, 'duplicate of ' || d.duplicate_of || ', which '
                || CASE WHEN c.id IS NULL THEN 'does not exist' ELSE 'cannot stand for it' END AS detail
@@ -278,7 +278,7 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
       FROM call_records WHERE charge_pico > hold_pico OR charge_pico < 0`,
   },
   {
-    name: 'every call held in Redis what its record says',
+    name: 'the hold of every call in Redis equals its record',
     sql: `
       SELECT id AS subject, 'Redis held ' || redis_hold_pico || ', the record says ' || hold_pico AS detail
       FROM call_records WHERE redis_hold_pico <> hold_pico AND ${unreviewed('call_records.id')}`,
@@ -290,7 +290,7 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
       FROM call_records AS c LEFT JOIN accounts AS a ON a.id = c.account_id WHERE a.id IS NULL`,
   },
   {
-    name: 'every adjustment says why',
+    name: 'every adjustment has a reason',
     sql: `
       SELECT t.id || ' (' || t.kind || ')' AS subject, 'no reason' AS detail
       FROM ledger_transactions AS t LEFT JOIN ledger_notes AS n ON n.id = t.id AND n.kind = t.kind

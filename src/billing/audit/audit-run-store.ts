@@ -19,7 +19,7 @@ export function createAuditRunStore(postgres: Postgres) {
   const page = async (query: IdPage): Promise<AuditRun[]> =>
     (await postgres.auditRun.findMany(newestFirst(query, {}))).map(toRun)
   return {
-    /** Newest first, after a run's id. */
+    /** Lists runs, newest first, after a run's id. */
     page,
     async record({ at, durationMs, cause, report }: NewAuditRun): Promise<void> {
       const { ok, figures, checks } = report
@@ -28,16 +28,16 @@ export function createAuditRunStore(postgres: Postgres) {
         data: { id: newId('audit'), at, durationMs, ok, cause, figures, checks, discrepancies },
       })
     },
-    /** Null when there was none. */
+    /** Null if there is none. */
     async latest(): Promise<AuditRun | null> {
       return (await page({ after: null, limit: 1 }))[0] ?? null
     },
-    /** Removes runs before a time that found no discrepancy; the others stay. */
+    /** Removes runs without discrepancies before a time; the others are kept. */
     async prune(before: Date): Promise<void> {
       await postgres.auditRun.deleteMany({ where: { ok: true, at: { lt: before } } })
     },
   }
 }
 
-/** Written by `record` alone, from reports of this shape. */
+/** Only `record` writes these rows, from reports of this shape. */
 const toRun = (row: AuditRunRow): AuditRun => row as unknown as AuditRun

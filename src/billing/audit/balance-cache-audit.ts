@@ -5,13 +5,13 @@ import type { HoldStore, HoldSummary, LedgerBalance } from '../holds/hold-store.
 import type { BalanceStore } from '../ledger/balance-store.ts'
 import type { CheckResult, Discrepancy } from './ledger-audit.ts'
 
-/** Sums over the balance caches in Redis; amounts in pico-USD. */
+/** Totals over the balance caches in Redis; amounts in pico-USD. */
 interface BalanceCacheTotals {
   balanceCaches: number
   availablePico: bigint
   heldPico: bigint
   openHolds: number
-  /** Open holds whose call has no job any more and is not settled; the sweep releases them. */
+  /** Open holds whose call has no job and is not settled; the sweep releases them. */
   lostHolds: number
   /** Calls waiting or running, and settlements waiting. */
   dispatchJobs: number
@@ -37,10 +37,10 @@ interface BalanceCacheAudit {
 
 const ACCOUNTS_AT_ONCE = 100
 const SAMPLES = 20
-/** A settlement that committed reaches Redis within this, unless its worker died. */
+/** Redis has a committed settlement within this time, unless its worker died. */
 const CATCH_UP_MS = 5_000
 const CATCH_UP_POLL_MS = 100
-/** Lost holds are swept after a minute, by a run every half minute; one older than this was missed. */
+/** Lost holds are swept after a minute, by a run every half minute. The sweep missed a hold older than this. */
 const SWEEP_OVERDUE_MS = 180_000
 
 const SOUND = 'every balance cache is the ledger balance less its open holds, and not below zero'
@@ -48,9 +48,9 @@ const CAUGHT_UP = 'every settlement has reached the balance cache'
 const NOTHING_LOST = 'every hold belongs to a call that is queued, running or settling'
 
 /**
- * Compares every balance cache with the ledger. Exact while calls run: one is compared with the ledger
- * only at the version it has, and one that is behind gets a few seconds to catch up. The hold of a call that
- * was lost counts as a metric while the sweep has yet to come by, and a discrepancy once it should have.
+ * Compares every balance cache with the ledger. Exact while calls run: a cache is compared only at the ledger's
+ * version, and one that is behind gets a few seconds to catch up. The hold of a lost call counts as a metric until the
+ * sweep should have released it, and then as a discrepancy.
  */
 export async function auditBalanceCaches(deps: BalanceCacheAuditDependencies): Promise<BalanceCacheAudit> {
   const jobs = await deps.countJobs()
@@ -84,10 +84,10 @@ export async function auditBalanceCaches(deps: BalanceCacheAuditDependencies): P
   return { metrics, checks: [SOUND, CAUGHT_UP, NOTHING_LOST].map((name) => summarize(name, found)) }
 }
 
-/** A balance cache that is not as it should be, and may be so only for a moment. */
+/** A balance cache with a discrepancy that may be temporary. */
 interface BehindCache {
   accountId: string
-  /** What it is, should it stay so. */
+  /** The discrepancy to report if it persists. */
   discrepancy: Discrepancy
   /** The ledger's version when it was found. */
   version: bigint
@@ -121,9 +121,9 @@ function auditBalance(
 }
 
 /**
- * Waits for those that were behind, all together, and compares them again: one that has caught up must be exact. Reports
- * those that are not, and those that stay behind where they were. An account that settles all the time may be behind at
- * every look, always at a newer version.
+ * Waits for all caches that are behind and compares them again: a cache that has caught up must be exact. Reports those
+ * that are not, and those that did not advance. An account that settles constantly may be behind at every reading, each
+ * time at a newer version.
  */
 async function stillBehind(
   found: BehindCache[],
@@ -159,7 +159,7 @@ interface LostHold {
   ageMs: number
 }
 
-/** Open holds of calls that have no job and are neither settled nor in quarantine; in that order, as the sweep. */
+/** Open holds of calls that have no job and are neither settled nor in quarantine, checked in that order, as in the sweep. */
 async function lostHolds(accountIds: string[], deps: BalanceCacheAuditDependencies): Promise<LostHold[]> {
   const accountOf = new Map<string, string>()
   for (const accountId of accountIds)
@@ -190,21 +190,21 @@ function summarize(name: string, found: Discrepancy[]): CheckResult {
 }
 
 type LedgerComparison =
-  /** Redis does not have the account yet; it loads on first use. */
+  /** The account is not in Redis; it is loaded on first use. */
   | { kind: 'unloaded' }
   | { kind: 'sound' }
   /** The ledger is ahead: a settlement committed and is about to be applied, or its worker died. */
   | { kind: 'behind' }
   /**
-   * Available is below zero. A settlement may be inside the balance while its hold is yet to be closed, and
-   * counts twice for a moment; else more was admitted than the balance affords.
+   * Available is below zero. Either a settlement is inside the balance while its hold is still open, so that it counts
+   * twice for a moment, or more was admitted than the balance affords.
    */
   | { kind: 'overdrawn' }
   | { kind: 'drifted'; problems: string[]; ledgerWentBack: boolean }
 
 /**
- * Compares a balance cache with the ledger. The cache must have been read before the ledger: a balance at a version
- * never changes, so equal versions compare exactly whatever happens between the readings, and the ledger can only be
+ * Compares a balance cache with the ledger. The cache must have been read before the ledger: the balance at a version
+ * never changes, so equal versions compare exactly whatever happens between the readings, and only the ledger can be
  * ahead. Invariants: avail = balance − held, sum of the holds = held, avail ≥ 0.
  */
 export function compareWithLedger(cache: HoldSummary, ledger: LedgerBalance): LedgerComparison {

@@ -52,7 +52,7 @@ export const CALL_PAYMENT_AUDIT_CHECKS = [
              OR (call.id IS NULL AND p.over_at < now()) OR call.account_id <> '${CALL_PAYMENT_ACCOUNT}')`,
   },
   {
-    name: 'what a call payment settles is the amount that was quoted and signed',
+    name: 'a call payment settles the amount that was quoted and signed',
     sql: `
       SELECT call_id AS subject, 'amount ' || amount_pico || ', asked for ' || (request->'terms'->>'amount') AS detail
       FROM call_payments
@@ -60,7 +60,7 @@ export const CALL_PAYMENT_AUDIT_CHECKS = [
          OR request->'terms'->>'amount' IS DISTINCT FROM request->'payload'->'payload'->'authorization'->>'value'`,
   },
   {
-    name: 'it is known of every call payment whether it was made',
+    name: 'every call payment is proven or refuted',
     sql: `
       SELECT call_id AS subject, 'attempts ' || attempts || ', ' || coalesce(reason, 'no answer') AS detail
       FROM call_payments

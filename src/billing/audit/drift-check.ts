@@ -19,9 +19,9 @@ export interface DriftReport {
 }
 
 /**
- * Compares the balance caches of some accounts with the ledger and repairs those that drifted, with a warning each.
- * One that is merely behind is brought up to date. A ledger that is older than the balance cache lost commits: dispatch workers
- * are told.
+ * Compares the balance caches of some accounts with the ledger and repairs those that drifted, with a warning each. A
+ * cache that is only behind is updated. If the ledger is older than the balance cache, PostgreSQL lost commits, and
+ * dispatch workers are notified.
  */
 export async function repairDrift(
   accountIds: readonly string[],
@@ -37,7 +37,7 @@ export async function repairDrift(
     const reading = readings[index]
     const ledger = ledgers.get(accountId)
     if (!reading || !ledger) {
-      logger.warn({ accountId }, 'redis has an account that the ledger does not have')
+      logger.warn({ accountId }, 'account in redis is missing from the ledger')
       continue
     }
     const verdict = compareWithLedger(reading, ledger)
@@ -52,12 +52,12 @@ export async function repairDrift(
         await closeSettledHolds(accountId, ledger, deps)
         break
       case 'drifted': {
-        // Before the version of the balance cache is given up, by which it was found.
+        // Must run before the rebuild discards the version that proves the loss.
         if (verdict.ledgerWentBack) await holds.noteLedgerLoss()
         const repaired = await holds.rebuild(accountId, ledger, verdict.ledgerWentBack)
         logger.warn(
           { alarm: 'balance-drifted', accountId, problems: verdict.problems, repaired },
-          'the balance cache drifted from the ledger',
+          'balance cache drifted from the ledger',
         )
         drifted += 1
         break
@@ -70,8 +70,8 @@ export async function repairDrift(
 }
 
 /**
- * Closes the holds whose charges are inside the balance already: they count twice. Should available stay below
- * zero, calls were admitted that the balance does not afford.
+ * Closes the holds whose charges are already in the balance, since they count twice. If available stays below zero,
+ * calls were admitted that the balance does not afford.
  */
 async function closeSettledHolds(
   accountId: string,

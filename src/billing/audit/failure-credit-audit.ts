@@ -4,13 +4,13 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { TOLD_FAILURE_REASON } from '../settlement/credit-told-failures.ts'
 import type { CheckResult } from './ledger-audit.ts'
 
-/** How much may be credited on a day: the part of what was charged, and what may be whatever that is. */
+/** Maximum credits of a day: a percentage of the charges, and an amount that is always allowed. */
 export interface FailureCreditLimits {
   percent: number
   floorPico: bigint
 }
 
-/** The limits as configured. */
+/** The configured limits. */
 export const failureCreditLimits = (config: {
   failureCreditsPercent: number
   failureCreditsFloorUsd: string
@@ -19,24 +19,24 @@ export const failureCreditLimits = (config: {
   floorPico: parseUsd(config.failureCreditsFloorUsd),
 })
 
-/** What one account was credited on a day (UTC) for calls whose callers were told that they failed. */
+/** What one account was credited on a day (UTC) for charged calls whose client received an error. */
 export interface FailureCredits {
   /** `2026-02-03`. */
   day: string
   accountId: string
   calls: number
   creditedUsd: string
-  /** Of the calls admitted on that day. */
+  /** Charges of the calls admitted on that day. */
   chargedUsd: string
 }
 
 const NAME = 'no more is credited for failures that callers were told than a small part of what is charged'
 const SAMPLES = 20
 const REPORTED_DAYS = 7
-/** Today and yesterday: what an operator has looked at fails no audit for ever. */
+/** Today and yesterday, so that a day that an operator has reviewed does not fail every later audit. */
 const CHECKED_DAYS = 2
 
-/** Account by account and day by day, the largest credits first; a null account stands for all of them. */
+/** By account and day, the largest credits first; a null account is the total. */
 const CREDITS = `
 WITH credited AS (
   SELECT to_char(transaction.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, transaction.account_id,
@@ -68,8 +68,8 @@ interface Row {
 }
 
 /**
- * Sums the credits that settlement makes by itself, since each silences the check that would name its call, and finds days
- * with more of them than `limits` allow: of one account, or of all together.
+ * Sums the automatic credits of settlement, because each one hides its call from the check of charged failures, and
+ * finds the days on which they exceed `limits`, for one account or in total.
  */
 export async function auditFailureCredits(
   postgres: Postgres,

@@ -7,17 +7,17 @@ export interface Discrepancy {
   detail: string
 }
 
-/** The outcome of one invariant over the whole ledger. */
+/** The result of one invariant over the whole ledger. */
 export interface CheckResult {
   name: string
-  /** How many things break it. */
+  /** Number of violations. */
   broken: number
-  /** The first of them, at most SAMPLES. */
+  /** The first violations, at most SAMPLES. */
   discrepancies: Discrepancy[]
 }
 
 export interface LedgerAudit {
-  /** Sums over the ledger by their names in SUMS; amounts in pico-USD. */
+  /** Totals of the ledger by their names in SUMS; amounts in pico-USD. */
   metrics: Record<string, bigint>
   checks: CheckResult[]
 }
@@ -26,8 +26,8 @@ const SAMPLES = 20
 const AUDIT_TIMEOUT_MS = 3_600_000
 
 /**
- * Sums leave as text: those over all accounts may pass 64 bits. `railsPico` is what came in by payment rails and did not
- * go back, negative as money we hold for customers; `receivablesPico` is what customers owe, negative.
+ * Totals are text, because those over all accounts may exceed 64 bits. `railsPico` is what payment rails received and
+ * did not return, negative since it is owed to customers; `receivablesPico` is what customers owe, negative.
  */
 const SUMS = `
 WITH ledger AS (
@@ -68,13 +68,13 @@ SELECT (SELECT count(*) FROM accounts) AS "accounts",
        sums.*, calls.*
 FROM sums, calls`
 
-/** Held by the server until the transaction ends, also when the process that began it is gone. */
+/** The server holds the lock until the transaction ends, even if its process dies. */
 const TAKE_TURN = "SELECT pg_try_advisory_xact_lock(hashtext('ledger-audit')) AS taken"
 
 /**
- * Sums the ledger and checks every invariant, in one read-only snapshot: calls that settle during it are
- * wholly in it or not at all. The pool must have no statement timeout. With `alone` it throws while another such audit
- * is still running in the database.
+ * Sums the ledger and checks every invariant in one read-only snapshot: a call that settles during the audit is
+ * included entirely or not at all. The pool must have no statement timeout. With `alone` it throws while another such
+ * audit is running in the database.
  */
 export async function auditLedger(postgres: Postgres, { alone = false } = {}): Promise<LedgerAudit> {
   return postgres.$transaction(
@@ -85,7 +85,7 @@ export async function auditLedger(postgres: Postgres, { alone = false } = {}): P
         if (!turn?.taken) throw new Error('another audit of the ledger is still running')
       }
       const [sums] = await transaction.$queryRawUnsafe<Array<Record<string, bigint | string>>>(SUMS)
-      if (!sums) throw new Error('the ledger could not be summed')
+      if (!sums) throw new Error('the sums of the ledger returned no row')
       const metrics = Object.fromEntries(Object.entries(sums).map(([name, value]) => [name, BigInt(value)]))
       const checks: CheckResult[] = []
       for (const { name, sql } of AUDIT_CHECKS) {

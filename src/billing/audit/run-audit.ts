@@ -15,26 +15,26 @@ import { auditFailureCredits, type FailureCreditLimits, type FailureCredits } fr
 import { auditLedger, type Discrepancy } from './ledger-audit.ts'
 import { auditUnchargedCost } from './uncharged-cost-audit.ts'
 
-/** The outcome of an audit as it is printed and kept: amounts as decimal strings of USD, counts as numbers. */
+/** The result of an audit as it is printed and stored: amounts as decimal strings of USD, counts as numbers. */
 export interface AuditReport {
   ok: boolean
-  /** Discrepancies in all; samples of them are listed. */
+  /** Number of discrepancies; only samples are listed. */
   broken: number
   figures: Record<string, string | number>
   checks: Array<{ name: string; broken: number }>
   discrepancies: Discrepancy[]
-  /** What was credited by itself in the last seven days, by day and account. */
+  /** The automatic credits of the last seven days, by day and account. */
   failureCredits: FailureCredits[]
 }
 
 const COUNTED_STATES = ['waiting', 'active', 'delayed', 'prioritized'] as const
 
 /**
- * Audits everything that is about money: the ledger, call records and payments in PostgreSQL, the balance caches and
- * allowances in Redis against them. Exact while calls run.
+ * Audits all money: the ledger, call records and payments in PostgreSQL, and the balance caches and allowances in Redis
+ * against them. Exact while calls run.
  */
 export async function runAudit(deps: {
-  /** Without a statement timeout: it reads whole tables. */
+  /** Must have no statement timeout, because the audit reads whole tables. */
   postgres: Postgres
   redis: Redis
   dispatchQueue: DispatchQueue
@@ -43,8 +43,8 @@ export async function runAudit(deps: {
   unchargedCost: UnchargedCostLimits
   failureCredits: FailureCreditLimits
   /**
-   * The audit of the fleet: throws while another one is still running, and deletes the allowances that it finds wrong,
-   * which are then loaded again. Absent: an audit that changes nothing.
+   * The audit of the fleet: throws while another one is running, and deletes wrong allowances, which are then loaded
+   * again. Absent: the audit changes nothing.
    */
   isScheduled?: boolean
 }): Promise<AuditReport> {
@@ -85,7 +85,7 @@ export async function runAudit(deps: {
   }
 }
 
-/** `revenuePico: 1500000000000n` becomes `revenue_usd: "1.50"`; counts stay counts. */
+/** `revenuePico: 1500000000000n` becomes `revenue_usd: "1.50"`; counts stay as they are. */
 function metricsView(metrics: object): Record<string, string | number> {
   return Object.fromEntries(
     Object.entries(metrics).map(([name, value]: [string, bigint | number]) => {

@@ -7,7 +7,7 @@ import type { CheckResult } from './ledger-audit.ts'
 const NAME = 'no account goes on at full speed that costs twice what is allowed without paying for it'
 const SAMPLES = 20
 
-/** Accounts whose uncharged provider cost should have stopped them, and that were not even slowed. */
+/** Accounts whose uncharged provider cost exceeds the limit for suspension, but that were not even slowed. */
 export async function auditUnchargedCost(
   postgres: Postgres,
   limits: UnchargedCostLimits,

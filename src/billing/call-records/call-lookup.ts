@@ -3,23 +3,23 @@ import type { CallRecord, CallRecords } from './call-records.ts'
 
 type FoundCall =
   | { kind: 'settled'; call: CallRecord }
-  /** It runs, or waits for its settlement. */
+  /** The call runs or waits for its settlement. */
   | { kind: 'unsettled' }
-  /** There is no such call of this account. */
+  /** The account has no such call. */
   | { kind: 'unknown' }
 
-/** Runs one read of PostgreSQL, such as within a bound. */
+/** Runs one read of PostgreSQL, for example within a concurrency limit. */
 export type RunRead = <Result>(read: () => Promise<Result>) => Promise<Result>
 
-/** Finds one call for its owner. Rejects when PostgreSQL or Redis is away, and as `run` does, which runs its reads. */
+/** Finds one call for its owner. `run` executes its reads. Rejects when PostgreSQL or Redis is away, and as `run` does. */
 export type CallLookup = (callId: string, accountId: string | null, run?: RunRead) => Promise<FoundCall>
 
 export interface CallLookupOptions {
   calls: Pick<CallRecords, 'find'>
-  /** Of some calls, whether their holds are among an account's open ones. */
+  /** For each call, whether its hold is among the account's open ones. */
   areHeld: (accountId: string, callIds: readonly string[]) => Promise<readonly boolean[]>
   clock: () => number
-  /** How long a call whose settlement is on its way is waited for. */
+  /** How long to wait for a settlement that is under way. */
   waitMs?: number
 }
 
@@ -28,9 +28,9 @@ const LOOK_AGAIN_MIN_MS = 10
 const LOOK_AGAIN_MAX_MS = 160
 
 /**
- * Looks a call up right after its answer, too: while its hold is open it is not settled yet, and is waited for a
- * while, which asks Redis alone. The hold is among the account's own, so another account's call is as unknown as one
- * that never was. Without an account any call is found, once it is settled.
+ * Finds a call even directly after its response: while its hold is open it is not settled, so the lookup waits, polling
+ * Redis only. The hold belongs to the account, so the call of another account is as unknown as one that does not exist.
+ * Without an account, any settled call is found.
  */
 export function createCallLookup(options: CallLookupOptions): CallLookup {
   const { calls, areHeld, clock, waitMs = WAIT_MS } = options
@@ -42,7 +42,7 @@ export function createCallLookup(options: CallLookupOptions): CallLookup {
       ? { kind: 'settled', call }
       : { kind: 'unknown' }
   }
-  /** Resolves to whether the hold has closed, which it does after its settlement has committed. */
+  /** Resolves to whether the hold has closed, which happens after the settlement committed. */
   const closed = async (accountId: string, callId: string): Promise<boolean> => {
     const deadline = clock() + waitMs
     for (let pauseMs = LOOK_AGAIN_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_AGAIN_MAX_MS)) {
@@ -61,7 +61,7 @@ export function createCallLookup(options: CallLookupOptions): CallLookup {
   }
 }
 
-/** Looks for one hold, together with all others of its account that are looked for within a few milliseconds. */
+/** Looks up one hold, in one request with all others of its account within a few milliseconds. */
 function lookTogether(areHeld: CallLookupOptions['areHeld']) {
   const looks = new Map<string, { callIds: string[]; held: Promise<ReadonlySet<string>> }>()
   const begin = (accountId: string) => {

@@ -7,7 +7,7 @@ import { callCreatedAt, callIdRange } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { CallRecord as CallRow, Prisma } from '../../platform/prisma-client/client.ts'
 
-/** A settled call without its attempts, which say where it went. Amounts in pico-USD, times in unix milliseconds. */
+/** A settled call without its attempts, which name its targets. Amounts in pico-USD, times in unix milliseconds. */
 export type ListedCall = Omit<CallRow, 'attempts' | 'labels' | `${string}AtMs`> & {
   labels: CallLabels | null
   admittedAt: number
@@ -19,17 +19,17 @@ export type ListedCall = Omit<CallRow, 'attempts' | 'labels' | `${string}AtMs`> 
 
 export type CallRecord = ListedCall & { attempts: AttemptRecord[] }
 
-/** Which calls; null or absent: any. */
+/** Filters of calls; null or absent: any. */
 export interface CallFilter {
-  /** Of the call, or the client's own of the request. */
+  /** The id of the call, or the client's own id of the request. */
   id?: string | null
   keyId?: string | null
-  /** The personal account of who made the key. */
+  /** The personal account that created the key. */
   memberId?: string | null
   status?: CallStatus | null
-  /** A part of what the client said about it: of its title, address, or metadata as `name=value`. */
+  /** Part of the client's labels: of the title, the address, or the metadata as `name=value`. */
   tag?: string | null
-  /** By whatever alias or with whatever suffix it was asked for; a search takes the name itself, also as served. */
+  /** Matches every alias and suffix of the requested model; in a search, a model name or the served model. */
   model?: string | null
 }
 
@@ -43,7 +43,7 @@ export interface CallSearch extends CallFilter {
 /** Settled calls, read from PostgreSQL. All methods reject while it is away. */
 export type CallRecords = ReturnType<typeof createCallRecords>
 
-/** Of each account. */
+/** Maximum per account. */
 const LATEST_MAX = 100
 
 const SETTLED_IDS = `
@@ -54,7 +54,7 @@ CROSS JOIN LATERAL (
 ) AS latest
 WHERE latest.settled_at_ms > $2`
 
-/** What a tag is searched in, in lower case. */
+/** The text that a tag is searched in, in lower case. */
 const LABELS_TEXT = `lower(concat_ws(E'\\n', labels->>'title', labels->>'referer',
   (SELECT string_agg(pair.key || '=' || pair.value, E'\\n') FROM jsonb_each_text(labels->'metadata') AS pair)))`
 
@@ -76,7 +76,7 @@ export function createCallRecords(postgres: Postgres) {
       return row && toRecord(row)
     },
 
-    /** The latest calls that carried this request id, at most ten. Clients may send one twice. Reads the whole table. */
+    /** The latest calls with this request id, at most ten, since clients may repeat an id. Reads the whole table. */
     async findByRequestId(requestId: string): Promise<CallRecord[]> {
       const rows = await postgres.callRecord.findMany({
         where: { requestId },
@@ -86,7 +86,7 @@ export function createCallRecords(postgres: Postgres) {
       return rows.map(toRecord)
     },
 
-    /** Calls of an account admitted in a span of time, newest first, after a cursor; at most `limit`. */
+    /** Calls of an account admitted in a period, newest first, after a cursor; at most `limit`. */
     async page(
       accountId: string,
       { fromMs, toMs }: TimeRange,
@@ -94,7 +94,7 @@ export function createCallRecords(postgres: Postgres) {
       limit: number,
       { id, tag, model, keyId, memberId, status }: CallFilter = {},
     ): Promise<ListedCall[]> {
-      // Nothing sorts before the empty id, so without a cursor just the end of the span is left out.
+      // Nothing sorts before the empty id, so without a cursor only the end of the period is excluded.
       const start = { admittedAtMs: toMs, callId: '' }
       const { admittedAtMs, callId } = after && after.admittedAtMs < toMs ? after : start
       const values: unknown[] = []
@@ -120,9 +120,9 @@ export function createCallRecords(postgres: Postgres) {
       return listed(sql, values, [{ admittedAtMs: 'desc' }, { id: 'desc' }])
     },
 
-    // Walks the primary key: ids begin with their time, so no index of its own is needed on the table that every call
-    // writes to. Only the conditions that are asked for are in the statement, for the planner's sake.
-    /** Calls of any account admitted in a span of time, newest first, after a call's id. */
+    // Uses the primary key: ids start with their time, so the table that every call writes to needs no further index.
+    // The statement contains only the conditions in use, for the planner's sake.
+    /** Calls of all accounts admitted in a period, newest first, after a call's id. */
     async search(
       search: CallSearch,
       range: TimeRange,
@@ -155,15 +155,15 @@ export function createCallRecords(postgres: Postgres) {
     },
 
     /**
-     * Calls of some accounts that were settled after a moment, oldest first: of each account's latest, so that one
-     * with very many costs no more than another.
+     * Calls of some accounts settled after a time, oldest first. Reads only the latest of each account, so that an
+     * account with very many costs no more than another.
      */
     settledSince: (accountIds: readonly string[], settledAfterMs: number): Promise<ListedCall[]> =>
       listed(SETTLED_IDS, [accountIds, BigInt(settledAfterMs)], [{ settledAtMs: 'asc' }, { id: 'asc' }]),
   }
 }
 
-/** Every name that calls may give a model, whichever of them is given here. */
+/** All names that calls may use for a model, given any one of them. */
 function namesOf(model: string): string[] {
   const id = model.replace(SUFFIX, '').replace(/^openai\/(?=[^/]+$)/, '')
   const ids = id.includes('/') ? [id] : [id, `openai/${id}`]
@@ -174,11 +174,11 @@ const SUFFIXES = [':nitro', ':floor', ':exacto']
 const SUFFIX = new RegExp(`(?:${SUFFIXES.join('|')})$`)
 
 function toRecord({ attempts, ...row }: CallRow): CallRecord {
-  // Written by the settlement store alone, from records of this shape.
+  // Only the settlement store writes these rows, from records of this shape.
   return { ...toListedCall(row), attempts: attempts as unknown as AttemptRecord[] }
 }
 
-/** A row of call_records, its times as numbers. */
+/** Converts a row of call_records, with its times as numbers. */
 export function toListedCall({
   admittedAtMs,
   claimedAtMs,
@@ -199,7 +199,7 @@ export function toListedCall({
   }
 }
 
-/** The rates a call was charged at; null where nothing served it. */
+/** The rates a call was charged at; null if nothing served it. */
 export const ratesOf = (call: ListedCall): TokenRates | null =>
   pricesOf({
     prompt: call.promptRatePico,
@@ -211,7 +211,7 @@ export const ratesOf = (call: ListedCall): TokenRates | null =>
     units: call.unitsRatePico,
   })
 
-/** What we pay its provider; null where nothing served it. */
+/** The provider's price of a call; null if nothing served it. */
 export const costRatesOf = (call: ListedCall): TokenRates | null =>
   pricesOf({
     prompt: call.promptCostPico,
@@ -229,10 +229,10 @@ function pricesOf(stored: Record<keyof TokenRates, bigint | null>): TokenRates |
   return Object.fromEntries(known) as unknown as TokenRates
 }
 
-/** Two machines' clocks may differ; no duration is shown below zero for that. */
+/** The clocks of two machines may differ, so durations are clamped to zero. */
 const sinceAdmission = (call: ListedCall, unixMs: number): number => Math.max(0, unixMs - call.admittedAt)
 
-/** Durations since admission, as JSON shows them; null where the call did not get that far. */
+/** Durations since admission, as shown in JSON; null where the call ended earlier. */
 export const callTimes = (call: ListedCall) => ({
   queued_ms: call.claimedAt === null ? null : sinceAdmission(call, call.claimedAt),
   first_token_ms: call.firstTokenAt === null ? null : sinceAdmission(call, call.firstTokenAt),
@@ -240,7 +240,7 @@ export const callTimes = (call: ListedCall) => ({
 })
 
 const WINDOW_MS = 300_000
-/** Of more calls the latest; their order of magnitude does not change with more. */
+/** If there are more calls, only the latest count; the order of magnitude is the same. */
 const CALLS_MAX = 20_000
 
 const WAITS = `
@@ -251,7 +251,7 @@ FROM (
   ORDER BY id DESC LIMIT ${CALLS_MAX}
 ) AS latest`
 
-/** How long calls of the last five minutes waited for a worker; those that are settled. */
+/** How long the settled calls of the last five minutes waited for a worker. */
 export async function readClaimWait(postgres: Postgres, nowMs: number): Promise<ClaimWaitView> {
   const range = { fromMs: nowMs - WINDOW_MS, toMs: nowMs }
   const [row] = await postgres.$queryRawUnsafe<Array<{ calls: number; waits: number[] | null }>>(

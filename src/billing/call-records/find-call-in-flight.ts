@@ -6,8 +6,8 @@ import type { Redis } from '../../platform/redis/redis.ts'
 import { type CallEvent, timelineOf } from './operator-call.ts'
 
 /**
- * A call that is not settled yet, from its job: waiting, running, or about to be settled. Null when neither queue
- * knows it. The call's text stays sealed in the job.
+ * Describes a call that is not settled from its job: waiting, running, or about to be settled. Null if neither queue
+ * has it. The call's text stays sealed in the job.
  */
 export async function findCallInFlight(
   callId: string,

@@ -9,7 +9,7 @@ export interface KnownCalls {
 const SETTLED = 'SELECT id FROM call_records WHERE id = ANY ($1::text[])'
 const QUARANTINED = 'SELECT id FROM quarantined_settlements WHERE id = ANY ($1::text[])'
 
-/** Looks calls up by id. A call in both was quarantined and settled since. */
+/** Looks calls up by id. A call in both sets was quarantined and settled since. */
 export async function findKnownCalls(postgres: Postgres, callIds: string[]): Promise<KnownCalls> {
   if (callIds.length === 0) return { settled: new Set(), quarantined: new Set() }
   const idsOf = async (sql: string) => {
@@ -22,7 +22,7 @@ export async function findKnownCalls(postgres: Postgres, callIds: string[]): Pro
 
 const CHARGES = 'SELECT id, charge_pico AS "chargePico" FROM call_records WHERE id = ANY ($1::text[])'
 
-/** What some calls were charged, of those that are settled; pico-USD. */
+/** The charges of those calls that are settled; pico-USD. */
 export async function findCharges(postgres: Postgres, callIds: string[]): Promise<Map<string, bigint>> {
   const rows = await postgres.$queryRawUnsafe<Array<{ id: string; chargePico: bigint }>>(CHARGES, callIds)
   return new Map(rows.map(({ id, chargePico }) => [id, chargePico]))

@@ -4,7 +4,7 @@ import { formatRate, formatUsd, picoUsdPerToken } from '../../core/kernel/money.
 import { isoTime } from '../../core/kernel/time.ts'
 import { type CallRecord, callTimes, costRatesOf, type ListedCall } from './call-records.ts'
 
-/** A settled call as operators see it: with its target, what it cost us, and what is left of the charge. */
+/** A settled call for operators: with its target, its cost and the margin. */
 export function operatorCall(call: ListedCall): OperatorCall {
   const costPico = providerCost(call)
   return {
@@ -42,7 +42,7 @@ export function operatorCall(call: ListedCall): OperatorCall {
   }
 }
 
-/** A settled call with everything that happened to it, in order. */
+/** A settled call with all its events in order. */
 export function settledTimeline(record: CallRecord): SettledTimeline {
   return {
     object: 'call_timeline',
@@ -83,14 +83,14 @@ export function settledTimeline(record: CallRecord): SettledTimeline {
   }
 }
 
-/** One thing that happened to a call; `at` in unix ms, null where it did not come to it. */
+/** An event of a call; `at` in unix ms, null if it did not happen. */
 export interface CallEvent {
   at: number | null
   kind: TimelineEvent['kind']
   event: string
 }
 
-/** Events in order, those that did not happen left out. */
+/** The events that happened, in order. */
 export function timelineOf(admittedAt: number, events: readonly CallEvent[]): TimelineEvent[] {
   return events
     .flatMap(({ at, ...event }) => (at === null ? [] : [{ at, ...event }]))
@@ -123,7 +123,7 @@ function settledEvents(record: CallRecord): CallEvent[] {
   ]
 }
 
-/** Tokens at the cost rates of that time, pico-USD. On a BYOK key those are zero. */
+/** Tokens at the cost rates of the call, pico-USD. On a BYOK key those are zero. */
 function providerCost(call: ListedCall): bigint {
   const rates = costRatesOf(call)
   return rates === null ? 0n : costOf(call, rates)

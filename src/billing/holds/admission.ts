@@ -12,19 +12,19 @@ import {
 } from '../../platform/redis/redis-keys.ts'
 
 const DISPATCH = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}`
-/** Longer than a call may wait to be admitted, in which it may be sent to Redis twice. */
+/** Exceeds the time in which the admission of a call may be sent to Redis twice. */
 export const MARK_MS = 20_000
 
-/** What one call asks of the balance cache. */
+/** The input of an admission: one call and its limits. */
 export interface AdmissionRequest {
   callId: CallId
   accountId: string
   keyId: string
-  /** How long the hold may stay open before a sweep looks after it. */
+  /** How long the hold may stay open before the sweep checks it. */
   holdLifetimeMs: number
   /** The hold at the full completion limit. */
   amountPico: bigint
-  /** The client set no limit, so it may shrink to what the balance affords. */
+  /** The client set no limit, so the completion limit may shrink to what the balance affords. */
   flexible: boolean
   promptPico: bigint
   completionRate: bigint
@@ -33,18 +33,21 @@ export interface AdmissionRequest {
   tokensPerMinute: number
   tokens: number
   concurrentCalls: number
-  /** Over all keys of the account. */
+  /** Counted over all keys of the account. */
   accountRequestsPerMinute: number
   accountConcurrentCalls: number
-  /** What bounds it beside the balance, in the periods it is admitted in. */
+  /** The budgets that bound the call beside the balance, in their current periods. */
   budgets: ReadonlyArray<BudgetHolder & { period: { id: string } }>
-  /** Redis admits it no later than this, unix ms by Redis's clock. Absent: whenever it is asked. */
+  /** The latest time of admission, unix ms by Redis's clock. Absent: no limit. */
   admitBy?: number
-  /** A heavy body, and what the bodies of the open calls of its key and account may weigh. Absent: a light one. */
+  /**
+   * The size of a heavy body, and the maximum for the bodies of the open calls of its key and account. Absent: a light
+   * body.
+   */
   body?: { bytes: number; keyMax: number; accountMax: number }
-  /** A repeat of a call: it counts as one request, and holds nothing. */
+  /** A repeat of a call: it counts as one request and takes no hold. */
   isRepeat?: boolean
-  /** Its job, enqueued in the same step if the call is granted all it asks for. Absent: its caller enqueues it. */
+  /** The job, enqueued in the same step if the call is granted all it asks for. Absent: the caller enqueues it. */
   job?: JobToEnqueue
 }
 
@@ -55,27 +58,27 @@ export interface JobToEnqueue {
   turn: QueueTurn
   /** Unix ms. */
   nowMs: number
-  /** A worker that has a slot for it and claims it in the same step, unless others wait. Absent: none. */
+  /** A worker with a free slot, which claims the job in the same step unless others wait. Absent: none. */
   claim?: { token: string; lockMs: number } | undefined
 }
 
-/** What is left of the rate limits of a key and its account, for the response headers. */
+/** The remaining rate limits of a key and its account, for the response headers. */
 export interface RateState {
-  /** The limit of requests that leaves fewer, the key's or its account's. */
+  /** The request limit with fewer requests left, of the key or of the account. */
   limitRequests: number
   remainingRequests: number
   remainingTokens: number
-  /** When both windows are whole again. */
+  /** Time until both windows are fully available again. */
   resetMs: number
 }
 
-/** Whose limit was hit. */
+/** The owner of the exceeded limit. */
 export type LimitScope = 'key' | 'account'
 
 /** A refusal for requests or tokens per minute. */
 export interface RateLimited {
   scope: LimitScope
-  /** Until a call of the same size would be admitted. */
+  /** Time until a call of the same size would be admitted. */
   retryAfterMs: number
 }
 
@@ -84,25 +87,25 @@ export type AdmissionOutcome =
       kind: 'admitted'
       holdPico: bigint
       completionLimit: number
-      /** With this one. */
+      /** Including this call. */
       accountOpenCalls: number
       isEnqueued: boolean
-      /** By the worker that was named with its job. */
+      /** Whether the worker named with the job claimed it. */
       isClaimed: boolean
     }
   | { kind: 'rate-limited' | 'too-many-open' | 'too-heavy'; retryAfterMs: number; scope: LimitScope }
   | { kind: 'insufficient-balance'; availablePico: bigint; affordableTokens: number }
-  /** By the budget of this index. */
+  /** `budget`: index of the exceeded budget. */
   | { kind: 'allowance-spent'; availablePico: bigint; affordableTokens: number; budget: number }
   | { kind: 'balance-unknown' | 'too-late' }
-  /** Of the budgets of these indices. */
+  /** Indices of the budgets without an allowance in Redis. */
   | { kind: 'allowance-unknown'; budgets: number[] }
 
 export type AdmissionAnswer = AdmissionOutcome & { rate: RateState }
 
 export type AdmitToRedis = (request: AdmissionRequest) => Promise<AdmissionAnswer>
 
-/** The one Redis script that admits a call, as a function. Rejects when Redis is away. */
+/** Creates the function that admits a call by one Redis script. It rejects when Redis is away. */
 export function createAdmission(redis: Redis): AdmitToRedis {
   const admit = defineHoldScript(redis, 'syAdmit', new URL('./admit.lua', import.meta.url))
   return async (request) => {
@@ -199,33 +202,33 @@ function readAnswer([outcome, limit, requests, tokens, reset, ...more]: unknown[
     case 'late':
       return { kind: 'too-late', rate }
     default:
-      throw new Error(`admit.lua answered ${String(outcome)}`)
+      throw new Error(`admit.lua returned ${String(outcome)}`)
   }
 }
 
 /** BullMQ's priorities: 0 goes before all others, 1 before 2, up to this one. */
 export const PRIORITY_MAX = 2 ** 21 - 1
 
-/** What each open call beyond the share counts as: a call that came so much later. */
+/** Each open call beyond the share delays a call's turn by this much. */
 const STEP_MS = 50
 
 export interface QueueTurnSettings {
   /** Open calls of an account that wait in order of arrival. */
   accountQueueShare: number
-  /** How long a call may wait for a worker. */
+  /** Maximum wait for a worker. */
   queueWaitMs: number
 }
 
-/** When a call that comes now would have its turn. The script that admits it reckons its priority by this. */
+/** The turn of a call that arrives now. admit.lua computes its priority from it. */
 export interface QueueTurn {
   /** Open calls of an account that wait in order of arrival. */
   share: number
-  /** Its step of time, and the last one that it may be put off to. */
+  /** The current time step, and the last step that the call may be delayed to. */
   step: number
   lastStep: number
 }
 
-/** The turn of a call that comes at `nowMs`. */
+/** The turn of a call that arrives at `nowMs`. */
 export const queueTurn = (nowMs: number, settings: QueueTurnSettings): QueueTurn => ({
   share: settings.accountQueueShare,
   step: Math.floor(nowMs / STEP_MS),
@@ -233,14 +236,14 @@ export const queueTurn = (nowMs: number, settings: QueueTurnSettings): QueueTurn
 })
 
 /**
- * A call's priority in the dispatch queue, so that one account's flood delays no other account. Calls of an account
- * with few open calls have none (0): they are served first, in order of arrival. Each one beyond the share is
- * queued as if it had come later, by a step for every open call too many; so several floods take turns. The step
- * ends at half the queue wait: however many calls its account has open, a call is overtaken only by calls that
- * come within that time. `openCalls` counts this call too. admit.lua does the same.
+ * A call's priority in the dispatch queue, which prevents a flood of one account from delaying others. Calls of an
+ * account with few open calls have none (0): they are served first, in order of arrival. Each call beyond the share is
+ * queued as if it had arrived later, by one step for every open call beyond it, so several floods take turns. The delay
+ * ends at half the queue wait: however many open calls its account has, a call is overtaken only by calls that arrive
+ * within that time. `openCalls` includes this call. admit.lua computes the same.
  *
- * Priorities come round every 29 hours (PRIORITY_MAX steps); calls beyond a share that wait at that moment are
- * overtaken by later ones, for as long as any are allowed to wait.
+ * Priorities repeat every 29 hours (PRIORITY_MAX steps); calls beyond a share that wait at that moment are overtaken by
+ * later ones, for at most the maximum queue wait.
  */
 export function queuePriority(openCalls: number, { share, step, lastStep }: QueueTurn): number {
   const beyond = openCalls - share
@@ -249,7 +252,7 @@ export function queuePriority(openCalls: number, { share, step, lastStep }: Queu
 
 const read = (file: string | URL): string => readFileSync(new URL(file, import.meta.url), 'utf8')
 
-/** The Lua functions over holds, which begin every script that opens, changes or closes one. */
+/** The Lua functions over holds, prepended to every script that opens, changes or closes one. */
 const HOLDS = read('./holds.lua')
 
 /** Defines a script over holds on a client; `file` is its URL. */
@@ -260,7 +263,7 @@ export interface OpenHold {
   callId: string
   amountPico: bigint
   keyId: string
-  /** The budgets that it was taken from, see drawText. */
+  /** The budgets that the hold was taken from, see drawText. */
   draws: string
 }
 

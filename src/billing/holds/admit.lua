@@ -1,36 +1,36 @@
--- Admits one call: the rate and concurrency limits of its key and of its account, the balance, and what is left of the
--- budgets that bound it, all or nothing, in that order. A job that comes with it is enqueued in the same step, if the call
--- is granted what it asked for; it is enqueued as BullMQ 6.7 does (`<prefix>:<queue>:<list, or job id>`), without an event.
+-- Admits one call: checks the rate and concurrency limits of its key and its account, the balance, and the
+-- allowances of its budgets, all or nothing, in that order. Its job, if given, is enqueued in the same step if the call
+-- is granted all it asks for, as BullMQ 6.7 does (`<prefix>:<queue>:<list, or job id>`), without an event.
 --
--- The one sum of amounts done in Lua, what a short balance affords, is exact up to 2^53; beyond that, less is promised
--- and more is held than the last digits say.
+-- The only arithmetic on amounts in Lua, the number of tokens that a short balance affords, is exact up to 2^53; beyond
+-- that, fewer tokens are granted and more is held than exact digits would give.
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry  5 key rate  6 key open  7 account rate  8 account open
 --       9 key bodies  10 account bodies  11 dispatch queue (without a list)  12 mark of the admitted call
---       then the allowances of its budgets, of each what is left
+--       then the allowance of each of its budgets
 -- ARGV  1 hold id  2 hold lifetime ms  3 amount  4 '1' when the completion limit may shrink
 --       5 prompt cost  6 completion rate  7 completion limit
 --       8 requests per minute  9 tokens per minute  10 tokens of this call  11 concurrent calls
 --       12 key id  13 draws: the budgets, see holds.lua
 --       14 requests per minute of the account  15 concurrent calls of the account
---       16 '1' for a repeat of a call: it takes one request of the limits, and holds nothing
---       17 until when it may be admitted, unix ms, or ''
---       18 bytes of its body, 0 for a light one  19 bytes of the open calls of the key  20 of the account, at the most
---       21 data of its job, or ''  22 options of the job, JSON without its end  23 now, unix ms, by its caller
---       24 share of the account in the queue  25 step of time  26 the last it may be put off to (see admission.ts)
---       27 priorities there are  28 how long the mark of the admitted call stands, ms
---       29 token of a worker that has a slot for it and claims it where no other call waits, or ''  30 how long its lock
---       stands, ms
--- Returns {outcome, limit of requests, remaining requests, remaining tokens, window reset ms, ...}; of requests, the
--- limit that leaves fewer: the key's or its account's
---   'ok', …, amount held, completion limit granted, open calls of the account with this one,
+--       16 '1' for a repeat of a call: it counts as one request and takes no hold
+--       17 latest time of admission, unix ms, or ''
+--       18 bytes of its body, 0 for a light one  19 maximum bytes of open calls of the key  20 of the account
+--       21 data of its job, or ''  22 options of the job, JSON without its end  23 now, unix ms, of the caller's clock
+--       24 share of the account in the queue  25 time step  26 the last step that it may be delayed to (see admission.ts)
+--       27 number of priorities  28 lifetime of the mark of the admitted call, ms
+--       29 token of a worker with a free slot, which claims the job if no other call waits, or ''  30 lifetime of its
+--       lock, ms
+-- Returns {outcome, limit of requests, remaining requests, remaining tokens, window reset ms, ...}, with the request limit
+-- that has fewer left, the key's or the account's
+--   'ok', …, amount held, completion limit granted, open calls of the account including this one,
 --     0: not enqueued, 1: enqueued, 2: enqueued and claimed
 --   'rate' | 'concurrency' | 'bytes', …, retry after ms, 'key' | 'account'
---   'balance', …, what is available, completion tokens that affords
---   'allowance', …, the same, and which of the budgets it is, from 1
---   'late', … when its caller has given up: Redis stood still
---   'load-balance', … when Redis does not have the amount yet
---   'load-allowance', …, which of the budgets it does not have, each from 1
+--   'balance', …, available amount, completion tokens that it affords
+--   'allowance', …, the same, and the number of the budget, from 1
+--   'late', … when the latest time has passed: Redis was blocked
+--   'load-balance', … when the balance is not loaded
+--   'load-allowance', …, the numbers of the budgets that are not loaded, from 1
 local avail, held, holds, expiry, rate, open, account_rate, account_open, bodies, account_bodies, queue, mark =
   unpack(KEYS, 1, 12)
 local allowances = { unpack(KEYS, 13) }
@@ -43,7 +43,7 @@ local job = ARGV[21]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- A sliding window: this minute's count, and the last minute's weighted by how much of it is still within 60 s.
+-- A sliding window: this minute's count, and the last minute's weighted by the part of it within the last 60 s.
 local WINDOW = 60000
 local DAY = 86400000
 local window = math.floor(now / WINDOW)
@@ -68,7 +68,7 @@ local seen_by_key, seen_by_account, is_marked, loaded_balance = unpack(seen, 1, 
 local of_key = read_window(rate, tonumber(ARGV[8]), seen_by_key)
 local of_account = read_window(account_rate, tonumber(ARGV[14]), seen_by_account)
 local tokens_left = max_tokens - of_key.used - of_key.last_used * (1 - elapsed)
--- When nothing of what is counted now is within 60 s any more.
+-- Time until none of the counted requests is within the last 60 s.
 local function whole_again(counts)
   if counts.requests > 0 then return math.ceil((2 - elapsed) * WINDOW) end
   return counts.last_requests > 0 and math.ceil((1 - elapsed) * WINDOW) or 0
@@ -82,11 +82,11 @@ local function answer(outcome, ...)
   }
 end
 
--- Sent again, since the first answer was lost: the call may even have ended meanwhile.
+-- A resent admission, whose first response was lost. The call may even have ended.
 if job ~= '' and is_marked then
   return answer('ok', amount, limit, redis.call('ZCARD', account_open), tonumber(is_marked))
 end
--- The same where it was not enqueued: it has its hold, and keeps it. Looked for where a call would be refused, and found
+-- The same for a call that was not enqueued: it keeps its hold. Checked only where a call would be refused or
 -- where a second hold would be opened.
 local function admitted_before()
   local held_amount, granted = read_hold(holds, id)
@@ -98,7 +98,7 @@ end
 
 if ARGV[17] ~= '' and now > tonumber(ARGV[17]) then return refuse('late') end
 
--- How long until `need` more fit under `max`, given this window's and the last window's counts.
+-- Time until `need` more fit under `max`, given the counts of this window and the last.
 local function wait(max, need, current, last)
   if current + need <= max then
     return (math.max(0, 1 - (max - need - current) / last) - elapsed) * WINDOW
@@ -106,8 +106,8 @@ local function wait(max, need, current, last)
   if current == 0 then return WINDOW end
   return (1 - elapsed + math.max(0, 1 - (max - need) / current)) * WINDOW
 end
--- Calls live unequally long, and open calls must outlive each of the window: a day more than this one is enough for
--- all. It is renewed once a window, by its first call.
+-- Calls differ in duration, and the set of open calls must outlive each of the window: a day longer than this call is
+-- enough for all. Renewed once per window, by its first call.
 local function count(counts, calls)
   if counts.requests == 0 then redis.call('PEXPIRE', calls, lifetime + DAY) end
   counts.requests, counts.left, counts.used = counts.requests + 1, counts.left - 1, counts.used + tokens
@@ -136,8 +136,8 @@ if ARGV[16] == '1' then
   return answer('ok', 0, 0, redis.call('ZCARD', account_open), 0)
 end
 
--- How many calls are open, or nothing where one more would be too many. Those whose end nobody told are over at their
--- deadline, and are looked for only then.
+-- The number of open calls, or nil if one more would exceed the maximum. Calls whose end was lost end at their
+-- deadline, and are removed only then.
 local function count_open(calls, max)
   local count = redis.call('ZCARD', calls)
   if count < tonumber(max) then return count end
@@ -148,7 +148,8 @@ if not count_open(open, ARGV[11]) then return refuse('concurrency', 1000, 'key')
 local open_before = count_open(account_open, ARGV[15])
 if not open_before then return refuse('concurrency', 1000, 'account') end
 
--- The bodies of open calls, by call: the script that ends a call takes it off the open ones, and its body counts no more.
+-- Bytes of the bodies of open calls, by call. The script that ends a call removes it from the open ones, so its body no
+-- longer counts.
 local body_bytes = tonumber(ARGV[18])
 local function has_room(of_calls, calls, max)
   local sum = body_bytes
@@ -175,7 +176,7 @@ local function give_back(sum)
   redis.call('INCRBY', avail, sum)
   for _, left in ipairs(allowances) do redis.call('INCRBY', left, sum) end
 end
--- Returns what was short, and nothing was taken then. Of the budgets it is the one that has least left.
+-- Returns what was insufficient, in which case nothing was taken; for budgets, the one with the least left.
 local function take(sum)
   local is_short = redis.call('DECRBY', avail, sum) < 0 and 'balance'
   local least, tightest = 0, nil

@@ -17,17 +17,16 @@ import type { Redis } from '../../platform/redis/redis.ts'
 import { accountKeys, allowanceKey } from '../../platform/redis/redis-keys.ts'
 import { defineHoldScript } from './admission.ts'
 
-/** One reading of what was spent of a budget, to compute its allowance by. */
+/** A reading of the spending of a budget, to compute its allowance from. */
 export interface AllowanceReading {
   spentPico: bigint
   /**
-   * Of the holds of the budget that were open before the spending was read: the charge, or null for one not settled by
-   * then.
+   * The charges of the budget's holds that were open before the spending was read; null for a call not settled by then.
    */
   charges: ReadonlyMap<string, bigint | null>
 }
 
-/** A call that was charged, and the member who made its key, if any. */
+/** A charged call, and the member who created its key, if any. */
 export interface ChargedCall {
   accountId: string
   keyId: string
@@ -36,18 +35,18 @@ export interface ChargedCall {
   admittedAt: number
 }
 
-/** The allowances in Redis: what may still be spent of each budget. Admission and the ends of calls keep them up to date. */
+/** Creates the cache of allowances in Redis: the remaining amount of each budget. Admission and the ends of calls update it. */
 export function createAllowanceCache(redis: Redis) {
   const compute = defineHoldScript(redis, 'syAllowance', new URL('./allowance.lua', import.meta.url))
   return {
-    /** What is left of a budget, less open holds; null when Redis does not have it. Below zero never to be spent. */
+    /** The rest of a budget, less open holds; null if it is not in Redis. Below zero nothing may be spent. */
     async allowance(holder: BudgetHolder, { id }: Pick<AllowancePeriod, 'id'>) {
       return amountOf(await redis.get(allowanceKey(holder, id)))
     },
 
     /**
-     * Loads the allowance of a budget where there is none, or computes what it should be. Null when calls overtook the
-     * reading: read again.
+     * Loads the allowance of a budget if there is none, or computes what it should be. Null if a call changed the holds
+     * since the reading: read again.
      */
     async computeAllowance(
       mode: 'load' | 'check',
@@ -78,7 +77,7 @@ export function createAllowanceCache(redis: Redis) {
       await redis.del(allowanceKey(holder, id))
     },
 
-    /** The same for every budget that a call may have been taken from, after it was charged when its hold was given back. */
+    /** Deletes the allowance of every budget of a call, for a call charged after its hold was released. */
     async forgetAllowances({ accountId, keyId, memberId, admittedAt }: ChargedCall) {
       const month = allowancePeriod(MONTHLY, admittedAt).id
       await redis.del(

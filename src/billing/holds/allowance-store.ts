@@ -8,7 +8,7 @@ import type { HoldStore } from './hold-store.ts'
 
 const READINGS_MAX = 10
 
-/** What may still be spent of budgets. Admission and settlement keep the amounts up to date. */
+/** The allowances of budgets. Admission and settlement update the amounts. */
 export type AllowanceStore = ReturnType<typeof createAllowanceStore>
 
 export function createAllowanceStore(
@@ -36,8 +36,8 @@ export function createAllowanceStore(
 
   return {
     /**
-     * Brings the allowance of a budget for a period into Redis, from PostgreSQL and the open holds; changes nothing when
-     * it is there. Throws when calls keep settling so fast that no reading holds, and when a service is away.
+     * Loads the allowance of a budget for a period into Redis, from PostgreSQL and the open holds; changes nothing if
+     * it is there. Throws when calls settle so fast that no reading is consistent, and when a service is away.
      */
     load: (budget: Budget, period: AllowancePeriod) =>
       once(
@@ -45,9 +45,9 @@ export function createAllowanceStore(
         async () => void (await compute('load', budget, period)),
       ),
 
-    /** The allowance beside what it should be by the ledger; null when Redis does not have it. Throws as `load`. */
+    /** The allowance, and the one computed from the ledger; null if it is not in Redis. Throws as `load`. */
     async check(budget: Budget, period: AllowancePeriod) {
-      // Most budgets sleep; the ledger need not be read for them.
+      // Most budgets are inactive; the ledger is not read for them.
       if ((await holds.allowance(budget, period)) === null) return null
       const { left, shouldBe } = await compute('check', budget, period)
       return left === null || shouldBe === null ? null : { left, shouldBe }
@@ -56,8 +56,8 @@ export function createAllowanceStore(
 }
 
 /**
- * Whether a hold counts for a budget in a period: it was taken from it, or it was admitted in the period before there
- * was the budget, or under another period of it. The latter become part of an allowance when it is loaded.
+ * Whether a hold counts for a budget in a period: it was taken from it, or the call was admitted in the period before
+ * the budget existed or under another period of it. The latter becomes part of an allowance when it is loaded.
  */
 function isOfPeriod(
   { callId, draws }: OpenHold,
@@ -66,7 +66,7 @@ function isOfPeriod(
   { id, startsAt, endsAt }: AllowancePeriod,
 ): boolean {
   const drawn = drawnPeriod(draws, scope)
-  // The first letter tells days, weeks and months apart.
+  // The first letter is the kind of period: day, week or month.
   if (mode === 'check' || drawn?.[0] === id[0]) return drawn === id
   const admittedAt = callCreatedAt(callId)
   return admittedAt !== null && admittedAt >= startsAt && (endsAt === null || admittedAt < endsAt)

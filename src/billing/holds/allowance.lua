@@ -1,20 +1,20 @@
--- What may still be spent of a budget in a period, its allowance: the budget, less what PostgreSQL says was spent, less
--- the open holds. Loads it where there is none, or computes what it should be. Right also while calls settle: the holds
--- were listed before PostgreSQL was read, and whatever happened to them since either cannot matter or is
--- noticed here, and the caller reads again.
+-- Computes the allowance of a budget in a period: the budget, less the spending in PostgreSQL, less
+-- the open holds. Loads it if there is none. Correct while calls settle: the holds
+-- were listed before PostgreSQL was read, and a later change of them either has no effect or is
+-- detected here, and the caller reads again.
 --
--- A listed hold with a charge was settled when PostgreSQL was read, so its charge is among what was spent; if
--- it is still open, its release will take the charge off once more, and that is made up for here. A listed
--- hold without one was not settled yet; if it is closed by now, its charge is nowhere in the sum: read again.
--- A hold of this budget that was not listed opened since: read again.
+-- A listed hold with a charge was settled when PostgreSQL was read, so the spending includes its charge. If
+-- it is still open, its release will subtract the charge once more, which is compensated here. A listed
+-- hold without a charge was not settled; if it is closed by now, the sum lacks its charge: read again.
+-- A hold of this budget that was not listed was opened since: read again.
 --
--- A listed hold of another draw was taken before there was this budget, or before its period was changed. It is written
--- down as taken from this budget from now on, and gives back to it.
+-- A listed hold of another draw was taken before this budget existed, or before its period changed. It is rewritten
+-- as taken from this budget, and returns its rest to it.
 --
 -- KEYS  1 allowance  2 holds  3 scratch, empty before and after
 -- ARGV  1 'load' or 'check'  2 prefix of the account's Redis keys  3 draw of the budget in the period, see holds.lua
 --       4 budget  5 spent  6 when it expires, unix ms, or ''
---       then per hold that counts: hold id, its charge or '' when it was not settled
+--       then per hold that counts: hold id, its charge or '' if it was not settled
 -- Returns {'again'}, or {'known', left, what it should be or false when loading}
 local left, holds, scratch = KEYS[1], KEYS[2], KEYS[3]
 local mode, prefix, draw, budget, spent, expires_at = unpack(ARGV, 1, 6)
@@ -27,12 +27,12 @@ for i = 7, #ARGV, 2 do
   if ARGV[i + 1] == '' and redis.call('HEXISTS', holds, ARGV[i]) == 0 then return { 'again' } end
 end
 
--- Of a key, of a member or of an account.
+-- The scope of a draw: a key, a member or an account.
 local function scope_of(one)
   local member = string.match(one, '^([^@]*)@')
   return not member and 'key' or member == '' and 'account' or 'member'
 end
--- Whether the draws of a hold have this one; and the draws with it, in place of another of its scope.
+-- Whether the draws of a hold contain this one; and the draws with it in place of another of its scope.
 local function with_draw(key, draws)
   local others = {}
   for one in string.gmatch(draws, '[^,]+') do

@@ -1,14 +1,14 @@
--- Brings one account's balance cache in line with the ledger and closes holds. Idempotent, and right in any order.
+-- Updates one account's balance cache from the ledger and closes holds. Idempotent, and correct in any order.
 --
--- A balance cache without `avail` is not loaded: Redis lost it, or never had it. Settlements and repairs leave it so,
--- and note the version that it must not be loaded below; only admission loads it, once the holds of calls
--- that run have been restored.
+-- A balance cache without `avail` is not loaded: Redis lost it, or never had it. Settlements and repairs do not load
+-- it, and record the version that it must not be loaded below. Only admission loads it, once the holds of running
+-- calls have been restored.
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver  6 loading  7 account open
 -- ARGV  1 prefix of the account's Redis keys  2 ledger balance  3 ledger version
---       4 '' or, to load the balance cache, '*' or the epoch it must still be: the data may be lost while a load is on
---       its way. Then per settled call: hold id, amount charged
--- Returns {avail or false, held, 1 when Redis knew nothing of the account before}
+--       4 '' or, to load the balance cache, '*' or the epoch it must still be: the data may be lost during a
+--       load. Then per settled call: hold id, amount charged
+-- Returns {avail or false, held, 1 if the account was new to Redis}
 local avail, held, holds, expiry, ver, loading, account_open = unpack(KEYS)
 local prefix, balance, version = ARGV[1], ARGV[2], ARGV[3]
 local load = ARGV[4] == '*' or (ARGV[4] ~= '' and redis.call('GET', loading) == ARGV[4])
@@ -43,15 +43,15 @@ end
 local known = tonumber(redis.call('GET', ver) or '-1')
 local newer = tonumber(version) > known
 local loaded = redis.call('EXISTS', avail) == 1
--- Another process loaded it first. A newer balance comes with the settlement that made it, and with the hold
--- that closes: taken over before that, its charge would count twice for a moment.
+-- Another process loaded it first. A newer balance arrives with the settlement that made it, which also closes its
+-- hold; applied earlier, its charge would count twice for a moment.
 if load and loaded then return { redis.call('GET', avail), redis.call('GET', held) or '0', 0 } end
 if newer then redis.call('SET', ver, version) end
 if (loaded and newer) or (not loaded and load and tonumber(version) >= known) then
   redis.call('SET', avail, balance)
   redis.call('DECRBY', avail, redis.call('GET', held) or '0')
 elseif loaded then
-  -- An older message arriving late: its posting is inside the balance already.
+  -- An older message that arrived late: its posting is already in the balance.
   change('INCRBY', avail, released)
 end
 return { redis.call('GET', avail), redis.call('GET', held) or '0', known < 0 and 1 or 0 }

@@ -12,10 +12,10 @@ import {
 import { createAdmission, defineHoldScript, parseHold } from './admission.ts'
 import { createAllowanceCache } from './allowance-cache.ts'
 
-/** From the last deadline of a call until a sweep may close its hold. */
+/** Time from the last deadline of a call until a sweep may close its hold. */
 export const HOLD_SLACK_MS = 60_000
 
-/** An account's balance as the ledger has it after `version` transactions. */
+/** An account's balance in the ledger after `version` transactions. */
 export interface LedgerBalance {
   balancePico: bigint
   version: bigint
@@ -23,7 +23,7 @@ export interface LedgerBalance {
 
 export interface ReleasedHold {
   callId: string
-  /** What the ledger charged; the rest of the hold is given back. */
+  /** The charge in the ledger; the rest of the hold is released. */
   chargePico: bigint
 }
 
@@ -32,20 +32,20 @@ export interface EndedCall extends ReleasedHold {
   keyId: string
 }
 
-/** What Redis has of one account; null amounts where it has nothing. */
+/** An account's amounts in Redis; null if they are not loaded. */
 export interface SpendableBalance {
   availPico: bigint | null
   heldPico: bigint
   version: bigint | null
 }
 
-/** The same, with the open holds counted and summed at one instant. */
+/** Also counts and sums the open holds at the same instant. */
 export interface HoldSummary extends SpendableBalance {
   openHolds: number
   holdsPico: bigint
 }
 
-/** The hold of a call that runs or waits for its settlement, as a Redis that has lost it takes it again. */
+/** The hold of a running or unsettled call, to be restored in a Redis that lost it. */
 export interface RestoredHold {
   callId: string
   accountId: string
@@ -53,50 +53,50 @@ export interface RestoredHold {
   amountPico: bigint
   /** Tokens. */
   completionLimit: number
-  /** The budgets that it was taken from, see drawText. */
+  /** The budgets that the hold was taken from, see drawText. */
   draws: string
-  /** When a sweep may close it, unix ms. */
+  /** When a sweep may close the hold, unix ms. */
   deadlineAt: number
   /** Whether the call takes a slot among the open calls of its key and account. */
   isOpen: boolean
 }
 
-/** A hold of money that is about to be taken back. */
+/** A hold on money that will be taken back. */
 export interface TakebackHold {
   holdId: string
-  /** What was free, at most what was wanted. */
+  /** The available amount, at most the requested one. */
   amountPico: bigint
 }
 
-/** Older than every balance there is: it closes holds and changes nothing else. */
+/** Older than every ledger balance, so that it only closes holds. */
 const NO_NEWS = { balancePico: 0n, version: 0n }
 const LISTED_REMEMBERED = 10_000
-/** Holds closed by one script: Lua takes some thousands of arguments. */
+/** Maximum holds closed by one script: Lua accepts some thousands of arguments. */
 const RELEASED_AT_ONCE = 1_000
 /** Far longer than a load takes. */
 const LOADING_MS = 60_000
-/** An account's row stays locked in PostgreSQL for no longer than this while Redis is asked to hold a takeback. */
+/** Maximum wait for Redis to hold a takeback, because the account's row is locked in PostgreSQL meanwhile. */
 const TAKEBACK_ANSWER_MS = 1_000
-/** A call of a deleted account has ended by then. */
+/** All calls of a deleted account have ended by then. */
 const DELETED_KEPT_SECONDS = 86_400
 /** Longer than any transaction that takes money back. */
 const TAKEBACK_LIFETIME_MS = 60_000
-/** A refund whose rail did not answer is asked for again within this. */
+/** A refund whose rail did not respond is requested again within this time. */
 const REFUND_LIFETIME_MS = 600_000
-/** A sum of holds comes in two halves of nine digits and the rest. */
+/** The sum of holds is returned in two halves of nine digits and the rest. */
 const HALF = 1_000_000_000n
-/** How the ids of holds for takebacks begin; calls begin otherwise. */
+/** Prefix of the hold ids of takebacks; calls have other prefixes. */
 const TAKEBACK_PREFIX = 'takeback_'
 
-/** How the ids of holds for refunds of a payment begin. */
+/** Prefix of the hold ids of a payment's refunds. */
 const refundHolds = (paymentId: string): string => `${TAKEBACK_PREFIX}${paymentId}-`
 
 export const isTakebackHold = (holdId: string): boolean => holdId.startsWith(TAKEBACK_PREFIX)
 
 /**
- * The balance cache in Redis: what each account may still spend, and what open calls hold of it. `avail = balance at
- * version − held` holds after every step. Admission opens holds; settlement, the sweep and repairs close them. Each
- * method can be repeated, and called in any order with the others. All of them reject while Redis is away.
+ * The balance cache in Redis: the spendable amount of each account and its open holds. `avail = balance at version −
+ * held` is true after every step. Admission opens holds; settlement, the sweep and repairs close them. Every method can
+ * be repeated, and called in any order with the others. All of them reject while Redis is away.
  */
 export type HoldStore = ReturnType<typeof createHoldStore>
 
@@ -122,8 +122,8 @@ export function createHoldStore(redis: Redis) {
       return apply(accountId, ledger, released.slice(0, RELEASED_AT_ONCE), load)
     }
     const keys = accountKeys(accountId)
-    // Known accounts are what sweeps and audits go through; listed before there is a balance cache, so that none is out
-    // of their sight should we fail in between. Each process lists an account once.
+    // Sweeps and audits visit known accounts. An account is listed before its balance cache exists, so that a crash in
+    // between cannot hide it. Each process lists an account once.
     const wasListed = listed.has(accountId)
     if (!wasListed) {
       await redis.sadd(KNOWN_ACCOUNTS, accountId)
@@ -150,7 +150,7 @@ export function createHoldStore(redis: Redis) {
     ledger: LedgerBalance,
     replaced = '',
   ): Promise<TakebackHold> => {
-    // A credit that was posted just now may not have reached the balance cache.
+    // The balance cache may lack a credit that was just posted.
     await apply(accountId, ledger, [], '')
     const { avail, held, holds, expiry } = accountKeys(accountId)
     const amount = await reserve(
@@ -161,17 +161,17 @@ export function createHoldStore(redis: Redis) {
   }
 
   return {
-    /** Admits a call within all its limits, and holds what it may cost. */
+    /** Admits a call within all its limits and takes its hold. */
     admit: createAdmission(redis),
 
     /**
-     * Takes over a ledger balance unless a newer one is known, and closes the holds of settled calls. A balance cache
-     * that Redis does not have stays unloaded.
+     * Applies a ledger balance unless a newer one is known, and closes the holds of settled calls. A balance cache that
+     * is not in Redis stays unloaded.
      */
     apply: (accountId: string, ledger: LedgerBalance, released: readonly ReleasedHold[]) =>
       apply(accountId, ledger, released, ''),
 
-    /** Closes a hold that may stand or not, and charges nothing. */
+    /** Closes a hold that may or may not exist, without a charge. */
     async release(accountId: string, callId: string) {
       await apply(accountId, NO_NEWS, [{ callId, chargePico: 0n }], '')
     },
@@ -180,9 +180,9 @@ export function createHoldStore(redis: Redis) {
     wasEnqueued: async (callId: string) => (await redis.exists(admittedKey(callId))) === 1,
 
     /**
-     * Loads the balance cache of an account on its first use, from a ledger balance less the open holds. False when the
-     * balance cache has a newer balance than this one: read the ledger again. With an epoch, also false when
-     * Redis lost its data since `announceLoad`.
+     * Loads the balance cache of an account on first use: a ledger balance less the open holds. False if the balance
+     * cache has a newer balance: read the ledger again. With an epoch, also false if Redis lost its data since
+     * `announceLoad`.
      */
     async load(accountId: string, ledger: LedgerBalance, epoch = '*') {
       return (await apply(accountId, ledger, [], epoch)).availPico !== null
@@ -193,11 +193,11 @@ export function createHoldStore(redis: Redis) {
       await redis.set(accountKeys(accountId).loading, epoch, 'PX', LOADING_MS)
     },
 
-    /** Takes the hold of an admitted call again, after Redis lost it. False when it was there. */
+    /** Restores the hold of an admitted call after Redis lost it. False if it exists. */
     async restore({ callId, accountId, keyId, ...hold }: RestoredHold) {
       const keys = accountKeys(accountId)
       const { open } = apiKeyKeys(accountId, keyId)
-      // Before the hold, which would otherwise be out of the sweep's sight should we die in between.
+      // Must come before the hold; otherwise a crash in between would hide the hold from the sweep.
       const listing = redis.sadd(KNOWN_ACCOUNTS, accountId)
       const amount = String(hold.amountPico)
       const taken = await restore(
@@ -218,8 +218,8 @@ export function createHoldStore(redis: Redis) {
     },
 
     /**
-     * Frees the call's slots in the concurrency limits of its key and account, and shrinks its hold to the charge;
-     * settlement closes it. For a call that no worker finishes (see src/calls/dispatch/finish-calls.ts).
+     * Releases the call's slots in the concurrency limits of its key and account, and shrinks its hold to the charge;
+     * settlement closes the hold. For a call that no worker finishes (see src/calls/dispatch/finish-calls.ts).
      */
     async endCall({ accountId, keyId, callId, chargePico }: EndedCall) {
       const keys = accountKeys(accountId)
@@ -231,15 +231,15 @@ export function createHoldStore(redis: Redis) {
     },
 
     /**
-     * Holds money that is about to be taken back, as much as is free. Taking it runs like a call: hold it here, post it
-     * in PostgreSQL, close the hold. So it never takes what a running call holds, and no call is admitted on money that
-     * is on its way out. The caller has locked the account's row, so `ledger` is the newest there is, and its version
-     * names the hold: the same posting tried again, after a failure or a crash, takes the same hold. What is held for
-     * refunds of the payment is part of what is free for it. Throws when Redis does not answer within a second, so that the
-     * row is not locked for longer; what it holds then all the same is released by the sweep.
+     * Holds money that will be taken back, as much as is available. Like a call, it is held here, posted in PostgreSQL,
+     * and then the hold is closed. So it never takes money held by a running call, and no call is admitted on money
+     * that is about to leave. The caller has locked the account's row, so `ledger` is the newest balance, and its
+     * version names the hold: the same posting, retried after a failure or a crash, takes the same hold. Money held for
+     * refunds of the payment counts as available. Throws when Redis does not respond within a second, to limit the time
+     * of the row lock; the sweep releases a hold that Redis took nevertheless.
      */
     async reserveTakeback(accountId: string, wantedPico: bigint, ledger: LedgerBalance, paymentId?: string) {
-      let failure: unknown = new RedisAwayError('does not answer within a second')
+      let failure: unknown = new RedisAwayError('does not respond within a second')
       const holding = holdTakeback(
         accountId,
         { holdId: `${TAKEBACK_PREFIX}${ledger.version}`, wantedPico, lifetimeMs: TAKEBACK_LIFETIME_MS },
@@ -254,8 +254,8 @@ export function createHoldStore(redis: Redis) {
     },
 
     /**
-     * Holds money for a refund that a rail is about to be asked for, as much as is free. Its posting takes the hold over;
-     * where none comes of it, the hold is released, or ends by itself. The same name is the same hold.
+     * Holds money, as much as is available, for a refund that a rail is about to be asked for. Its posting replaces the
+     * hold; if there is none, the hold is released or expires. The same name is the same hold.
      */
     reserveRefund: (
       accountId: string,
@@ -300,14 +300,14 @@ export function createHoldStore(redis: Redis) {
       return redis.zrangebyscore(accountKeys(accountId).expiry, '-inf', nowMs)
     },
 
-    /** Accounts whose balance Redis holds. */
+    /** Accounts whose balance is in Redis. */
     async accounts() {
       return redis.smembers(KNOWN_ACCOUNTS)
     },
 
     /**
-     * Sets the balance cache to what the ledger and the open holds say. False when it has a newer balance by now; `force`
-     * is for a ledger that went back to an older state.
+     * Sets the balance cache to the ledger's balance less the open holds. False if it has a newer balance; `force` is
+     * for a ledger that went back to an older state.
      */
     async rebuild(accountId: string, { balancePico, version }: LedgerBalance, force: boolean) {
       const { avail, held, holds, ver } = accountKeys(accountId)
@@ -315,7 +315,7 @@ export function createHoldStore(redis: Redis) {
       return (await rebuild([avail, held, holds, ver], args)) === 1
     },
 
-    /** Lets the balance cache of an account that was deleted expire, and takes the account off the known ones. */
+    /** Lets the balance cache of a deleted account expire, and removes the account from the known ones. */
     async expireAccount(accountId: string) {
       const { avail, held, holds, expiry, ver } = accountKeys(accountId)
       await Promise.all(
@@ -324,7 +324,7 @@ export function createHoldStore(redis: Redis) {
       await redis.srem(KNOWN_ACCOUNTS, accountId)
     },
 
-    /** Tells every dispatch worker that PostgreSQL lost commits: it enqueues what was settled lately again. */
+    /** Notifies every dispatch worker that PostgreSQL lost commits, so that it enqueues recent settlements again. */
     async noteLedgerLoss() {
       await redis.incr(LEDGER_LOSSES)
     },

@@ -14,22 +14,22 @@ export interface HoldSweepDependencies {
   settlements: SettlementStore
   postgres: Postgres
   balances: BalanceStore
-  /** Which calls have a dispatch or settlement job. Looks at dispatch first: see sweepHolds. */
+  /** Which calls have a dispatch or settlement job. Checks dispatch first: see sweepHolds. */
   findQueued: FindQueuedCalls
   logger: Logger
 }
 
-/** From hold to dispatch job is one step of one process; a hold this old without a job lost its process. */
+/** One process takes the hold and enqueues the job in one step; a hold this old without a job lost its process. */
 const LOST_AFTER_MS = 60_000
 const ACCOUNTS_AT_ONCE = 100
 
 /**
- * Closes the holds of accounts whose calls are gone. A call passes from dispatch job to settlement job to
- * call record, each made before the one before it goes, so looking in that order cannot miss a living call.
- * What is in none of the three was lost: it is settled as failed, at no charge. A call that was settled
- * keeps its charge, and only its hold is closed. Quarantined calls keep their hold. Looks at holds past
- * their deadline, and at all that are older than a minute: a crash should not lock up money for long.
- * The queues are looked through once for all accounts. Returns how many calls had been lost.
+ * Closes the holds of accounts whose calls are gone. A call moves from dispatch job to settlement job to call record,
+ * each created before the previous one is removed, so checking in that order cannot miss a living call. A call in none
+ * of the three was lost: it is settled as failed, at no charge. A settled call keeps its charge, and only its hold is
+ * closed. Quarantined calls keep their hold. Checks holds past their deadline and all that are older than a minute, so
+ * that a crash does not lock up money for long. Scans the queues once for all accounts. Returns the number of lost
+ * calls.
  */
 export async function sweepHolds(
   accountIds: readonly string[],
@@ -83,7 +83,7 @@ async function findSuspects(
   return { accountId, holds: suspects }
 }
 
-/** Gives back what was held to be taken from an account by attempts that died; none of them can continue. */
+/** Releases the holds of failed takebacks; none of them can continue. */
 async function closeTakebacks(
   accountId: string,
   holdIds: string[],
@@ -96,7 +96,7 @@ async function closeTakebacks(
   await holds.apply(accountId, ledger, released)
 }
 
-/** Closes the holds of calls that have no job. Returns how many of them had been lost. */
+/** Closes the holds of calls that have no job. Returns how many of them were lost. */
 async function closeGone(
   accountId: string,
   gone: OpenHold[],
@@ -120,20 +120,20 @@ async function closeGone(
   if (lost.length > 0) {
     deps.logger.warn(
       { alarm: 'calls-lost', accountId, calls: lost.length, callIds: lost },
-      'holds of lost calls were released',
+      'holds of lost calls released',
     )
   }
   return lost.length
 }
 
-/** Closes the holds of calls that were charged as they should be, and whose hold stayed. */
+/** Closes the holds that remained of settled calls. */
 async function closeSettled(
   accountId: string,
   callIds: string[],
   { postgres, balances, holds }: HoldSweepDependencies,
 ): Promise<void> {
   if (callIds.length === 0) return
-  // The charges first: the balance then contains them.
+  // Read before the balance, which then includes the charges.
   const charges = await findCharges(postgres, callIds)
   const ledger = (await balances.balances([accountId])).get(accountId)
   if (!ledger) return

@@ -1,18 +1,18 @@
--- The open holds of an account; every script over them begins with this file. A hold is a field of the hash `holds`:
+-- The open holds of an account; this file is prepended to every script over them. A hold is a field of the hash `holds`:
 -- hold id → 'amount:completion limit:key id:draws'. `held` is the sum of the amounts, `expiry` has the deadlines.
--- Nothing else writes or parses a hold, except for `parseHold` in admission.ts.
+-- Only these functions and `parseHold` in admission.ts write or parse a hold.
 --
 -- Draws are the budgets that the hold was taken from, separated by commas: '<period>' of its key, '<member>@<period>' of
--- the member who made the key, '@<period>' of the account. What is left of each is an amount of its own, an allowance.
+-- the member who created the key, '@<period>' of the account. Each has its remaining amount, an allowance.
 --
--- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the sums.
+-- Amounts are 64-bit integers as text. Lua numbers lose digits above 2^53, so INCRBY and DECRBY do the arithmetic.
 
 -- Returns amount, completion limit, key id and draws.
 local function parse_hold(hold)
   return string.match(hold, '^(%d+):(%d+):([^:]*):([^:]*)$')
 end
 
--- As parse_hold; nothing where there is no such hold.
+-- As parse_hold; nil if there is no such hold.
 local function read_hold(holds, id)
   local hold = redis.call('HGET', holds, id)
   if hold then return parse_hold(hold) end
@@ -22,7 +22,7 @@ local function hold_text(amount, limit, key, draws)
   return amount .. ':' .. limit .. ':' .. key .. ':' .. draws
 end
 
--- False, and nothing is done, where there is such a hold.
+-- Returns false, and changes nothing, if the hold exists.
 local function open_hold(held, holds, expiry, id, deadline, amount, limit, key, draws)
   if redis.call('ZADD', expiry, 'NX', deadline, id) == 0 then return false end
   redis.call('INCRBY', held, amount)
@@ -36,7 +36,7 @@ local function close_hold(held, holds, expiry, id, amount)
   redis.call('ZREM', expiry, id)
 end
 
--- Adds changes of either sign to an amount (INCRBY) or takes them off it (DECRBY), by as few commands as stay exact.
+-- Adds signed changes to an amount (INCRBY) or subtracts them (DECRBY), with as few commands as stay exact.
 local EXACT_CHARACTERS, EXACT_SUM = 15, 2 ^ 52
 local function change(command, key, changes)
   local sum = 0
@@ -51,7 +51,7 @@ local function change(command, key, changes)
   write()
 end
 
--- The allowance of one draw of a hold; prefix: of the account's Redis keys.
+-- The allowance key of one draw of a hold; prefix: of the account's Redis keys.
 local function allowance_of(prefix, key, draw)
   local at = string.find(draw, '@', 1, true)
   if not at then return prefix .. 'key:' .. key .. ':left:' .. draw end
@@ -60,7 +60,7 @@ local function allowance_of(prefix, key, draw)
   return prefix .. 'member:' .. member .. ':left:' .. period
 end
 
--- Notes what a hold gives the allowances back that it was taken from: what was held and not charged.
+-- Records what a hold returns to its allowances: the part that was held and not charged.
 --
 -- returns: changes by allowance; prefix: of the account's Redis keys
 local function note_return(returns, prefix, key, draws, amount, charge)
@@ -73,19 +73,19 @@ local function note_return(returns, prefix, key, draws, amount, charge)
   end
 end
 
--- Gives allowances back what was noted. One that is not loaded stays so.
+-- Applies the recorded changes. An allowance that is not loaded stays unloaded.
 local function return_allowances(returns)
   for left, changes in pairs(returns) do
     if redis.call('EXISTS', left) == 1 then change('INCRBY', left, changes) end
   end
 end
 
--- Ends calls of one account: frees their slots among the open calls of their keys and account, and shrinks their holds
--- to what they are charged. What was held beyond that can be spent at once; settlement closes the rest of a hold.
--- Idempotent, never raises a hold, and changes no amount where the hold is gone. Returns how many holds shrank.
+-- Ends calls of one account: releases their slots among the open calls of their keys and account, and shrinks their
+-- holds to the charge. The rest can be spent at once; settlement closes the hold.
+-- Idempotent, never raises a hold, and changes no amount if the hold is gone. Returns how many holds shrank.
 --
 -- account_open: open calls of the account; prefix: of the account's Redis keys
--- calls: of each its id, charge, and the open calls of its key
+-- calls: the id, the charge and the open calls of the key of each
 local function end_calls(avail, held, holds, account_open, prefix, calls)
   local ids, of_keys = {}, {}
   for _, call in ipairs(calls) do

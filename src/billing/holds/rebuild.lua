@@ -1,6 +1,6 @@
--- Rebuilds one account's balance cache from the ledger and its open holds, whatever the balance cache said before.
+-- Rebuilds one account's balance cache from the ledger and its open holds, regardless of its content.
 --
--- A ledger balance older than the one the balance cache has is refused, since a newer one has been applied since;
+-- Refuses a ledger balance older than that of the balance cache, since a newer one has been applied since;
 -- unless forced, for a ledger that itself went back in time.
 --
 -- KEYS  1 avail  2 held  3 holds  4 ver

@@ -4,12 +4,12 @@ import { REFUSED_ACCOUNTS } from '../../platform/redis/redis-keys.ts'
 import type { AdmitToRedis } from './admission.ts'
 
 const REMEMBERED_MAX = 10_000
-/** An account is marked so often by one process, however many of its calls are refused. */
+/** One process marks an account at most this often, however many of its calls are refused. */
 const MARKED_FOR_MS = 2_000
 
 /**
- * Marks accounts of which a call was just refused for their balance. A balance that is short because open calls hold it
- * is not low in the ledger, so automatic top-ups find it by this. A mark that is lost is set by the next refusal.
+ * Marks accounts that had a call refused for lack of balance. A balance that is short because of open holds is not low
+ * in the ledger, so automatic top-ups find it by this mark. A lost mark is set by the next refusal.
  */
 export function markRefused(admit: AdmitToRedis, redis: Redis): AdmitToRedis {
   const marked = new LRUCache<string, true>({ max: REMEMBERED_MAX, ttl: MARKED_FOR_MS })
@@ -24,6 +24,6 @@ export function markRefused(admit: AdmitToRedis, redis: Redis): AdmitToRedis {
   }
 }
 
-/** Takes the marks of up to `limit` accounts. */
+/** Removes and returns up to `limit` marked accounts. */
 export const takeRefused = (redis: Redis, limit: number): Promise<string[]> =>
   redis.spop(REFUSED_ACCOUNTS, limit)

@@ -1,13 +1,13 @@
--- Holds money that is about to be taken back: as much of it as is free, so that running calls keep theirs.
--- A hold of the same id was left by an attempt that failed; it is given back first.
+-- Holds money that will be taken back: as much as is available, so that running calls keep their holds.
+-- A hold of the same id is left over from a failed attempt; it is released first.
 --
--- A balance cache without `avail` is not loaded. The hold is taken from the ledger balance less the open holds then,
--- and the process that loads the balance cache finds it among them.
+-- If the balance cache is not loaded (no `avail`), the hold is taken from the ledger balance less the open holds,
+-- and the process that loads the balance cache includes it.
 --
 -- KEYS  1 avail  2 held  3 holds  4 expiry
 -- ARGV  1 hold id  2 amount wanted  3 hold lifetime ms  4 ledger balance
---       5 how the ids begin of holds that this one takes the place of, or ''
--- Returns the amount held, as text; '0' when nothing is free
+--       5 id prefix of the holds that this one replaces, or ''
+-- Returns the amount held, as text; '0' when nothing is available
 local avail, held, holds, expiry = unpack(KEYS)
 local id, wanted, lifetime, balance, replaced = unpack(ARGV)
 
@@ -38,7 +38,7 @@ elseif redis.call('DECRBY', avail, wanted) < 0 then
 end
 if not loaded then redis.call('DEL', avail) end
 if amount ~= '0' then
-  -- Of no key, and taken from no budget.
+  -- Belongs to no key and is taken from no budget.
   open_hold(held, holds, expiry, id, redis.call('TIME')[1] * 1000 + lifetime, amount, 0, '', '')
 end
 return amount

@@ -11,28 +11,28 @@ import {
   readLedgerCursor,
 } from './ledger-list-store.ts'
 
-/** A line of an account's ledger with the balance that it and all lines below it come to. */
+/** A line of an account's ledger with the balance after it. */
 export type BalancedLine = DetailedLedgerLine & {
-  /** Pico-USD; null where only one kind is listed. */
+  /** Pico-USD; null if only one kind is listed. */
   balanceAfterPico: bigint | null
 }
 
-/** A place in an account's ledger, newest first, and the balance there; null: at the top, the current one. */
+/** A position in an account's ledger, newest first, and the balance there; null: at the top, the current one. */
 export type AccountLedgerPlace = { position: LedgerPosition; balancePico: bigint | null }
 
-/** All lines of one kind. */
+/** The total of all lines of one kind. */
 export interface LedgerTotal {
   kind: LedgerKind
   count: number
   amountPico: bigint
 }
 
-/** An account's ledger as operators read it. Over the pool of reports. */
+/** An account's ledger for operators. Uses the pool of reports. */
 export type AccountLedgerStore = ReturnType<typeof createAccountLedgerStore>
 
 const BALANCE = 'SELECT balance_pico AS "balancePico" FROM accounts WHERE id = $1'
 
-/** One statement, so that all of it is of one snapshot. Reads every call of the account. */
+/** One statement, so that all sums are of one snapshot. Reads every call of the account. */
 const TOTALS = `
 SELECT transaction.kind::text AS "kind", count(*)::text AS "count", sum(entry.amount_pico)::text AS "amount",
   account.balance_pico::text AS "balance"
@@ -50,14 +50,14 @@ ORDER BY 1`
 
 export function createAccountLedgerStore(postgres: Postgres) {
   return {
-    /** The lines after a place, newest first, at most `limit`. */
+    /** The lines after a position, newest first, at most `limit`. */
     async page(
       accountId: string,
       { position, balancePico }: AccountLedgerPlace,
       limit: number,
       filter: LedgerFilter,
     ): Promise<BalancedLine[]> {
-      // Of one snapshot, so that the newest line comes to the balance.
+      // One snapshot, so that the newest line matches the balance.
       return postgres.$transaction(
         async (transaction) => {
           const lines = await createLedgerListStore(transaction).filteredPage(
@@ -79,7 +79,7 @@ export function createAccountLedgerStore(postgres: Postgres) {
       )
     },
 
-    /** The sum of each kind, and the balance of the account: the sum of them all. */
+    /** The total of each kind, and the balance of the account, which is their sum. */
     async totals(accountId: string): Promise<{ totals: LedgerTotal[]; balancePico: bigint }> {
       const rows = await postgres.$queryRawUnsafe<
         Array<{ kind: LedgerKind; count: string; amount: string; balance: string }>
@@ -96,7 +96,7 @@ export function createAccountLedgerStore(postgres: Postgres) {
   }
 }
 
-/** The place after these lines. */
+/** The position after these lines. */
 export function placeAfter(lines: readonly BalancedLine[], before: AccountLedgerPlace): AccountLedgerPlace {
   const last = lines.at(-1)
   const balance = last?.balanceAfterPico ?? null
@@ -108,12 +108,16 @@ export function placeAfter(lines: readonly BalancedLine[], before: AccountLedger
 
 const CURSOR = /^([\w-]+)\.(-?\d{1,30})?$/
 
-/** Reads a place as `formatPlace` printed it; the top without one. Throws ApiError `invalid_request`. */
+/** Parses a position printed by `formatPlace`; absent: the top. Throws ApiError `invalid_request`. */
 export function readPlace(text: string | undefined): AccountLedgerPlace {
   if (text === undefined) return { position: readLedgerCursor(undefined), balancePico: null }
   const [, position, balance] = CURSOR.exec(text) ?? []
   if (position === undefined)
-    throw new ApiError('invalid_request', 'Send `cursor` just as `next_cursor` had it.', { param: 'cursor' })
+    throw new ApiError(
+      'invalid_request',
+      '`cursor` is not valid. Pass the value of `next_cursor` unchanged.',
+      { param: 'cursor' },
+    )
   return {
     position: readLedgerCursor(position),
     balancePico: balance === undefined ? null : BigInt(balance),

@@ -7,9 +7,9 @@ import { lockAccount, postLedger } from './ledger-store.ts'
 
 export interface Adjustment {
   accountId: string
-  /** The event that it is for; the same one adjusts once. */
+  /** The event of the adjustment; each event adjusts once. */
   eventId: string
-  /** Signed, as the customer sees it; not 0. */
+  /** Signed, from the customer's view; not 0. */
   amountPico: PicoUsd
   reason: string
 }
@@ -20,19 +20,18 @@ export interface AdjustmentDependencies {
 }
 
 export interface AdjustedBalance extends LedgerBalance {
-  /** False when the ledger had it before, and nothing changed. */
+  /** False if the ledger already had it, in which case nothing changed. */
   posted: boolean
-  /** False when Redis does not have it yet; maintenance brings it there. */
+  /** False if Redis does not have it yet; maintenance adds it. */
   isSpendable: boolean
 }
 
 const NOTE = 'INSERT INTO ledger_notes (id, kind, reason) VALUES ($1, $2::ledger_kind, $3)'
 
 /**
- * Corrects a balance by a new ledger transaction, with the reason beside it. What is taken is held in Redis
- * first, so that it cannot be what a running call holds. Throws when the account is unknown, when less is free
- * than is to be taken, when the event stands for another adjustment, and when a service is away; nothing is
- * posted then.
+ * Corrects a balance with a new ledger transaction and its reason. A deduction is held in Redis first, so that it
+ * cannot take money held by a running call. Throws, without a posting, when the account is unknown, when less is
+ * available than the deduction, when the event belongs to another adjustment, and when a service is away.
  */
 export async function adjustBalance(
   { accountId, eventId, amountPico, reason }: Adjustment,
@@ -60,7 +59,7 @@ export async function adjustBalance(
       return posted
     })
   } catch (error) {
-    // An older version changes no balance: it only gives back what was held.
+    // An older version changes no balance and only releases the hold.
     if (holdId !== null) await closeHold({ balancePico: 0n, version: 0n }).catch(() => undefined)
     throw error
   }
@@ -88,4 +87,4 @@ async function isPosted(
 }
 
 const tooLittle = (freePico: bigint): string =>
-  `only ${formatUsd(picoUsd(freePico))} USD is free: the rest is not there, or held by calls that run`
+  `only ${formatUsd(picoUsd(freePico))} USD is available; running calls may hold the rest`

@@ -3,10 +3,10 @@ import type { LedgerBalance } from '../holds/hold-store.ts'
 
 export type BalanceStore = ReturnType<typeof createBalanceStore>
 
-/** Reads balances from PostgreSQL, to compare the balance cache in Redis with. */
+/** Reads balances from PostgreSQL, to compare with the balance cache in Redis. */
 export function createBalanceStore(postgres: Postgres) {
   return {
-    /** The ledger's balances of accounts; unknown ids are left out. */
+    /** The ledger's balances of accounts; unknown ids are omitted. */
     async balances(accountIds: readonly string[]): Promise<Map<string, LedgerBalance>> {
       const rows = await postgres.account.findMany({
         where: { id: { in: [...accountIds] } },

@@ -1,21 +1,21 @@
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { HoldStore } from '../holds/hold-store.ts'
 
-/** Where the money of an account is, in pico-USD. */
+/** The totals of an account, in pico-USD. */
 export interface AccountCredits {
-  /** All that was ever credited or paid in, less what was taken back. */
+  /** All credits and payments, less what was taken back. */
   totalCreditsPico: bigint
-  /** All that was charged. Credits less usage are the balance of the ledger. */
+  /** All charges. Credits less usage are the balance of the ledger. */
   totalUsagePico: bigint
-  /** What can be spent now: the balance less what open calls hold. */
+  /** The spendable amount: the balance less the holds of open calls. */
   availablePico: bigint
 }
 
 export type CreditStore = ReturnType<typeof createCreditStore>
 
 /**
- * One statement, so that both are of one snapshot. What is no charge has an index of its own, and charges are what
- * lies between it and the balance: no account's calls are summed.
+ * One statement, so that both are of one snapshot. Transactions that are not charges have an index, and charges are the
+ * difference to the balance, so no calls are summed.
  */
 const CREDITS = `
 SELECT account.balance_pico::text AS "balance", (
@@ -27,10 +27,10 @@ SELECT account.balance_pico::text AS "balance", (
 ) AS "credits"
 FROM accounts AS account WHERE account.id = $1`
 
-/** Credits and usage from the ledger, and what the balance cache lets be spent of them. */
+/** Credits and usage from the ledger, and the spendable amount from the balance cache. */
 export function createCreditStore(postgres: Postgres, holds: Pick<HoldStore, 'balance'>) {
   return {
-    /** Null where there is no such account. Rejects while PostgreSQL is away. */
+    /** Null if the account does not exist. Rejects while PostgreSQL is away. */
     async find(accountId: string): Promise<AccountCredits | null> {
       const [row] = await postgres.$queryRawUnsafe<Array<{ balance: string; credits: string }>>(
         CREDITS,
@@ -38,7 +38,7 @@ export function createCreditStore(postgres: Postgres, holds: Pick<HoldStore, 'ba
       )
       if (!row) return null
       const [balancePico, totalCreditsPico] = [BigInt(row.balance), BigInt(row.credits)]
-      // Where Redis does not have the account, or is away, no call holds any of it.
+      // If Redis does not have the account, or is away, no call holds any of it.
       const balance = await holds.balance(accountId).catch(() => null)
       const availablePico = balance?.availPico ?? balancePico
       return {

@@ -2,7 +2,7 @@ import type { LedgerKind } from '../../core/billing/postings.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
-/** A movement of an account's balance that was no call. */
+/** A change of an account's balance that was not a call. */
 export interface ListedMovement {
   type: 'movement'
   id: string
@@ -10,11 +10,11 @@ export interface ListedMovement {
   amountPico: bigint
   /** Unix ms. */
   at: number
-  /** What the operator wrote to it. */
+  /** The operator's note. */
   note: string | null
 }
 
-/** What an account's calls of one day (UTC, by admission) were charged. */
+/** The charges of an account's calls on one day (UTC, by admission). */
 interface DayOfCharges {
   type: 'charges'
   /** Days since 1970. */
@@ -22,7 +22,7 @@ interface DayOfCharges {
   /** Negative. */
   amountPico: bigint
   calls: number
-  /** When the latest of them was admitted, unix ms. */
+  /** Admission of the latest of them, unix ms. */
   at: number
 }
 
@@ -30,18 +30,18 @@ interface DayOfCharges {
 interface ChargedCall {
   type: 'call'
   id: string
-  /** As it was asked for. */
+  /** As requested. */
   model: string
   /** Negative. */
   amountPico: bigint
-  /** When it was admitted, unix ms. */
+  /** Time of admission, unix ms. */
   at: number
 }
 
 export type LedgerLine = ListedMovement | DayOfCharges
 export type DetailedLedgerLine = LedgerLine | ChargedCall
 
-/** Which lines are listed. */
+/** Filters of lines. */
 export interface LedgerFilter {
   /** Null: all kinds. */
   kind: LedgerKind | null
@@ -51,7 +51,7 @@ export interface LedgerFilter {
 
 export type LedgerListStore = ReturnType<typeof createLedgerListStore>
 
-/** What is listed of a transaction of the account $1. */
+/** Columns of a transaction of the account $1. */
 export const MOVEMENT_COLUMNS = `
 SELECT transaction.id AS "id", transaction.kind::text AS "kind", entry.amount_pico::text AS "amount",
   (extract(epoch FROM transaction.created_at) * 1000)::bigint::text AS "at", note.reason AS "note"
@@ -74,7 +74,7 @@ FROM call_records WHERE account_id = $1 AND charge_pico > 0
   AND ($2::bigint IS NULL OR (admitted_at_ms, id) < ($2::bigint, $3))
 ORDER BY admitted_at_ms DESC, id DESC LIMIT $4`
 
-/** Goes from day to day through the index, so that a page costs the calls of its own days, not of all. */
+/** Steps from day to day through the index, so that a page costs the calls of its own days, not of all. */
 const CHARGES = `
 WITH RECURSIVE charged AS (
   SELECT (
@@ -106,7 +106,7 @@ interface MovementRow extends Record<'id' | 'amount' | 'at', string> {
   note: string | null
 }
 
-/** Rows of MOVEMENT_COLUMNS as lines. */
+/** Converts rows of MOVEMENT_COLUMNS to lines. */
 export const listedMovements = (rows: readonly MovementRow[]): ListedMovement[] =>
   rows.map(({ amount, at, ...row }) => ({
     type: 'movement',
@@ -152,13 +152,13 @@ export function createLedgerListStore(postgres: Pick<Postgres, '$queryRawUnsafe'
     })
   }
   return {
-    /** The lines after a place, newest first, at most `limit`; their sum over all pages is the balance. */
+    /** The lines after a position, newest first, at most `limit`; their sum over all pages is the balance. */
     async page(accountId: string, after: LedgerPosition, limit: number): Promise<LedgerLine[]> {
       const moved = await movements(accountId, after, limit, null)
       return newestOf([...moved, ...(await charges(accountId, after, limit))], limit)
     },
 
-    /** The same of some kind, or with a line for each call. */
+    /** The same for one kind, or with a line for each call. */
     async filteredPage(
       accountId: string,
       after: LedgerPosition,
@@ -170,7 +170,7 @@ export function createLedgerListStore(postgres: Pick<Postgres, '$queryRawUnsafe'
       return newestOf([...moved, ...(await (byCall ? calls : charges)(accountId, after, limit))], limit)
     },
 
-    /** What the account started with, as a gift; null for nothing. */
+    /** The credit that the account started with; null for none. */
     async freeCredit(accountId: string): Promise<bigint | null> {
       const [row] = await postgres.$queryRawUnsafe<Array<{ amount: string }>>(FREE_CREDIT, accountId)
       return row ? BigInt(row.amount) : null
@@ -193,7 +193,7 @@ export function positionAfter(lines: readonly DetailedLedgerLine[], before: Ledg
   }
 }
 
-/** The sum of one ledger account, or of all that are customers' or receivables. Pico-USD. */
+/** The sum of one ledger account, or of all customers or receivables. Pico-USD. */
 interface LedgerSum {
   ledgerAccount: string
   accounts: number
@@ -226,8 +226,8 @@ export async function sumLedger(postgres: Postgres): Promise<LedgerSum[]> {
 }
 
 /**
- * A place in an account's ledger, newest first: after this movement (unix ms and id) and after this day of charges
- * (days since 1970), or this call. Null: from the newest on.
+ * A position in an account's ledger, newest first: after this movement (unix ms and id) and after this day of charges
+ * (days since 1970), or this call. Null: from the newest.
  */
 export interface LedgerPosition {
   movement: { at: number; id: string } | null
@@ -237,12 +237,16 @@ export interface LedgerPosition {
 
 const CURSOR = /^(\d{0,6})\|(?:(\d{1,15})\.([\w./:-]{1,200}))?(?:\|(\d{1,15})\.([\w-]{1,80}))?$/
 
-/** Reads a cursor as `formatLedgerCursor` printed it; the newest without one. Throws ApiError `invalid_request`. */
+/** Parses a cursor printed by `formatLedgerCursor`; absent: the newest. Throws ApiError `invalid_request`. */
 export function readLedgerCursor(text: string | undefined): LedgerPosition {
   if (text === undefined) return { movement: null, day: null, call: null }
   const match = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1'))
   if (!match)
-    throw new ApiError('invalid_request', 'Send `cursor` just as `next_cursor` had it.', { param: 'cursor' })
+    throw new ApiError(
+      'invalid_request',
+      '`cursor` is not valid. Pass the value of `next_cursor` unchanged.',
+      { param: 'cursor' },
+    )
   const [, day, at, id, callAt, callId] = match
   return {
     movement: at && id ? { at: Number(at), id } : null,

@@ -3,14 +3,14 @@ import type { PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import type { LedgerBalance } from '../holds/hold-store.ts'
 
 interface PostedBalance extends LedgerBalance {
-  /** False when this (id, kind) was in the ledger before, and nothing changed. */
+  /** False if this (id, kind) was already in the ledger, in which case nothing changed. */
   posted: boolean
 }
 
 /**
- * One statement, so that the database's checks see a transaction together with its entries. Locks the
- * account's row first: postings of one account happen one after another, each with the next version. The
- * account's state follows by `account_state_after`.
+ * One statement, so that the database's checks see a transaction together with its entries. It locks the account's row
+ * first: postings of one account are serialized, each with the next version. The account's state follows by
+ * `account_state_after`.
  */
 const POST = `
 WITH account AS MATERIALIZED (
@@ -39,9 +39,9 @@ SELECT coalesce(changed.balance_pico, account.balance_pico) AS "balancePico",
 FROM account LEFT JOIN changed ON true`
 
 /**
- * Writes one posting and moves its account's balance and version with it. A posting whose (id, kind) is in
- * the ledger already changes nothing and returns the current balance. Throws when the account is unknown,
- * or when the database refuses it (a balance below zero).
+ * Writes one posting and updates its account's balance and version. A posting whose (id, kind) is already in the ledger
+ * changes nothing and returns the current balance. Throws when the account is unknown, or when the database rejects it
+ * (a balance below zero).
  */
 export async function postLedger(postgres: PostgresTransaction, posting: Posting): Promise<PostedBalance> {
   assertBalanced(posting)
@@ -70,7 +70,7 @@ SELECT balance_pico AS "balancePico", version, owed_pico AS "owedPico" FROM acco
 
 const CHANGE_DEBT = 'UPDATE accounts SET owed_pico = owed_pico + $2::bigint WHERE id = $1'
 
-/** Locks an account's row: until the transaction ends its balance moves by this transaction alone. */
+/** Locks an account's row: until the transaction ends, no other can change its balance. */
 export async function lockAccount(
   transaction: PostgresTransaction,
   accountId: string,
@@ -80,7 +80,7 @@ export async function lockAccount(
   return account
 }
 
-/** Changes what an account owes, in the transaction of the posting that changes its receivable. */
+/** Changes the debt of an account, in the transaction of the posting that changes its receivable. */
 export async function changeDebt(
   transaction: PostgresTransaction,
   accountId: string,

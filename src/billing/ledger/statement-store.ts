@@ -2,18 +2,18 @@ import type { TimeRange } from '../../core/billing/usage-query.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { type ListedMovement, listedMovements, MOVEMENT_COLUMNS } from './ledger-list-store.ts'
 
-/** What the calls of one model on one day (UTC, by admission) were charged. */
+/** The charges of one model's calls on one day (UTC, by admission). */
 export interface ModelDay {
   /** Days since 1970. */
   day: number
-  /** As the calls named it. */
+  /** As named in the calls. */
   model: string
   calls: number
   /** Negative. */
   amountPico: bigint
 }
 
-/** Every change of a balance in a span of time, from one snapshot: opening + charges + movements = closing. */
+/** All changes of a balance in a period, from one snapshot: opening + charges + movements = closing. */
 export interface Statement {
   openingPico: bigint
   closingPico: bigint
@@ -37,7 +37,7 @@ WHERE transaction.account_id = $1 AND transaction.kind <> 'capture'
   AND transaction.created_at >= to_timestamp($2::bigint / 1000.0) AND transaction.created_at < to_timestamp($3::bigint / 1000.0)
 ORDER BY transaction.created_at, transaction.id || '/' || transaction.kind LIMIT $4`
 
-/** The balance as it was at a moment: today's without what changed it since. */
+/** The balance at a time: the current one less all changes since. */
 const BALANCE_AT = `
 SELECT (account.balance_pico
   + coalesce((SELECT sum(charge_pico) FROM call_records WHERE account_id = $1 AND charge_pico > 0 AND admitted_at_ms >= $2::bigint), 0)
@@ -51,8 +51,8 @@ FROM accounts AS account WHERE account.id = $1`
 export type ReadStatement = ReturnType<typeof createStatementReader>
 
 /**
- * Reads the statement of an account; null when there are more lines than `linesMax`. It costs the calls since its beginning, so
- * recent months are cheap.
+ * Reads the statement of an account; null when there are more lines than `linesMax`. It reads the calls since the start
+ * of the period, so recent months are cheap.
  */
 export function createStatementReader(postgres: Postgres) {
   return (accountId: string, { fromMs, toMs }: TimeRange, linesMax: number): Promise<Statement | null> =>

@@ -1,13 +1,13 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** What the settlement process counts. Alert on any growth of its counters but the first. */
+/** The metrics of the settlement process. Alert on any growth of its counters except the first. */
 export interface BillingMetrics {
   settledCalls: Counter
   quarantinedCalls: Counter
   driftedBalances: Counter
   lostCalls: Counter
   creditedCalls: Counter
-  /** As of the last time that this process compared the balance caches. */
+  /** As of the last comparison of the balance caches by this process. */
   openHolds: Gauge
 }
 
@@ -28,7 +28,7 @@ export function createBillingMetrics(registry: Registry): BillingMetrics {
     }),
     creditedCalls: counter(
       'switchyard_credited_calls_total',
-      'Charged calls that were credited, since their callers were told that they failed.',
+      'Charged calls that were credited because their client received an error.',
     ),
     lostCalls: counter('switchyard_lost_calls_total', 'Expired holds of lost calls that were released.'),
   }

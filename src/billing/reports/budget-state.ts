@@ -1,15 +1,15 @@
 import type { RunningBudget } from '../../core/billing/budget.ts'
 import type { Reports } from './reports.ts'
 
-/** What was spent of a budget in its period, and what its next call may cost, pico-USD. */
+/** The spending of a budget in its period, and the maximum cost of its next call, pico-USD. */
 export interface SpentAndLeft {
   spentPico: bigint
   leftPico: bigint
 }
 
 /**
- * Left is the balance cache's own figure, which leaves out what open calls hold, or where it has none the budget less
- * what was spent. Rejects when PostgreSQL is away.
+ * The remaining amount comes from the balance cache, which subtracts open holds; without it, it is the budget less the
+ * spending. Rejects when PostgreSQL is away.
  */
 export async function readBudget(
   { period, ...budget }: RunningBudget,
@@ -17,7 +17,7 @@ export async function readBudget(
 ): Promise<SpentAndLeft> {
   const [{ spentPico }, known] = await Promise.all([
     spend.spending(budget, period, []),
-    // Without Redis no call is admitted; the ledger still says what is left.
+    // Without Redis no call is admitted; the ledger still has the spending.
     allowance(budget, period).catch(() => null),
   ])
   const left = known ?? budget.limitPico - spentPico

@@ -13,7 +13,7 @@ export interface MarginSums {
   completionTokens: bigint
   revenuePico: bigint
   costPico: bigint
-  /** What providers take for attempts that served no call: failed, rescued or cancelled ones. */
+  /** The providers' cost of attempts that served no call: failed, rescued or cancelled ones. */
   brokenPico: bigint
 }
 
@@ -29,15 +29,14 @@ const GROUPS: Record<MarginGroup, string> = {
   day: "to_char(to_timestamp(admitted_at_ms / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
 }
 
-/** Whose cost a broken attempt is: its own provider's, whoever served the call. */
+/** The group of a broken attempt's cost: its own provider's, not that of the one that served the call. */
 const BROKEN_GROUPS: Record<MarginGroup, string> = {
   ...GROUPS,
   provider: "split_part(attempt->>'offerId', '/', 1)",
 }
 
 /**
- * Tokens times the cost rates kept with each call; zero on a BYOK key. Broken attempts carry their cost.
- * Sums leave as text.
+ * Tokens times the cost rates of each call; zero on a BYOK key. Broken attempts carry their cost. Sums are text.
  */
 const marginSql = (group: MarginGroup) => `
 WITH admitted AS (
@@ -69,7 +68,7 @@ type Row = Record<keyof MarginSums, string> & { group: string | null }
 
 export function createMarginStore(postgres: Postgres) {
   return {
-    /** Of the calls admitted in a span of time. Null when there are more groups than `rowsMax`. */
+    /** The margin of calls admitted in a period. Null when there are more groups than `rowsMax`. */
     async margin(range: TimeRange, group: MarginGroup, rowsMax: number): Promise<Margin | null> {
       const ids = callIdRange(range)
       const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
@@ -80,7 +79,7 @@ export function createMarginStore(postgres: Postgres) {
         BigInt(range.toMs),
         rowsMax + 2,
       )
-      if (!total) throw new Error('the margin could not be summed')
+      if (!total) throw new Error('the sums of the margin returned no row')
       if (rows.length > rowsMax) return null
       return { total: toSums(total), rows: rows.map((row) => ({ group: row.group ?? '-', ...toSums(row) })) }
     },

@@ -6,20 +6,20 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 
-/** Medians are over at least so many calls, and so are shares; fewer say little, and too much about single customers. */
+/** Medians and shares need at least this many calls; fewer say little, and reveal too much about single customers. */
 export const CALLS_MIN = 10
-/** Of more calls in the span the latest. */
+/** If the period has more calls, only the latest count. */
 const CALLS_MAX = 100_000
 const SPAN_DAYS = 7
 const FRESH_MS = 300_000
-/** For the first reading; pages show prices meanwhile. */
+/** Maximum wait for the first reading; pages show prices meanwhile. */
 const FIRST_WAIT_MS = 1_000
-/** After a failed reading. */
+/** Pause after a failed reading. */
 const RETRY_MS = 10_000
 
-/** Medians over some calls; null where there were too few. */
+/** Medians over some calls; null if there were too few. */
 export interface SpeedStats {
-  /** Until the first token. */
+  /** Time to first token. */
   firstTokenMs: number | null
   /** Completion tokens, from the first to the last. */
   tokensPerSecond: number | null
@@ -30,19 +30,19 @@ export interface ModelStats extends SpeedStats {
 }
 
 export interface OfferStats extends SpeedStats {
-  /** Share of attempts that succeeded, of those that succeeded or failed for the provider's reasons; 0 to 1. */
+  /** Share of successful attempts among those that succeeded or failed because of the provider; 0 to 1. */
   uptime: number | null
 }
 
 /**
- * What recent calls showed of models and offers. Only calls that named their model count: with those of `auto`, figures
- * that move would tell which model `auto` chose.
+ * Statistics of models and offers from recent calls. Only calls that named their model count: with those of `auto`,
+ * changes would reveal which model `auto` chose.
  */
 export interface CallStats {
   range: TimeRange
   /** By model id. */
   models: ReadonlyMap<string, ModelStats>
-  /** By offer id; only attempts with our own keys. */
+  /** By offer id; only attempts with platform keys. */
   offers: ReadonlyMap<string, OfferStats>
 }
 
@@ -67,7 +67,7 @@ latest AS (
   ORDER BY id DESC LIMIT ${CALLS_MAX}
 )`
 
-/** As `tokensPerSecond` in src/core/routing/measures.ts: answers too short to tell are left out. */
+/** As `tokensPerSecond` in src/core/routing/measures.ts: completions that are too short to measure are excluded. */
 const speedSql = (tokens: string, streamedMs: string) =>
   `CASE WHEN ${tokens} >= 8 AND ${streamedMs} >= 10 THEN (${tokens} - 1) * 1000.0 / ${streamedMs} END`
 
@@ -107,7 +107,7 @@ SELECT id,
             THEN count(*) FILTER (WHERE outcome = 'ok')::double precision / count(*) END AS "uptime"
 FROM measured GROUP BY id`
 
-/** Figures of models and their offers, summed up at most every five minutes for each instance. */
+/** Statistics of models and their offers, computed at most every five minutes by each instance. */
 export type ModelStatsStore = ReturnType<typeof createModelStatsStore>
 
 export function createModelStatsStore(options: {
@@ -125,7 +125,7 @@ export function createModelStatsStore(options: {
     const range = { fromMs: toMs - SPAN_DAYS * DAY_MS, toMs }
     const ids = callIdRange(range)
     const span = [ids.from, ids.to, BigInt(range.fromMs), BigInt(range.toMs)]
-    // One after another: the pool of reports has few connections.
+    // Sequential, because the pool of reports has few connections.
     const models = await postgres.$queryRawUnsafe<Array<ModelStats & { id: string }>>(MODELS, ...span)
     const offers = await postgres.$queryRawUnsafe<Array<OfferStats & { id: string }>>(
       OFFERS,
@@ -140,15 +140,15 @@ export function createModelStatsStore(options: {
       readAt = clock()
     } catch (error) {
       readAt = clock() - FRESH_MS + RETRY_MS
-      logger.warn({ err: error }, 'figures of models cannot be read from call records')
+      logger.warn({ err: error }, 'model statistics read failed')
     } finally {
       reading = null
     }
   }
   return {
     /**
-     * The latest figures. Waits for the first ones only, and not for long; later ones are read beside, and what is known
-     * is returned. Null while nothing is known yet, or PostgreSQL is away.
+     * The latest statistics. Waits briefly for the first ones only; later ones are read in the background and the known
+     * ones are returned. Null while none are known or PostgreSQL is away.
      */
     async stats(): Promise<CallStats | null> {
       if (clock() - readAt >= FRESH_MS) reading ??= refresh()

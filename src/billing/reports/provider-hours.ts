@@ -4,10 +4,10 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { LATEST, NOT_ITS_FAULT } from './model-stats-store.ts'
 
 export const HOUR_MS = 3_600_000
-/** Hours are kept for so long. */
+/** How long hours are kept. */
 export const HOURS_KEPT_MS = 91 * DAY_MS
 
-/** How attempts at a provider ended in an hour. */
+/** Results of the attempts at a provider in an hour. */
 export interface ProviderHour {
   providerId: string
   hourMs: number
@@ -15,7 +15,7 @@ export interface ProviderHour {
   failed: number
 }
 
-/** Until the first token, at one provider. */
+/** Time to first token, at one provider. */
 export interface ProviderLatency {
   id: string
   p50Ms: number
@@ -28,7 +28,7 @@ SELECT split_part(attempt->>'offerId', '/', 1) AS provider_id, attempt->>'outcom
 FROM latest CROSS JOIN LATERAL jsonb_array_elements(attempts) AS attempt
 WHERE NOT attempt ? 'providerKeyId' AND attempt->>'outcome' <> ALL ($5::text[])`
 
-/** The same attempts count as for the figures of models: see model-stats-store.ts. */
+/** Counts the same attempts as the statistics of models: see model-stats-store.ts. */
 const ROLL = `
 WITH ${LATEST}, tried AS (${ATTEMPTS})
 INSERT INTO provider_hours AS known (provider_id, hour, succeeded, failed)
@@ -48,14 +48,14 @@ const FIRST_CALL = 'SELECT admitted_at_ms AS "atMs" FROM call_records WHERE id >
 
 export type ProviderHours = ReturnType<typeof createProviderHours>
 
-/** How providers did by the hour, summed up from call records once, since those of 90 days are too many to read. */
+/** Hourly statistics of providers, computed from call records once, since those of 90 days are too many to read. */
 export function createProviderHours(postgres: Postgres) {
   const spanOf = (fromMs: number, toMs: number) => {
     const ids = callIdRange({ fromMs, toMs })
     return [ids.from, ids.to, BigInt(fromMs), BigInt(toMs), NOT_ITS_FAULT] as const
   }
   return {
-    /** The hour to sum up next: the last one that was, or that of the first call. Null without calls. */
+    /** The next hour to compute: the last one computed, or that of the first call. Null without calls. */
     async nextHour(nowMs: number): Promise<number | null> {
       const last = await postgres.providerHour.aggregate({ _max: { hour: true } })
       if (last._max.hour) return last._max.hour.getTime()
@@ -64,7 +64,7 @@ export function createProviderHours(postgres: Postgres) {
       return first ? Math.floor(Number(first.atMs) / HOUR_MS) * HOUR_MS : null
     },
 
-    /** Sums up an hour from its calls. Repeatable: calls may be settled after it ended. */
+    /** Computes an hour from its calls. Repeatable, because calls may be settled after it ended. */
     async roll(hourMs: number): Promise<void> {
       await postgres.$executeRawUnsafe(ROLL, ...spanOf(hourMs, hourMs + HOUR_MS))
     },
@@ -74,7 +74,7 @@ export function createProviderHours(postgres: Postgres) {
       return rows.map(({ hour, ...row }) => ({ ...row, hourMs: hour.getTime() }))
     },
 
-    /** Of calls in a span of time; providers with fewer than `callsMin` are left out. */
+    /** Latencies of calls in a period; providers with fewer than `callsMin` are omitted. */
     latency: (fromMs: number, toMs: number, callsMin: number): Promise<ProviderLatency[]> =>
       postgres.$queryRawUnsafe<ProviderLatency[]>(LATENCY, ...spanOf(fromMs, toMs), callsMin),
 

@@ -6,8 +6,8 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { PROMPT_SUM_SQL } from '../settlement/settlement-statements.ts'
 
 /**
- * What offers of some providers used by our records, by the day of admission (UTC): the calls they served, and attempts
- * that a provider bills and that served no call. Not calls on BYOK keys, which their owner is billed for.
+ * Recorded usage of the offers of some providers, by the day of admission (UTC): the calls they served, and attempts
+ * that a provider bills and that served no call. Excludes calls on BYOK keys, which their owner is billed for.
  */
 const RECORDED = `
 WITH admitted AS (
@@ -30,7 +30,7 @@ FROM parts WHERE split_part(offer, '/', 1) = ANY($5::text[]) AND day = ANY($6::t
 
 type Row = Record<keyof OfferDay, string>
 
-/** Of some providers on some days, `YYYY-MM-DD`. */
+/** The recorded usage of some providers on some days, `YYYY-MM-DD`. */
 export async function recordedProviderUsage(
   postgres: Postgres,
   providers: readonly string[],

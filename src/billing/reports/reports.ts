@@ -10,7 +10,7 @@ import { createModelStatsStore, type ModelStatsStore } from './model-stats-store
 import { createUsageSeriesStore, type UsageSeriesStore } from './usage-series-store.ts'
 import { createSpendStore, createUsageStore, type SpendStore, type UsageStore } from './usage-store.ts'
 
-/** What customers may read of their calls and charges. */
+/** The reports that customers may read of their calls and charges. */
 export interface Reports {
   findCall: CallLookup
   calls: Pick<CallRecords, 'page'>
@@ -23,8 +23,8 @@ export interface Reports {
 }
 
 /**
- * Reports over the ledger. Give them a pool of their own: a report over a year of usage must not keep a key or a
- * balance from being looked up.
+ * Reports over the ledger. They need their own pool: a report over a year of usage must not delay the lookup of a key
+ * or a balance.
  */
 export function createReports(
   postgres: Postgres,

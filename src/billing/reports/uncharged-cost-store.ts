@@ -2,7 +2,7 @@ import { UNCHARGED_COST_DAYS } from '../../core/billing/uncharged-cost.ts'
 import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
-/** What an account was charged in the days that are compared, and what it cost beside that, pico-USD. */
+/** The charges and the uncharged cost of an account in the compared days, pico-USD. */
 export interface AccountCosts {
   accountId: string
   isSuspended: boolean
@@ -13,8 +13,7 @@ export interface AccountCosts {
 }
 
 /**
- * Accounts that caused more than the floor or are slowed; those below it are in no question. The account of calls without a
- * key is nobody's own: those are bounded by payer.
+ * Accounts above the floor, or slowed already. Excludes the account of calls without a key: those are bounded by payer.
  */
 const SUSPECTS = `
 WITH suspect AS (
@@ -39,7 +38,7 @@ DELETE FROM account_provider_costs WHERE day < (now() AT TIME ZONE 'UTC')::date 
 
 export type UnchargedCostStore = ReturnType<typeof createUnchargedCostStore>
 
-/** The kept sums of what accounts were charged and of what nobody pays; settlement adds to them. */
+/** The stored totals of charges and of uncharged cost; settlement adds to them. */
 export function createUnchargedCostStore(
   postgres: Pick<Postgres, '$queryRawUnsafe' | '$executeRawUnsafe' | 'account'>,
 ) {
@@ -59,7 +58,7 @@ export function createUnchargedCostStore(
       }))
     },
 
-    /** Slows an account down, or no longer. */
+    /** Starts or ends the slowdown of an account. */
     setSlowed: (accountId: string, slowedAt: Date | null) =>
       postgres.account.update({ where: { id: accountId }, data: { slowedAt } }),
 

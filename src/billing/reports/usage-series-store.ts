@@ -5,19 +5,19 @@ import type { UsageSums } from './usage-store.ts'
 
 /** Sums and medians over some calls. */
 export interface UsageFigures extends UsageSums {
-  /** Of the calls, those that failed. */
+  /** The number of failed calls. */
   failed: bigint
-  /** Medians; null where no call has one. */
+  /** Medians; null if no call has one. */
   firstTokenMs: number | null
   durationMs: number | null
 }
 
 export interface UsageCell extends UsageFigures {
-  /** The bucket's number, from 0; null: all of them. */
+  /** The bucket's number, from 0; null: all buckets. */
   bucket: number | null
-  /** The model without alias and suffix, the key's id, or who made the key (empty: not known); null: all of them. */
+  /** The model without alias and suffix, the key's id, or the creator of the key (empty: unknown); null: all groups. */
   group: string | null
-  /** The key's name, or the email of who made it; null for models. */
+  /** The key's name, or the email of its creator; null for models. */
   name: string | null
 }
 
@@ -27,7 +27,7 @@ const CANONICAL_MODEL = `regexp_replace(
 
 interface GroupSql {
   group: string
-  /** What the group needs beside the calls, and the names of its groups beside the sums. */
+  /** The join that the group needs, and the columns that name it. */
   join?: string
   names?: string
 }
@@ -85,8 +85,8 @@ export type UsageSeriesStore = ReturnType<typeof createUsageSeriesStore>
 export function createUsageSeriesStore(postgres: Postgres) {
   return {
     /**
-     * What an account's calls used and cost over time, for each bucket and group, with the totals of both and of all, from
-     * one snapshot. Null when there are more than `cellsMax`.
+     * Usage and cost of an account's calls over time, for each bucket and group, with the totals of both and of all,
+     * from one snapshot. Null when there are more than `cellsMax`.
      */
     async series(query: UsageSeriesQuery, cellsMax: number): Promise<UsageCell[] | null> {
       const { accountId, range, starts, group, model, keyId } = query

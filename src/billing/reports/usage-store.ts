@@ -14,13 +14,13 @@ export interface UsageSums {
 }
 
 export interface UsageRow extends UsageSums {
-  /** The day (`2027-01-31`, UTC), the model as the answers named it, or the key's id. */
+  /** The day (`2027-01-31`, UTC), the model as named in responses, or the key's id. */
   group: string
   /** The key's name; null for other groups. */
   keyName: string | null
 }
 
-/** What an account's calls in a span of time used and cost, summed by group and in all, from one snapshot. */
+/** Usage and cost of an account's calls in a period, by group and in total, from one snapshot. */
 export interface Usage {
   rows: UsageRow[]
   total: UsageSums
@@ -32,7 +32,7 @@ const GROUPS: Record<UsageGroup, string> = {
   key: 'c.key_id',
 }
 
-/** Sums leave as text, which no driver rounds. The row of all comes first, also when there are no calls. */
+/** Sums are text, which no driver rounds. The total comes first, also when there are no calls. */
 const usageSql = (group: string) => `
 WITH summed AS (
   SELECT ${group} AS "group", grouping(${group}) = 1 AS "isTotal", count(*) AS "calls",
@@ -56,8 +56,8 @@ export type UsageStore = ReturnType<typeof createUsageStore>
 export function createUsageStore(postgres: Postgres) {
   return {
     /**
-     * Sums the settled calls of an account that were admitted in a span of time. Null when there are more groups
-     * than `rowsMax`.
+     * Sums the settled calls of an account that were admitted in a period. Null when there are more groups than
+     * `rowsMax`.
      */
     async usage(accountId: string, { fromMs, toMs }: TimeRange, group: UsageGroup, rowsMax: number) {
       const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
@@ -67,7 +67,7 @@ export function createUsageStore(postgres: Postgres) {
         BigInt(toMs),
         rowsMax + 2,
       )
-      if (!total) throw new Error('usage could not be summed')
+      if (!total) throw new Error('the sums of the usage returned no row')
       if (rows.length > rowsMax) return null
       return {
         total: toSums(total),
@@ -90,14 +90,14 @@ const toSums = (row: Row): UsageSums => ({
   chargePico: BigInt(row.chargePico),
 })
 
-/** The calls that a budget bounds; `$1` is the account, `$2` whose budget it is. */
+/** The calls that a budget bounds; `$1` is the account, `$2` the owner of the budget. */
 const CALLS_OF: Record<BudgetScope, string> = {
   key: 'key_id = $2 AND $1::text IS NOT NULL',
   member: 'key_id IN (SELECT id FROM api_keys WHERE account_id = $1 AND created_by = $2)',
   account: 'account_id = $1 AND $2::text IS NOT NULL',
 }
 
-/** One statement, so that both answers are of one snapshot. The sum is read from an index alone. */
+/** One statement, so that both results are of one snapshot. The sum is read from an index alone. */
 const spendingSql = (calls: string) => `
 SELECT (
   SELECT coalesce(sum(charge_pico), 0)::text FROM call_records
@@ -112,12 +112,12 @@ SELECT key.created_by AS "memberId", sum(call.charge_pico)::text AS "spent"
 FROM api_keys AS key JOIN call_records AS call ON call.key_id = key.id AND call.admitted_at_ms >= $2::bigint
 WHERE key.account_id = $1 AND key.created_by IS NOT NULL GROUP BY key.created_by`
 
-/** What was spent of budgets, from the call records. A call belongs to the period it was admitted in. */
+/** The spending of budgets, from the call records. A call belongs to the period it was admitted in. */
 export type SpendStore = ReturnType<typeof createSpendStore>
 
 export function createSpendStore(postgres: Postgres) {
   return {
-    /** What was spent of a budget in a period, and what those of some calls were charged that are settled. */
+    /** The spending of a budget in a period, and the charges of those of the given calls that are settled. */
     async spending(
       { scope, accountId, id }: BudgetHolder,
       { startsAt, endsAt }: AllowancePeriod,
@@ -131,12 +131,12 @@ export function createSpendStore(postgres: Postgres) {
         endsAt === null ? null : BigInt(endsAt),
         callIds,
       )
-      if (!row) throw new Error(`what ${scope} ${id} spent could not be read`)
+      if (!row) throw new Error(`the spending of ${scope} ${id} returned no row`)
       const charges = Object.entries(row.charges).map(([callId, charge]) => [callId, BigInt(charge)] as const)
       return { spentPico: BigInt(row.spent), charges: new Map(charges) }
     },
 
-    /** What the keys of each member of an account spent since a time, unix ms; members that spent nothing are left out. */
+    /** The spending of the keys of each member of an account since a time, unix ms; members without spending are omitted. */
     async byMember(accountId: string, sinceMs: number): Promise<Map<string, bigint>> {
       const rows = await postgres.$queryRawUnsafe<Array<{ memberId: string; spent: string }>>(
         SPENT_BY_MEMBER,
@@ -146,7 +146,7 @@ export function createSpendStore(postgres: Postgres) {
       return new Map(rows.map(({ memberId, spent }) => [memberId, BigInt(spent)]))
     },
 
-    /** Tells whose calls a budget bounds, by the id of their key; takebacks have none. */
+    /** Returns a predicate for the keys whose calls a budget bounds; takebacks have no key. */
     async keysOf({ scope, accountId, id }: BudgetHolder): Promise<(keyId: string) => boolean> {
       switch (scope) {
         case 'key':
@@ -167,7 +167,7 @@ export function createSpendStore(postgres: Postgres) {
 export interface KeyActivity {
   /** Settled in the key's period. */
   spentPico: bigint
-  /** When its latest settled call was admitted, unix ms. */
+  /** Admission of its latest settled call, unix ms. */
   lastUsedAt: number | null
 }
 
@@ -179,7 +179,7 @@ SELECT key.id AS "keyId",
   (SELECT max(admitted_at_ms)::text FROM call_records WHERE key_id = key.id) AS "lastUsedAt"
 FROM unnest($1::text[], $2::bigint[]) AS key (id, starts_at)`
 
-/** What some keys were used for, each within a period of its own; of one snapshot. */
+/** The use of some keys, each within its own period; of one snapshot. */
 export type KeyActivityStore = ReturnType<typeof createKeyActivityStore>
 
 export function createKeyActivityStore(postgres: Postgres) {

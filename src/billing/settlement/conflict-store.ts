@@ -1,7 +1,7 @@
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { SettlementConflict } from '../../platform/prisma-client/client.ts'
 
-/** A call of which settlement set records aside, with the one that counts. */
+/** A call with records that settlement dropped, and the record that counts. */
 export interface ConflictingCall {
   callId: string
   accountId: string
@@ -17,10 +17,10 @@ ORDER BY id LIMIT 1000`
 
 export type ConflictStore = ReturnType<typeof createConflictStore>
 
-/** Records that contradict the ones that count, for a person to decide about. */
+/** Records that contradict the settled ones, for an operator to review. */
 export function createConflictStore(postgres: Postgres) {
   return {
-    /** Calls that no operator has decided about, by id; the first thousand. */
+    /** Calls that no operator has reviewed, by id; the first thousand. */
     async open() {
       const calls = await postgres.$queryRawUnsafe<Array<Omit<ConflictingCall, 'aside'>>>(OPEN)
       const conflicts = await postgres.settlementConflict.findMany({
@@ -31,7 +31,7 @@ export function createConflictStore(postgres: Postgres) {
       return calls.map((call) => ({ ...call, aside: aside.get(call.callId) ?? [] }))
     },
 
-    /** Notes what was decided about a call; false when it was noted before. Throws for a call that is not known. */
+    /** Stores the review of a call; false if it was reviewed before. Throws for an unknown call. */
     async review(callId: string, note: string) {
       await postgres.callRecord.findUniqueOrThrow({ where: { id: callId }, select: { id: true } })
       const { count } = await postgres.callReview.createMany({

@@ -7,9 +7,9 @@ import { postLedger } from '../ledger/ledger-store.ts'
 import { PROMPT_SUM_SQL } from './settlement-statements.ts'
 
 /**
- * Calls that are charged although an API instance told their caller that they failed. Its record is the one that no
- * worker claimed; the sweep's record of a lost hold, which nobody was told of, has the call's id for its request id.
- * The completion tokens of that record are what the caller was delivered of the answer before: so much is due.
+ * Selects calls that are charged although an API instance sent their client an error. The proof is the dropped record
+ * that no worker claimed; the sweep's record of a lost hold, of which no client was notified, has the call's id as its
+ * request id. The completion tokens of the dropped record were delivered before the error, so they stay charged.
  */
 const TOLD_A_FAILURE = `
 SELECT call.id AS "callId", call.account_id AS "accountId", key.key_digest AS "keyDigest",
@@ -29,27 +29,27 @@ const NOTE =
   'INSERT INTO ledger_notes (id, kind, reason) VALUES ($1, $2::ledger_kind, $3) ON CONFLICT DO NOTHING'
 /** A retry with the same Idempotency-Key is charged: it is no duplicate of a call that cost nothing. */
 const FREE_KEY = 'DELETE FROM idempotency_keys WHERE account_id = $1 AND call_id = $2'
+/** Stored with each credit and searched by the audit, so the text must not change. */
 export const TOLD_FAILURE_REASON = 'The call was charged, and its caller was told that it failed.'
-const NOTHING_TO_CREDIT =
-  'The call is charged for no more than its caller was delivered before it was told a failure.'
+const NOTHING_TO_CREDIT = 'The call is charged only for what its client received before the error.'
 
 interface ChargedCall {
   callId: CallId
   accountId: string
-  /** Of the Idempotency-Key that stands for it. */
+  /** Digest of its Idempotency-Key. */
   keyDigest: string | null
-  /** What is charged beyond what its caller was delivered. */
+  /** The charge beyond what the client received. */
   creditPico: bigint
 }
 
-/** A call whose charge was credited, and the balance of its account after that. */
+/** A credited call, and the balance of its account afterwards. */
 export interface CreditedCall extends LedgerBalance {
   callId: string
   accountId: string
   creditPico: bigint
 }
 
-/** Drops the answer that is kept for the Idempotency-Key of a call, and frees the key. */
+/** Drops the kept response of a call's Idempotency-Key, and frees the key. */
 export type DiscardAnswer = (call: {
   id: CallId
   accountId: string
@@ -57,9 +57,9 @@ export type DiscardAnswer = (call: {
 }) => Promise<void>
 
 /**
- * Credits what is charged of calls whose caller was told that they failed, beyond what it had been delivered by then.
- * The review tells the audit that it is decided, and makes the credit one. Returns the credits, with the balances that
- * changed.
+ * Credits the charge of calls whose client received an error, beyond what it received before the error. The review
+ * marks the call as decided for the audit, and prevents a second credit. Returns the credits, with the changed
+ * balances.
  */
 export async function creditToldFailures(
   postgres: Postgres,
@@ -69,7 +69,8 @@ export async function creditToldFailures(
   const calls = await postgres.$queryRawUnsafe<ChargedCall[]>(TOLD_A_FAILURE, callIds)
   const credited: CreditedCall[] = []
   for (const { callId, accountId, creditPico, keyDigest } of calls) {
-    // Before the credit, which is made once: whoever settles again after a crash in between does this again.
+    // Must come before the credit, which is made once: a process that settles again after a crash in between repeats
+    // this.
     if (keyDigest !== null && creditPico > 0n)
       await discardAnswer({ id: callId, accountId, idempotencyRecord: keyDigest })
     const balance = await postgres.$transaction(async (transaction) => {

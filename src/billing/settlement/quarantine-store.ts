@@ -1,6 +1,6 @@
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
-/** A settlement that the database refused, with its record as the queue carried it. */
+/** A settlement that the database rejected, with its record as the queue carried it. */
 export interface QuarantinedSettlement {
   id: string
   reason: string
@@ -9,14 +9,13 @@ export interface QuarantinedSettlement {
   createdAt: Date
 }
 
-/** Begins the ids of those whose record names no call. */
+/** Id prefix of settlements whose record names no call. */
 export const UNNAMED = 'unnamed_'
 
 /**
- * Whether quarantined settlement `q` still waits for a decision: nothing was settled for the call since that it
- * would not outrank. Its record may be text that PostgreSQL's JSON types refuse, so it is searched as text; a
- * client's own words cannot look like this, since their quotes are escaped. One that names no call waits until a
- * person has reviewed it.
+ * Whether quarantined settlement `q` still waits for a decision: no settlement of the call since then outranks it. Its
+ * record may be text that PostgreSQL's JSON types reject, so it is searched as text; a client's text cannot look like
+ * this, since its quotes are escaped. A settlement that names no call waits until an operator has reviewed it.
  */
 export const OPEN_QUARANTINE = `
 NOT EXISTS (
@@ -33,14 +32,14 @@ ORDER BY created_at, id LIMIT 1000`
 
 export type QuarantineStore = ReturnType<typeof createQuarantineStore>
 
-/** Settlements set aside for a person to decide about. */
+/** Settlements that wait for an operator's decision. */
 export function createQuarantineStore(postgres: Postgres) {
   return {
-    /** Those that have not been settled or closed since, oldest first. */
+    /** The settlements that have not been settled or closed since, oldest first. */
     open: () => postgres.$queryRawUnsafe<QuarantinedSettlement[]>(OPEN),
-    /** Closes one that names no call: there is nothing to charge and no hold to release. */
+    /** Closes a settlement that names no call: there is nothing to charge and no hold to release. */
     async closeUnnamed(id: string) {
-      const data = [{ callId: id, note: 'waived: it names no call' }]
+      const data = [{ callId: id, note: 'waived: the record names no call' }]
       await postgres.callReview.createMany({ data, skipDuplicates: true })
     },
   }

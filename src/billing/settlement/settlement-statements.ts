@@ -6,8 +6,8 @@ import { picoUsd } from '../../core/kernel/money.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 /**
- * The columns of a call record: their PostgreSQL types, and what a settlement says of them. Rows travel as one JSON
- * array that `json_to_recordset` reads by these names; 64-bit amounts travel as text.
+ * The columns of a call record: their PostgreSQL types and their values from a settlement. Rows are sent as one JSON
+ * array that `json_to_recordset` reads by these names; 64-bit amounts are sent as text.
  */
 const CALL_COLUMNS = {
   id: ['text', ({ id }) => id],
@@ -62,7 +62,7 @@ const CALL_COLUMNS = {
   finished_at_ms: ['bigint', ({ finishedAt }) => finishedAt],
 } as const satisfies Columns
 
-/** With what else of a settlement travels in its row. */
+/** Further values of a settlement that are sent in its row. */
 const ROW_COLUMNS = {
   ...CALL_COLUMNS,
   idempotency_digest: ['text', ({ idempotencyDigest }) => idempotencyDigest],
@@ -80,21 +80,21 @@ interface EntryRow {
   amount_pico: string
 }
 
-/** One settlement as the rows it becomes; no entries where nothing is charged. */
+/** The rows of one settlement; no entries if nothing is charged. */
 export interface SettlementRows {
   record: SettlementRecord
   call: CallRow
   entries: EntryRow[]
 }
 
-/** Maps a settlement onto its rows. Throws on a record that is not shaped like one: it came over a queue. */
+/** Maps a settlement to its rows. Throws on a malformed record, because records come from a queue. */
 export function settlementRows(record: SettlementRecord): SettlementRows {
-  if (!isCallName(record?.id)) throw new Error('it names no call')
+  if (!isCallName(record?.id)) throw new Error('the record names no call')
   const call = Object.entries(ROW_COLUMNS).map(([name, [, of]]) => [name, of(record)])
   return { record, call: Object.fromEntries(call), entries: captureEntries(record) }
 }
 
-/** What may stand as the id of a call: no id of ours is longer, and PostgreSQL holds it as it is. */
+/** Whether a value can be the id of a call: no id of ours is longer, and PostgreSQL can store it. */
 export const isCallName = (id: unknown): id is string =>
   typeof id === 'string' && /^[\x20-\x7e]{1,200}$/.test(id)
 
@@ -126,8 +126,8 @@ const SELECTED: Partial<Record<string, string>> = {
 }
 const selected = names.map((name) => SELECTED[name] ?? `call.${name}`)
 
-/** What a record says about how its call ended; times and attempts may differ where a worker repeats itself. */
-export const SAID = [
+/** The columns that state how a call ended; times and attempts may differ when a worker repeats a settlement. */
+export const OUTCOME_COLUMNS = [
   'status',
   'error_code',
   'served_offer_id',
@@ -138,24 +138,23 @@ export const SAID = [
 /** `isUnserved` over a row. */
 const unserved = (row: string) => `${row}.served_offer_id IS NULL`
 
-/** How long an Idempotency-Key stands for the call that was charged by it, from when that was admitted. */
+/** How long an Idempotency-Key identifies the call that it was charged for, from that call's admission. */
 const KEY_RETENTION_MS = 86_400_000
 
-/** A key that is no longer kept stands for the call that came after. */
+/** An expired key is reused for the later call. */
 const replacesKey = `EXCLUDED.admitted_at_ms - known.admitted_at_ms >= ${KEY_RETENTION_MS}`
 
 /**
- * One statement is one transaction and one round trip. `account` locks the rows in the order of their ids,
- * so that writers cannot deadlock; it goes first because everything reads from it, and reads the newest
- * balances because locking does. An unknown account gives a null account id, which the database refuses.
- * `recorded` decides what is new: a call without a record, or with one that names nobody who served and gives way to
- * one that does; it waits for writers of the same call and sees what they wrote. A record that gives way
- * charged nothing, and a trigger keeps it. `key` has which call an Idempotency-Key stands for: the first that is
- * settled, for as long as keys are kept, whatever Redis has forgotten; another call of that key is its duplicate and
- * is charged nothing. Its update without a change returns that call also where it is newer than the statement's
- * snapshot. `charged`, entries, balances and versions follow from `recorded` alone.
- * `costs` adds up what accounts were charged and what nobody pays, by day; the attempts of a record that gives way count.
- * States follow by `account_state_after`; $3 is what the cheapest call held, where the records have it.
+ * One statement is one transaction and one round trip. `account` locks the rows in the order of their ids, so that
+ * writers cannot deadlock. It goes first because everything reads from it, and locking makes it read the newest
+ * balances. An unknown account gives a null account id, which the database rejects. `recorded` decides what is new: a
+ * call without a record, or with a record without a serving offer, which is replaced by one that has it; it waits for
+ * writers of the same call and sees their rows. A replaced record charged nothing, and a trigger keeps it. `key` maps
+ * an Idempotency-Key to its call: the first that is settled, for as long as keys are kept, whatever Redis has lost.
+ * Another call of that key is its duplicate and is charged nothing. The update without a change returns that call even
+ * if it is newer than the statement's snapshot. `charged`, entries, balances and versions follow from `recorded` alone.
+ * `costs` adds charges and uncharged cost of accounts by day, including the attempts of a replaced record. States
+ * follow by `account_state_after`; $3 is the hold of the cheapest call, if the records have it.
  */
 export const SETTLE = `
 WITH call AS MATERIALIZED (
@@ -224,18 +223,18 @@ SELECT account.id AS "accountId",
 FROM account LEFT JOIN changed ON changed.id = account.id`
 
 /**
- * Keeps those records of a batch that do not count and say something else than the one that does, without labels. A statement of
- * its own, to see what other writers committed while SETTLE waited for them; a crash before it is made up for
- * when the jobs run again. Two records that name nobody do not contradict each other: both charge nothing. Nor
- * does what a duplicate would have been charged.
+ * Keeps the dropped records of a batch that differ from the record that counts, without labels. It is a separate
+ * statement, to see rows that other writers committed while SETTLE waited for them; after a crash in between, the
+ * repeated jobs keep them. Two records without a serving offer do not conflict: both charge nothing. Nor does the
+ * charge that a duplicate would have had.
  */
 export const KEEP_CONFLICTS = `
-INSERT INTO settlement_conflicts (call_id, outcome, unserved, ${SAID.join(', ')}, record)
-SELECT call.id, 'dropped', ${unserved('call')}, ${SAID.map((name) => `call.${name}`).join(', ')}, to_jsonb(call) - 'labels'
+INSERT INTO settlement_conflicts (call_id, outcome, unserved, ${OUTCOME_COLUMNS.join(', ')}, record)
+SELECT call.id, 'dropped', ${unserved('call')}, ${OUTCOME_COLUMNS.map((name) => `call.${name}`).join(', ')}, to_jsonb(call) - 'labels'
 FROM json_to_recordset($1::json) AS call (${typedColumns.join(', ')})
 JOIN call_records AS known ON known.id = call.id
-WHERE (${SAID.map((name) => `call.${name}`).join(', ')})
-        IS DISTINCT FROM (${SAID.map((name) => `known.${name}`).join(', ')})
+WHERE (${OUTCOME_COLUMNS.map((name) => `call.${name}`).join(', ')})
+        IS DISTINCT FROM (${OUTCOME_COLUMNS.map((name) => `known.${name}`).join(', ')})
   AND NOT (${unserved('call')} AND ${unserved('known')})
   AND known.duplicate_of IS NULL
 ON CONFLICT DO NOTHING`
@@ -244,7 +243,7 @@ const FIND = `
 SELECT call_id AS "callId" FROM idempotency_keys
 WHERE account_id = $1 AND key_digest = $2 AND admitted_at_ms > extract(epoch FROM now()) * 1000 - ${KEY_RETENTION_MS}`
 
-/** The settled call of an account that an Idempotency-Key stands for, by the digest of the key. */
+/** The settled call of an account for an Idempotency-Key, by the digest of the key. */
 export async function findSettledKey(
   postgres: Postgres,
   accountId: string,
@@ -254,7 +253,7 @@ export async function findSettledKey(
   return row?.callId ?? null
 }
 
-/** Keys that one statement deletes. */
+/** Maximum keys deleted by one statement. */
 const PRUNED_AT_ONCE = 10_000
 
 const PRUNE = `
@@ -265,8 +264,8 @@ DELETE FROM idempotency_keys WHERE (account_id, key_digest) IN (
 )`
 
 /**
- * Deletes keys that stand for nothing any more, until none is left or the process stops. They stay twice as long as they
- * do: settlements may come late.
+ * Deletes expired keys, until none is left or the process stops. They are kept for twice their lifetime, because
+ * settlements may be late.
  */
 export async function pruneSettledKeys(postgres: Postgres, stopping?: AbortSignal): Promise<void> {
   let deleted: number
@@ -275,7 +274,10 @@ export async function pruneSettledKeys(postgres: Postgres, stopping?: AbortSigna
   } while (deleted === PRUNED_AT_ONCE && !stopping?.aborted)
 }
 
-/** SQL for what a call's prompt comes to in pico-USD, by our rates or by what we pay; see `costOf` in core/billing/pricing.ts. */
+/**
+ * SQL for the cost of a call's prompt in pico-USD, by our rates or the provider's; see `costOf` in
+ * src/core/billing/pricing.ts.
+ */
 const promptSum = (price: 'rate' | 'cost') => {
   const sum = (tokens: string, kind: string) =>
     `${tokens} * coalesce(${kind}_${price}_pico, prompt_${price}_pico)::numeric`

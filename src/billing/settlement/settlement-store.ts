@@ -9,7 +9,7 @@ import { UNNAMED } from './quarantine-store.ts'
 import {
   isCallName,
   KEEP_CONFLICTS,
-  SAID,
+  OUTCOME_COLUMNS,
   SETTLE,
   type SettlementRows,
   settlementRows,
@@ -21,14 +21,14 @@ export interface AccountSettlement extends LedgerBalance {
   released: ReleasedHold[]
 }
 
-/** A settlement the database refused: a broken invariant, set aside with its hold still open. */
+/** A settlement that the database rejected because of a broken invariant; its hold stays open. */
 export interface QuarantinedCall {
   callId: string
   accountId: string
   reason: string
 }
 
-/** A call whose hold had been released at no charge before the record came that charges it. */
+/** A call whose hold was released at no charge before the record arrived that charges it. */
 export interface SupersededCall extends ChargedCall {
   callId: string
 }
@@ -37,7 +37,7 @@ export interface SettlementOutcome {
   accounts: AccountSettlement[]
   quarantined: QuarantinedCall[]
   superseded: SupersededCall[]
-  /** Calls that were charged and whose callers had been told that they failed. */
+  /** Charged calls that were credited because their client received an error. */
   credited: CreditedCall[]
 }
 
@@ -49,29 +49,27 @@ interface SettledRow {
   /** 64-bit integers, as text. */
   balancePico: string
   version: string
-  /** Calls that were recorded as their records say. */
+  /** Number of calls recorded as their records state. */
   recordedCalls: number
   supersededCalls: string[] | null
 }
 
 export type SettlementStore = ReturnType<typeof createSettlementStore>
 
-/** The settlement store over PostgreSQL; without `discardAnswer` no answer is kept anywhere for repeats. */
+/** The settlement store over PostgreSQL. Without `discardAnswer`, no responses are kept for repeats. */
 export function createSettlementStore(
   postgres: Postgres,
   discardAnswer: DiscardAnswer = async () => undefined,
 ) {
   return {
     /**
-     * Settles a batch in one transaction: call records, ledger and balances together, or nothing. Of several records
-     * of one call the first counts, but one that names who served outranks one that does not (see isUnserved),
-     * whichever comes first. What does not count and says something else is kept in `settlement_conflicts`; where it
-     * says that the caller was told of a failure, the charge is credited.
-     * A record that breaks an invariant (charge above hold, balance below zero, unknown account, malformed)
-     * is set aside in `quarantined_settlements` and never fails its neighbours.
-     * A call whose Idempotency-Key stands for another call that was settled before is recorded as its duplicate and
-     * charged nothing.
-     * Throws when PostgreSQL is away; the batch may then be settled or not, and running it again is safe.
+     * Settles a batch in one transaction: call records, ledger and balances together, or nothing. Of several records of
+     * one call the first counts, but a record with a serving offer outranks one without (see isUnserved), in either
+     * order. A dropped record that differs is kept in `settlement_conflicts`; if it states that the client received an
+     * error, the charge is credited. A record that breaks an invariant (charge above hold, balance below zero, unknown
+     * account, malformed) is stored in `quarantined_settlements` and never fails the others. A call whose
+     * Idempotency-Key belongs to a call settled before is recorded as its duplicate and charged nothing. Throws when
+     * PostgreSQL is away; the batch may then be settled or not, and running it again is safe.
      */
     async settle(records: readonly SettlementRecord[]): Promise<SettlementOutcome> {
       const accounts = new Map<string, AccountSettlement>()
@@ -85,7 +83,7 @@ export function createSettlementStore(
         quarantined.push({ callId, accountId: String(record?.accountId), reason })
       }
 
-      /** A refused batch is halved until the refused record stands alone. */
+      /** A rejected batch is halved until the rejected record is alone. */
       const settleRows = async (batch: SettlementRows[], areCounting: boolean): Promise<void> => {
         if (batch.length === 0) return
         try {
@@ -114,7 +112,7 @@ export function createSettlementStore(
       }
       let { counting, others } = oneOfEachCall(rows)
       await settleRows(counting, true)
-      // The other records of a call change nothing, but what they say is kept, unless the first was refused.
+      // The other records of a call change nothing, but differences are kept, unless the first was rejected.
       const refused = new Set(quarantined.map(({ callId }) => callId))
       others = others.filter(({ record }) => !refused.has(record.id))
       while (others.length > 0) {
@@ -130,7 +128,7 @@ export function createSettlementStore(
   }
 }
 
-/** Of each call the record that counts, and what else there is. */
+/** The record of each call that counts, and the others. */
 function oneOfEachCall(rows: SettlementRows[]): { counting: SettlementRows[]; others: SettlementRows[] } {
   const counting = new Map<string, SettlementRows>()
   const others: SettlementRows[] = []
@@ -145,7 +143,7 @@ function oneOfEachCall(rows: SettlementRows[]): { counting: SettlementRows[]; ot
 }
 
 const saysTheSame = (one: SettlementRows, other: SettlementRows): boolean =>
-  SAID.every((name) => (one.call[name] ?? null) === (other.call[name] ?? null))
+  OUTCOME_COLUMNS.every((name) => (one.call[name] ?? null) === (other.call[name] ?? null))
 
 async function settleBatch(
   postgres: Postgres,
@@ -157,7 +155,7 @@ async function settleBatch(
   const supersededCalls = new Set(settled[0]?.supersededCalls)
   const isAllNew = (settled[0]?.recordedCalls ?? 0) === batch.length && supersededCalls.size === 0
   if (!isAllNew) await postgres.plain.query(KEEP_CONFLICTS, [calls])
-  // What the calls were charged when they were first settled, or nothing as duplicates.
+  // The charges of the calls when they were first settled; zero for duplicates.
   const charges = isAllNew
     ? null
     : await findCharges(
@@ -184,7 +182,7 @@ async function settleBatch(
   return { accounts, superseded, isAllNew }
 }
 
-/** Adds the members who made the keys of some calls. */
+/** Adds the members who created the keys of some calls. */
 async function withMembers(
   postgres: Postgres,
   calls: ReadonlyArray<Omit<SupersededCall, 'memberId'>>,
@@ -198,7 +196,7 @@ async function withMembers(
   return calls.map((call) => ({ ...call, memberId: members.get(call.keyId) ?? null }))
 }
 
-/** What the cheapest call held when these were admitted; catalogs differ within a batch only while they change. */
+/** The hold of the cheapest call at admission; catalogs differ within a batch only during a change. */
 function leastCallOf(batch: SettlementRows[]): bigint | null {
   let least: bigint | null = null
   for (const { record } of batch) {
@@ -209,7 +207,7 @@ function leastCallOf(batch: SettlementRows[]): bigint | null {
   return least
 }
 
-/** Of two states of one account the one with the higher version is the newer. */
+/** Keeps the state of an account with the higher version. */
 function merge(accounts: Map<string, AccountSettlement>, settled: AccountSettlement): void {
   const known = accounts.get(settled.accountId)
   if (!known) {

@@ -27,7 +27,7 @@ export const TIME_RANGE = { from: Moment, to: Moment }
 /** A cursor as `formatCursor` prints it. */
 export const Cursor = Type.String({
   format: 'cursor',
-  errorMessage: 'Send `{param}` just as `next_cursor` had it.',
+  errorMessage: '`{param}` is not valid. Pass the value of `next_cursor` unchanged.',
 })
 
 const DEFAULT_DAYS = 30

@@ -104,7 +104,7 @@ function seriesView(cells: readonly UsageCell[], starts: readonly number[]) {
   const at = ({ bucket }: UsageCell) => isoTime(starts[bucket ?? 0] ?? 0)
   const group = ({ group: id, name }: UsageCell) => ({ group: id ?? '', name })
   const total = cells.find((cell) => cell.bucket === null && cell.group === null)
-  if (!total) throw new Error('usage could not be summed')
+  if (!total) throw new Error('the sums of the usage returned no row')
   return {
     starts: starts.map(isoTime),
     cells: cells

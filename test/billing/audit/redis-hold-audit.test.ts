@@ -11,7 +11,7 @@ test('the audit finds a call that Redis held less for than its record says', asy
   const { checks } = await auditLedger(ledger.postgres)
   expect(checks.flatMap(({ discrepancies }) => discrepancies)).toEqual([
     {
-      check: 'every call held in Redis what its record says',
+      check: 'the hold of every call in Redis equals its record',
       subject: wrong.id,
       detail: 'Redis held 60, the record says 100',
     },

@@ -55,13 +55,13 @@ describe('an adjustment', () => {
     expect(checks.filter((check) => check.broken > 0)).toEqual([])
   })
 
-  test('keeps the account locked for no longer than a second when Redis does not answer', async () => {
+  test('keeps the account locked for no longer than a second when Redis does not respond', async () => {
     const accountId = await loadedAccount()
     const { postgres } = ledger
     const balance = () => postgres.account.findUniqueOrThrow({ where: { id: accountId } })
     server.pause()
     try {
-      await expect(adjust(accountId, -700n)).rejects.toThrow('redis does not answer within a second')
+      await expect(adjust(accountId, -700n)).rejects.toThrow('redis does not respond within a second')
       await postgres.$queryRaw`SELECT id FROM accounts WHERE id = ${accountId} FOR UPDATE NOWAIT`
       expect((await balance()).balancePico).toBe(OPENING_PICO)
     } finally {
