@@ -16,20 +16,20 @@ export const AccountLedgerRow = Type.Object({
   /** Unique in the list. */
   id: Type.String(),
   kind: Kind,
-  /** Of charges: when the call, or the latest of the day, was received. */
+  /** For charges: when the call, or the latest call of the day, was received. */
   at: IsoTime,
   /** Signed as it changed the balance: charges are negative. */
   amount_usd: Type.String(),
-  /** The sum of this row and all below it; null where only one kind is listed. */
+  /** The sum of this row and all older ones; null if only one kind is listed. */
   balance_usd: nullable(Type.String()),
   call_id: nullable(Type.String()),
   /** The requested model of the call. */
   model: nullable(Type.String()),
   top_up_id: nullable(Type.String()),
-  /** The day of charges, `2027-01-31`, and how many calls they sum. */
+  /** The day of charges, `2027-01-31`, and the number of calls in it. */
   day: nullable(Type.String()),
   calls: nullable(Type.Number()),
-  /** What an operator wrote to a posting by hand, and the operator's key or account. */
+  /** The operator's note on a manual posting, and the operator's key or account. */
   reason: nullable(Type.String()),
   by: nullable(Type.String()),
 })
@@ -39,7 +39,7 @@ export type AccountLedgerRow = Static<typeof AccountLedgerRow>
 export const AccountLedgerTotals = Type.Object({
   object: Type.Literal('ledger_totals'),
   data: Type.Array(Type.Object({ kind: Kind, count: Type.Number(), amount_usd: Type.String() })),
-  /** The sum of `data`: the balance, if the ledger is right. */
+  /** The sum of `data`, which equals the balance of a consistent ledger. */
   sum_usd: Type.String(),
   balance_usd: DecimalUsd,
 })

@@ -21,18 +21,18 @@ export const OperatorAccount = Type.Object({
   balance_usd: DecimalUsd,
   owed_usd: DecimalUsd,
   low_balance_usd: nullable(DecimalUsd),
-  /** What all its keys may spend in a month, set by its holder; null: no cap. */
+  /** The holder's monthly cap on the spending of all keys; null: no cap. */
   monthly_limit_usd: nullable(DecimalUsd),
-  /** Over all its keys, set by an operator; null: the default. */
+  /** Limit over all keys, set by an operator; null: the default. */
   requests_per_minute: nullable(Type.Number()),
   concurrent_calls: nullable(Type.Number()),
-  /** Since when it is slowed down for provider cost that nobody pays; null: it is not. */
+  /** Start of a slowdown because of uncharged provider cost; null: none. */
   slowed_at: nullable(IsoTime),
   created_at: IsoTime,
 })
 export type OperatorAccount = Static<typeof OperatorAccount>
 
-/** By money that went back; an operator's are among the actions. */
+/** A suspension because of returned money; suspensions by an operator are among the actions. */
 export const OperatorSuspension = Type.Object({
   id: Type.String(),
   at: IsoTime,
@@ -42,15 +42,15 @@ export const OperatorSuspension = Type.Object({
 })
 export type OperatorSuspension = Static<typeof OperatorSuspension>
 
-/** GET /admin/api/accounts/:id (its id or its e-mail). */
+/** GET /admin/api/accounts/:id (its id or its email). */
 export const OperatorAccountDetail = Type.Object({
   ...OperatorAccount.properties,
   object: Type.Literal('account'),
-  /** What may be spent now and what calls in flight hold; null while Redis is away. */
+  /** The spendable amount, and the holds of calls in flight; null while Redis is away. */
   available_usd: nullable(DecimalUsd),
   held_usd: nullable(DecimalUsd),
   open_holds: nullable(Type.Number()),
-  /** Whether somebody but operators gets into it: they create its keys, and operators get no link to it. */
+  /** Whether a customer can sign in to it. Such a customer creates its keys, and operators get no link to it. */
   has_holder: Type.Boolean(),
   /** The members of an organisation, or the organisations of a person. */
   memberships: Type.Array(
@@ -69,15 +69,15 @@ export const OperatorAccountDetail = Type.Object({
   /** The latest 20. */
   top_ups: Type.Array(OperatorTopUp),
   suspensions: Type.Array(OperatorSuspension),
-  /** Of operators on this account, the latest 20. */
+  /** Operators' actions on this account, the latest 20. */
   actions: Type.Array(OperatorActionView),
 })
 export type OperatorAccountDetail = Static<typeof OperatorAccountDetail>
 
-/** Why something is done, for those who read the ledger. */
+/** The reason, which is stored in the ledger. */
 const reason = line('reason', 1, 500)
 
-/** What a posting stands for; the same reference posts once. */
+/** The reference of a posting; each reference posts once. */
 const reference = Type.Optional(
   Type.String({
     pattern: '^[\\x21-\\x7e]{1,100}$',
@@ -90,22 +90,20 @@ export const NewAccountRequest = Type.Object(
   {
     email: email('new-email'),
     credit_usd: Type.Optional(amount('positive', 'credit_usd')),
-    /** Of the credit, for those who read the ledger. */
+    /** The reason of the credit, which is stored in the ledger. */
     reason: Type.Optional(reason),
   },
   CLOSED,
 )
 export type NewAccountRequest = Static<typeof NewAccountRequest>
 
-/** POST /admin/api/accounts/:id/invite (no body): how its holder comes to choose a password. */
+/** POST /admin/api/accounts/:id/invite (no body): invites the holder to choose a password. */
 export const AccountInvited = Type.Object({
   object: Type.Literal('invitation'),
   account_id: Type.String(),
-  /** Whether a message with the link is on its way. */
+  /** Whether a message with the link was sent. */
   mailed: Type.Boolean(),
-  /**
-   * Where no message leaves the gateway: what follows its address in the link, here and never again; valid for 7 days.
-   */
+  /** The path of the link if the gateway sends no mail. Returned only once; valid for 7 days. */
   path: nullable(Type.String()),
 })
 export type AccountInvited = Static<typeof AccountInvited>
@@ -137,9 +135,9 @@ export const RefundTopUpRequest = Type.Object(
   {
     amount_usd: amount('positive'),
     reason,
-    /** `returned_usd` as the operator saw it: a request that is sent twice refunds once. Where it differs by now: 409. */
+    /** `returned_usd` as the operator saw it, so that a repeated request refunds once. 409 if it has changed. */
     returned_usd: DecimalUsd,
-    /** Refund also what the balance does not hold: it is owed, and the account is suspended. */
+    /** Also refund what the balance does not cover: the rest is owed, and the account is suspended. */
     force: Type.Boolean({ default: false }),
   },
   CLOSED,
@@ -151,16 +149,16 @@ export const BalanceChanged = Type.Object({
   account_id: Type.String(),
   balance_usd: DecimalUsd,
   reference: Type.String(),
-  /** False when the ledger had this reference before; null where that is not known. */
+  /** False if the ledger already had this reference; null if unknown. */
   posted: nullable(Type.Boolean()),
-  /** False until Redis has received it; maintenance brings it there. */
+  /** False until Redis has it; maintenance adds it. */
   spendable_now: Type.Boolean(),
 })
 export type BalanceChanged = Static<typeof BalanceChanged>
 
 /**
- * POST /admin/api/accounts/:id/limits: over all keys of the account. Response: `OperatorAccountDetail`. Fields that are
- * absent stay; null is the default.
+ * POST /admin/api/accounts/:id/limits: over all keys of the account. Response: `OperatorAccountDetail`. Absent fields
+ * are unchanged; null is the default.
  */
 export const AccountLimitsRequest = Type.Object(RATE_LIMIT_FIELDS, CLOSED)
 export type AccountLimitsRequest = Static<typeof AccountLimitsRequest>

@@ -13,17 +13,17 @@ export const AlarmDestinationView = Type.Object({
   id: Type.String(),
   kind: DestinationKind,
   name: Type.String(),
-  /** The address of mail; of a webhook or routing key its host and last characters. */
+  /** The email address; for a webhook or routing key, its host and last characters. */
   target: Type.String(),
   /** Less severe alarms are not sent there. */
   minimum_severity: Severity,
   enabled: Type.Boolean(),
   created_at: IsoTime,
-  /** What is still to be told there. */
+  /** Number of alarms that wait for delivery. */
   waiting: Type.Number(),
-  /** The last message that it accepted. */
+  /** Time of the last accepted message. */
   delivered_at: nullable(IsoTime),
-  /** Since when no attempt succeeded, and why the last did not; null: none failed since the last success. */
+  /** Start and reason of the current failure; null: the last attempt succeeded. */
   failing_since: nullable(IsoTime),
   error: nullable(Type.String()),
   next_attempt_at: nullable(IsoTime),
@@ -38,9 +38,9 @@ export const NewAlarmDestination = Type.Object(
   {
     kind: DestinationKind,
     name: Name,
-    /** An address of mail, the URL of an incoming webhook, or a routing key of PagerDuty. */
+    /** An email address, the URL of an incoming webhook, or a PagerDuty routing key. */
     target: Target,
-    /** The address of PagerDuty's Events API where it is not that of the US service region. */
+    /** The URL of PagerDuty's Events API outside the US service region. */
     url: Type.Optional(Target),
     minimum_severity: Severity,
   },
@@ -48,7 +48,7 @@ export const NewAlarmDestination = Type.Object(
 )
 export type NewAlarmDestination = Static<typeof NewAlarmDestination>
 
-/** PATCH /admin/api/alarm-destinations/:id. What waits for a destination that is disabled is given up. */
+/** PATCH /admin/api/alarm-destinations/:id. Disabling a destination drops its waiting alarms. */
 export const AlarmDestinationChange = Type.Object(
   {
     name: Type.Optional(Name),

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { CLOSED, line, nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
-/** A saved card, as its holder recognizes it. The number is known to the payment provider alone. */
+/** A saved card. Only the payment provider knows its number. */
 export const SavedCardView = Type.Object({
   /** `visa`, `mastercard`, … */
   brand: Type.String(),
@@ -20,16 +20,16 @@ export const AutoTopUpSettingsView = Type.Object({
   threshold_usd: DecimalUsd,
   amount_usd: DecimalUsd,
   monthly_maximum_usd: DecimalUsd,
-  /** Set while no card is charged until the settings are saved again, or another card. */
+  /** Why automatic top-ups are paused, until the settings or another card are saved; null: not paused. */
   paused: nullable(
     Type.Object({
       reason: Type.Enum(['payment_failed', 'authentication_required']),
       at: IsoTime,
-      /** Why the latest charge failed. */
+      /** Reason of the latest failed charge. */
       detail: nullable(Type.String()),
     }),
   ),
-  /** No charge is made before: after a charge, or after declines. Null, or past: nothing keeps it waiting. */
+  /** Earliest time of the next charge, after a charge or declines. Null or past: no delay. */
   next_charge_after: nullable(IsoTime),
   /** Another top-up would exceed the maximum of this month. */
   monthly_maximum_reached: Type.Boolean(),
@@ -38,14 +38,14 @@ export type AutoTopUpSettingsView = Static<typeof AutoTopUpSettingsView>
 
 /** GET /console/api/auto-top-up; PATCH → the same. */
 export const AutoTopUpView = Type.Object({
-  /** Whether cards can be saved here. */
+  /** Whether cards can be saved. */
   available: Type.Boolean(),
-  /** Cards that are saved here are simulated. */
+  /** Saved cards are simulated. */
   test: Type.Boolean(),
   card: nullable(SavedCardView),
   /** Null: never set. */
   settings: nullable(AutoTopUpSettingsView),
-  /** Automatic top-ups of this month, UTC, that are settled or may still be. */
+  /** Automatic top-ups of this month, UTC, that are settled or pending. */
   spent_this_month_usd: DecimalUsd,
 })
 export type AutoTopUpView = Static<typeof AutoTopUpView>
@@ -56,7 +56,7 @@ const money = (name: string) =>
     errorMessage: `\`${name}\` takes an amount of USD such as "25.00", in whole cents.`,
   })
 
-/** PATCH /console/api/auto-top-up; the route checks the amounts. Saving resumes top-ups that are paused. */
+/** PATCH /console/api/auto-top-up; the route checks the amounts. Saving resumes paused top-ups. */
 export const AutoTopUpBody = Type.Object(
   {
     enabled: Type.Boolean(),
@@ -68,10 +68,13 @@ export const AutoTopUpBody = Type.Object(
 )
 export type AutoTopUpBody = Static<typeof AutoTopUpBody>
 
-/** POST /console/api/saved-card → 201. Navigate to `url`; where it is null, the card is saved. */
+/** POST /console/api/saved-card → 201. Navigate to `url`; if it is null, the card is saved. */
 export const CardSetupView = Type.Object({ id: Type.String(), url: nullable(Type.String()) })
 export type CardSetupView = Static<typeof CardSetupView>
 
-/** POST /console/api/saved-card/confirm → AutoTopUpView: the holder is back from the page. DELETE /console/api/saved-card → 204. */
+/**
+ * POST /console/api/saved-card/confirm → AutoTopUpView, after the holder returned from the page. DELETE
+ * /console/api/saved-card → 204.
+ */
 export const ConfirmCardBody = Type.Object({ id: line('id', 1, 200) }, CLOSED)
 export type ConfirmCardBody = Static<typeof ConfirmCardBody>

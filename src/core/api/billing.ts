@@ -3,7 +3,7 @@ import { nullable } from './request-fields.ts'
 import { BalanceView } from './sessions.ts'
 import { DecimalUsd, IsoTime, List } from './shared.ts'
 
-/** The ways to pay; `development` moves no money: say so. */
+/** Payment methods. `development` moves no money and must be labelled as a test. */
 export const RailName = Type.Enum(['card', 'paypal', 'development'])
 export type RailName = Static<typeof RailName>
 
@@ -11,7 +11,7 @@ export const TopUpOptions = Type.Object({
   presets_usd: Type.Array(DecimalUsd),
   min_usd: DecimalUsd,
   max_usd: DecimalUsd,
-  /** The ways to pay that are set up; empty: top-ups are closed. */
+  /** The configured payment methods; empty: top-ups are closed. */
   rails: Type.Array(RailName),
 })
 export type TopUpOptions = Static<typeof TopUpOptions>
@@ -26,7 +26,7 @@ export const topUpAmountWording = ({ min_usd, max_usd }: TopUpOptions): string =
 /** POST /billing/topups and /console/api/top-ups; the route checks that the amount is within the options. */
 export function newTopUpBody(options: TopUpOptions, closed: TObjectOptions = {}) {
   const { rails } = options
-  const offered = rails.length > 0 ? `Use one of: ${rails.join(', ')}.` : 'None is set up.'
+  const offered = rails.length > 0 ? `Use one of: ${rails.join(', ')}.` : 'None is configured.'
   const noRail = { errorMessage: `\`rail\` names no way to pay here. ${offered}` }
   return Type.Object(
     {
@@ -45,13 +45,13 @@ const TOP_UP = {
   rail: RailName,
   /** No money moves. */
   test: Type.Boolean(),
-  /** It charged a saved card because the balance was low. */
+  /** A charge of a saved card because the balance was low. */
   automatic: Type.Boolean(),
   state: Type.Enum(['created', 'pending', 'settled', 'failed', 'expired', 'refunded', 'disputed']),
   amount_usd: DecimalUsd,
   refunded_usd: DecimalUsd,
   disputed_usd: DecimalUsd,
-  /** Where to pay; null when there is nothing to pay any more. */
+  /** The page for payment; null if no payment is due. */
   checkout_url: nullable(Type.String()),
   failure_reason: nullable(Type.String()),
   created_at: IsoTime,
@@ -79,18 +79,18 @@ export const ReceiptView = Type.Object({
 export type ReceiptView = Static<typeof ReceiptView>
 
 /**
- * POST /console/api/top-ups → 201. Navigate to `checkout_url`; where it is null, it is settled already.
- * GET /console/api/top-ups?cursor&limit → Page<TopUpView>; GET /console/api/top-ups/:id.
+ * POST /console/api/top-ups → 201. Navigate to `checkout_url`; if it is null, the top-up is settled. GET
+ * /console/api/top-ups?cursor&limit → Page<TopUpView>; GET /console/api/top-ups/:id.
  */
 export const TopUpView = Type.Object({
   id: Type.String(),
   ...TOP_UP,
-  /** Present once the money came in. */
+  /** Present once the payment was received. */
   receipt: nullable(ReceiptView),
 })
 export type TopUpView = Static<typeof TopUpView>
 
-/** What moves a balance besides calls. */
+/** The kinds of transactions that are not charges of calls. */
 export const KINDS_BESIDE_CAPTURES = [
   'free_credit',
   'credit',
@@ -116,22 +116,22 @@ export const LedgerRow = Type.Object({
   kind: Type.Enum(['charges', ...KINDS_BESIDE_CAPTURES]),
   /** Signed as it changed the balance: charges are negative. */
   amount_usd: Type.String(),
-  /** Of `charges`: the end of the day, or the latest charge of a day that runs. */
+  /** For `charges`: the end of the day, or the latest charge of the current day. */
   at: Type.String(),
-  /** The day of `charges`, `2027-01-31`; else null. */
+  /** The day of `charges`, `2027-01-31`; otherwise null. */
   day: nullable(Type.String()),
-  /** How many calls `charges` sums; else null. */
+  /** Number of calls in `charges`; otherwise null. */
   calls: nullable(Type.Number()),
-  /** The top-up it belongs to, for its receipt; else null. */
+  /** The top-up, for its receipt; otherwise null. */
   top_up_id: nullable(Type.String()),
-  /** What the operator wrote to it; else null. */
+  /** The operator's note; otherwise null. */
   note: nullable(Type.String()),
 })
 export type LedgerRow = Static<typeof LedgerRow>
 
 /**
- * GET /console/api/statements/:month, `2027-01`: every change of the balance in a month, UTC. `opening_usd` and all amounts
- * sum to `closing_usd`; of a month that runs, to `balance_usd`.
+ * GET /console/api/statements/:month, `2027-01`: every change of the balance in a month, UTC. `opening_usd` and all
+ * amounts sum to `closing_usd`, or to `balance_usd` in the current month.
  */
 export const StatementView = Type.Object({
   month: Type.String(),
@@ -159,7 +159,7 @@ export const OperatorTopUp = Type.Object({
   state: Type.String(),
   amount_usd: DecimalUsd,
   settled_usd: DecimalUsd,
-  /** Went back: refunds, lost disputes. */
+  /** Returned by refunds and lost disputes. */
   returned_usd: DecimalUsd,
   /** Withheld until a dispute is decided. */
   disputed_usd: DecimalUsd,
@@ -172,7 +172,7 @@ export type OperatorTopUp = Static<typeof OperatorTopUp>
 export const LedgerView = Type.Object({
   object: Type.Literal('ledger'),
   at: IsoTime,
-  /** Sums by ledger account; those of customers and receivables are taken together. They sum to zero. */
+  /** Sums by ledger account, with one for all customers and one for all receivables. They sum to zero. */
   data: Type.Array(
     Type.Object({
       ledger_account: Type.String(),
@@ -190,9 +190,9 @@ export const MarginMetrics = Type.Object({
   prompt_tokens: Type.Number(),
   completion_tokens: Type.Number(),
   revenue_usd: DecimalUsd,
-  /** Of what served calls. */
+  /** Cost of the attempts that served a call. */
   cost_usd: DecimalUsd,
-  /** Of attempts that served none: failed, rescued or cancelled. */
+  /** Cost of the attempts that served none: failed, rescued or cancelled. */
   broken_cost_usd: DecimalUsd,
   /** Revenue less both costs. */
   margin_usd: DecimalUsd,

@@ -5,21 +5,21 @@ import { DecimalUsd, IsoTime } from './shared.ts'
 export const CALL_STATUSES = ['completed', 'failed', 'cancelled', 'interrupted'] as const
 const CallStatus = Type.Enum([...CALL_STATUSES])
 
-/** `counted`: the upstream told none, and the text was counted. */
+/** `counted`: the upstream reported no usage, so the gateway counted the text. */
 const UsageSource = Type.Enum(['upstream', 'counted', 'estimated', 'none'])
 
-/** Null when nothing was delivered, and for `auto`, whose target is not told. */
+/** Null when nothing was delivered, and for `auto`, whose target is not disclosed. */
 const Rates = nullable(
   Type.Object({
     prompt: DecimalUsd,
     completion: DecimalUsd,
-    /** Of audio and images in the prompt; absent: as `prompt`. */
+    /** For audio and images in the prompt; absent: as `prompt`. */
     prompt_audio: Type.Optional(DecimalUsd),
     prompt_image: Type.Optional(DecimalUsd),
-    /** Of tokens of the provider's prompt cache; absent: as `prompt`. */
+    /** For cached prompt tokens; absent: as `prompt`. */
     cache_read: Type.Optional(DecimalUsd),
     cache_write: Type.Optional(DecimalUsd),
-    /** Of a million units of what is not priced by tokens; absent: nothing is. */
+    /** Per million units besides tokens; absent: none. */
     units: Type.Optional(DecimalUsd),
     unit: Type.Literal('usd_per_million_tokens'),
     version: nullable(Type.String()),
@@ -27,7 +27,7 @@ const Rates = nullable(
 )
 
 export const ByokFailureView = Type.Object({
-  /** Null for `auto`, whose target is not told. */
+  /** Null for `auto`, whose target is not disclosed. */
   provider_key_id: nullable(Type.String()),
   reason: Type.Enum([
     'unauthorized',
@@ -44,7 +44,7 @@ export const ByokFailureView = Type.Object({
 })
 export type ByokFailureView = Static<typeof ByokFailureView>
 
-/** What the client said about a call; what it did not say is absent. */
+/** The client's labels of a call; absent: not set. */
 const Labels = Type.Object({
   /** `X-Title`. */
   title: Type.Optional(Type.String()),
@@ -54,7 +54,7 @@ const Labels = Type.Object({
 })
 export type Labels = Static<typeof Labels>
 
-/** A settled call, in the lists of GET /v1/usage/calls; docs/api.md says what its fields mean. */
+/** A settled call, in the lists of GET /v1/usage/calls; docs/api.md describes its fields. */
 export const Generation = Type.Object({
   id: Type.String(),
   object: Type.Literal('generation'),
@@ -77,14 +77,14 @@ export const Generation = Type.Object({
     image_tokens: Type.Optional(Type.Integer()),
     cached_tokens: Type.Optional(Type.Integer()),
     cache_write_tokens: Type.Optional(Type.Integer()),
-    /** What is not priced by tokens, and what it is counted in; absent: nothing is. */
+    /** Usage besides tokens, and its unit; absent: none. */
     units: Type.Optional(Type.Integer()),
     unit: Type.Optional(Type.String()),
     source: UsageSource,
   }),
   cost_usd: DecimalUsd,
   rates: Rates,
-  /** Absent: the client said nothing. */
+  /** Absent: the client sent none. */
   labels: Type.Optional(Labels),
   timings: Type.Object({
     admitted_at: IsoTime,
@@ -99,7 +99,7 @@ export type Generation = Static<typeof Generation>
 
 /** GET /v1/generations/{id}. */
 export const GenerationDetail = Type.Interface([Generation], {
-  /** The answer broke off, and another attempt finished it without a seam. */
+  /** The completion broke off, and another attempt finished it. */
   rescued: Type.Boolean(),
   /** Of the account's BYOK keys that were tried: those that did not work, in order. */
   provider_key_failures: Type.Array(ByokFailureView),
@@ -121,29 +121,29 @@ export const CallSummary = Type.Object({
   byok: Type.Boolean(),
   prompt_tokens: Type.Number(),
   completion_tokens: Type.Number(),
-  /** What is not priced by tokens; null: nothing is. */
+  /** Usage besides tokens; null: none. */
   units: Type.Number(),
   unit: nullable(Type.String()),
   cost_usd: DecimalUsd,
   first_token_ms: nullable(Type.Number()),
   duration_ms: Type.Number(),
-  /** Null: the client said nothing. */
+  /** Null: the client sent none. */
   labels: nullable(Labels),
-  /** When its prompt log expires; absent: it has none, or nobody looked. */
+  /** When its prompt log expires; absent: it has none, or it was not read. */
   prompt_log_until: Type.Optional(IsoTime),
 })
 export type CallSummary = Static<typeof CallSummary>
 
-/** GET /console/api/calls/:id. 404 with `Retry-After: 1` while the call is not settled yet: ask again. */
+/** GET /console/api/calls/:id. 404 with `Retry-After: 1` while the call is not settled: retry. */
 export const CallDetail = Type.Object({
   ...CallSummary.properties,
   request_id: Type.String(),
   finish_reason: nullable(Type.String()),
-  /** The answer broke off, and another attempt finished it without a seam. */
+  /** The completion broke off, and another attempt finished it. */
   rescued: Type.Boolean(),
   usage_source: UsageSource,
   rates: Rates,
-  /** Of the prompt tokens. */
+  /** Part of the prompt tokens. */
   audio_tokens: Type.Number(),
   image_tokens: Type.Number(),
   cached_tokens: Type.Number(),
@@ -156,10 +156,10 @@ export const CallDetail = Type.Object({
 })
 export type CallDetail = Static<typeof CallDetail>
 
-/** GET /console/api/calls/:id/prompt-log: what was asked and answered, for roles that may use the key of the call. */
+/** GET /console/api/calls/:id/prompt-log: request and completion, for roles that may use the key of the call. */
 export const PromptLogView = Type.Object({
   call_id: Type.String(),
-  /** JSON, as far as it was stored. */
+  /** JSON, possibly truncated. */
   request: Type.String(),
   request_truncated: Type.Boolean(),
   /** JSON of a message: `content`, `tool_calls`, … */
@@ -185,24 +185,24 @@ export const OperatorCall = Type.Object({
   served_offer: nullable(Type.String()),
   prompt_tokens: Type.Number(),
   completion_tokens: Type.Number(),
-  /** Of the prompt tokens. */
+  /** Part of the prompt tokens. */
   audio_tokens: Type.Number(),
   image_tokens: Type.Number(),
   cached_tokens: Type.Number(),
   cache_write_tokens: Type.Number(),
-  /** What is not priced by tokens; null: nothing is. */
+  /** Usage besides tokens; null: none. */
   units: Type.Number(),
   unit: nullable(Type.String()),
   is_byok: Type.Boolean(),
-  /** The call that its Idempotency-Key was charged for: this one costs the client nothing. */
+  /** The call that its Idempotency-Key was charged for; this call costs the client nothing. */
   duplicate_of: nullable(Type.String()),
-  /** What `auto` chose by, 0 to 1 with the tier and the routing profile; null where the call named its model. */
+  /** Score, 0 to 1, tier and routing profile of `auto`; null if the call named its model. */
   auto_score: nullable(Type.Number()),
   auto_tier: nullable(Type.String()),
   auto_profile: nullable(Type.String()),
   held_usd: DecimalUsd,
   charged_usd: DecimalUsd,
-  /** What the provider takes from us: tokens at the cost rates of that time. */
+  /** The provider's price: tokens at the cost rates of the call. */
   cost_usd: DecimalUsd,
   margin_usd: DecimalUsd,
   admitted_at: IsoTime,
@@ -218,7 +218,7 @@ export const TimelineEvent = Type.Object({
   /** Since the call was admitted. */
   after_ms: Type.Number(),
   kind: Type.Enum(['admitted', 'claimed', 'attempt', 'attempt_ended', 'first_token', 'finished', 'settled']),
-  /** For people. */
+  /** Text for people. */
   event: Type.String(),
 })
 export type TimelineEvent = Static<typeof TimelineEvent>
@@ -236,7 +236,7 @@ export const InFlightTimeline = Type.Object({
   requested_model: nullable(Type.String()),
   stream: nullable(Type.Boolean()),
   held_usd: nullable(DecimalUsd),
-  /** Where it may go, in order. */
+  /** Possible targets, in order. */
   candidates: Type.Array(
     Type.Object({
       offer: Type.String(),
@@ -253,14 +253,14 @@ export const AttemptView = Type.Object({
   /** `ok`, or the failure's kind. */
   outcome: Type.String(),
   http_status: nullable(Type.Number()),
-  /** What the provider said of its failure, without keys and quotations of the request; null: nothing. */
+  /** The provider's message about its failure, without keys and quotations of the request; null: none. */
   provider_message: nullable(Type.String()),
   started_at: IsoTime,
   first_token_ms: nullable(Type.Number()),
   duration_ms: Type.Number(),
-  /** It finished an answer that another attempt had begun to show. */
+  /** It finished a completion that another attempt had started. */
   rescued: Type.Boolean(),
-  /** The client's BYOK key that was used; null where ours was. */
+  /** The client's BYOK key that was used; null: a platform key. */
   provider_key_id: nullable(Type.String()),
 })
 export type AttemptView = Static<typeof AttemptView>
@@ -269,15 +269,15 @@ export const SettledTimeline = Type.Object({
   ...OperatorCall.properties,
   object: Type.Literal('call_timeline'),
   state: Type.Literal('settled'),
-  /** Null: the client said nothing. */
+  /** Null: the client sent none. */
   labels: nullable(Labels),
-  /** When what the account logged of it expires; absent: it logged nothing. Operators see no more of it. */
+  /** When the account's prompt log expires; absent: none. Operators cannot read the log. */
   prompt_log_until: Type.Optional(IsoTime),
   usage_source: Type.String(),
   usage_clamped: Type.Boolean(),
   prompt_rate: nullable(Type.String()),
   completion_rate: nullable(Type.String()),
-  /** Null: as the rest of the prompt. */
+  /** Null: as the other prompt tokens. */
   prompt_audio_rate: nullable(Type.String()),
   prompt_image_rate: nullable(Type.String()),
   cache_read_rate: nullable(Type.String()),

@@ -20,18 +20,18 @@ export const CatalogView = Type.Object({
   version: Type.String(),
   generated_at: IsoTime,
   models: Type.Number(),
-  /** Those that some provider serves here. */
+  /** Models that at least one provider serves. */
   available_models: Type.Number(),
   offers: Type.Number(),
-  /** The operator's edits that hold; null before the first. */
+  /** The operator's current edits; null before the first. */
   edits: nullable(CatalogEditsView),
 })
 export type CatalogView = Static<typeof CatalogView>
 
 /**
- * POST /admin/api/catalog/check: what a document would make of the catalog. Response: `CatalogCheckView`.
- * POST /admin/api/catalog/edits: makes it hold. Response: `CatalogEditsApplied`; 400 with the problems in its message;
- * 409 `conflict` when other edits were applied since `expected_version` (null: before any; absent: whatever was).
+ * POST /admin/api/catalog/check: previews a document's effects on the catalog. Response: `CatalogCheckView`. POST
+ * /admin/api/catalog/edits: applies it. Response: `CatalogEditsApplied`; 400 with the problems in its message; 409
+ * `conflict` if other edits were applied since `expected_version` (null: none before; absent: any).
  */
 export const CatalogEditsRequest = Type.Object(
   {
@@ -45,7 +45,7 @@ export const CatalogEditsRequest = Type.Object(
 )
 export type CatalogEditsRequest = Static<typeof CatalogEditsRequest>
 
-/** POST /admin/api/catalog/revert: makes an earlier version hold again, as a new one. Response: `CatalogEditsApplied`. */
+/** POST /admin/api/catalog/revert: applies an earlier version again, as a new one. Response: `CatalogEditsApplied`. */
 export const CatalogRevertRequest = Type.Object({ version: line('version', 1, VERSION_LENGTH_MAX) }, CLOSED)
 export type CatalogRevertRequest = Static<typeof CatalogRevertRequest>
 
@@ -53,19 +53,19 @@ export const CatalogCheckView = Type.Object({
   object: Type.Literal('catalog_check'),
   valid: Type.Boolean(),
   problems: Type.Array(Type.String()),
-  /** Models the catalog would have; null with problems. */
+  /** Number of models in the resulting catalog; null with problems. */
   models: nullable(Type.Number()),
-  /** What it does to calls, worst first; none with problems. */
+  /** The effects on calls, worst first; none with problems. */
   effects: Type.Array(
     Type.Object({
-      /** Calls that fail; offers that lose money; what becomes free; everything else. */
+      /** Calls that fail; offers that lose money; models that become free; all others. */
       kind: Type.Enum(['offline', 'loss', 'free', 'change']),
-      /** Its id, or `auto`. */
+      /** The model's id, or `auto`. */
       model: Type.String(),
       message: Type.String(),
     }),
   ),
-  /** How many effects there are besides. */
+  /** Number of further effects. */
   more_effects: Type.Number(),
 })
 export type CatalogCheckView = Static<typeof CatalogCheckView>
@@ -73,7 +73,7 @@ export type CatalogCheckView = Static<typeof CatalogCheckView>
 export const CatalogEditsApplied = Type.Object({
   object: Type.Literal('catalog_edits'),
   edits: CatalogEditsView,
-  /** False when other processes have yet to hear of it; they will. */
+  /** False if other processes were not notified yet; they will apply it. */
   announced: Type.Boolean(),
 })
 export type CatalogEditsApplied = Static<typeof CatalogEditsApplied>
@@ -85,20 +85,20 @@ export const RateHistoryView = Type.Object({
   completion: Type.String(),
   list_prompt: Type.String(),
   list_completion: Type.String(),
-  /** Of audio and images in the prompt; null: as the rest of it. */
+  /** For audio and images in the prompt; null: as the other prompt tokens. */
   prompt_audio: nullable(Type.String()),
   prompt_image: nullable(Type.String()),
   list_prompt_audio: nullable(Type.String()),
   list_prompt_image: nullable(Type.String()),
-  /** Of tokens of the provider's prompt cache; null: as the rest of the prompt. */
+  /** For cached prompt tokens; null: as the other prompt tokens. */
   cache_read: nullable(Type.String()),
   cache_write: nullable(Type.String()),
-  /** Of a million units; null: it has none. */
+  /** Per million units; null: none. */
   units: nullable(Type.String()),
   list_cache_read: nullable(Type.String()),
   list_cache_write: nullable(Type.String()),
   list_units: nullable(Type.String()),
-  /** The version of the catalog in which it was first seen. */
+  /** The version of the catalog that introduced it. */
   source: Type.String(),
   effective_at: IsoTime,
 })

@@ -2,13 +2,13 @@ import { type Static, Type } from 'typebox'
 import { CLOSED } from './request-fields.ts'
 
 /**
- * POST /console/api/oauth/PROVIDER → 200 RedirectView: where to send the browser; it comes back by
- * GET /console/api/oauth/PROVIDER/callback → 302. POST /console/api/identities/PROVIDER {current_password} does the same to link
- * the account that is signed in.
+ * POST /console/api/oauth/PROVIDER → 200 RedirectView: the URL for the browser, which returns to GET
+ * /console/api/oauth/PROVIDER/callback → 302. POST /console/api/identities/PROVIDER {current_password} does the same to
+ * link an identity to the signed-in account.
  */
 export const OauthBody = Type.Object(
   {
-    /** A path of this site to go on to. */
+    /** The path of this site to open afterwards. */
     next: Type.Optional(Type.String({ maxLength: 500, pattern: '^/(?![/\\\\])[!-\\[\\]-~]*$' })),
   },
   CLOSED,

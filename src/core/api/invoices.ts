@@ -3,7 +3,7 @@ import { CLOSED, nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
 const Customer = Type.Object({
-  /** Empty: the email stands for it. */
+  /** Empty: the email is used instead. */
   name: Type.String(),
   address: Type.Array(Type.String()),
   /** ISO 3166-1 alpha-2, or empty. */
@@ -33,7 +33,7 @@ export const InvoiceView = Type.Object({
 })
 export type InvoiceView = Static<typeof InvoiceView>
 
-/** GET /console/api/top-ups/:id/invoices: in the order they were issued, with what is printed on them. */
+/** GET /console/api/top-ups/:id/invoices: in the order of issue, with their printed content. */
 export const TopUpInvoices = Type.Object({
   data: Type.Array(
     Type.Interface([InvoiceView], {
@@ -42,7 +42,7 @@ export const TopUpInvoices = Type.Object({
       /** The number of the invoice that it corrects. */
       corrects: nullable(Type.String()),
       description: Type.String(),
-      /** Null: no tax is shown. The total includes it. */
+      /** Null: no tax is shown. The total includes the tax. */
       tax: nullable(
         Type.Object({
           name: Type.String(),
@@ -65,7 +65,7 @@ const text = (name: string, maxLength: number) =>
     errorMessage: `\`${name}\` takes up to ${maxLength} characters.`,
   })
 
-/** PATCH /console/api/billing-details: whom later invoices are made out to. Empty texts are left out of them. */
+/** PATCH /console/api/billing-details: the recipient of later invoices. Empty texts are omitted on them. */
 export const BillingDetailsBody = Type.Object(
   {
     name: text('name', 120),
@@ -91,7 +91,7 @@ export const BillingDetailsView = Type.Object({
   address: Type.String(),
   country: Type.String(),
   tax_id: Type.String(),
-  /** Whether invoices are issued here. */
+  /** Whether this gateway issues invoices. */
   invoices: Type.Boolean(),
 })
 export type BillingDetailsView = Static<typeof BillingDetailsView>

@@ -13,43 +13,43 @@ export const KeyView = Type.Object({
   name: Type.String(),
   /** First 10 and last 4 characters: `sk-sy-AbCd…wXyZ`. */
   hint: Type.String(),
-  /** False: it was taken over from a member who left, and needs a new secret. */
+  /** False: the key was taken over from a former member and needs a new secret. */
   has_secret: Type.Boolean(),
   state: Type.Enum(['active', 'paused', 'expired', 'revoked']),
   /** Spending limit per period; null: none. */
   limit_usd: nullable(Type.String()),
   limit_reset: LimitResetName,
-  /** Spent in the running period; with `limit_reset: none` since ever. */
+  /** Spent in the current period; with `limit_reset: none`, in total. */
   spent_usd: Type.String(),
-  /** What is left of the limit; null without one. */
+  /** The rest of the limit; null without one. */
   remaining_usd: nullable(Type.String()),
   /** When the period ends; null: never. */
   resets_at: nullable(Type.String()),
-  /** As they hold, by default or set. */
+  /** The effective limits, default or set. */
   requests_per_minute: Type.Number(),
   concurrent_calls: Type.Number(),
-  /** Set by the holder; null: the most that the operator grants. */
+  /** Set by the holder; null: the maximum that the operator grants. */
   own_requests_per_minute: nullable(Type.Number()),
   own_concurrent_calls: nullable(Type.Number()),
-  /** What the operator grants the key. */
+  /** The maximum that the operator grants the key. */
   max_requests_per_minute: Type.Number(),
   max_concurrent_calls: Type.Number(),
   paused_at: nullable(Type.String()),
-  /** Who paused it: nobody below them resumes it. Null where it is not paused, or where that is not known. */
+  /** The authority that paused it; lower ones cannot resume it. Null: not paused, or unknown. */
   paused_by: nullable(Type.Enum([...KEY_AUTHORITIES])),
-  /** Fields that somebody above who asks set: they may tighten them, not loosen them. */
+  /** Fields set by an authority above the session's, which can only be tightened. */
   bounded_by: Type.Record(Type.String(), Type.Enum([...KEY_AUTHORITIES])),
-  /** What it may use: ids of models or `developer/*`, and ids of providers. Empty: all. */
+  /** Permitted models, by id or as `developer/*`, and permitted provider ids. Empty: all. */
   allowed_models: Type.Array(Type.String()),
   allowed_providers: Type.Array(Type.String()),
-  /** What it may do beside calls. */
+  /** Permissions besides calls. */
   scopes: Type.Array(Type.String()),
-  /** For how many days prompts and answers of its calls are kept; null: they are not. */
+  /** Retention of its prompts and completions in days; null: they are not kept. */
   prompt_log_days: nullable(Type.Number()),
   expires_at: nullable(Type.String()),
   created_at: Type.String(),
   revoked_at: nullable(Type.String()),
-  /** Of its latest settled call. */
+  /** Time of its latest settled call. */
   last_used_at: nullable(Type.String()),
 })
 export type KeyView = Static<typeof KeyView>
@@ -57,17 +57,17 @@ export type KeyView = Static<typeof KeyView>
 /** GET /console/api/keys → KeyList, newest first. */
 export const KeyList = Type.Object({
   data: Type.Array(KeyView),
-  /** What keys without limits of their own get. */
+  /** The defaults of keys without their own limits. */
   defaults: Type.Object({
-    /** A new key may ask for less, not for more. */
+    /** Maximum for a new key. */
     requests_per_minute: Type.Number(),
     concurrent_calls: Type.Number(),
     tokens_per_minute: Type.Number(),
-    /** Of all keys of the account together. */
+    /** Limit over all keys of the account. */
     account_requests_per_minute: Type.Number(),
     account_concurrent_calls: Type.Number(),
   }),
-  /** Those that a key may be limited to, by name. */
+  /** The providers that a key may be limited to, by name. */
   providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
 })
 export type KeyList = Static<typeof KeyList>
@@ -85,7 +85,7 @@ const names = (maxItems: number) =>
 const ALLOW_LIST_FIELDS = { allowed_models: names(100), allowed_providers: names(100) }
 
 const Scopes = Type.Array(Type.Enum([...KEY_SCOPES]))
-/** What the key may do beside calls: absent or empty: nothing. At most what the roles of its maker and of who asks permit. */
+/** Permissions besides calls, at most those of the roles of the key's creator and the requester. Absent or empty: none. */
 const SCOPES_FIELD = {
   scopes: Type.Optional(
     Type.Array(Type.Enum([...KEY_SCOPES]), {
@@ -95,7 +95,7 @@ const SCOPES_FIELD = {
   ),
 }
 
-/** The settings of a new key that operators may choose, too. A new key may ask for less than the gateway's limits, not for more. */
+/** The settings of a new key that operators may also set. Its limits are at most those of the gateway. */
 export const newKeyBody = (limits: NewKeyLimits) => Type.Object(newKeyFields(limits), CLOSED)
 
 /** POST /console/api/keys → 201 CreatedKey. */
@@ -111,7 +111,7 @@ interface NewKeyLimits {
 const newKeyFields = (limits: NewKeyLimits) => ({
   name: line('name', 0, 100),
   limit_usd: Type.Optional(usd('limit_usd')),
-  /** Only with a limit. */
+  /** Requires a limit. */
   limit_reset: Type.Optional(nullable(LimitResetName)),
   expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
   requests_per_minute: count(limits.requestsPerMinute),
@@ -120,8 +120,9 @@ const newKeyFields = (limits: NewKeyLimits) => ({
 })
 
 /**
- * PATCH /console/api/keys/:id → 200 KeyView. What is absent stays, null lifts it; rate limits up to what the operator
- * grants. GET there, and POST …/pause, …/resume and …/revoke, for good, → 200 KeyView. Works everywhere within a second.
+ * PATCH /console/api/keys/:id → 200 KeyView. Absent fields are unchanged, null removes a limit; rate limits up to the
+ * operator's maximum. GET there, and POST …/pause, …/resume and …/revoke, which is final, → 200 KeyView. Applied
+ * everywhere within a second.
  */
 export const KeyEditBody = Type.Object(
   {
@@ -133,7 +134,7 @@ export const KeyEditBody = Type.Object(
     concurrent_calls: count(),
     ...ALLOW_LIST_FIELDS,
     ...SCOPES_FIELD,
-    /** 1 to 30: keeps prompts and answers of its calls from now on. Null: keeps none. */
+    /** 1 to 30: keeps prompts and completions of later calls. Null: keeps none. */
     prompt_log_days: count(30),
   },
   CLOSED,
@@ -144,9 +145,9 @@ export type KeyEditBody = Static<typeof KeyEditBody>
 export const DeletedPromptLogs = Type.Object({ deleted: Type.Integer() })
 export type DeletedPromptLogs = Static<typeof DeletedPromptLogs>
 
-/** Also of POST /console/api/keys/:id/rotate-secret → 200: the former secret ends. */
+/** Also of POST /console/api/keys/:id/rotate-secret → 200, which invalidates the former secret. */
 export const CreatedKey = Type.Object({
-  /** The secret: here and never again. */
+  /** The secret, returned only once. */
   secret: Type.String(),
   key: KeyView,
 })
@@ -165,27 +166,27 @@ export const OperatorKey = Type.Object({
   /** Set by an operator; null: the default. */
   requests_per_minute: nullable(Type.Number()),
   concurrent_calls: nullable(Type.Number()),
-  /** Set by the customer: lowers the two above. */
+  /** Set by the customer; lowers the two above. */
   customer_requests_per_minute: nullable(Type.Number()),
   customer_concurrent_calls: nullable(Type.Number()),
   expires_at: nullable(IsoTime),
-  /** What it may do beside calls. */
+  /** Permissions besides calls. */
   scopes: Type.Array(Type.String()),
   created_at: IsoTime,
   paused_at: nullable(IsoTime),
-  /** Who paused it: nobody below them resumes it. */
+  /** The authority that paused it; lower ones cannot resume it. */
   paused_by: nullable(Type.Enum([...KEY_AUTHORITIES])),
   revoked_at: nullable(IsoTime),
 })
 export type OperatorKey = Static<typeof OperatorKey>
 
-/** POST /admin/api/accounts/:id/keys → 201: the secret is here and never again. */
+/** POST /admin/api/accounts/:id/keys → 201: the only response with the secret. */
 export const CreatedOperatorKey = Type.Object({ secret: Type.String(), key: OperatorKey })
 export type CreatedOperatorKey = Static<typeof CreatedOperatorKey>
 
 /**
- * POST /admin/api/keys/:id/revoke, …/pause and …/resume (no body) and /admin/api/keys/:id/limits. Response: `OperatorKey`. Fields that
- * are absent stay; null lifts a limit.
+ * POST /admin/api/keys/:id/revoke, …/pause and …/resume (no body) and /admin/api/keys/:id/limits. Response:
+ * `OperatorKey`. Absent fields are unchanged; null removes a limit.
  */
 export const KeyLimitsRequest = Type.Object(
   {
@@ -210,15 +211,15 @@ export const KeyInfo = Type.Object({
   available_balance_usd: nullable(DecimalUsd),
   limit_reset: LimitResetName,
   resets_at: nullable(IsoTime),
-  /** Of the member who made the key; null: none. */
+  /** The budget of the member who created the key; null: none. */
   member_budget: nullable(BudgetState),
-  /** Of the account; null: none. */
+  /** The cap of the account; null: none. */
   spend_cap: nullable(BudgetState),
   expires_at: nullable(IsoTime),
   /** Ids of models, or `developer/*`; null: all. */
   allowed_models: Type.Union([Type.Array(Type.String()), Type.Null()]),
   allowed_providers: Type.Union([Type.Array(Type.String()), Type.Null()]),
-  /** What it may do beside calls. */
+  /** Permissions besides calls. */
   scopes: Scopes,
   rate_limits: KeyList.properties.defaults,
 })

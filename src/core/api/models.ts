@@ -2,32 +2,32 @@ import { type Static, Type } from 'typebox'
 import { nullable } from './request-fields.ts'
 import { IsoTime } from './shared.ts'
 
-/** Medians over calls of the last days that named the model; null where there were fewer than ten. */
+/** Medians over recent calls that named the model; null with fewer than ten. */
 const SPEED = {
   first_token_ms: nullable(Type.Number()),
   tokens_per_second: nullable(Type.Number()),
 }
 
-/** What is known of a model beside its prices. */
+/** The properties of a model besides its prices. */
 export const ModelFacts = Type.Object({
   id: Type.String(),
-  /** The maker's name for people; `vendor` of the pricing feed is its id. */
+  /** The maker's display name; `vendor` of the pricing feed is its id. */
   maker: Type.String(),
-  /** Null: no limit of its own is known, and a completion ends with the context window. */
+  /** Null: no separate limit is known, so a completion ends with the context window. */
   max_output_tokens: nullable(Type.Integer()),
   supported_parameters: Type.Array(Type.String()),
   reasoning: Type.Boolean(),
   /** `YYYY-MM-DD`; null: unknown. */
   released_at: nullable(Type.String()),
-  /** `YYYY-MM-DD`: from when its maker no longer serves it; null: none is known. */
+  /** `YYYY-MM-DD`: when its maker stops serving it; null: unknown. */
   deprecated_at: nullable(Type.String()),
-  /** 1: the most called model here, of calls that named their model; null: none did. */
+  /** Rank by calls that named their model; 1 is the highest; null: no calls. */
   popularity: nullable(Type.Integer()),
   ...SPEED,
 })
 export type ModelFacts = Static<typeof ModelFacts>
 
-/** The calls that figures are of; null: they cannot be read at present. */
+/** The period of the measured calls; null: currently not available. */
 const Measured = nullable(Type.Object({ from: IsoTime, to: IsoTime }))
 
 /** GET /console/api/models, without a session. */
@@ -35,7 +35,7 @@ export const ModelFactsList = Type.Object({ measured: Measured, data: Type.Array
 export type ModelFactsList = Static<typeof ModelFactsList>
 
 export const ModelProvider = Type.Object({
-  /** As `provider.only` and `provider.order` take it. */
+  /** As in `provider.only` and `provider.order`. */
   id: Type.String(),
   name: Type.String(),
   zdr: Type.Boolean(),
@@ -45,14 +45,14 @@ export const ModelProvider = Type.Object({
   /** It serves only calls with a BYOK key of the account. */
   own_key_only: Type.Boolean(),
   ...SPEED,
-  /** Share of attempts that succeeded, 0 to 1; null where there were fewer than ten. */
+  /** Share of successful attempts, 0 to 1; null with fewer than ten. */
   uptime: nullable(Type.Number()),
 })
 export type ModelProvider = Static<typeof ModelProvider>
 
 /** GET /console/api/models/:id/providers (id percent-encoded). */
 export const ModelProviderList = Type.Object({
-  /** The model's id in the catalog, whatever alias was asked for. */
+  /** The model's id in the catalog, even if an alias was requested. */
   model: Type.String(),
   measured: Measured,
   data: Type.Array(ModelProvider),

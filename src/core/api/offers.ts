@@ -12,7 +12,7 @@ export const CallCounts = Type.Object({
   success: Type.Number(),
   failure: Type.Number(),
   rate_limited: Type.Number(),
-  /** Of successes and failures, 0 to 1; null where there were none. */
+  /** Successes among all results, 0 to 1; null without any. */
   success_share: nullable(Type.Number()),
 })
 export type CallCounts = Static<typeof CallCounts>
@@ -20,10 +20,10 @@ export type CallCounts = Static<typeof CallCounts>
 export const OfferHealthView = Type.Object({
   state: Type.Enum(['ready', 'probe', 'rate-limited', 'down']),
   breaker: Type.Enum(['closed', 'open', 'half-open']),
-  /** Whose breaker it is. A provider that refuses our key takes all its offers down. */
+  /** Whether the breaker is the offer's or its provider's. A provider that refuses our key disables all its offers. */
   level: nullable(BreakerLevel),
   reason: nullable(BreakerReason),
-  /** When an open breaker lets a probe through. */
+  /** When an open breaker allows a probe. */
   until: nullable(Type.String()),
   rate_limited_until: nullable(Type.String()),
 })
@@ -32,57 +32,57 @@ export type OfferHealthView = Static<typeof OfferHealthView>
 export const PriceView = Type.Object({
   prompt: Type.String(),
   completion: Type.String(),
-  /** Per million of what the model counts besides tokens; absent: nothing. */
+  /** Per million units besides tokens; absent: none. */
   units: Type.Optional(Type.String()),
 })
 export type PriceView = Static<typeof PriceView>
 
 /** GET /admin/api/offers?model&provider: `List<OfferView>`, by model, then provider. */
 export const OfferView = Type.Object({
-  /** `<provider>/<upstream model>`; goes into paths percent-encoded. */
+  /** `<provider>/<upstream model>`; percent-encoded in paths. */
   id: Type.String(),
   model: Type.String(),
   provider: Type.String(),
   upstream_model: Type.String(),
-  /** What the model's `units` are; null: it has none. */
+  /** The model's unit; null: none. */
   unit: nullable(Type.String()),
-  /** Calls of every client may use it. False: only clients with a key of their own there. */
+  /** Calls of all clients may use it. False: only clients with their own key there. */
   shared: Type.Boolean(),
-  /** Why it is not shared: `disabled` by an operator, or `unlisted` by its provider, not even with a key of one's own. */
+  /** Why it is not shared: `disabled` by an operator, or `unlisted` by its provider, which also excludes BYOK keys. */
   withheld: nullable(Withheld),
-  /** Lower is asked first. */
+  /** Lower values are tried first. */
   priority: Type.Number(),
   health: OfferHealthView,
   last_minute: CallCounts,
   last_ten_minutes: CallCounts,
-  /** Recent calls weigh more: the weight halves every five minutes. Null while nothing is known. */
+  /** Recent calls weigh more: the weight halves every five minutes. Null while unknown. */
   first_token_ms: nullable(Type.Object({ p50: Type.Number(), p90: Type.Number(), p99: Type.Number() })),
   tokens_per_second: nullable(Type.Object({ p50: Type.Number(), p90: Type.Number(), p99: Type.Number() })),
-  /** USD per million tokens: what we pay, what clients pay, and what is left; negative where we lose. */
+  /** USD per million tokens: our cost, the client's rate, and the margin, negative at a loss. */
   cost: PriceView,
   rate: PriceView,
   margin: PriceView,
 })
 export type OfferView = Static<typeof OfferView>
 
-/** Our key at a provider; the secret is never shown. */
+/** Our key at a provider; the secret is never returned. */
 export const PlatformKeyView = Type.Object({
-  /** Where the key that calls use is from; `none`: only customers' own keys can be used there. */
+  /** The source of the key in use; `none`: only BYOK keys can be used. */
   source: Type.Enum(['stored', 'environment', 'none', 'not_needed']),
-  /** The environment variable that is used where nothing is stored; null: it needs no key. */
+  /** The environment variable of the key, used if none is stored; null: no key is needed. */
   variable: nullable(Type.String()),
-  /** What an operator stored. It is not used if the catalog has moved the provider to another address since. */
+  /** The key that an operator stored. It is not used if the catalog has since changed the provider's base URL. */
   stored: nullable(Type.Object({ last4: Type.String(), author: Type.String(), created_at: IsoTime })),
 })
 export type PlatformKeyView = Static<typeof PlatformKeyView>
 
-/** POST /admin/api/providers/:id/key. Response: `PlatformKeyStored`; 400 where the provider rejects the key. */
+/** POST /admin/api/providers/:id/key. Response: `PlatformKeyStored`; 400 if the provider rejects the key. */
 export const PlatformKeyRequest = Type.Object(
   {
     key: Type.String({
-      // It travels in a header: no spaces, no control characters.
+      // It is sent in a header, so it must not contain spaces or control characters.
       pattern: '^[\\x21-\\x7e]{1,4096}$',
-      errorMessage: '`key` takes 1 to 4096 printable ASCII characters without spaces.',
+      errorMessage: '`key` must be 1 to 4096 printable ASCII characters without spaces.',
     }),
   },
   CLOSED,
@@ -93,13 +93,13 @@ export type PlatformKeyRequest = Static<typeof PlatformKeyRequest>
 export const PlatformKeyRemoved = Type.Object({
   object: Type.Literal('platform_key'),
   provider: Type.String(),
-  /** False when other processes have yet to hear of it; they will. */
+  /** False if other processes were not notified yet; they will apply it. */
   announced: Type.Boolean(),
 })
 
 export const PlatformKeyStored = Type.Object({
   ...PlatformKeyRemoved.properties,
-  /** What the provider said of the key; `unknown`: it could not be asked. */
+  /** The provider's verdict on the key; `unknown`: the provider could not be reached. */
   check: Type.Enum(['accepted', 'payment_required', 'forbidden', 'unknown']),
 })
 export type PlatformKeyStored = Static<typeof PlatformKeyStored>
@@ -114,16 +114,16 @@ export const ProviderView = Type.Object({
   key: PlatformKeyView,
   offers: Type.Number(),
   shared_offers: Type.Number(),
-  /** How many offers are in each state. */
+  /** Number of offers in each state. */
   health: Type.Record(Type.Enum(['ready', 'probe', 'rate-limited', 'down']), Type.Number()),
-  /** Its own breaker, which our key opens. */
+  /** The provider's own breaker, which a refused key opens. */
   breaker: Type.Pick(OfferHealthView, ['breaker', 'reason', 'until']),
   last_minute: CallCounts,
   last_ten_minutes: CallCounts,
 })
 export type ProviderView = Static<typeof ProviderView>
 
-/** What of an offer moves from one moment to the next. */
+/** The fields of an offer that change constantly. */
 export const MovingOffer = Type.Pick(OfferView, [
   'id',
   'health',
@@ -134,7 +134,7 @@ export const MovingOffer = Type.Pick(OfferView, [
 ])
 export type MovingOffer = Static<typeof MovingOffer>
 
-/** The same of a provider. */
+/** The fields of a provider that change constantly. */
 export const MovingProvider = Type.Pick(ProviderView, [
   'id',
   'health',
@@ -148,7 +148,7 @@ export type MovingProvider = Static<typeof MovingProvider>
 export const EnabledView = Type.Object({
   object: Type.Literal('enabled'),
   id: Type.String(),
-  /** The offers and providers whose breaker was closed by it; none where all were. */
+  /** The offers and providers whose breaker was closed by this request. */
   closed: Type.Array(Type.String()),
 })
 export type EnabledView = Static<typeof EnabledView>

@@ -3,7 +3,7 @@ import { Severity } from './alarm-destinations.ts'
 import { nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
-/** GET /admin/api/processes: `List<ProcessView>`. A process that said nothing for 5 s is not in it. */
+/** GET /admin/api/processes: `List<ProcessView>`. A process without a report for 5 s is not listed. */
 export const ProcessView = Type.Object({
   id: Type.String(),
   role: Type.Enum(['api', 'dispatch', 'settlement']),
@@ -12,11 +12,11 @@ export const ProcessView = Type.Object({
   version: Type.String(),
   started_at: IsoTime,
   reported_at: IsoTime,
-  /** Calls waited for (api), or run (dispatch). */
+  /** Calls that an API instance waits for, or that a worker runs. */
   in_flight_calls: Type.Number(),
-  /** Calls at once at the most: workers' concurrency, or an API instance's bound. Null: none. */
+  /** Maximum concurrent calls: a worker's concurrency or an API instance's limit. Null: none. */
   concurrency: nullable(Type.Number()),
-  /** Ended since the start. dispatch: calls by status; api: requests by status class. */
+  /** Finished since the start: calls by status (dispatch), requests by status class (api). */
   finished: Type.Record(Type.String(), Type.Number()),
   event_loop_delay_p99_ms: Type.Number(),
   rss_bytes: Type.Number(),
@@ -30,9 +30,9 @@ export const ProcessView = Type.Object({
 export type ProcessView = Static<typeof ProcessView>
 
 export const ClaimWaitView = Type.Object({
-  /** The span looked at. */
+  /** Length of the measured period. */
   window_ms: Type.Number(),
-  /** Calls in it; of very many, the latest. */
+  /** Measured calls; if there are very many, the latest. */
   calls: Type.Number(),
   p50_ms: nullable(Type.Number()),
   p95_ms: nullable(Type.Number()),
@@ -47,7 +47,7 @@ export const QueueView = Type.Object({
   active: Type.Number(),
   delayed: Type.Number(),
   failed: Type.Number(),
-  /** Age of the job that waits longest; null when none waits. */
+  /** Age of the oldest waiting job; null if none waits. */
   oldest_waiting_ms: nullable(Type.Number()),
 })
 export type QueueView = Static<typeof QueueView>
@@ -57,17 +57,17 @@ export const QueuesView = Type.Object({
   object: Type.Literal('queues'),
   at: IsoTime,
   data: Type.Array(QueueView),
-  /** How long calls waited for a worker: those admitted in the last minutes and settled. */
+  /** Wait for a worker, of settled calls admitted in the last minutes. */
   claim_wait: ClaimWaitView,
-  /** The oldest finished call has waited for its charge longer than it should. */
+  /** The oldest finished call waits for its charge longer than it should. */
   settlement_behind: Type.Boolean(),
 })
 export type QueuesView = Static<typeof QueuesView>
 
 export const TrafficMetrics = Type.Object({
-  /** Answered requests for completions by status class (`2xx`, …), all API instances. */
+  /** Requests for completions by status class of the response (`2xx`, …), all API instances. */
   requests: Type.Record(Type.String(), Type.Number()),
-  /** Errors clients got, by code, including those that ended a stream. */
+  /** Errors sent to clients, by code, including those that ended a stream. */
   errors: Type.Record(Type.String(), Type.Number()),
   /** Ended calls by status, all dispatch workers. */
   calls: Type.Partial(
@@ -75,7 +75,7 @@ export const TrafficMetrics = Type.Object({
   ),
   prompt_tokens: Type.Number(),
   completion_tokens: Type.Number(),
-  /** What ended calls cost their clients. */
+  /** Charges of ended calls. */
   spend_usd: DecimalUsd,
   /** 5xx among requests, 0 to 1; null without requests. */
   server_error_rate: nullable(Type.Number()),
@@ -95,7 +95,7 @@ export const TrafficView = Type.Object({
   from: IsoTime,
   to: IsoTime,
   step_seconds: Type.Number(),
-  /** Oldest first, one for each step, also where nothing happened. */
+  /** Oldest first, one for each step, including empty ones. */
   data: Type.Array(TrafficPoint),
   total: TrafficMetrics,
 })
@@ -113,16 +113,16 @@ export const OperatorActionView = Type.Object({
   actor_key: nullable(Type.String()),
   /** `account.suspend`, `key.revoke`, … */
   action: Type.String(),
-  /** The id of what it was done to. */
+  /** The id of the target. */
   target: Type.String(),
-  /** `asked` is written before the action, `failed` after one that was rejected or failed. */
+  /** `asked` is recorded before the action, `failed` after a rejected or failed one. */
   outcome: Type.Enum(['asked', 'failed']),
   details: Type.Record(Type.String(), Type.Unknown()),
   request_id: Type.String(),
 })
 export type OperatorActionView = Static<typeof OperatorActionView>
 
-/** GET /admin/api/audit/runs?limit&cursor: `Page<AuditRunView>`. POST /admin/api/audit/run answers 202 with an `AuditView`. */
+/** GET /admin/api/audit/runs?limit&cursor: `Page<AuditRunView>`. POST /admin/api/audit/run returns 202 with an `AuditView`. */
 export const AuditRunView = Type.Object({
   id: Type.String(),
   at: IsoTime,
@@ -147,7 +147,7 @@ export const AuditRunView = Type.Object({
 })
 export type AuditRunView = Static<typeof AuditRunView>
 
-/** GET /admin/api/audit/latest: the last run, and whether one is asked for or running. */
+/** GET /admin/api/audit/latest: the last run, and whether one is requested or running. */
 export const AuditView = Type.Object({
   object: Type.Literal('audit'),
   running: Type.Boolean(),
@@ -156,27 +156,30 @@ export const AuditView = Type.Object({
 })
 export type AuditView = Static<typeof AuditView>
 
-/** GET /admin/api/alarms?state=open|all&limit&cursor: `Page<AlarmView>`. POST /admin/api/alarms/:id/acknowledge answers an `AlarmView`. */
+/**
+ * GET /admin/api/alarms?state=open|all&limit&cursor: `Page<AlarmView>`. POST /admin/api/alarms/:id/acknowledge returns
+ * an `AlarmView`.
+ */
 export const AlarmView = Type.Object({
   id: Type.String(),
   kind: Type.String(),
-  /** What it is about: an offer, an account, a payment…; `-` where there is no such thing. */
+  /** The offer, account, payment or other subject; `-` if there is none. */
   subject: Type.String(),
   message: Type.String(),
   severity: Severity,
-  /** What happened, in one sentence. */
+  /** The event in one sentence. */
   summary: Type.String(),
-  /** The operators' page about it, and the entry of its kind in the runbook: paths of the console. */
+  /** The operators' page of the subject, and the runbook entry of the kind: paths of the console. */
   page: Type.String(),
   runbook: Type.String(),
   first_at: IsoTime,
   last_at: IsoTime,
   count: Type.Number(),
-  /** Of the last time. */
+  /** Fields of the latest occurrence. */
   fields: Type.Record(Type.String(), nullable(Type.Union([Type.String(), Type.Number(), Type.Boolean()]))),
   acknowledged_at: nullable(IsoTime),
   acknowledged_by: nullable(Type.String()),
-  /** When its condition was over; null while it lasts. */
+  /** When its condition ended; null while it lasts. */
   resolved_at: nullable(IsoTime),
 })
 export type AlarmView = Static<typeof AlarmView>
@@ -187,7 +190,7 @@ export type AlarmCountView = Static<typeof AlarmCountView>
 
 /** A breaker that is not closed. */
 export const BreakerView = Type.Object({
-  /** The id of an offer, or of a provider whose breaker takes all its offers down. */
+  /** The id of an offer, or of a provider whose breaker disables all its offers. */
   subject: Type.String(),
   state: Type.Enum(['open', 'half-open', 'rate-limited']),
   reason: Type.String(),
@@ -200,19 +203,19 @@ export const LiveTraffic = Type.Object({
   server_errors_per_second: Type.Number(),
   calls_per_second: Type.Number(),
   tokens_per_second: Type.Number(),
-  /** A minute, at the rate of the last 10 s. */
+  /** Per minute, at the rate of the last 10 s. */
   spend_usd_per_minute: DecimalUsd,
 })
 export type LiveTraffic = Static<typeof LiveTraffic>
 
-/** GET /admin/api/live: server-sent events, one `data:` line with this a second. What cannot be read is null. */
+/** GET /admin/api/live: server-sent events, one `data:` line with this every second. Unavailable values are null. */
 export const LiveView = Type.Object({
   object: Type.Literal('live'),
   at: IsoTime,
   processes: nullable(Type.Array(ProcessView)),
   queues: nullable(Type.Array(QueueView)),
   settlement_behind: nullable(Type.Boolean()),
-  /** A second on the average over the last 10 s. */
+  /** Per second, averaged over the last 10 s. */
   traffic: nullable(LiveTraffic),
   open_alarms: nullable(Type.Number()),
   breakers: nullable(Type.Array(BreakerView)),

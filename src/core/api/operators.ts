@@ -10,7 +10,7 @@ import { IsoTime } from './shared.ts'
 
 export const OperatorRoleName = Type.Enum([...OPERATOR_ROLES])
 
-/** Which roles have each permission. */
+/** The roles that have each permission. */
 export const RolesByPermission = Type.Unsafe<Readonly<Record<Permission, readonly OperatorRole[]>>>(
   Type.Record(Type.Enum(Object.keys(PERMISSIONS)), Type.Array(OperatorRoleName)),
 )
@@ -31,7 +31,7 @@ export type AdminKeyView = Static<typeof AdminKeyView>
 export const OperatorView = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  /** Null: signs in with admin keys alone. */
+  /** Null: can sign in only with admin keys. */
   email: nullable(Type.String()),
   role: OperatorRoleName,
   state: Type.Enum(['active', 'disabled']),
@@ -42,7 +42,7 @@ export type OperatorView = Static<typeof OperatorView>
 /** GET /admin/api/operators: `List<OperatorDetail>`, oldest first; their keys newest first. */
 export const OperatorDetail = Type.Object({
   ...OperatorView.properties,
-  /** Has signed in by single sign-on. */
+  /** Whether the operator has used single sign-on. */
   single_sign_on: Type.Boolean(),
   keys: Type.Array(AdminKeyView),
 })
@@ -81,7 +81,7 @@ export const NewAdminKeyBody = Type.Object(
 export type NewAdminKeyBody = Static<typeof NewAdminKeyBody>
 
 export const CreatedAdminKey = Type.Object({
-  /** The secret: here and never again. */
+  /** The secret, returned only once. */
   secret: Type.String(),
   key: AdminKeyView,
 })

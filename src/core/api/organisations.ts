@@ -11,24 +11,24 @@ const Role = Type.Enum([...MEMBER_ROLES], {
 })
 
 /**
- * POST /console/api/organisations → 201 SessionView: it is acted on from now on. PATCH /console/api/organisation → 200
- * SessionView: the one that is acted on gets another name.
+ * POST /console/api/organisations → 201 SessionView: the session acts on it from now on. PATCH
+ * /console/api/organisation → 200 SessionView: renames the session's organisation.
  */
 export const OrganisationBody = Type.Object({ name }, CLOSED)
 export type OrganisationBody = Static<typeof OrganisationBody>
 
 export const MemberView = Type.Object({
-  /** Of the personal account. */
+  /** Id of the personal account. */
   id: Type.String(),
   email: Type.String(),
   role: Role,
-  /** Whether it is who asks. */
+  /** Whether it is the requester. */
   is_you: Type.Boolean(),
-  /** What keys of the member may spend in a month (UTC); null: no budget. */
+  /** Monthly spending limit of the member's keys (UTC); null: no budget. */
   monthly_budget_usd: nullable(DecimalUsd),
-  /** What they spent this month (UTC). */
+  /** Spending of this month (UTC). */
   spent_usd: DecimalUsd,
-  /** Keys that they made and that are not revoked. */
+  /** Number of unrevoked keys that the member created. */
   keys: Type.Integer(),
   joined_at: IsoTime,
 })
@@ -46,9 +46,9 @@ export type InvitationView = Static<typeof InvitationView>
 /** GET /console/api/members. */
 export const MemberList = Type.Object({
   data: Type.Array(MemberView),
-  /** Those that wait, newest first. */
+  /** Pending invitations, newest first. */
   invitations: Type.Array(InvitationView),
-  /** When the budgets of members start anew. */
+  /** When the budgets of members are reset. */
   budgets_reset_at: IsoTime,
 })
 export type MemberList = Static<typeof MemberList>
@@ -57,7 +57,7 @@ export type MemberList = Static<typeof MemberList>
 export const MemberPatch = Type.Object({ role: Role }, CLOSED)
 export type MemberPatch = Static<typeof MemberPatch>
 
-/** PATCH /console/api/members/ID/budget → 204, once it applies everywhere. */
+/** PATCH /console/api/members/ID/budget → 204, once all processes apply it. */
 export const MemberBudgetBody = Type.Object(
   {
     /** Null: no budget. */
@@ -70,33 +70,33 @@ export type MemberBudgetBody = Static<typeof MemberBudgetBody>
 /** POST /console/api/members/ID/remove → 204, and POST /console/api/organisation/leave → 204; 409 for the last owner. */
 export const EndMembershipBody = Type.Object(
   {
-    /** The member who takes over the keys, which need new secrets then; absent: they are revoked. Owners and admins say it. */
+    /** The member who takes over the keys, which then need new secrets; absent: they are revoked. Set by owners and admins. */
     keys_go_to: Type.Optional(line('keys_go_to', 1, 64)),
   },
   CLOSED,
 )
 export type EndMembershipBody = Static<typeof EndMembershipBody>
 
-/** POST /console/api/members/invitations → 201 SentInvitation; 409 for a member and for an address that is invited. */
+/** POST /console/api/members/invitations → 201 SentInvitation; 409 for a member or an invited address. */
 export const InvitationBody = Type.Object({ email: email('new-email'), role: Role }, CLOSED)
 export type InvitationBody = Static<typeof InvitationBody>
 
 /** Also of POST /console/api/members/invitations/ID/resend → 200. DELETE /console/api/members/invitations/ID → 204. */
 export const SentInvitationView = Type.Object({
   invitation: InvitationView,
-  /** What follows the address of the console, where messages reach nobody; null: a message is on its way. */
+  /** The path of the link if the gateway sends no mail; null: it was sent by mail. */
   link: nullable(Type.String()),
 })
 export type SentInvitationView = Static<typeof SentInvitationView>
 
-/** POST /console/api/invitations/look → 200, without a session; 400 for a link that was used or has expired. */
+/** POST /console/api/invitations/look → 200, without a session; 400 for a used or expired link. */
 export const InvitationToken = Type.Object({ token: line('token', 1, 100) }, CLOSED)
 export type InvitationToken = Static<typeof InvitationToken>
 
 export const ReceivedInvitationView = Type.Object({
   id: Type.String(),
   organisation: Type.String(),
-  /** Whom it is for. */
+  /** The invited email. */
   email: Type.String(),
   role: Role,
   invited_by: Type.String(),
@@ -104,30 +104,30 @@ export const ReceivedInvitationView = Type.Object({
 })
 export type ReceivedInvitationView = Static<typeof ReceivedInvitationView>
 
-/** GET /console/api/invitations: those that were sent to the verified address of who is signed in. */
+/** GET /console/api/invitations: those sent to the verified address of the signed-in person. */
 export const ReceivedInvitationList = Type.Object({ data: Type.Array(ReceivedInvitationView) })
 export type ReceivedInvitationList = Static<typeof ReceivedInvitationList>
 
 /** POST /console/api/invitations/accept → 200 SessionView, acting on the organisation; …/decline → 204. */
 export const InvitationAnswer = Type.Object(
   {
-    /** Of the link. */
+    /** The token of a link. */
     token: Type.Optional(line('token', 1, 100)),
-    /** Of an invitation that is listed. */
+    /** The id of a listed invitation. */
     id: Type.Optional(line('id', 1, 64)),
   },
   CLOSED,
 )
 export type InvitationAnswer = Static<typeof InvitationAnswer>
 
-/** GET /console/api/activity?cursor&limit: a page of what people did to the account, newest first. */
+/** GET /console/api/activity?cursor&limit: a page of people's actions on the account, newest first. */
 export const ActivityEntry = Type.Object({
   id: Type.String(),
   at: IsoTime,
-  /** The email of who did it. */
+  /** The email of the person who acted. */
   person: Type.String(),
   action: Type.Enum([...ACCOUNT_ACTIONS]),
-  /** An id; of a person their email. */
+  /** An id; for a person, the email. */
   target: Type.String(),
   details: Type.Record(
     Type.String(),

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
 
-/** The schema of a value that may also be null, of the same wording. */
+/** The schema of a value that may also be null, with the same error text. */
 export function nullable<S extends TSchema & { type?: string; enum?: unknown[] }>(
   schema: S,
 ): TUnsafe<Static<S> | null> {
@@ -12,7 +12,7 @@ export function nullable<S extends TSchema & { type?: string; enum?: unknown[] }
   })
 }
 
-/** Refuses unknown fields: a mistyped one would pass silently. */
+/** Rejects unknown fields, because a mistyped field would otherwise be ignored. */
 export const CLOSED = { additionalProperties: false } as const
 
 /** One line of text. */
@@ -24,7 +24,7 @@ export const line = (name: string, minLength: number, maxLength: number) =>
     errorMessage: { format: `\`${name}\` takes one line of text without control characters.` },
   })
 
-/** An amount of USD that is posted, up to a million and not zero. */
+/** A posted amount of USD, up to a million and not zero. */
 export const amount = (sign: 'positive' | 'signed', name = 'amount_usd') =>
   Type.String({
     format: `${sign}-amount`,

@@ -31,14 +31,14 @@ const SCHEMA_FORMATS = {
   moment: (text: string) => parseMoment(text) !== null,
   cursor: (text: string) => parseCursor(text) !== null,
   email: (text: string) => isEmailShaped(normalizeEmail(text)),
-  /** Without quotes, and with nothing in it that is not shown. */
+  /** Unquoted, without invisible characters. */
   'new-email': (text: string) => isPlainEmail(normalizeEmail(text)),
   usd: isUsd,
   'positive-amount': (text: string) => isAmount(text, false),
   'signed-amount': (text: string) => isAmount(text, true),
 }
 
-/** What the formats are to readers who do not know them, as far as a schema can tell. */
+/** The formats as JSON schema, as closely as a schema can express them. */
 export const DESCRIBED_FORMATS: Readonly<Record<string, object>> = {
   line: { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' },
   moment: {
@@ -54,7 +54,7 @@ export const DESCRIBED_FORMATS: Readonly<Record<string, object>> = {
   'signed-amount': { pattern: '^[+-]?\\d{1,7}(\\.\\d{1,12})?$' },
 }
 
-/** What of a schema decides about order and wording. */
+/** The parts of a schema that decide about order and error text. */
 interface SchemaNode {
   type?: string | string[]
   properties?: Record<string, SchemaNode>
@@ -71,7 +71,7 @@ const PARAM_CHARS_MAX = 100
 
 const ajv = new Ajv({
   useDefaults: true,
-  // The length of a text is that of its JavaScript string; Ajv logs that this option is deprecated.
+  // Counts UTF-16 code units, as JavaScript does; Ajv logs that this option is deprecated.
   unicode: false,
   logger: false,
   allowUnionTypes: true,
@@ -80,9 +80,9 @@ const ajv = new Ajv({
 })
 
 /**
- * The validator returns the refusal of a value that does not fit, or null; of a query string it drops empty
- * parameters and reads digits as numbers where the schema says integer, in place. The schema is compiled at the first
- * value, since a process that has just started has other things to do first.
+ * Creates a validator, which returns the error for an invalid value, or null. In a query string it removes empty
+ * parameters and converts digits to numbers where the schema says integer, in place. The schema is compiled at the
+ * first value, to keep the start of a process fast.
  */
 export function createValidator(given: TSchema, isQuery = false): (value: unknown) => ApiError | null {
   const schema = given as SchemaNode
@@ -104,7 +104,7 @@ function readQuery(query: Record<string, unknown>, { properties = {} }: SchemaNo
   }
 }
 
-/** Ajv stops at the first error, but looks for missing fields before all others: one in front of it goes first. */
+/** Ajv stops at the first error, but checks for missing fields before all others: an earlier error takes precedence. */
 function firstError(errors: ErrorObject[], value: unknown, schema: SchemaNode): ErrorObject {
   const error = errors.at(-1)!
   if (error.keyword !== 'required') return error
@@ -116,7 +116,7 @@ function firstError(errors: ErrorObject[], value: unknown, schema: SchemaNode): 
 
 const relaxed = new WeakMap<SchemaNode, ReturnType<typeof ajv.compile>>()
 
-/** Validates what is there. Compiled when first needed. */
+/** Validates the present fields. Compiled on first use. */
 function withoutRequired(schema: SchemaNode) {
   const known = relaxed.get(schema)
   if (known) return known
@@ -147,7 +147,7 @@ function isBefore(one: number[], other: number[]): boolean {
   return level !== -1 && one[level]! < (other[level] ?? 0)
 }
 
-/** The refusal of a request part that does not fit its schema. */
+/** The error for a part of a request that does not match its schema. */
 function toApiError(error: ErrorObject, value: unknown, root: SchemaNode, isQuery: boolean): ApiError {
   const path = pathOf(error)
   let [node, param] = [root, '']
@@ -167,7 +167,7 @@ function toApiError(error: ErrorObject, value: unknown, root: SchemaNode, isQuer
 
 function wordingOf({ keyword, params }: ErrorObject, node: SchemaNode, param: string, isQuery: boolean) {
   const { errorMessage, properties = {} } = node
-  // A missing field is worded as one of the wrong type.
+  // A missing field has the same error text as one of the wrong type.
   const own =
     typeof errorMessage === 'string'
       ? errorMessage

@@ -4,7 +4,7 @@ import { CLOSED, line, nullable } from './request-fields.ts'
 const password = Type.String({ minLength: 1, maxLength: 256 })
 const step = line('step', 1, 100)
 
-/** What a browser's WebAuthn made, as `@simplewebauthn/browser` serializes it. Verified, and only then read. */
+/** A WebAuthn response as serialized by `@simplewebauthn/browser`. Its content is read only after verification. */
 export const PasskeyResponse = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 1_400 }),
   rawId: Type.String({ maxLength: 1_400 }),
@@ -15,12 +15,12 @@ export const PasskeyResponse = Type.Object({
 })
 export type PasskeyResponse = Static<typeof PasskeyResponse>
 
-/** Options of WebAuthn, which the page hands to the browser. */
+/** WebAuthn options, which the page passes to the browser. */
 const PasskeyOptions = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
 
-/** 202 of POST /console/api/sign-in: the password was right, and one of these is missing. */
+/** 202 of POST /console/api/sign-in: the password was right, and one of these factors is required. */
 export const SecondFactorAsked = Type.Object({
-  /** Names this sign-in for ten minutes. */
+  /** Identifies this sign-in for ten minutes. */
   step: Type.String(),
   totp: Type.Boolean(),
   /** Null: the account has no passkey. */
@@ -28,7 +28,7 @@ export const SecondFactorAsked = Type.Object({
 })
 export type SecondFactorAsked = Static<typeof SecondFactorAsked>
 
-/** POST /console/api/sign-in/asked → 200 SecondFactorAsked: of a step that another service's sign-in led to. */
+/** POST /console/api/sign-in/asked → 200 SecondFactorAsked: for a step that started at an identity provider. */
 export const StepBody = Type.Object({ step }, CLOSED)
 export type StepBody = Static<typeof StepBody>
 
@@ -39,7 +39,9 @@ export type StepBody = Static<typeof StepBody>
 export const SecondFactorBody = Type.Object(
   {
     step,
-    code: Type.Optional(Type.String({ pattern: '^\\d{6}$', errorMessage: 'A code has six digits.' })),
+    code: Type.Optional(
+      Type.String({ pattern: '^\\d{6}$', errorMessage: 'Enter the six digits of the code.' }),
+    ),
     recovery_code: Type.Optional(line('recovery_code', 1, 60)),
     passkey: Type.Optional(PasskeyResponse),
   },
@@ -68,7 +70,7 @@ export const SecondFactorView = Type.Object({
 })
 export type SecondFactorView = Static<typeof SecondFactorView>
 
-/** Changes of the second factor take the password again. */
+/** Changing the second factor requires the password. */
 export const ConfirmedBody = Type.Object({ current_password: password }, CLOSED)
 export type ConfirmedBody = Static<typeof ConfirmedBody>
 
@@ -78,12 +80,12 @@ export type NewTotp = Static<typeof NewTotp>
 
 /** POST /console/api/second-factor/totp/confirm → 200. */
 export const TotpCodeBody = Type.Object(
-  { code: Type.String({ pattern: '^\\d{6}$', errorMessage: 'A code has six digits.' }) },
+  { code: Type.String({ pattern: '^\\d{6}$', errorMessage: 'Enter the six digits of the code.' }) },
   CLOSED,
 )
 export type TotpCodeBody = Static<typeof TotpCodeBody>
 
-/** Shown once. Null: the account has codes already. */
+/** Shown once. Null: the account already has codes. */
 export const NewRecoveryCodes = Type.Object({
   recovery_codes: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: { type: 'string' } }),
 })

@@ -7,7 +7,7 @@ import { CLOSED, line, nullable, usd } from './request-fields.ts'
 export const email = (format: 'email' | 'new-email') =>
   Type.String({ format, errorMessage: 'Enter a valid email address, for example ann@example.com.' })
 
-/** A password as it was chosen once: its form is not checked. */
+/** An existing password, whose form is not checked. */
 const password = Type.String({ minLength: 1, maxLength: 256 })
 
 const newPassword = Type.String({
@@ -27,20 +27,20 @@ export type CredentialsBody = Static<typeof CredentialsBody>
 export const SignUpBody = Type.Object({ email: email('new-email'), password: newPassword }, CLOSED)
 
 const Mails = Type.Object({
-  /** The balance falls to the threshold, or is used up. */
+  /** The balance reaches the threshold, or is used up. */
   low_balance: Type.Boolean(),
   key_limit: Type.Boolean(),
   provider_key: Type.Boolean(),
 } satisfies Record<MailPreference, TSchema>)
 
-/** Who is signed in. */
+/** The signed-in person. */
 export const PersonView = Type.Object({
-  /** Of the personal account. */
+  /** Id of the personal account. */
   id: Type.String(),
   email: Type.String(),
-  /** Messages about events go to verified addresses only. */
+  /** Messages about events are sent to verified addresses only. */
   email_verified: Type.Boolean(),
-  /** Which messages about events the person gets. */
+  /** The kinds of event messages that the person receives. */
   mails: Mails,
   created_at: Type.String(),
 })
@@ -52,7 +52,7 @@ const Actable = {
   /** The email of a person, the name of an organisation. */
   name: Type.String(),
   is_organisation: Type.Boolean(),
-  /** That of the person on the account; `owner` on their own. */
+  /** The person's role on the account; `owner` on their own. */
   role: Type.Enum([...MEMBER_ROLES]),
 }
 export const ActableAccount = Type.Object(Actable)
@@ -60,25 +60,25 @@ export type ActableAccount = Static<typeof ActableAccount>
 
 export const AccountView = Type.Object({
   ...Actable,
-  /** A suspended account has no session: sign-in answers 403 `account_suspended`, and its sessions are over (401). */
+  /** A suspended account has no session: sign-in returns 403 `account_suspended`, and its sessions end (401). */
   state: Type.Enum(['free_credit', 'active', 'exhausted']),
-  /** The credit this account started with; null when it started with none. */
+  /** The credit this account started with; null: none. */
   free_credit_usd: nullable(Type.String()),
-  /** What became of the free credit of an account that signed up; null where none was on offer. */
+  /** The state of the free credit of a new account; null if none was offered. */
   free_credit: nullable(FreeCredit),
   created_at: Type.String(),
 })
 export type AccountView = Static<typeof AccountView>
 
 export const BalanceView = Type.Object({
-  /** What the ledger says. */
+  /** The balance in the ledger. */
   balance_usd: Type.String(),
-  /** What may be spent now: the balance less what running calls hold. */
+  /** The spendable amount: the balance less the holds of running calls. */
   available_usd: Type.String(),
   held_usd: Type.String(),
-  /** Owed for money that was taken back; 0.00 as a rule. */
+  /** Owed for money that was taken back; normally 0.00. */
   owed_usd: Type.String(),
-  /** At or below it the account is told `balance.low`; null: never. */
+  /** At or below it the account receives `balance.low`; null: never. */
   low_balance_usd: nullable(Type.String()),
 })
 export type BalanceView = Static<typeof BalanceView>
@@ -88,7 +88,7 @@ export const SessionView = Type.Object({
   person: PersonView,
   /** The account that the session acts on: the person's own, or an organisation. */
   account: AccountView,
-  /** What the person may do on it. */
+  /** The person's permissions on it. */
   permissions: Type.Array(Type.Enum([...PERMISSIONS])),
   /** The person's own account, then their organisations by name. */
   accounts: Type.Array(ActableAccount),
@@ -96,37 +96,37 @@ export const SessionView = Type.Object({
 })
 export type SessionView = Static<typeof SessionView>
 
-/** GET /console/api/visitor → 200, always: who is signed in, or null. */
+/** GET /console/api/visitor → 200, always: the signed-in person, or null. */
 export const VisitorView = Type.Object({
   session: nullable(SessionView),
 })
 export type VisitorView = Static<typeof VisitorView>
 
 /**
- * POST /console/api/verify → 200 VerifiedView, without a session; 400 for a link that was used or has expired.
- * POST /console/api/verification-mails → 204, 409 if the address is verified or there is no mail, 429 after too many.
+ * POST /console/api/verify → 200 VerifiedView, without a session; 400 for a used or expired link. POST
+ * /console/api/verification-mails → 204, 409 if the address is verified or there is no mail, 429 after too many.
  */
 export const VerifyBody = Type.Object({ token: line('token', 1, 100) }, CLOSED)
 export type VerifyBody = Static<typeof VerifyBody>
 
 export const VerifiedView = Type.Object({
-  /** Null: none waited for the verification. */
+  /** Null: no credit depended on the verification. */
   free_credit: nullable(FreeCredit),
 })
 export type VerifiedView = Static<typeof VerifiedView>
 
 /**
- * POST /console/api/password-resets → 202, whether or not the email has an account; 409 where there is no mail, 429
- * after too many. POST /console/api/password-resets/use → 200 WaysInView; 400 for a link that was used or has expired.
+ * POST /console/api/password-resets → 202, whether or not the email has an account; 409 if there is no mail, 429 after
+ * too many. POST /console/api/password-resets/use → 200 WaysInView; 400 for a used or expired link.
  */
 export const PasswordResetBody = Type.Object({ email: email('email') }, CLOSED)
 export type PasswordResetBody = Static<typeof PasswordResetBody>
 export const NewPasswordBody = Type.Object({ token: line('token', 1, 100), password: newPassword }, CLOSED)
 export type NewPasswordBody = Static<typeof NewPasswordBody>
 
-/** How an account can be used besides by its new password. Those of an account whose address was never verified are removed. */
+/** The other ways to sign in besides the new password. Those of an account whose address was never verified are removed. */
 export const WaysInView = Type.Object({
-  /** Ids of the providers whose identities sign in to it. */
+  /** Ids of the linked identity providers. */
   identities: Type.Array(Type.String()),
   passkeys: Type.Integer(),
   api_keys: Type.Integer(),
@@ -134,8 +134,8 @@ export const WaysInView = Type.Object({
 export type WaysInView = Static<typeof WaysInView>
 
 /**
- * POST /console/api/email-changes → 202: a link is sent to the new address; 409 if it has an account or there is no mail.
- * POST /console/api/email-changes/confirm → 204, without a session; 400 for a link that was used or has expired.
+ * POST /console/api/email-changes → 202: a link is sent to the new address; 409 if it has an account or there is no
+ * mail. POST /console/api/email-changes/confirm → 204, without a session; 400 for a used or expired link.
  */
 export const EmailChangeBody = Type.Object({ email: email('new-email'), current_password: password }, CLOSED)
 export type EmailChangeBody = Static<typeof EmailChangeBody>
@@ -148,11 +148,11 @@ export const SessionEntry = Type.Object({
   id: Type.String(),
   /** The session of this request. */
   current: Type.Boolean(),
-  /** Browser and system, such as `Firefox on Linux`; empty: not known. */
+  /** Browser and system, such as `Firefox on Linux`; empty: unknown. */
   device: Type.String(),
   network_address: Type.String(),
   created_at: Type.String(),
-  /** To within some minutes. */
+  /** Accurate to some minutes. */
   last_used_at: Type.String(),
 })
 export type SessionEntry = Static<typeof SessionEntry>
@@ -164,21 +164,21 @@ export const PasswordBody = Type.Object({ current_password: password, new_passwo
 export type PasswordBody = Static<typeof PasswordBody>
 
 /**
- * GET /console/api/account/export → 200: a JSON file. POST /console/api/account/delete → 204; 409 `conflict` while calls
- * or top-ups are not settled, and where a balance is left that was not given up. The same for the organisation that is
- * acted on: GET /console/api/organisation/export and POST /console/api/organisation/delete.
+ * GET /console/api/account/export → 200: a JSON file. POST /console/api/account/delete → 204; 409 `conflict` while
+ * calls or top-ups are not settled, and if a balance is left that was not forfeited. The same for the session's
+ * organisation: GET /console/api/organisation/export and POST /console/api/organisation/delete.
  */
 export const DeleteAccountBody = Type.Object(
   {
     current_password: password,
-    /** The whole balance, as `balance_usd` says it, to give it up. */
+    /** The exact `balance_usd`, to forfeit it. */
     forfeit_usd: Type.Optional(Type.String({ maxLength: 40 })),
   },
   CLOSED,
 )
 export type DeleteAccountBody = Static<typeof DeleteAccountBody>
 
-/** POST /console/api/session/account → 200 SessionView: what follows acts on this account; 404 for one of others. */
+/** POST /console/api/session/account → 200 SessionView: later requests act on this account; 404 for an account of others. */
 export const ActOnBody = Type.Object({ account_id: line('account_id', 1, 64) }, CLOSED)
 export type ActOnBody = Static<typeof ActOnBody>
 
@@ -195,10 +195,10 @@ export const AccountPatch = Type.Object(
 export type AccountPatch = Static<typeof AccountPatch>
 
 /**
- * GET /console/api/live: an EventSource. `event: balance` with LiveBalance: at once, then whenever it changes;
- * `event: call` with CallSummary: a call of the account that settled, within about a second; `event: bye` with
- * `{reason}` when the session has ended, or acts on another account: do not reconnect. Connections end after some minutes; the browser
- * reconnects by itself. At most 6 an account (429).
+ * GET /console/api/live: an EventSource. `event: balance` with LiveBalance: at once, then whenever it changes; `event:
+ * call` with CallSummary: a call of the account that settled, within about a second; `event: bye` with `{reason}` when
+ * the session has ended or acts on another account: do not reconnect. Connections end after some minutes; the browser
+ * reconnects automatically. At most 6 per account (429).
  */
 export const LiveBalance = Type.Object({
   balance_usd: Type.String(),
@@ -213,7 +213,7 @@ export const LiveBye = Type.Object({
 })
 export type LiveBye = Static<typeof LiveBye>
 
-/** POST /admin/api/session → 201 OperatorSession; GET → 200 or 401; DELETE → 204. Cookie of its own, 12 hours. */
+/** POST /admin/api/session → 201 OperatorSession; GET → 200 or 401; DELETE → 204. A separate cookie, 12 hours. */
 export const OperatorSignInBody = Type.Object({ admin_key: line('admin_key', 1, 200) }, CLOSED)
 export type OperatorSignInBody = Static<typeof OperatorSignInBody>
 
@@ -221,21 +221,21 @@ export const OperatorSession = Type.Object({
   operator_id: Type.String(),
   operator_name: Type.String(),
   role: OperatorRoleName,
-  /** Which roles have each permission. */
+  /** The roles that have each permission. */
   permissions: RolesByPermission,
-  /** The admin key that it was begun with; null after single sign-on. */
+  /** The admin key used for sign-in; null after single sign-on. */
   key_id: nullable(Type.String()),
   hint: nullable(Type.String()),
   expires_at: Type.String(),
 })
 export type OperatorSession = Static<typeof OperatorSession>
 
-/** GET /admin/api/visitor → 200, always: which operator is signed in, or null, and how one signs in here. */
+/** GET /admin/api/visitor → 200, always: the signed-in operator, or null, and the available ways to sign in. */
 export const OperatorVisitor = Type.Object({
   session: nullable(OperatorSession),
-  /** What the single sign-on is called; null: there is none. */
+  /** Name of the single sign-on; null: not configured. */
   single_sign_on: nullable(Type.String()),
-  /** Whether admin keys sign in. */
+  /** Whether sign-in with admin keys is possible. */
   admin_keys: Type.Boolean(),
 })
 export type OperatorVisitor = Static<typeof OperatorVisitor>

@@ -15,7 +15,7 @@ export const ErrorBody = Type.Object({
   error: Type.Object({
     message: Type.String(),
     type: Type.String(),
-    /** The offending field, or null: show the message beside it. */
+    /** The offending field, or null. Show the message beside the field. */
     param: nullable(Type.String()),
     code: Type.String(),
     request_id: Type.String(),
@@ -39,7 +39,7 @@ export interface List<T> {
 export const List = <T extends TSchema>(item: T) =>
   Type.Object({ object: Type.Literal('list'), data: Type.Array(item) })
 
-/** A page of a list, newest first; `next_cursor` goes back as `cursor`, and is null at the end. */
+/** A page of a list, newest first. Pass `next_cursor` as `cursor`; it is null at the end. */
 export interface Page<T> extends List<T> {
   has_more: boolean
   next_cursor: string | null

@@ -49,22 +49,22 @@ export type UsageSeriesGroup = (typeof USAGE_SERIES_GROUPS)[number]
 export const UsageFiguresView = Type.Object({
   ...UsageSumsView.properties,
   failed_calls: Type.Integer(),
-  /** Medians; null where no call has one. */
+  /** Medians; null if no call has one. */
   first_token_ms: nullable(Type.Number()),
   duration_ms: nullable(Type.Number()),
 })
 export type UsageFiguresView = Static<typeof UsageFiguresView>
 
 const Group = {
-  /** A model without alias and suffix, a key's id, or the personal account of who made the key; empty: not known. */
+  /** A model without alias and suffix, a key's id, or the personal account of the key's creator; empty: unknown. */
   group: Type.String(),
-  /** The key's name, the member's email; null for models, and for keys without one. */
+  /** The key's name or the member's email; null for models, and for keys without a name. */
   name: nullable(Type.String()),
 }
 
 /**
- * GET /console/api/usage/series?from&to&interval=hour|day|month&group_by=model|key|member&time_zone&model&key_id. Dates are those
- * of the time zone. Buckets and groups without calls are left out. The cells at usage/series.csv, a download.
+ * GET /console/api/usage/series?from&to&interval=hour|day|month&group_by=model|key|member&time_zone&model&key_id. Dates
+ * are in the time zone. Buckets and groups without calls are omitted. The cells can be downloaded at usage/series.csv.
  */
 export const UsageSeriesView = Type.Object({
   from: IsoTime,
@@ -72,7 +72,7 @@ export const UsageSeriesView = Type.Object({
   interval: Type.Enum([...USAGE_INTERVALS]),
   time_zone: Type.String(),
   group_by: Type.Enum([...USAGE_SERIES_GROUPS]),
-  /** The start of every bucket, also of those without calls. */
+  /** The start of every bucket, including those without calls. */
   starts: Type.Array(IsoTime),
   cells: Type.Array(Type.Object({ at: IsoTime, ...Group, ...UsageFiguresView.properties })),
   buckets: Type.Array(Type.Object({ at: IsoTime, ...UsageFiguresView.properties })),

@@ -16,7 +16,7 @@ export type WebhookView = Static<typeof WebhookView>
 /** GET /console/api/webhooks */
 export const WebhookList = Type.Object({
   data: Type.Array(WebhookView),
-  /** Every type an endpoint can ask for. */
+  /** Every type that an endpoint can subscribe to. */
   event_types: Type.Array(Type.String()),
   max: Type.Number(),
 })
@@ -26,14 +26,14 @@ export type WebhookList = Static<typeof WebhookList>
 export const NewWebhookBody = Type.Object(
   {
     url: line('url', 1, 2_048),
-    /** The route knows the types. */
+    /** The route validates the types. */
     event_types: Type.Optional(Type.Unsafe<string[]>({})),
   },
   CLOSED,
 )
 export type NewWebhookBody = Static<typeof NewWebhookBody>
 
-/** The signing secret: here and never again. */
+/** The signing secret, returned only once. */
 export const CreatedWebhook = Type.Object({
   secret: Type.String(),
   webhook: WebhookView,

@@ -4,16 +4,16 @@ import { type RequestShape, takesInput } from '../routing/plan-candidate.ts'
 import { type AutoTiers, autoTiers, TIERS, type Tier } from './auto-tiers.ts'
 import { SHIPPED_MODEL, scoreTurns } from './difficulty/score-turns.ts'
 
-/** What `auto` chose by. Kept with the call; never shown to its client. */
+/** The basis of a choice by `auto`. Stored with the call; never shown to its client. */
 export interface AutoDecision {
-  /** 0 to 1; higher: needs the stronger model. */
+  /** 0 to 1; higher: needs a stronger model. */
   score: number
   tier: Tier
   profile: RoutingProfile
 }
 
 export interface AutoChoice extends AutoDecision {
-  /** Best fit first. Empty only where the catalog has no model for `auto`. */
+  /** Best fit first. Empty only if the catalog has no model for `auto`. */
   models: Model[]
 }
 
@@ -21,11 +21,11 @@ const MODELS_TRIED = 3
 const MODELS_OF_OWN_TIER = 2
 
 /**
- * The models that `auto` uses for a request, best fit first: those of the tier that its difficulty and its
- * profile call for, then of the nearest tier, the stronger first; never one with a newer model of its line that costs
- * less and can take the request too. `isUsable` says which models the request's preferences leave, `isPermitted` which of them
- * the client's key may use. Where no model is left, the choice is made among the permitted as if less were asked, so that
- * the plan can say what stands in the way.
+ * Chooses the models for a request to `auto`, best fit first: those of the tier that its difficulty and its profile
+ * select, then of the nearest tiers, the stronger first. It excludes a model if a newer one of its line costs less and
+ * can take the request too. `isUsable` returns whether a model satisfies the request's preferences, `isPermitted`
+ * whether the client's key may use it. If no model is left, it chooses among the permitted ones without the
+ * preferences, so that the plan can report what rules them out.
  */
 export function chooseAutoModels(
   request: ChatRequest,
@@ -61,7 +61,7 @@ export function chooseAutoModels(
 const MANY_TOOLS = 16
 const MANY_TOOL_RESULTS = 8
 
-/** Work with tools goes by its shape: how many tools there are to choose from, and how long it has been going on. */
+/** Work with tools is rated by its shape: the number of tools, and the number of tool results so far. */
 function agenticTier(request: ChatRequest, byScore: Tier): Tier {
   const results = request.messages.filter((message) => message.role === 'tool').length
   const tools = request.parameters.tools?.length ?? 0
@@ -80,7 +80,7 @@ function rank(tiers: AutoTiers['tiers'], tier: Tier, accepts: (model: Model) => 
   return ranked
 }
 
-/** The best model of a tier and, as what to fall back on, the next of another vendor, or else of the same. */
+/** The best model of a tier and, as a fallback, the next of another vendor, or otherwise of the same. */
 function best(models: readonly Model[], accepts: (model: Model) => boolean): Model[] {
   const first = models.find(accepts)
   if (!first) return []
@@ -90,7 +90,7 @@ function best(models: readonly Model[], accepts: (model: Model) => boolean): Mod
   return second ? [first, second].slice(0, MODELS_OF_OWN_TIER) : [first]
 }
 
-/** The other tiers by their distance, the stronger of two first. */
+/** The other tiers by distance, the stronger first. */
 function nearestFirst(tier: Tier): Tier[] {
   const place = TIERS.indexOf(tier)
   return TIERS.filter((other) => other !== tier).sort((a, b) => {
@@ -107,20 +107,23 @@ function canTake(model: Model, shape: RequestShape, needsTools: boolean): boolea
   )
 }
 
-/** The name that leaves the choice of a model to us. */
+/** The model name that leaves the choice to the gateway. */
 export const AUTO_MODEL = 'auto'
 
-/** Whether a name that a client asked for, suffix and all, leaves the choice to us: its target is not told. */
+/**
+ * Whether a requested name, including its suffix, leaves the choice to the gateway, which then does not disclose its
+ * target.
+ */
 export const isAutoModel = (asked: string): boolean => asked.split(':', 1)[0] === AUTO_MODEL
 
-/** From which score on the second, third and fourth tier is used; a bound that is missing is never reached. */
+/** The scores from which the second, third and fourth tier are used; a missing bound is never reached. */
 export type TierBounds = readonly number[]
 export type AutoBounds = Record<RoutingProfile, TierBounds>
 
 /**
- * Where the catalog says nothing else. Small talk and look-ups score below 0.2; scores of examination questions
- * are about evenly spread. Under `auto` and `agentic` at most 5% of mixed traffic goes to the fourth tier by its
- * score: `mixedScores` of the weights tell which bound does that.
+ * The bounds unless the catalog sets others. Small talk and look-ups score below 0.2; scores of examination questions
+ * are about evenly spread. Under `auto` and `agentic` at most 5% of mixed traffic reaches the fourth tier by its score,
+ * according to `mixedScores` of the weights.
  */
 export const DEFAULT_BOUNDS: AutoBounds = {
   eco: [0.5, 0.85],
@@ -129,12 +132,12 @@ export const DEFAULT_BOUNDS: AutoBounds = {
   agentic: [0, 0.3, 0.96],
 }
 
-/** A conversation leaves a tier only when its score is so far below the bound that it came in by. */
+/** A conversation leaves a tier only when its score is this far below the bound of the tier. */
 const STICKINESS = 0.15
 
 /**
- * The tier that a conversation calls for, by its scores after each turn: up at once, down only when the score
- * has fallen well below the bound, so that it does not change targets to and fro.
+ * The tier of a conversation, by its scores after each turn: up at once, down only when the score is well below the
+ * bound, so that the target does not alternate.
  */
 export function tierOf(scores: readonly number[], bounds: TierBounds): Tier {
   const place = (score: number) => bounds.filter((bound) => score >= bound).length
@@ -145,7 +148,7 @@ export function tierOf(scores: readonly number[], bounds: TierBounds): Tier {
   return TIERS[current]!
 }
 
-/** The share of calls that stays below each bound when bounds are fitted to traffic. */
+/** The share of calls below each bound when bounds are fitted to traffic. */
 const SHARES_BELOW: AutoBounds = {
   eco: [0.75, 0.97],
   auto: [0.4, 0.8, 0.97],
@@ -153,7 +156,7 @@ const SHARES_BELOW: AutoBounds = {
   agentic: [0, 0.5, 0.96],
 }
 
-/** Bounds that cut the scores of someone's own traffic into tiers of usual sizes. Rejects nothing: no scores, default bounds. */
+/** Computes bounds that divide the given scores into tiers of the usual sizes. Without scores: the default bounds. */
 export function boundsFitting(scores: readonly number[]): AutoBounds {
   if (scores.length === 0) return DEFAULT_BOUNDS
   const sorted = scores.toSorted((a, b) => a - b)

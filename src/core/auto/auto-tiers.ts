@@ -5,27 +5,27 @@ import { oncePer } from '../kernel/once-per.ts'
 export const TIERS = ['light', 'standard', 'strong', 'frontier'] as const
 export type Tier = (typeof TIERS)[number]
 
-/** The models that `auto` may choose, the one to try first first. */
+/** The models that `auto` may choose, in order of preference. */
 export interface AutoTiers {
   tiers: Record<Tier, readonly Model[]>
-  /** Old and very dear models: only for a request that no other can take. */
+  /** Old and very expensive models: only for a request that no other model can take. */
   lastResorts: readonly Model[]
-  /** For a model, the newer ones of its line that cost less. */
+  /** For a model, the newer and cheaper models of its line. */
   betterBuys: ReadonlyMap<Model, readonly Model[]>
 }
 
-/** Below this window a model is of an older kind; `auto` uses it only where there is no other. */
+/** A model with a smaller window is of an older generation; `auto` uses it only if there is no other. */
 const USUAL_CONTEXT_TOKENS = 32_000
-/** Above this price a model is for those who name it: USD per million tokens, three of prompt to one of completion. */
+/** A more expensive model must be requested by name: USD per million tokens, three of prompt to one of completion. */
 const DEAREST_USD = 25
 /**
- * The same price from which a model is of the second, third and fourth tier: where the line-ups of the large vendors
- * have their gaps. Fixed, so that a model added to a large catalog moves no other.
+ * Prices from which a model is in the second, third and fourth tier: the gaps in the line-ups of the large vendors.
+ * Constant, so that a new model in a large catalog does not move others.
  */
 const TIERS_FROM_USD = [0.3, 1.2, 5]
-/** Free models stand at the cheap end of a scale of ratios. */
+/** The price assumed for free models on the ratio scale. */
 const CHEAPEST_USD = 0.02
-/** A model that its maker calls small is no stronger than this, whatever it costs. */
+/** The strongest tier for a model that its maker calls small, whatever its price. */
 const STRONGEST_SMALL = TIERS.indexOf('standard')
 const LONG_CONTEXT_TOKENS = 200_000
 
@@ -35,9 +35,9 @@ const PICO_PER_USD_PER_MILLION = 1_000_000
 export const autoTiers = oncePer(buildTiers)
 
 /**
- * Sorts models into tiers by price, since price is the one sign of strength that is known of every model. Within a
- * tier current general models come before old, special and unfinished ones; then those with more signs of a strong
- * and well-kept model; then the cheaper. A model that the catalog puts into a tier stands there, and before the others.
+ * Sorts models into tiers by price, the only sign of strength that every model has. Within a tier, current general
+ * models come before old, special and unfinished ones; then models with more signs of a strong and maintained model;
+ * then the cheaper. A model that the catalog assigns to a tier comes first in it.
  */
 function buildTiers(ladder: readonly Model[]): AutoTiers {
   const isUsual = (model: Model) =>
@@ -53,7 +53,7 @@ function buildTiers(ladder: readonly Model[]): AutoTiers {
   }
 }
 
-/** A model that the catalog puts into a tier is its operator's choice: nothing surpasses it. */
+/** A model that the catalog assigns to a tier is the operator's choice and is never superseded. */
 function betterBuys(ladder: readonly Model[]): Map<Model, Model[]> {
   const lines = new Map<string, NamedModel[]>()
   for (const model of ladder) {
@@ -78,7 +78,7 @@ function betterBuys(ladder: readonly Model[]): Map<Model, Model[]> {
   return found
 }
 
-/** A model with what decides where it stands. */
+/** A model with its sort criteria. */
 interface Place {
   model: Model
   tier: Tier
@@ -107,7 +107,7 @@ function placesOf(models: readonly Model[]): Place[] {
       !one.isVariant &&
       !newest.supersedes(one) &&
       model.supportedParameters.includes('tools') &&
-      // A small model at the price of a large one leads no tier.
+      // A small model at the price of a large one does not lead a tier.
       place === byPrice
     return {
       model,
@@ -119,7 +119,7 @@ function placesOf(models: readonly Model[]): Place[] {
   })
 }
 
-/** The tier of a price: by the fixed bounds where some model stands in each; else by four bands of equal ratio. */
+/** The tier of a price: by the constant bounds if each tier then has a model; otherwise by four bands of equal ratio. */
 function priceTiers(models: readonly Model[]): (model: Model) => number {
   const byBounds = (model: Model) => TIERS_FROM_USD.filter((bound) => usd(model) >= bound).length
   if (new Set(models.map(byBounds)).size === TIERS.length) return byBounds
@@ -132,7 +132,7 @@ function priceTiers(models: readonly Model[]): (model: Model) => number {
 
 type NamedModel = ModelLine & { model: Model }
 
-/** What the names of a catalog's models tell of which of them are old. Variants make nothing old. */
+/** Derives from the names of a catalog's models which of them are old. Variants supersede nothing. */
 function newestVersions(models: readonly NamedModel[]) {
   const lineOf = ({ model, line }: NamedModel) => `${model.vendor}/${line}`
   const rootOf = ({ model, root }: NamedModel) => `${model.vendor}/${root}`
@@ -148,8 +148,8 @@ function newestVersions(models: readonly NamedModel[]) {
   const generation = ({ version }: NamedModel) => Math.floor(version[0] ?? 0)
   return {
     /**
-     * There is a newer one of its line; or, of a model that is known by its size alone, a newer one of the vendor's
-     * that costs no more.
+     * Whether a newer model of its line exists; for a model named by its size, a newer one of the vendor that costs no
+     * more.
      */
     supersedes: (one: NamedModel) =>
       compareVersions(one.version, byLine.get(lineOf(one)) ?? []) < 0 ||
@@ -171,11 +171,11 @@ function vendorSizes(models: readonly Model[]): Map<string, number> {
   return sizes
 }
 
-/** A vendor with so many models in the catalog is no obscure one. */
+/** A vendor with this many models in the catalog counts as established. */
 const ESTABLISHED_VENDOR_MODELS = 10
 const ESTABLISHED_VENDOR_MERITS = 2
 
-/** Signs that a model is strong, well kept and no obscure one: none alone says much. */
+/** Number of signs that a model is strong and maintained. Each one alone says little. */
 function meritsOf(model: Model, modelsOfVendor: number): number {
   const providers = new Set(model.offers.filter((offer) => offer.shared).map((offer) => offer.provider.id))
   const signs = [
@@ -188,21 +188,21 @@ function meritsOf(model: Model, modelsOfVendor: number): number {
 }
 
 /**
- * What a model's id tells of its place in its vendor's line-up. Catalogs hold no release dates, but makers number
- * their models: of two whose names differ in the number only, the higher is the newer.
+ * The position of a model in its vendor's line-up, derived from its id. Catalogs have no release dates, but makers
+ * number their models: of two names that differ only in the number, the higher is the newer.
  */
 export interface ModelLine {
-  /** The name without version, date and words that say nothing: the same for every generation of one product. */
+  /** The name without version, date and generic words: the same for every generation of one product. */
   line: string
-  /** The first word: what the generations of a vendor are numbered under. */
+  /** The first word, under which a vendor numbers its generations. */
   root: string
-  /** The version's parts, the first with its decimals; empty where the name has none. */
+  /** The parts of the version, the first with its decimals; empty if the name has none. */
   version: readonly number[]
-  /** A preview, an alias, a dated copy, a faster edition, a fine-tune, or made for one kind of work. */
+  /** A preview, an alias, a dated copy, a faster edition, a fine-tune, or a model for one kind of work. */
   isVariant: boolean
   /** Its maker calls it small, or it has few parameters. */
   isSmall: boolean
-  /** Named by how many parameters it has, not as a product. */
+  /** Named by its number of parameters, not as a product. */
   isSized: boolean
 }
 
@@ -218,7 +218,7 @@ const VARIANT_WORDS = words(`${UNFINISHED} ${ALIASES} ${EDITIONS} ${SPECIALIZED}
 const SILENT_WORDS = words('instruct chat it base thinking reasoning hybrid')
 const SMALL_WORDS = words('nano micro tiny lite mini small flash air edge')
 
-/** Open models that others tune, and who makes them. */
+/** Open models that others fine-tune, and their makers. */
 const TUNED_BASES = Object.entries({
   llama: 'meta-llama',
   l3: 'meta-llama',
@@ -234,7 +234,7 @@ const PARAMETERS = /^[ae]?(\d+(?:\.\d+)?)([bt])$/
 const VERSION = /^([a-z]*?)(\d{1,2}(?:\.\d+)*)o?$/
 const SMALL_BILLIONS = 40
 
-/** Reads an id, with or without its vendor. Never fails: a name that says nothing is a line of its own. */
+/** Parses an id, with or without its vendor. Never fails: an unknown name is its own line. */
 export function modelLine(id: string, vendor: string): ModelLine {
   const name = id.slice(id.lastIndexOf('/') + 1).toLowerCase()
   const undated = name.replace(DATE, '')
@@ -248,7 +248,7 @@ export function modelLine(id: string, vendor: string): ModelLine {
     const numbered = VERSION.exec(token)
     if (parameters) {
       isSized = true
-      // How many parameters are active is told beside how many there are, or not at all.
+      // Skips the number of active parameters, which follows the total.
       if (token.startsWith('a')) continue
       isSmall ||= billions(parameters) < SMALL_BILLIONS
       kept.push(token)
@@ -268,13 +268,13 @@ export function modelLine(id: string, vendor: string): ModelLine {
 const billions = (parameters: RegExpExecArray): number =>
   Number(parameters[1]) * (parameters[2] === 't' ? 1_000 : 1)
 
-/** "4.20" is 4.2 and older than 4.3: makers count in decimals. */
+/** "4.20" is 4.2 and older than 4.3, because makers count in decimals. */
 function versionOf(text: string): number[] {
   const [major, minor, ...rest] = text.split('.')
   return [Number(minor === undefined ? major : `${major}.${minor}`), ...rest.map(Number)]
 }
 
-/** Below 0 where the first version is the older; one without parts is older than any. */
+/** Negative if the first version is older; a version without parts is the oldest. */
 export function compareVersions(a: readonly number[], b: readonly number[]): number {
   for (let index = 0; index < Math.max(a.length, b.length); index++) {
     const difference = (a[index] ?? -1) - (b[index] ?? -1)

@@ -12,17 +12,17 @@ import {
   standardized,
 } from './difficulty/score-turns.ts'
 
-/** Why `auto` does with a request what it does. For operators only: it names the targets. */
+/** The reasons for a choice by `auto`. For operators only, because it names the targets. */
 export interface AutoExplanation {
   score: number
-  /** What moved the score of the last question most, in standard deviations of the sum: positive is harder. */
+  /** The features with the largest effect on the last question, in standard deviations of the sum: positive is harder. */
   features: Array<{ name: string; effect: number }>
   profiles: Array<{ profile: RoutingProfile; tier: Tier; models: string[] }>
 }
 
 const FEATURES_SHOWN = 8
 
-/** Explains what `auto` would do with a request under each routing profile. */
+/** Explains the choice of `auto` for a request under each routing profile. */
 export function explainAuto(request: ChatRequest, catalog: CatalogSnapshot): AutoExplanation {
   const shape = requestShape(request)
   const choices = ROUTING_PROFILES.map((profile) =>

@@ -1,24 +1,24 @@
-/** A JSON text, and whether something of the value is missing in it. */
+/** A JSON text, and whether part of the value is missing. */
 export interface BoundedJson {
   text: string
   isTruncated: boolean
 }
 
-/** What stands for media inside a value: its beginning says of which type it is. */
+/** The part of a data URL that is kept, which names its type. */
 const DATA_URL_CHARS = 64
-/** Of the bytes, for strings that are cut: the rest is for escapes, longer characters and what is no string. */
+/** The share of the bytes for truncated strings; the rest is for escapes, longer characters and other values. */
 const CUT_SHARE = 0.75
 
 /**
- * A value as JSON of at most `maxBytes`. Strings that are too long are cut and say by how much; data URLs always are, so
- * that an image leaves room for the text beside it. Takes time by the number of values in it, and not by their length.
+ * Serializes a value to at most `maxBytes`. Long strings are truncated, with the number of missing characters; data
+ * URLs always are, so that an image leaves space for the text. Takes time by the number of values, not by their length.
  */
 export function boundedJson(value: unknown, maxBytes: number): BoundedJson {
   const whole = stringify(value, maxBytes)
   const isWhole = whole.text.length <= maxBytes && Buffer.byteLength(whole.text) <= maxBytes
   if (isWhole && !whole.isCut) return { text: whole.text, isTruncated: false }
   const bytes = Buffer.from(stringify(value, Math.floor(maxBytes * CUT_SHARE)).text)
-  // Where that is still too much, it is JSON no more. The last character may be half of one.
+  // If that is still too long, the result is cut off and no longer valid JSON. The last character may be incomplete.
   const text = bytes.toString('utf8', 0, Math.min(bytes.length, maxBytes))
   return { text: bytes.length > maxBytes ? text.replace(/\uFFFD+$/, '') : text, isTruncated: true }
 }

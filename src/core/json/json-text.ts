@@ -1,4 +1,4 @@
-/** What the text of JSON tells and its value does not: whether it can be parsed at all, and what parsing loses of it. */
+/** Properties of JSON text that its value does not show: whether it can be parsed, and what parsing changes. */
 
 const QUOTE = 0x22
 const COLON = 0x3a

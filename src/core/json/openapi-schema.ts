@@ -49,7 +49,7 @@ type Fields = Record<string, unknown>
 /** A schema that grows too large when its references are resolved. */
 export class SchemaTooLarge extends Error {
   constructor() {
-    super('a schema is too large once its references are put in place')
+    super('a schema is too large once its references are resolved')
   }
 }
 

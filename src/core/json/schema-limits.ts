@@ -5,7 +5,7 @@ import { oncePer } from '../kernel/once-per.ts'
 import { openApiSchema, SchemaBudget, SchemaTooLarge } from './openapi-schema.ts'
 
 /** Wires without references; schemas are sent to them with every reference resolved. */
-export const putsReferencesInPlace = (wire: Wire): boolean => wire === 'google-generate-content'
+export const resolvesReferences = (wire: Wire): boolean => wire === 'google-generate-content'
 
 /**
  * The field whose schemas grow too large when their references are resolved, or null. Runs the conversion
@@ -24,7 +24,7 @@ export const tooLargeSchema = oncePer(({ tools, response_format: format }: Sampl
 export const schemaTooLarge = (field: string): ApiError =>
   new ApiError(
     'invalid_request',
-    `The schemas in \`${field}\` are too large for every eligible model once their references are put in place. Shorten them, or repeat fewer references.`,
+    `The schemas in \`${field}\` are too large for every eligible model once their references are resolved. Shorten them, or use fewer references.`,
     { param: field },
   )
 

@@ -16,11 +16,14 @@ export const hasControlCharacters = (text: string): boolean => /\p{Cc}/u.test(te
 export const normalizeEmail = (text: string): string =>
   text.trim().normalize('NFKC').toLowerCase().normalize('NFKC')
 
-/** Whether normalizing an address changes nothing but its case; else a mail server may know both spellings as two mailboxes. */
+/**
+ * Whether normalizing changes only the case of an address; otherwise a mail server may treat both spellings as two
+ * mailboxes.
+ */
 export const onlyItsCaseChanges = (email: string): boolean =>
   email.normalize('NFKC') === email && normalizeEmail(email) === email.toLowerCase()
 
-/** Whether a normalized text may be an email at all. */
+/** Whether a normalized text has the form of an email. */
 export const isEmailShaped = (email: string): boolean =>
   email.length <= LENGTH_MAX && SHAPE.test(email) && !hasControlCharacters(email)
 

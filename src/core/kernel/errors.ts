@@ -39,7 +39,7 @@ const CATALOGUE = {
 
 export type ErrorCode = keyof typeof CATALOGUE
 
-/** The status that an error of this code is answered with. */
+/** The HTTP status of an error code. */
 export const statusOfCode = (code: ErrorCode): number => CATALOGUE[code][0]
 
 export interface ErrorDetails {

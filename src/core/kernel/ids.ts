@@ -54,7 +54,7 @@ export type IdPrefix =
 /** A new id of another kind: `acct_…`, `key_…`. */
 export const newId = (prefix: IdPrefix): string => `${prefix}_${nextUlid()}`
 
-/** When a call's id was made, unix ms: it is a ULID, which starts with the time. Null for an id that is none. */
+/** The creation time of a call's id, unix ms, which a ULID starts with. Null if it is not a call id. */
 export function callCreatedAt(callId: string): number | null {
   if (!callId.startsWith(CALL_ID_PREFIX)) return null
   const ulid = callId.slice(CALL_ID_PREFIX.length)
@@ -62,10 +62,10 @@ export function callCreatedAt(callId: string): number | null {
 }
 
 const TIME_CHARACTERS = 10
-/** A call is admitted within this of the making of its id, also where a machine's clock was set meanwhile. */
+/** Maximum time from creating an id to admission, including a change of the machine's clock. */
 const SLACK_MS = 3_600_000
 
-/** The ids that calls admitted in a span of time can have: `id >= from AND id < to`. They start with their time. */
+/** The possible ids of calls admitted in a period: `id >= from AND id < to`. They start with their time. */
 export function callIdRange({ fromMs, toMs }: { fromMs: number; toMs: number }): {
   from: string
   to: string

@@ -10,7 +10,7 @@ export type PicoUsdPerToken = bigint & { readonly picoUsdPerToken: unique symbol
 
 const PICO_DECIMALS = 12
 const RATE_DECIMALS = 6
-/** The largest JSON number has 309. */
+/** The largest JSON number has 309 digits. */
 const WHOLE_DIGITS_MAX = 400
 
 /** Marks an integer as an amount. */

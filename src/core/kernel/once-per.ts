@@ -1,4 +1,4 @@
-/** A function of an object that never changes, such as a snapshot: computed once for each, and forgotten with it. */
+/** Caches a function of an immutable object, such as a snapshot: computed once, and released with the object. */
 export function oncePer<Key extends object, Value>(compute: (key: Key) => Value): (key: Key) => Value {
   const known = new WeakMap<Key, { value: Value }>()
   return (key) => {

@@ -1,3 +1,3 @@
-/** The path below which clients reach the gateway, without a slash at its end; empty: the root of its host. */
+/** The public base path of the gateway, without a trailing slash; empty: the root of its host. */
 export const publicPathOf = (publicUrl: string | null): string =>
   publicUrl === null ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')

@@ -89,7 +89,7 @@ export function readMailSettings(
 
 const LOCAL_SENDER = 'Switchyard <noreply@localhost>'
 
-/** The address of a gateway that is used on its own machine. */
+/** The URL of a gateway that is used on its own machine. */
 export function localUrl({
   HOST: host = '',
   PORT: port = '8080',

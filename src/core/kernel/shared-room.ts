@@ -1,18 +1,17 @@
-/** Whatever is taken, this part is left to accounts that hold few. */
+/** The part that is reserved for accounts with small amounts. */
 const LEFT_TO_FEW = 1 / 8
 
 export interface SharedRoomOptions {
   max: number
-  /** An account that holds no more than this has room as long as there is any. */
+  /** An account with at most this amount is limited only by the total. */
   few: number
 }
 
 /**
- * Room that accounts share: an account may hold as much as is left over (times `share`). One account alone gets half of
- * it, two that take turns a third each, and nothing has to be taken away from anybody. These are the dynamic thresholds
- * of Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on
- * Networking 6(2), 1998. Those that come one after another while nobody gives anything back still leave little, so a
- * part of the room is kept for accounts that hold few.
+ * Capacity shared by accounts: an account may hold as much as is free (times `share`). One account alone gets half of
+ * it, two get a third each, and nothing has to be revoked. These are the dynamic thresholds of Choudhury and Hahne,
+ * "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998.
+ * Many accounts in sequence would still leave little free, so a part is reserved for accounts with small amounts.
  */
 export type SharedRoom = ReturnType<typeof createSharedRoom>
 
@@ -21,13 +20,13 @@ export function createSharedRoom({ max, few }: SharedRoomOptions) {
   const held = new Map<string, number>()
   let total = 0
   return {
-    /** Whether an account may hold so much more. With a `share` of n, one account alone gets n/(n+1) of the room. */
+    /** Whether an account may hold this much more. With a `share` of n, one account alone gets n/(n+1) of the total. */
     fits(accountId: string, amount: number, share = 1): boolean {
       if (amount > max - total) return false
       const sum = (held.get(accountId) ?? 0) + amount
       return sum <= few || sum <= share * (shared - total)
     },
-    /** Counts what an account takes, or gives back where it is negative. */
+    /** Adds to an account's amount; a negative value releases. */
     add(accountId: string, amount: number): void {
       total += amount
       const sum = (held.get(accountId) ?? 0) + amount

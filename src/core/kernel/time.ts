@@ -6,13 +6,13 @@ export const isoTime = (at: Date | number): string => new Date(at).toISOString()
 export const isoTimeOrNull = (at: Date | number | null | undefined): string | null =>
   at === null || at === undefined ? null : isoTime(at)
 
-/** When the month of a moment began, UTC, unix ms. */
+/** Start of the month of a time, UTC, unix ms. */
 export function monthStartMs(nowMs: number): number {
   const now = new Date(nowMs)
   return Date.UTC(now.getUTCFullYear(), now.getUTCMonth())
 }
 
-/** When the next month begins. */
+/** Start of the next month. */
 export function nextMonthMs(nowMs: number): number {
   const now = new Date(nowMs)
   return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)

@@ -23,7 +23,7 @@ const ID3_HEAD_BYTES = 10
 export const audioLength = (base64: string): AudioLength =>
   lengthOf(decodedLength(base64), (offset, length) => bytesAt(base64, offset, length))
 
-/** The same for a file of so many bytes of which the first are known. */
+/** The same for a file of this size, of which the first bytes are given. */
 export const audioFileLength = (head: Buffer, bytes: number): AudioLength =>
   lengthOf(bytes, (offset, length) => head.subarray(offset, offset + length))
 

@@ -6,7 +6,7 @@ import type { Sort } from '../calls/provider-preferences.ts'
 import { modelKindOf, taskInputs, taskMedia } from '../calls/task.ts'
 import { type CatalogSnapshot, findModel, type Model, type Offer } from '../catalog/catalog.ts'
 import { readRates } from '../catalog/token-rates.ts'
-import { putsReferencesInPlace, schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
+import { resolvesReferences, schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
 import { greaterOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { sumOfTokens } from '../media/media-tokens.ts'
@@ -267,7 +267,7 @@ function choicesOf(
       (offer) => isFit(offer) && isAllowed(offer, model, filter, entry.exactTools) && takesSchemas(offer),
     )
   const takesSchemas = ({ provider }: Offer): boolean => {
-    if (!putsReferencesInPlace(provider.wire) || tooLargeSchema(request.parameters) === null) return true
+    if (!resolvesReferences(provider.wire) || tooLargeSchema(request.parameters) === null) return true
     obstacles.add('schema')
     return false
   }

@@ -3,22 +3,22 @@ import { textPieces } from '../kernel/text-pieces.ts'
 const NO_RANK = Number.POSITIVE_INFINITY
 
 /**
- * Counts the tokens of texts in a vocabulary of byte pairs. The tokens are in typed arrays, which a thread has within
- * 50 ms and 5 MB; the strings and maps of the usual libraries take a third of a second and 60 MB.
+ * Counts tokens in a byte-pair vocabulary. The tokens are in typed arrays, which a thread loads within 50 ms and 5 MB;
+ * the strings and maps of the usual libraries take a third of a second and 60 MB.
  */
 export class BytePairVocabulary {
   readonly #pattern: RegExp
   /** The bytes of all tokens, in the order of their ranks. */
   readonly #bytes: Uint8Array
-  /** Where the bytes of each begin, and of the last one end. */
+  /** Start offset of each token, and the end of the last one. */
   readonly #starts: Uint32Array
-  /** Ranks by the hash of their bytes, each plus one; 0 is a free slot. Where one is taken, the next is tried. */
+  /** A hash table of ranks plus one, by the token's bytes; 0 is a free slot. Collisions use the next slot. */
   readonly #slots: Int32Array
   readonly #encoder = new TextEncoder()
 
   /**
-   * @param file in tiktoken's format: a line a token, in the order of their ranks, which begins with its bytes in base64
-   * @param pattern cuts a text into pieces that no token spans; global
+   * @param file in tiktoken's format: one token a line, in the order of their ranks, starting with its bytes in base64
+   * @param pattern splits a text into pieces that no token spans; global
    */
   constructor(file: Buffer, pattern: RegExp) {
     this.#pattern = pattern
@@ -30,7 +30,7 @@ export class BytePairVocabulary {
       this.#slots[this.#slotOf(bytes, starts[rank]!, starts[rank + 1]!)] = rank + 1
   }
 
-  /** Tokens of a text. A run of more than 128 characters without a space is cut, see textPieces. */
+  /** Counts the tokens of a text. A run of more than 128 characters without a space is cut, see textPieces. */
   count(text: string): number {
     let tokens = 0
     for (const part of textPieces(text))
@@ -43,10 +43,10 @@ export class BytePairVocabulary {
     return this.#rankOf(bytes, 0, bytes.length) === NO_RANK ? this.#countMerged(bytes) : 1
   }
 
-  /** Begins with single bytes, and merges the two neighbours of the lowest rank until none make a token. */
+  /** Starts with single bytes, and merges the two neighbours of the lowest rank until none form a token. */
   #countMerged(bytes: Uint8Array): number {
     const starts = Array.from({ length: bytes.length + 1 }, (_, at) => at)
-    /** Of what the token at an index and the next one make. */
+    /** The rank of the token at an index merged with the next one. */
     const rankAt = (index: number) => {
       const end = starts[index + 2]
       return end === undefined ? NO_RANK : this.#rankOf(bytes, starts[index]!, end)
@@ -68,7 +68,7 @@ export class BytePairVocabulary {
     return held === 0 ? NO_RANK : held - 1
   }
 
-  /** The slot of a token, or the free one where it would be. */
+  /** The slot of a token, or the free slot for it. */
   #slotOf(bytes: Uint8Array, start: number, end: number): number {
     let hash = 0
     for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193) ^ (hash >>> 15)
@@ -91,7 +91,7 @@ const LINE_FEED = 10
 const SPACE = 32
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** The bytes of all tokens, and where each begins. */
+/** Reads the bytes of all tokens and the offset of each. */
 function readTokens(file: Uint8Array): { bytes: Uint8Array; starts: Uint32Array } {
   const sextets = new Int8Array(256).fill(-1)
   for (let value = 0; value < BASE64.length; value++) sextets[BASE64.charCodeAt(value)] = value

@@ -6,18 +6,21 @@ import facts from './vocabulary-facts.json' with { type: 'json' }
 
 const TOKENS_PER_MESSAGE = 8
 const TOKENS_PER_CALL = 16
-/** What providers put before a prompt that comes with tools; the largest that is published is 530. */
+/** Tokens that providers add to a prompt with tools; the largest published number is 530. */
 const TOKENS_WITH_TOOLS = 700
-/** The words that ask for JSON, or that tell a tool's result, where a wire has no field for them. */
+/** Tokens of the instructions that replace missing fields of a wire: for JSON, or for a tool's result. */
 const TOKENS_OF_WORDING = 40
 
-/** No call is bounded by fewer prompt tokens: one message that says nothing. */
+/** The lowest possible bound of a prompt: one empty message. */
 export const PROMPT_TOKENS_LEAST = TOKENS_PER_CALL + TOKENS_PER_MESSAGE
 
-/** Characters that are looked at. A longer prompt fills the window of all but a few models anyway. */
+/** Maximum characters to scan. A longer prompt fills the window of all but a few models anyway. */
 const READ_CHARS_MAX = 2_000_000
 
-/** Bounds texts one after another: reads two million characters of them, and takes what is beyond for the dearest there is. */
+/**
+ * Creates a function that bounds texts in sequence: it scans two million characters in total, and assumes the maximum
+ * for the rest.
+ */
 export function createTextBound(): (text: string) => number {
   let charsLeft = READ_CHARS_MAX
   return (text) => {
@@ -28,11 +31,10 @@ export function createTextBound(): (text: string) => number {
 }
 
 /**
- * An upper bound of the tokens of a prompt's text for every chat model, with what wires and providers put around the
- * messages. What a model makes of media is another matter: media/media-tokens.ts. Reads two million characters; what
- * is beyond counts as the dearest there is, so a prompt of that length is held to the window it is sent to.
- * English prose comes out at about 1.8 times its count, code at about 2.2 times; the unused part of a hold is
- * released at settlement.
+ * An upper bound of a prompt's text tokens for every chat model, including what wires and providers add to the
+ * messages. Media are bounded by media/media-tokens.ts. Scans two million characters and assumes the maximum for the
+ * rest, so such a long prompt is bounded by the window of its target. English prose is bounded at about 1.8 times its
+ * count, code at about 2.2 times; the unused part of a hold is released at settlement.
  */
 export function promptTokensBound(
   messages: readonly ChatMessage[],
@@ -49,7 +51,7 @@ export function promptTokensBound(
     tokens += TOKENS_PER_MESSAGE + (message.role === 'tool' ? TOKENS_OF_WORDING : 0)
     if (message.name !== undefined) count(message.name)
     if (message.tool_call_id !== undefined) count(message.tool_call_id)
-    // Results of calls that are kept, and the calls, may be shown to the model as parts of JSON.
+    // Tool results and calls may be sent to the model inside JSON.
     const shown = (text: string) => (hasCalls && message.role === 'tool' ? JSON.stringify(text) : text)
     if (typeof message.content === 'string') count(shown(message.content))
     else for (const part of message.content) if (part.type === 'text') count(shown(part.text))
@@ -73,13 +75,13 @@ export function promptTokensBound(
   return tokens
 }
 
-/** Of two texts, of which a wire sends one or the other, the one of the larger bound. */
+/** Of two alternative texts, the one with the larger bound. */
 const dearest = (text: string, other: string | undefined): string =>
   other !== undefined && textTokensBound(other) > textTokensBound(text) ? other : text
 
 /**
- * The bounds that a candidate's prompt is held at, and that its usage is clamped to. Of what providers may report as
- * audio and as images: a video has both, and some report pages of a document as images.
+ * The bounds of a candidate's prompt, for its hold and for clamping its usage. Providers may report a video as audio
+ * and images, and pages of a document as images.
  */
 export function promptBoundOf({
   promptTokensBound: promptTokens,
@@ -95,7 +97,7 @@ export function promptBoundOf({
   }
 }
 
-/** What of a prompt is likely to be audio and images. */
+/** The likely audio and image tokens of a prompt. */
 export const likelyMedia = (media: Candidate['media']): Pick<Usage, 'audioTokens' | 'imageTokens'> => ({
   audioTokens: media?.likely.audio ?? 0,
   imageTokens: media?.likely.image ?? 0,

@@ -83,7 +83,7 @@ describe('an adjustment', () => {
   test('takes nothing that a running call holds, and nothing that is not there', async () => {
     const accountId = await loadedAccount()
     await openHold(redis, accountId, newCallId(), 600n)
-    await expect(adjust(accountId, -401n)).rejects.toThrow('only 0.0000000004 USD is free')
+    await expect(adjust(accountId, -401n)).rejects.toThrow('only 0.0000000004 USD is available')
     expect(await deps.holds.balance(accountId)).toEqual({ availPico: 400n, heldPico: 600n, version: 1n })
     expect(await adjust(accountId, -400n)).toMatchObject({ balancePico: 600n })
     expect(await deps.holds.balance(accountId)).toEqual({ availPico: 0n, heldPico: 600n, version: 2n })

@@ -173,7 +173,7 @@ describe('accounts', () => {
       } satisfies AdjustRequest)
     expect(await (await adjust('-4.00')).json()).toMatchObject({ balance_usd: '6.00', posted: true })
     const refusal = await expectError(await adjust('-7.00'), 400, 'invalid_request')
-    expect(refusal.message).toContain('6.00 USD is free')
+    expect(refusal.message).toContain('6.00 USD is available')
     const notes = await stack.postgres.ledgerNote.findMany({ where: { reason: 'credited twice' } })
     expect(notes).toHaveLength(1)
   })

@@ -16,7 +16,7 @@ const completion = <Message extends TSchema, Used extends TSchema>(
     id: Type.String({ pattern: '^chatcmpl_' }),
     object: Type.Literal('chat.completion'),
     created: Type.Integer({ description: 'Unix seconds' }),
-    model: Type.String({ description: 'As it was asked for; `auto` stays `auto`' }),
+    model: Type.String({ description: 'As requested; `auto` stays `auto`' }),
     choices: Type.Array(
       Type.Object({ index: Type.Integer(), message, ...choice, finish_reason: Type.String() }),
       { minItems: 1 },
@@ -33,7 +33,7 @@ const MESSAGE = {
   tool_calls: Type.Optional(Type.Array(ToolCall)),
 }
 
-/** POST /v1/chat/completions without `stream`. Written as it comes, so that this describes it and serializes nothing. */
+/** POST /v1/chat/completions without `stream`. For documentation only: the response is serialized elsewhere. */
 export const ChatCompletionBody = completion(Type.Object(MESSAGE), Type.Object(USAGE))
 
 /** Usage in responses of POST /v2/chat/completions. */
@@ -41,7 +41,7 @@ export const ExtendedUsage = Type.Object({
   ...USAGE,
   prompt_tokens_details: Type.Object({ cached_tokens: tokens, cache_write_tokens: Type.Optional(tokens) }),
   completion_tokens_details: Type.Optional(Type.Object({ reasoning_tokens: tokens })),
-  cost: Type.Optional(Type.String({ description: 'What was charged: USD, an exact decimal string' })),
+  cost: Type.Optional(Type.String({ description: 'The charge: USD, an exact decimal string' })),
 })
 
 const TOKEN = {

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { nullable } from '../request-fields.ts'
 import { ErrorBody } from '../shared.ts'
 
-/** A block of a message; in a stream it begins empty. */
+/** A block of a message; in a stream it starts empty. */
 export const NativeBlock = Type.Union([
   Type.Object({
     type: Type.Literal('text'),
@@ -26,12 +26,12 @@ export const MessageUsage = Type.Object({
   output_tokens: Type.Integer({ minimum: 0 }),
 })
 
-/** POST /v1/messages without `stream`. Written as it comes, so that this describes it and serializes nothing. */
+/** POST /v1/messages without `stream`. For documentation only: the response is serialized elsewhere. */
 export const MessageBody = Type.Object({
   id: Type.String({ pattern: '^msg_' }),
   type: Type.Literal('message'),
   role: Type.Literal('assistant'),
-  model: Type.String({ description: 'As it was asked for; `auto` stays `auto`' }),
+  model: Type.String({ description: 'As requested; `auto` stays `auto`' }),
   content: Type.Array(NativeBlock),
   stop_reason: nullable(Type.String()),
   stop_sequence: nullable(Type.String()),

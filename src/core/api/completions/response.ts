@@ -29,7 +29,7 @@ export const ResponseItem = Type.Union([
     id: Type.String(),
     type: Type.Literal('function_call'),
     status: STATUS,
-    call_id: Type.String({ description: 'What its `function_call_output` repeats' }),
+    call_id: Type.String({ description: 'Repeated in its `function_call_output`' }),
     name: Type.String(),
     arguments: Type.String({ description: 'JSON' }),
   }),
@@ -42,13 +42,13 @@ export const ResponseItem = Type.Union([
   }),
 ])
 
-/** POST /v1/responses without `stream`. Written as it comes, so that this describes it and serializes nothing. */
+/** POST /v1/responses without `stream`. For documentation only: the response is serialized elsewhere. */
 export const ResponseBody = Type.Object({
   id: Type.String({ pattern: '^chatcmpl_' }),
   object: Type.Literal('response'),
   created_at: Type.Integer({ description: 'Unix seconds' }),
   status: STATUS,
-  model: Type.String({ description: 'As it was asked for; `auto` stays `auto`' }),
+  model: Type.String({ description: 'As requested; `auto` stays `auto`' }),
   output: Type.Array(ResponseItem),
   usage: nullable(
     Type.Object({
@@ -60,7 +60,7 @@ export const ResponseBody = Type.Object({
       output_tokens: tokens,
       output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
       total_tokens: tokens,
-      cost: Type.Optional(Type.String({ description: 'What was charged: USD, an exact decimal string' })),
+      cost: Type.Optional(Type.String({ description: 'The charge: USD, an exact decimal string' })),
     }),
   ),
   error: nullable(Type.Object({ code: Type.String(), message: Type.String(), type: Type.String() })),
@@ -77,7 +77,7 @@ export const ResponseBody = Type.Object({
   ]),
   store: Type.Literal(false),
   truncation: Type.Literal('disabled'),
-  instructions: Type.Null({ description: 'Not repeated, as `metadata` and `tools`' }),
+  instructions: Type.Null({ description: 'Not returned, like `metadata` and `tools`' }),
   metadata: Type.Null(),
   tools: Type.Array(Type.Unknown(), { maxItems: 0 }),
   previous_response_id: Type.Null(),

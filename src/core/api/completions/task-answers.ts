@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 
-/** Answers of surfaces that are no chats. Written as they come, so that these describe them and serialize nothing. */
+/** Responses of surfaces other than chats. For documentation only: they are serialized elsewhere. */
 
 const Tokens = Type.Object({
   prompt_tokens: Type.Integer({ minimum: 0 }),
@@ -31,7 +31,7 @@ export const RerankAnswer = Type.Object({
   ...head,
   results: Type.Array(
     Type.Object({
-      index: Type.Integer({ description: 'Of the document in the request' }),
+      index: Type.Integer({ description: 'Index of the document in the request' }),
       relevance_score: Type.Number(),
       document: Type.Optional(Type.Object({ text: Type.String() })),
     }),

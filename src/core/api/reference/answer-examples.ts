@@ -6,7 +6,7 @@ const TEXT = 'To sort cars into trains.'
 const COMPLETION = { id: ID, object: 'chat.completion', created: CREATED, model: 'auto' }
 const USAGE = { prompt_tokens: 13, completion_tokens: 6, total_tokens: 19 }
 
-/** What the examples of surface-examples.ts may be answered with. */
+/** Responses to the examples of surface-examples.ts. */
 export const ANSWER_EXAMPLES: Readonly<Partial<Record<SurfaceId, object>>> = {
   'chat-completions': {
     ...COMPLETION,

@@ -4,7 +4,7 @@ import { ANSWER_EXAMPLES } from './answer-examples.ts'
 import { isRepeatable } from './error-responses.ts'
 import { type DescribedResponse, SURFACE_RESPONSES } from './surface-responses.ts'
 
-/** An operation of an OpenAPI document, as far as it is added to. */
+/** The fields of an operation of an OpenAPI document that are extended here. */
 export interface DescribedOperation {
   parameters?: object[]
   requestBody?: { content: Record<string, { example?: unknown }> }
@@ -23,7 +23,7 @@ const headerParameter = (name: string, description: string, schema: object) => (
   schema,
 })
 
-/** Adds what clients receive of a surface, the headers of calls, and examples. */
+/** Adds the responses of a surface, the headers of calls, and examples. */
 export function describeSurface(operation: DescribedOperation, surface: Surface): void {
   const { id } = surface
   const described = SURFACE_RESPONSES[id]
@@ -48,7 +48,7 @@ export function describeSurface(operation: DescribedOperation, surface: Surface)
   if (answered && response) response.example = answered
 }
 
-/** Examples are added to the copy. */
+/** A copy, because examples are added to it. */
 const copyOf = ({ description, content }: DescribedResponse): DescribedResponse => ({
   description,
   content: Object.fromEntries(Object.entries(content).map(([type, { schema }]) => [type, { schema }])),
@@ -76,8 +76,6 @@ export function describePayment(operation: DescribedOperation): void {
   const answered = operation.responses[200]
   if (answered)
     answered.headers = {
-      'PAYMENT-RESPONSE': text(
-        'Of a whole response that was paid by x402: how it was settled, JSON in base64',
-      ),
+      'PAYMENT-RESPONSE': text('For a complete response paid by x402: the settlement, JSON in base64'),
     }
 }

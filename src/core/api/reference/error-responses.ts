@@ -1,12 +1,12 @@
 import { type ErrorCode, statusOfCode } from '../../kernel/errors.ts'
 import type { Surface } from '../surfaces/surface-registry.ts'
 
-/** What of an operation decides how it may fail. */
+/** The properties of an operation that decide which errors are possible. */
 export interface FailingOperation {
-  /** Who may ask; null: everyone. */
+  /** The required authentication; null: none. */
   security: 'apiKey' | 'session' | 'adminKey' | null
   hasBody: boolean
-  /** Its path names one thing. */
+  /** Its path names one object. */
   isOfItem: boolean
   surface: Surface | undefined
 }
@@ -15,7 +15,7 @@ export interface FailingOperation {
 const makesCalls = ({ id, method }: Surface): boolean =>
   method === 'POST' && id !== 'provider-keys.create' && id !== 'messages.count-tokens'
 
-/** Whether an `Idempotency-Key` is taken: files are not kept for a repeat. */
+/** Whether an `Idempotency-Key` is supported: files are not kept for a repeat. */
 export const isRepeatable = (surface: Surface): boolean =>
   makesCalls(surface) && !/^(images|audio)\./.test(surface.id)
 
@@ -48,7 +48,7 @@ const CALL: readonly ErrorCode[] = [
 
 const ALWAYS: readonly ErrorCode[] = ['invalid_request', 'internal_error', 'overloaded']
 
-/** The codes of the errors that an operation may answer with, by status. */
+/** The error codes that an operation may return, by status. */
 export function errorCodes({
   security,
   hasBody,
@@ -74,7 +74,7 @@ export function errorCodes({
 
 const header = (description: string) => ({ description, schema: { type: 'string' } })
 
-/** Headers of errors by their status. */
+/** Headers of error responses by status. */
 const HEADERS: Readonly<Record<number, object>> = {
   401: { 'WWW-Authenticate': header('How to authenticate, such as `Bearer`') },
   429: { 'Retry-After': header('Seconds') },

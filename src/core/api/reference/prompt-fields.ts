@@ -2,8 +2,8 @@ import { type TSchema, Type } from 'typebox'
 import { nullable } from '../request-fields.ts'
 
 /**
- * What is inside of prompts, as the API's description shows it: the `documented` part of schemas whose insides are
- * validated by code, in an order and with words of its own.
+ * The fields inside prompts for the API's description: the `documented` part of schemas whose contents are validated by
+ * code, with their own order and error texts.
  */
 
 const optional = <S extends TSchema & { type?: string; enum?: unknown[] }>(schema: S) =>
@@ -16,7 +16,7 @@ const FUNCTION_NAME = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
 const JsonSchema = Type.Object({}, { description: 'A JSON schema' })
 const Address = Type.String({
   pattern: '^(https?://|data:)',
-  description: 'A data URL, or an http or https address',
+  description: 'A data URL, or an http or https URL',
 })
 const Base64 = Type.String({ description: 'Base64' })
 const Detail = optional(oneOf('auto', 'low', 'high', 'original'))
@@ -52,7 +52,7 @@ const ToolCall = Type.Object({
   }),
 })
 
-/** A message of POST /v2/chat/completions. Each tool call is answered once by the tool messages right after it. */
+/** A message of POST /v2/chat/completions. Each tool call needs one result in the tool messages right after it. */
 export const ExtendedMessageFields = Type.Union([
   Type.Object({ role: oneOf('system', 'developer', 'user'), content, ...named }),
   Type.Object({

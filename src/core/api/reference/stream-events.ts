@@ -5,7 +5,7 @@ import { ResponseBody, ResponseContent, ResponseItem } from '../completions/resp
 import { nullable } from '../request-fields.ts'
 import { ErrorBody } from '../shared.ts'
 
-/** The data of the server-sent events of each surface. Written as they come, so that these describe them and serialize nothing. */
+/** The data of the server-sent events of each surface. For documentation only: they are serialized elsewhere. */
 
 const { id, created, model, usage } = ChatCompletionBody.properties
 

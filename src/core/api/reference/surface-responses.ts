@@ -12,13 +12,13 @@ import type { SurfaceId } from '../surfaces/surface-registry.ts'
 import { eventSchema } from './event-schema.ts'
 import { ChatEvents, ExtendedEvents, MessagesEvents, ResponsesEvents } from './stream-events.ts'
 
-/** A response as OpenAPI has it. */
+/** A response of an OpenAPI operation. */
 export interface DescribedResponse {
   description: string
   content: Record<string, { schema: object; example?: unknown }>
 }
 
-/** What clients receive that no schema of a route describes whole: it is written as it comes, or in a form they ask for. */
+/** Responses that no route's schema describes completely: they are serialized elsewhere, or in a requested form. */
 export const SURFACE_RESPONSES: Readonly<Partial<Record<SurfaceId, DescribedResponse>>> = {
   'chat-completions': streamed('The completion', 'events until `[DONE]`', ChatCompletionBody, ChatEvents),
   'chat-completions.extended': streamed(
@@ -40,7 +40,7 @@ export const SURFACE_RESPONSES: Readonly<Partial<Record<SurfaceId, DescribedResp
   'images.generations': json('The images', ImagesAnswer),
   'images.edits': json('The images', ImagesAnswer),
   'audio.speech': {
-    description: 'The speech, of the format that was asked for',
+    description: 'The speech, in the requested format',
     content: { 'audio/*': { schema: { type: 'string', format: 'binary' } } },
   },
   'audio.transcriptions': transcript('The transcript'),
@@ -51,7 +51,7 @@ function json(description: string, schema: object): DescribedResponse {
   return { description, content: { 'application/json': { schema } } }
 }
 
-/** With `stream: true` server-sent events, of which the schema describes one. */
+/** With `stream: true`, server-sent events; the schema describes one event. */
 function streamed(what: string, events: string, schema: object, data: object): DescribedResponse {
   return {
     description: `${what}; with \`stream\`, server-sent ${events}`,

@@ -1,19 +1,19 @@
 import { SURFACE_EXAMPLES } from './surface-examples.ts'
 import type { Surface } from './surface-registry.ts'
 
-/** As `x-codeSamples` of an OpenAPI operation. */
+/** An entry of `x-codeSamples` of an OpenAPI operation. */
 export interface CodeSample {
   lang: 'Shell' | 'Python' | 'JavaScript'
   label: string
   source: string
 }
 
-/** The environment variable that samples take the key from. */
+/** The environment variable of the API key in samples. */
 const KEY = 'SWITCHYARD_API_KEY'
 
 type Sampled = Pick<Surface, 'id' | 'method' | 'path' | 'status'>
 
-/** The example of a surface as a program, against the gateway at this origin. */
+/** The example of a surface as programs, for the gateway at this origin. */
 export function codeSamples(surface: Sampled, origin: string): CodeSample[] {
   const request = sampleRequest(surface, origin)
   return [
@@ -98,7 +98,7 @@ function javascript({ method, url, hasKey, body, form, output }: SampleRequest):
   ].join('\n')
 }
 
-/** JSON is Python but for three words. */
+/** JSON is valid Python except for three words. */
 function pythonLiteral(value: unknown): string {
   if (value === null) return 'None'
   if (typeof value === 'boolean') return value ? 'True' : 'False'
@@ -110,5 +110,5 @@ function pythonLiteral(value: unknown): string {
   return `{${fields.join(', ')}}`
 }
 
-/** For a POSIX shell: nothing inside single quotes means anything but a single quote. */
+/** For a POSIX shell, where only a single quote is special inside single quotes. */
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

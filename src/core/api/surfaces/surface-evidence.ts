@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import recorded from './surface-evidence.json' with { type: 'json' }
 import type { Surface, SurfaceId, SurfaceStatus } from './surface-registry.ts'
 
-/** What the release gate found of a surface; written by `npm run gate`. */
+/** The release gate's results for a surface; written by `npm run gate`. */
 export interface SurfaceEvidence {
   /** When the gate ran, ISO 8601. */
   date: string
@@ -11,11 +11,11 @@ export interface SurfaceEvidence {
   passed: boolean
   /** The contract that it checked; see `contractDigest`. */
   contract: string
-  /** How each check went, by its name. */
+  /** The result of each check, by its name. */
   checks: Record<string, string>
 }
 
-/** The evidence that this build carries. */
+/** The evidence in this build. */
 export const SURFACE_EVIDENCE: Readonly<Partial<Record<SurfaceId, SurfaceEvidence>>> = recorded
 
 /** Parts of a route's schema that its clients depend on. */
@@ -26,10 +26,10 @@ export interface RouteContract {
   response?: unknown
 }
 
-/** Keywords of our own, which say of a schema how it is worded. */
+/** Our own keywords, which set the error text of a schema. */
 const WORDING = ['errorMessage', 'documented']
 
-/** Names what a surface promises: method, path and schemas without their wording. Evidence that was gathered for another contract is stale. */
+/** A digest of a surface's contract: method, path and schemas without error texts. Evidence for another contract is stale. */
 export function contractDigest(
   { method, path }: Pick<Surface, 'method' | 'path'>,
   { params, querystring, body, response }: RouteContract,
@@ -40,7 +40,7 @@ export function contractDigest(
   return createHash('sha256').update(contract).digest('hex').slice(0, 16)
 }
 
-/** The status to publish: a surface is `Stable` only with passing evidence for its present contract, else `Limited`. */
+/** The status to publish: a surface is `Stable` only with passing evidence for its current contract, otherwise `Limited`. */
 export function publishedStatus(
   declared: SurfaceStatus,
   evidence: SurfaceEvidence | null,

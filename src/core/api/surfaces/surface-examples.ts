@@ -9,14 +9,14 @@ export interface SurfaceExample {
   body?: Record<string, unknown>
   /** The fields of a multipart body; a value `@name` is a file. */
   form?: Record<string, string>
-  /** The answer is not JSON and goes to this file. */
+  /** The file for a response that is not JSON. */
   output?: string
 }
 
 const QUESTION = [{ role: 'user', content: 'Why do trains need switchyards?' }]
 const PROVIDER_KEY = { id: 'pkey_01JABCDEFGHJKMNPQRSTVWXYZ0' }
 
-/** Examples of those surfaces whose request has more than a method and a path. */
+/** Examples of the surfaces whose request has more than a method and a path. */
 export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample>>> = {
   'chat-completions': {
     body: { model: 'auto', messages: QUESTION },

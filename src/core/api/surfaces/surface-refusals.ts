@@ -4,7 +4,7 @@ import { SURFACES, type Surface } from './surface-registry.ts'
 const PATH_CHARS_MAX = 120
 const SEE_LIST = 'GET /v1/surfaces lists every surface.'
 
-/** The refusal of a surface that is closed to everybody, or to this key. */
+/** The error for a surface that is closed, or not granted to this key. */
 export function surfaceClosed({ method, path, access }: Surface): ApiError {
   const reason =
     access === 'granted'
@@ -14,10 +14,10 @@ export function surfaceClosed({ method, path, access }: Surface): ApiError {
 }
 
 const VERSIONS = new Set(SURFACES.flatMap(({ path }) => path.match(/^\/v\d+(?=\/)/) ?? []))
-/** What clients append to their base URL, such as `/chat/completions`. */
+/** The paths that clients append to their base URL, such as `/chat/completions`. */
 const APPENDED = new Set(SURFACES.map(({ path }) => path.replace(/^\/v\d+(?=\/)/, '')))
 
-/** The refusal of a path that is no route, which says what the base URL should have been where that can be told. */
+/** The error for an unknown path, with the right base URL if it can be derived. */
 export function pathUnknown(method: string, url: string): ApiError {
   const path = url.split('?', 1)[0]!
   const [, doubled, rest = ''] = /^\/v\d+(\/v\d+)(\/.*)$/.exec(path) ?? []

@@ -1,4 +1,4 @@
-/** Statuses in the specification's words, and `Public` for what needs no key. Only `Stable` is a contract. */
+/** The specification's statuses, and `Public` for surfaces without authentication. Only `Stable` is a contract. */
 export const SURFACE_STATUSES = [
   'Stable',
   'Limited',
@@ -11,8 +11,8 @@ export const SURFACE_STATUSES = [
 export type SurfaceStatus = (typeof SURFACE_STATUSES)[number]
 
 /**
- * Who may use a surface. `open`: every key, or everyone if it is `Public`. `granted`: keys and accounts that an
- * operator opened it to. `closed`: nobody. To all others it is 404 `surface_unavailable`.
+ * Who may use a surface. `open`: every key, or everyone if it is `Public`. `granted`: the keys and accounts that an
+ * operator granted it to. `closed`: no key. For all others it is 404 `surface_unavailable`.
  */
 export type SurfaceAccess = 'open' | 'granted' | 'closed'
 
@@ -31,11 +31,11 @@ export interface Surface {
   lifecycle: SurfaceLifecycle
 }
 
-/** Dates in ISO 8601 that every answer of a surface announces. */
+/** ISO 8601 dates that every response of a surface announces. */
 export interface SurfaceLifecycle {
-  /** Since when, or from when on, it is deprecated: header `Deprecation` (RFC 9745). */
+  /** Start of the deprecation: header `Deprecation` (RFC 9745). */
   deprecation?: string
-  /** When it goes away: header `Sunset` (RFC 8594). */
+  /** End of the surface: header `Sunset` (RFC 8594). */
   sunset?: string
 }
 
@@ -197,11 +197,11 @@ export const SURFACES: readonly Surface[] = Object.entries<Entry>(ENTRIES).map(
   },
 )
 
-/** Whether a key that was granted these surfaces may use one. */
+/** Whether a key with these grants may use a surface. */
 export const mayUse = ({ access, id }: Pick<Surface, 'access' | 'id'>, granted: readonly string[]): boolean =>
   access === 'open' || (access === 'granted' && granted.includes(id))
 
-/** The headers of a surface that is going away: `Deprecation` as in RFC 9745, `Sunset` as in RFC 8594. */
+/** The headers of a deprecated surface: `Deprecation` as in RFC 9745, `Sunset` as in RFC 8594. */
 export function lifecycleHeaders({ deprecation, sunset }: SurfaceLifecycle): Record<string, string> {
   return {
     ...(deprecation !== undefined && { deprecation: `@${Math.floor(Date.parse(deprecation) / 1000)}` }),

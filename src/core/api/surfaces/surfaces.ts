@@ -3,22 +3,22 @@ import { CLOSED, nullable } from '../request-fields.ts'
 import { IsoTime, List } from '../shared.ts'
 import { SURFACE_STATUSES } from './surface-registry.ts'
 
-/** A surface as everyone may know it. */
+/** The public description of a surface. */
 export const PublishedSurface = Type.Object({
   id: Type.String(),
   object: Type.Literal('surface'),
   method: Type.String(),
   path: Type.String(),
-  /** `Stable` only with passing evidence for the present contract. */
+  /** `Stable` only with passing evidence for the current contract. */
   status: Type.Enum([...SURFACE_STATUSES]),
   behaviour: Type.String(),
-  /** Where /openapi.json describes it, as a JSON pointer; null: it has no route. */
+  /** JSON pointer to its description in /openapi.json; null: it has no route. */
   schema: nullable(Type.String()),
-  /** Digest of method, path and schemas, which evidence has to be of; null: it has no route. */
+  /** Digest of method, path and schemas, which evidence must match; null: it has no route. */
   contract: nullable(Type.String()),
   deprecation: nullable(Type.String()),
   sunset: nullable(Type.String()),
-  /** What the release gate last found; null: it has not checked this surface. */
+  /** The latest result of the release gate; null: it was not checked. */
   evidence: nullable(Type.Object({ date: IsoTime, commit: Type.String(), passed: Type.Boolean() })),
 })
 export type PublishedSurface = Static<typeof PublishedSurface>
@@ -37,7 +37,7 @@ export const SurfaceList = List(
 )
 export type SurfaceList = Static<typeof SurfaceList>
 
-/** A surface that an operator opened to an account or to one key. */
+/** A grant of a surface to an account or to one key. */
 export const SurfaceGrant = Type.Object({
   id: Type.String(),
   surface: Type.String(),
@@ -47,17 +47,20 @@ export const SurfaceGrant = Type.Object({
 })
 export type SurfaceGrant = Static<typeof SurfaceGrant>
 
-/** GET /admin/api/accounts/:id/surfaces: `List<OpenableSurface>`. A surface that operators open, and whom of the account to. */
+/**
+ * GET /admin/api/accounts/:id/surfaces: `List<OpenableSurface>`. A surface that operators can grant, and its grants
+ * within the account.
+ */
 export const OpenableSurface = Type.Object({
   id: Type.String(),
   method: Type.String(),
   path: Type.String(),
   behaviour: Type.String(),
-  /** Of the account and of its keys, oldest first. */
+  /** Grants of the account and of its keys, oldest first. */
   grants: Type.Array(
     Type.Object({
       ...SurfaceGrant.properties,
-      /** The admin key's id, or the operator's account; null where that is not known. */
+      /** The admin key's id, or the operator's account; null if unknown. */
       opened_by: nullable(Type.String()),
     }),
   ),

@@ -1,9 +1,9 @@
 import { CUES, EMPTY_WORD, extendWord, scanText, type TextScan } from './scan-text.ts'
 
-/** A prompt, read once. */
+/** The parts of a prompt that features are computed from. */
 interface ScannedPrompt {
   question: string
-  /** The lettered options that follow the question; empty where there are none. */
+  /** The lettered options after the question; empty if there are none. */
   options: string
   asked: TextScan
   offered: TextScan
@@ -12,7 +12,7 @@ interface ScannedPrompt {
 }
 
 export interface PromptFeatures {
-  /** In the order of FEATURES; NaN where a feature says nothing about this prompt. */
+  /** In the order of FEATURES; NaN if a feature does not apply to this prompt. */
   values: Float64Array
   /** Hashes of the distinct words, numbers and signs of the question, and of the words of its options. */
   words: readonly number[]
@@ -23,7 +23,7 @@ type Feature = (prompt: ScannedPrompt) => number
 
 const log = Math.log1p
 const words = ({ asked }: ScannedPrompt) => Math.max(1, asked.words)
-/** A text that says few words again and again is no longer for it. */
+/** Limits the counted length of a text that repeats few words. */
 const WORDS_PER_DISTINCT = 4
 const CHARS_PER_DISTINCT = 40
 const tellingWords = ({ asked }: ScannedPrompt) =>
@@ -43,7 +43,7 @@ const counted =
     log(signs(asked, characters))
 
 const ENGLISH_COMMON_SHARE = 0.1
-/** Word rarity is known for English only; elsewhere it says nothing. */
+/** Word rarity is known for English only. */
 const ofEnglish =
   (feature: Feature): Feature =>
   (prompt) =>
@@ -59,7 +59,7 @@ const NUMERIC_OPTION = /^[ \t]*\(?[A-Z][.):]\)?\s*[-+$€£]?[\d.]/
 const shareOf = (lines: readonly string[], pattern: RegExp) =>
   lines.filter((line) => pattern.test(line)).length / lines.length
 
-/** Every feature of a prompt's form. Counts are logarithms, so that piling up signs saturates. */
+/** All features of a prompt's form. Counts are logarithms, so that many repetitions saturate. */
 const FEATURE_TABLE: Record<string, Feature> = {
   chars: (prompt) => log(tellingChars(prompt)),
   words: (prompt) => log(tellingWords(prompt)),
@@ -133,9 +133,8 @@ export const FEATURES: readonly string[] = Object.keys(FEATURE_TABLE)
 const FUNCTIONS: readonly Feature[] = Object.values(FEATURE_TABLE)
 
 /**
- * Reads a prompt's features: one pass over at most 12,000 of its characters. Passages that the question is about are
- * cut, and a sentence or line that comes again counts once, so that neither length nor repetition costs time or feigns
- * difficulty.
+ * Computes a prompt's features in one pass over at most 12,000 of its characters. Quoted passages are removed, and a
+ * repeated sentence or line counts once, so that neither length nor repetition costs time or raises the difficulty.
  */
 export function promptFeatures(prompt: string, rarity: Uint8Array): PromptFeatures {
   const { question: asked, options } = splitOptions(withoutPassages(clipped(prompt)))
@@ -152,7 +151,7 @@ export function promptFeatures(prompt: string, rarity: Uint8Array): PromptFeatur
   return { values, words: tokens(scanned), hasOptions: scanned.optionLines.length > 0 }
 }
 
-/** A word says something else in an option than in the question. */
+/** Distinguishes a word in an option from the same word in the question. */
 const IN_OPTIONS = 0x5bd1e995
 
 function tokens({ asked, offered }: ScannedPrompt): number[] {
@@ -170,24 +169,25 @@ const isAlphanumeric = (code: number): boolean => {
   return (code >= 48 && code <= 57) || (lower >= 97 && lower <= 122)
 }
 
-/** A passage has at least so many characters; what is shorter is read with the question. */
+/** Minimum length of a passage; shorter material counts as part of the question. */
 const PASSAGE_CHARS = 400
-/** Paragraphs of a passage are longer; lines like those of a puzzle, one condition each, are not cut. */
+/** Minimum length of a passage's paragraphs; shorter lines, such as the conditions of a puzzle, are kept. */
 const PARAGRAPH_CHARS = 80
-/** A first or last line of prose up to this length says what is wanted. */
+/** Maximum length of a first or last line of prose that counts as the instruction. */
 const FIRST_INSTRUCTION_CHARS = 240
 const LAST_INSTRUCTION_CHARS = 100
 
 /**
- * `question` and `instruction` say what is wanted. `marked`: between fences or tags, quoted, a row of a table or a line
- * of code. `item`: of a list, which is read with the question. `option`: a lettered answer, left to what reads options.
+ * `question` and `instruction` state the task. `marked`: between fences or tags, quoted, a row of a table or a line of
+ * code. `item`: of a list, which counts as part of the question. `option`: a lettered option, which is parsed
+ * separately.
  */
 type LineKind = 'question' | 'instruction' | 'item' | 'marked' | 'prose' | 'option' | 'blank'
 
 /**
- * A prompt without the passages that its question is about: quoted documents, code and tables, told by structure and
- * length. A passage makes a prompt long and full of rare words and numbers, but hardly harder. Nothing is cut where no
- * question or instruction would remain. Linear in the length of the text.
+ * Removes the passages that a question is about: quoted documents, code and tables, detected by structure and length. A
+ * passage makes a prompt long and full of rare words and numbers, but hardly harder. Nothing is removed if no question
+ * or instruction would remain. Linear in the length of the text.
  */
 export function withoutPassages(text: string): string {
   if (text.length < PASSAGE_CHARS) return text
@@ -208,7 +208,7 @@ export function withoutPassages(text: string): string {
   return kept.join('\n')
 }
 
-/** A long quotation: its mark stands where words do not end, so that the text between two quotations is none. */
+/** A long quotation. The opening mark must not follow a word, so that the text between two quotations does not match. */
 const QUOTATION = /(?<![\w.,!?;:'"”])["“«„][^"“”«»„]{400,}["”“»]/g
 /** "Passage: ... Question: ..." in one line. */
 const LABELLED_QUESTION = /([.!?"”)])[ \t]+(?=(?:question|query|task|instructions?|q):[ \t])/gi
@@ -225,7 +225,7 @@ function runEnd(kinds: readonly LineKind[], start: number): number {
   return end
 }
 
-/** Whether lines of one kind are a passage: long, and if nothing marks them, in paragraphs. */
+/** Whether lines of one kind are a passage: long and, unless they are marked, in paragraphs. */
 function isPassage(run: readonly string[], kind: LineKind): boolean {
   if (kind !== 'marked' && kind !== 'prose') return false
   const chars = run.reduce((sum, line) => sum + line.length, 0)
@@ -236,11 +236,11 @@ function isPassage(run: readonly string[], kind: LineKind): boolean {
 const LAST_QUESTION_CHARS = 300
 const LAST_QUESTION = /(?<=[.!?:;"”\n]\s)[^.!?\n]*\?["”]?\s*$/
 
-/** The question that a passage ends in, if any. */
+/** The question at the end of a passage, if any. */
 const lastQuestion = (passage: string): string =>
   LAST_QUESTION.exec(passage.slice(-LAST_QUESTION_CHARS))?.[0] ?? ''
 
-/** What is kept of a passage: the fence that says it is code, and a last question. */
+/** The rest of a removed passage: the fence that marks code, and a last question. */
 function remainder(run: readonly string[]): string {
   const fence = run[0]!.trimStart().startsWith('```') ? '```\n' : ''
   return fence + lastQuestion(run.join('\n'))
@@ -256,7 +256,7 @@ function lineKinds(lines: readonly string[]): LineKind[] {
   if (first >= last) return kinds
   const isInstruction = (at: number, mostChars: number) =>
     kinds[at] === 'prose' && lines[at]!.length <= mostChars && !STATES_TASK.test(lines[at]!)
-  // A passage that ends in a question may begin with a short line of its own.
+  // A passage that ends in a question may start with a short line that belongs to it.
   const beginsPassage = kinds[last] === 'question' && kinds[first + 1] === 'prose'
   if (!beginsPassage && isInstruction(first, FIRST_INSTRUCTION_CHARS)) kinds[first] = 'instruction'
   const lastChars = firstOption < 0 ? LAST_INSTRUCTION_CHARS : PASSAGE_CHARS
@@ -265,7 +265,7 @@ function lineKinds(lines: readonly string[]): LineKind[] {
   return kinds
 }
 
-/** What follows or precedes these words is the task itself and no material for one. */
+/** Lines beside these words are the task itself. */
 const STATES_TASK =
   /\b(?:solve|prove|implement|complete|design|build|create|compute|calculate|determine|derive|problem|puzzle|program|function)\b/i
 const WORD = /\p{L}{2,}/gu
@@ -273,11 +273,11 @@ const WORD = /\p{L}{2,}/gu
 const LABEL_ONLY = /^[ \t]*\w+:?[ \t]*$/
 const OPTION = /^[ \t]*\(?[A-Z][.):]/
 const LIST_ITEM = /^[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t]/
-/** A line of a transcript: who speaks asks nothing of us. */
+/** A line of a transcript, which is addressed to another speaker. */
 const SPEAKER = /^[ \t]*(?!question|query|task|instruction|q:)[\w.' -]{1,30}:[ \t]/i
 /** Between bars, of three columns by tabs, or of four by commas. */
 const TABLE_ROW = /^[ \t]*\||\t[^\t]*\t|^(?:[^,]{1,40},){3,}[^,]{0,40}$/
-/** Ends as statements do, is indented, or begins with a keyword and ends as a block's head does. */
+/** Ends like a statement, is indented, or starts with a keyword and ends like the head of a block. */
 const CODE_LINE =
   /[;{][ \t]*$|^[ \t]*[\])}]+[;,]?[ \t]*$|^(?: {4}|\t)[ \t]*\S|^[ \t]*(?:def|class|for|if|while|return|import|from|function|const|let|var)\b.*[:;{(][ \t]*$/
 
@@ -291,12 +291,12 @@ function kindOf(line: string): LineKind {
 }
 
 const FENCE = /^[ \t]*(?:```|~~~|""")/
-/** A tag with another name than these, which hold the task. */
+/** A tag other than these, which enclose the task. */
 const OPENING_TAG =
   /^[ \t]*[<[](?!(?:problem|question|query|task|instructions?|prompt)\b)([A-Za-z][\w-]*)[^<>[\]]*[>\]]/i
 const CLOSING_TAG = /[<[]\/([A-Za-z][\w-]*)[>\]]/g
 
-/** Which lines stand between fences, or between a tag that begins a line and the tag that closes it. */
+/** The lines between fences, or between a tag at the start of a line and its closing tag. */
 function markedLines(lines: readonly string[]): boolean[] {
   const closedAt = new Map<string, number>()
   for (const [index, line] of lines.entries()) {
@@ -318,7 +318,7 @@ function markedLines(lines: readonly string[]): boolean[] {
 const REPEATS_LOOKED_FOR_FROM_CHARS = 300
 const REPEATED_PIECE_CHARS = 12
 
-/** The beginning and the end of a text that is too long to read. */
+/** The first and last characters of a text that is too long. */
 export function clipped(text: string, headChars = 8_000, tailChars = 4_000): string {
   if (text.length <= headChars + tailChars) return text
   return `${text.slice(0, headChars)}\n${text.slice(-tailChars)}`
@@ -327,7 +327,7 @@ export function clipped(text: string, headChars = 8_000, tailChars = 4_000): str
 const FIRST_OPTION = /(?:^|\n)[ \t]*\(?A[.):]/
 const SECOND_OPTION = /\n[ \t]*\(?B[.):]/
 
-/** A text before its lettered options, and from the first of them on. */
+/** Splits a text into the part before its lettered options and the options. */
 export function splitOptions(text: string): Pick<ScannedPrompt, 'question' | 'options'> {
   const first = FIRST_OPTION.exec(text)
   if (!first) return { question: text, options: '' }

@@ -21,7 +21,7 @@ export function slotOf(hash: number, bits: number): number {
   return (mixed >>> 0) & ((1 << bits) - 1)
 }
 
-/** Words that say what kind of work a prompt asks for; the commonest ones in the larger European languages too. */
+/** Words that indicate the kind of work; the commonest ones in the larger European languages too. */
 const CUE_WORDS = {
   reason:
     'why explain prove proof derive show justify analyze analyse demonstrate deduce infer reason reasoning argue discuss evaluate compare contrast critique warum erkläre beweise zeige begründe pourquoi explique démontre prouve expliquez explica demuestra porque spiega dimostra explicar provar 证明 解释 推理 为什',
@@ -58,7 +58,7 @@ export type Cue = keyof typeof CUE_WORDS
 
 export const CUES = Object.keys(CUE_WORDS) as Cue[]
 
-/** For a word's hash, the cues it belongs to as bits: bit n for CUES[n]. */
+/** By a word's hash, its cues as bits: bit n for CUES[n]. */
 export const CUE_BITS: ReadonlyMap<number, number> = cueBits()
 
 function cueBits(): Map<number, number> {
@@ -72,7 +72,7 @@ function cueBits(): Map<number, number> {
   return bits
 }
 
-/** What one pass over a text counts. */
+/** The counts of one pass over a text. */
 export interface TextScan {
   chars: number
   /** Occurrences of each ASCII character. */
@@ -81,7 +81,7 @@ export interface TextScan {
   letters: number
   /** Hashes of the distinct words, in order of appearance. */
   distinctWords: number[]
-  /** Hashes of the distinct numbers, separators left out. */
+  /** Hashes of the distinct numbers, without separators. */
   distinctNumbers: number[]
   /** Words of nine letters and more. */
   longWords: number
@@ -89,7 +89,7 @@ export interface TextScan {
   /** Words with capitals inside, such as identifiers of programs. */
   mixedCaseWords: number
   upperCaseWords: number
-  /** Capitalized words that do not begin a sentence: names, mostly. */
+  /** Capitalized words that do not start a sentence: mostly names. */
   names: number
   underscoresInWords: number
   numbers: number
@@ -102,7 +102,7 @@ export interface TextScan {
   mathSigns: number
   /** Distinct words of each cue, in the order of CUES. */
   cues: Uint16Array
-  /** How rare the distinct words are: 0 the commonest, RAREST one that the vocabulary does not know. */
+  /** Sum of the rarities of the distinct words: 0 is the commonest, RAREST an unknown word. */
   raritySum: number
   rareWords: number
   /** The three rarest words of three letters and more, rarest first. */
@@ -115,15 +115,15 @@ export const RAREST = 15
 const RARE_FROM = 13
 const COMMON_UP_TO = 5
 const LONG_WORD_LETTERS = 9
-/** Ideographs are read in twos: about as long as a word of theirs is. */
+/** Ideographs are counted in pairs, the usual length of a word. */
 const IDEOGRAPHS_PER_WORD = 2
 
 const LINE_FEED = 10
 const UNDERSCORE = 95
 
 /**
- * Reads a text once, character by character, without making strings. `rarity` gives each slot of 2^RARITY_BITS
- * words how rare they are.
+ * Scans a text once, character by character, without creating strings. `rarity` contains the rarity of each of
+ * 2^RARITY_BITS slots of words.
  */
 export function scanText(text: string, rarity: Uint8Array): TextScan {
   const scan = emptyScan(text.length)

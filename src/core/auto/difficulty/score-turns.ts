@@ -4,19 +4,19 @@ import weights from './difficulty-weights.json' with { type: 'json' }
 import { clipped, FEATURES, type PromptFeatures, promptFeatures } from './prompt-features.ts'
 import { RARITY_BITS, slotOf } from './scan-text.ts'
 
-/** Earlier turns are read less closely than the last: so many of them, and so many characters of each. */
+/** Limits for earlier turns, which are read less completely than the last: their number, and the characters of each. */
 const EARLIER_TURNS = 7
 const EARLIER_HEAD_CHARS = 1_500
 const EARLIER_TAIL_CHARS = 500
 
-/** A turn's weight, with every turn of the user that follows it. */
+/** Factor of a turn's weight for every later turn of the user. */
 const KEPT_PER_TURN = 0.93
 
 /**
- * How hard the conversation was after each of the last turns of the user, oldest first. A turn counts in full
- * when it comes and less with every turn after it, so that a hard conversation stays near where it is when it
- * goes on with "thanks, and in French?". No state: the messages say it all. Reads at most about 26,000
- * characters. A lone message of the user scores what its prompt scores. Without any turn of the user: 0.5, once.
+ * The difficulty of the conversation after each of the last turns of the user, oldest first. The weight of a turn
+ * decreases with every later turn, so that a hard conversation keeps most of its score after "thanks, and in French?".
+ * Stateless: computed from the messages. Reads at most about 26,000 characters. A single user message has the score of
+ * its prompt. Without any turn of the user: 0.5, once.
  */
 export function scoreTurns(
   messages: readonly ChatMessage[],
@@ -50,7 +50,7 @@ const FOR_TOOLS = 0.05
 const FOR_SCHEMA = 0.05
 const FOR_IMAGES = 0.05
 
-/** What comes with the question and makes it harder: long context, tools, a schema to keep to, images. */
+/** Raises the score for what makes a question harder: long context, tools, a required schema, images. */
 function contextPenalty(messages: readonly ChatMessage[], parameters: SamplingParameters): number {
   let characters = 0
   let hasImages = false
@@ -60,7 +60,7 @@ function contextPenalty(messages: readonly ChatMessage[], parameters: SamplingPa
       hasImages ||= message.content.some(({ type }) => type !== 'text')
     }
   }
-  // A lone question is its own context, and has been scored.
+  // A single question is its own context and is already scored.
   const context = messages.length === 1 ? 0 : Math.log2(1 + characters / CONTEXT_CHARS)
   const hasSchema = parameters.response_format?.type === 'json_schema'
   return (
@@ -71,7 +71,7 @@ function contextPenalty(messages: readonly ChatMessage[], parameters: SamplingPa
   )
 }
 
-/** The text of the user's last turn; empty where there is none. */
+/** The text of the user's last turn; empty if there is none. */
 export function lastQuestion(messages: readonly ChatMessage[]): string {
   const last = messages.findLast(({ role }) => role === 'user')
   return last ? textOf(last) : ''
@@ -84,7 +84,7 @@ function textOf({ content }: ChatMessage): string {
 
 const MOST_DEVIATIONS = 2.5
 
-/** Features in standard deviations from their mean, at most 2.5; one that says nothing is at its mean. */
+/** Features in standard deviations from their mean, at most 2.5; a missing feature is at its mean. */
 export function standardized(
   values: Float64Array,
   { means, scales }: { means: Float64Array; scales: Float64Array },
@@ -95,13 +95,13 @@ export function standardized(
   })
 }
 
-/** Each feature is an input as it is, and times the two gates. */
+/** Each feature is an input unchanged, and once for each of the two gates. */
 const GATED_COPIES = 3
 const OPTIONS = FEATURES.indexOf('options')
 const OPERATORS = FEATURES.indexOf('operators')
 const GATE_WEIGHT = 0.7
 
-/** Features whose effect bends: from 5 words to 20 difficulty rises otherwise than from 50 to 200. */
+/** Features with a nonlinear effect: difficulty rises differently from 5 words to 20 than from 50 to 200. */
 const CURVED = [
   'distinct_words',
   'chars',
@@ -122,7 +122,7 @@ const CURVED = [
   'option_rarity',
   'option_distinct_share',
 ].map((name) => FEATURES.indexOf(name))
-/** Where they may bend, in standard deviations. At each: an input that is zero below it, as it is and with the options' gate. */
+/** The knots, in standard deviations. Each adds an input that is zero below it, plain and with the options' gate. */
 const KNOTS = [-1.2, -0.4, 0.4, 1.2]
 const HINGE_COPIES = 2
 
@@ -132,7 +132,7 @@ const hingeAt = (curve: number, knot: number) =>
 
 export const INPUT_COUNT = hingeAt(CURVED.length, 0)
 
-/** Of each feature, the inputs it has: itself first, then its gated copies, then its hinges if it is curved. */
+/** The inputs of each feature: itself, then its gated copies, then its hinges if it is curved. */
 export const INPUTS_OF: readonly (readonly number[])[] = FEATURES.map((_, feature) => {
   const copies = Array.from({ length: GATED_COPIES }, (_, copy) => copy * size + feature)
   const curve = CURVED.indexOf(feature)
@@ -141,7 +141,7 @@ export const INPUTS_OF: readonly (readonly number[])[] = FEATURES.map((_, featur
   return [...copies, ...hinges]
 })
 
-/** What weights are multiplied with: standardized features, the same times a gate (has it options, how formal is it), and hinges. */
+/** The inputs that weights multiply: standardized features, the same times a gate (has options, how formal), and hinges. */
 export function modelInputs(features: Float64Array): Float64Array {
   const inputs = new Float64Array(INPUT_COUNT)
   const byOptions = GATE_WEIGHT * Math.sign(features[OPTIONS]!)
@@ -162,7 +162,10 @@ export function modelInputs(features: Float64Array): Float64Array {
   return inputs
 }
 
-/** Weights of features as weights that count for prompts without options only: the gated copies cancel them for others. */
+/**
+ * Turns weights of features into weights that apply only to prompts without options: the gated copies cancel them for
+ * others.
+ */
 export function withoutOptions(weights: Float64Array): Float64Array {
   const gated = new Float64Array(INPUT_COUNT)
   for (let index = 0; index < size; index++) {
@@ -174,18 +177,18 @@ export function withoutOptions(weights: Float64Array): Float64Array {
 
 /** The weights as shipped: `difficulty-weights.json`, written by `npm run router:train`. */
 export interface WeightsDocument {
-  /** What was trained on. */
+  /** The training data. */
   data: string
   /**
-   * Mixed traffic: the quantiles, 0% to 100% in steps of 1%, of the scores of equal parts of every family of the
-   * data, each scored by weights that were trained without that family. The default bounds of the tiers go by it.
+   * Mixed traffic: the quantiles, 0% to 100% in steps of 1%, of the scores of equal parts of every family of the data,
+   * each scored by weights that were trained without that family. The default bounds of the tiers are based on them.
    */
   mixedScores: number[]
   /** By feature: mean and scale over the training data, then the weights of its inputs, in the order of INPUTS_OF. */
   features: Record<string, number[]>
   /** Signed bytes, base64: the weight of each slot of 2^bits words, in units of `unit`. */
   words: { bits: number; unit: number; weights: string }
-  /** Half bytes, base64: how rare the words of each slot of 2^RARITY_BITS are. */
+  /** Half bytes, base64: the rarity of the words of each slot of 2^RARITY_BITS. */
   rarity: string
   /** Mean and standard deviation of the sum over the training data. */
   mean: number
@@ -196,7 +199,7 @@ export interface DifficultyModel {
   rarity: Uint8Array
   means: Float64Array
   scales: Float64Array
-  /** Of each input. */
+  /** One per input. */
   weights: Float64Array
   wordBits: number
   wordWeights: Float64Array
@@ -204,7 +207,7 @@ export interface DifficultyModel {
   deviation: number
 }
 
-/** Decodes weights once, at start. Throws where they do not fit this code's features. */
+/** Decodes weights once, at start. Throws if they do not match the features of this code. */
 export function decodeModel(document: WeightsDocument): DifficultyModel {
   const model: DifficultyModel = {
     rarity: decodeRarity(document.rarity),
@@ -216,12 +219,13 @@ export function decodeModel(document: WeightsDocument): DifficultyModel {
     mean: document.mean,
     deviation: document.deviation,
   }
-  if (Object.keys(document.features).length !== size) throw new Error('weights of other features than known')
+  if (Object.keys(document.features).length !== size)
+    throw new Error('the weights do not match the known features')
   for (const [index, name] of FEATURES.entries()) {
     const numbers = document.features[name]
     const inputs = INPUTS_OF[index]!
     if (numbers?.length !== 2 + inputs.length || !numbers.every(Number.isFinite)) {
-      throw new Error(`weights of the feature ${name} are missing or no numbers`)
+      throw new Error(`the weights of feature ${name} are missing or not numbers`)
     }
     const [mean, scale, ...weights] = numbers as [number, number, ...number[]]
     model.means[index] = mean
@@ -231,12 +235,12 @@ export function decodeModel(document: WeightsDocument): DifficultyModel {
   return model
 }
 
-/** How hard a prompt is, 0 to 1; 0 for one without a word or sign. Higher: needs the stronger model. */
+/** The difficulty of a prompt, 0 to 1; 0 if it has no word or sign. Higher: needs a stronger model. */
 export function scorePrompt(prompt: string, model: DifficultyModel): number {
   return scoreFeatures(promptFeatures(prompt, model.rarity), model)
 }
 
-/** The logistic of the standardized sum: close to the share of the training data that scores lower. */
+/** The logistic of the standardized sum, which is close to the share of the training data with a lower score. */
 export function scoreFeatures(features: PromptFeatures, model: DifficultyModel): number {
   if (features.values[0] === 0) return 0
   const inputs = modelInputs(standardized(features.values, model))
@@ -248,12 +252,12 @@ export function scoreFeatures(features: PromptFeatures, model: DifficultyModel):
 /** The logistic with this slope is the normal distribution's, within a hundredth. */
 const LOGISTIC_OF_NORMAL = 1.702
 /**
- * Words carry over to other questions with options, and hardly to anything else: examination questions of one
- * field share their words, prompts of another kind share chance with them.
+ * Word weights transfer to other questions with options, and hardly to others: examination questions of one field share
+ * their words, while other prompts share them by chance.
  */
 const WORDS_WITHOUT_OPTIONS = 0.2
 
-/** What the words add: each distinct slot once, less the more words there are, and less where there are no options. */
+/** The contribution of words: each distinct slot once, less with more words, and less without options. */
 export function wordSum(
   { words, hasOptions }: Pick<PromptFeatures, 'words' | 'hasOptions'>,
   bits: number,
@@ -272,14 +276,14 @@ export const wordValue = (slots: number): number => 5 / Math.sqrt(slots + 5)
 
 function decodeWords({ bits, unit, weights }: WeightsDocument['words']): Float64Array {
   const bytes = Buffer.from(weights, 'base64')
-  if (bytes.length !== 1 << bits) throw new Error('the table of words has another size than it says')
+  if (bytes.length !== 1 << bits) throw new Error('the size of the word table does not match its header')
   return Float64Array.from(new Int8Array(bytes.buffer, bytes.byteOffset, bytes.length), (byte) => byte * unit)
 }
 
 /** Two slots a byte, the first in the low half. */
 function decodeRarity(text: string): Uint8Array {
   const bytes = Buffer.from(text, 'base64')
-  if (bytes.length !== 1 << (RARITY_BITS - 1)) throw new Error('the table of rarity has another size')
+  if (bytes.length !== 1 << (RARITY_BITS - 1)) throw new Error('the size of the rarity table is wrong')
   const table = new Uint8Array(1 << RARITY_BITS)
   for (const [index, byte] of bytes.entries()) {
     table[2 * index] = byte & 15
@@ -288,5 +292,5 @@ function decodeRarity(text: string): Uint8Array {
   return table
 }
 
-/** The weights in this repository, decoded once when the process starts. */
+/** The weights in this repository, decoded when the process starts. */
 export const SHIPPED_MODEL: DifficultyModel = decodeModel(weights)
