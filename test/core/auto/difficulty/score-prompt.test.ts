@@ -130,7 +130,7 @@ describe('the weights', () => {
 
   test('are refused where they lack a feature, or hold something else than numbers', () => {
     const { chars: _left, ...others } = weights.features
-    expect(() => decodeModel({ ...weights, features: others })).toThrow('other features')
+    expect(() => decodeModel({ ...weights, features: others })).toThrow('do not match the known features')
     expect(() => decodeModel({ ...weights, features: { ...others, chars: [1, 2] } })).toThrow('chars')
     expect(() => decodeModel({ ...weights, rarity: 'AAAA' })).toThrow('rarity')
     expect(() => decodeModel({ ...weights, words: { ...weights.words, bits: 3 } })).toThrow('words')
