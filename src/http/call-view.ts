@@ -5,7 +5,7 @@ import { formatRates } from '../core/catalog/token-rates.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import { byokFailure } from '../core/routing/byok.ts'
-import type { CsvCell } from './report-format.ts'
+import type { CsvCell } from './csv.ts'
 
 /** Who reads a call: its owner, or an operator, from whom nothing is hidden. */
 export type CallReader = 'owner' | 'operator'

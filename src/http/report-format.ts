@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import type { ListedCall } from '../billing/call-records/call-records.ts'
 import type { CallCursor } from '../core/billing/usage-query.ts'
 import { CALL_CSV_HEAD, type CallReader, callCsvCells, callView } from './call-view.ts'
+import { asCsv, csvLine } from './csv.ts'
 
 /** The parameter of the format of a report. */
 export const REPORT_FORMAT = { format: Type.Optional(Type.Enum(['json', 'csv'])) }
@@ -14,14 +15,6 @@ export function reportFormat({ query, headers }: FastifyRequest<{ Querystring: u
   const accepted = (headers.accept ?? '').split(',').map((type) => type.split(';')[0]?.trim())
   const wantsCsv = accepted.includes('text/csv') && !accepted.includes('application/json')
   return format ?? (wantsCsv ? 'csv' : 'json')
-}
-
-/** Headers of a CSV answer, to be saved under a name. */
-export function asCsv(reply: FastifyReply, name: string): FastifyReply {
-  return reply.headers({
-    'content-type': 'text/csv; charset=utf-8; header=present',
-    'content-disposition': `attachment; filename="${name}.csv"`,
-  })
 }
 
 /** Calls read at a time. */
@@ -59,26 +52,3 @@ export const cursorOf = ({ id, admittedAt }: ListedCall): CallCursor => ({
   admittedAtMs: admittedAt,
   callId: id,
 })
-
-export type CsvCell = string | number | boolean | null
-
-const AMOUNT = /^-?\d+(?:\.\d+)?$/
-
-/** One record of a CSV file (RFC 4180) with its line end. Null is an empty field. */
-export const csvLine = (cells: readonly CsvCell[]): string => `${cells.map(csvField).join(',')}\r\n`
-
-/**
- * Where a spreadsheet may begin a cell and read a formula in it: at the start of a text, and after what it separates cells or
- * lines by, which in many countries is a semicolon; it skips spaces and quotes. Characters of full width count as plain ones.
- */
-const FORMULA = /(?<=^|[;\t\r\n])(?=[" ]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g
-
-/**
- * One field. Text is untrusted: it is quoted, and an apostrophe keeps from being a formula what a spreadsheet would
- * interpret as one. Amounts are safe unchanged.
- */
-function csvField(cell: CsvCell): string {
-  if (cell === null) return ''
-  if (typeof cell !== 'string' || AMOUNT.test(cell)) return String(cell)
-  return `"${cell.replace(FORMULA, "'").replaceAll('"', '""')}"`
-}

@@ -9,7 +9,8 @@ import { ApiError } from '../core/kernel/errors.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import { ACCOUNT_ID, type AccountAccess, byReadingKey, bySession } from './asking-account.ts'
-import { asCsv, csvLine, REPORT_FORMAT, reportFormat } from './report-format.ts'
+import { asCsv, csvLine } from './csv.ts'
+import { REPORT_FORMAT, reportFormat } from './report-format.ts'
 import { reportSlots, type Slots } from './slots.ts'
 
 interface UsageServices {

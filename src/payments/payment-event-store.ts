@@ -1,6 +1,5 @@
 import { type PicoUsd, picoUsd } from '../core/kernel/money.ts'
-import type { PaymentFact } from '../core/payments/payment.ts'
-import type { PaymentRailName } from '../core/payments/payment-movements.ts'
+import type { PaymentFact, PaymentRailName } from '../core/payments/payment.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { PaymentEvent } from '../platform/prisma-client/client.ts'
 import type { RailNotice } from './payment-rail.ts'

@@ -1,6 +1,5 @@
-import type { PaymentFact } from '../core/payments/payment.ts'
-import type { PaymentRailName } from '../core/payments/payment-movements.ts'
-import type { Payment } from './payment-store.ts'
+import type { PaymentFact, PaymentRailName } from '../core/payments/payment.ts'
+import type { Payment } from '../platform/prisma-client/client.ts'
 
 /** One thing a rail reported, by webhook or as a response. */
 export interface RailNotice {

@@ -1,6 +1,5 @@
 import { newId } from '../core/kernel/ids.ts'
-import type { PaymentAmounts, PaymentState } from '../core/payments/payment.ts'
-import type { PaymentRailName } from '../core/payments/payment-movements.ts'
+import type { PaymentAmounts, PaymentRailName, PaymentState } from '../core/payments/payment.ts'
 import { newestFirst, type Postgres } from '../platform/postgres/postgres.ts'
 import type { Payment as PaymentRow } from '../platform/prisma-client/client.ts'
 import type { OpenedCheckout, RailNotice } from './payment-rail.ts'

@@ -1,6 +1,5 @@
 import type { AfterAttempt, AttemptResult } from '../core/webhooks/webhook-retry.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
-import type { DueDelivery } from './delivery-store.ts'
 
 /** The endpoint before its deliveries, in every transaction: a disabling touches them all. */
 const LOCK_ENDPOINT = 'SELECT id FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE'
@@ -47,7 +46,7 @@ WHERE endpoint_id = $1 AND state = 'pending'`
 /** What `DeliveryStore.record` promises. One transaction: the log, what follows, and the endpoint's health and pace. */
 export async function recordAttempt(
   postgres: Postgres,
-  { id, endpoint }: DueDelivery,
+  { id, endpoint }: { id: string; endpoint: { id: string } },
   result: AttemptResult,
   next: AfterAttempt,
   disableAfterMs: number,

@@ -9,7 +9,7 @@ import {
   attemptFailure,
   type FailureKind,
 } from '../../src/core/failover/attempt-failure.ts'
-import type { RouteHealth } from '../../src/core/failover/failover.ts'
+import type { RouteHealth } from '../../src/core/failover/failover-state.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import {

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { createTransport, ReadingTurns } from '../../src/providers/provider-clients.ts'
+import { ReadingTurns } from '../../src/providers/http/reading-turns.ts'
+import { createTransport } from '../../src/providers/provider-clients.ts'
 
 /** More than a pool of connections usually has. */
 const CALLS = 1_100

@@ -6,14 +6,8 @@ import type { NativeStop } from '../../core/calls/native-message.ts'
 import { isMediaTask } from '../../core/calls/task.ts'
 import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../core/failover/attempt-failure.ts'
-import {
-  type FailoverState,
-  giveUpNow,
-  type NextStep,
-  nextStep,
-  type Route,
-  type RouteHealth,
-} from '../../core/failover/failover.ts'
+import { giveUpNow, type NextStep, nextStep } from '../../core/failover/failover.ts'
+import type { FailoverState, Route, RouteHealth } from '../../core/failover/failover-state.ts'
 import { keepsPrivate } from '../../core/routing/offer-preferences.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'

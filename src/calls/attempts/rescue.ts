@@ -1,7 +1,7 @@
 import type { CallBody, Candidate } from '../../core/calls/call-job.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
-import type { PastAttempt } from '../../core/failover/failover.ts'
+import type { PastAttempt } from '../../core/failover/failover-state.ts'
 import { countTextTokens } from '../../providers/count-tokens.ts'
 import type { AttemptRequest } from '../../providers/wire.ts'
 import type { Ask, AttemptOutcome, AttemptPlan } from './attempt.ts'

@@ -1,5 +1,5 @@
 import type { PicoUsd } from '../kernel/money.ts'
-import type { MovementKind, PaymentRailName } from '../payments/payment-movements.ts'
+import type { MovementKind, PaymentRailName } from '../payments/payment.ts'
 import { CALL_PAYMENT_ACCOUNT } from '../payments/x402.ts'
 
 /** Why money moved. A transaction is unique on (id, kind). */

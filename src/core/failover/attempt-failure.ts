@@ -1,7 +1,3 @@
-import { CALL_ERRORS } from '../calls/call-errors.ts'
-import type { FrameError } from '../calls/frames.ts'
-import type { FailoverState, PastAttempt } from './failover.ts'
-
 /**
  * Why one try at one provider did not work. The set is closed: the transport and each wire map whatever
  * happens onto it, and the failover decision is a table over it.
@@ -79,7 +75,7 @@ export function attemptFailure(
  * Whether a provider has taken the request of this call for a good one, if it did not finish its answer. A 400 of
  * another is then not the client's fault.
  */
-export const wasAccepted = (attempts: readonly Pick<PastAttempt, 'failure'>[]): boolean =>
+export const wasAccepted = (attempts: readonly { failure: AttemptFailure }[]): boolean =>
   attempts.some(({ failure: { kind } }) => ANSWERING.has(kind))
 
 const ANSWERING: ReadonlySet<FailureKind> = new Set([
@@ -88,158 +84,6 @@ const ANSWERING: ReadonlySet<FailureKind> = new Set([
   'empty-answer',
   'rescue-mismatch',
 ])
-
-const DEFAULT_RETRY_AFTER_SECONDS = 5
-const MAX_RETRY_AFTER_SECONDS = 60
-
-const TIMEOUTS: readonly FailureKind[] = ['silent', 'stalled', 'call-timeout']
-
-/**
- * The public error of a call that ends without an answer, or in the middle of one. It repeats what a provider said only
- * to the owner of the BYOK key that it was said of; hints come from our own vocabulary.
- * @param isBackLater a route that could still be tried is back later than the call may wait
- */
-export function giveUpError(state: FailoverState, isBackLater: boolean): FrameError {
-  const { attempts, nowMs, deadlineMs } = state
-  const last = attempts.at(-1)?.failure
-  if (last?.kind === 'content-policy') return contentPolicy(last.hint)
-  if (last?.kind === 'not-stored') return CALL_ERRORS.filesNotStored
-  if (last?.kind === 'account-full') return CALL_ERRORS.accountFull
-  if (state.relayed.kind !== 'nothing') return brokeOff(state)
-  if (last?.kind === 'bad-request' && !wasAccepted(attempts)) return badRequest(last.hint, state)
-  if (last?.kind === 'context-length') {
-    return {
-      code: 'context_length_exceeded',
-      message:
-        'The messages are longer than the context window of the model. Shorten them or choose a model with a larger window.',
-    }
-  }
-  if (attempts.length === 0 && nowMs >= deadlineMs) {
-    return {
-      code: 'request_timeout',
-      message: 'The call ran out of time before a provider was tried. Retry it.',
-    }
-  }
-  if (isBackLater) return allUnavailable(state)
-  if (ranOutOfTime(state)) {
-    return { code: 'upstream_timeout', message: 'All providers timed out. Retry with backoff.' }
-  }
-  if (last !== undefined && attempts.every(({ failure }) => failure.kind === 'key-unavailable')) {
-    return {
-      code: 'overloaded',
-      message: 'Your provider key is temporarily unavailable. Retry shortly.',
-      retryAfterSeconds: 1,
-    }
-  }
-  if (attempts.every(({ failure }) => failure.kind === 'rate-limited')) return allUnavailable(state)
-  return {
-    code: 'all_providers_failed',
-    message: withByokFailures('All providers failed. Retry with backoff.', state),
-  }
-}
-
-/** The time stands in the text as well: an error within a stream has no headers. */
-function allUnavailable(state: FailoverState): FrameError {
-  const seconds = retryAfterSeconds(state)
-  const message = `All providers of this model are temporarily unavailable. Retry in ${seconds} s.`
-  return {
-    code: 'no_provider_available',
-    message: withByokFailures(message, state),
-    retryAfterSeconds: seconds,
-  }
-}
-
-/** What went wrong with the client's BYOK keys is theirs to mend, so it is said by the key's id. */
-function withByokFailures(message: string, state: FailoverState): string {
-  const said = new Set(state.attempts.flatMap((attempt) => byokFailureText(attempt, state) ?? []))
-  return [message, ...said].join(' ')
-}
-
-/** Null where our own key was used, or where the failure says nothing of the client's. */
-function byokFailureText(attempt: PastAttempt, state: FailoverState): string | null {
-  const { providerKeyId } = state.routes[attempt.routeIndex]!
-  if (providerKeyId === undefined) return null
-  switch (attempt.failure.kind) {
-    case 'refused':
-      return `Your provider key ${providerKeyId} was refused.${messageForOwner(attempt, state)}`
-    case 'rate-limited':
-      return `Your provider key ${providerKeyId} is rate limited.${messageForOwner(attempt, state)}`
-    case 'connect':
-    case 'reset':
-      return `The provider of your provider key ${providerKeyId} could not be reached.`
-    case 'server-error':
-    case 'silent':
-    case 'stalled':
-    case 'unreadable':
-      return `The provider of your provider key ${providerKeyId} failed.${messageForOwner(attempt, state)}`
-    default:
-      return null
-  }
-}
-
-/** What a provider said to the client's own key. It may describe the target, which `auto` hides. */
-function messageForOwner(
-  { failure, routeIndex }: PastAttempt,
-  { routes, hidesTarget }: FailoverState,
-): string {
-  const isOwn = routes[routeIndex]!.providerKeyId !== undefined
-  return isOwn && !hidesTarget && failure.providerMessage !== null
-    ? ` The provider says: "${failure.providerMessage}"`
-    : ''
-}
-
-function contentPolicy(hint: string | null): FrameError {
-  return {
-    code: 'content_policy_violation',
-    message: `The content policy of the model refuses this request${hint === null ? '' : ` (${hint})`}. Change the messages.`,
-  }
-}
-
-function badRequest(hint: string | null, state: FailoverState): FrameError {
-  const message =
-    hint === null
-      ? 'The model refuses this request as invalid. Check the parameters and the shape of the messages.'
-      : `The model refuses \`${hint}\` of this request as invalid. Check its value.`
-  return {
-    code: 'invalid_request',
-    message: message + messageForOwner(state.attempts.at(-1)!, state),
-    ...(hint !== null && { param: hint }),
-  }
-}
-
-function brokeOff(state: FailoverState): FrameError {
-  return {
-    code: ranOutOfTime(state) ? 'upstream_timeout' : 'all_providers_failed',
-    message:
-      'The answer broke off and could not be continued. What came before this is incomplete. Retry the call.',
-  }
-}
-
-/** True when time was what ran out: the deadline passed, or every attempt waited in vain. */
-function ranOutOfTime({ attempts, nowMs, deadlineMs }: FailoverState): boolean {
-  if (attempts.length === 0) return false
-  return (
-    nowMs >= deadlineMs ||
-    attempts.at(-1)!.failure.kind === 'call-timeout' ||
-    attempts.every(({ failure }) => TIMEOUTS.includes(failure.kind))
-  )
-}
-
-/** Seconds until the first route is back. */
-function retryAfterSeconds({ attempts, routes, nowMs }: FailoverState): number {
-  const untils = [
-    ...routes.flatMap(({ health }) =>
-      health.kind === 'down' || health.kind === 'rate-limited' ? [health.untilMs] : [],
-    ),
-    ...attempts.flatMap(({ failure, endedAt }) =>
-      failure.retryAfterMs === null ? [] : [endedAt + failure.retryAfterMs],
-    ),
-  ]
-  const ahead = untils.filter((until) => until > nowMs)
-  if (ahead.length === 0) return DEFAULT_RETRY_AFTER_SECONDS
-  const seconds = Math.ceil((Math.min(...ahead) - nowMs) / 1000)
-  return Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(1, seconds))
-}
 
 const LONGEST_MS = 24 * 60 * 60 * 1000
 

@@ -1,12 +1,11 @@
 import type { Model } from '../catalog/catalog.ts'
-import type { ProviderIds } from './offer-preferences.ts'
 
 /** The models and providers that a key may use. Read off the key once, when it is looked up. */
 export interface AllowList {
   /** Undefined: every model. */
   models: { ids: ReadonlySet<string>; developers: ReadonlySet<string> } | undefined
   /** Undefined: every provider. */
-  providers: ProviderIds | undefined
+  providers: ReadonlySet<string> | undefined
 }
 
 /** Ends the name of a developer whose models are all allowed: `acme/*`. */

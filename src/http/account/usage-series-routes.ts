@@ -17,7 +17,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { bySession } from '../asking-account.ts'
-import { asCsv, csvLine } from '../report-format.ts'
+import { asCsv, csvLine } from '../csv.ts'
 import type { Slots } from '../slots.ts'
 import { createWindowLimit } from '../window-limit.ts'
 

@@ -16,9 +16,9 @@ import type { LedgerKind } from '../../core/billing/postings.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import type { Services } from '../../services.ts'
+import { asCsv, csvLine } from '../csv.ts'
 import { OfId, pageOf } from '../page.ts'
 import { needs, signedInOperator } from '../plugins/operator-access.ts'
-import { asCsv, csvLine } from '../report-format.ts'
 import { reportSlots } from '../slots.ts'
 
 const FILTER = {

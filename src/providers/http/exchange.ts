@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { ReadingTurns } from '../provider-clients.ts'
+import type { ReadingTurns } from './reading-turns.ts'
 import { type ContentDecoder, createContentDecoder } from './sse-decoder.ts'
 
 /** What can happen to an exchange short of its proper end. */

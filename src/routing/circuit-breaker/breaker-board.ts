@@ -13,7 +13,7 @@ import {
   providerOfOffer,
   reopened,
 } from '../../core/failover/circuit-breaker.ts'
-import type { RouteHealth } from '../../core/failover/failover.ts'
+import type { RouteHealth } from '../../core/failover/failover-state.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { tickEvery } from '../../platform/process/coalesced-timers.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'

@@ -8,7 +8,7 @@ import {
   parseBreakerEntry,
   providerOfOffer,
 } from '../../core/failover/circuit-breaker.ts'
-import type { RouteHealth } from '../../core/failover/failover.ts'
+import type { RouteHealth } from '../../core/failover/failover-state.ts'
 import { type OfferStates, UNKNOWN_OFFER_STATE } from '../../core/routing/offer-preferences.ts'
 import { followRedis } from '../../platform/redis/follow-redis.ts'
 import type { Redis } from '../../platform/redis/redis.ts'

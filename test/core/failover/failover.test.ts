@@ -6,13 +6,8 @@ import {
   FAILURE_KINDS,
   type FailureKind,
 } from '../../../src/core/failover/attempt-failure.ts'
-import {
-  type FailoverState,
-  giveUpNow,
-  nextStep,
-  type PastAttempt,
-  type Route,
-} from '../../../src/core/failover/failover.ts'
+import { giveUpNow, nextStep } from '../../../src/core/failover/failover.ts'
+import type { FailoverState, PastAttempt, Route } from '../../../src/core/failover/failover-state.ts'
 
 const NOW = 1_000_000
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { csvLine } from '../../../src/http/report-format.ts'
+import { csvLine } from '../../src/http/csv.ts'
 
 test('writes one record a line, with empty fields for nulls', () => {
   expect(csvLine(['a', 1, true, null, ''])).toBe('"a",1,true,,""\r\n')
