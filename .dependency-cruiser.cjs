@@ -51,8 +51,8 @@ const layers = Object.entries(ALLOWED).map(([folder, others]) => ({
     path: '^(src|workers|web|tools|test)/',
     pathNot: [
       ...(folder === 'core' ? [] : ['^src/config\\.ts$']),
-      // Routes name the services that they take by their types.
-      ...(folder === 'http' ? ['^src/services\\.ts$'] : []),
+      // Routes take their services from a decorator, whose type is that of what is composed.
+      ...(folder === 'http' ? ['^src/(services|api-routes)\\.ts$'] : []),
       ...[folder, ...others].map((other) => `^src/${other}/`),
     ],
   },

@@ -5,7 +5,7 @@ import { Registry } from 'prom-client'
 import { startKeyCache } from './accounts/key-cache.ts'
 import { createKeyHasher } from './accounts/key-hash.ts'
 import { createKeyStore } from './accounts/key-store.ts'
-import { apiRoutes } from './api-routes.ts'
+import { type ApiServices, apiRoutes } from './api-routes.ts'
 import { createCallRecords } from './billing/call-records/call-records.ts'
 import { findCharges } from './billing/call-records/known-calls.ts'
 import { createReports } from './billing/reports/reports.ts'
@@ -32,13 +32,16 @@ import type { Config } from './config.ts'
 import { autoTiers } from './core/auto/auto-tiers.ts'
 import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { newId } from './core/kernel/ids.ts'
+import { publicPathOf } from './core/kernel/public-path.ts'
 import { createSharedRoom } from './core/kernel/shared-room.ts'
 import { developmentRailRefusal } from './core/payments/development-rail-refusal.ts'
-import { operatorSessionReader } from './http/account/sessions/operator-session-routes.ts'
+import { createProviderStatus } from './http/account/provider-status-route.ts'
 import { buildApp } from './http/app.ts'
 import { createSessionCookies } from './http/session-cookie.ts'
+import { reportSlots } from './http/slots.ts'
 import { createCatalogManagement } from './operations/catalog-management.ts'
 import { createPlatformKeyManagement } from './operations/platform-key-management.ts'
+import { createRefundTopUp } from './operations/top-up-refunds.ts'
 import { createSettingsThrottle } from './payments/auto-top-up-throttle.ts'
 import { createTopUps } from './payments/create-top-ups.ts'
 import { createCallPayments } from './payments/x402/call-payments.ts'
@@ -140,6 +143,9 @@ export async function createApiRuntime(
   }
 }
 
+/** Reports that signed-in accounts read at a time, of one instance and of one account. */
+const CONSOLE_REPORTS_MAX = 16
+const CONSOLE_REPORTS_PER_ACCOUNT_MAX = 6
 /** How long a provider may take to say whether it takes a key. */
 const KEY_CHECK_MS = 4_000
 
@@ -188,7 +194,7 @@ async function composeApi(
   }
   const serviceClients = { postgres, reportsPostgres, redis, announce, logger, clock: Date.now }
   const services = createServices(config, serviceClients)
-  const { accounts, accountActions, holds, keys, members } = services
+  const { accounts, holds } = services
 
   const overlay = await watchOverlay({ redis, subscriber: keySubscriber, logger })
   const platformKeys = createPlatformKeys({ ...config, environment: process.env, overlay, logger })
@@ -265,41 +271,23 @@ async function composeApi(
 
   const { publicUrl } = config
   const isSecure = publicUrl?.startsWith('https:') ?? false
-  const cookies = createSessionCookies(isSecure)
-  const operators = {
-    sessions: signIn.sessions,
-    operators: services.operators,
+  const { auditedAction } = services.auditLog
+  const reports = createReports(reportsPostgres, redis, Date.now, logger)
+  const offers = { health, measures, platformKeys }
+  const apiServices: ApiServices = {
+    ...services,
+    ...signIn,
+    ...{ config, limits: config, publicUrl, publicPath: publicPathOf(publicUrl), isSecure },
+    cookies: createSessionCookies(isSecure),
     ssoOnly: config.operatorSsoOnly,
-    ...{ cookies, keys, publicUrl, clock },
-  }
-  const routes = apiRoutes({
-    config,
-    services,
-    signIn,
-    operators,
-    calls: {
-      admission,
-      dispatch,
-      load,
-      promptLogs,
+    callPath: {
+      ...{ admission, dispatch, load, promptLogs, files, clock, limits: config },
       idempotency: createIdempotency({
         redis,
         findSettled: (accountId, digest) => findSettledKey(postgres, accountId, digest),
         logger,
       }),
     },
-    files,
-    keyCache,
-    catalog,
-    catalogEdits,
-    catalogManagement: createCatalogManagement(catalogEdits, services.auditLog.auditedAction, {
-      preview: catalog.preview,
-      adopt: () => adoptEdits({ overlay, catalog, postgres, logger }),
-    }),
-    keyChecker: createByokKeyChecker({ postgres, logger, clock: Date.now }),
-    reports: createReports(reportsPostgres, redis, Date.now, logger),
-    recentCalls: createCallRecords(postgres),
-    topUps,
     paidCalls: config.callPayment && {
       payments: await createCallPayments(config.callPayment, config, { postgres, holds, logger, clock }),
       throttle: createQuoteThrottle(redis, config),
@@ -307,45 +295,53 @@ async function composeApi(
       limits: config,
       logger,
     },
-    rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),
-    webhookThrottle: createWebhookThrottle(redis),
-    settingsThrottle: createSettingsThrottle(redis),
+    keyCache,
+    catalog: catalog.snapshot,
+    checkEdits: catalog.check,
+    previewEdits: catalog.preview,
+    catalogEdits,
+    catalogManagement: createCatalogManagement(catalogEdits, auditedAction, {
+      preview: catalog.preview,
+      adopt: () => adoptEdits({ overlay, catalog, postgres, logger }),
+    }),
     platformKeys: createPlatformKeyManagement({
       store: createPlatformKeyStore({ ...config, postgres, redis }),
       check: (provider, secret) => checkKey(provider, secret, AbortSignal.timeout(KEY_CHECK_MS)),
       reread: overlay.reread,
       closeBreaker: (providerId) => enableProvider(redis, providerId),
-      auditedAction: services.auditLog.auditedAction,
+      auditedAction,
     }),
-    offers: { health, measures, platformKeys },
-    queues,
-    redis,
-    announce,
-    isSecure,
-    logger,
-    clock,
-  })
+    offers,
+    providerStatus: createProviderStatus({
+      ...services,
+      modelStats: reports.models,
+      catalog: catalog.snapshot,
+      offers,
+      clock,
+    }),
+    keyChecker: createByokKeyChecker({ postgres, logger, clock: Date.now }),
+    reports,
+    modelStats: reports.models,
+    spend: reports.spend,
+    recentCalls: createCallRecords(postgres),
+    rateTimes: (snapshot) => readRateChangeTimes(reportsPostgres, snapshot),
+    topUps,
+    refundTopUp: createRefundTopUp({ ...topUps, auditedAction }),
+    webhookThrottle: createWebhookThrottle(redis),
+    settingsThrottle: createSettingsThrottle(redis),
+    consoleSlots: reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account'),
+    ...{ queues, redis, announce, logger, clock },
+  }
   const ask = createReadiness({ apiId, redis, askPostgres: () => postgres.$queryRaw`SELECT 1` })
   let isStopping = false
   const readiness: ApiRuntime['readiness'] = async () =>
     isStopping ? { status: 'not-ready', reason: 'stopping' } : ask()
   const app = await buildApp(
     {
-      keys: keyCache,
-      readOperatorSession: operatorSessionReader(operators),
-      sessions: { ...operators, accounts, accountActions, members, logger },
-      operatorSsoOnly: config.operatorSsoOnly,
-      readiness,
-      pendingCalls: () => hub.size,
-      registry,
-      report,
-      logger,
-      accessLogger,
-      clock,
-      publicUrl,
-      limits: config,
+      services: apiServices,
+      ...{ readiness, registry, report, accessLogger, pendingCalls: () => hub.size },
     },
-    routes,
+    apiRoutes,
   )
   report.start(redis, () => ({
     inFlightCalls: hub.size + load.entering,

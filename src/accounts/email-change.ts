@@ -11,11 +11,9 @@ import type { LetSpend } from './let-spend.ts'
 import type { PasswordCheck } from './password-check.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
-/** Changing the email of an account: confirmed at the new address, and told to the old one. */
-export type EmailChange = ReturnType<typeof createEmailChange>
-
 const TAKEN = 'SELECT 1 FROM accounts WHERE lower(email) = lower($1) AND id <> $2 LIMIT 1'
 
+/** Changing the email of an account: confirmed at the new address, and told to the old one. */
 export function createEmailChange(deps: {
   postgres: Postgres
   credentials: Pick<CredentialStore, 'findByEmail'>

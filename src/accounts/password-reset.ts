@@ -12,8 +12,6 @@ import type { SignInThrottle } from './sign-in-throttle.ts'
 import { removeWaysIn, removeWaysOut, type WaysIn, waysIn } from './ways-in.ts'
 
 /** Setting a new password by a link that is sent to the account's address. */
-export type PasswordReset = ReturnType<typeof createPasswordReset>
-
 export function createPasswordReset(deps: {
   postgres: Postgres
   credentials: Pick<CredentialStore, 'findByEmail' | 'replacePassword'>

@@ -2,37 +2,30 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
-import { publicPathOf } from '../core/kernel/public-path.ts'
+import type { ApiServices } from '../api-routes.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { ProcessReport } from '../platform/observability/process-report.ts'
 import type { Readiness } from '../platform/observability/readiness.ts'
+import { operatorSessionReader } from './account/sessions/operator-session-routes.ts'
 import { accessLog } from './plugins/access-log.ts'
 import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
-import { type AuthenticateOptions, authenticate } from './plugins/authenticate.ts'
+import { authenticate } from './plugins/authenticate.ts'
 import { observeRequests } from './plugins/observe-requests.ts'
 import { openapi } from './plugins/openapi.ts'
-import { type OperatorAccessOptions, operatorAccess } from './plugins/operator-access.ts'
-import {
-  guardRequests,
-  type ParseJsonOptions,
-  parseJson,
-  validateRequests,
-  type WeighBodiesOptions,
-  weighBodies,
-} from './plugins/read-requests.ts'
-import { accountSessions, type SessionOptions } from './plugins/session.ts'
+import { operatorAccess } from './plugins/operator-access.ts'
+import { guardRequests, parseJson, validateRequests, weighBodies } from './plugins/read-requests.ts'
+import { provideServices } from './plugins/services.ts'
+import { accountSessions } from './plugins/session.ts'
 import { surfaceAccess } from './plugins/surface-access.ts'
 import { createProxyTest, warnOfUntrustedProxy } from './plugins/trusted-proxies.ts'
 import { unroutedRequests } from './plugins/unrouted-requests.ts'
 import { healthRoutes } from './public/health.ts'
 
-/** What the server itself needs; routes bring what is theirs. */
+/** What the server itself needs. */
 export interface AppDependencies {
-  keys: AuthenticateOptions['keys']
-  readOperatorSession: OperatorAccessOptions['readOperatorSession']
-  operatorSsoOnly: boolean
-  sessions: SessionOptions
+  /** What plugins and routes take as `app.services`. */
+  services: ApiServices
   /** Whether calls can be taken right now. */
   readiness: () => Promise<Readiness>
   /** Calls in flight. */
@@ -40,21 +33,7 @@ export interface AppDependencies {
   /** Counts for Prometheus and for operators. */
   registry: Registry
   report: Pick<ProcessReport, 'finished' | 'traffic'>
-  logger: Logger
   accessLogger: Logger | null
-  clock: () => number
-  publicUrl: string | null
-  limits: AuthenticateOptions['limits'] &
-    WeighBodiesOptions['limits'] &
-    ParseJsonOptions['limits'] & {
-      bodyTimeoutMs: number
-      unreadTimeoutMs: number
-      shutdownGraceMs: number
-      /** The part of the grace that has passed when the server closes. */
-      shutdownDelayMs: number
-      trustedProxies: string[]
-      connectionsPerAddress: number
-    }
 }
 
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
@@ -70,16 +49,25 @@ export async function buildApp(
   deps: AppDependencies,
   registerRoutes: (app: FastifyInstance) => Promise<void>,
 ): Promise<FastifyInstance> {
-  const publicPath = publicPathOf(deps.publicUrl)
+  const { services } = deps
+  const { config: limits, publicPath, keyCache, logger } = services
+  const options = {
+    ...deps,
+    limits,
+    logger,
+    keys: keyCache,
+    publicUrl: services.publicUrl,
+    clock: services.clock,
+  }
   const app = Fastify({
     logger: false,
     bodyLimit: OTHER_BODY_LIMIT_BYTES,
-    requestTimeout: deps.limits.bodyTimeoutMs,
-    trustProxy: deps.limits.trustedProxies.length > 0 ? deps.limits.trustedProxies : false,
+    requestTimeout: limits.bodyTimeoutMs,
+    trustProxy: limits.trustedProxies.length > 0 ? limits.trustedProxies : false,
     // Node swaps the two limits when the one for headers is longer, and would wait its minute for a body.
     http: {
       connectionsCheckingInterval: 1_000,
-      headersTimeout: deps.limits.bodyTimeoutMs,
+      headersTimeout: limits.bodyTimeoutMs,
       // Node would refuse a request without one with an empty body; guardRequests refuses it with ours.
       requireHostHeader: false,
     },
@@ -102,27 +90,32 @@ export async function buildApp(
     reply.header('x-request-id', request.id)
     done()
   })
-  await app.register(observeRequests, deps)
-  await app.register(accessLog, deps)
-  await app.register(warnOfUntrustedProxy, deps)
+  await app.register(provideServices, { services })
+  await app.register(observeRequests, options)
+  await app.register(accessLog, options)
+  await app.register(warnOfUntrustedProxy, options)
   boundConnections(app, {
-    perAddress: deps.limits.connectionsPerAddress,
-    trustedProxies: deps.limits.trustedProxies,
-    graceMs: Math.max(0, deps.limits.shutdownGraceMs - deps.limits.shutdownDelayMs),
-    unreadMs: deps.limits.unreadTimeoutMs,
+    perAddress: limits.connectionsPerAddress,
+    trustedProxies: limits.trustedProxies,
+    graceMs: Math.max(0, limits.shutdownGraceMs - limits.shutdownDelayMs),
+    unreadMs: limits.unreadTimeoutMs,
   })
   await app.register(guardRequests)
-  await app.register(answerErrors, deps)
+  await app.register(answerErrors, options)
   await app.register(unroutedRequests)
-  await app.register(parseJson, deps)
+  await app.register(parseJson, options)
   await app.register(validateRequests)
   await app.register(openapi)
-  await app.register(healthRoutes, deps)
-  await app.register(authenticate, deps)
-  await app.register(operatorAccess, deps)
+  await app.register(healthRoutes, options)
+  await app.register(authenticate, options)
+  await app.register(operatorAccess, {
+    ...options,
+    readOperatorSession: operatorSessionReader(services),
+    operatorSsoOnly: services.ssoOnly,
+  })
   await app.register(surfaceAccess)
-  await app.register(accountSessions, deps.sessions)
-  await app.register(weighBodies, deps)
+  await app.register(accountSessions, services)
+  await app.register(weighBodies, options)
   await registerRoutes(app)
   return app
 }

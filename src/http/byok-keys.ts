@@ -1,14 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
-import type { MailByokKeyAdded } from '../accounts/mail/byok-key-mail.ts'
-import type { ByokKeyChecker } from '../byok/byok-key-checker.ts'
-import {
-  BYOK_KEYS_PER_ACCOUNT_MAX,
-  type ByokKeyStore,
-  type NewByokKey,
-  type StoredByokKey,
-} from '../byok/byok-key-store.ts'
+import { BYOK_KEYS_PER_ACCOUNT_MAX, type NewByokKey, type StoredByokKey } from '../byok/byok-key-store.ts'
 import type { AccountActionName } from '../core/accounts/account-action.ts'
 import {
   ByokKeyBody,
@@ -27,16 +20,8 @@ import { jsonView } from './json-view.ts'
 import { OfId } from './page.ts'
 import { askingKey } from './plugins/authenticate.ts'
 import { actingOn } from './plugins/session.ts'
-import { createRecordKeyAction, type KeyActionServices } from './record-key-action.ts'
+import { createRecordKeyAction } from './record-key-action.ts'
 import { createSlots } from './slots.ts'
-
-export interface ByokKeyServices {
-  byokKeys: ByokKeyStore
-  keyChecker: ByokKeyChecker
-  catalog: () => CatalogSnapshot
-  limits: { byokFeePercent: number }
-  mailByokKeyAdded: MailByokKeyAdded
-}
 
 type Providers = ReadonlyMap<string, Provider>
 
@@ -65,8 +50,9 @@ const BODY_LIMIT_BYTES = 16 * 1024
 
 /** GET and POST /v1/provider-keys, PATCH and DELETE /v1/provider-keys/{id}: an account's BYOK keys at providers. */
 export const providerKeysRoute =
-  (path: string): FastifyPluginAsyncTypebox<ByokKeyServices & KeyActionServices> =>
-  async (app, services) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { services } = app
     const record = createRecordKeyAction(services)
     await byokKeyRoutes(path, (scope) => ({
       ...byKey(scope, 'provider_keys', KEY_REFUSAL),
@@ -83,11 +69,12 @@ export const providerKeysRoute =
       }),
       deleted: (id) => ({ id, object: 'provider_key', deleted: true }),
       unknownProvider: `\`provider\` names no provider that takes keys. GET ${path} lists them under \`providers\`.`,
-    }))(app, services)
+    }))(app, {})
   }
 
 /** The same under /console/api, for the account that is signed in. */
-export const consoleByokKeyRoutes: FastifyPluginAsyncTypebox<ByokKeyServices> = async (app, deps) => {
+export const consoleByokKeyRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { limits } = app.services
   await byokKeyRoutes('/provider-keys', (scope) => ({
     ...bySession(scope, 'view_integrations'),
     changing: bySession(scope, 'integrations').hooks,
@@ -101,19 +88,20 @@ export const consoleByokKeyRoutes: FastifyPluginAsyncTypebox<ByokKeyServices> = 
       providers: [...providers.values()]
         .map(({ id, name }) => ({ id, name }))
         .sort((one, other) => one.name.localeCompare(other.name)),
-      fee_percent: String(deps.limits.byokFeePercent),
+      fee_percent: String(limits.byokFeePercent),
     }),
     deleted: null,
     unknownProvider: 'No provider of that name takes keys here.',
-  }))(app, deps)
+  }))(app, {})
 }
 
 /** Of a secret, nobody sees more than its end again. */
 function byokKeyRoutes(
   path: string,
   audienceOf: (app: FastifyInstance) => Audience,
-): FastifyPluginAsyncTypebox<ByokKeyServices> {
-  return async (app, { byokKeys, keyChecker, catalog, mailByokKeyAdded }) => {
+): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    const { byokKeys, keyChecker, catalog, mailByokKeyAdded } = app.services
     const { asker, hooks, holder, schema, ...audience } = audienceOf(app)
     const options = { ...hooks, bodyLimit: BODY_LIMIT_BYTES }
     const changingOptions = { ...audience.changing, bodyLimit: BODY_LIMIT_BYTES }

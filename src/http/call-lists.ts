@@ -27,11 +27,6 @@ import { askingKey } from './plugins/authenticate.ts'
 import { CSV_PAGE, cursorOf, REPORT_FORMAT, reportFormat, streamCallsCsv } from './report-format.ts'
 import { holdReportSlot, lookupSlots, reportSlots, type Slots } from './slots.ts'
 
-interface CallServices {
-  reports: Pick<Reports, 'calls' | 'findCall'>
-  clock: () => number
-}
-
 /** Who lists calls, and the parameters and JSON that are theirs. */
 interface Audience extends AccountAccess {
   slots: Slots
@@ -50,9 +45,9 @@ const cursor = { cursor: Type.Optional(Cursor) }
 
 /** GET /v1/usage/calls: an account's settled calls, newest first, by the page or as one CSV stream. */
 export const usageCallsRoute =
-  (path: string): FastifyPluginAsyncTypebox<CallServices> =>
-  async (app, services) =>
-    registerList(app, path, services, {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) =>
+    registerList(app, path, {
       ...byReadingKey(app),
       slots: reportSlots(),
       query: { ...REPORT_FORMAT, ...pageSize(CSV_PAGE, 100), ...cursor, ...ACCOUNT_ID },
@@ -63,8 +58,9 @@ export const usageCallsRoute =
 
 /** GET /v1/generations/{id}: what became of a call of the key's account, and what it cost. */
 export const generationsRoute =
-  (path: string): FastifyPluginAsyncTypebox<Pick<CallServices, 'reports'>> =>
-  async (app, { reports }) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { reports } = app.services
     const slots = lookupSlots()
     const schema = {
       summary: 'One call: tokens, cost, rates, timings',
@@ -98,19 +94,18 @@ const FILTERS = {
 }
 
 /** GET /console/api/calls, its download and one call of it, for the account that is signed in. */
-export const consoleCallRoutes: FastifyPluginAsyncTypebox<
-  CallServices & { consoleSlots: Slots; promptLogs: Pick<PromptLogStore, 'expiries'> }
-> = async (app, services) => {
+export const consoleCallRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { consoleSlots: slots, promptLogs } = services
   const ofAccount = { ...bySession(app, 'usage'), slots, viewOf: callSummary }
-  registerList(app, '/calls', services, {
+  registerList(app, '/calls', {
     ...ofAccount,
     query: { ...FILTERS, ...cursor, ...pageSize(200, 50) },
     response: Page(CallSummary),
     promptLogExpiries: promptLogs.expiries,
     format: () => 'json',
   })
-  registerList(app, '/calls.csv', services, {
+  registerList(app, '/calls.csv', {
     ...ofAccount,
     query: FILTERS,
     response: Type.Unsafe<unknown>({ content: { 'text/csv': { schema: Type.String() } } }),
@@ -140,9 +135,9 @@ type ListQuery = Partial<
 function registerList(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
   path: string,
-  { reports, clock }: CallServices,
   { asker, hooks, slots, viewOf, ...audience }: Audience,
 ): void {
+  const { reports, clock } = app.services
   const schema = {
     summary: "An account's settled calls, newest first, by the page or as one CSV stream",
     querystring: Type.Object({ ...TIME_RANGE, ...(audience.query as Record<never, TSchema>) }, CLOSED),

@@ -23,7 +23,7 @@ import type { Payment } from '../payments/payment-store.ts'
 import { type AccountAccess, byKey, bySession } from './asking-account.ts'
 import { OfId, pageOf } from './page.ts'
 import { actingOn } from './plugins/session.ts'
-import { createRecordKeyAction, type KeyActionServices } from './record-key-action.ts'
+import { createRecordKeyAction } from './record-key-action.ts'
 import { createSlots, type SlotsOptions } from './slots.ts'
 
 export interface TopUpServices {
@@ -51,14 +51,12 @@ interface Audience extends AccountAccess {
 const OPENING_MAX = 50
 
 /** POST and GET /billing/topups, GET /billing/topups/{id}: an account fills its balance and sees how it did. */
-export const topUpRoutes: FastifyPluginAsyncTypebox<TopUpServices & KeyActionServices> = async (
-  app,
-  services,
-) => {
+export const topUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const record = createRecordKeyAction(services)
   const access = byKey(app, 'top_ups', 'Admin keys have no balance. Use a standard key.')
   const options = topUpOptions(services)
-  registerRoutes(app, '/billing/topups', services, {
+  registerRoutes(app, '/billing/topups', {
     ...access,
     hooks: {
       ...access.hooks,
@@ -80,8 +78,8 @@ export const topUpRoutes: FastifyPluginAsyncTypebox<TopUpServices & KeyActionSer
 }
 
 /** The same under /console/api, with receipts, for the account that is signed in. */
-export const consoleTopUpRoutes: FastifyPluginAsyncTypebox<TopUpServices> = async (app, services) =>
-  registerRoutes(app, '/top-ups', services, {
+export const consoleTopUpRoutes: FastifyPluginAsyncTypebox = async (app) =>
+  registerRoutes(app, '/top-ups', {
     ...bySession(app, 'billing'),
     opening: {
       maxPerHolder: 3,
@@ -107,9 +105,9 @@ type ListQuery = { limit: number; before?: string; cursor?: string }
 function registerRoutes(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
   path: string,
-  services: TopUpServices,
   { asker, hooks, schema, ...audience }: Audience,
 ): void {
+  const { services } = app
   const { service, payments } = services.topUps
   const options = topUpOptions(services)
   const range = { minPico: parseUsd(options.min_usd), maxPico: parseUsd(options.max_usd) }

@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type TSchema, Type } from 'typebox'
-import type { Reports } from '../billing/reports/reports.ts'
 import type { Usage as StoredUsage, UsageRow, UsageSums } from '../billing/reports/usage-store.ts'
 import { CLOSED } from '../core/api/request-fields.ts'
 import { USAGE_GROUPS, Usage, type UsageGroup, UsageView } from '../core/api/usage.ts'
@@ -12,11 +11,6 @@ import { ACCOUNT_ID, type AccountAccess, byReadingKey, bySession } from './askin
 import { asCsv, csvLine } from './csv.ts'
 import { REPORT_FORMAT, reportFormat } from './report-format.ts'
 import { reportSlots, type Slots } from './slots.ts'
-
-interface UsageServices {
-  reports: Pick<Reports, 'usage'>
-  clock: () => number
-}
 
 /** Who reads, and the parameters and JSON that are theirs alone. */
 interface Audience extends AccountAccess {
@@ -30,9 +24,9 @@ const ROWS_MAX = 10_000
 
 /** GET /v1/usage: calls, tokens and cost of an account by day, model or key, as JSON or CSV. */
 export const usageRoute =
-  (path: string): FastifyPluginAsyncTypebox<UsageServices> =>
-  async (app, services) =>
-    registerRoute(app, path, services, {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) =>
+    registerRoute(app, path, {
       ...byReadingKey(app),
       slots: reportSlots(),
       query: { ...REPORT_FORMAT, ...ACCOUNT_ID },
@@ -41,13 +35,10 @@ export const usageRoute =
     })
 
 /** The same under /console/api, for the account that is signed in. */
-export const consoleUsageRoute: FastifyPluginAsyncTypebox<UsageServices & { consoleSlots: Slots }> = async (
-  app,
-  services,
-) =>
-  registerRoute(app, '/usage', services, {
+export const consoleUsageRoute: FastifyPluginAsyncTypebox = async (app) =>
+  registerRoute(app, '/usage', {
     ...bySession(app, 'usage'),
-    slots: services.consoleSlots,
+    slots: app.services.consoleSlots,
     query: {},
     usage: UsageView,
     shown: (usage) => usage,
@@ -56,9 +47,9 @@ export const consoleUsageRoute: FastifyPluginAsyncTypebox<UsageServices & { cons
 function registerRoute(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
   path: string,
-  { reports, clock }: UsageServices,
   { asker, hooks, ...audience }: Audience,
 ): void {
+  const { reports, clock } = app.services
   const schema = {
     summary: 'Calls, tokens and cost of an account by day, model or key',
     querystring: Type.Object(

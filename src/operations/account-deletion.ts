@@ -16,8 +16,6 @@ import type { KeyChange } from '../platform/redis/key-changes.ts'
  * Deletes an account for its holder, or an organisation for an owner. What the ledger and its audit need stays under an id that names nobody: the account's
  * row, its postings, top-ups, calls (counts and amounts) and revoked keys. Everything about a person goes.
  */
-export type AccountDeletion = ReturnType<typeof createAccountDeletion>
-
 const LOCK =
   'SELECT balance_pico AS "balancePico" FROM accounts WHERE id = $1 AND deleted_at IS NULL FOR UPDATE'
 

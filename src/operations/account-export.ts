@@ -10,13 +10,11 @@ import { isoTime } from '../core/kernel/time.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { AutoTopUp } from '../platform/prisma-client/client.ts'
 
-/** Everything that is stored of an account and its holder, but secrets, which no one can read, and calls, which are CSV. */
-export type AccountExport = ReturnType<typeof createAccountExport>
-
 const LEDGER_PAGE = 500
 const LEDGER_LINES_MAX = 50_000
 const ROWS_MAX = 10_000
 
+/** Everything that is stored of an account and its holder, but secrets, which no one can read, and calls, which are CSV. */
 export function createAccountExport(deps: {
   postgres: Postgres
   ledger: Pick<LedgerListStore, 'page'>

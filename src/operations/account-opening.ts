@@ -14,8 +14,6 @@ import type { KeyManagement } from './key-management.ts'
  * link or a key, is for accounts that nobody has taken over yet: operators neither read prompts nor call with the keys of
  * customers.
  */
-export type AccountOpening = ReturnType<typeof createAccountOpening>
-
 export function createAccountOpening(options: {
   accountManagement: Pick<AccountManagement, 'create' | 'credit' | 'find'>
   keyManagement: Pick<KeyManagement, 'create'>

@@ -30,8 +30,6 @@ export function createBudgetChange(options: {
 }
 
 /** Changes of the monthly budgets of accounts and members. Each resolves once every instance applies it. */
-export type MonthlyBudgets = ReturnType<typeof createMonthlyBudgets>
-
 export function createMonthlyBudgets(options: {
   accounts: Pick<AccountStore, 'setMonthlyLimit'>
   members: Pick<MemberStore, 'setBudget'>

@@ -35,8 +35,6 @@ export type OauthOutcome =
  * by itself only if the provider and this gateway both verified the same address: an account that somebody opened with a
  * stranger's address must not be shared with the stranger.
  */
-export type OauthSignIn = ReturnType<typeof createOauthSignIn>
-
 export function createOauthSignIn(deps: {
   providers: readonly IdentityProvider[]
   identities: IdentityStore

@@ -17,8 +17,6 @@ export type OperatorSignInOutcome =
  * Single sign-on of operators at one OpenID Connect provider. It signs in operators who were added before, and are not
  * disabled: by their verified email the first time, and from then on by the provider's id of them. It adds nobody.
  */
-export type OperatorSignIn = ReturnType<typeof createOperatorSignIn>
-
 export function createOperatorSignIn(deps: {
   provider: IdentityProvider
   /** The issuer, beside which an id of the provider is unique. */

@@ -16,8 +16,6 @@ export interface SentInvitation {
 }
 
 /** Inviting people to an organisation, by a message with a link or by the link alone. */
-export type Invitations = ReturnType<typeof createInvitations>
-
 export function createInvitations(deps: {
   store: InvitationStore
   throttle: Pick<SignInThrottle, 'invitation'>

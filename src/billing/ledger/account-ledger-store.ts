@@ -27,9 +27,6 @@ export interface LedgerTotal {
   amountPico: bigint
 }
 
-/** An account's ledger for operators. Uses the pool of reports. */
-export type AccountLedgerStore = ReturnType<typeof createAccountLedgerStore>
-
 const BALANCE = 'SELECT balance_pico AS "balancePico" FROM accounts WHERE id = $1'
 
 /** One statement, so that all sums are of one snapshot. Reads every call of the account. */
@@ -48,6 +45,7 @@ LEFT JOIN call_records AS record ON record.account_id = account.id AND record.ch
 WHERE account.id = $1 GROUP BY account.balance_pico
 ORDER BY 1`
 
+/** An account's ledger for operators. Uses the pool of reports. */
 export function createAccountLedgerStore(postgres: Postgres) {
   return {
     /** The lines after a position, newest first, at most `limit`. */

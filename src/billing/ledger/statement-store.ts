@@ -48,8 +48,6 @@ SELECT (account.balance_pico
         AND transaction.created_at >= to_timestamp($2::bigint / 1000.0)), 0))::text AS "balance"
 FROM accounts AS account WHERE account.id = $1`
 
-export type ReadStatement = ReturnType<typeof createStatementReader>
-
 /**
  * Reads the statement of an account; null when there are more lines than `linesMax`. It reads the calls since the start
  * of the period, so recent months are cheap.

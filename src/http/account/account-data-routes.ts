@@ -2,30 +2,18 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import type { Account } from '../../accounts/account-store.ts'
 import { DeleteAccountBody } from '../../core/api/sessions.ts'
-import type { AccountDeletion } from '../../operations/account-deletion.ts'
-import type { AccountExport } from '../../operations/account-export.ts'
 import { signedIn } from '../plugins/session.ts'
-import type { SessionCookies } from '../session-cookie.ts'
-import type { Slots } from '../slots.ts'
 import { createWindowLimit } from '../window-limit.ts'
 import { organisationOf } from './organisations/acting-organisation.ts'
 
 const EXPORTS_PER_HOUR = 20
 
-interface AccountDataServices {
-  accountExport: AccountExport
-  accountDeletion: AccountDeletion
-  cookies: SessionCookies
-  consoleSlots: Slots
-  clock: () => number
-}
-
 /**
  * What is stored of the person who is signed in, and of the organisation that they act on: a copy of it, and its
  * deletion.
  */
-export const accountDataRoutes: FastifyPluginAsyncTypebox<AccountDataServices> = async (app, services) => {
-  const { accountExport, accountDeletion, cookies, consoleSlots, clock } = services
+export const accountDataRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { accountExport, accountDeletion, cookies, consoleSlots, clock } = app.services
   const ofSession = { onRequest: [app.requireSession] }
   const ofOwner = { onRequest: [app.requirePermission('ownership')] }
   const deleting = { schema: { body: DeleteAccountBody } }

@@ -3,7 +3,6 @@ import { secureHeaders } from '../plugins/security-headers.ts'
 import { PLAYGROUND_PATH } from './playground-route.ts'
 
 export interface ConsoleScopeOptions {
-  isSecure: boolean
   /** Registers the routes. */
   routes: (scope: FastifyInstance) => Promise<void>
 }
@@ -12,7 +11,8 @@ const PREFIX = '/console/api'
 const BODY_LIMIT_BYTES = 16 * 1024
 
 /** The JSON of the console's pages; src/core/api has its types. Registered apart, so that calls pay nothing for it. */
-export const consoleScope: FastifyPluginAsync<ConsoleScopeOptions> = async (app, { isSecure, routes }) => {
+export const consoleScope: FastifyPluginAsync<ConsoleScopeOptions> = async (app, { routes }) => {
+  const { isSecure } = app.services
   await secureHeaders(app, 'own-pages', isSecure)
   app.addHook('onRequest', async (_, reply) => {
     reply.header('cache-control', 'no-store')

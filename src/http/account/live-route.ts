@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import type { AccountStore } from '../../accounts/account-store.ts'
 import type { SessionStore } from '../../accounts/session-store.ts'
 import type { CallRecords, ListedCall } from '../../billing/call-records/call-records.ts'
 import type { HoldStore, SpendableBalance } from '../../billing/holds/hold-store.ts'
@@ -15,10 +14,6 @@ import { eventsOf, startEventStream, whenResponseCloses } from '../calls/event-s
 import { actingOn } from '../plugins/session.ts'
 import { balanceView } from './account-view.ts'
 
-interface LiveServices extends LiveFeedOptions {
-  accounts: Pick<AccountStore, 'find'>
-}
-
 const CONNECTIONS_MAX = 2_000
 const CONNECTIONS_PER_ACCOUNT_MAX = 6
 const HEARTBEAT_MS = 15_000
@@ -28,7 +23,8 @@ const CONNECTION_MS = 15 * 60_000
 const UNREAD_MAX_BYTES = 256 * 1024
 
 /** GET /live: an account's balance and settled calls as they happen, as server-sent events. */
-export const liveRoute: FastifyPluginAsync<LiveServices> = async (app, services) => {
+export const liveRoute: FastifyPluginAsync = async (app) => {
+  const { services } = app
   const { accounts, holds, logger } = services
   const feed = createLiveFeed(services)
   const open = new Set<ServerResponse>()

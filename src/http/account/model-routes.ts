@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { CallStats, ModelStatsStore } from '../../billing/reports/model-stats-store.ts'
+import type { CallStats } from '../../billing/reports/model-stats-store.ts'
 import {
   type ModelFacts,
   ModelFactsList,
@@ -15,13 +15,9 @@ import { bySession } from '../asking-account.ts'
 import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'
 import { OfId } from '../page.ts'
 
-interface ModelServices {
-  catalog: () => CatalogSnapshot
-  modelStats: Pick<ModelStatsStore, 'stats'>
-}
-
 /** What models can do and how fast they are, for everyone; and who serves a model, for those who can pin a provider. */
-export const modelRoutes: FastifyPluginAsyncTypebox<ModelServices> = async (app, { catalog, modelStats }) => {
+export const modelRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { catalog, modelStats } = app.services
   const list = renderedOnce()
 
   // The body is sent as rendered, so its schema documents it without typing it.

@@ -1,19 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { lookUpKey } from '../../accounts/key-cache.ts'
-import type { KeyStore } from '../../accounts/key-store.ts'
 import { PlaygroundSurfaces } from '../../core/api/playground.ts'
 import { mayUse, SURFACES, type SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import type { CallServices } from '../calls/serve-call.ts'
 import { askingKey, liveKey } from '../plugins/authenticate.ts'
 import { actingOn, mayUseKey } from '../plugins/session.ts'
-import { MODEL_ROUTES, type ModelRouteServices } from '../public/model-routes.ts'
-
-export interface PlaygroundServices extends CallServices {
-  keys: Pick<KeyStore, 'find'>
-  limits: ModelRouteServices['limits']
-}
+import { MODEL_ROUTES } from '../public/model-routes.ts'
 
 /** Below the prefix of the console; what is called there may be as long as any call. */
 export const PLAYGROUND_PATH = '/playground'
@@ -24,22 +17,23 @@ const pathOf = (id: SurfaceId): string => `${PLAYGROUND_PATH}/${id}`
  * Calls with one of the account's keys, which `?key_id=` names: the public routes themselves, in a scope where a key is
  * found by a session. So checks, grants, limits, hold, charge and answer are those of any call.
  */
-export const playgroundRoute: FastifyPluginAsync<PlaygroundServices> = async (app, deps) => {
+export const playgroundRoute: FastifyPluginAsync = async (app) => {
+  const { keys, clock } = app.services
+  app.decorate('services', { ...app.services, paidCalls: null })
   app.decorateRequest('callStarted', undefined)
   app.addHook('onRequest', app.requirePermission('keys'))
   app.addHook('onRequest', async (request, reply) => {
     request.callStarted = (callId) => void reply.header('x-call-id', callId)
   })
   app.decorate('requireKey', async (request) => {
-    const found = await lookUpKey(deps.keys, keyIdOf(request), deps.clock())
+    const found = await lookUpKey(keys, keyIdOf(request), clock())
     // Of another account is as unknown as none at all.
     const isTheirs =
       'key' in found && found.key.accountId === actingOn(request).account.id && mayUseKey(request, found.key)
     if (!isTheirs) throw new ApiError('not_found', 'This account has no key of that id.', { param: 'key_id' })
     request.key = liveKey(found)
   })
-  for (const { id } of SURFACES)
-    if (MODEL_ROUTES[id]) await app.register(MODEL_ROUTES[id](pathOf(id)), { ...deps, paidCalls: null })
+  for (const { id } of SURFACES) if (MODEL_ROUTES[id]) await app.register(MODEL_ROUTES[id](pathOf(id)))
   await app.register(playgroundSurfacesRoute)
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { FastifyPluginAsync } from 'fastify'
 import { CALLS_MIN, type ModelStatsStore } from '../../billing/reports/model-stats-store.ts'
 import { HOURS_KEPT_MS, type ProviderHours } from '../../billing/reports/provider-hours.ts'
 import { ProviderStatusList } from '../../core/api/provider-status.ts'
@@ -52,15 +52,11 @@ export function createProviderStatus(sources: StatusSources): ReadProviderStatus
   }
 }
 
-interface RouteServices {
-  providerStatus: ReadProviderStatus
-  settings: Pick<Services['settings'], 'read'>
-}
-
 const schema = { response: { 200: ProviderStatusList } }
 
 /** GET /provider-status, for everyone while operators publish it. */
-export const providerStatusRoute: FastifyPluginAsync<RouteServices> = async (app, services) => {
+export const providerStatusRoute: FastifyPluginAsync = async (app) => {
+  const { services } = app
   app.get('/provider-status', { schema }, async (_request, reply) => {
     const { providerStatusPublic } = await services.settings.read()
     if (!providerStatusPublic)
@@ -71,6 +67,7 @@ export const providerStatusRoute: FastifyPluginAsync<RouteServices> = async (app
 }
 
 /** The same for operators, published or not. */
-export function operatorProviderStatusRoute(app: FastifyInstance, providerStatus: ReadProviderStatus): void {
+export const operatorProviderStatusRoute: FastifyPluginAsync = async (app) => {
+  const { providerStatus } = app.services
   app.get('/provider-status', { ...needs('read'), schema }, () => providerStatus())
 }

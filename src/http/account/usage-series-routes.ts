@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { Reports } from '../../billing/reports/reports.ts'
 import type { UsageCell, UsageFigures } from '../../billing/reports/usage-series-store.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import {
@@ -18,14 +17,7 @@ import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { bySession } from '../asking-account.ts'
 import { asCsv, csvLine } from '../csv.ts'
-import type { Slots } from '../slots.ts'
 import { createWindowLimit } from '../window-limit.ts'
-
-interface UsageSeriesServices {
-  reports: Pick<Reports, 'series'>
-  clock: () => number
-  consoleSlots: Slots
-}
 
 /** The hours of a month, or the days of a year. */
 const BUCKETS_MAX = 800
@@ -48,8 +40,8 @@ const Query = Type.Object(
 const READS_PER_MINUTE = 120
 
 /** What an account's calls used and cost over time, by model, key or member, as JSON and as a download. */
-export const usageSeriesRoutes: FastifyPluginAsyncTypebox<UsageSeriesServices> = async (app, services) => {
-  const { reports, clock, consoleSlots } = services
+export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { reports, clock, consoleSlots } = app.services
   const { asker, hooks } = bySession(app, 'usage')
   // The buckets of a year take some milliseconds of the processor before anything is asked for.
   const reads = createWindowLimit({

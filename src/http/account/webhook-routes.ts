@@ -14,32 +14,19 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import { EVENT_TYPES, type SubscribedEventType } from '../../core/webhooks/event.ts'
 import { checkWebhookUrl } from '../../platform/network/public-address.ts'
-import type { DeliveryEntry, ReadDeliveries, RetryDelivery } from '../../webhooks/delivery-log.ts'
-import {
-  ENDPOINTS_PER_ACCOUNT_MAX,
-  type EndpointStore,
-  type WebhookEndpoint,
-} from '../../webhooks/endpoint-store.ts'
-import type { WebhookThrottle } from '../../webhooks/webhook-throttle.ts'
+import type { DeliveryEntry } from '../../webhooks/delivery-log.ts'
+import { ENDPOINTS_PER_ACCOUNT_MAX, type WebhookEndpoint } from '../../webhooks/endpoint-store.ts'
 import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { actingOn } from '../plugins/session.ts'
-
-export interface WebhookServices {
-  endpoints: EndpointStore
-  deliveries: ReadDeliveries
-  retryDelivery: RetryDelivery
-  webhookThrottle: WebhookThrottle
-  webhooksAllowPrivate: boolean
-  clock: () => number
-}
 
 /** A rotated secret goes on signing beside the new one for a day. */
 export const ROTATION_OVERLAP_MS = DAY_MS
 export const DELIVERIES_SHOWN = 50
 
 /** Where the account hears of its events: endpoints, their secrets (shown once), what was delivered. */
-export const webhookRoutes: FastifyPluginAsyncTypebox<WebhookServices> = async (app, services) => {
+export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { endpoints, deliveries, retryDelivery, webhookThrottle } = services
   const toView = { onRequest: [app.requirePermission('view_integrations')] }
   const toChange = { onRequest: [app.requirePermission('integrations')] }
@@ -61,7 +48,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<WebhookServices> = async (
   const creating = { ...toChange, schema: { body: NewWebhookBody, response: { 201: CreatedWebhook } } }
   app.post('/webhooks', creating, async (request, reply) => {
     const accountId = actingOn(request).account.id
-    const check = checkWebhookUrl(request.body.url, services.webhooksAllowPrivate)
+    const check = checkWebhookUrl(request.body.url, services.config.webhooksAllowPrivate)
     if (check.kind === 'refused')
       throw new ApiError('invalid_request', `This address ${check.reason}.`, { param: 'url' })
     const types = readEventTypes(request.body.event_types)

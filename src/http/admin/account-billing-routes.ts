@@ -5,9 +5,6 @@ import { OperatorTopUp } from '../../core/api/billing.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { parseUsd } from '../../core/kernel/money.ts'
 import { PICO_PER_CENT } from '../../core/payments/top-up-amount.ts'
-import type { AccountManagement } from '../../operations/account-management.ts'
-import type { RefundTopUp } from '../../operations/top-up-refunds.ts'
-import type { TopUps } from '../../payments/create-top-ups.ts'
 import { autoTopUpView } from '../account/billing/auto-top-up-routes.ts'
 import { invoiceView, sendInvoicePdf } from '../account/billing/invoice-routes.ts'
 import { OfId } from '../page.ts'
@@ -19,11 +16,8 @@ const SHOWN_MAX = 20
 const OfTopUp = Type.Object({ id: Type.String(), topUpId: Type.String() })
 
 /** The saved card, automatic top-ups and invoices of an account, and refunds of its top-ups. */
-export const accountBillingRoutes: FastifyPluginAsyncTypebox<{
-  topUps: Pick<TopUps, 'cards' | 'autoTopUps' | 'payments' | 'invoices'>
-  accountManagement: Pick<AccountManagement, 'find'>
-  refundTopUp: RefundTopUp
-}> = async (app, { topUps, accountManagement, refundTopUp }) => {
+export const accountBillingRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { topUps, accountManagement, refundTopUp } = app.services
   const reading = { ...needs('read'), schema: { params: OfId, response: { 200: AccountBilling } } }
   app.get('/accounts/:id/billing', reading, async ({ params: { id } }) => ({
     auto_top_up: await autoTopUpView(topUps, id),

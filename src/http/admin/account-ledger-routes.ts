@@ -2,7 +2,6 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import {
-  type AccountLedgerStore,
   type BalancedLine,
   formatPlace,
   placeAfter,
@@ -15,7 +14,6 @@ import { Page } from '../../core/api/shared.ts'
 import type { LedgerKind } from '../../core/billing/postings.ts'
 import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
-import type { Services } from '../../services.ts'
 import { asCsv, csvLine } from '../csv.ts'
 import { OfId, pageOf } from '../page.ts'
 import { needs, signedInOperator } from '../plugins/operator-access.ts'
@@ -39,9 +37,8 @@ const REPORTS_PER_OPERATOR_MAX = 2
 const CSV_PAGE = 1_000
 
 /** The ledger of one account: every movement with the balance after it, its sums by kind, and all of it as CSV. */
-export const accountLedgerRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'accountManagement' | 'auditLog'> & { accountLedger: AccountLedgerStore }
-> = async (app, { accountManagement, accountLedger, auditLog }) => {
+export const accountLedgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { accountManagement, accountLedger, auditLog } = app.services
   const slots = reportSlots(REPORTS_MAX, REPORTS_PER_OPERATOR_MAX, 'account')
 
   /** Who posted credits and adjustments, by their reference. */

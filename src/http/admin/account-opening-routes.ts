@@ -4,8 +4,6 @@ import { AccountInvited, AccountOpened, NewAccountRequest } from '../../core/api
 import { CreatedOperatorKey, newKeyBody } from '../../core/api/keys.ts'
 import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { parseUsd } from '../../core/kernel/money.ts'
-import type { AccountOpening } from '../../operations/account-opening.ts'
-import type { Services } from '../../services.ts'
 import { readNewKey } from '../account/keys/read-key-settings.ts'
 import { OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
@@ -16,12 +14,8 @@ import { askingOperator } from './asking-operator.ts'
 const NO_LIMITS = { requestsPerMinute: 1_000_000, concurrentCalls: 1_000_000 }
 
 /** Accounts and keys that operators make for customers: opened, invited, issued. */
-export const accountOpeningRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'accountManagement'> & {
-    accountOpening: AccountOpening
-    clock: () => number
-  }
-> = async (app, { accountManagement, accountOpening, clock }) => {
+export const accountOpeningRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { accountManagement, accountOpening, clock } = app.services
   app.post(
     '/accounts',
     { ...needs('accounts.write'), schema: { body: NewAccountRequest, response: { 201: AccountOpened } } },

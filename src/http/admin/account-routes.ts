@@ -32,9 +32,8 @@ import { askingOperator } from './asking-operator.ts'
 const AccountSearch = Type.Object({ search: Type.Optional(Type.String()), ...ID_PAGE }, CLOSED)
 
 /** Accounts: looked up, suspended, resumed, limited, credited and adjusted. */
-export const accountRoutes: FastifyPluginAsyncTypebox<
-  AccountDetailServices & Pick<Services, 'accountManagement' | 'directory'>
-> = async (app, services) => {
+export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { accountManagement, directory } = services
   const find = accountManagement.find
   const detailOf = async (idOrEmail: string): Promise<OperatorAccountDetail> =>

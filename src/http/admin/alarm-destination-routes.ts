@@ -6,17 +6,14 @@ import {
 } from '../../core/api/alarm-destinations.ts'
 import { List } from '../../core/api/shared.ts'
 import type { AlarmDestination } from '../../operations/alarm-destination-store.ts'
-import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { askingOperator } from './asking-operator.ts'
 
 /** /alarm-destinations: where alarms are sent. Targets appear in no answer. */
-export const alarmDestinationRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'alarmDestinations'>> = async (
-  app,
-  { alarmDestinations },
-) => {
+export const alarmDestinationRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { alarmDestinations } = app.services
   const answer = { 200: AlarmDestinationView }
 
   app.get(

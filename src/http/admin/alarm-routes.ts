@@ -7,7 +7,6 @@ import { Page } from '../../core/api/shared.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { StoredAlarm } from '../../operations/alarm-store.ts'
 import type { NamedAction } from '../../operations/audit-log.ts'
-import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
@@ -20,9 +19,8 @@ const AlarmSearch = Type.Object(
 const ActionSearch = Type.Object({ target: Type.Optional(Type.String()), ...ID_PAGE }, CLOSED)
 
 /** GET /alarms and POST /alarms/:id/acknowledge; GET /actions: what operators did. */
-export const alarmRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'alarms' | 'auditLog'> & { clock: () => number }
-> = async (app, { alarms, auditLog, clock }) => {
+export const alarmRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { alarms, auditLog, clock } = app.services
   app.get(
     '/alarms',
     {

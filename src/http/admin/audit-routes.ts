@@ -5,9 +5,7 @@ import { AuditRunView, AuditView } from '../../core/api/operations.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
 import { isRunning as isJobRunning } from '../../platform/redis/fleet-job.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
 import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis/redis-keys.ts'
-import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
@@ -17,9 +15,8 @@ import { askingOperator } from './asking-operator.ts'
 const ASKED_SECONDS = 600
 
 /** GET /audit/latest and /audit/runs: what audits found; POST /audit/run asks the settlement process for one. */
-export const auditRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'audits' | 'auditLog'> & { auditEveryMinutes: number; redis: Redis }
-> = async (app, { audits, auditLog, auditEveryMinutes, redis }) => {
+export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { audits, auditLog, config, redis } = app.services
   const view = async (): Promise<AuditView> => {
     const [isAsked, isRunning, run] = await Promise.all([
       redis.exists(AUDIT_ASKED),
@@ -29,7 +26,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<
     return {
       object: 'audit',
       running: isAsked === 1 || isRunning,
-      every_minutes: auditEveryMinutes,
+      every_minutes: config.auditEveryMinutes,
       run: run && runView(run),
     }
   }

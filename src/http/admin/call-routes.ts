@@ -10,9 +10,6 @@ import { TIME_RANGE, timeRange } from '../../core/billing/usage-query.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { callCreatedAt } from '../../core/kernel/ids.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
-import type { Queues } from '../../platform/queues/queue-stats.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
-import type { Services } from '../../services.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
@@ -35,9 +32,8 @@ const CallQuery = Type.Object(
 const SEARCHES_MAX = 4
 
 /** GET /calls: settled calls of every account, searched; GET /calls/:id/timeline: one call, also while it runs. */
-export const callRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'calls' | 'promptLogs'> & { redis: Redis; queues: Queues; clock: () => number }
-> = async (app, { calls, promptLogs, redis, queues, clock }) => {
+export const callRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { calls, promptLogs, redis, queues, clock } = app.services
   const slots = reportSlots(SEARCHES_MAX, SEARCHES_MAX)
 
   app.get(

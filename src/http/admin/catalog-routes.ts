@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { CheckedCatalog } from '../../catalog/catalog-check.ts'
-import type { CatalogEdits, StoredDocument } from '../../catalog/catalog-edits-store.ts'
+import type { StoredDocument } from '../../catalog/catalog-edits-store.ts'
 import type { RateEntry } from '../../catalog/rate-history-store.ts'
 import {
   CatalogCheckView,
@@ -14,13 +13,11 @@ import {
 } from '../../core/api/catalog.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { List } from '../../core/api/shared.ts'
-import { type CatalogSnapshot, isAvailable } from '../../core/catalog/catalog.ts'
-import type { CatalogEffect } from '../../core/catalog/catalog-effects.ts'
+import { isAvailable } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatRate, picoUsdPerToken } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import type { AnnouncedEdits, CatalogManagement } from '../../operations/catalog-management.ts'
-import type { Services } from '../../services.ts'
+import type { AnnouncedEdits } from '../../operations/catalog-management.ts'
 import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
@@ -30,20 +27,9 @@ const Listed = Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, def
 
 const EFFECTS_SHOWN = 100
 
-export interface CatalogRouteServices extends Pick<Services, 'rateHistory'> {
-  catalog: () => CatalogSnapshot
-  catalogEdits: CatalogEdits
-  catalogManagement: CatalogManagement
-  checkEdits: (content: unknown) => CheckedCatalog
-  /** What valid edits would do to calls. */
-  previewEdits: (content: unknown) => CatalogEffect[]
-}
-
 /** The catalog: what is in use, the operator's edits and their versions, and the rates that models had. */
-export const catalogRoutes: FastifyPluginAsyncTypebox<CatalogRouteServices> = async (
-  app,
-  { catalog, catalogEdits, catalogManagement, checkEdits, previewEdits, rateHistory },
-) => {
+export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { catalog, catalogEdits, catalogManagement, checkEdits, previewEdits, rateHistory } = app.services
   app.get('/catalog', { ...needs('read'), schema: { response: { 200: CatalogView } } }, async () => {
     const { version, generatedAt, models, offers } = catalog()
     const edits = await catalogEdits.current()

@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { KeyLimitsRequest, OperatorKey } from '../../core/api/keys.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { KeyLimits } from '../../operations/key-management.ts'
-import type { Services } from '../../services.ts'
 import { readExpiry } from '../account/keys/read-key-settings.ts'
 import { OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
@@ -11,9 +10,8 @@ import { keyView, readRateLimits } from './account-routes.ts'
 import { askingOperator } from './asking-operator.ts'
 
 /** Keys of accounts: revoked, paused, resumed, and edited. */
-export const keyRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'keyManagement'> & { clock: () => number }
-> = async (app, { keyManagement, clock }) => {
+export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { keyManagement, clock } = app.services
   app.post(
     '/keys/:id/revoke',
     { ...needs('accounts.suspend'), schema: { params: OfId, response: { 200: OperatorKey } } },

@@ -17,7 +17,8 @@ import { needs } from '../plugins/operator-access.ts'
 import { liveTraffic } from './traffic-routes.ts'
 
 /** GET /live: the figures of this moment, every second, as server-sent events. */
-export const liveRoutes: FastifyPluginAsync<LiveServices> = async (app, services) => {
+export const liveRoutes: FastifyPluginAsync = async (app) => {
+  const { services } = app
   const board = new LiveBoard(() => liveView(services))
   app.addHook('preClose', async () => board.close())
 

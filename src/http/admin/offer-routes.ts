@@ -3,18 +3,12 @@ import { type Static, Type } from 'typebox'
 import { EnabledView, MovingOffer, MovingProvider, OfferView, ProviderView } from '../../core/api/offers.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { List } from '../../core/api/shared.ts'
-import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
+import type { Offer } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import type { Services } from '../../services.ts'
-import { type OfferKnowledge, offerViews, providerView } from '../offer-view.ts'
+import { offerViews, providerView } from '../offer-view.ts'
 import { OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { askingOperator } from './asking-operator.ts'
-
-export interface OfferRouteServices extends Pick<Services, 'offerManagement'> {
-  catalog: () => CatalogSnapshot
-  offers: OfferKnowledge
-}
 
 const OfferSearch = Type.Object(
   { model: Type.Optional(Type.String()), provider: Type.Optional(Type.String()) },
@@ -22,10 +16,8 @@ const OfferSearch = Type.Object(
 )
 
 /** Every offer and provider with its health, measures and margin; and closing a breaker by hand. */
-export const offerRoutes: FastifyPluginAsyncTypebox<OfferRouteServices> = async (
-  app,
-  { catalog, offers, offerManagement },
-) => {
+export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { catalog, offers, offerManagement } = app.services
   const offersByProvider = (): Map<string, Offer[]> =>
     Map.groupBy(catalog().offers.values(), ({ provider }) => provider.id)
   const enabling = {

@@ -12,7 +12,6 @@ import {
 import { List } from '../../core/api/shared.ts'
 import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
-import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
@@ -20,9 +19,8 @@ import { askingOperator } from './asking-operator.ts'
 import { operatorView } from './operator-view.ts'
 
 /** Operators: listed, added, given another role, disabled and enabled; and their admin keys. */
-export const operatorRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'operatorManagement'> & { clock: () => number }
-> = async (app, { operatorManagement, clock }) => {
+export const operatorRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { operatorManagement, clock } = app.services
   app.get(
     '/operators',
     { ...needs('read'), schema: { response: { 200: List(OperatorDetail) } } },

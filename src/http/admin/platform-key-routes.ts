@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { PlatformKeyRemoved, PlatformKeyRequest, PlatformKeyStored } from '../../core/api/offers.ts'
 import type { CatalogSnapshot, Provider } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import type { PlatformKeyManagement } from '../../operations/platform-key-management.ts'
 import { OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { askingOperator } from './asking-operator.ts'
@@ -10,10 +9,8 @@ import { askingOperator } from './asking-operator.ts'
 const BODY_LIMIT_BYTES = 16 * 1024
 
 /** The gateway's own keys at providers: stored and removed, never shown. */
-export const platformKeyRoutes: FastifyPluginAsyncTypebox<{
-  catalog: () => CatalogSnapshot
-  platformKeys: PlatformKeyManagement
-}> = async (app, { catalog, platformKeys }) => {
+export const platformKeyRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { catalog, platformKeys } = app.services
   app.post(
     '/providers/:id/key',
     {

@@ -4,15 +4,12 @@ import { List } from '../../core/api/shared.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
-import { isSettlementBehind, type Queues, readQueues } from '../../platform/queues/queue-stats.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
-import type { Services } from '../../services.ts'
+import { isSettlementBehind, readQueues } from '../../platform/queues/queue-stats.ts'
 import { needs } from '../plugins/operator-access.ts'
 
 /** GET /processes and /queues: what runs, and what waits. */
-export const processRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'claimWait'> & { redis: Redis; queues: Queues; clock: () => number }
-> = async (app, { redis, queues, claimWait, clock }) => {
+export const processRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { redis, queues, claimWait, clock } = app.services
   const once = createSingleFlight()
 
   app.get('/processes', { ...needs('read'), schema: { response: { 200: List(ProcessView) } } }, async () => ({

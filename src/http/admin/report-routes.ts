@@ -8,7 +8,6 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import type { Services } from '../../services.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
 import { askingOperator } from './asking-operator.ts'
@@ -24,9 +23,8 @@ const ROWS_MAX = 1_000
 const REPORTS_MAX = 2
 
 /** GET /margin: revenue, cost and what is left; GET /ledger: the sums of the ledger's accounts. */
-export const reportRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'margin' | 'sumLedger'> & { clock: () => number }
-> = async (app, { margin, sumLedger, clock }) => {
+export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { margin, sumLedger, clock } = app.services
   const slots = reportSlots(REPORTS_MAX, REPORTS_MAX)
   const once = createSingleFlight()
 

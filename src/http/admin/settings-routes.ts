@@ -1,14 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { GatewaySettings } from '../../core/api/provider-status.ts'
-import type { Services } from '../../services.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { askingOperator } from './asking-operator.ts'
 
 /** GET and PATCH /settings: what operators change while the gateway runs. */
-export const settingsRoutes: FastifyPluginAsyncTypebox<Pick<Services, 'settings'>> = async (
-  app,
-  { settings },
-) => {
+export const settingsRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { settings } = app.services
   const answer = { 200: GatewaySettings }
   app.get('/settings', { ...needs('read'), schema: { response: answer } }, async () =>
     view(await settings.read()),

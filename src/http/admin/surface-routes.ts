@@ -5,7 +5,6 @@ import { OpenableSurface, SurfaceGrant, SurfaceHolderRequest } from '../../core/
 import { isoTime } from '../../core/kernel/time.ts'
 import type { SurfaceGrant as StoredGrant } from '../../operations/surface-grant-store.ts'
 import type { OpenableSurface as StoredSurface } from '../../operations/surface-management.ts'
-import type { Services } from '../../services.ts'
 import { OfId } from '../page.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { askingOperator } from './asking-operator.ts'
@@ -13,9 +12,8 @@ import { askingOperator } from './asking-operator.ts'
 const OfHolder = Type.Partial(Type.Object({ account: Type.String(), key_id: Type.String() }))
 
 /** Surfaces: opened to accounts and keys, and closed again. */
-export const surfaceRoutes: FastifyPluginAsyncTypebox<
-  Pick<Services, 'accountManagement' | 'surfaceManagement'>
-> = async (app, { accountManagement, surfaceManagement }) => {
+export const surfaceRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { accountManagement, surfaceManagement } = app.services
   const findHolder = ({ account, key_id: keyId }: SurfaceHolderRequest) =>
     surfaceManagement.findHolder({ ...(account && { account }), ...(keyId && { keyId }) })
 

@@ -14,7 +14,6 @@ import {
   type TrafficSlot,
   trafficSlots,
 } from '../../platform/observability/traffic-counts.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
 import { needs } from '../plugins/operator-access.ts'
 
 const TrafficQuery = Type.Object(
@@ -26,10 +25,8 @@ const TrafficQuery = Type.Object(
 )
 
 /** GET /traffic: requests, errors, calls, tokens and spend of the last minutes, as a series. */
-export const trafficRoutes: FastifyPluginAsyncTypebox<{ redis: Redis; clock: () => number }> = async (
-  app,
-  { redis, clock },
-) => {
+export const trafficRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { redis, clock } = app.services
   const once = createSingleFlight()
 
   const ofTraffic = {

@@ -7,9 +7,9 @@ import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } f
 
 /** POST /v1/chat/completions: validate, start the call, relay its answer. */
 export const chatCompletionsRoute =
-  (path: string): FastifyPluginAsyncTypebox<ChatServices> =>
-  async (app, deps) => {
-    const { paidCalls } = deps
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { callPath: deps, paidCalls } = app.services
     app.post(
       path,
       {
@@ -31,8 +31,6 @@ export const chatCompletionsRoute =
 
 export interface ChatServices extends CallServices {
   limits: CallServices['limits'] & { bodyLimitBytes: number }
-  /** Null: every call needs a key. */
-  paidCalls: PaidCalls | null
 }
 
 function askedChat(body: ChatBody, { exactJson }: FastifyRequest): AskedCall {

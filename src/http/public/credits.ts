@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { Reports } from '../../billing/reports/reports.ts'
 import { Credits } from '../../core/api/billing.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
@@ -13,8 +12,9 @@ const READS_PER_KEY_MAX = 10
 
 /** GET /v1/credits: what an account was credited, has used, and can spend now. USD as decimal strings, exact. */
 export const creditsRoute =
-  (path: string): FastifyPluginAsyncTypebox<{ reports: Pick<Reports, 'credits'> }> =>
-  async (app, { reports }) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { reports } = app.services
     const slots = createSlots({
       max: READS_MAX,
       maxPerHolder: READS_PER_KEY_MAX,

@@ -1,12 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { ExtendedBody, normalizeExtendedRequest } from '../../core/calls/extended-request.ts'
 import { extendedFormat } from '../calls/extended-format.ts'
-import { type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
 
 /** POST /v2/chat/completions: what /v1 takes, tool loops and more fields; made, held, routed and charged the same way. */
 export const extendedChatRoute =
-  (path: string): FastifyPluginAsyncTypebox<CallServices & { limits: { bodyLimitBytes: number } }> =>
-  async (app, deps) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const deps = app.services.callPath
     app.post(
       path,
       {

@@ -24,8 +24,9 @@ interface KeyDependencies {
 
 /** GET /v1/key: the limits of the key that asks, how much of them is left, and what its account can spend. */
 export const keyRoute =
-  (path: string): FastifyPluginAsyncTypebox<KeyDependencies> =>
-  async (app, { reports, limits, clock }) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { reports, limits, clock } = app.services
     const slots = createSlots({
       max: READS_MAX,
       maxPerHolder: READS_PER_KEY_MAX,

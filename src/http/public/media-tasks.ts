@@ -38,7 +38,7 @@ interface FormSurface extends MediaSurface {
   files: { files: number; fileBytes: number; bodyBytes: number }
 }
 
-type Route = (path: string) => FastifyPluginAsyncTypebox<CallServices>
+type Route = (path: string) => FastifyPluginAsyncTypebox
 
 const MEGABYTE = 1024 * 1024
 const FIELD_LIMITS = { fields: 64, fieldBytes: 128 * 1024 }
@@ -55,7 +55,8 @@ const refuseIdempotencyKey = ({ headers }: FastifyRequest, _reply: FastifyReply,
 const jsonRoute =
   <Body>({ id, summary, body, normalize }: JsonSurface<Body>): Route =>
   (path) =>
-  async (app, deps) => {
+  async (app) => {
+    const deps = app.services.callPath
     app.post(
       path,
       {
@@ -70,7 +71,8 @@ const jsonRoute =
 const formRoute =
   ({ id, summary, body, normalize, files }: FormSurface): Route =>
   (path) =>
-  async (app, deps) => {
+  async (app) => {
+    const deps = app.services.callPath
     const limits = { ...FIELD_LIMITS, ...files }
     const uploads = { store: deps.files, logger: deps.dispatch.logger, idleMs: deps.limits.bodyIdleMs }
     takeForms(app)

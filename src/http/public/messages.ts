@@ -17,13 +17,8 @@ import { mediaTokens } from '../../core/media/media-tokens.ts'
 import { messagesWireUnspoken, modelNotFound } from '../../core/routing/plan-refusal.ts'
 import { countPromptTokens } from '../../providers/count-tokens.ts'
 import { MESSAGES_FORMAT, messagesError } from '../calls/messages-format.ts'
-import { type CallServices, callingKey, serveCall } from '../calls/serve-call.ts'
+import { callingKey, serveCall } from '../calls/serve-call.ts'
 import { createSlots } from '../slots.ts'
-
-interface MessagesServices extends CallServices {
-  catalog: () => CatalogSnapshot
-  limits: CallServices['limits'] & { bodyLimitBytes: number }
-}
 
 /** Whether any target speaks the messages wire. */
 const isSpoken = oncePer(({ offers }: CatalogSnapshot): boolean =>
@@ -38,16 +33,17 @@ function speakNatively(request: FastifyRequest, reply: FastifyReply): void {
 
 /** POST /v1/messages: a call whose target speaks the messages wire, in the wire's own form. */
 export const messagesRoute =
-  (path: string): FastifyPluginAsyncTypebox<MessagesServices> =>
-  async (app, deps) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { catalog, callPath: deps } = app.services
     const natively = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-      if (isSpoken(deps.catalog())) speakNatively(request, reply)
+      if (isSpoken(catalog())) speakNatively(request, reply)
       done()
     }
     // Who may not call models hears so before the body is read, and so does everybody where nothing could answer.
     const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
       callingKey(request)
-      if (!isSpoken(deps.catalog())) throw messagesWireUnspoken('No provider of this gateway')
+      if (!isSpoken(catalog())) throw messagesWireUnspoken('No provider of this gateway')
       request.refuseLimited()
       done()
     }
@@ -75,8 +71,9 @@ const COUNTS_PER_KEY_MAX = 4
 
 /** POST /v1/messages/count_tokens: about how many tokens a prompt has, by the gateway's own tokenizer. */
 export const countTokensRoute =
-  (path: string): FastifyPluginAsyncTypebox<MessagesServices> =>
-  async (app, { catalog, limits }) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { catalog, limits } = app.services
     const natively = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
       speakNatively(request, reply)
       done()

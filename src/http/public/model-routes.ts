@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
-import { type ChatServices, chatCompletionsRoute } from './chat-completions.ts'
+import { chatCompletionsRoute } from './chat-completions.ts'
 import { extendedChatRoute } from './extended-chat.ts'
 import {
   imageEditsRoute,
@@ -11,9 +11,7 @@ import {
 } from './media-tasks.ts'
 import { embeddingsRoute, moderationsRoute, rerankRoute } from './tasks.ts'
 
-export type ModelRouteServices = ChatServices
-
-type ModelRoute = (path: string) => FastifyPluginAsync<ModelRouteServices>
+type ModelRoute = (path: string) => FastifyPluginAsync
 
 /** The surfaces that run a call in the gateway's own contract, as the playground does too. */
 export const MODEL_ROUTES: Partial<Record<SurfaceId, ModelRoute>> = {

@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { catalogModelList, opaqueModelList } from '../../catalog/model-list.ts'
 import { ModelList } from '../../core/api/catalog.ts'
-import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { allowsModel } from '../../core/routing/allow-list.ts'
 import { askingKey } from '../plugins/authenticate.ts'
 
 /** GET /v1/models: one opaque entry for ordinary keys, if they may use a model of it; the catalog for admin keys. */
 export const modelsRoute =
-  (path: string): FastifyPluginAsyncTypebox<{ catalog: () => CatalogSnapshot }> =>
-  async (app, { catalog }) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { catalog } = app.services
     const schema = {
       summary: 'One opaque entry, `auto`; admin keys see the catalog',
       response: { 200: ModelList },

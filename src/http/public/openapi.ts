@@ -12,21 +12,14 @@ import { publishedSurface, type SurfaceContracts } from './surface-list.ts'
 const ORIGIN = 'http://gateway.invalid'
 const HOST = /^[\w.:[\]-]{1,255}$/
 
-interface OpenapiDependencies {
-  contracts: SurfaceContracts
-  /** The address that the gateway is known by; null: as the request has it. */
-  publicUrl: string | null
-  /** Null: every call needs a key. */
-  paidCalls: object | null
-}
-
 /** GET /openapi.json: the OpenAPI 3.1 document of every route, with examples for the address that was asked. */
 export const openapiRoute =
-  (path: string): FastifyPluginAsync<OpenapiDependencies> =>
-  async (app, { contracts, publicUrl, paidCalls }) => {
+  (path: string): FastifyPluginAsync =>
+  async (app) => {
+    const { publicUrl, paidCalls } = app.services
     let document: string | undefined
     app.get(path, { schema: { summary: 'This document' } }, async (request, reply) => {
-      document ??= JSON.stringify(describedSurfaces(app, contracts, paidCalls !== null))
+      document ??= JSON.stringify(describedSurfaces(app, app.surfaceContracts, paidCalls !== null))
       return reply
         .headers({ 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*', vary: 'host' })
         .type('application/json; charset=utf-8')

@@ -3,9 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { PaymentRailName } from '../../core/payments/payment.ts'
-import type { TopUps } from '../../payments/create-top-ups.ts'
 import { clientNetworks } from '../../platform/network/client-networks.ts'
-import type { Logger } from '../../platform/observability/logger.ts'
 
 /** Rails send far less; what is longer is not theirs. */
 const BODY_LIMIT_BYTES = 512 * 1024
@@ -16,10 +14,8 @@ const RETRY_AFTER_SECONDS = 10
  * the credential. Answered 200 once it is kept and acted on, also when the payment is unknown, so that nothing
  * is repeated in vain; 400 when forged; 503 when it should come again.
  */
-export const paymentWebhooks: FastifyPluginAsync<{
-  topUps: Pick<TopUps, 'service' | 'rails'>
-  logger: Logger
-}> = async (app, { topUps, logger }) => {
+export const paymentWebhooks: FastifyPluginAsync = async (app) => {
+  const { topUps, logger } = app.services
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 

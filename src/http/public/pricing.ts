@@ -25,8 +25,9 @@ interface PricingDependencies {
 
 /** GET /pricing.json: live retail rates for everyone, rendered and compressed once per catalog version. */
 export const pricingRoute =
-  (path: string): FastifyPluginAsyncTypebox<PricingDependencies> =>
-  async (app, deps) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const deps = app.services
     const feed = renderedFeeds(deps)
 
     app.options(path, { schema: { hide: true } }, async (_request, reply) =>

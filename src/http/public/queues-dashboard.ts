@@ -3,7 +3,6 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { ApiError } from '../../core/kernel/errors.ts'
-import type { JobQueue } from '../../platform/queues/queues.ts'
 import { secureHeaders } from '../plugins/security-headers.ts'
 
 const PATH = '/admin/queues'
@@ -11,22 +10,13 @@ const SEALED = '[sealed]'
 /** The board's page asks another company's host for its fonts; the browser's own do. */
 const FONT_LINK = /<link href="https:\/\/fonts\.googleapis\.com[^>]*>/
 
-interface QueuesDashboardServices {
-  queues: JobQueue[]
-  isSecure: boolean
-  /** See StaticConsoleOptions. */
-  publicPath: string
-}
-
 /** Bull Board for operators: every queue live, read-only, and no call's text anywhere. */
-export const queuesDashboard: FastifyPluginAsync<QueuesDashboardServices> = async (
-  app,
-  { queues, isSecure, publicPath },
-) => {
+export const queuesDashboard: FastifyPluginAsync = async (app) => {
+  const { queues, isSecure, publicPath } = app.services
   const server = new FastifyAdapter()
   server.setBasePath(publicPath + PATH)
   // Read-only: a settlement deleted by hand would be a charge lost.
-  const adapters = queues.map((queue) => {
+  const adapters = Object.values(queues).map((queue) => {
     const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
     adapter.setFormatter('data', (data: Record<string, unknown>) =>
       'sealedBody' in data ? { ...data, sealedBody: SEALED } : data,

@@ -1,12 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { normalizeResponsesRequest, ResponsesBody } from '../../core/calls/responses-request.ts'
 import { responsesFormat } from '../calls/responses-format.ts'
-import { type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
 
 /** POST /v1/responses: one turn that keeps nothing, as an extended call. */
 export const responsesRoute =
-  (path: string): FastifyPluginAsyncTypebox<CallServices & { limits: { bodyLimitBytes: number } }> =>
-  async (app, deps) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const deps = app.services.callPath
     app.post(
       path,
       {

@@ -7,10 +7,17 @@ import { isoTimeOrNull } from '../../core/kernel/time.ts'
 /** Digests of the contracts of the surfaces that have a route. */
 export type SurfaceContracts = ReadonlyMap<SurfaceId, string>
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    surfaceContracts: SurfaceContracts
+  }
+}
+
 /** GET /v1/surfaces: every surface, and which of them the calling key may use. */
 export const surfacesRoute =
-  (path: string): FastifyPluginAsyncTypebox<{ contracts: SurfaceContracts }> =>
-  async (app, { contracts }) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const contracts = app.surfaceContracts
     const schema = { summary: 'Every surface and its status', response: { 200: SurfaceList } }
     app.get(path, { onRequest: [app.requireKey], schema }, async ({ key }) => ({
       object: 'list' as const,
@@ -23,8 +30,9 @@ export const surfacesRoute =
 
 /** GET /surfaces.json: every surface and its status, for everyone. */
 export const publicSurfacesRoute =
-  (path: string): FastifyPluginAsyncTypebox<{ contracts: SurfaceContracts }> =>
-  async (app, { contracts }) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const contracts = app.surfaceContracts
     const schema = {
       summary: 'Every surface and its status, for everyone',
       response: { 200: PublishedSurfaceList },

@@ -5,12 +5,12 @@ import { SURFACES, type Surface, type SurfaceId } from '../../core/api/surfaces/
 import { ApiError } from '../../core/kernel/errors.ts'
 import { providerKeysRoute } from '../byok-keys.ts'
 import { generationsRoute, usageCallsRoute } from '../call-lists.ts'
-import { type CrossOriginOptions, crossOrigin } from '../plugins/cross-origin.ts'
+import { crossOrigin } from '../plugins/cross-origin.ts'
 import { usageRoute } from '../usage.ts'
 import { creditsRoute } from './credits.ts'
 import { keyRoute } from './key.ts'
 import { countTokensRoute, messagesRoute } from './messages.ts'
-import { MODEL_ROUTES, type ModelRouteServices } from './model-routes.ts'
+import { MODEL_ROUTES } from './model-routes.ts'
 import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
@@ -18,26 +18,8 @@ import { responsesRoute } from './responses.ts'
 import { announceLifecycle, routerPath, surfaceOfRoute } from './surface-lifecycle.ts'
 import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
 
-type ServicesOf<Route> = Route extends (path: string) => (app: never, services: infer Services) => unknown
-  ? Services
-  : never
-
-/** What the routes of the surfaces need, all together. */
-export type SurfaceServices = Omit<AllServices, 'contracts'>
-type AllServices = ModelRouteServices &
-  ServicesOf<typeof creditsRoute> &
-  ServicesOf<typeof generationsRoute> &
-  ServicesOf<typeof keyRoute> &
-  ServicesOf<typeof messagesRoute> &
-  ServicesOf<typeof modelsRoute> &
-  ServicesOf<typeof openapiRoute> &
-  ServicesOf<typeof pricingRoute> &
-  ServicesOf<typeof providerKeysRoute> &
-  ServicesOf<typeof usageRoute> &
-  ServicesOf<typeof usageCallsRoute>
-
 /** Registers all surfaces that name it, by the path of the first. */
-type SurfaceRoute = (path: string) => FastifyPluginAsync<AllServices>
+type SurfaceRoute = (path: string) => FastifyPluginAsync
 
 /** The routes of the surfaces. One of access `granted` has `app.requireSurface(id)` right after `app.requireKey`. */
 const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
@@ -65,12 +47,10 @@ const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
 const UNDOCUMENTED = { hide: true }
 
 /** Routes the surfaces. Whatever else lies under their versions asks for a key, then is unavailable. */
-export const surfaceRoutes: FastifyPluginAsync<SurfaceServices & CrossOriginOptions> = async (
-  app,
-  services,
-) => {
-  await app.register(crossOrigin, services)
+export const surfaceRoutes: FastifyPluginAsync = async (app) => {
+  await app.register(crossOrigin, { corsOrigins: app.services.config.corsOrigins })
   const contracts = new Map<SurfaceId, string>()
+  app.decorate('surfaceContracts', contracts)
   app.addHook('onRoute', (route) => {
     const surface = surfaceOfRoute(route, SURFACES)
     if (!surface || route.schema?.hide) return
@@ -79,7 +59,7 @@ export const surfaceRoutes: FastifyPluginAsync<SurfaceServices & CrossOriginOpti
   })
 
   for (const [route, surfaces] of Map.groupBy(SURFACES, ({ id }) => ROUTES[id]))
-    if (route) await app.register(route(routerPath(surfaces[0]!.path)), { ...services, contracts })
+    if (route) await app.register(route(routerPath(surfaces[0]!.path)))
   for (const surfaces of Map.groupBy(SURFACES, ({ path }) => path).values()) routeOtherMethods(app, surfaces)
   for (const version of new Set(SURFACES.flatMap(({ path }) => path.match(/^\/v\w+\//) ?? [])))
     routeUnavailable(app, `${version}*`, ({ method, url }) => pathUnknown(method, url))

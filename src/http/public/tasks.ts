@@ -10,7 +10,7 @@ import {
   normalizeRerank,
   RerankBody,
 } from '../../core/calls/task-request.ts'
-import { type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
 import { taskFormat } from '../calls/task-format.ts'
 
 interface TaskSurface<Body> {
@@ -23,8 +23,9 @@ interface TaskSurface<Body> {
 /** POST of what is no chat: validate, start the call, write its whole answer. */
 const taskRoute =
   <Body>({ id, summary, body, normalize }: TaskSurface<Body>) =>
-  (path: string): FastifyPluginAsyncTypebox<CallServices> =>
-  async (app, deps) => {
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const deps = app.services.callPath
     app.post(
       path,
       {

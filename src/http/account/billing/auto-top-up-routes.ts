@@ -13,18 +13,11 @@ import { isoTime, isoTimeOrNull } from '../../../core/kernel/time.ts'
 import { type AutoTopUpPause, THRESHOLD_AMOUNTS_MAX } from '../../../core/payments/auto-top-up.ts'
 import { fromCents, readTopUpAmount } from '../../../core/payments/top-up-amount.ts'
 import type { AutoTopUp } from '../../../payments/auto-top-up-store.ts'
-import type { SettingsThrottle } from '../../../payments/auto-top-up-throttle.ts'
 import type { TopUps } from '../../../payments/create-top-ups.ts'
 import type { SavedCard } from '../../../payments/saved-card-service.ts'
 import { bySession } from '../../asking-account.ts'
 import { createSlots } from '../../slots.ts'
 import { topUpOptions } from '../../top-ups.ts'
-
-export interface AutoTopUpServices {
-  topUps: Pick<TopUps, 'cards' | 'autoTopUps' | 'payments' | 'service' | 'rails'>
-  limits: { topUpMinUsd: string; topUpMaxUsd: string }
-  settingsThrottle: SettingsThrottle
-}
 
 /** The most that a threshold or the maximum of a month may be. */
 const USD_MAX = parseUsd('1000000')
@@ -32,7 +25,8 @@ const USD_MAX = parseUsd('1000000')
 const ASKING_MAX = 20
 
 /** The saved card of an account and its automatic top-ups. */
-export const autoTopUpRoutes: FastifyPluginAsyncTypebox<AutoTopUpServices> = async (app, services) => {
+export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { settingsThrottle } = services
   const { cards, autoTopUps } = services.topUps
   const { asker, hooks } = bySession(app, 'billing')

@@ -1,14 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { HoldStore } from '../../../billing/holds/hold-store.ts'
 import {
   formatLedgerCursor,
   type LedgerLine,
-  type LedgerListStore,
   positionAfter,
   readLedgerCursor,
 } from '../../../billing/ledger/ledger-list-store.ts'
-import type { ReadStatement, Statement } from '../../../billing/ledger/statement-store.ts'
+import type { Statement } from '../../../billing/ledger/statement-store.ts'
 import { BillingView, LedgerRow, StatementView } from '../../../core/api/billing.ts'
 import { CLOSED } from '../../../core/api/request-fields.ts'
 import { Page } from '../../../core/api/shared.ts'
@@ -18,8 +16,7 @@ import { DAY_MS, isoTime, nextMonthMs } from '../../../core/kernel/time.ts'
 import { bySession } from '../../asking-account.ts'
 import { pageOf } from '../../page.ts'
 import { actingOn } from '../../plugins/session.ts'
-import type { Slots } from '../../slots.ts'
-import { type TopUpServices, topUpOptions } from '../../top-ups.ts'
+import { topUpOptions } from '../../top-ups.ts'
 import { balanceView } from '../account-view.ts'
 
 const PageQuery = Type.Object(
@@ -32,15 +29,9 @@ const PageQuery = Type.Object(
 /** Of a statement: some models each day, and movements. */
 const LINES_MAX = 5_000
 
-export interface BillingServices extends TopUpServices {
-  holds: Pick<HoldStore, 'balance'>
-  ledger: Pick<LedgerListStore, 'page'>
-  readStatement: ReadStatement
-  consoleSlots: Slots
-}
-
 /** The balance, what a top-up may be, and the ledger as the account's holder reads it. */
-export const billingRoutes: FastifyPluginAsyncTypebox<BillingServices> = async (app, services) => {
+export const billingRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { holds, ledger, readStatement, consoleSlots } = services
   const { asker, hooks } = bySession(app, 'billing')
   const options = topUpOptions(services)

@@ -12,18 +12,10 @@ import { Page } from '../../../core/api/shared.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
 import type { InvoiceDocument } from '../../../core/payments/invoice.ts'
-import type { BillingDetails, Invoice, InvoiceStore } from '../../../payments/invoices/invoice-store.ts'
+import type { BillingDetails, Invoice } from '../../../payments/invoices/invoice-store.ts'
 import { threads } from '../../../platform/process/thread-pool.ts'
 import { bySession } from '../../asking-account.ts'
 import { OfId, pageOf } from '../../page.ts'
-import type { Slots } from '../../slots.ts'
-
-export interface InvoiceServices {
-  invoices: InvoiceStore
-  /** Whether invoices are issued here. */
-  isIssuing: boolean
-  consoleSlots: Slots
-}
 
 const PageQuery = Type.Object(
   {
@@ -39,15 +31,16 @@ const PRINT_WEIGHT = 10_000_000
 const PRINT_LIMIT_MS = 30_000
 
 /** The invoices of an account, and whom they are made out to. */
-export const invoiceRoutes: FastifyPluginAsyncTypebox<InvoiceServices> = async (app, services) => {
-  const { invoices, isIssuing, consoleSlots } = services
+export const invoiceRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { topUps, config, consoleSlots } = app.services
+  const { invoices } = topUps
   const { asker, hooks } = bySession(app, 'billing')
   const detailsView = (details: BillingDetails | null): BillingDetailsView => ({
     name: details?.name ?? '',
     address: details?.address ?? '',
     country: details?.country ?? '',
     tax_id: details?.taxId ?? '',
-    invoices: isIssuing,
+    invoices: config.invoices !== null,
   })
 
   const reading = { ...hooks, schema: { response: { 200: BillingDetailsView } } }

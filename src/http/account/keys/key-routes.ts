@@ -1,32 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import type { KeyBounds, KeyEdit, KeyStore, StoredKey } from '../../../accounts/key-store.ts'
-import type { KeyActivityStore } from '../../../billing/reports/usage-store.ts'
+import type { KeyBounds, KeyEdit, StoredKey } from '../../../accounts/key-store.ts'
 import type { AccountActionName, ActionDetails } from '../../../core/accounts/account-action.ts'
-import type { LimitDefaults } from '../../../core/accounts/api-key.ts'
 import { type KeyScope, permitsScope } from '../../../core/accounts/key-scope.ts'
 import type { MemberRole } from '../../../core/accounts/member-permissions.ts'
 import { CreatedKey, KeyEditBody, KeyList, KeyView, newOwnKeyBody } from '../../../core/api/keys.ts'
-import type { CatalogSnapshot } from '../../../core/catalog/catalog.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
-import type { EditKey } from '../../../operations/edit-key.ts'
-import type { KeyChange } from '../../../platform/redis/key-changes.ts'
 import { OfId } from '../../page.ts'
 import { actingOn, keyAuthority, mayUseKey } from '../../plugins/session.ts'
 import { keyViews } from './key-view.ts'
 import { providersOf, readAllowedNames } from './read-allow-list.ts'
 import { readKeyEdit, readNewKey } from './read-key-settings.ts'
-
-export interface KeyServices {
-  keys: KeyStore
-  editKey: EditKey
-  keyActivity: KeyActivityStore
-  /** Tells every instance that a key changed. */
-  announce: (change: KeyChange) => Promise<void>
-  catalog: () => CatalogSnapshot
-  limits: LimitDefaults & { tokensPerMinute: number }
-  clock: () => number
-}
 
 const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
 
@@ -34,7 +18,8 @@ const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
  * The API keys of the account that is acted on: shown once when created, and by a hint afterwards. Roles that do not
  * permit all keys see and change those that the person made.
  */
-export const keyRoutes: FastifyPluginAsyncTypebox<KeyServices> = async (app, services) => {
+export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { keys: keyStore, editKey, announce, catalog, limits, clock } = services
   const ofSession = { onRequest: [app.requirePermission('keys')] }
   const ofKey = { ...ofSession, schema: { params: OfId, response: { 200: KeyView } } }

@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { KeyStore } from '../../../accounts/key-store.ts'
-import type { PromptLogStore, StoredPromptLog } from '../../../calls/prompt-logs/prompt-log-store.ts'
+import type { StoredPromptLog } from '../../../calls/prompt-logs/prompt-log-store.ts'
 import { PromptLogView } from '../../../core/api/calls.ts'
 import { DeletedPromptLogs } from '../../../core/api/keys.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
@@ -8,16 +7,9 @@ import { isoTime } from '../../../core/kernel/time.ts'
 import { OfId } from '../../page.ts'
 import { actingOn, mayUseKey } from '../../plugins/session.ts'
 
-interface PromptLogServices {
-  keys: Pick<KeyStore, 'find'>
-  promptLogs: Pick<PromptLogStore, 'find' | 'deleteOfKey'>
-}
-
 /** What was asked and answered with keys that keep it: read and deleted by those who may use the key, and by nobody else. */
-export const promptLogRoutes: FastifyPluginAsyncTypebox<PromptLogServices> = async (
-  app,
-  { keys, promptLogs },
-) => {
+export const promptLogRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { keys, promptLogs } = app.services
   const ofSession = { onRequest: [app.requirePermission('keys')] }
 
   const reading = { ...ofSession, schema: { params: OfId, response: { 200: PromptLogView } } }

@@ -7,19 +7,12 @@ import { allowancePeriod } from '../../../core/billing/allowance-period.ts'
 import { accountBudget, MONTHLY } from '../../../core/billing/budget.ts'
 import { formatUsd } from '../../../core/kernel/money.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
-import type { MonthlyBudgets } from '../../../operations/budget-change.ts'
 import { actingOn } from '../../plugins/session.ts'
 import { readUsd } from '../../read-usd.ts'
 
-interface SpendCapServices {
-  reports: Pick<Reports, 'spend' | 'allowance'>
-  monthlyBudgets: Pick<MonthlyBudgets, 'setSpendCap'>
-  clock: () => number
-}
-
 /** What an account may spend in a month. */
-export const spendCapRoutes: FastifyPluginAsyncTypebox<SpendCapServices> = async (app, services) => {
-  const { reports, monthlyBudgets, clock } = services
+export const spendCapRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { reports, monthlyBudgets, clock } = app.services
 
   const reading = { onRequest: [app.requirePermission('view')], schema: { response: { 200: SpendCapView } } }
   app.get('/spend-cap', reading, (request) => spendCapView(actingOn(request).account, reports, clock()))

@@ -1,7 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import type { AccountActionStore } from '../../../accounts/account-action-store.ts'
-import type { MemberStore } from '../../../accounts/organisation/member-store.ts'
 import type { AccountActionName, ActionDetails } from '../../../core/accounts/account-action.ts'
 import { ActivityEntry } from '../../../core/api/organisations.ts'
 import { CLOSED } from '../../../core/api/request-fields.ts'
@@ -10,16 +8,9 @@ import { isoTime } from '../../../core/kernel/time.ts'
 import { ID_PAGE, idPage } from '../../page.ts'
 import { actingOn } from '../../plugins/session.ts'
 
-interface ActivityServices {
-  accountActions: Pick<AccountActionStore, 'page'>
-  members: Pick<MemberStore, 'names'>
-}
-
 /** What people did to the account that is acted on. */
-export const activityRoute: FastifyPluginAsyncTypebox<ActivityServices> = async (
-  app,
-  { accountActions, members },
-) => {
+export const activityRoute: FastifyPluginAsyncTypebox = async (app) => {
+  const { accountActions, members } = app.services
   const listing = { querystring: Type.Object(ID_PAGE, CLOSED), response: { 200: Page(ActivityEntry) } }
   const ofActivity = { onRequest: [app.requirePermission('activity')], schema: listing }
   app.get('/activity', ofActivity, async (request) => {

@@ -1,13 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type {
   InvitationPointer,
-  InvitationStore,
   ReceivedInvitation,
 } from '../../../accounts/organisation/invitation-store.ts'
-import type { Invitations } from '../../../accounts/organisation/invitations.ts'
-import type { MemberStore } from '../../../accounts/organisation/member-store.ts'
-import type { SessionStore } from '../../../accounts/session-store.ts'
-import type { SignInThrottle } from '../../../accounts/sign-in-throttle.ts'
 import {
   InvitationAnswer,
   InvitationToken,
@@ -19,19 +14,11 @@ import { ApiError } from '../../../core/kernel/errors.ts'
 import { jsonView } from '../../json-view.ts'
 import { signedIn } from '../../plugins/session.ts'
 import { fromOwnPages } from '../../same-origin.ts'
-import { type SessionViewServices, sessionView } from '../account-view.ts'
-
-interface InvitationServices extends SessionViewServices {
-  invitationStore: Pick<InvitationStore, 'ofLink' | 'receivedBy' | 'answer'>
-  invitations: Pick<Invitations, 'accept'>
-  members: Pick<MemberStore, 'find' | 'organisationsOf'>
-  sessions: Pick<SessionStore, 'actOn'>
-  throttle: Pick<SignInThrottle, 'verification'>
-  publicUrl: string | null
-}
+import { sessionView } from '../account-view.ts'
 
 /** Invitations to organisations, as invited people see and answer them. */
-export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationServices> = async (app, services) => {
+export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { invitationStore, invitations, members, sessions, throttle } = services
   const ofSession = { onRequest: [app.requireSession] }
 

@@ -1,9 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import type { Invitation, InvitationStore } from '../../../accounts/organisation/invitation-store.ts'
-import type { Invitations, SentInvitation } from '../../../accounts/organisation/invitations.ts'
-import type { MemberStore } from '../../../accounts/organisation/member-store.ts'
-import type { SpendStore } from '../../../billing/reports/usage-store.ts'
+import type { Invitation } from '../../../accounts/organisation/invitation-store.ts'
+import type { SentInvitation } from '../../../accounts/organisation/invitations.ts'
 import type { MemberRole } from '../../../core/accounts/member-permissions.ts'
 import {
   EndMembershipBody,
@@ -20,28 +18,15 @@ import { normalizeEmail } from '../../../core/kernel/email-address.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { formatUsd, picoUsd } from '../../../core/kernel/money.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
-import type { MonthlyBudgets } from '../../../operations/budget-change.ts'
-import type { KeyChange } from '../../../platform/redis/key-changes.ts'
 import { jsonView } from '../../json-view.ts'
 import { OfId } from '../../page.ts'
 import { actingOn, refuseUnpermitted } from '../../plugins/session.ts'
 import { readUsd } from '../../read-usd.ts'
 import { organisationOf } from './acting-organisation.ts'
 
-interface MemberServices {
-  members: Pick<MemberStore, 'find' | 'list' | 'setRole' | 'remove'>
-  invitationStore: Pick<InvitationStore, 'list' | 'find' | 'revoke'>
-  invitations: Invitations
-  monthlyBudgets: Pick<MonthlyBudgets, 'setMemberBudget' | 'keysTakenOver'>
-  spend: Pick<SpendStore, 'byMember'>
-  clock: () => number
-  /** Tells every instance that keys of an account changed. */
-  announce: (change: KeyChange) => Promise<void>
-}
-
 /** The members of the organisation that is acted on, and those who are invited to it. */
-export const memberRoutes: FastifyPluginAsyncTypebox<MemberServices> = async (app, services) => {
-  const { members, invitationStore, invitations, monthlyBudgets, spend, announce, clock } = services
+export const memberRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { members, invitationStore, invitations, monthlyBudgets, spend, announce, clock } = app.services
   const toView = { onRequest: [app.requirePermission('view')] }
   const toManage = { onRequest: [app.requirePermission('members')] }
 

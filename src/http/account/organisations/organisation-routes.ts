@@ -1,19 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { OrganisationStore } from '../../../accounts/organisation/organisation-store.ts'
-import type { SessionStore } from '../../../accounts/session-store.ts'
 import { OrganisationBody } from '../../../core/api/organisations.ts'
 import { SessionView } from '../../../core/api/sessions.ts'
 import { actingOn, signedIn } from '../../plugins/session.ts'
-import { type SessionViewServices, sessionView } from '../account-view.ts'
+import { sessionView } from '../account-view.ts'
 import { organisationOf } from './acting-organisation.ts'
 
-interface OrganisationServices extends SessionViewServices {
-  organisations: OrganisationStore
-  sessions: Pick<SessionStore, 'actOn'>
-}
-
 /** Opening an organisation, and its name. */
-export const organisationRoutes: FastifyPluginAsyncTypebox<OrganisationServices> = async (app, services) => {
+export const organisationRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { organisations, sessions } = services
 
   const opening = {

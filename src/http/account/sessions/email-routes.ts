@@ -1,8 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { EmailChange } from '../../../accounts/email-change.ts'
-import { type EmailVerification, noSuchLink } from '../../../accounts/email-verification.ts'
+import { noSuchLink } from '../../../accounts/email-verification.ts'
 import { noMail } from '../../../accounts/mail/no-mail.ts'
-import type { PasswordReset } from '../../../accounts/password-reset.ts'
 import {
   EmailChangeBody,
   NewPasswordBody,
@@ -16,19 +14,12 @@ import { ApiError } from '../../../core/kernel/errors.ts'
 import { signedIn } from '../../plugins/session.ts'
 import { fromOwnPages } from '../../same-origin.ts'
 
-interface EmailServices {
-  /** This and `emailChange` are null where there is no mail. */
-  verification: EmailVerification | null
-  passwordReset: PasswordReset
-  emailChange: EmailChange | null
-  publicUrl: string | null
-}
-
 /**
  * What is done by links in messages: verifying and changing the email of an account, and resetting its password. The
  * links need no session: they prove the mailbox, which may be read on another device.
  */
-export const emailRoutes: FastifyPluginAsyncTypebox<EmailServices> = async (app, services) => {
+export const emailRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { verification, passwordReset, emailChange } = services
   const ours = fromOwnPages(services.publicUrl)
   const ofSession = { onRequest: [app.requireSession] }

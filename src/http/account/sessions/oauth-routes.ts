@@ -1,32 +1,23 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
-import type { OauthOutcome, OauthSignIn } from '../../../accounts/identity/oauth-sign-in.ts'
+import type { OauthOutcome } from '../../../accounts/identity/oauth-sign-in.ts'
 import { IdentityList, OauthBody, RedirectView } from '../../../core/api/identities.ts'
 import { ConfirmedBody } from '../../../core/api/second-factor.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
 import { signedIn } from '../../plugins/session.ts'
 import { fromOwnPages } from '../../same-origin.ts'
-import type { SessionCookies } from '../../session-cookie.ts'
 import { clientOf } from './session-client.ts'
 import { verifiedPerson } from './verified-person.ts'
-
-interface OauthServices {
-  oauth: OauthSignIn
-  cookies: SessionCookies
-  sessionMs: number
-  publicUrl: string | null
-  /** Messages reach their addresses. */
-  isDelivered: boolean
-}
 
 const OfProvider = Type.Object({ provider: Type.String({ maxLength: 20 }) })
 /** As long as its step. */
 const COOKIE_MS = 10 * 60_000
 
 /** Signing in with another service, and the services that are linked to an account. */
-export const oauthRoutes: FastifyPluginAsyncTypebox<OauthServices> = async (app, services) => {
+export const oauthRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { oauth, cookies, sessionMs } = services
   const ours = fromOwnPages(services.publicUrl)
   const ofSession = { onRequest: [app.requireSession] }

@@ -1,10 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { type KeyCache, lookUpKey } from '../../../accounts/key-cache.ts'
+import { lookUpKey } from '../../../accounts/key-cache.ts'
 import type { KeyStore } from '../../../accounts/key-store.ts'
 import type { OperatorStore } from '../../../accounts/operators/operator-store.ts'
 import { OPERATOR_SESSION_MS, type SessionStore } from '../../../accounts/session-store.ts'
-import type { SignInThrottle } from '../../../accounts/sign-in-throttle.ts'
 import { PERMISSIONS } from '../../../core/accounts/operator-permissions.ts'
 import { OperatorSession, OperatorSignInBody, OperatorVisitor } from '../../../core/api/sessions.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
@@ -54,18 +53,9 @@ export function operatorSessionReader(services: OperatorSessions) {
   }
 }
 
-export interface OperatorSessionServices extends OperatorSessions {
-  keyCache: Pick<KeyCache, 'lookup'>
-  throttle: Pick<SignInThrottle, 'operator'>
-  /** What the single sign-on is called; null: there is none. */
-  singleSignOn: string | null
-}
-
 /** POST, GET and DELETE /admin/api/session: an operator signs in with an admin key, and has a cookie for it. */
-export const operatorSessionRoutes: FastifyPluginAsyncTypebox<OperatorSessionServices> = async (
-  app,
-  services,
-) => {
+export const operatorSessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { cookies, sessions, keys, keyCache, throttle } = services
   const ours = fromOwnPages(services.publicUrl)
   const readOperator = operatorSessionReader(services)
@@ -121,7 +111,7 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox<OperatorSessionSer
   // Pages ask this first; a 401 would appear as an error on the browser's console.
   app.get(VISITOR_PATH, { schema: { response: { 200: OperatorVisitor } } }, async (request) => ({
     session: await find(request),
-    single_sign_on: services.singleSignOn,
+    single_sign_on: services.operatorSignIn?.name ?? null,
     admin_keys: !services.ssoOnly,
   }))
 

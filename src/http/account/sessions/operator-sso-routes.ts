@@ -1,27 +1,22 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { OperatorSignIn, OperatorSignInOutcome } from '../../../accounts/operators/operator-sign-in.ts'
+import type { OperatorSignInOutcome } from '../../../accounts/operators/operator-sign-in.ts'
 import { OauthBody, RedirectView } from '../../../core/api/identities.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { publicPathOf } from '../../../core/kernel/public-path.ts'
 import { fromOwnPages } from '../../same-origin.ts'
-import type { SessionCookies } from '../../session-cookie.ts'
 import { clientOf } from './session-client.ts'
 
 const PATH = '/admin/api/sso'
 /** As long as its step. */
 const COOKIE_MS = 10 * 60_000
 
-interface OperatorSsoServices {
-  operatorSignIn: OperatorSignIn
-  cookies: SessionCookies
-  publicUrl: string | null
-}
-
-/** POST /admin/api/sso sends an operator's browser to the single sign-on provider; GET …/callback takes it back. */
-export const operatorSsoRoutes: FastifyPluginAsyncTypebox<OperatorSsoServices> = async (
-  app,
-  { operatorSignIn, cookies, publicUrl },
-) => {
+/**
+ * POST /admin/api/sso sends an operator's browser to the single sign-on provider; GET …/callback takes it back. None
+ * where no provider is configured.
+ */
+export const operatorSsoRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { operatorSignIn, cookies, publicUrl } = app.services
+  if (operatorSignIn === null) return
   const basePath = publicPathOf(publicUrl)
 
   // By POST: another site must not be able to begin it in a visitor's browser.

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { RegistrationResponseJSON } from '../../../accounts/second-factor/passkeys.ts'
-import type { SecondFactor } from '../../../accounts/second-factor/second-factor.ts'
 import {
   ConfirmedBody,
   NewPasskeyBody,
@@ -16,20 +15,11 @@ import { signedIn } from '../../plugins/session.ts'
 import { passkeySite } from './passkey-site.ts'
 import { verifiedPerson } from './verified-person.ts'
 
-interface SecondFactorServices {
-  secondFactor: SecondFactor
-  publicUrl: string | null
-  /** Messages reach their addresses. */
-  isDelivered: boolean
-}
-
 const OfPasskey = Type.Object({ id: Type.String({ maxLength: 1_400 }) })
 
 /** The second factor of who is signed in: an app with one-time codes, passkeys, and recovery codes. */
-export const secondFactorRoutes: FastifyPluginAsyncTypebox<SecondFactorServices> = async (
-  app,
-  { secondFactor, publicUrl, isDelivered },
-) => {
+export const secondFactorRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { secondFactor, publicUrl, isDelivered } = app.services
   const ofSession = { onRequest: [app.requireSession] }
 
   const viewing = { ...ofSession, schema: { response: { 200: SecondFactorView } } }

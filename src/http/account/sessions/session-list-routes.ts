@@ -1,21 +1,15 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import Bowser from 'bowser'
-import type { ListedSession, SessionStore } from '../../../accounts/session-store.ts'
+import type { ListedSession } from '../../../accounts/session-store.ts'
 import { type SessionEntry, SessionList } from '../../../core/api/sessions.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
 import { OfId } from '../../page.ts'
 import { signedIn } from '../../plugins/session.ts'
 
-interface SessionListServices {
-  sessions: Pick<SessionStore, 'list' | 'endOf' | 'endOthers'>
-}
-
 /** Where an account is signed in, and signing out there. */
-export const sessionListRoutes: FastifyPluginAsyncTypebox<SessionListServices> = async (
-  app,
-  { sessions },
-) => {
+export const sessionListRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { sessions } = app.services
   const ofSession = { onRequest: [app.requireSession] }
 
   app.get('/sessions', { ...ofSession, schema: { response: { 200: SessionList } } }, async (request) => {

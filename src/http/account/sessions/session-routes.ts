@@ -1,8 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { AccountStore } from '../../../accounts/account-store.ts'
-import type { MemberStore } from '../../../accounts/organisation/member-store.ts'
-import type { SessionStore } from '../../../accounts/session-store.ts'
-import type { SignInService } from '../../../accounts/sign-in-service.ts'
 import { SecondFactorAsked } from '../../../core/api/second-factor.ts'
 import {
   AccountPatch,
@@ -22,20 +18,11 @@ import { fromOwnPages } from '../../same-origin.ts'
 import { sessionView } from '../account-view.ts'
 import { passkeySite } from './passkey-site.ts'
 import { clientOf } from './session-client.ts'
-import { type SessionReplyServices, sessionReplies } from './session-replies.ts'
-
-interface SessionServices extends SessionReplyServices {
-  accounts: Pick<AccountStore, 'find' | 'setLowBalance' | 'setMails'>
-  sessions: SessionStore
-  members: Pick<MemberStore, 'find' | 'organisationsOf'>
-  signIn: SignInService
-  /** Only the operator opens accounts. */
-  signUpClosed: boolean
-  publicUrl: string | null
-}
+import { sessionReplies } from './session-replies.ts'
 
 /** Signing up, in and out; who is signed in, their password, and the account they act on. */
-export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (app, services) => {
+export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { accounts, cookies, members, sessions, signIn } = services
   const ours = fromOwnPages(services.publicUrl)
   const ofSession = { onRequest: [app.requireSession] }
@@ -47,7 +34,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<SessionServices> = async (
   app.post('/sign-up', signingUp, async (request, reply) => {
     const email = normalizeEmail(request.body.email)
     const { password } = request.body
-    if (services.signUpClosed)
+    if (services.config.signUpClosed)
       throw new ApiError('not_permitted', 'Accounts are opened by the operator here. Ask them for one.')
     const begun = await signIn.signUp(email, password, clientOf(request))
     return reply.code(201).send(await answerBegun(reply, begun))

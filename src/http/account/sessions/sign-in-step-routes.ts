@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { AuthenticationResponseJSON } from '../../../accounts/second-factor/passkeys.ts'
-import type { AskedFactor, SignInService } from '../../../accounts/sign-in-service.ts'
+import type { AskedFactor } from '../../../accounts/sign-in-service.ts'
 import {
   PasskeyAsked,
   PasskeyBody,
@@ -13,15 +13,11 @@ import { ApiError } from '../../../core/kernel/errors.ts'
 import { fromOwnPages } from '../../same-origin.ts'
 import { passkeySite } from './passkey-site.ts'
 import { clientOf } from './session-client.ts'
-import { type SessionReplyServices, sessionReplies } from './session-replies.ts'
-
-interface SignInStepServices extends SessionReplyServices {
-  signIn: Pick<SignInService, 'asked' | 'giveSecondFactor' | 'askPasskey' | 'givePasskey'>
-  publicUrl: string | null
-}
+import { sessionReplies } from './session-replies.ts'
 
 /** The second step of a sign-in, and signing in with a passkey alone. */
-export const signInStepRoutes: FastifyPluginAsyncTypebox<SignInStepServices> = async (app, services) => {
+export const signInStepRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { services } = app
   const { signIn, publicUrl } = services
   const { begun } = sessionReplies(services)
   const ours = fromOwnPages(publicUrl)
