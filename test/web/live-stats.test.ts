@@ -3,10 +3,10 @@ import type { OfferView } from '../../src/core/api/offers.ts'
 import type { LiveTraffic, ProcessView } from '../../src/core/api/operations.ts'
 import { newReference } from '../../web/api/request.ts'
 import { changeProblem, creditProblem } from '../../web/lib/checks.ts'
+import { formatShare } from '../../web/lib/format.ts'
 import {
   findOffers,
   formatPerSecond,
-  formatShare,
   formatUptime,
   nextLiveStep,
   runningCalls,

@@ -38,7 +38,7 @@ const OPEN_FAMILIES = new RegExp(
   ].join('|'),
 )
 
-/** Providers of genai-prices whose names of models tell the vendor. */
+/** Providers of genai-prices whose model names identify the vendor. */
 const GENAI_PROVIDERS = [
   'openai',
   'anthropic',

@@ -203,7 +203,7 @@ interface Transcription extends Offered {
   least?: number
 }
 
-/** Those that tell the length of a recording, and the times of words. The maker's and the host's documentation. */
+/** Models that report the length of a recording and word timestamps, by the documentation of the maker and the host. */
 const TRANSCRIPTION: readonly Transcription[] = [
   {
     id: 'whisper-1',

@@ -57,7 +57,7 @@ export async function prepareEmbeddedPostgres(options: {
     cwd: '/',
     env: postgresEnvironment(),
     identity,
-    // Errors of statements are the gateway's to log: here they would be told as raw SQL.
+    // The gateway logs errors of statements; PostgreSQL would log the raw SQL.
     routineOutput:
       / (LOG|ERROR|DETAIL|HINT|CONTEXT): |the database system is (starting up|shutting down)|unexpected postmaster exit/,
     ...STOPPING,

@@ -151,7 +151,7 @@ async function dockerCommand(image: string, options: EmbeddedRedisOptions, port:
   }
 }
 
-/** Resolves when the server answers PONG; while it loads its file it answers an error instead. */
+/** Resolves when the server responds with PONG; while it loads its file it responds with an error. */
 function ping(
   address: { host: string; port: number } | { path: string },
   password: string | null,

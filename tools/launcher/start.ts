@@ -161,7 +161,7 @@ async function startAll(context: StartContext): Promise<void> {
       ]
   const simulated =
     'SIMULATE_ALL' in shared
-      ? 'simulated: every answer is made up, whichever model is asked; set OPENAI_API_KEY and the like for real ones'
+      ? 'simulated: every completion is made up, whatever the model; set OPENAI_API_KEY and the like for real ones'
       : `real ones whose keys are set: ${keyedProviders(ROOT, environment).join(', ') || 'none'}; models under sim/ are simulated`
   const providers = ollamaUrl ? `${simulated}; Ollama at ${ollamaUrl} is real` : simulated
   const mail = 'MAIL_FOLDER' in shared ? `in ${shared.MAIL_FOLDER}; set SMTP_URL to send messages` : 'sent'

@@ -111,8 +111,8 @@ interface SpendByTier {
   frontierSpend: number
 }
 
-/** An answer is taken to be so long, a token to have so many characters. */
-const ANSWER_TOKENS = 500
+/** The assumed length of a completion, and of a token in characters. */
+const COMPLETION_TOKENS = 500
 const TOKEN_CHARS = 4
 const PICO_PER_USD = 1e12
 
@@ -133,7 +133,8 @@ function spendByTier(scored: ReadonlyArray<{ prompt: string; score: number }>): 
     const tier = tierOf([score], DEFAULT_BOUNDS.auto)
     const { prompt: perPromptToken, completion } = LEADING_RATES[tier]
     calls[tier]++
-    spend[tier] += (prompt.length / TOKEN_CHARS) * Number(perPromptToken) + ANSWER_TOKENS * Number(completion)
+    spend[tier] +=
+      (prompt.length / TOKEN_CHARS) * Number(perPromptToken) + COMPLETION_TOKENS * Number(completion)
   }
   const total = TIERS.reduce((sum, tier) => sum + spend[tier], 0)
   return {

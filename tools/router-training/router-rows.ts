@@ -9,7 +9,7 @@ import {
 } from '../../src/core/auto/difficulty/prompt-features.ts'
 import { hashWord, RAREST, RARITY_BITS, slotOf } from '../../src/core/auto/difficulty/scan-text.ts'
 
-/** One prompt with how well a weak and a strong tier of models answered it. */
+/** One prompt with the quality of the completions of a weak and a strong tier of models. */
 export interface RouterRow {
   id: string
   /** The data set it comes from. */

@@ -74,7 +74,7 @@ const PRIOR_WITHOUT_OPTIONS: Record<string, number> = {
   cue_create: -0.2,
 }
 
-/** Below this, the strong tier's answers were not graded right: a fault of the data, not of the model. */
+/** Below this mean, the completions of the strong tier were graded wrongly: an error of the data, not of the model. */
 const BROKEN_STRONG = 0.1
 
 /** The same for every training: it comes from the vocabulary alone. */

@@ -2,7 +2,7 @@
  * A simulated model's name says how it behaves. The name is a list of segments joined by dots, optionally
  * led by `sim-`: `sim-words-200.rate-50`, `sim-status-429-retry-2`, `sim-on-alpha-cut-after-5.words-40`.
  * Every segment is in the table of docs/simulated-providers.md. An unknown segment is an unknown model, so
- * that a mistyped fault answers 404 and can never pass as a healthy model.
+ * that a mistyped fault is refused with 404 and can never pass as a healthy model.
  */
 
 /** What goes wrong, if anything does. Counts are tokens; durations are milliseconds. */
@@ -32,7 +32,7 @@ export interface Behaviour {
 
   style: 'prose' | 'echo' | 'empty'
   words: number
-  /** Reasoning tokens streamed as `reasoning_content` before the answer, and counted in the usage. */
+  /** Reasoning tokens streamed as `reasoning_content` before the text, and counted in the usage. */
   reasoningTokens: number
   multibyte: boolean
   differentText: boolean
@@ -50,13 +50,13 @@ export interface Behaviour {
 
   /** Before the headers. */
   latencyMs: number
-  /** After so many tokens the answer waits until it is released; 0: before its headers. Undefined: it never waits. */
+  /** After so many tokens the response waits until it is released; 0: before its headers. Undefined: it never waits. */
   heldAfter: number | undefined
   /** Between the headers and the first token. */
   firstTokenMs: number
   /** Undefined: as fast as it can. */
   tokensPerSecond: number | undefined
-  /** Tokens a write, each on its own turn of the event loop; undefined: the whole answer in one write. */
+  /** Tokens a write, each on its own turn of the event loop; undefined: the whole completion in one write. */
   burst: number | undefined
 
   splitBytes: boolean
@@ -120,7 +120,7 @@ const DEFAULT_SLOW_HEADERS_MS = 60_000
 type Traits = Partial<Behaviour>
 type Row = readonly [pattern: RegExp, traits: (...groups: string[]) => Traits]
 
-/** Segments that shape a healthy answer. */
+/** Segments that shape a successful completion. */
 const TRAITS: readonly Row[] = [
   [/^echo$/, () => ({ style: 'echo' })],
   [/^words-(\d{1,5})$/, (words) => ({ words: Number(words) })],

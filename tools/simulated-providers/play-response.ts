@@ -6,7 +6,7 @@ import { gzipSink, plainSink, type ResponseSink, rawSink } from './response-sink
 export interface PlayOptions {
   gzip: boolean
   splitBytes: boolean
-  /** Resolves when a held answer may go on. */
+  /** Resolves when a held response may continue. */
   released: Promise<void>
 }
 

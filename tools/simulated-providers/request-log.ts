@@ -52,7 +52,7 @@ export function createRequestLog(limit: number) {
     get received() {
       return received
     },
-    /** Requests whose client went away before the answer was whole. */
+    /** Requests whose client disconnected before the response was complete. */
     get aborted() {
       return aborted
     },
@@ -72,7 +72,7 @@ export function createRequestLog(limit: number) {
       matches: Predicate = () => true,
       timeoutMs: number = DEFAULT_WAIT_MS,
     ): Promise<RecordedRequest> => until(matches, timeoutMs, 'arrived'),
-    /** The same for a request whose client went away. */
+    /** The same for a request whose client disconnected. */
     abortedBy: (
       matches: Predicate = () => true,
       timeoutMs: number = DEFAULT_WAIT_MS,

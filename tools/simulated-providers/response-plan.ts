@@ -1,5 +1,5 @@
-import type { Answer } from './answer.ts'
 import type { Behaviour, Fault } from './behaviour.ts'
+import type { Completion } from './completion.ts'
 import { HTML_PAGE, type Refusal, type SimulatedWire } from './simulated-wire.ts'
 
 /** One thing a provider does with a connection. A whole response is a list of them, made before it starts. */
@@ -12,7 +12,7 @@ export type Step =
   /** The next write happens on a later turn of the event loop, so it is a chunk of its own. */
   | { kind: 'turn' }
   | { kind: 'wait'; durationMs: number }
-  /** Nothing follows until whoever runs the providers releases what they hold. */
+  /** Nothing follows until the held responses are released. */
   | { kind: 'hold' }
   | { kind: 'end' }
   /** The connection closes in the middle of the body (FIN without the body's end). */
@@ -38,7 +38,7 @@ export interface ResponseFrame {
 }
 
 export interface PlanInput extends ResponseFrame {
-  answer: Answer
+  completion: Completion
   stream: boolean
   /** Unix seconds. */
   created: number

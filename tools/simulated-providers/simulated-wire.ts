@@ -9,7 +9,7 @@ export interface Refusal {
   retryAfterSeconds?: number | undefined
 }
 
-/** The events of one streamed answer, as the wire writes them; empty where it has none of a kind. */
+/** The events of one streamed completion, as the wire writes them; empty where it has none of a kind. */
 export interface StreamEvents {
   comment: string
   /** What comes before the first token. */
@@ -63,8 +63,8 @@ export function errorRow(errors: ErrorTable, { status, code }: Refusal, provider
 const ABSURD_TOKENS = 1_000_000_000_000
 
 /** Prompt and completion tokens as the behaviour reports them. */
-export function reportedTokens({ answer, behaviour }: PlanInput): [prompt: number, completion: number] {
-  const { promptTokens, completionTokens } = answer
+export function reportedTokens({ completion, behaviour }: PlanInput): [prompt: number, completion: number] {
+  const { promptTokens, completionTokens } = completion
   if (behaviour.usage === 'absurd') return [ABSURD_TOKENS, ABSURD_TOKENS]
   return behaviour.usage === 'negative'
     ? [-promptTokens, -completionTokens - 1]

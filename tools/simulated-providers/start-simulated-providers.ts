@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { SIMULATED_UPSTREAM_MODELS } from '../../src/core/catalog/simulated-catalog.ts'
-import { composeAnswer } from './answer.ts'
 import { activeFault, type Behaviour, parseBehaviour } from './behaviour.ts'
+import { composeCompletion } from './completion.ts'
 import { playResponse } from './play-response.ts'
 import { createRequestLog, type RecordedRequest } from './request-log.ts'
 import { planResponse, planWhole, type ResponseFrame, type Step } from './response-plan.ts'
@@ -45,7 +45,7 @@ export async function startSimulatedProviders(
   let totalConnections = 0
   let serial = 0
 
-  /** Answers a request as the name of its model says, unless `prepare` refuses it. */
+  /** Responds to a request as its model name says, unless `prepare` refuses it. */
   const serve = async (
     { wire, provider }: Target,
     model: string,
@@ -97,15 +97,15 @@ export async function startSimulatedProviders(
   ) => {
     const { wire, provider, addressed } = target
     const body = parseJson(text)
-    const completion = wire.readRequest(body, addressed, request.headers)
+    const asked = wire.readRequest(body, addressed, request.headers)
     const model = addressed.model ?? (body as { model?: unknown } | null)?.model
     const exchange = open(request, response, { provider, body, text, model })
-    if (!completion) return refuseBody(target, exchange)
-    return serve(target, completion.model, exchange, ({ behaviour, created }) => {
-      const refusal = refuse(completion, behaviour)
+    if (!asked) return refuseBody(target, exchange)
+    return serve(target, asked.model, exchange, ({ behaviour, created }) => {
+      const refusal = refuse(asked, behaviour)
       if (refusal) return refusal
-      const answer = composeAnswer(completion, behaviour, provider)
-      return (frame) => planResponse({ ...frame, answer, stream: completion.stream, created })
+      const completion = composeCompletion(asked, behaviour, provider)
+      return (frame) => planResponse({ ...frame, completion, stream: asked.stream, created })
     })
   }
 
@@ -180,7 +180,7 @@ export async function startSimulatedProviders(
     log,
     /** Counters of this moment and since the start. */
     counters,
-    /** Lets the held answers (`held`, `held-N`) of every request go on that has arrived by now. */
+    /** Lets the held responses (`held`, `held-N`) of every request go on that has arrived by now. */
     release: (): void => {
       release.resolve()
       release = Promise.withResolvers()
@@ -216,11 +216,11 @@ function areTurns(roles: readonly string[]): boolean {
 
 type Target = Extract<Route, { kind: 'completions' | 'task' }>
 
-/** One request and what answers it. */
+/** One request and its response. */
 interface Exchange {
   recorded: RecordedRequest
   response: ServerResponse
-  /** Resolves when a held answer may go on. */
+  /** Resolves when a held response may continue. */
   released: Promise<void>
 }
 
@@ -244,17 +244,17 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Recorded as null and answered with a 400, like any body that is no request.
+    // Recorded as null and refused with 400, like any other invalid body.
     return null
   }
 }
 
-/** Answers with the models that the catalog offers. Any other name of the table of behaviours works as well. */
+/** Responds with the models of the catalog. Any other name of the table of behaviours works as well. */
 function sendModels(response: ServerResponse, wire: SimulatedWire, provider: string): void {
   sendJson(response, 200, JSON.stringify(wire.modelList(SIMULATED_UPSTREAM_MODELS, provider)))
 }
 
-/** Answers with an error body in the wire's form. */
+/** Responds with an error body of the wire. */
 function sendError(
   response: ServerResponse,
   wire: SimulatedWire,
@@ -265,7 +265,7 @@ function sendError(
   sendJson(response, refusal.status, wire.error(refusal, provider, model))
 }
 
-/** Answers with a JSON text. */
+/** Responds with a JSON text. */
 function sendJson(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(text)
 }

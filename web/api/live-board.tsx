@@ -23,12 +23,12 @@ export function LiveBoardProvider({ children }: { children: ReactNode }) {
   const client = useQueryClient()
   const isVisible = useIsVisible()
   useEffect(() => {
-    // Nobody looks at a page in the background.
+    // A page in the background needs no live stats.
     if (!isVisible) return
     return listen({
       onView: (view) => setBoard({ view, isStale: false }),
       onStale: () => setBoard((last) => (last.isStale ? last : { ...last, isStale: true })),
-      // It may have failed because the session has ended.
+      // The stream may have failed because the session ended.
       onReopen: () => void client.invalidateQueries({ queryKey: operatorSessionQuery.queryKey }),
     })
   }, [client, isVisible])

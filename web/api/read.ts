@@ -3,19 +3,19 @@ import type { Page } from '../../src/core/api/shared.ts'
 import { queryString, readJson } from './request.ts'
 
 /**
- * A read of one route. Its path is its key in the cache: a change makes stale every read whose path begins with one that
- * it names.
+ * A read of one route. The path is the key in the cache; a change invalidates every read whose path begins with one of
+ * its `stale` prefixes.
  */
 export const readOf = <T extends object>(path: string, refetchInterval: number | false = false) =>
   queryOptions({
     queryKey: [path] as readonly string[],
     queryFn: ({ signal, client, queryKey }) => readJson(path, client.getQueryData<T>(queryKey), signal),
-    // As it came: what was read before is told apart from what has changed by being the same.
+    // The object is kept as it is: its identity tells an unchanged response from a changed one, and finds its ETag.
     structuralSharing: false,
     refetchInterval,
   })
 
-/** A list read page by page; refetched, if ever, while only its first page is shown. */
+/** A list read page by page. It is refetched only while just its first page is shown. */
 export const pagesOf = <T>(
   path: string,
   parameters: Parameters<typeof queryString>[0] = {},
@@ -34,7 +34,7 @@ export const pagesOf = <T>(
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 1) > 1 ? false : refetchMs),
   })
 
-/** Whether a read is of a path that begins so. */
+/** Whether the path of a read begins with a prefix. */
 export const isRead =
   (prefix: string) =>
   ({ queryKey }: { queryKey: readonly unknown[] }): boolean =>

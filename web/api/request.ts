@@ -53,12 +53,12 @@ export async function requestJson<T>(
   return (response.status === 204 ? undefined : await response.json()) as T
 }
 
-/** The tags of answers that were read, for as long as somebody has them. */
+/** ETags by response body, kept while the body is referenced. */
 const tags = new WeakMap<object, string>()
 
 /**
- * Reads JSON from a route of this origin. `known` is what it answered before: while that is still so, nothing is sent and
- * it is returned again. Throws as `requestJson`.
+ * Reads JSON from a route of this origin. `known` is the former response body; it is returned again if the gateway
+ * responds with 304. Throws like `requestJson`.
  */
 export async function readJson<T extends object>(
   path: string,

@@ -6,8 +6,8 @@ import { sessionQuery } from './queries.ts'
 import { isRead } from './read.ts'
 
 /**
- * Signs the page in, or out with null, and drops everything that was read or sent in the former session. The session
- * query is changed and not removed, so that its observers are notified.
+ * Signs the page in, or out with null, and removes all data of the former session. The session query is updated rather
+ * than removed, so that its observers are notified.
  */
 export function switchSession(client: QueryClient, session: SessionView | null): void {
   client.getMutationCache().clear()
@@ -16,7 +16,7 @@ export function switchSession(client: QueryClient, session: SessionView | null):
   noteSignedIn(session !== null)
 }
 
-/** Reads everything anew but the session, which acts on another account. */
+/** Resets every read of the account except the session, which now acts on another account. */
 export const resetAccount = (client: QueryClient): Promise<void> =>
   client.resetQueries({
     predicate: ({ queryKey }) =>

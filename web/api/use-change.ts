@@ -5,14 +5,14 @@ import { messageOf } from './request.ts'
 
 export interface Change<Input, Result> {
   send: (input: Input) => Promise<Result>
-  /** Paths of reads that are out of date afterwards, with all that begin alike. */
+  /** Prefixes of the paths of reads that the change invalidates. */
   stale?: readonly string[]
   /** The toast that confirms it. */
   done?: string | ((result: Result) => string)
   onDone?: (result: Result) => void
 }
 
-/** A request that changes something. Input and result may hold secrets, so no cache keeps them. */
+/** A request that changes something. Input and result may contain secrets and are not cached. */
 export function useChange<Input = void, Result = unknown>(change: Change<Input, Result>) {
   const client = useQueryClient()
   const { send, stale = [], done, onDone } = change
@@ -27,7 +27,7 @@ export function useChange<Input = void, Result = unknown>(change: Change<Input, 
   })
 }
 
-/** The same for a button without room for an error of its own: a failure is shown as a toast. */
+/** The same for a button, which has no place for an error: a failure is shown as a toast. */
 export function useAction<Input = void, Result = unknown>(change: Change<Input, Result>) {
   const { mutate, isPending, failureCount } = useChange(change)
   const onError = (error: Error) => showToast(messageOf(error))

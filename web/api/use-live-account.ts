@@ -11,8 +11,8 @@ import { resetAccount } from './session.ts'
 const REFRESH_EVERY_MS = 2_000
 
 /**
- * Keeps the pages of an account current: the balance as it changes, calls and usage as calls settle. Where the session
- * comes to act on another account, also in another window, what was read of the former one is read anew.
+ * Keeps the pages of an account current: the balance when it changes, calls and usage when calls settle. When the session
+ * switches to another account, also in another window, all reads of the former account are reset.
  */
 export function useLiveAccount(accountId: string | undefined): void {
   const client = useQueryClient()

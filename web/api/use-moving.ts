@@ -5,12 +5,12 @@ import type { List } from '../../src/core/api/shared.ts'
 import { offersAt, providersAt } from '../lib/moving-figures.ts'
 import { movingOffersQuery, movingProvidersQuery, offersQuery, providersQuery } from './operator-queries.ts'
 
-/** Providers with their figures of this moment; only the figures that move are polled. */
+/** Providers with their current metrics; only the metrics that change often are polled. */
 export function useProviders(): UseQueryResult<List<ProviderView>> {
   return useMerged(providersQuery, movingProvidersQuery, providersAt)
 }
 
-/** The offers of a provider or model, likewise. */
+/** The offers of a provider or model with their current metrics. */
 export function useOffers(of: { provider: string } | { model: string }): UseQueryResult<List<OfferView>> {
   return useMerged(offersQuery(of), movingOffersQuery(of), offersAt)
 }
@@ -25,7 +25,7 @@ function useMerged<T, Moving>(
   const query = useQuery(all)
   const { data } = query
   const { data: figures, dataUpdatedAt } = useQuery(moving)
-  // Of the two, what was read last is right.
+  // The later of the two responses is current.
   const isNewer = dataUpdatedAt >= query.dataUpdatedAt
   const merged = useMemo(
     () => (data && figures && isNewer ? { ...data, data: merge(data.data, figures.data) } : data),

@@ -1,18 +1,36 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useRouter } from '@tanstack/react-router'
+import {
+  BookOpen,
+  Building2,
+  ChartNoAxesColumn,
+  CreditCard,
+  History,
+  KeyRound,
+  LayoutDashboard,
+  LibraryBig,
+  MessageSquareText,
+  PlugZap,
+  Settings,
+  Users,
+  Webhook,
+} from 'lucide-react'
 import { useMemo } from 'react'
-import { sessionQuery } from '../api/queries.ts'
+import type { Permission } from '../../src/core/accounts/member-permissions.ts'
+import type { InvitationAnswer, ReceivedInvitationView } from '../../src/core/api/organisations.ts'
+import type { SessionView } from '../../src/core/api/sessions.ts'
+import { invitationsQuery, sessionQuery } from '../api/queries.ts'
 import { messageOf, requestJson } from '../api/request.ts'
 import { switchSession } from '../api/session.ts'
+import { useAction } from '../api/use-change.ts'
 import { useLiveAccount } from '../api/use-live-account.ts'
 import { Note } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { Money, MoneyPlace } from '../components/text/money.tsx'
 import { dropDrafts } from '../lib/form-drafts.ts'
 import { forgetHistory } from '../lib/playground/kept-history.ts'
-import { accountPages } from './account-pages.ts'
+import { ROLES } from '../pages/organisation/roles.ts'
 import { AccountSwitcher } from './account-switcher.tsx'
-import { InvitationNotes } from './invitation-notes.tsx'
 import { SideFrame } from './side-frame.tsx'
 
 /** The frame of an account's pages, kept up to date by live events. */
@@ -23,7 +41,7 @@ export function AccountLayout() {
   const pages = useMemo(() => accountPages(session), [session])
   useLiveAccount(session?.account.id)
   const signOut = async () => {
-    // What a page is still reading would be refused.
+    // A read that is still running would be refused after signing out.
     await client.cancelQueries()
     await requestJson('POST', '/console/api/sign-out')
     await router.navigate({ to: '/' })
@@ -84,4 +102,76 @@ function VerificationBanner() {
       </p>
     </Note>
   )
+}
+
+const STALE = ['/console/api/invitations']
+
+/** Shows the invitations that were sent to the address of the signed-in person. */
+export function InvitationNotes() {
+  const { data } = useQuery(invitationsQuery)
+  return data?.data.map((invitation) => <InvitationNote key={invitation.id} invitation={invitation} />)
+}
+
+function InvitationNote({ invitation }: { invitation: ReceivedInvitationView }) {
+  const { id, organisation, role, invited_by: inviter } = invitation
+  const client = useQueryClient()
+  const accept = useAction({
+    send: () =>
+      requestJson<SessionView>('POST', '/console/api/invitations/accept', { id } satisfies InvitationAnswer),
+    stale: STALE,
+    done: `You are a member of ${organisation}.`,
+    onDone: (session) => client.setQueryData(sessionQuery.queryKey, session),
+  })
+  const decline = useAction({
+    send: () => requestJson('POST', '/console/api/invitations/decline', { id } satisfies InvitationAnswer),
+    stale: STALE,
+    done: 'Invitation declined.',
+  })
+  const isPending = accept.isPending || decline.isPending
+  return (
+    <Note>
+      <p className="wrap-anywhere">
+        {inviter} invites you to <strong>{organisation}</strong>. Your role there: {ROLES[role].name}.
+      </p>
+      <p className="row mt-2 gap-2">
+        <Button size="small" kind="primary" disabled={isPending} onClick={() => accept.run()}>
+          Accept
+        </Button>
+        <Button size="small" disabled={isPending} onClick={() => decline.run()}>
+          Decline
+        </Button>
+      </p>
+    </Note>
+  )
+}
+
+/** `needs`: the permission that a page requires. `ofOrganisation`: only organisations have the page. */
+const PAGES = [
+  { to: '/dashboard', name: 'Dashboard', icon: LayoutDashboard },
+  { to: '/playground', name: 'Playground', icon: MessageSquareText, needs: 'keys' },
+  { to: '/keys', name: 'API keys', icon: KeyRound, needs: 'keys' },
+  { to: '/usage', name: 'Usage', icon: ChartNoAxesColumn },
+  { to: '/billing', name: 'Billing', icon: CreditCard, needs: 'billing' },
+  { to: '/provider-keys', name: 'Provider keys', icon: PlugZap, needs: 'view_integrations' },
+  { to: '/webhooks', name: 'Webhooks', icon: Webhook, needs: 'view_integrations' },
+  { to: '/members', name: 'Members', icon: Users, ofOrganisation: true },
+  { to: '/activity', name: 'Activity', icon: History, needs: 'activity' },
+  { to: '/organisation', name: 'Organisation', icon: Building2, ofOrganisation: true },
+  { to: '/models', name: 'Models', icon: LibraryBig },
+  { to: '/docs', name: 'Docs', icon: BookOpen },
+  { to: '/settings', name: 'Settings', icon: Settings },
+] as const satisfies ReadonlyArray<{
+  to: string
+  name: string
+  icon: typeof Settings
+  needs?: Permission
+  ofOrganisation?: boolean
+}>
+
+/** The pages of the session's account that the person's role may use. */
+export function accountPages(session: SessionView | null | undefined) {
+  return PAGES.filter((page) => {
+    if ('ofOrganisation' in page && !session?.account.is_organisation) return false
+    return !('needs' in page) || !session || session.permissions.includes(page.needs)
+  })
 }

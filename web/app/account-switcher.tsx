@@ -9,7 +9,6 @@ import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { useAction } from '../api/use-change.ts'
 import { FormDialog } from '../components/feedback/dialogs.tsx'
-import { TextField } from '../components/form/fields.tsx'
 
 const CREATE = 'create'
 
@@ -75,35 +74,23 @@ export function AccountSwitcher(props: { session: SessionView; onNavigate: (() =
   )
 }
 
-function CreateDialog(props: { onCreated: (session: SessionView) => void; onClose: () => void }) {
-  return (
-    <FormDialog
-      title="Create an organisation"
-      submit="Create organisation"
-      pending="Creating …"
-      initial={{ name: '' }}
-      check={({ name }) => ({ name: name.trim() === '' ? 'Enter a name.' : null })}
-      send={({ name }) =>
-        requestJson<SessionView>('POST', '/console/api/organisations', {
-          name: name.trim(),
-        } satisfies OrganisationBody)
-      }
-      done="Organisation created. Invite its members."
-      onDone={props.onCreated}
-      onClose={props.onClose}
-    >
-      {(field) => (
-        <>
-          <p>
-            An organisation has one balance, its own API keys and members with roles. Your personal account
-            stays as it is.
-          </p>
-          <TextField label="Name" {...field('name')} maxLength={80} required />
-        </>
-      )}
-    </FormDialog>
-  )
-}
+const CreateDialog = (props: { onCreated: (session: SessionView) => void; onClose: () => void }) => (
+  <FormDialog
+    title="Create an organisation"
+    submit="Create organisation"
+    pending="Creating …"
+    fields={{ name: { label: 'Name', maxLength: 80, required: 'Enter a name.' } }}
+    send={(body: OrganisationBody) => requestJson<SessionView>('POST', '/console/api/organisations', body)}
+    done="Organisation created. Invite its members."
+    onDone={props.onCreated}
+    onClose={props.onClose}
+  >
+    <p>
+      An organisation has one balance, its own API keys and members with roles. Your personal account stays as
+      it is.
+    </p>
+  </FormDialog>
+)
 
 /** Shows the account of a changed session, from its dashboard on. */
 function useShownAccount(onNavigate: (() => void) | undefined) {

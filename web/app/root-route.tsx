@@ -1,10 +1,12 @@
-import type { QueryClient } from '@tanstack/react-query'
+import { type QueryClient, useQuery } from '@tanstack/react-query'
 import { createRootRouteWithContext, Outlet, useRouter } from '@tanstack/react-router'
+import { FlaskConical } from 'lucide-react'
 import { useEffect } from 'react'
+import type { GatewayView } from '../../src/core/api/gateway.ts'
+import { gatewayQuery } from '../api/queries.ts'
 import { noteNavigation } from '../components/layout/page.tsx'
 import { NotFoundPage } from '../pages/not-found-page.tsx'
 import { CommandPalette } from './command-palette.tsx'
-import { DemoBanner } from './demo-banner.tsx'
 import { SiteLayout } from './site-layout.tsx'
 
 interface RouterContext {
@@ -42,5 +44,24 @@ function RootLayout() {
       <DemoBanner />
       <Outlet />
     </CommandPalette>
+  )
+}
+
+const TEXTS: Record<Exclude<GatewayView['answers'], 'real'>, string> = {
+  simulated: 'answers are simulated, not written by the models.',
+  mixed: 'answers of models without a connected provider are simulated.',
+}
+
+/** Says on every page that completions are made up, while they are. */
+function DemoBanner() {
+  const { data: gateway } = useQuery(gatewayQuery)
+  if (!gateway || gateway.answers === 'real') return null
+  return (
+    <aside className="demo-banner" aria-label="Demo mode">
+      <FlaskConical size={16} aria-hidden="true" />
+      <p>
+        <strong>Demo mode:</strong> {TEXTS[gateway.answers]}
+      </p>
+    </aside>
   )
 }

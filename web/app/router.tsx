@@ -7,8 +7,7 @@ import { wasSignedIn } from '../lib/signed-in-hint.ts'
 import { LandingPage } from '../pages/landing-page.tsx'
 import { CrashPage, NotFoundPage } from '../pages/not-found-page.tsx'
 import { fragmentOf, localPath, readQuery, textParameters, writeQuery } from './address.ts'
-import { FrameSkeleton } from './frame-skeleton.tsx'
-import { loadOpenFrame, OpenFrame } from './open-frame.tsx'
+import { FrameSkeleton, loadOpenFrame, OpenFrame } from './open-frame.tsx'
 import { operatorRoutes } from './operator-routes.tsx'
 import { lazyPart, page, searchPage } from './page-route.ts'
 import { rootRoute } from './root-route.tsx'
@@ -63,7 +62,7 @@ const accountRoute = createRoute({
     const session = await context.queryClient.ensureQueryData(sessionQuery)
     if (!session && hadSession) noteSessionEnd()
     hadSession = false
-    // The fragment may hold what servers are not told, so it stays one.
+    // The fragment may hold a token, which must not be sent to a server.
     const next = location.pathname + location.searchStr
     if (!session) throw redirect({ to: '/sign-in', search: { next }, hash: location.hash })
   },
@@ -106,102 +105,83 @@ const usageParameters = textParameters(
   ...(['group', 'id', 'model', 'key_id', 'member_id', 'status', 'tag'] as const),
 )
 
+/** The code of each page; none is loaded before one of them is opened. */
+const pages = {
+  invitation: () => import('../pages/invitation-page.tsx'),
+  verify: () => import('../pages/verify-page.tsx'),
+  resetPassword: () => import('../pages/reset-password-page.tsx'),
+  signIn: () => import('../pages/sign-in-page.tsx'),
+  models: () => import('../pages/models-page.tsx'),
+  compare: () => import('../pages/compare-page.tsx'),
+  model: () => import('../pages/model-page.tsx'),
+  docs: () => import('../pages/docs-page.tsx'),
+  apiReference: () => import('../pages/api-reference-page.tsx'),
+  doc: () => import('../pages/docs/doc-page.tsx'),
+  status: () => import('../pages/status-page.tsx'),
+  providerStatus: () => import('../pages/provider-status-page.tsx'),
+  dashboard: () => import('../pages/dashboard-page.tsx'),
+  keys: () => import('../pages/keys-page.tsx'),
+  key: () => import('../pages/key-page.tsx'),
+  billing: () => import('../pages/billing-page.tsx'),
+  statement: () => import('../pages/statement-page.tsx'),
+  receipt: () => import('../pages/receipt-page.tsx'),
+  usage: () => import('../pages/usage-page.tsx'),
+  call: () => import('../pages/call-page.tsx'),
+  providerKeys: () => import('../pages/provider-keys-page.tsx'),
+  activity: () => import('../pages/activity-page.tsx'),
+  members: () => import('../pages/members-page.tsx'),
+  organisation: () => import('../pages/organisation-page.tsx'),
+  webhooks: () => import('../pages/webhooks-page.tsx'),
+  playground: () => import('../pages/playground-page.tsx'),
+  settings: () => import('../pages/settings-page.tsx'),
+}
+
 const routeTree = rootRoute.addChildren([
   siteRoute.addChildren([
     landingRoute,
-    page(siteRoute, '/invitation', () => import('../pages/invitation-page.tsx'), 'InvitationPage'),
-    page(siteRoute, '/verify', () => import('../pages/verify-page.tsx'), 'VerifyPage'),
-    page(siteRoute, '/email', () => import('../pages/confirm-email-page.tsx'), 'ConfirmEmailPage'),
-    page(
-      siteRoute,
-      '/forgot-password',
-      () => import('../pages/reset-password-page.tsx'),
-      'ForgotPasswordPage',
-    ),
-    page(siteRoute, '/reset', () => import('../pages/reset-password-page.tsx'), 'ResetPasswordPage'),
+    page(siteRoute, '/invitation', pages.invitation, 'InvitationPage'),
+    page(siteRoute, '/verify', pages.verify, 'VerifyPage'),
+    page(siteRoute, '/email', pages.verify, 'ConfirmEmailPage'),
+    page(siteRoute, '/forgot-password', pages.resetPassword, 'ForgotPasswordPage'),
+    page(siteRoute, '/reset', pages.resetPassword, 'ResetPasswordPage'),
     guestRoute.addChildren([
-      page(guestRoute, '/sign-in', () => import('../pages/sign-in-page.tsx'), 'SignInPage'),
-      page(guestRoute, '/sign-up', () => import('../pages/sign-in-page.tsx'), 'SignUpPage'),
+      page(guestRoute, '/sign-in', pages.signIn, 'SignInPage'),
+      page(guestRoute, '/sign-up', pages.signIn, 'SignUpPage'),
     ]),
   ]),
   openRoute.addChildren([
     catalogRoute.addChildren([
-      searchPage(catalogRoute, '/', readModelFilters, () => import('../pages/models-page.tsx'), 'ModelsPage'),
-      searchPage(
-        catalogRoute,
-        'compare',
-        readCompared,
-        () => import('../pages/compare-page.tsx'),
-        'ComparePage',
-      ),
+      searchPage(catalogRoute, '/', readModelFilters, pages.models, 'ModelsPage'),
+      searchPage(catalogRoute, 'compare', readCompared, pages.compare, 'ComparePage'),
       // Ids of models hold slashes, so the rest of the path is the id.
-      page(catalogRoute, '$', () => import('../pages/model-page.tsx'), 'ModelPage'),
+      page(catalogRoute, '$', pages.model, 'ModelPage'),
     ]),
     docsRoute.addChildren([
-      page(docsRoute, '/', () => import('../pages/docs-page.tsx'), 'DocsPage'),
-      page(docsRoute, 'api', () => import('../pages/api-reference-page.tsx'), 'ApiReferencePage'),
-      page(docsRoute, '$page', () => import('../pages/docs/doc-page.tsx'), 'DocPage'),
+      page(docsRoute, '/', pages.docs, 'DocsPage'),
+      page(docsRoute, 'api', pages.apiReference, 'ApiReferencePage'),
+      page(docsRoute, '$page', pages.doc, 'DocPage'),
     ]),
-    page(openRoute, '/status', () => import('../pages/status-page.tsx'), 'StatusPage'),
-    page(
-      openRoute,
-      '/status/providers',
-      () => import('../pages/provider-status-page.tsx'),
-      'ProviderStatusPage',
-    ),
+    page(openRoute, '/status', pages.status, 'StatusPage'),
+    page(openRoute, '/status/providers', pages.providerStatus, 'ProviderStatusPage'),
   ]),
   accountRoute.addChildren([
-    page(accountRoute, '/dashboard', () => import('../pages/dashboard-page.tsx'), 'DashboardPage'),
-    page(accountRoute, '/keys', () => import('../pages/keys-page.tsx'), 'KeysPage'),
-    searchPage(
-      accountRoute,
-      '/keys/$id',
-      textParameters(...PERIOD_PARAMETERS),
-      () => import('../pages/key-page.tsx'),
-      'KeyPage',
-    ),
-    searchPage(
-      accountRoute,
-      '/billing',
-      checkoutParameters,
-      () => import('../pages/billing-page.tsx'),
-      'BillingPage',
-    ),
-    page(
-      accountRoute,
-      '/billing/statements/$month',
-      () => import('../pages/statement-page.tsx'),
-      'StatementPage',
-    ),
-    page(accountRoute, '/billing/receipts/$id', () => import('../pages/receipt-page.tsx'), 'ReceiptPage'),
-    searchPage(accountRoute, '/usage', usageParameters, () => import('../pages/usage-page.tsx'), 'UsagePage'),
-    page(accountRoute, '/calls/$id', () => import('../pages/call-page.tsx'), 'CallPage'),
-    page(accountRoute, '/provider-keys', () => import('../pages/provider-keys-page.tsx'), 'ProviderKeysPage'),
-    page(accountRoute, '/activity', () => import('../pages/activity-page.tsx'), 'ActivityPage'),
+    page(accountRoute, '/dashboard', pages.dashboard, 'DashboardPage'),
+    page(accountRoute, '/keys', pages.keys, 'KeysPage'),
+    searchPage(accountRoute, '/keys/$id', textParameters(...PERIOD_PARAMETERS), pages.key, 'KeyPage'),
+    searchPage(accountRoute, '/billing', checkoutParameters, pages.billing, 'BillingPage'),
+    page(accountRoute, '/billing/statements/$month', pages.statement, 'StatementPage'),
+    page(accountRoute, '/billing/receipts/$id', pages.receipt, 'ReceiptPage'),
+    searchPage(accountRoute, '/usage', usageParameters, pages.usage, 'UsagePage'),
+    page(accountRoute, '/calls/$id', pages.call, 'CallPage'),
+    page(accountRoute, '/provider-keys', pages.providerKeys, 'ProviderKeysPage'),
+    page(accountRoute, '/activity', pages.activity, 'ActivityPage'),
     organisationRoute.addChildren([
-      page(organisationRoute, '/members', () => import('../pages/members-page.tsx'), 'MembersPage'),
-      page(
-        organisationRoute,
-        '/organisation',
-        () => import('../pages/organisation-page.tsx'),
-        'OrganisationPage',
-      ),
+      page(organisationRoute, '/members', pages.members, 'MembersPage'),
+      page(organisationRoute, '/organisation', pages.organisation, 'OrganisationPage'),
     ]),
-    page(accountRoute, '/webhooks', () => import('../pages/webhooks-page.tsx'), 'WebhooksPage'),
-    searchPage(
-      accountRoute,
-      '/playground',
-      textParameters('model'),
-      () => import('../pages/playground-page.tsx'),
-      'PlaygroundPage',
-    ),
-    searchPage(
-      accountRoute,
-      '/settings',
-      textParameters('problem'),
-      () => import('../pages/settings-page.tsx'),
-      'SettingsPage',
-    ),
+    page(accountRoute, '/webhooks', pages.webhooks, 'WebhooksPage'),
+    searchPage(accountRoute, '/playground', textParameters('model'), pages.playground, 'PlaygroundPage'),
+    searchPage(accountRoute, '/settings', textParameters('problem'), pages.settings, 'SettingsPage'),
   ]),
   ...operatorRoutes,
 ])

@@ -26,7 +26,7 @@ interface SideFrameProps {
   user: { name: string; title: string } | null
   hasSessionEnded: boolean
   signOut: () => Promise<void>
-  /** A page starts anew when it changes. */
+  /** The page is rendered from scratch when this changes. */
   pageKey?: string
   wide?: boolean
   banner?: ReactNode
@@ -56,9 +56,7 @@ export function SideFrame(props: SideFrameProps) {
           <Brand />
           <span className="line gap-0">
             <SearchButton icon />
-            <Button kind="quiet" icon about="Open the menu" onClick={() => setMenuOpen(true)}>
-              <Menu size={20} aria-hidden="true" />
-            </Button>
+            <Button icon={Menu} about="Open the menu" onClick={() => setMenuOpen(true)} />
           </span>
         </header>
         <main
@@ -121,14 +119,11 @@ function Navigation(props: SideFrameProps & { onNavigate?: () => void }) {
               {user.name}
             </span>
             <Button
-              kind="quiet"
-              icon
+              icon={LogOut}
               size="small"
               about="Sign out"
               onClick={() => void signOut().catch((error) => showToast(messageOf(error)))}
-            >
-              <LogOut size={17} aria-hidden="true" />
-            </Button>
+            />
           </div>
         )}
       </div>

@@ -1,4 +1,5 @@
 import { useId, useState } from 'react'
+import { readStored, writeStored } from '../lib/storage.ts'
 
 /** The themes, with their names on screen. */
 export const THEMES = [
@@ -9,14 +10,10 @@ export const THEMES = [
 
 const STORED_AS = 'switchyard-theme'
 
-/** The theme chosen in this browser; `system` while none is, or where storage is refused. */
-function storedTheme(): string {
-  try {
-    const stored = localStorage.getItem(STORED_AS)
-    return THEMES.find(({ value }) => value === stored)?.value ?? 'system'
-  } catch {
-    return 'system'
-  }
+/** The theme chosen in this browser; `system` while none is. */
+const storedTheme = (): string => {
+  const stored = readStored(STORED_AS)
+  return THEMES.find(({ value }) => value === stored)?.value ?? 'system'
 }
 
 /** Shows a theme at once; without one, that of this browser. */
@@ -31,11 +28,7 @@ export function useTheme() {
   const choose = (chosen: string) => {
     setTheme(chosen)
     applyTheme(chosen)
-    try {
-      localStorage.setItem(STORED_AS, chosen)
-    } catch {
-      // Storage may be refused; the choice then lasts as long as the page.
-    }
+    writeStored(STORED_AS, chosen)
   }
   return [theme, choose] as const
 }

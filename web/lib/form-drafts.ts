@@ -1,4 +1,5 @@
 import { useEffect } from 'react'
+import { readStored, writeStored } from './storage.ts'
 
 const STORED_AS = 'switchyard-drafts'
 
@@ -19,8 +20,8 @@ const openForms = new Map<string, Draft>()
 let shownPersonId: string | null = null
 
 /**
- * Notes who is signed in; null: the session has ended, and what was typed into the forms on screen is kept in this tab, without
- * secrets, until the same person signs in again. For anybody else it is dropped.
+ * Notes who is signed in. With null, after the session ended, the drafts of the open forms are kept in this tab, without
+ * secrets, until the same person signs in again. They are dropped when another person signs in.
  */
 export function noteDraftOwner(personId: string | null): void {
   if (personId === shownPersonId) return
@@ -35,41 +36,29 @@ function keepDrafts(): void {
   write({ personId: shownPersonId, forms })
 }
 
-function write(kept: KeptDrafts): void {
-  try {
-    sessionStorage.setItem(STORED_AS, JSON.stringify(kept))
-  } catch {
-    // Storage may be refused or full; what was typed then ends with the session.
-  }
-}
+const write = (kept: KeptDrafts): void => writeStored(STORED_AS, JSON.stringify(kept), 'sessionStorage')
 
 function readKept(): KeptDrafts | null {
   try {
-    return JSON.parse(sessionStorage.getItem(STORED_AS) ?? 'null') as KeptDrafts | null
+    return JSON.parse(readStored(STORED_AS, 'sessionStorage') ?? 'null') as KeptDrafts | null
   } catch {
     return null
   }
 }
 
 /** Forgets what was kept, as signing out does. */
-export function dropDrafts(): void {
-  try {
-    sessionStorage.removeItem(STORED_AS)
-  } catch {
-    // Where storage is refused nothing was kept.
-  }
-}
+export const dropDrafts = (): void => writeStored(STORED_AS, null, 'sessionStorage')
 
-/** Whether something is kept until its person signs in again. */
+/** Whether drafts are kept for a person whose session ended. */
 export const hasKeptDrafts = (): boolean => readKept() !== null
 
-/** What the signed-in person had typed into a form when the session ended; empty without. */
+/** The kept draft of a form of the signed-in person; empty if there is none. */
 export function readDraft(form: string): Draft {
   const kept = readKept()
   return kept !== null && kept.personId === shownPersonId ? (kept.forms[form] ?? {}) : {}
 }
 
-/** Removes it, once it is back on screen. */
+/** Removes the kept draft of a form once the form shows it. */
 function removeDraft(form: string): void {
   const kept = readKept()
   if (kept === null || !(form in kept.forms)) return
@@ -78,13 +67,13 @@ function removeDraft(form: string): void {
   else write({ ...kept, forms })
 }
 
-/** Puts a form on screen under a name that no other form of the console has. Fields that hold secrets are left out. */
+/** Registers a form on screen under its unique name. Fields that hold secrets are left out. */
 export function openForm(form: string, typed: Draft): () => void {
   openForms.set(form, Object.fromEntries(Object.entries(typed).filter(([name]) => !SECRET_FIELD.test(name))))
   return () => openForms.delete(form)
 }
 
-/** Keeps what is typed into a form if the session ends. `typed`: the fields that differ from what the form began with. */
+/** Keeps the draft of a form if the session ends. `typed`: the fields that differ from their initial values. */
 export function useDraft(form: string, typed: Draft): void {
   useEffect(() => removeDraft(form), [form])
   useEffect(() => openForm(form, typed))

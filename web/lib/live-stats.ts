@@ -7,13 +7,6 @@ export const formatPerSecond = (rate: number): string =>
     ? Math.round(rate).toLocaleString('en-US')
     : rate.toLocaleString('en-US', { maximumFractionDigits: rate >= 10 ? 1 : 2 })
 
-/** A share in percent: `100%`, `99.95%`, `0.3%`. What is not quite all is never shown as 100%. */
-export function formatShare(share: number): string {
-  const percent = share * 100
-  const shown = share < 1 && percent > 99.99 ? 99.99 : percent
-  return `${shown.toLocaleString('en-US', { maximumFractionDigits: 2 })}%`
-}
-
 /** Bytes of memory: `233 MB`. */
 export const formatMemory = (bytes: number): string => `${Math.round(bytes / 1_000_000)} MB`
 

@@ -114,7 +114,7 @@ export function operationsOf(document: OpenApi): Operation[] {
             const row = { status, description: description === 'Default Response' ? '' : description }
             const kinds = Object.entries(content)
             if (kinds.length === 0) return [{ ...row, mediaType: null, fields: [] }]
-            // Errors have one form, which is told once.
+            // All errors have the same schema, which is shown once, for `default`.
             const isTold = status < '400' || status === 'default'
             return kinds.map(([mediaType, { schema }]) => ({
               ...row,
@@ -133,7 +133,7 @@ function fieldsOf(given: Schema | undefined, document: OpenApi, depth = 0): Sche
   if (given === undefined || depth > DEPTH_MAX) return []
   const schema = resolved(given, document)
   const content = schema.properties?.data?.contentSchema
-  // Of an event, only its data is told.
+  // For an event, only the schema of its data is shown.
   if (content) return fieldsOf(content, document, depth)
   const alternatives = [schema.anyOf, schema.oneOf, schema.allOf].flatMap((list) => list ?? [])
   const own = Object.entries(schema.properties ?? {}).map(([name, field]) =>

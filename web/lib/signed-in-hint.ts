@@ -1,20 +1,9 @@
+import { readStored, writeStored } from './storage.ts'
+
 const STORED_AS = 'switchyard-signed-in'
 
 /** Notes whether this browser has a session, for the frame of the next visit. */
-export function noteSignedIn(isSignedIn: boolean): void {
-  try {
-    if (isSignedIn) localStorage.setItem(STORED_AS, 'yes')
-    else localStorage.removeItem(STORED_AS)
-  } catch {
-    // Storage may be refused; the frame then changes once the session is known.
-  }
-}
+export const noteSignedIn = (isSignedIn: boolean): void => writeStored(STORED_AS, isSignedIn ? 'yes' : null)
 
 /** Whether this browser had a session when it was last asked for. It may have ended since. */
-export function wasSignedIn(): boolean {
-  try {
-    return localStorage.getItem(STORED_AS) !== null
-  } catch {
-    return false
-  }
-}
+export const wasSignedIn = (): boolean => readStored(STORED_AS) !== null

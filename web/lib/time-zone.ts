@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { readStored, writeStored } from './storage.ts'
 
 const STORED_AS = 'switchyard-time-zone'
 
@@ -22,12 +23,8 @@ let chosenZone: string | null = readChosenZone()
 const listeners = new Set<() => void>()
 
 function readChosenZone(): string | null {
-  try {
-    const stored = localStorage.getItem(STORED_AS)
-    return stored !== null && isTimeZone(stored) ? stored : null
-  } catch {
-    return null
-  }
+  const stored = readStored(STORED_AS)
+  return stored !== null && isTimeZone(stored) ? stored : null
 }
 
 /** The time zone of every time that names no other, an IANA name. */
@@ -37,12 +34,7 @@ export const shownZone = (): string => chosenZone ?? BROWSER_ZONE
 export function chooseZone(zone: string | null): void {
   if (zone !== null && !isTimeZone(zone)) throw new RangeError(`not a time zone: ${zone}`)
   chosenZone = zone
-  try {
-    if (zone === null) localStorage.removeItem(STORED_AS)
-    else localStorage.setItem(STORED_AS, zone)
-  } catch {
-    // Storage may be refused; the choice then lasts as long as the page.
-  }
+  writeStored(STORED_AS, zone)
   for (const listener of listeners) listener()
 }
 

@@ -7,34 +7,32 @@ import { DataTable, ListPanel } from '../components/table/data-table.tsx'
 import { formatMoment } from '../lib/format.ts'
 
 /** What people did to the account. */
-export function ActivityPage() {
-  return (
-    <>
-      <PageHead title="Activity" description="Who changed what in this account, newest first." />
-      <ListPanel
-        title="All activity"
-        query={activityQuery}
-        icon={History}
-        empty="No activity yet. Changes of members, keys, limits, top-ups, provider keys and webhooks appear here."
-      >
-        {(entries) => (
-          <DataTable
-            caption="Activity, newest first"
-            rows={entries}
-            columns={{
-              Action: ({ action }) => sentenceOf(action),
-              When: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
-              By: ({ person }) => <span className="wrap-anywhere">{person}</span>,
-              Target: ({ target }) => <span className="wrap-anywhere">{target}</span>,
-              Details: ({ details }) => <Details details={details} />,
-            }}
-            long={['Details']}
-          />
-        )}
-      </ListPanel>
-    </>
-  )
-}
+export const ActivityPage = () => (
+  <>
+    <PageHead title="Activity" description="Who changed what in this account, newest first." />
+    <ListPanel
+      title="All activity"
+      query={activityQuery}
+      icon={History}
+      empty="No activity yet. Changes of members, keys, limits, top-ups, provider keys and webhooks appear here."
+    >
+      {(entries) => (
+        <DataTable
+          caption="Activity, newest first"
+          rows={entries}
+          columns={{
+            Action: ({ action }) => sentenceOf(action),
+            When: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
+            By: ({ person }) => <span className="wrap-anywhere">{person}</span>,
+            Target: ({ target }) => <span className="wrap-anywhere">{target}</span>,
+            Details: ({ details }) => <Details details={details} />,
+          }}
+          long={['Details']}
+        />
+      )}
+    </ListPanel>
+  </>
+)
 
 /** `key.revoked` is shown as "Key revoked". */
 function sentenceOf(action: AccountActionName): string {

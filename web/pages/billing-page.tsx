@@ -1,13 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import { billingDetailsQuery, billingQuery } from '../api/queries.ts'
+import { FileText } from 'lucide-react'
+import { billingDetailsQuery, billingQuery, invoicePdfPath, invoicesQuery } from '../api/queries.ts'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
+import { ListPanel } from '../components/table/data-table.tsx'
+import { InvoiceTable } from '../components/table/invoice-table.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
 import { AutoTopUpPanel, CardSetupReturn } from './billing/auto-top-up-panel.tsx'
 import { BillingDetailsPanel } from './billing/billing-details-panel.tsx'
-import { InvoiceList } from './billing/invoice-list.tsx'
 import { Statement, TopUpHistory } from './billing/movements.tsx'
 import { SpendCapPanel } from './billing/spend-cap.tsx'
 import { CheckoutReturn, TopUpForm } from './billing/top-up.tsx'
@@ -66,3 +68,18 @@ function Invoices() {
     )
   )
 }
+
+/** Every invoice and credit note, to download. */
+const InvoiceList = () => (
+  <ListPanel title="Invoices" query={invoicesQuery} icon={FileText} empty="No invoices yet.">
+    {(invoices) => (
+      <InvoiceTable
+        caption="Invoices, newest first"
+        invoices={invoices}
+        pdfPath={invoicePdfPath}
+        isPrinted
+        hasReceipts
+      />
+    )}
+  </ListPanel>
+)

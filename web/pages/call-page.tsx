@@ -1,16 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
 import type { ByokFailureView, CallDetail } from '../../src/core/api/calls.ts'
-import { callQuery, keysQuery, sessionQuery } from '../api/queries.ts'
+import { callQuery, keysQuery, promptLogQuery, sessionQuery } from '../api/queries.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
+import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
-import { CallStatus, usageSource } from '../components/table/call-table.tsx'
-import { Identifier } from '../components/text/copy.tsx'
+import { CallStatus, partsOfInput, usageSource } from '../components/table/call-table.tsx'
+import { CodeBlock, Identifier } from '../components/text/copy.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Facts, Stats } from '../components/text/values.tsx'
 import { formatCount, formatDuration, formatMoment } from '../lib/format.ts'
 import { unitPriceText, unitTitle } from '../lib/models/unit-prices.ts'
-import { PromptLogPanel } from './usage/prompt-log-panel.tsx'
 
 /** One call: its usage, its cost and the reasons for it, and its duration. */
 export function CallPage() {
@@ -67,18 +68,7 @@ function CallView({ call }: { call: CallDetail }) {
             wide
             rows={{
               'Input tokens': <Tokens count={call.prompt_tokens} rate={rates?.prompt} />,
-              'Audio tokens (of input)': call.audio_tokens > 0 && (
-                <Tokens count={call.audio_tokens} rate={rates?.prompt_audio} />
-              ),
-              'Image tokens (of input)': call.image_tokens > 0 && (
-                <Tokens count={call.image_tokens} rate={rates?.prompt_image} />
-              ),
-              'Cached tokens (of input)': call.cached_tokens > 0 && (
-                <Tokens count={call.cached_tokens} rate={rates?.cache_read} />
-              ),
-              'Cache writes (of input)': call.cache_write_tokens > 0 && (
-                <Tokens count={call.cache_write_tokens} rate={rates?.cache_write} />
-              ),
+              ...partsOfInput(call, (part) => <Tokens count={part.tokens} rate={rates?.[part.rate]} />),
               'Output tokens': <Tokens count={call.completion_tokens} rate={rates?.completion} />,
               ...(call.unit !== null && {
                 [unitTitle(call.unit)]: <Units count={call.units} unit={call.unit} rate={rates?.units} />,
@@ -98,7 +88,7 @@ function CallView({ call }: { call: CallDetail }) {
   )
 }
 
-/** Each pair leads to the requests that have it, too. */
+/** Each pair links to the requests with the same pair. */
 const Metadata = ({ pairs }: { pairs: Record<string, string> }) => (
   <span className="row gap-2">
     {Object.entries(pairs).map(([name, value]) => (
@@ -111,7 +101,7 @@ const Metadata = ({ pairs }: { pairs: Record<string, string> }) => (
   </span>
 )
 
-/** Says on the page that what `auto` chose is not disclosed. */
+/** Explains that the model chosen by `auto` is not disclosed. */
 const AutoModel = () => (
   <>
     auto <span className="text-muted">– the model that answered is not disclosed.</span>{' '}
@@ -121,37 +111,31 @@ const AutoModel = () => (
   </>
 )
 
-function Tokens({ count, rate }: { count: number; rate: string | null | undefined }) {
-  return (
-    <span className="tabular-nums">
-      {formatCount(count)}
-      {rate && <span className="text-muted"> × ${rate} per million</span>}
-    </span>
-  )
-}
+const Tokens = ({ count, rate }: { count: number; rate: string | null | undefined }) => (
+  <span className="tabular-nums">
+    {formatCount(count)}
+    {rate && <span className="text-muted"> × ${rate} per million</span>}
+  </span>
+)
 
-function Units({ count, unit, rate }: { count: number; unit: string; rate: string | undefined }) {
-  return (
-    <span className="tabular-nums">
-      {formatCount(count)}
-      {rate && <span className="text-muted"> at {unitPriceText(unit, rate)}</span>}
-    </span>
-  )
-}
+const Units = ({ count, unit, rate }: { count: number; unit: string; rate: string | undefined }) => (
+  <span className="tabular-nums">
+    {formatCount(count)}
+    {rate && <span className="text-muted"> at {unitPriceText(unit, rate)}</span>}
+  </span>
+)
 
-function KeyFailures({ failures }: { failures: CallDetail['provider_key_failures'] }) {
-  return (
-    <span className="stack gap-2">
-      {failures.map((failure, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: attempts of a settled call never change.
-        <span key={index}>
-          {failure.provider_key_id && <code>{failure.provider_key_id} </code>}
-          {BYOK_FAILURES[failure.reason]}
-        </span>
-      ))}
-    </span>
-  )
-}
+const KeyFailures = ({ failures }: { failures: CallDetail['provider_key_failures'] }) => (
+  <span className="stack gap-2">
+    {failures.map((failure, index) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: attempts of a settled call never change.
+      <span key={index}>
+        {failure.provider_key_id && <code>{failure.provider_key_id} </code>}
+        {BYOK_FAILURES[failure.reason]}
+      </span>
+    ))}
+  </span>
+)
 
 const BYOK_FAILURES: Record<ByokFailureView['reason'], string> = {
   unauthorized: 'was rejected: the provider does not accept it',
@@ -163,4 +147,41 @@ const BYOK_FAILURES: Record<ByokFailureView['reason'], string> = {
   unavailable: 'was temporarily unavailable',
   unreachable: 'was not used: the provider could not be reached',
   provider_failed: 'was used, but the provider failed',
+}
+
+/** The logged prompt and completion of a call. They are read only when the reader asks to see them. */
+function PromptLogPanel({ callId, until }: { callId: string; until: string }) {
+  const [isShown, setIsShown] = useState(false)
+  return (
+    <Panel title="Prompt and answer" padded>
+      <p className="text-sm text-muted">
+        Stored because prompt logging was on for the key. Deleted on {formatMoment(until)}.
+      </p>
+      {isShown ? <PromptLog callId={callId} /> : <Button onClick={() => setIsShown(true)}>Show</Button>}
+    </Panel>
+  )
+}
+
+const PromptLog = ({ callId }: { callId: string }) => (
+  <QueryView query={useQuery({ ...promptLogQuery(callId), gcTime: 0 })}>
+    {(log) => (
+      <div className="stack">
+        <h3>Request</h3>
+        <CodeBlock code={indented(log.request)} of="the request" wraps />
+        {log.request_truncated && <p className="text-sm text-muted">The request was shortened.</p>}
+        <h3>Answer</h3>
+        <CodeBlock code={indented(log.answer)} of="the answer" wraps />
+        {log.answer_truncated && <p className="text-sm text-muted">The answer was shortened.</p>}
+      </div>
+    )}
+  </QueryView>
+)
+
+/** Indents JSON; a truncated text is shown unchanged. */
+function indented(json: string): string {
+  try {
+    return JSON.stringify(JSON.parse(json), null, 2)
+  } catch {
+    return json
+  }
 }

@@ -11,7 +11,7 @@ import { formatDate, formatDuration } from '../lib/format.ts'
 import { type CatalogModel, findModel } from '../lib/models/model-catalog.ts'
 import { COMPARED_MAX, comparedIds } from '../lib/models/model-filters.ts'
 import { modelPrices, priceNames } from '../lib/models/model-prices.ts'
-import { ModelChips } from './models/model-chips.tsx'
+import { ModelChips } from './models/compare-bar.tsx'
 import { OutputLimit, Throughput, TokenCount } from './models/model-figures.tsx'
 
 /** Up to four models side by side; which ones is in the address. */

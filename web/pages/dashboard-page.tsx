@@ -2,15 +2,27 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Check, MessageSquareText } from 'lucide-react'
 import { type ReactNode, useMemo } from 'react'
+import type { UsageView } from '../../src/core/api/usage.ts'
 import type { FreeCreditState } from '../../src/core/billing/free-credit-state.ts'
 import { callsQuery, keysQuery, sessionQuery, usageQuery } from '../api/queries.ts'
-import { SpendByDay } from '../components/chart/spend-by-day.tsx'
+import { ChartFigure } from '../components/chart/chart-figure.tsx'
 import { EmptyState, Note, QueryView } from '../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallTable } from '../components/table/call-table.tsx'
+import { DataTable } from '../components/table/data-table.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Stats } from '../components/text/values.tsx'
-import { formatCount, lastDays } from '../lib/format.ts'
+import {
+  approximateAmount,
+  axisAmount,
+  daysBetween,
+  formatAmount,
+  formatCount,
+  formatDay,
+  formatShortDay,
+  lastDays,
+  plural,
+} from '../lib/format.ts'
 import { whyNoFreeCredit } from '../lib/free-credit.ts'
 
 const DAYS = 30
@@ -142,19 +154,72 @@ function FirstSteps() {
   )
 }
 
-function Step({ number, done = false, children }: { number: number; done?: boolean; children: ReactNode }) {
+const Step = ({
+  number,
+  done = false,
+  children,
+}: {
+  number: number
+  done?: boolean
+  children: ReactNode
+}) => (
+  <li className={`flex gap-3 ${done ? 'text-muted' : ''}`}>
+    <span
+      className={`grid size-6.5 flex-none place-items-center rounded-full text-sm ${done ? 'bg-good-soft text-good' : 'border border-line-strong'}`}
+      aria-hidden="true"
+    >
+      {done ? <Check size={14} /> : number}
+    </span>
+    <span>
+      {children}
+      {done && <span className="sr-only"> Done.</span>}
+    </span>
+  </li>
+)
+
+const DAY_MS = 86_400_000
+
+/** Spend by day as a chart and as a table. */
+function SpendByDay({ usage }: { usage: UsageView }) {
+  const days = everyDay(usage)
   return (
-    <li className={`flex gap-3 ${done ? 'text-muted' : ''}`}>
-      <span
-        className={`grid size-6.5 flex-none place-items-center rounded-full text-sm ${done ? 'bg-good-soft text-good' : 'border border-line-strong'}`}
-        aria-hidden="true"
-      >
-        {done ? <Check size={14} /> : number}
-      </span>
-      <span>
-        {children}
-        {done && <span className="sr-only"> Done.</span>}
-      </span>
-    </li>
+    <ChartFigure
+      caption="Spend by day."
+      chart={{
+        columns: days.map(({ day, cost_usd: usd, calls }) => ({
+          at: day,
+          value: approximateAmount(usd),
+          text: `${formatDay(day)}: ${formatAmount(usd)}, ${plural(calls, 'call')}`,
+        })),
+        idle: 'Hover over a bar for details.',
+        formatValue: axisAmount,
+        formatLabel: formatShortDay,
+        labelWidth: 64,
+      }}
+      table={
+        <DataTable
+          caption="Spend by day (UTC)"
+          rows={days.filter(({ calls }) => calls > 0).reverse()}
+          rowKey={({ day }) => day}
+          columns={{
+            Day: ({ day }) => formatDay(day),
+            Calls: ({ calls }) => formatCount(calls),
+            Cost: (row) => <Money usd={row.cost_usd} />,
+          }}
+          numeric={['Calls', 'Cost']}
+        />
+      }
+    />
   )
+}
+
+/** The API leaves out days without calls; a chart of time has them. */
+function everyDay({ from, to, data }: UsageView) {
+  const known = new Map(data.map((row) => [row.day, row]))
+  const last = new Date(Date.parse(to) - 1)
+  const first = new Date(Math.max(Date.parse(from), last.getTime() - 366 * DAY_MS))
+  return daysBetween(first.toISOString().slice(0, 10), last.toISOString().slice(0, 10)).map((day) => {
+    const row = known.get(day)
+    return { day, cost_usd: row?.cost_usd ?? '0.00', calls: row?.calls ?? 0 }
+  })
 }

@@ -10,7 +10,7 @@ import { Button } from '../components/form/button.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
 import { ROLES } from './organisation/roles.ts'
 
-/** The target of the link in an invitation. Its token is behind `#`, and stays there while somebody signs in. */
+/** The target of the link in an invitation. The token is in the fragment and is kept while the person signs in. */
 export function InvitationPage() {
   const token = useLocation({ select: ({ hash }) => hash })
   const query = useQuery({ ...invitationQuery(token), enabled: token !== '' })

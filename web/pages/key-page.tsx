@@ -1,13 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { ListX, Pause, Pencil, Play, RotateCw, ScrollText } from 'lucide-react'
-import { useMemo, useState } from 'react'
-import type { CreatedKey, KeyView } from '../../src/core/api/keys.ts'
+import { useMemo } from 'react'
+import type { KeyView } from '../../src/core/api/keys.ts'
 import { callsQuery, keyQuery, sessionQuery, usageSeriesQuery } from '../api/queries.ts'
 import { path, requestJson } from '../api/request.ts'
-import { useAction } from '../api/use-change.ts'
-import { SecretDialog } from '../components/feedback/dialogs.tsx'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
+import { ActionButton } from '../components/form/action-button.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallTable } from '../components/table/call-table.tsx'
@@ -68,66 +67,42 @@ export function KeyPage() {
 }
 
 function KeyActions({ apiKey }: { apiKey: KeyView }) {
-  const [dialog, setDialog] = useState<'edit' | 'logging' | 'rotate' | 'revoke' | null>(null)
-  const [rotated, setRotated] = useState<CreatedKey | null>(null)
   const isPaused = apiKey.paused_at !== null
   const permissions = useQuery(sessionQuery).data?.permissions ?? []
-  // Whoever stands above resumes what they paused.
+  // A key that a manager or an operator paused can be resumed by them only.
   const isPausedAbove =
     apiKey.paused_by === 'operator' || (apiKey.paused_by === 'manager' && !permissions.includes('all_keys'))
   const isLogging = apiKey.prompt_log_days !== null
-  const toggle = useAction({
-    send: () =>
-      requestJson<KeyView>('POST', path`/console/api/keys/${apiKey.id}/${isPaused ? 'resume' : 'pause'}`),
-    stale: ['/console/api/keys'],
-    done: isPaused
-      ? 'API key resumed. It works again.'
-      : 'API key paused. Requests with it are rejected until you resume it.',
-  })
   const Icon = isPaused ? Play : Pause
-  const close = () => setDialog(null)
+  const Logging = isLogging ? StopLoggingDialog : LogPromptsDialog
   return (
     <>
-      <Button onClick={() => setDialog('edit')}>
-        <Pencil size={16} aria-hidden="true" />
+      <Button icon={Pencil} dialog={(close) => <EditKeyDialog apiKey={apiKey} onClose={close} />}>
         Edit
       </Button>
-      <Button disabled={toggle.isPending || isPausedAbove} onClick={() => toggle.run()}>
-        <Icon size={16} aria-hidden="true" />
+      <ActionButton
+        icon={Icon}
+        disabled={isPausedAbove}
+        action={{
+          send: () =>
+            requestJson('POST', path`/console/api/keys/${apiKey.id}/${isPaused ? 'resume' : 'pause'}`),
+          stale: ['/console/api/keys'],
+          done: isPaused
+            ? 'API key resumed. It works again.'
+            : 'API key paused. Requests with it are rejected until you resume it.',
+        }}
+      >
         {isPaused ? 'Resume' : 'Pause'}
-      </Button>
-      <Button onClick={() => setDialog('logging')}>
-        <ScrollText size={16} aria-hidden="true" />
+      </ActionButton>
+      <Button icon={ScrollText} dialog={(close) => <Logging apiKey={apiKey} onClose={close} />}>
         {isLogging ? 'Stop logging' : 'Log prompts'}
       </Button>
-      <Button onClick={() => setDialog('rotate')}>
-        <RotateCw size={16} aria-hidden="true" />
+      <Button icon={RotateCw} dialog={(close) => <RotateSecretDialog apiKey={apiKey} onClose={close} />}>
         New secret
       </Button>
-      <Button kind="danger" onClick={() => setDialog('revoke')}>
+      <Button kind="danger" dialog={(close) => <RevokeKeyDialog apiKey={apiKey} onClose={close} />}>
         Revoke
       </Button>
-      {dialog === 'edit' && <EditKeyDialog apiKey={apiKey} onClose={close} />}
-      {dialog === 'logging' &&
-        (isLogging ? (
-          <StopLoggingDialog apiKey={apiKey} onClose={close} />
-        ) : (
-          <LogPromptsDialog apiKey={apiKey} onClose={close} />
-        ))}
-      {dialog === 'rotate' && <RotateSecretDialog apiKey={apiKey} onRotated={setRotated} onClose={close} />}
-      {rotated && (
-        <SecretDialog
-          title="Save the new secret"
-          secret={rotated.secret}
-          of="the key"
-          copy="Copy key"
-          warning="Copy this key now. We can't show it again."
-          onClose={() => setRotated(null)}
-        >
-          <p>Replace the former secret in your services: it no longer works.</p>
-        </SecretDialog>
-      )}
-      {dialog === 'revoke' && <RevokeKeyDialog apiKey={apiKey} onClose={close} />}
     </>
   )
 }

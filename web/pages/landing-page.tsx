@@ -111,17 +111,15 @@ export function LandingPage() {
   )
 }
 
-function Promised(props: { title: string; proof: ReactNode; children: ReactNode }) {
-  return (
-    <li className="stack content-start gap-3 border-t-2 border-accent-fill pt-4 text-pretty">
-      <h3 className="text-lg">{props.title}</h3>
-      <p className="text-soft">{props.children}</p>
-      <p className="text-sm text-muted">
-        <strong className="text-ink">How to verify:</strong> {props.proof}
-      </p>
-    </li>
-  )
-}
+const Promised = (props: { title: string; proof: ReactNode; children: ReactNode }) => (
+  <li className="stack content-start gap-3 border-t-2 border-accent-fill pt-4 text-pretty">
+    <h3 className="text-lg">{props.title}</h3>
+    <p className="text-soft">{props.children}</p>
+    <p className="text-sm text-muted">
+      <strong className="text-ink">How to verify:</strong> {props.proof}
+    </p>
+  </li>
+)
 
 /** How many models can be called here at this moment; nothing while that is not known. */
 function CatalogCount() {

@@ -9,18 +9,19 @@ import type {
 } from '../../src/core/api/organisations.ts'
 import { membersQuery, sessionQuery } from '../api/queries.ts'
 import { path, requestJson } from '../api/request.ts'
-import { useAction } from '../api/use-change.ts'
 import { QueryView } from '../components/feedback/messages.tsx'
+import { ActionButton } from '../components/form/action-button.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../components/table/data-table.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Badge } from '../components/text/values.tsx'
 import { formatDate, formatMoment } from '../lib/format.ts'
-import { BudgetDialog, MemberBudget } from './organisation/member-budget.tsx'
 import {
+  BudgetDialog,
   InvitationLinkDialog,
   InviteDialog,
+  MemberBudget,
   RemoveMemberDialog,
   RoleDialog,
 } from './organisation/member-dialogs.tsx'
@@ -30,12 +31,9 @@ import { ROLES } from './organisation/roles.ts'
 export function MembersPage() {
   const { data: session } = useQuery(sessionQuery)
   const query = useQuery(membersQuery)
-  const [isInviting, setIsInviting] = useState(false)
-  const [link, setLink] = useState<string | null>(null)
   if (!session) return null
   const mayManage = session.permissions.includes('members')
   const isOwner = session.permissions.includes('ownership')
-  const showLink = ({ link: sent }: SentInvitationView) => setLink(sent)
   return (
     <>
       <PageHead
@@ -43,8 +41,11 @@ export function MembersPage() {
         description={`Who works with ${session.account.name}, and what they may do. All share its balance.`}
         actions={
           mayManage && (
-            <Button kind="primary" onClick={() => setIsInviting(true)}>
-              <UserPlus size={18} aria-hidden="true" />
+            <Button
+              icon={UserPlus}
+              kind="primary"
+              dialog={(close) => <InviteDialog isOwner={isOwner} onClose={close} />}
+            >
               Invite member
             </Button>
           )
@@ -60,29 +61,17 @@ export function MembersPage() {
               isOwner={isOwner}
             />
             {list.invitations.length > 0 && (
-              <Invitations
-                invitations={list.invitations}
-                mayManage={mayManage}
-                isOwner={isOwner}
-                onSent={showLink}
-              />
+              <Invitations invitations={list.invitations} mayManage={mayManage} isOwner={isOwner} />
             )}
           </>
         )}
       </QueryView>
-      {isInviting && (
-        <InviteDialog isOwner={isOwner} onSent={showLink} onClose={() => setIsInviting(false)} />
-      )}
-      {link !== null && <InvitationLinkDialog link={link} onClose={() => setLink(null)} />}
     </>
   )
 }
 
 function Members(props: { list: MemberList; mayManage: boolean; mayBudget: boolean; isOwner: boolean }) {
   const { list, mayManage, mayBudget, isOwner } = props
-  const [budgeting, setBudgeting] = useState<MemberView | null>(null)
-  const [changing, setChanging] = useState<MemberView | null>(null)
-  const [removing, setRemoving] = useState<MemberView | null>(null)
   const mayChange = ({ role }: MemberView) => mayManage && (isOwner || role !== 'owner')
   return (
     <Panel title="Members">
@@ -106,17 +95,32 @@ function Members(props: { list: MemberList; mayManage: boolean; mayBudget: boole
             ((one) => (
               <span className="row justify-end gap-2">
                 {mayBudget && (
-                  <Button size="small" about={`of ${one.email}`} onClick={() => setBudgeting(one)}>
+                  <Button
+                    size="small"
+                    about={`of ${one.email}`}
+                    dialog={(close) => <BudgetDialog member={one} onClose={close} />}
+                  >
                     Set budget
                   </Button>
                 )}
                 {mayChange(one) && (
-                  <Button size="small" about={`of ${one.email}`} onClick={() => setChanging(one)}>
+                  <Button
+                    size="small"
+                    about={`of ${one.email}`}
+                    dialog={(close) => <RoleDialog member={one} isOwner={isOwner} onClose={close} />}
+                  >
                     Change role
                   </Button>
                 )}
                 {mayChange(one) && !one.is_you && (
-                  <Button size="small" kind="danger" about={one.email} onClick={() => setRemoving(one)}>
+                  <Button
+                    size="small"
+                    kind="danger"
+                    about={one.email}
+                    dialog={(close) => (
+                      <RemoveMemberDialog member={one} members={list.data} onClose={close} />
+                    )}
+                  >
                     Remove
                   </Button>
                 )}
@@ -128,82 +132,66 @@ function Members(props: { list: MemberList; mayManage: boolean; mayBudget: boole
         Budgets reset {formatMoment(list.budgets_reset_at)}. Each bounds what all API keys of the member spend
         together.
       </p>
-      {budgeting && <BudgetDialog member={budgeting} onClose={() => setBudgeting(null)} />}
-      {changing && <RoleDialog member={changing} isOwner={isOwner} onClose={() => setChanging(null)} />}
-      {removing && (
-        <RemoveMemberDialog member={removing} members={list.data} onClose={() => setRemoving(null)} />
-      )}
     </Panel>
   )
 }
 
-function Invitations(props: {
+const Invitations = (props: {
   invitations: readonly InvitationView[]
   mayManage: boolean
   isOwner: boolean
-  onSent: (sent: SentInvitationView) => void
-}) {
-  return (
-    <Panel title="Invitations">
-      <DataTable
-        caption="Invitations that are not accepted yet"
-        rows={props.invitations}
-        columns={{
-          'Email address': ({ email }) => <span className="wrap-anywhere">{email}</span>,
-          Role: ({ role }) => ROLES[role].name,
-          Expires: ({ expires_at: at }) => (
-            <TwoLines second={Date.parse(at) <= Date.now() && 'expired: resend it'}>
-              {formatMoment(at)}
-            </TwoLines>
-          ),
-          Actions:
-            props.mayManage &&
-            ((one) =>
-              (props.isOwner || one.role !== 'owner') && (
-                <InvitationActions invitation={one} onSent={props.onSent} />
-              )),
-        }}
-      />
-    </Panel>
-  )
-}
+}) => (
+  <Panel title="Invitations">
+    <DataTable
+      caption="Invitations that are not accepted yet"
+      rows={props.invitations}
+      columns={{
+        'Email address': ({ email }) => <span className="wrap-anywhere">{email}</span>,
+        Role: ({ role }) => ROLES[role].name,
+        Expires: ({ expires_at: at }) => (
+          <TwoLines second={Date.parse(at) <= Date.now() && 'expired: resend it'}>
+            {formatMoment(at)}
+          </TwoLines>
+        ),
+        Actions:
+          props.mayManage &&
+          ((one) => (props.isOwner || one.role !== 'owner') && <InvitationActions invitation={one} />),
+      }}
+    />
+  </Panel>
+)
 
-function InvitationActions(props: {
-  invitation: InvitationView
-  onSent: (sent: SentInvitationView) => void
-}) {
-  const { id, email } = props.invitation
-  const resend = useAction({
-    send: () => requestJson<SentInvitationView>('POST', path`/console/api/members/invitations/${id}/resend`),
-    stale: ['/console/api/members'],
-    done: ({ link }) =>
-      link === null ? 'Invitation sent again.' : 'The invitation is valid for another 7 days.',
-    onDone: props.onSent,
-  })
-  const revoke = useAction({
-    send: () => requestJson('DELETE', path`/console/api/members/invitations/${id}`),
-    stale: ['/console/api/members'],
-    done: 'Invitation revoked.',
-  })
+function InvitationActions({ invitation: { id, email } }: { invitation: InvitationView }) {
+  const [link, setLink] = useState<string | null>(null)
+  const button = { size: 'small', about: `the invitation of ${email}` } as const
+  const stale = ['/console/api/members']
   return (
     <span className="row justify-end gap-2">
-      <Button
-        size="small"
-        about={`the invitation of ${email}`}
-        disabled={resend.isPending}
-        onClick={() => resend.run()}
+      <ActionButton
+        {...button}
+        action={{
+          send: () =>
+            requestJson<SentInvitationView>('POST', path`/console/api/members/invitations/${id}/resend`),
+          stale,
+          done: ({ link: sent }) =>
+            sent === null ? 'Invitation sent again.' : 'The invitation is valid for another 7 days.',
+          onDone: ({ link: sent }) => setLink(sent),
+        }}
       >
         Resend
-      </Button>
-      <Button
-        size="small"
+      </ActionButton>
+      <ActionButton
+        {...button}
         kind="danger"
-        about={`the invitation of ${email}`}
-        disabled={revoke.isPending}
-        onClick={() => revoke.run()}
+        action={{
+          send: () => requestJson('DELETE', path`/console/api/members/invitations/${id}`),
+          stale,
+          done: 'Invitation revoked.',
+        }}
       >
         Revoke
-      </Button>
+      </ActionButton>
+      {link !== null && <InvitationLinkDialog link={link} onClose={() => setLink(null)} />}
     </span>
   )
 }

@@ -1,19 +1,21 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, Navigate, useParams } from '@tanstack/react-router'
+import type { PricingFeedEntry } from '../../src/core/catalog/pricing-feed-view.ts'
 import { modelsQuery } from '../api/queries.ts'
 import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { Panel, SitePage } from '../components/layout/page.tsx'
+import { DataTable } from '../components/table/data-table.tsx'
 import { Identifier } from '../components/text/copy.tsx'
+import { Money } from '../components/text/money.tsx'
 import { CodeTabs, Snippets } from '../components/text/snippets.tsx'
 import { Facts, Stats } from '../components/text/values.tsx'
-import { formatCount, formatDate, formatDiscount, formatDuration } from '../lib/format.ts'
+import { formatCount, formatDate, formatDiscount, formatDuration, rateNumber } from '../lib/format.ts'
 import { gatewayAddress } from '../lib/gateway-address.ts'
 import { type CatalogModel, findModel, hasWindow } from '../lib/models/model-catalog.ts'
 import { exampleRequest } from '../lib/models/model-example.ts'
 import { modelPrices } from '../lib/models/model-prices.ts'
-import { unitCount } from '../lib/models/unit-prices.ts'
+import { imagePrices, unitCount } from '../lib/models/unit-prices.ts'
 import { requestCode } from '../lib/playground/request-code.ts'
-import { ImagePrices } from './models/image-prices.tsx'
 import { OutputLimit, Throughput, TokenCount } from './models/model-figures.tsx'
 import { ModelTags } from './models/model-list.tsx'
 import { ModelProviders } from './models/model-providers.tsx'
@@ -34,91 +36,89 @@ export function ModelPage() {
   )
 }
 
-function ModelView({ model }: { model: CatalogModel }) {
-  return (
-    <SitePage
-      back={<Link to="/models">← All models</Link>}
-      title={model.name}
-      description={
-        <span className="row">
-          <Identifier id={model.id} of="the model id" />
-          <ModelTags model={model} />
-        </span>
-      }
-    >
-      {model.status === 'unavailable' && (
-        <Note tone="warn">
-          No provider is available for this model. It may work with{' '}
-          <Link to="/provider-keys">your own provider key</Link>, unless the operator disabled it.
-        </Note>
+const ModelView = ({ model }: { model: CatalogModel }) => (
+  <SitePage
+    back={<Link to="/models">← All models</Link>}
+    title={model.name}
+    description={
+      <span className="row">
+        <Identifier id={model.id} of="the model id" />
+        <ModelTags model={model} />
+      </span>
+    }
+  >
+    {model.status === 'unavailable' && (
+      <Note tone="warn">
+        No provider is available for this model. It may work with{' '}
+        <Link to="/provider-keys">your own provider key</Link>, unless the operator disabled it.
+      </Note>
+    )}
+    {model.deprecated_at && (
+      <Note tone="warn">
+        {model.maker} has announced the end of this model: {formatDate(model.deprecated_at)}. Move to another
+        model before then.
+      </Note>
+    )}
+    <Stats
+      rows={{
+        ...Object.fromEntries(modelPrices(model).map(({ name, rate }) => [name, `$${rate}`])),
+        'Context window': hasWindow(model) && <TokenCount count={model.context_length} />,
+        'Longest text': model.kind === 'speech' && `${formatCount(model.context_length)} characters`,
+        'Max output tokens': !model.kind && <OutputLimit limit={model.max_output_tokens} />,
+      }}
+      notes={Object.fromEntries(
+        modelPrices(model).map(({ name, rate, list }) => [name, list !== rate && <ListPrice usd={list} />]),
       )}
-      {model.deprecated_at && (
-        <Note tone="warn">
-          {model.maker} has announced the end of this model: {formatDate(model.deprecated_at)}. Move to
-          another model before then.
-        </Note>
-      )}
-      <Stats
-        rows={{
-          ...Object.fromEntries(modelPrices(model).map(({ name, rate }) => [name, `$${rate}`])),
-          'Context window': hasWindow(model) && <TokenCount count={model.context_length} />,
-          'Longest text': model.kind === 'speech' && `${formatCount(model.context_length)} characters`,
-          'Max output tokens': !model.kind && <OutputLimit limit={model.max_output_tokens} />,
-        }}
-        notes={Object.fromEntries(
-          modelPrices(model).map(({ name, rate, list }) => [name, list !== rate && <ListPrice usd={list} />]),
-        )}
-      />
-      <ImagePrices model={model} />
-      <div className="columns">
-        <Panel title="About" padded>
-          <Facts
-            rows={{
-              Developer: (
-                <Link to="/models" search={{ vendor: model.vendor }}>
-                  {model.maker}
-                </Link>
-              ),
-              Released: model.released_at && formatDate(model.released_at),
-              'Below list price': formatDiscount(model.discount),
-              'Charged at least':
-                model.unit !== undefined &&
-                model.least_units !== undefined &&
-                `${unitCount(model.unit, model.least_units)} a request`,
-              'Input modalities': model.input_modalities.join(', '),
-              ...abilitiesOf(model),
-              Popularity:
-                model.popularity !== null && `no. ${model.popularity} here by requests of the last 7 days`,
-              'Time to first token': model.first_token_ms !== null && (
-                <>{formatDuration(model.first_token_ms)}, median of the last 7 days</>
-              ),
-              Throughput: model.tokens_per_second !== null && (
-                <>
-                  <Throughput perSecond={model.tokens_per_second} />, median of the last 7 days
-                </>
-              ),
-              'Open weights': yesNo(model.open_weights),
-              'Zero data retention': model.zdr ? 'available' : 'not available',
-              'Price updated': formatDate(model.updated_at),
-            }}
-          />
-          <p className="row">
-            <Link to="/playground" search={{ model: model.id }} className="button">
-              Try it in the playground
-            </Link>
-            <Link to="/models/compare" search={{ models: model.id }} className="button">
-              Compare
-            </Link>
-          </p>
-        </Panel>
-        <Panel title="Call it" padded>
-          <ModelSnippets model={model} />
-        </Panel>
-      </div>
-      <ModelProviders model={model} />
-    </SitePage>
-  )
-}
+    />
+    <ImagePrices model={model} />
+    <div className="columns">
+      <Panel title="About" padded>
+        <Facts
+          rows={{
+            Developer: (
+              <Link to="/models" search={{ vendor: model.vendor }}>
+                {model.maker}
+              </Link>
+            ),
+            Released: model.released_at && formatDate(model.released_at),
+            'Below list price': formatDiscount(model.discount),
+            'Charged at least':
+              model.unit !== undefined &&
+              model.least_units !== undefined &&
+              `${unitCount(model.unit, model.least_units)} a request`,
+            'Input modalities': model.input_modalities.join(', '),
+            ...abilitiesOf(model),
+            Popularity:
+              model.popularity !== null && `no. ${model.popularity} here by requests of the last 7 days`,
+            'Time to first token': model.first_token_ms !== null && (
+              <>{formatDuration(model.first_token_ms)}, median of the last 7 days</>
+            ),
+            Throughput: model.tokens_per_second !== null && (
+              <>
+                <Throughput perSecond={model.tokens_per_second} />, median of the last 7 days
+              </>
+            ),
+            'Open weights': yesNo(model.open_weights),
+            'Zero data retention': model.zdr ? 'available' : 'not available',
+            'Price updated': formatDate(model.updated_at),
+          }}
+        />
+        <p className="row">
+          <Link to="/playground" search={{ model: model.id }} className="button">
+            Try it in the playground
+          </Link>
+          <Link to="/models/compare" search={{ models: model.id }} className="button">
+            Compare
+          </Link>
+        </p>
+      </Panel>
+      <Panel title="Call it" padded>
+        <ModelSnippets model={model} />
+      </Panel>
+    </div>
+    <ModelProviders model={model} />
+  </SitePage>
+)
 
 /** What models of a kind can do or not, by the parameter that says so. */
 const ABILITIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -157,3 +157,35 @@ const ListPrice = ({ usd }: { usd: string }) => (
 )
 
 const yesNo = (is: boolean) => (is ? 'yes' : 'no')
+
+/** What a model for images makes, and the price of each; nothing for other models. */
+function ImagePrices({
+  model: { image_units: units, units: rate, prompt },
+}: {
+  model: Pick<PricingFeedEntry, 'image_units' | 'units' | 'prompt'>
+}) {
+  if (units === undefined || rate === undefined) return null
+  const { qualities, usual, sizes } = imagePrices(units, rate)
+  const titleOf = (quality: string) =>
+    quality === '' ? 'Per image' : quality.charAt(0).toUpperCase() + quality.slice(1)
+  const columns = qualities.map((quality) => [
+    titleOf(quality),
+    ({ usd: { [quality]: usd } }: (typeof sizes)[number]) => (usd === undefined ? '–' : <Money usd={usd} />),
+  ])
+  return (
+    <Panel title="Price of an image">
+      <DataTable
+        caption="Price of one image by size and quality"
+        rows={sizes}
+        rowKey={({ size }) => size}
+        columns={{ Size: ({ size }) => size, ...Object.fromEntries(columns) }}
+        numeric={qualities.map(titleOf)}
+      />
+      <p className="px-inset pt-2 pb-4 text-sm text-muted">
+        Default: {[usual.quality, usual.size].filter(Boolean).join(', ')}.
+        {rateNumber(prompt) > 0 &&
+          ' The tokens of the prompt, and of images to be edited, are charged as well.'}
+      </p>
+    </Panel>
+  )
+}

@@ -8,21 +8,19 @@ import { BASE_PATH } from '../lib/base-path.ts'
 const RETRY_TIMEOUT_MS = 10_000
 
 /** For an address without a page. */
-export function NotFoundPage() {
-  return (
-    <CenterPage title="Page not found" name="Not found">
-      <p>Check the address, or start from one of these pages.</p>
-      <p className="row">
-        <Link to="/" className="button button-primary">
-          Go home
-        </Link>
-        <Link to="/models" className="button">
-          Browse models
-        </Link>
-      </p>
-    </CenterPage>
-  )
-}
+export const NotFoundPage = () => (
+  <CenterPage title="Page not found" name="Not found">
+    <p>Check the address, or start from one of these pages.</p>
+    <p className="row">
+      <Link to="/" className="button button-primary">
+        Go home
+      </Link>
+      <Link to="/models" className="button">
+        Browse models
+      </Link>
+    </p>
+  </CenterPage>
+)
 
 /** For a page that could not be shown: the gateway cannot be reached, or the page itself failed. */
 export function CrashPage({ error }: { error: unknown }) {

@@ -43,22 +43,20 @@ export function PlaygroundPage() {
   )
 }
 
-function NoKey() {
-  return (
-    <Panel title="No key yet">
-      <EmptyState
-        icon={KeyRound}
-        action={
-          <Link to="/keys" className="button button-primary">
-            Create a key
-          </Link>
-        }
-      >
-        The playground calls with one of your API keys, so that its limits apply. Create one first.
-      </EmptyState>
-    </Panel>
-  )
-}
+const NoKey = () => (
+  <Panel title="No key yet">
+    <EmptyState
+      icon={KeyRound}
+      action={
+        <Link to="/keys" className="button button-primary">
+          Create a key
+        </Link>
+      }
+    >
+      The playground calls with one of your API keys, so that its limits apply. Create one first.
+    </EmptyState>
+  </Panel>
+)
 
 function Playground({ keyId }: { keyId: string }) {
   const { model = 'auto' } = useSearch({ from: '/account/playground' })

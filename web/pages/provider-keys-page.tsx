@@ -3,11 +3,11 @@ import { PlugZap, Plus } from 'lucide-react'
 import { useState } from 'react'
 import type { ByokKeyList, ByokKeyView, NewByokKeyBody } from '../../src/core/api/byok-keys.ts'
 import { gatewayQuery, providerKeysQuery } from '../api/queries.ts'
-import { path, requestJson } from '../api/request.ts'
-import { ConfirmDialog, FormDialog } from '../components/feedback/dialogs.tsx'
+import { requestJson } from '../api/request.ts'
+import { FormDialog } from '../components/feedback/dialogs.tsx'
 import { EmptyState, Note, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
-import { CheckField, SelectField, TextField } from '../components/form/fields.tsx'
+import { CheckField } from '../components/form/fields.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { ProviderKeyTable } from './provider-keys/provider-key-table.tsx'
 
@@ -15,12 +15,13 @@ import { ProviderKeyTable } from './provider-keys/provider-key-table.tsx'
 export function ProviderKeysPage() {
   const query = useQuery(providerKeysQuery)
   const isDemo = useQuery(gatewayQuery).data?.answers === 'simulated'
-  const [isAdding, setIsAdding] = useState(false)
-  const [removing, setRemoving] = useState<ByokKeyView | null>(null)
   const providers = query.data?.providers ?? []
   const add = providers.length > 0 && (
-    <Button kind="primary" onClick={() => setIsAdding(true)}>
-      <Plus size={18} aria-hidden="true" />
+    <Button
+      icon={Plus}
+      kind="primary"
+      dialog={(close) => <NewProviderKeyDialog providers={providers} onClose={close} />}
+    >
       Add provider key
     </Button>
   )
@@ -52,24 +53,11 @@ export function ProviderKeysPage() {
                 price.
               </EmptyState>
             ) : (
-              <ProviderKeyTable keys={data} onRemove={setRemoving} />
+              <ProviderKeyTable keys={data} />
             )}
           </Panel>
         )}
       </QueryView>
-      {isAdding && <NewProviderKeyDialog providers={providers} onClose={() => setIsAdding(false)} />}
-      {removing && (
-        <ConfirmDialog
-          title={`Remove the key for ${removing.provider_name}?`}
-          confirm="Remove key"
-          send={() => requestJson('DELETE', path`/console/api/provider-keys/${removing.id}`)}
-          stale={['/console/api/provider-keys']}
-          done="Provider key removed."
-          onClose={() => setRemoving(null)}
-        >
-          <p>Calls to this provider will use Switchyard's keys at the list price.</p>
-        </ConfirmDialog>
-      )}
     </>
   )
 }
@@ -93,49 +81,41 @@ function NewProviderKeyDialog(props: { providers: ByokKeyList['providers']; onCl
       title="Add provider key"
       submit="Save key"
       pending="Saving …"
-      initial={{ provider: '', key: '', name: '' }}
-      check={({ provider, key }) => ({
-        provider: provider === '' ? 'Select a provider.' : null,
-        key: key.trim() === '' ? 'Enter the API key of the provider.' : null,
-      })}
-      send={({ provider, key, name }) =>
+      fields={{
+        provider: {
+          label: 'Provider',
+          required: 'Select a provider.',
+          options: [
+            { value: '', name: 'Select a provider' },
+            ...providers.map(({ id, name }) => ({ value: id, name })),
+          ],
+        },
+        key: {
+          label: 'Key',
+          type: 'password',
+          hint: 'Encrypted at rest, and never shown again.',
+          required: 'Enter the API key of the provider.',
+        },
+        name: { label: 'Name', hint: 'Optional' },
+      }}
+      send={({ name, ...values }) =>
         requestJson<ByokKeyView>('POST', '/console/api/provider-keys', {
-          provider,
-          key: key.trim(),
+          ...values,
           allow_fallback: allowFallback,
-          ...(name.trim() !== '' && { name: name.trim() }),
+          ...(name !== '' && { name }),
         } satisfies NewByokKeyBody)
       }
       stale={['/console/api/provider-keys']}
       done={(added) => STORED[added.status](added.provider_name)}
       onClose={onClose}
-    >
-      {(field) => (
-        <>
-          <SelectField
-            label="Provider"
-            {...field('provider')}
-            options={[
-              { value: '', name: 'Select a provider' },
-              ...providers.map(({ id, name }) => ({ value: id, name })),
-            ]}
-          />
-          <TextField
-            label="Key"
-            type="password"
-            {...field('key')}
-            hint="Encrypted at rest, and never shown again."
-            required
-          />
-          <TextField label="Name" {...field('name')} hint="Optional" />
-          <CheckField
-            label="Fall back to Switchyard's keys"
-            hint="When this key fails, calls are billed at the list price. Otherwise they fail."
-            checked={allowFallback}
-            onChange={setAllowFallback}
-          />
-        </>
-      )}
-    </FormDialog>
+      foot={
+        <CheckField
+          label="Fall back to Switchyard's keys"
+          hint="When this key fails, calls are billed at the list price. Otherwise they fail."
+          checked={allowFallback}
+          onChange={setAllowFallback}
+        />
+      }
+    />
   )
 }

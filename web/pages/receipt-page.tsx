@@ -7,11 +7,10 @@ import { invoicePdfPath, topUpInvoicesQuery, topUpQuery } from '../api/queries.t
 import { Note, QueryView } from '../components/feedback/messages.tsx'
 import { Button } from '../components/form/button.tsx'
 import { PageHead } from '../components/layout/page.tsx'
-import { DataTable } from '../components/table/data-table.tsx'
+import { InvoiceTable } from '../components/table/invoice-table.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Facts } from '../components/text/values.tsx'
 import { formatMoment, RAIL_NAMES } from '../lib/format.ts'
-import { INVOICE_KINDS } from './billing/invoice-list.tsx'
 
 /** One receipt, to print or to keep. */
 export function ReceiptPage() {
@@ -33,8 +32,7 @@ export function ReceiptPage() {
                 Invoice (PDF)
               </a>
             )}
-            <Button onClick={() => window.print()}>
-              <Printer size={16} aria-hidden="true" />
+            <Button icon={Printer} onClick={() => window.print()}>
               Print
             </Button>
           </>
@@ -88,23 +86,11 @@ function Receipt(props: { topUp: TopUpView; receipt: ReceiptView; invoices: Issu
       />
       {invoice?.note && <p className="text-sm text-muted">{invoice.note}</p>}
       {invoices.length > 1 && (
-        <DataTable
+        <InvoiceTable
           caption="Invoice and credit notes of this top-up"
-          rows={invoices}
-          columns={{
-            Number: ({ number }) => <code>{number}</code>,
-            Kind: ({ kind }) => INVOICE_KINDS[kind],
-            Issued: ({ issued_at: at }) => `${formatMoment(at, 'UTC')} UTC`,
-            Total: ({ kind, total_usd: total }) => (
-              <Money usd={kind === 'credit_note' ? `-${total}` : total} />
-            ),
-            PDF: ({ id, number }) => (
-              <a href={invoicePdfPath(id)} download>
-                PDF<span className="sr-only"> of {number}</span>
-              </a>
-            ),
-          }}
-          numeric={['Total', 'PDF']}
+          invoices={invoices}
+          pdfPath={invoicePdfPath}
+          isPrinted
         />
       )}
     </section>

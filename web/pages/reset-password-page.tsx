@@ -5,11 +5,10 @@ import type { NewPasswordBody, PasswordResetBody, WaysInView } from '../../src/c
 import { gatewayQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { Note } from '../components/feedback/messages.tsx'
-import { Form, Submit, useForm } from '../components/form/form.tsx'
+import { PageForm } from '../components/form/form.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
-import { emailProblem, newPasswordProblem } from '../lib/checks.ts'
 import { plural } from '../lib/format.ts'
-import { EmailField, PasswordField } from './sign-in/credential-fields.tsx'
+import { CHOSEN_PASSWORD, SIGN_IN_EMAIL } from './sign-in/credential-fields.ts'
 
 /** Asks for a message with a link that resets the password of an account. */
 export function ForgotPasswordPage() {
@@ -33,15 +32,6 @@ export function ForgotPasswordPage() {
 
 function RequestForm({ isFolder }: { isFolder: boolean }) {
   const [sentTo, setSentTo] = useState<string | null>(null)
-  const form = useForm({
-    initial: { email: '' },
-    check: ({ email }) => ({ email: emailProblem(email) }),
-    send: async ({ email }) => {
-      const body: PasswordResetBody = { email: email.trim() }
-      await requestJson('POST', '/console/api/password-resets', body)
-      setSentTo(body.email)
-    },
-  })
   if (sentTo !== null)
     return (
       <Note tone="good" announce>
@@ -53,12 +43,17 @@ function RequestForm({ isFolder }: { isFolder: boolean }) {
       </Note>
     )
   return (
-    <Form form={form}>
-      <EmailField field={form.field('email')} />
-      <Submit form={form} kind="primary" size="large" pending="Sending …">
-        Send the link
-      </Submit>
-    </Form>
+    <PageForm
+      fields={{ email: SIGN_IN_EMAIL }}
+      send={async (body: PasswordResetBody) => {
+        await requestJson('POST', '/console/api/password-resets', body)
+        setSentTo(body.email)
+      }}
+      kind="primary"
+      size="large"
+      pending="Sending …"
+      submit="Send the link"
+    />
   )
 }
 
@@ -66,14 +61,6 @@ function RequestForm({ isFolder }: { isFolder: boolean }) {
 export function ResetPasswordPage() {
   const token = useLocation({ select: ({ hash }) => hash })
   const [remaining, setRemaining] = useState<WaysInView | null>(null)
-  const form = useForm({
-    initial: { password: '' },
-    check: ({ password }) => ({ password: newPasswordProblem(password) }),
-    send: async ({ password }) => {
-      const body: NewPasswordBody = { token, password }
-      setRemaining(await requestJson<WaysInView>('POST', '/console/api/password-resets/use', body))
-    },
-  })
   return (
     <CenterPage title="Choose a new password">
       {remaining ? (
@@ -86,12 +73,17 @@ export function ResetPasswordPage() {
       ) : token === '' ? (
         <Note tone="warn">The last part of the link is missing. Open the whole link of the message.</Note>
       ) : (
-        <Form form={form}>
-          <PasswordField label="New password" field={form.field('password')} isNew />
-          <Submit form={form} kind="primary" size="large" pending="Changing …">
-            Change password
-          </Submit>
-        </Form>
+        <PageForm
+          fields={{ password: { ...CHOSEN_PASSWORD, label: 'New password' } }}
+          send={async ({ password }) => {
+            const body: NewPasswordBody = { token, password }
+            setRemaining(await requestJson<WaysInView>('POST', '/console/api/password-resets/use', body))
+          }}
+          kind="primary"
+          size="large"
+          pending="Changing …"
+          submit="Change password"
+        />
       )}
       {!remaining && (
         <p>
@@ -102,7 +94,7 @@ export function ResetPasswordPage() {
   )
 }
 
-/** What else opens the account: somebody who knew the old password may have added it. */
+/** The other ways to sign in, which a person who knew the old password may have added. */
 function RemainingWaysIn({ remaining }: { remaining: WaysInView }) {
   const { identities, passkeys, api_keys: apiKeys } = remaining
   const ways = [

@@ -1,15 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { PasswordBody } from '../../src/core/api/sessions.ts'
 import { sessionQuery } from '../api/queries.ts'
 import { requestJson } from '../api/request.ts'
 import { THEMES, useTheme } from '../app/theme.tsx'
-import { ChoiceField, TextField } from '../components/form/fields.tsx'
-import { Form, Submit, useForm } from '../components/form/form.tsx'
+import { CURRENT_PASSWORD, NEW_PASSWORD } from '../components/form/field-specs.ts'
+import { ChoiceField } from '../components/form/fields.tsx'
+import { PageForm } from '../components/form/form.tsx'
 import { TimeZoneField } from '../components/form/time-zone-field.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { Identifier } from '../components/text/copy.tsx'
 import { Facts } from '../components/text/values.tsx'
-import { newPasswordProblem } from '../lib/checks.ts'
 import { formatDate } from '../lib/format.ts'
 import { useShownZone } from '../lib/time-zone.ts'
 import { AccountDataPanel } from './settings/account-data-panel.tsx'
@@ -43,10 +44,8 @@ export function SettingsPage() {
         />
       </Panel>
       <Panel title="Appearance" padded>
-        <div className="stack">
-          <ChoiceField label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
-          <TimeZoneField hint="Of all times on these pages, in this browser. Statements, invoices and receipts are in UTC." />
-        </div>
+        <ChoiceField label="Theme" value={theme} options={THEMES} onChange={chooseTheme} />
+        <TimeZoneField hint="Of all times on these pages, in this browser. Statements, invoices and receipts are in UTC." />
       </Panel>
       {!account.is_organisation && (
         <Panel title="Low balance" padded>
@@ -68,40 +67,32 @@ export function SettingsPage() {
 }
 
 function PasswordForm({ email }: { email: string }) {
-  const form = useForm({
-    initial: { current_password: '', new_password: '' },
-    check: (values) => ({
-      current_password: values.current_password === '' ? 'Enter your current password.' : null,
-      new_password: newPasswordProblem(values.new_password),
-    }),
-    send: (body: PasswordBody & Record<string, string>) => requestJson('POST', '/console/api/password', body),
-    done: 'Password changed. All other sessions have been signed out.',
-    onDone: () => form.reset(),
-  })
+  // An empty form follows each change.
+  const [changes, setChanges] = useState(0)
   return (
-    <Form form={form}>
-      {/* Tells password managers whose password this is. */}
-      <input type="hidden" name="username" autoComplete="username" value={email} readOnly />
-      <TextField
-        label="Current password"
-        type="password"
-        autoComplete="current-password"
-        {...form.field('current_password')}
-        required
-      />
-      <TextField
-        label="New password"
-        type="password"
-        autoComplete="new-password"
-        {...form.field('new_password')}
-        hint="At least 10 characters. Changing it signs out all other sessions."
-        required
-      />
-      <div>
-        <Submit form={form} pending="Changing …">
-          Change password
-        </Submit>
-      </div>
-    </Form>
+    <PageForm
+      key={changes}
+      fields={{
+        current_password: CURRENT_PASSWORD,
+        new_password: {
+          ...NEW_PASSWORD,
+          hint: 'At least 10 characters. Changing it signs out all other sessions.',
+        },
+      }}
+      send={(body: PasswordBody) => requestJson('POST', '/console/api/password', body)}
+      done="Password changed. All other sessions have been signed out."
+      onDone={() => setChanges(changes + 1)}
+      pending="Changing …"
+      submit="Change password"
+    >
+      {({ input }) => (
+        <>
+          {/* For password managers: the account of the password. */}
+          <input type="hidden" name="username" autoComplete="username" value={email} readOnly />
+          {input('current_password')}
+          {input('new_password')}
+        </>
+      )}
+    </PageForm>
   )
 }

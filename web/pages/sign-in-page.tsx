@@ -9,14 +9,12 @@ import { switchSession } from '../api/session.ts'
 import { fragmentOf, stepOf } from '../app/address.ts'
 import { takeSessionEnd } from '../app/session-end.ts'
 import { Note } from '../components/feedback/messages.tsx'
-import { Form, Submit, useForm } from '../components/form/form.tsx'
+import { PageForm } from '../components/form/form.tsx'
 import { CenterPage } from '../components/layout/page.tsx'
-import { emailProblem, newPasswordProblem } from '../lib/checks.ts'
 import { hasKeptDrafts } from '../lib/form-drafts.ts'
 import { oauthProblem } from '../lib/oauth-problem.ts'
-import { EmailField, PasswordField } from './sign-in/credential-fields.tsx'
-import { PasskeySignIn } from './sign-in/passkey-sign-in.tsx'
-import { ProviderButtons } from './sign-in/provider-buttons.tsx'
+import { CHOSEN_PASSWORD, PASSWORD, SIGN_IN_EMAIL } from './sign-in/credential-fields.ts'
+import { PasskeySignIn, ProviderButtons } from './sign-in/other-ways-in.tsx'
 import { SecondFactorForm } from './sign-in/second-factor-form.tsx'
 
 /** Signs an account holder in, and leads on to the requested page. */
@@ -103,26 +101,20 @@ function CredentialsForm(props: {
   onAsked?: (asked: SecondFactorAsked) => void
 }) {
   const { isNew = false, onSession, onAsked } = props
-  const form = useForm({
-    initial: { email: '', password: '' },
-    check: ({ email, password }) =>
-      isNew ? { email: emailProblem(email), password: newPasswordProblem(password) } : {},
-    send: async ({ email, password }) => {
-      const body: CredentialsBody = { email: email.trim(), password }
-      const route = `/console/api/${isNew ? 'sign-up' : 'sign-in'}`
-      const result = await requestJson<SessionView | SecondFactorAsked>('POST', route, body)
-      if ('step' in result) onAsked?.(result)
-      else await onSession(result)
-    },
-  })
   const [submit, pending] = isNew ? ['Create account', 'Creating account …'] : ['Sign in', 'Signing in …']
   return (
-    <Form form={form}>
-      <EmailField field={form.field('email')} />
-      <PasswordField field={form.field('password')} isNew={isNew} />
-      <Submit form={form} kind="primary" size="large" pending={pending}>
-        {submit}
-      </Submit>
-    </Form>
+    <PageForm
+      fields={{ email: SIGN_IN_EMAIL, password: isNew ? CHOSEN_PASSWORD : PASSWORD }}
+      send={async (body: CredentialsBody) => {
+        const route = `/console/api/${isNew ? 'sign-up' : 'sign-in'}`
+        const result = await requestJson<SessionView | SecondFactorAsked>('POST', route, body)
+        if ('step' in result) onAsked?.(result)
+        else await onSession(result)
+      }}
+      kind="primary"
+      size="large"
+      pending={pending}
+      submit={submit}
+    />
   )
 }

@@ -31,8 +31,7 @@ export function StatementPage() {
           <>
             {link(monthBeside(month, -1), 'Previous month')}
             {next <= new Date().toISOString().slice(0, 7) && link(next, 'Next month')}
-            <Button onClick={() => window.print()}>
-              <Printer size={16} aria-hidden="true" />
+            <Button icon={Printer} onClick={() => window.print()}>
               Print
             </Button>
           </>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type Answer, WAITING, withPart } from '../../../web/lib/playground/answer.ts'
 import { NO_SETTINGS } from '../../../web/lib/playground/chat-settings.ts'
+import { type Completion, WAITING, withPart } from '../../../web/lib/playground/completion.ts'
 import {
   type Conversation,
   changeLast,
@@ -18,18 +18,22 @@ import {
 import { beyondBounds } from '../../../web/lib/playground/history-bounds.ts'
 
 const FIRST = { turn: 0, lane: 0 }
-const said = (text: string): Answer => ({ ...WAITING, phase: 'done', text })
+const said = (text: string): Completion => ({ ...WAITING, phase: 'done', text })
 const CALL = { id: 'call_1', name: 'sort', arguments: '{"by":"weight"}' }
-const calling: Answer = { ...said(''), toolCalls: [{ ...CALL, result: null }], finishReason: 'tool_calls' }
+const calling: Completion = {
+  ...said(''),
+  toolCalls: [{ ...CALL, result: null }],
+  finishReason: 'tool_calls',
+}
 
 const started = (models = ['acme/swift'], text = 'First?'): Conversation =>
   withTurn(newConversation('one', { ...NO_SETTINGS, models }, 1), 'turn-1', { text, images: [] })
 
-const answered = (conversation: Conversation, answer: Answer, place = FIRST) =>
+const answered = (conversation: Conversation, completion: Completion, place = FIRST) =>
   withLane(
     conversation,
     place,
-    changeLast(() => answer),
+    changeLast(() => completion),
   )
 
 describe('a conversation', () => {
@@ -94,8 +98,8 @@ describe('a conversation', () => {
   })
 
   test('leaves out answers that say nothing, and keeps what a stopped one said', () => {
-    const messagesAfter = (answer: Answer) =>
-      chatBody(withTurn(answered(started(), answer), 'turn-2', { text: 'Second?', images: [] }), {
+    const messagesAfter = (completion: Completion) =>
+      chatBody(withTurn(answered(started(), completion), 'turn-2', { text: 'Second?', images: [] }), {
         turn: 1,
         lane: 0,
       }).messages
@@ -120,7 +124,7 @@ describe('a conversation', () => {
 describe('an answer', () => {
   test('joins text and the pieces of tool calls, and knows when the first came', () => {
     const callId = 'chatcmpl_1'
-    const answer = (
+    const completion = (
       [
         { kind: 'reasoning', text: 'Hm.', callId },
         { kind: 'text', text: 'Yes', callId },
@@ -132,8 +136,8 @@ describe('an answer', () => {
         { kind: 'tool-calls', calls: [{ index: 0, arguments: '"weight"}' }], callId },
         { kind: 'finish', reason: 'tool_calls', callId },
       ] as const
-    ).reduce<Answer>((before, part, index) => withPart(before, part as never, 100 + index), WAITING)
-    expect(answer).toMatchObject({
+    ).reduce<Completion>((before, part, index) => withPart(before, part as never, 100 + index), WAITING)
+    expect(completion).toMatchObject({
       text: 'Yes',
       reasoning: 'Hm.',
       callId,

@@ -42,7 +42,7 @@ export function ensureMasterKey(dataDir: string, environment: Environment): stri
 const USUAL_ADDRESS = 'http://127.0.0.1:11434'
 const TIMEOUT_MS = 400
 
-/** The address of an Ollama on this machine, if one answers at its usual port. */
+/** The address of an Ollama on this machine, if one responds at its usual port. */
 export async function findOllama(environment: Environment): Promise<string | null> {
   if (environment.OLLAMA_URL) return environment.OLLAMA_URL
   try {
@@ -55,7 +55,7 @@ export async function findOllama(environment: Environment): Promise<string | nul
   }
 }
 
-/** Without a mail server, messages are written to a folder, where whoever tries the gateway out reads them. */
+/** Without a mail server, messages are written to a folder. */
 export const mailEnvironment = (dataDir: string, { SMTP_URL, MAIL_FOLDER }: Environment): Environment =>
   SMTP_URL ? {} : { MAIL_FOLDER: MAIL_FOLDER || join(dataDir, 'mail') }
 
@@ -64,9 +64,9 @@ const RAIL_KEYS = ['STRIPE_SECRET_KEY', 'PAYPAL_CLIENT_ID']
 export const hasRailKeys = (environment: Environment): boolean => RAIL_KEYS.some((name) => environment[name])
 
 /**
- * While no payment keys are set, top-ups of the all-in-one start settle on the development rail, which says so
- * in every answer. Never where the environment speaks of production, or has decided by itself, nor where others can
- * reach a gateway with providers that are not simulated.
+ * While no payment keys are set, top-ups of the all-in-one start settle on the development rail, which every response
+ * states. Not in production, not where the environment sets it, and not where others can reach a gateway with real
+ * providers.
  */
 export function paymentEnvironment(
   environment: Environment,
@@ -78,7 +78,7 @@ export function paymentEnvironment(
   return isLoopback(host) || onlySimulated ? { PAYMENTS_DEVELOPMENT_RAIL: 'true' } : {}
 }
 
-/** Whoever tries the gateway out sees invoices, too; they say that they are tests. Not where the environment names an issuer. */
+/** Invoices of an example issuer, marked as tests, for trying the gateway out. None where the environment names an issuer. */
 export function invoiceEnvironment(environment: Environment, rails: Environment): Environment {
   if (environment.INVOICE_ISSUER_NAME || rails.PAYMENTS_DEVELOPMENT_RAIL !== 'true') return {}
   return {
@@ -91,7 +91,7 @@ export function invoiceEnvironment(environment: Environment, rails: Environment)
 const BUILT_IN = new URL('../../../src/catalog/data/builtin.json', import.meta.url)
 
 /**
- * While no provider's key is set, the simulated providers answer for every model, so that a newcomer can call
+ * While no provider's key is set, the simulated providers serve every model, so that a newcomer can call
  * any of them. Not beside an operator's own catalog that replaces the built-in one, nor where the environment
  * has decided by itself.
  */

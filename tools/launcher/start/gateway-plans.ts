@@ -14,9 +14,9 @@ const NODE_ARGS = [
   '--heap-growing-percent=60',
   '--v8-pool-size=2',
 ]
-/** Nobody waits for a settlement: its young generation is small. Of a flag given twice the last counts. */
+/** Settlement is not latency-sensitive: a small young generation suffices. The last of two equal flags counts. */
 const SETTLEMENT_ARGS = ['--max-semi-space-size=4']
-/** Threads share two heaps of glibc's: what they free is not kept in one of each thread's own. */
+/** Threads share two glibc arenas, so that freed memory is not kept in an arena per thread. */
 const MEMORY_SETTINGS = { MALLOC_ARENA_MAX: '2' }
 
 type Environment = Record<string, string | undefined>
@@ -86,7 +86,7 @@ function nodePlan(
 async function isReady(baseUrl: string, signal: AbortSignal): Promise<void> {
   const response = await fetch(`${baseUrl}/readyz`, { signal })
   await response.body?.cancel()
-  if (!response.ok) throw new Error(`/readyz answers ${response.status}`)
+  if (!response.ok) throw new Error(`/readyz responded with ${response.status}`)
 }
 
 function listens(address: { host: string; port: number }, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
-import { prose, textHash } from '../answer.ts'
 import type { Behaviour } from '../behaviour.ts'
+import { prose, textHash } from '../completion.ts'
 import { listOf } from '../simulated-request.ts'
 import { silentAac, silentFlac, silentMp3, silentOpus } from './silent-audio.ts'
 import { hasOnly, jsonReply, noise, reportedCount, type SimulatedTask } from './simulated-task.ts'

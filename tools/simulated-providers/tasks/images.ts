@@ -1,5 +1,5 @@
-import { textHash } from '../answer.ts'
 import type { Behaviour } from '../behaviour.ts'
+import { textHash } from '../completion.ts'
 import { imageTokens } from './image-tokens.ts'
 import { encodePng } from './png.ts'
 import {

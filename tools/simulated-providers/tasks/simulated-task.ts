@@ -25,7 +25,7 @@ export interface TaskContext {
   created: number
 }
 
-/** An endpoint that answers a request at once, without a stream. Its replies are a pure function of the request. */
+/** An endpoint whose response is not streamed. Its responses are a pure function of the request. */
 export interface SimulatedTask {
   /** Null when a strict provider rejects the request with a 400. */
   reply(input: TaskInput, context: TaskContext): WholeBody | null
@@ -67,7 +67,7 @@ function readJson(bytes: Buffer): Omit<TaskInput, 'model'> | null {
     const fields: unknown = JSON.parse(bytes.toString())
     return isObject(fields) ? { fields, files: [] } : null
   } catch {
-    // Answered with a 400, like any body that is no request.
+    // Refused with 400, like any other invalid body.
     return null
   }
 }

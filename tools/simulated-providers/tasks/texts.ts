@@ -1,4 +1,4 @@
-import { textHash } from '../answer.ts'
+import { textHash } from '../completion.ts'
 import { isObject, listOf } from '../simulated-request.ts'
 import { hasOnly, jsonReply, reportedCount, type SimulatedTask, tokensOf } from './simulated-task.ts'
 

@@ -189,7 +189,7 @@ function toText(block: Block): Block {
 const SIGNATURE = 'c2ltdWxhdGVkIHRoaW5raW5n'
 
 function events(input: PlanInput): StreamEvents {
-  const { answer, behaviour, provider, model, id } = input
+  const { completion, behaviour, provider, model, id } = input
   const newline = behaviour.crlf ? '\r\n' : '\n'
   const event = (data: { type: string; [field: string]: unknown }) =>
     `event: ${data.type}${newline}data: ${JSON.stringify(data)}${newline}${newline}`
@@ -209,7 +209,7 @@ function events(input: PlanInput): StreamEvents {
   }
   const reasoning = block(
     { type: 'thinking', thinking: '', signature: '' },
-    answer.reasoning.map((thinking) => ({ type: 'thinking_delta', thinking })),
+    completion.reasoning.map((thinking) => ({ type: 'thinking_delta', thinking })),
   )
   if (reasoning.length > 0) {
     const delta = { type: 'signature_delta', signature: SIGNATURE }
@@ -219,9 +219,9 @@ function events(input: PlanInput): StreamEvents {
     ...reasoning,
     ...block(
       { type: 'text', text: '' },
-      [...answer.text, ...answer.refusal].map((text) => ({ type: 'text_delta', text })),
+      [...completion.text, ...completion.refusal].map((text) => ({ type: 'text_delta', text })),
     ),
-    ...answer.toolCalls.flatMap((call) =>
+    ...completion.toolCalls.flatMap((call) =>
       block(
         { type: 'tool_use', id: `toolu_${call.id}`, name: call.name, input: {} },
         ['', ...call.arguments].map((piece) => ({ type: 'input_json_delta', partial_json: piece })),
@@ -269,12 +269,12 @@ function promptUsage(promptTokens: number, outputTokens: number) {
   }
 }
 
-const stopReason = ({ answer, behaviour }: PlanInput): string =>
-  behaviour.refuses ? 'refusal' : (STOP_REASONS[answer.finishReason] ?? answer.finishReason)
+const stopReason = ({ completion, behaviour }: PlanInput): string =>
+  behaviour.refuses ? 'refusal' : (STOP_REASONS[completion.finishReason] ?? completion.finishReason)
 
 function whole(input: PlanInput): string {
-  const { answer, behaviour, provider, model, id } = input
-  const text = [...answer.text, ...answer.refusal].join('')
+  const { completion, behaviour, provider, model, id } = input
+  const text = [...completion.text, ...completion.refusal].join('')
   const [promptTokens, completionTokens] = reportedTokens(input)
   return JSON.stringify({
     id: `msg_${id}`,
@@ -282,11 +282,11 @@ function whole(input: PlanInput): string {
     role: 'assistant',
     model: `${provider}-${model}`,
     content: [
-      ...(answer.reasoning.length > 0
-        ? [{ type: 'thinking', thinking: answer.reasoning.join(''), signature: SIGNATURE }]
+      ...(completion.reasoning.length > 0
+        ? [{ type: 'thinking', thinking: completion.reasoning.join(''), signature: SIGNATURE }]
         : []),
       ...(text !== '' ? [{ type: 'text', text }] : []),
-      ...answer.toolCalls.map((call) => ({
+      ...completion.toolCalls.map((call) => ({
         type: 'tool_use',
         id: `toolu_${call.id}`,
         name: call.name,

@@ -99,7 +99,7 @@ function readRequest(body: unknown): SimulatedRequest | null {
 
 /**
  * Whether strict servers of the chat-completions wire take these messages: known roles and fields only, no
- * assistant's turn without text and calls, and tool messages just where they answer the calls of the
+ * assistant's turn without text and calls, and tool messages only where they respond to the calls of the
  * assistant's turn before them, every call once.
  */
 function isHistory(messages: unknown): messages is Record<string, unknown>[] {
@@ -142,7 +142,7 @@ function readResponseFormat(format: unknown): SimulatedRequest['responseFormat']
 }
 
 function events(input: PlanInput): StreamEvents {
-  const { answer, behaviour, provider, model, id, created } = input
+  const { completion, behaviour, provider, model, id, created } = input
   const newline = behaviour.crlf ? '\r\n' : '\n'
   const event = (data: string) => `data: ${data}${newline}${newline}`
   const lead = `{"id":"${id}","object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"provider":"${provider}","system_fingerprint":"fp_${provider}","choices":[`
@@ -150,7 +150,7 @@ function events(input: PlanInput): StreamEvents {
     event(
       `${lead}{"index":0,"delta":${delta},"logprobs":${logprobs},"finish_reason":${JSON.stringify(finishReason)}}]}`,
     )
-  const toolChunks = answer.toolCalls.flatMap((call, index) => [
+  const toolChunks = completion.toolCalls.flatMap((call, index) => [
     chunk(
       `{"tool_calls":[{"index":${index},"id":"${call.id}","type":"function","function":{"name":${JSON.stringify(call.name)},"arguments":""}}]}`,
     ),
@@ -162,14 +162,14 @@ function events(input: PlanInput): StreamEvents {
     comment: `: processing${newline}${newline}`,
     role: chunk('{"role":"assistant","content":""}'),
     tokens: [
-      ...answer.reasoning.map((piece) => chunk(`{"reasoning_content":${JSON.stringify(piece)}}`)),
-      ...answer.text.map((piece) =>
+      ...completion.reasoning.map((piece) => chunk(`{"reasoning_content":${JSON.stringify(piece)}}`)),
+      ...completion.text.map((piece) =>
         chunk(`{"content":${JSON.stringify(piece)}}`, null, JSON.stringify(logprobs(input, [piece]))),
       ),
-      ...answer.refusal.map((piece) => chunk(`{"refusal":${JSON.stringify(piece)}}`)),
+      ...completion.refusal.map((piece) => chunk(`{"refusal":${JSON.stringify(piece)}}`)),
       ...toolChunks,
     ],
-    finish: chunk('{}', answer.finishReason),
+    finish: chunk('{}', completion.finishReason),
     usage: event(`${lead}],"usage":${usageJson(input)}}`),
     done: event('[DONE]'),
     malformed: event(`${lead}{"index":0,"delta":{"content":"brok`),
@@ -178,13 +178,13 @@ function events(input: PlanInput): StreamEvents {
 }
 
 function whole(input: PlanInput): string {
-  const { answer, behaviour, provider, model, id, created } = input
-  const { toolCalls } = answer
+  const { completion, behaviour, provider, model, id, created } = input
+  const { toolCalls } = completion
   const message = {
     role: 'assistant',
-    content: toolCalls.length > 0 || answer.refusal.length > 0 ? null : answer.text.join(''),
-    ...(answer.refusal.length > 0 && { refusal: answer.refusal.join('') }),
-    ...(answer.reasoning.length > 0 && { reasoning_content: answer.reasoning.join('') }),
+    content: toolCalls.length > 0 || completion.refusal.length > 0 ? null : completion.text.join(''),
+    ...(completion.refusal.length > 0 && { refusal: completion.refusal.join('') }),
+    ...(completion.reasoning.length > 0 && { reasoning_content: completion.reasoning.join('') }),
     ...(toolCalls.length > 0 && {
       tool_calls: toolCalls.map((call) => ({
         id: call.id,
@@ -201,21 +201,26 @@ function whole(input: PlanInput): string {
     provider,
     system_fingerprint: `fp_${provider}`,
     choices: [
-      { index: 0, message, logprobs: logprobs(input, answer.text), finish_reason: answer.finishReason },
+      {
+        index: 0,
+        message,
+        logprobs: logprobs(input, completion.text),
+        finish_reason: completion.finishReason,
+      },
     ],
     ...(behaviour.usage !== 'missing' && { usage: JSON.parse(usageJson(input)) }),
   })
 }
 
 /** Null where none are asked for. */
-function logprobs({ answer: { topLogprobs } }: PlanInput, tokens: readonly string[]) {
+function logprobs({ completion: { topLogprobs } }: PlanInput, tokens: readonly string[]) {
   if (topLogprobs === null) return null
   return { content: tokenLogprobs(tokens, topLogprobs), refusal: null }
 }
 
 function usageJson(input: PlanInput): string {
   const [prompt, completion] = reportedTokens(input)
-  const { length: reasoning } = input.answer.reasoning
+  const { length: reasoning } = input.completion.reasoning
   const isTrue = input.behaviour.usage === 'true' && reasoning > 0
   const details = isTrue ? `,"completion_tokens_details":{"reasoning_tokens":${reasoning}}` : ''
   return `{"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}${details}}`

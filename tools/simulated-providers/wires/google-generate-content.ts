@@ -96,7 +96,7 @@ function readToolChoice(toolConfig: unknown): SimulatedRequest['toolChoice'] {
   return typeof name === 'string' ? { name } : 'required'
 }
 
-/** Calls of functions are answered in the content after theirs, all of them, in their order, and by nothing else. */
+/** The content after function calls holds the responses to all of them, in their order, and nothing else. */
 function areCallsAnswered(contents: readonly unknown[]): boolean {
   let called: unknown[] = []
   return (
@@ -129,21 +129,21 @@ const isPart = (part: unknown): boolean =>
     (isObject(part.functionResponse) && isObject(part.functionResponse.response)))
 
 function events(input: PlanInput): StreamEvents {
-  const { answer, behaviour, provider, model } = input
+  const { completion, behaviour, provider, model } = input
   const newline = behaviour.crlf ? '\r\n' : '\n'
   const event = (data: unknown) => `data: ${JSON.stringify(data)}${newline}${newline}`
   const part = (content: object, soFar?: TokensSoFar, logprobs?: object) =>
     event(chunk(input, { content: { parts: [content], role: 'model' }, ...logprobs }, soFar))
-  const thoughts = answer.reasoning.length
+  const thoughts = completion.reasoning.length
   return {
     comment: `: processing${newline}${newline}`,
     // The wire sends nothing before its first part.
     role: '',
     tokens: [
-      ...answer.reasoning.map((text, at) =>
+      ...completion.reasoning.map((text, at) =>
         part({ text, thought: true }, { thoughts: at + 1, candidates: 0 }),
       ),
-      ...[...answer.text, ...answer.refusal].map((text, at) =>
+      ...[...completion.text, ...completion.refusal].map((text, at) =>
         part({ text }, { thoughts, candidates: at + 1 }, logprobs(input, [text])),
       ),
       ...functionCalls(input).map((functionCall) => part({ functionCall })),
@@ -181,7 +181,7 @@ function chunk(input: PlanInput, candidate: object, soFar?: TokensSoFar) {
 function usageMetadata(input: PlanInput, soFar?: TokensSoFar) {
   const [prompt, completion] = reportedTokens(input)
   const isTrue = input.behaviour.usage === 'true'
-  const all = isTrue ? input.answer.reasoning.length : 0
+  const all = isTrue ? input.completion.reasoning.length : 0
   const { thoughts, candidates } = isTrue && soFar ? soFar : { thoughts: all, candidates: completion - all }
   return {
     promptTokenCount: prompt,
@@ -192,13 +192,13 @@ function usageMetadata(input: PlanInput, soFar?: TokensSoFar) {
 }
 
 /** A call comes whole; one that the limit cut short does not come. */
-function functionCalls({ answer }: PlanInput): object[] {
-  if (answer.finishReason === 'length') return []
-  return answer.toolCalls.map((call) => ({ name: call.name, args: JSON.parse(call.arguments.join('')) }))
+function functionCalls({ completion }: PlanInput): object[] {
+  if (completion.finishReason === 'length') return []
+  return completion.toolCalls.map((call) => ({ name: call.name, args: JSON.parse(call.arguments.join('')) }))
 }
 
 /** Nothing where none are asked for. */
-function logprobs({ answer: { topLogprobs } }: PlanInput, tokens: readonly string[]): object {
+function logprobs({ completion: { topLogprobs } }: PlanInput, tokens: readonly string[]): object {
   if (topLogprobs === null) return {}
   const all = tokenLogprobs(tokens, topLogprobs)
   const candidate = ({ token, logprob }: { token: string; logprob: number }) => ({
@@ -213,21 +213,21 @@ function logprobs({ answer: { topLogprobs } }: PlanInput, tokens: readonly strin
   }
 }
 
-const finishReason = ({ answer, behaviour }: PlanInput): string =>
-  behaviour.refuses ? 'SAFETY' : (FINISH_REASONS[answer.finishReason] ?? answer.finishReason)
+const finishReason = ({ completion, behaviour }: PlanInput): string =>
+  behaviour.refuses ? 'SAFETY' : (FINISH_REASONS[completion.finishReason] ?? completion.finishReason)
 
 function wholeReply(input: PlanInput) {
-  const { answer } = input
-  const text = [...answer.text, ...answer.refusal].join('')
+  const { completion } = input
+  const text = [...completion.text, ...completion.refusal].join('')
   const parts = [
-    ...(answer.reasoning.length > 0 ? [{ text: answer.reasoning.join(''), thought: true }] : []),
+    ...(completion.reasoning.length > 0 ? [{ text: completion.reasoning.join(''), thought: true }] : []),
     ...(text !== '' ? [{ text }] : []),
     ...functionCalls(input).map((functionCall) => ({ functionCall })),
   ]
   return chunk(input, {
     content: { parts, role: 'model' },
     finishReason: finishReason(input),
-    ...logprobs(input, answer.text),
+    ...logprobs(input, completion.text),
   })
 }
 

@@ -12,25 +12,23 @@ export const ChartKey = ({ colour, children }: { colour: string; children: strin
 )
 
 /** A chart, with its values as a table for screen readers and for exact reading. */
-export function ChartFigure(props: {
+export const ChartFigure = (props: {
   caption: string
   chart: ComponentProps<typeof ColumnChart>
   table: ReactNode
   children?: ReactNode
-}) {
-  return (
-    <figure className="stack gap-2">
-      <figcaption className="sr-only">
-        {props.caption} The same values follow as a table under “Show as a table”.
-      </figcaption>
-      <Suspense fallback={<span className="skeleton h-56" />}>
-        <ColumnChart {...props.chart} />
-      </Suspense>
-      {props.children}
-      <details className="disclosure">
-        <summary>Show as a table</summary>
-        {props.table}
-      </details>
-    </figure>
-  )
-}
+}) => (
+  <figure className="stack gap-2">
+    <figcaption className="sr-only">
+      {props.caption} The same values follow as a table under “Show as a table”.
+    </figcaption>
+    <Suspense fallback={<span className="skeleton h-56" />}>
+      <ColumnChart {...props.chart} />
+    </Suspense>
+    {props.children}
+    <details className="disclosure">
+      <summary>Show as a table</summary>
+      {props.table}
+    </details>
+  </figure>
+)

@@ -1,9 +1,9 @@
 import { X } from 'lucide-react'
-import { type ReactNode, useEffect } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { type Change, useChange } from '../../api/use-change.ts'
 import { Button } from '../form/button.tsx'
-import { type FieldOf, Form, type FormOptions, Submit, useForm } from '../form/form.tsx'
+import { Form, type FormContent, type FormOptions, formContent, Submit, useForm } from '../form/form.tsx'
 import { CopyButton } from '../text/copy.tsx'
 import { ErrorNote, Note } from './messages.tsx'
 
@@ -35,11 +35,7 @@ export function DialogBox(props: {
             <Heading slot="title" level={2}>
               {title}
             </Heading>
-            {!sticky && (
-              <Button kind="quiet" icon size="small" about="Close" onClick={onClose}>
-                <X size={18} aria-hidden="true" />
-              </Button>
-            )}
+            {!sticky && <Button icon={X} size="small" about="Close" onClick={onClose} />}
           </div>
           {children}
         </Dialog>
@@ -49,14 +45,12 @@ export function DialogBox(props: {
 }
 
 /** The buttons at the end of a dialog. */
-function DialogFoot({ onClose, children }: { onClose: () => void; children: ReactNode }) {
-  return (
-    <div className="row justify-end">
-      <Button onClick={onClose}>Cancel</Button>
-      {children}
-    </div>
-  )
-}
+const DialogFoot = ({ onClose, children }: { onClose: () => void; children: ReactNode }) => (
+  <div className="row justify-end">
+    <Button onClick={onClose}>Cancel</Button>
+    {children}
+  </div>
+)
 
 /**
  * The library gives the focus back to the element that had it. Where that element is gone, such as a button of a
@@ -73,34 +67,50 @@ function useFocusAfterwards(): void {
   )
 }
 
-/**
- * A form in a dialog, closed once it was sent. `submit` and `pending` are the texts of its button, before and while the
- * request runs.
- */
-export function FormDialog<Values extends Record<string, string>, Result>(
-  props: FormOptions<Values, Result> & {
-    title: string
-    submit: string
-    pending: string
-    kind?: 'primary' | 'danger'
-    onClose: () => void
-    /** Gets what a field shows and does, by its name. */
-    children: (field: FieldOf<Values>) => ReactNode
-  },
-) {
-  const { title, submit, pending, kind = 'primary', onClose, children, onDone, ...options } = props
-  const form = useForm<Values, Result>({
-    ...options,
-    name: title,
-    onDone: (result) => {
-      onDone?.(result)
-      onClose()
+interface AskingProps<Result> {
+  title: string
+  onClose: () => void
+  /** What is shown once the change is made, until that is closed; without, or where it is null, the dialog closes. */
+  then?: (result: Result, close: () => void) => ReactNode
+}
+
+/** What a dialog shows after its change, and how it goes on from it. */
+function useNext<Result>({
+  onClose,
+  then,
+  onDone,
+}: AskingProps<Result> & Pick<Change<void, Result>, 'onDone'>) {
+  const [next, setNext] = useState<ReactNode>(null)
+  const goOn = (result: Result) => {
+    onDone?.(result)
+    const shown = then?.(result, onClose)
+    if (shown) setNext(shown)
+    else onClose()
+  }
+  return [next, goOn] as const
+}
+
+/** A form in a dialog. `submit` and `pending` are the texts of its button, before and while the request runs. */
+export function FormDialog<Name extends string, Result>(
+  props: FormOptions<Name, Result> &
+    FormContent<Name> &
+    AskingProps<Result> & {
+      submit: string
+      pending?: string
+      kind?: 'primary' | 'danger'
+      /** Shown below the fields. */
+      foot?: ReactNode
     },
-  })
+) {
+  const { title, submit, pending, kind = 'primary', onClose, children, foot, then: _, ...options } = props
+  const [next, onDone] = useNext(props)
+  const form = useForm<Name, Result>({ ...options, name: title, onDone })
+  if (next) return next
   return (
     <DialogBox title={title} onClose={onClose}>
       <Form form={form}>
-        {children(form.field)}
+        {formContent(form, options.fields, children)}
+        {foot}
         <DialogFoot onClose={onClose}>
           <Submit form={form} kind={kind} pending={pending}>
             {submit}
@@ -111,10 +121,8 @@ export function FormDialog<Values extends Record<string, string>, Result>(
   )
 }
 
-interface ConfirmDialogProps<Result> extends Change<void, Result> {
-  title: string
+interface ConfirmDialogProps<Result> extends Change<void, Result>, AskingProps<Result> {
   confirm: string
-  onClose: () => void
   children: ReactNode
   wide?: boolean
   /** False while what it asks about is not known yet, so that it cannot be confirmed. */
@@ -123,21 +131,12 @@ interface ConfirmDialogProps<Result> extends Change<void, Result> {
 
 /** Asks before a change that cannot be undone, makes it, and closes. */
 export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
-  const { title, confirm, onClose, children, wide = false, isReady = true, onDone, ...change } = props
-  const { mutate, isPending, error } = useChange({
-    ...change,
-    onDone: (result: Result) => {
-      onDone?.(result)
-      onClose()
-    },
-  })
+  const { title, confirm, onClose, children, wide = false, isReady = true, then: _, ...change } = props
+  const [next, onDone] = useNext(props)
+  const { mutate, isPending, error } = useChange({ ...change, onDone })
+  if (next) return next
   return (
-    <DialogBox
-      title={title}
-      onClose={onClose}
-      role="alertdialog"
-      className={wide ? 'w-[min(100%,42rem)]' : ''}
-    >
+    <DialogBox title={title} onClose={onClose} role="alertdialog" className={wide ? WIDE : ''}>
       {children}
       <ErrorNote error={error} />
       <DialogFoot onClose={onClose}>
@@ -149,6 +148,8 @@ export function ConfirmDialog<Result>(props: ConfirmDialogProps<Result>) {
   )
 }
 
+const WIDE = 'w-[min(100%,42rem)]'
+
 /** The one time that a secret is shown. It closes by its own button only. */
 export function SecretDialog(props: {
   title: string
@@ -157,12 +158,12 @@ export function SecretDialog(props: {
   copy: string
   warning: string
   onClose: () => void
-  children: ReactNode
+  children?: ReactNode
   wide?: boolean
 }) {
   const { title, secret, of, copy, warning, onClose, children, wide = false } = props
   return (
-    <DialogBox title={title} onClose={onClose} sticky className={wide ? 'w-[min(100%,42rem)]' : ''}>
+    <DialogBox title={title} onClose={onClose} sticky className={wide ? WIDE : ''}>
       <Note tone="warn">{warning}</Note>
       <div className="secret row rounded-md border border-dashed border-line-strong bg-page px-4 py-3">
         <code className="flex-[1_1_14rem] wrap-anywhere">{secret}</code>

@@ -19,15 +19,12 @@ export function Note(props: { tone?: keyof typeof ICONS; announce?: boolean; chi
 }
 
 /** Why a request failed; nothing where none did. */
-export function ErrorNote({ error }: { error: Error | null }) {
-  return (
-    error && (
-      <Note tone="bad" announce>
-        <span className="whitespace-pre-line">{messageOf(error)}</span>
-      </Note>
-    )
+export const ErrorNote = ({ error }: { error: Error | null }) =>
+  error && (
+    <Note tone="bad" announce>
+      <span className="whitespace-pre-line">{messageOf(error)}</span>
+    </Note>
   )
-}
 
 /** Explains an empty list, and offers the next step. */
 export function EmptyState(props: { icon: LucideIcon; children: ReactNode; action?: ReactNode }) {
@@ -72,14 +69,12 @@ export function QueryView<T>(props: {
 }
 
 /** A placeholder for lines of content; screen readers read one word. */
-export function SkeletonLines() {
-  return (
-    <div className="panel-body" role="status">
-      <span className="sr-only">Loading …</span>
-      {Array.from({ length: 4 }, (_, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same
-        <span key={index} className="skeleton h-[1.1rem]" />
-      ))}
-    </div>
-  )
-}
+export const SkeletonLines = () => (
+  <div className="panel-body" role="status">
+    <span className="sr-only">Loading …</span>
+    {Array.from({ length: 4 }, (_, index) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all the same
+      <span key={index} className="skeleton h-[1.1rem]" />
+    ))}
+  </div>
+)

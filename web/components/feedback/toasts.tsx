@@ -17,26 +17,24 @@ const queue = new ToastQueue<{ message: string }>({ maxVisibleToasts: SHOWN_MAX 
 export const showToast = (message: string): void => void queue.add({ message }, { timeout: SHOWN_MS })
 
 /** Where toasts appear; once a page. */
-export function Toasts() {
-  return (
-    <ToastRegion
-      queue={queue}
-      className="stack gap-2 fixed right-4 bottom-4 z-60 w-[min(24rem,calc(100vw-2rem))]"
-    >
-      {({ toast }) => (
-        <Toast toast={toast} className="toast">
-          <ToastContent className="min-w-0 flex-1">
-            <Text slot="title">{toast.content.message}</Text>
-          </ToastContent>
-          <Button
-            slot="close"
-            className="button button-quiet button-icon button-small text-inherit"
-            aria-label="Dismiss"
-          >
-            <X size={16} aria-hidden="true" />
-          </Button>
-        </Toast>
-      )}
-    </ToastRegion>
-  )
-}
+export const Toasts = () => (
+  <ToastRegion
+    queue={queue}
+    className="stack gap-2 fixed right-4 bottom-4 z-60 w-[min(24rem,calc(100vw-2rem))]"
+  >
+    {({ toast }) => (
+      <Toast toast={toast} className="toast">
+        <ToastContent className="min-w-0 flex-1">
+          <Text slot="title">{toast.content.message}</Text>
+        </ToastContent>
+        <Button
+          slot="close"
+          className="button button-quiet button-icon button-small text-inherit"
+          aria-label="Dismiss"
+        >
+          <X size={16} aria-hidden="true" />
+        </Button>
+      </Toast>
+    )}
+  </ToastRegion>
+)

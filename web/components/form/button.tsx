@@ -1,29 +1,41 @@
-import type { ReactNode } from 'react'
+import type { LucideIcon } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
 
-/**
- * A button that runs something on this page; without `onClick` it submits its form. `about` is read out after its
- * text: what it acts on. `icon`: it shows nothing else, and `about` is its whole name.
- */
-export function Button(props: {
+export interface ButtonProps {
   onClick?: () => void
-  children: ReactNode
+  /** The dialog that it opens, given what closes it. It belongs to the button, and goes with it. */
+  dialog?: (close: () => void) => ReactNode
+  children?: ReactNode
   kind?: 'primary' | 'danger' | 'quiet' | undefined
   size?: 'small' | 'large' | undefined
-  icon?: boolean
+  /** Shown before its text, or instead of one: `about` is then its whole name. */
+  icon?: LucideIcon
   disabled?: boolean
+  /** Read out after its text: what it acts on. */
   about?: string
-}) {
-  const { onClick, children, kind, size, icon = false, disabled, about } = props
-  const looks = [kind, icon && 'icon', size].filter(Boolean).map((look) => ` button-${look}`)
+}
+
+/** A button that runs something on this page or opens a dialog; without either it submits its form. */
+export function Button(props: ButtonProps) {
+  const { onClick, dialog, children, size, icon: Icon, disabled, about } = props
+  const isBare = children === undefined
+  const { kind = isBare ? 'quiet' : undefined } = props
+  const [isOpen, setIsOpen] = useState(false)
+  const looks = [kind, isBare && 'icon', size].filter(Boolean).map((look) => ` button-${look}`)
+  const press = dialog ? () => setIsOpen(true) : onClick
   return (
-    <button
-      type={onClick ? 'button' : 'submit'}
-      className={`button${looks.join('')}`}
-      disabled={disabled}
-      onClick={onClick}
-    >
-      {children}
-      {about && <span className="sr-only">{icon ? about : ` ${about}`}</span>}
-    </button>
+    <>
+      <button
+        type={press ? 'button' : 'submit'}
+        className={`button${looks.join('')}`}
+        disabled={disabled}
+        onClick={press}
+      >
+        {Icon && <Icon size={size === 'small' ? 16 : 18} aria-hidden="true" />}
+        {children}
+        {about && <span className="sr-only">{isBare ? about : ` ${about}`}</span>}
+      </button>
+      {isOpen && dialog?.(() => setIsOpen(false))}
+    </>
   )
 }

@@ -1,10 +1,10 @@
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ComponentProps, type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { RequestFailure } from '../../api/request.ts'
 import { type Change, useChange } from '../../api/use-change.ts'
 import { readDraft, useDraft } from '../../lib/form-drafts.ts'
 import { ErrorNote } from '../feedback/messages.tsx'
 import { Button } from './button.tsx'
-import { TextField } from './fields.tsx'
+import { SelectField, type SelectOption, TextField } from './fields.tsx'
 
 /** A form: an error stands above the fields or beside the one it is about, and the first wrong field gets the focus. */
 export function Form(props: { form: FormState; children: ReactNode; className?: string }) {
@@ -32,12 +32,12 @@ export function Form(props: { form: FormState; children: ReactNode; className?: 
 export function Submit(props: {
   form: FormState
   /** Its text while the request runs. */
-  pending: string
-  children: ReactNode
+  pending?: string | undefined
+  children?: ReactNode
   kind?: 'primary' | 'danger' | undefined
-  size?: 'large'
+  size?: 'large' | undefined
 }) {
-  const { form, pending, children, ...look } = props
+  const { form, pending = 'Saving …', children = 'Save', ...look } = props
   return (
     <Button {...look} disabled={form.isPending}>
       {form.isPending ? pending : children}
@@ -45,23 +45,44 @@ export function Submit(props: {
   )
 }
 
-/** What a field shows and does, by its name. */
-export type FieldOf<Values> = (name: keyof Values & string) => {
+/** A field as it is declared: a line or area of text, or a choice. What else it has are properties of TextField. */
+export interface FieldSpec
+  extends Omit<ComponentProps<typeof TextField>, 'value' | 'onChange' | 'error' | 'required'> {
+  /** Its value at first; empty without. */
+  initial?: string
+  /** Marks it as required. A text is the problem of an empty field, which `check` then does not see. */
+  required?: string | true
+  /** What is wrong with a value; null: nothing. */
+  check?: (text: string, values: Readonly<Record<string, string>>) => string | null
+  /** The values to choose from. */
+  options?: readonly SelectOption[]
+  /** The value counts as typed, with spaces around it: a password, a list. */
+  exact?: boolean
+}
+
+/** What an input of a field shows and does. */
+export interface BoundField {
   value: string
   onChange: (text: string) => void
   error: string | null
 }
 
-/** What is wrong with fields, by name. */
-type Problems<Values> = { [Name in keyof Values]?: string | null }
+/** The fields of a form on screen, for a layout of its own. */
+export interface FormFields<Name extends string> {
+  /** The declared field; `more` has what depends on other values. */
+  input: (name: Name, more?: Partial<FieldSpec>) => ReactNode
+  /** For another input than that of `input`. */
+  field: (name: Name) => BoundField
+}
 
-export interface FormOptions<Values, Result> extends Omit<Change<Values, Result>, 'send'> {
-  /** The values of the fields, named as the API names them. */
-  initial: Values
+export interface FormOptions<Name extends string, Result>
+  extends Omit<Change<Record<Name, string>, Result>, 'send'> {
+  /** By the names that the API has for them, in their order on screen. */
+  fields: Readonly<Record<Name, FieldSpec>>
   /** Of a form that shares its page with others of the same fields. */
   name?: string
-  check?: (values: Values) => Problems<Values>
-  send: (values: Values) => Promise<Result> | undefined
+  /** Gets the values without spaces around them. */
+  send: (values: Record<Name, string>) => Promise<Result> | undefined
 }
 
 /** What a Form needs of its state. */
@@ -73,48 +94,115 @@ interface FormState {
   submit: () => void
 }
 
+const mapped = <Name extends string, From, To>(
+  of: Readonly<Record<Name, From>>,
+  to: (from: From, name: Name) => To,
+) =>
+  Object.fromEntries(
+    Object.entries<From>(of).map(([name, from]) => [name, to(from, name as Name)]),
+  ) as Record<Name, To>
+
 /**
  * The state of a form: its values, what is wrong with them after the first submit, and the request it sends. What was typed when
  * the session ended is there again.
  */
-export function useForm<Values extends Record<string, string>, Result = unknown>(
-  options: FormOptions<Values, Result>,
-) {
-  const { initial, name = '', check, send, ...change } = options
+export function useForm<Name extends string, Result = unknown>(options: FormOptions<Name, Result>) {
+  const { fields, name = '', send, ...change } = options
+  const initial = mapped(fields, (spec) => spec.initial ?? '')
   const [path] = useState(() => window.location.pathname)
-  const draftName = [path, name, ...Object.keys(initial)].join(' ')
+  const draftName = [path, name, ...Object.keys(fields)].join(' ')
   const [values, setValues] = useState(() => ({ ...initial, ...readDraft(draftName) }))
   useDraft(
     draftName,
-    Object.fromEntries(Object.entries(values).filter(([field, value]) => value !== initial[field])),
+    Object.fromEntries(
+      Object.entries<string>(values).filter(([field, value]) => value !== initial[field as Name]),
+    ),
   )
   const [isChecked, setIsChecked] = useState(false)
   const { mutate, error, isPending } = useChange({
     ...change,
-    send: async (sent: Values) => (await send(sent)) as Result,
+    send: async (sent: Record<Name, string>) => (await send(sent)) as Result,
   })
-  const problems: Problems<Values> = check?.(values) ?? {}
+  const sent = mapped(fields, ({ exact }, name) => (exact ? values[name] : values[name].trim()))
+  const problems = mapped(fields, ({ required, check }, name) =>
+    typeof required === 'string' && sent[name] === '' ? required : (check?.(sent[name], sent) ?? null),
+  )
   const param = error instanceof RequestFailure ? error.param : null
-  const field: FieldOf<Values> = (name) => ({
-    value: values[name] ?? '',
+  const field = (name: Name): BoundField => ({
+    value: values[name],
     onChange: (text) => setValues((before) => ({ ...before, [name]: text })),
     error: (isChecked && problems[name]) || (param === name && error ? error.message : null),
   })
+  const input = (name: Name, more: Partial<FieldSpec> = {}) => {
+    const { initial: _, check: __, exact: ___, required, options, ...shown } = { ...fields[name], ...more }
+    const { label, hint, disabled = false } = shown
+    return options ? (
+      <SelectField key={name} {...{ label, hint, disabled, options }} {...field(name)} />
+    ) : (
+      <TextField key={name} {...shown} {...field(name)} required={required !== undefined} />
+    )
+  }
   return {
     values,
     error,
     isPending,
     isFieldError: param !== null && param in values,
     field,
+    input,
     submit: () => {
       setIsChecked(true)
-      if (Object.values(problems).every((problem) => !problem)) mutate(values)
+      if (Object.values(problems).every((problem) => problem === null)) mutate(sent)
     },
     reset: () => {
       setValues(initial)
       setIsChecked(false)
     },
   }
+}
+
+/** What stands in a form: `children` above all of its fields in order, or a layout of its own. */
+export interface FormContent<Name extends string> {
+  children?: ReactNode | ((fields: FormFields<Name>) => ReactNode)
+}
+
+/** The content of a form. */
+export const formContent = <Name extends string>(
+  form: FormFields<Name>,
+  fields: Readonly<Record<Name, FieldSpec>>,
+  children: FormContent<Name>['children'],
+): ReactNode =>
+  typeof children === 'function' ? (
+    children(form)
+  ) : (
+    <>
+      {children}
+      {(Object.keys(fields) as Name[]).map((name) => form.input(name))}
+    </>
+  )
+
+/** A form on a page: its fields, and the button that sends it. A large button has the width of the form. */
+export function PageForm<Name extends string, Result>(
+  props: FormOptions<Name, Result> &
+    FormContent<Name> & {
+      submit?: string
+      pending?: string
+      kind?: 'primary' | undefined
+      size?: 'large'
+    },
+) {
+  const { children, submit, pending, kind, size, ...options } = props
+  const form = useForm<Name, Result>(options)
+  const button = (
+    <Submit form={form} {...{ kind, size, pending }}>
+      {submit}
+    </Submit>
+  )
+  return (
+    <Form form={form}>
+      {formContent(form, options.fields, children)}
+      {size === 'large' ? button : <div>{button}</div>}
+    </Form>
+  )
 }
 
 /** A line to search by, and its button. */

@@ -51,14 +51,11 @@ export function NamesField(props: {
             <li key={name} className="badge max-w-full bg-sunken text-soft">
               <span className="wrap-anywhere">{name}</span>
               <Button
-                kind="quiet"
+                icon={X}
                 size="small"
-                icon
                 about={`Remove ${name}`}
                 onClick={() => onChange(valueOfNames(names.filter((other) => other !== name)) + text)}
-              >
-                <X size={14} aria-hidden="true" />
-              </Button>
+              />
             </li>
           ))}
         </ul>

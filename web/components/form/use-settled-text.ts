@@ -3,8 +3,8 @@ import { useEffect, useState } from 'react'
 const WAIT_MS = 200
 
 /**
- * The text of a search field. What is typed shows at once, and is told, trimmed, when the typing pauses. A value that
- * changes by itself, by the browser's way back for example, replaces it.
+ * The text of a search field. Typed text is shown immediately and reported, trimmed, when typing pauses. A value that
+ * changes otherwise, for example by the browser's Back button, replaces it.
  */
 export function useSettledText(value: string, onSettled: (text: string) => void) {
   const [typed, setTyped] = useState(value)

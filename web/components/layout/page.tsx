@@ -47,14 +47,15 @@ export function PageHead(props: {
 }
 
 /** A page that everyone may see, with its heading. */
-export function SitePage({ children, ...head }: ComponentProps<typeof PageHead> & { children: ReactNode }) {
-  return (
-    <div className="site-width site-page stack">
-      <PageHead {...head} />
-      {children}
-    </div>
-  )
-}
+export const SitePage = ({
+  children,
+  ...head
+}: ComponentProps<typeof PageHead> & { children: ReactNode }) => (
+  <div className="site-width site-page stack">
+    <PageHead {...head} />
+    {children}
+  </div>
+)
 
 /** A page of one narrow column, for signing in and for messages. `name` is its title in the browser. */
 export function CenterPage(props: { title: string; name?: string; lead?: ReactNode; children: ReactNode }) {

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
 import { labelTexts } from '../../lib/calls/call-labels.ts'
 import { formatCount, formatDuration, formatMoment } from '../../lib/format.ts'
@@ -17,71 +18,83 @@ const USAGE_SOURCES: Record<string, string> = {
 /** How the tokens of a call were counted. */
 export const usageSource = (source: string): string => USAGE_SOURCES[source] ?? source
 
-/** How a call ended, in a word. */
-export function CallStatus({ call }: { call: Pick<CallSummary, 'status' | 'error_code'> }) {
-  return (
-    <span className="row">
-      <StateBadge state={call.status} />
-      {call.error_code && <code className="text-sm">{call.error_code}</code>}
-    </span>
+/** Tokens of the input that have a rate of their own, by the names of their counts and rates. */
+const INPUT_PARTS = [
+  ['Audio tokens (of input)', 'audio_tokens', 'prompt_audio'],
+  ['Image tokens (of input)', 'image_tokens', 'prompt_image'],
+  ['Cached tokens (of input)', 'cached_tokens', 'cache_read'],
+  ['Cache writes (of input)', 'cache_write_tokens', 'cache_write'],
+] as const
+type InputPart = (typeof INPUT_PARTS)[number]
+
+/** The parts of a call's input that are not empty, as rows. */
+export const partsOfInput = (
+  call: Record<InputPart[1], number>,
+  show: (part: { tokens: number; rate: InputPart[2] }) => ReactNode,
+) =>
+  Object.fromEntries(
+    INPUT_PARTS.map(([name, count, rate]) => [name, call[count] > 0 && show({ tokens: call[count], rate })]),
   )
-}
+
+/** How a call ended, in a word. */
+export const CallStatus = ({ call }: { call: Pick<CallSummary, 'status' | 'error_code'> }) => (
+  <span className="row">
+    <StateBadge state={call.status} />
+    {call.error_code && <code className="text-sm">{call.error_code}</code>}
+  </span>
+)
 
 /** Settled calls with what they used and cost. */
-export function CallTable({
+export const CallTable = ({
   calls,
   keyNames,
   zone,
 }: {
   calls: readonly CallSummary[]
   keyNames?: ReadonlyMap<string, string>
-  /** Whose clocks the times are shown by; absent: the reader's. */
+  /** The time zone of the times; absent: the one chosen in this browser. */
   zone?: string
-}) {
-  return (
-    <DataTable
-      caption="Calls, newest first"
-      rows={calls}
-      columns={{
-        Model: (call) => (
-          <TwoLines second={labelTexts(call.labels).join(' · ')}>
-            <Link to="/calls/$id" params={{ id: call.id }}>
-              {call.model}
-              <span className="sr-only">, details of the call of {formatMoment(call.created_at, zone)}</span>
-            </Link>
-          </TwoLines>
-        ),
-        When: (call) => <span className="whitespace-nowrap">{formatMoment(call.created_at, zone)}</span>,
-        Status: (call) => (
-          <span className="row">
-            <CallStatus call={call} />
-            {call.prompt_log_until && <Badge tone="accent">prompts logged</Badge>}
-          </span>
-        ),
-        Key: keyNames !== undefined && ((call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>),
-        'Input / output tokens': (call) => <CallUsage of={call} />,
-        TTFT: (call) => formatDuration(call.first_token_ms),
-        Duration: (call) => formatDuration(call.duration_ms),
-        Cost: (call) => (
-          <span className="whitespace-nowrap">
-            <Money usd={call.cost_usd} />
-            {call.byok && <span className="text-muted"> fee</span>}
-          </span>
-        ),
-      }}
-      numeric={['Input / output tokens', 'TTFT', 'Duration', 'Cost']}
-    />
-  )
-}
+}) => (
+  <DataTable
+    caption="Calls, newest first"
+    rows={calls}
+    columns={{
+      Model: (call) => (
+        <TwoLines second={labelTexts(call.labels).join(' · ')}>
+          <Link to="/calls/$id" params={{ id: call.id }}>
+            {call.model}
+            <span className="sr-only">, details of the call of {formatMoment(call.created_at, zone)}</span>
+          </Link>
+        </TwoLines>
+      ),
+      When: (call) => <span className="whitespace-nowrap">{formatMoment(call.created_at, zone)}</span>,
+      Status: (call) => (
+        <span className="row">
+          <CallStatus call={call} />
+          {call.prompt_log_until && <Badge tone="accent">prompts logged</Badge>}
+        </span>
+      ),
+      Key: keyNames !== undefined && ((call) => keyNames.get(call.key_id) ?? <code>{call.key_id}</code>),
+      'Input / output tokens': (call) => <CallUsage of={call} />,
+      TTFT: (call) => formatDuration(call.first_token_ms),
+      Duration: (call) => formatDuration(call.duration_ms),
+      Cost: (call) => (
+        <span className="whitespace-nowrap">
+          <Money usd={call.cost_usd} />
+          {call.byok && <span className="text-muted"> fee</span>}
+        </span>
+      ),
+    }}
+    numeric={['Input / output tokens', 'TTFT', 'Duration', 'Cost']}
+  />
+)
 
 /** Tokens of the prompt and of the completion. */
-export function TokensInOut({ of }: { of: { prompt_tokens: number; completion_tokens: number } }) {
-  return (
-    <span className="whitespace-nowrap">
-      {formatCount(of.prompt_tokens)} / {formatCount(of.completion_tokens)}
-    </span>
-  )
-}
+export const TokensInOut = ({ of }: { of: { prompt_tokens: number; completion_tokens: number } }) => (
+  <span className="whitespace-nowrap">
+    {formatCount(of.prompt_tokens)} / {formatCount(of.completion_tokens)}
+  </span>
+)
 
 /** Tokens, or the units that the call was charged for instead. */
 export const CallUsage = ({

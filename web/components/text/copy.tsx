@@ -58,26 +58,22 @@ function copyBySelection(text: string): boolean {
 }
 
 /** An id to read, compare and copy. */
-export function Identifier({ id, of }: { id: string; of: string }) {
-  return (
-    <span className="inline-flex max-w-full items-center gap-1">
-      <code className="wrap-anywhere">{id}</code>
-      <CopyButton text={id} of={of} />
-    </span>
-  )
-}
+export const Identifier = ({ id, of }: { id: string; of: string }) => (
+  <span className="inline-flex max-w-full items-center gap-1">
+    <code className="wrap-anywhere">{id}</code>
+    <CopyButton text={id} of={of} />
+  </span>
+)
 
 /** Code to read and to copy. It scrolls sideways, so it takes the focus for keyboards. */
-export function CodeBlock({ code, of, wraps = false }: { code: string; of: string; wraps?: boolean }) {
-  return (
-    <div className="code">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <section className="overflow-x-auto -outline-offset-3" tabIndex={0} aria-label={`Code: ${of}`}>
-        <pre className={wraps ? 'w-auto wrap-anywhere whitespace-pre-wrap' : 'w-max'}>
-          <code>{code}</code>
-        </pre>
-      </section>
-      <CopyButton text={code} of={of} />
-    </div>
-  )
-}
+export const CodeBlock = ({ code, of, wraps = false }: { code: string; of: string; wraps?: boolean }) => (
+  <div className="code">
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+    <section className="overflow-x-auto -outline-offset-3" tabIndex={0} aria-label={`Code: ${of}`}>
+      <pre className={wraps ? 'w-auto wrap-anywhere whitespace-pre-wrap' : 'w-max'}>
+        <code>{code}</code>
+      </pre>
+    </section>
+    <CopyButton text={code} of={of} />
+  </div>
+)

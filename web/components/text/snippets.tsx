@@ -10,26 +10,28 @@ export function Snippets({ apiKey, model = 'auto' }: { apiKey: string; model?: s
 }
 
 /** A program in each language. */
-export function CodeTabs({ codeOf }: { codeOf: (language: SnippetLanguage) => string }) {
-  return <TabbedCode codes={SNIPPET_LANGUAGES.map(({ id, name }) => ({ id, name, code: codeOf(id) }))} />
-}
+export const CodeTabs = ({ codeOf }: { codeOf: (language: SnippetLanguage) => string }) => (
+  <TabbedCode codes={SNIPPET_LANGUAGES.map(({ id, name }) => ({ id, name, code: codeOf(id) }))} />
+)
 
-/** The same program in several languages. */
-export function TabbedCode({ codes }: { codes: ReadonlyArray<{ id: string; name: string; code: string }> }) {
-  return (
-    <Tabs className="stack gap-2">
-      <TabList className="flex gap-1" aria-label="Language of the example">
-        {codes.map(({ id, name }) => (
-          <Tab key={id} id={id} className="tab">
-            {name}
-          </Tab>
-        ))}
-      </TabList>
-      {codes.map(({ id, name, code }) => (
-        <TabPanel key={id} id={id}>
-          <CodeBlock code={code} of={`the ${name} example`} />
-        </TabPanel>
+/** The same program in several languages. `about`: what else it is an example of. */
+export const TabbedCode = (props: {
+  codes: ReadonlyArray<{ id: string; name: string; code: string }>
+  label?: string
+  about?: string
+}) => (
+  <Tabs className="stack gap-2">
+    <TabList className="flex gap-1" aria-label={props.label ?? 'Language of the example'}>
+      {props.codes.map(({ id, name }) => (
+        <Tab key={id} id={id} className="tab">
+          {name}
+        </Tab>
       ))}
-    </Tabs>
-  )
-}
+    </TabList>
+    {props.codes.map(({ id, name, code }) => (
+      <TabPanel key={id} id={id} className="outline-none">
+        <CodeBlock code={code} of={`the ${name} ${props.about ?? 'example'}`} />
+      </TabPanel>
+    ))}
+  </Tabs>
+)

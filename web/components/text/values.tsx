@@ -18,9 +18,9 @@ export const TONES = {
 }
 
 /** A state in a word; its colour only repeats the word. */
-export function Badge({ tone = 'plain', children }: { tone?: keyof typeof TONES; children: ReactNode }) {
-  return <span className={`badge ${TONES[tone]}`}>{children}</span>
-}
+export const Badge = ({ tone = 'plain', children }: { tone?: keyof typeof TONES; children: ReactNode }) => (
+  <span className={`badge ${TONES[tone]}`}>{children}</span>
+)
 
 /** The states that have a colour, whatever they are of. */
 const STATES: Record<'good' | 'warn' | 'bad', readonly string[]> = {

@@ -4,7 +4,7 @@ import type { SettledTimeline } from '../../../src/core/api/calls.ts'
 export interface TimelineSpan {
   kind: 'queue' | 'attempt' | 'gap' | 'settlement'
   name: string
-  /** How it ended; null where that goes without saying. */
+  /** How it ended; null for a span without an outcome. */
   outcome: string | null
   isFailed: boolean
   startMs: number
@@ -19,7 +19,7 @@ export interface DrawnTimeline {
   totalMs: number
 }
 
-/** A shorter time between two steps goes without saying. */
+/** Shorter gaps between two spans are not shown. */
 const GAP_MS = 50
 
 /**

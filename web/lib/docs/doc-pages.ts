@@ -17,28 +17,25 @@ interface DocGroup {
   pages: DocPage[]
 }
 
-/** The pages in the order of the navigation. */
-export const DOC_GROUPS: readonly DocGroup[] = [
+/** The pages in the order of the navigation. The file of one is SLUG.md unless it says another. */
+const GROUPS: ReadonlyArray<{ name: string; pages: Array<Omit<DocPage, 'file'> & { file?: string }> }> = [
   {
     name: 'Start',
     pages: [
       {
         slug: 'quick-start',
-        file: 'quick-start.md',
         title: 'Quick start',
         about: 'From an account to the first answer.',
         load: () => import('../../../docs/quick-start.md?raw'),
       },
       {
         slug: 'api-keys',
-        file: 'api-keys.md',
         title: 'API keys',
         about: 'Create keys, limit and revoke them.',
         load: () => import('../../../docs/api-keys.md?raw'),
       },
       {
         slug: 'playground',
-        file: 'playground.md',
         title: 'Playground',
         about: 'Try and compare models in the browser.',
         load: () => import('../../../docs/playground.md?raw'),
@@ -50,28 +47,24 @@ export const DOC_GROUPS: readonly DocGroup[] = [
     pages: [
       {
         slug: 'streaming',
-        file: 'streaming.md',
         title: 'Streaming',
         about: 'Answers while they are made, and streams that break.',
         load: () => import('../../../docs/streaming.md?raw'),
       },
       {
         slug: 'routing',
-        file: 'routing.md',
         title: 'Routing',
         about: 'Fallback models, suffixes, provider preferences.',
         load: () => import('../../../docs/routing.md?raw'),
       },
       {
         slug: 'auto',
-        file: 'auto.md',
         title: 'auto',
         about: 'How auto chooses a model.',
         load: () => import('../../../docs/auto.md?raw'),
       },
       {
         slug: 'errors',
-        file: 'errors.md',
         title: 'Errors',
         about: 'Codes, retries, rate limits.',
         load: () => import('../../../docs/errors.md?raw'),
@@ -90,35 +83,30 @@ export const DOC_GROUPS: readonly DocGroup[] = [
     pages: [
       {
         slug: 'billing',
-        file: 'billing.md',
         title: 'Billing',
         about: 'What calls cost, top-ups, alerts and limits.',
         load: () => import('../../../docs/billing.md?raw'),
       },
       {
         slug: 'byok',
-        file: 'byok.md',
         title: 'Your own provider keys',
         about: 'Which key a call uses, and what happens when it fails.',
         load: () => import('../../../docs/byok.md?raw'),
       },
       {
         slug: 'webhooks',
-        file: 'webhooks.md',
         title: 'Webhooks',
         about: 'Events for your server: verification and retries.',
         load: () => import('../../../docs/webhooks.md?raw'),
       },
       {
         slug: 'organisations',
-        file: 'organisations.md',
         title: 'Organisations',
         about: 'Members, roles, invitations, activity.',
         load: () => import('../../../docs/organisations.md?raw'),
       },
       {
         slug: 'signing-in',
-        file: 'signing-in.md',
         title: 'Account and sign-in',
         about: 'Password, two-step sign-in, sessions, deletion.',
         load: () => import('../../../docs/signing-in.md?raw'),
@@ -126,6 +114,11 @@ export const DOC_GROUPS: readonly DocGroup[] = [
     ],
   },
 ]
+
+export const DOC_GROUPS: readonly DocGroup[] = GROUPS.map(({ name, pages }) => ({
+  name,
+  pages: pages.map((page) => ({ file: `${page.slug}.md`, ...page })),
+}))
 
 export const DOC_PAGES: readonly DocPage[] = DOC_GROUPS.flatMap(({ pages }) => pages)
 

@@ -1,8 +1,8 @@
 import { formatAmount } from '../format.ts'
 
 /**
- * Prices of what is not counted in tokens. The gateway has them per million units; people think of an image, of a minute
- * of a recording. All amounts are exact.
+ * Prices per unit other than the token. The gateway has them per million units; they are shown per image or per minute of
+ * audio. All amounts are exact.
  */
 
 interface Unit {
@@ -10,7 +10,7 @@ interface Unit {
   many: string
   /** As a row of a price list. */
   title: string
-  /** What a price is told for, and how many units that is. */
+  /** The amount that a price is shown for, and its number of units. */
   per: string
   count: bigint
 }

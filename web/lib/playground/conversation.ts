@@ -1,5 +1,12 @@
-import { type Answer, interrupted, isRunning, type ToolCall, WAITING, wantsResults } from './answer.ts'
 import { type ChatSettings, settingsBody } from './chat-settings.ts'
+import {
+  type Completion,
+  interrupted,
+  isRunning,
+  type ToolCall,
+  WAITING,
+  wantsResults,
+} from './completion.ts'
 
 /** A conversation with one model, or with several side by side. */
 export interface Conversation {
@@ -10,7 +17,7 @@ export interface Conversation {
   turns: Turn[]
 }
 
-/** What the user said, and what each model answered. */
+/** A user message and the completions of each model. */
 export interface Turn extends UserMessage {
   id: string
   lanes: Lane[]
@@ -22,10 +29,10 @@ export interface UserMessage {
   images: string[]
 }
 
-/** The answers of one model in a turn: more than one where it called tools. */
+/** The completions of one model in a turn: more than one if it called tools. Conversations are stored with these names. */
 export interface Lane {
   model: string
-  answers: Answer[]
+  answers: Completion[]
 }
 
 /** Where a lane is. */
@@ -50,32 +57,32 @@ export function titleOf({ turns }: Conversation): string {
   return text.length > TITLE_CHARACTERS ? `${text.slice(0, TITLE_CHARACTERS)}…` : text
 }
 
-const answersOf = ({ turns }: Conversation): Answer[] =>
+const completionsOf = ({ turns }: Conversation): Completion[] =>
   turns.flatMap(({ lanes }) => lanes.flatMap(({ answers }) => answers))
 
-export const isBusy = (conversation: Conversation): boolean => answersOf(conversation).some(isRunning)
+export const isBusy = (conversation: Conversation): boolean => completionsOf(conversation).some(isRunning)
 
 /** Whether a model waits for results of tools, so that nothing else can be said. */
 export const waitsForTools = ({ turns }: Conversation): boolean =>
   (turns.at(-1)?.lanes ?? []).some(({ answers }) => wantsResults(answers.at(-1) ?? WAITING))
 
-/** With a new turn at its end, whose lanes wait for the models of the settings. */
+/** Appends a turn with a waiting completion for each model of the settings. */
 export function withTurn(conversation: Conversation, id: string, message: UserMessage): Conversation {
   const lanes = conversation.settings.models.map((model) => ({ model, answers: [WAITING] }))
   return { ...conversation, turns: [...conversation.turns, { id, ...message, lanes }] }
 }
 
-/** Without the turn and all that follow. */
+/** Drops a turn and all turns after it. */
 export const withoutTurns = (conversation: Conversation, from: number): Conversation => ({
   ...conversation,
   turns: conversation.turns.slice(0, from),
 })
 
-/** With the answers of one lane changed. */
+/** Changes the completions of one lane. */
 export function withLane(
   conversation: Conversation,
   place: LanePlace,
-  change: (answers: Answer[]) => Answer[],
+  change: (answers: Completion[]) => Completion[],
 ): Conversation {
   const turns = conversation.turns.map((turn, index) =>
     index === place.turn
@@ -90,27 +97,27 @@ export function withLane(
   return { ...conversation, turns }
 }
 
-/** The last answer changed. */
+/** Changes the last completion. */
 export const changeLast =
-  (change: (answer: Answer) => Answer) =>
-  (answers: Answer[]): Answer[] =>
-    answers.map((answer, index) => (index === answers.length - 1 ? change(answer) : answer))
+  (change: (completion: Completion) => Completion) =>
+  (answers: Completion[]): Completion[] =>
+    answers.map((completion, index) => (index === answers.length - 1 ? change(completion) : completion))
 
-/** The last answer asked for again. */
+/** Replaces the last completion by one that is requested again. */
 export const retried = changeLast(() => WAITING)
 
-/** The calls of the last answer have these results, in their order, and the next answer is waited for. */
+/** Adds the results of the last completion's tool calls, in their order, and a completion that is waited for. */
 export const continued =
   (results: readonly string[]) =>
-  (answers: Answer[]): Answer[] => [
-    ...changeLast((answer) => ({
-      ...answer,
-      toolCalls: answer.toolCalls.map((call, index) => ({ ...call, result: results[index] ?? '' })),
+  (answers: Completion[]): Completion[] => [
+    ...changeLast((completion) => ({
+      ...completion,
+      toolCalls: completion.toolCalls.map((call, index) => ({ ...call, result: results[index] ?? '' })),
     }))(answers),
     WAITING,
   ]
 
-/** As it is found again after the page was left. */
+/** The conversation as it is stored: running completions count as stopped. */
 export const resumed = (conversation: Conversation): Conversation => ({
   ...conversation,
   turns: conversation.turns.map((turn) => ({
@@ -128,7 +135,7 @@ export interface ChatMessage {
   tool_call_id?: string
 }
 
-/** The body of the call that a lane's last answer is from, or will be. */
+/** The body of the call that a lane's last completion is from, or will be. */
 export function chatBody(conversation: Conversation, place: LanePlace): Record<string, unknown> {
   const { settings, turns } = conversation
   const model = turns[place.turn]?.lanes[place.lane]?.model ?? settings.models[0] ?? 'auto'
@@ -148,12 +155,12 @@ function messagesOf({ settings, turns }: Conversation, place: LanePlace, model: 
     const isLast = index === place.turn
     const lane = isLast ? turn.lanes[place.lane] : laneOf(turn, model, place.lane)
     const answers = lane?.answers ?? []
-    return [userMessage(turn), ...(isLast ? answers.slice(0, -1) : answers).flatMap(answerMessages)]
+    return [userMessage(turn), ...(isLast ? answers.slice(0, -1) : answers).flatMap(completionMessages)]
   })
   return [...system, ...said]
 }
 
-/** What this model answered then; for one that came later, what another did. */
+/** The lane of a model in an earlier turn; another model's for a model that was added later. */
 const laneOf = ({ lanes }: Turn, model: string, index: number): Lane | undefined =>
   [lanes[index], ...lanes].find((lane) => lane?.model === model) ?? lanes[index] ?? lanes[0]
 
@@ -163,8 +170,8 @@ export function userMessage({ text, images }: UserMessage): ChatMessage {
   return { role: 'user', content: [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...shown] }
 }
 
-/** Calls without results are left out: nothing may follow them. So is an answer that says nothing. */
-function answerMessages({ text, toolCalls }: Answer): ChatMessage[] {
+/** Tool calls without results and empty completions are omitted, since providers reject them. */
+function completionMessages({ text, toolCalls }: Completion): ChatMessage[] {
   const calls = toolCalls.filter((call) => call.result !== null)
   if (text === '' && calls.length === 0) return []
   if (calls.length === 0) return [{ role: 'assistant', content: text }]

@@ -1,6 +1,6 @@
 import { clear, createStore, get, set, type UseStore } from 'idb-keyval'
 
-/** The key of whose conversations these are; those of conversations begin with an account. */
+/** The key under which the owner is stored. Keys of conversations begin with an account id. */
 const OWNER = 'owner'
 
 /** The conversations of the playground in this browser. */
@@ -9,8 +9,8 @@ export const openHistoryStore = (): UseStore => createStore('switchyard-playgrou
 let shownPersonId: string | null = null
 
 /**
- * Notes who is signed in. Conversations outlast a session that ends by itself, for the same person; another person's signing in
- * deletes them. Null: nobody is.
+ * Notes who is signed in; null: no session. Conversations outlive a session that expires, for the same person. They are
+ * deleted when another person signs in.
  */
 export function noteHistoryOwner(personId: string | null): void {
   if (personId === shownPersonId) return

@@ -1,21 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import type { OperatorAccountDetail } from '../../../src/core/api/accounts.ts'
 import { accountQuery } from '../../api/operator-queries.ts'
 import { QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
-import { AccountBillingPanels } from './accounts/account-billing.tsx'
 import { BalanceDialog, LimitsDialog, SuspendDialog } from './accounts/account-dialogs.tsx'
 import { AccountKeys } from './accounts/account-keys.tsx'
 import { AccountLedger } from './accounts/account-ledger.tsx'
+import { AccountBillingPanels, AccountTopUps } from './accounts/account-payments.tsx'
 import { AccountSurfaces } from './accounts/account-surfaces.tsx'
-import { AccountTopUps } from './accounts/account-top-ups.tsx'
 import { AccountMemberships, AccountSpend, AccountStats } from './accounts/account-view.tsx'
-import { InvitationDialog, InviteDialog } from './accounts/new-account-dialog.tsx'
+import { InviteDialog } from './accounts/new-account-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
-import { ActionTable } from './operators/action-table.tsx'
+import { ActionTable } from './operators/audit-log.tsx'
 
 /** One account: its balance, keys, spend and top-ups, and the actions of operators. */
 export function OperatorAccountPage() {
@@ -39,35 +37,42 @@ export function OperatorAccountPage() {
 }
 
 function Account({ account }: { account: OperatorAccountDetail }) {
-  const [open, setOpen] = useState<'credit' | 'adjust' | 'limits' | 'suspend' | 'resume' | 'invite' | null>(
-    null,
-  )
-  const [link, setLink] = useState<string | null>(null)
   const isSuspended = account.state === 'suspended'
-  const close = () => setOpen(null)
   return (
     <>
       <div className="row">
-        <OperatorButton needs="billing.write" onClick={() => setOpen('credit')}>
+        <OperatorButton
+          needs="billing.write"
+          dialog={(close) => <BalanceDialog account={account} kind="credit" onClose={close} />}
+        >
           Credit
         </OperatorButton>
-        <OperatorButton needs="billing.write" onClick={() => setOpen('adjust')}>
+        <OperatorButton
+          needs="billing.write"
+          dialog={(close) => <BalanceDialog account={account} kind="adjust" onClose={close} />}
+        >
           Adjust balance
         </OperatorButton>
-        <OperatorButton needs="accounts.write" onClick={() => setOpen('limits')}>
+        <OperatorButton
+          needs="accounts.write"
+          dialog={(close) => <LimitsDialog account={account} onClose={close} />}
+        >
           Limits
         </OperatorButton>
-        {isSuspended ? (
-          <OperatorButton needs="accounts.suspend" onClick={() => setOpen('resume')}>
-            Resume
-          </OperatorButton>
-        ) : (
-          <OperatorButton needs="accounts.suspend" kind="danger" onClick={() => setOpen('suspend')}>
-            Suspend
-          </OperatorButton>
-        )}
+        <OperatorButton
+          needs="accounts.suspend"
+          kind={isSuspended ? undefined : 'danger'}
+          dialog={(close) => (
+            <SuspendDialog account={account} verb={isSuspended ? 'resume' : 'suspend'} onClose={close} />
+          )}
+        >
+          {isSuspended ? 'Resume' : 'Suspend'}
+        </OperatorButton>
         {account.email !== null && (
-          <OperatorButton needs="accounts.write" onClick={() => setOpen('invite')}>
+          <OperatorButton
+            needs="accounts.write"
+            dialog={(close) => <InviteDialog account={account} onClose={close} />}
+          >
             Send password link
           </OperatorButton>
         )}
@@ -107,17 +112,6 @@ function Account({ account }: { account: OperatorAccountDetail }) {
           <ActionTable actions={account.actions} />
         )}
       </Panel>
-      {(open === 'suspend' || open === 'resume') && (
-        <SuspendDialog account={account} verb={open} onClose={close} />
-      )}
-      {open === 'invite' && (
-        <InviteDialog account={account} onClose={close} onInvited={(invited) => setLink(invited.path)} />
-      )}
-      {link !== null && <InvitationDialog path={link} onClose={() => setLink(null)} />}
-      {open === 'limits' && <LimitsDialog account={account} onClose={close} />}
-      {(open === 'credit' || open === 'adjust') && (
-        <BalanceDialog account={account} kind={open} onClose={close} />
-      )}
     </>
   )
 }

@@ -1,6 +1,5 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus, Users } from 'lucide-react'
-import { useState } from 'react'
 import type { OperatorAccount, SuspendRequest } from '../../../src/core/api/accounts.ts'
 import { accountsQuery } from '../../api/operator-queries.ts'
 import { path, requestJson } from '../../api/request.ts'
@@ -11,22 +10,24 @@ import { Money } from '../../components/text/money.tsx'
 import { formatDate, plural } from '../../lib/format.ts'
 import { AccountState } from './accounts/account-view.tsx'
 import { BulkDialog, SelectBox, useSelection } from './accounts/bulk-actions.tsx'
-import { InvitationDialog, NewAccountDialog } from './accounts/new-account-dialog.tsx'
+import { NewAccountDialog } from './accounts/new-account-dialog.tsx'
 import { OperatorButton } from './operator-button.tsx'
 
 /** All accounts, searched by email, name or ID. */
 export function AccountsPage() {
   const { search } = useSearch({ from: '/operator/admin/accounts' })
   const navigate = useNavigate({ from: '/admin/accounts' })
-  const [isCreating, setIsCreating] = useState(false)
-  const [link, setLink] = useState<string | null>(null)
   return (
     <>
       <PageHead
         title="Accounts"
         actions={
-          <OperatorButton needs="accounts.write" kind="primary" onClick={() => setIsCreating(true)}>
-            <Plus size={18} aria-hidden="true" />
+          <OperatorButton
+            icon={Plus}
+            needs="accounts.write"
+            kind="primary"
+            dialog={(close) => <NewAccountDialog onClose={close} />}
+          >
             Create account
           </OperatorButton>
         }
@@ -48,57 +49,68 @@ export function AccountsPage() {
       >
         {(accounts) => <AccountTable accounts={accounts} />}
       </ListPanel>
-      {isCreating && (
-        <NewAccountDialog
-          onClose={() => setIsCreating(false)}
-          onOpened={({ invitation }) => setLink(invitation.path)}
-        />
-      )}
-      {link !== null && <InvitationDialog path={link} onClose={() => setLink(null)} />}
     </>
   )
 }
 
 const BULK = {
   suspend: {
-    title: (count: string) => `Suspend ${count}?`,
+    name: 'Suspend',
     submit: 'Suspend accounts',
     what: 'All their requests will fail immediately, and their console sessions end. Running calls complete and are charged.',
     kind: 'danger',
   },
   resume: {
-    title: (count: string) => `Resume ${count}?`,
+    name: 'Resume',
     submit: 'Resume accounts',
     what: 'Their keys work again immediately, and their owners can sign in.',
-    kind: 'primary',
+    kind: undefined,
   },
 } as const
 
 function AccountTable({ accounts }: { accounts: readonly OperatorAccount[] }) {
   const selection = useSelection(accounts)
-  const [verb, setVerb] = useState<keyof typeof BULK | null>(null)
   const suspended = selection.chosen.filter(({ state }) => state === 'suspended')
   const others = selection.chosen.filter(({ state }) => state !== 'suspended')
-  const items = verb === 'resume' ? suspended : others
+  const bulkButton = (verb: keyof typeof BULK, items: readonly OperatorAccount[]) => {
+    const { name, kind, ...texts } = BULK[verb]
+    const count = plural(items.length, 'account')
+    return (
+      items.length > 0 && (
+        <OperatorButton
+          needs="accounts.suspend"
+          size="small"
+          kind={kind}
+          dialog={(close) => (
+            <BulkDialog
+              {...texts}
+              title={`${name} ${count}?`}
+              kind={kind ?? 'primary'}
+              items={items}
+              asksReason
+              send={({ id }, reason) =>
+                requestJson('POST', path`/admin/api/accounts/${id}/${verb}`, {
+                  reason,
+                } satisfies SuspendRequest)
+              }
+              stale={['/admin/api']}
+              done={`${count} ${verb === 'suspend' ? 'suspended' : 'resumed'}.`}
+              onDone={selection.clear}
+              onClose={close}
+            />
+          )}
+        >
+          {name} {count}
+        </OperatorButton>
+      )
+    )
+  }
   return (
     <>
       {selection.chosen.length > 0 && (
         <div className="row px-inset py-3">
-          {others.length > 0 && (
-            <OperatorButton
-              needs="accounts.suspend"
-              size="small"
-              kind="danger"
-              onClick={() => setVerb('suspend')}
-            >
-              Suspend {plural(others.length, 'account')}
-            </OperatorButton>
-          )}
-          {suspended.length > 0 && (
-            <OperatorButton needs="accounts.suspend" size="small" onClick={() => setVerb('resume')}>
-              Resume {plural(suspended.length, 'account')}
-            </OperatorButton>
-          )}
+          {bulkButton('suspend', others)}
+          {bulkButton('resume', suspended)}
         </div>
       )}
       <DataTable
@@ -123,21 +135,6 @@ function AccountTable({ accounts }: { accounts: readonly OperatorAccount[] }) {
         }}
         numeric={['Balance', 'Owed']}
       />
-      {verb && (
-        <BulkDialog
-          {...BULK[verb]}
-          title={BULK[verb].title(plural(items.length, 'account'))}
-          items={items}
-          asksReason
-          send={({ id }, reason) =>
-            requestJson('POST', path`/admin/api/accounts/${id}/${verb}`, { reason } satisfies SuspendRequest)
-          }
-          stale={['/admin/api']}
-          done={`${plural(items.length, 'account')} ${verb === 'suspend' ? 'suspended' : 'resumed'}.`}
-          onDone={selection.clear}
-          onClose={() => setVerb(null)}
-        />
-      )}
     </>
   )
 }

@@ -4,7 +4,7 @@ import { actionsQuery } from '../../api/operator-queries.ts'
 import { SearchForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { ListPanel } from '../../components/table/data-table.tsx'
-import { ActionTable } from './operators/action-table.tsx'
+import { ActionTable } from './operators/audit-log.tsx'
 
 /** The audit log of operators: every change, recorded before it was made. */
 export function ActionsPage() {

@@ -1,10 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { BellPlus, Plus } from 'lucide-react'
-import { useState } from 'react'
 import type { AlarmDestinationView } from '../../../src/core/api/alarm-destinations.ts'
 import { alarmDestinationsQuery } from '../../api/operator-queries.ts'
 import { path, requestJson } from '../../api/request.ts'
-import { useAction } from '../../api/use-change.ts'
 import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
@@ -22,10 +20,13 @@ import { OperatorButton } from './operator-button.tsx'
 /** Where alarms are sent: mail, chat, PagerDuty. */
 export function AlarmDestinationsPage() {
   const query = useQuery(alarmDestinationsQuery)
-  const [isAdding, setIsAdding] = useState(false)
   const add = (
-    <OperatorButton needs="settings.write" kind="primary" onClick={() => setIsAdding(true)}>
-      <Plus size={18} aria-hidden="true" />
+    <OperatorButton
+      icon={Plus}
+      needs="settings.write"
+      kind="primary"
+      dialog={(close) => <NewDestinationDialog onClose={close} />}
+    >
       Add destination
     </OperatorButton>
   )
@@ -49,86 +50,77 @@ export function AlarmDestinationsPage() {
           }
         </QueryView>
       </Panel>
-      {isAdding && <NewDestinationDialog onClose={() => setIsAdding(false)} />}
     </>
   )
 }
 
-type Asking = { what: 'edit' | 'delete'; destination: AlarmDestinationView } | null
+const DestinationTable = ({ destinations }: { destinations: readonly AlarmDestinationView[] }) => (
+  <DataTable
+    caption="Alarm destinations"
+    rows={destinations}
+    columns={{
+      Destination: ({ name, kind, target }) => (
+        <TwoLines second={<span className="wrap-anywhere">{`${KIND_NAMES[kind]}: ${target}`}</span>}>
+          {name}
+        </TwoLines>
+      ),
+      Severity: ({ minimum_severity: severity }) => (
+        <span className="row gap-2">
+          <StateBadge state={severity} />
+          {severity !== 'critical' && <span className="text-sm text-muted">and above</span>}
+        </span>
+      ),
+      State: (destination) => <DestinationState destination={destination} />,
+      'Last message': (destination) => <LastMessage destination={destination} />,
+      Actions: (destination) => <DestinationActions destination={destination} />,
+    }}
+  />
+)
 
-function DestinationTable({ destinations }: { destinations: readonly AlarmDestinationView[] }) {
-  const [asking, setAsking] = useState<Asking>(null)
-  const close = () => setAsking(null)
+function DestinationActions({ destination }: { destination: AlarmDestinationView }) {
+  const { id, name, enabled } = destination
+  const button = { needs: 'settings.write', size: 'small' } as const
   const stale = [DESTINATIONS_PATH]
-  const test = useAction({
-    send: (id: string) => requestJson('POST', path`/admin/api/alarm-destinations/${id}/test`),
-    stale,
-    done: 'Test queued. Whether it arrived is shown under Last message.',
-  })
   return (
-    <>
-      <DataTable
-        caption="Alarm destinations"
-        rows={destinations}
-        columns={{
-          Destination: ({ name, kind, target }) => (
-            <TwoLines second={<span className="wrap-anywhere">{`${KIND_NAMES[kind]}: ${target}`}</span>}>
-              {name}
-            </TwoLines>
-          ),
-          Severity: ({ minimum_severity: severity }) => (
-            <span className="row gap-2">
-              <StateBadge state={severity} />
-              {severity !== 'critical' && <span className="text-sm text-muted">and above</span>}
-            </span>
-          ),
-          State: (destination) => <DestinationState destination={destination} />,
-          'Last message': (destination) => <LastMessage destination={destination} />,
-          Actions: (destination) => (
-            <span className="row justify-end gap-2">
-              <OperatorButton
-                needs="settings.write"
-                size="small"
-                about={`to ${destination.name}`}
-                disabled={test.isPending || !destination.enabled}
-                onClick={() => test.run(destination.id)}
-              >
-                Send test
-              </OperatorButton>
-              <OperatorButton
-                needs="settings.write"
-                size="small"
-                about={destination.name}
-                onClick={() => setAsking({ what: 'edit', destination })}
-              >
-                Edit
-              </OperatorButton>
-              <OperatorButton
-                needs="settings.write"
-                size="small"
-                about={destination.name}
-                onClick={() => setAsking({ what: 'delete', destination })}
-              >
-                Delete
-              </OperatorButton>
-            </span>
-          ),
+    <span className="row justify-end gap-2">
+      <OperatorButton
+        {...button}
+        about={`to ${name}`}
+        disabled={!enabled}
+        action={{
+          send: () => requestJson('POST', path`/admin/api/alarm-destinations/${id}/test`),
+          stale,
+          done: 'Test queued. Whether it arrived is shown under Last message.',
         }}
-      />
-      {asking?.what === 'edit' && <DestinationDialog destination={asking.destination} onClose={close} />}
-      {asking?.what === 'delete' && (
-        <ConfirmDialog
-          title={`Delete “${asking.destination.name}”?`}
-          confirm="Delete destination"
-          send={() => requestJson('DELETE', path`/admin/api/alarm-destinations/${asking.destination.id}`)}
-          stale={stale}
-          done="Destination deleted."
-          onClose={close}
-        >
-          <p>No more alarms are sent there, including those that wait.</p>
-        </ConfirmDialog>
-      )}
-    </>
+      >
+        Send test
+      </OperatorButton>
+      <OperatorButton
+        {...button}
+        about={name}
+        dialog={(close) => <DestinationDialog destination={destination} onClose={close} />}
+      >
+        Edit
+      </OperatorButton>
+      <OperatorButton
+        {...button}
+        about={name}
+        dialog={(close) => (
+          <ConfirmDialog
+            title={`Delete “${name}”?`}
+            confirm="Delete destination"
+            send={() => requestJson('DELETE', path`/admin/api/alarm-destinations/${id}`)}
+            stale={stale}
+            done="Destination deleted."
+            onClose={close}
+          >
+            <p>No more alarms are sent there, including those that wait.</p>
+          </ConfirmDialog>
+        )}
+      >
+        Delete
+      </OperatorButton>
+    </span>
   )
 }
 

@@ -3,14 +3,13 @@ import { BellOff } from 'lucide-react'
 import type { AlarmView } from '../../../src/core/api/operations.ts'
 import { alarmsQuery } from '../../api/operator-queries.ts'
 import { path, requestJson } from '../../api/request.ts'
-import { useAction } from '../../api/use-change.ts'
 import { ChoiceField } from '../../components/form/fields.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
 import { StateBadge } from '../../components/text/values.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
 import { OperatorButton } from './operator-button.tsx'
-import { ActorName } from './operators/actor-name.tsx'
+import { ActorName } from './operators/audit-log.tsx'
 
 const WHICH = [
   { value: 'open', name: 'Open' },
@@ -53,45 +52,41 @@ export function AlarmsPage() {
   )
 }
 
-function AlarmTable({ alarms }: { alarms: readonly AlarmView[] }) {
-  const acknowledge = useAction({
-    send: (id: string) => requestJson<AlarmView>('POST', path`/admin/api/alarms/${id}/acknowledge`),
-    stale: ['/admin/api/alarms'],
-    done: 'Alarm acknowledged.',
-  })
-  return (
-    <DataTable
-      caption="Alarms"
-      rows={alarms}
-      title="Alarm"
-      columns={{
-        Severity: ({ severity }) => <StateBadge state={severity} />,
-        Alarm: (alarm) => <Summary alarm={alarm} />,
-        Count: ({ count }) => formatCount(count),
-        'Last / first': (alarm) => (
-          <TwoLines nowrap second={formatMoment(alarm.first_at)}>
-            {formatMoment(alarm.last_at)}
-          </TwoLines>
+const AlarmTable = ({ alarms }: { alarms: readonly AlarmView[] }) => (
+  <DataTable
+    caption="Alarms"
+    rows={alarms}
+    title="Alarm"
+    columns={{
+      Severity: ({ severity }) => <StateBadge state={severity} />,
+      Alarm: (alarm) => <Summary alarm={alarm} />,
+      Count: ({ count }) => formatCount(count),
+      'Last / first': (alarm) => (
+        <TwoLines nowrap second={formatMoment(alarm.first_at)}>
+          {formatMoment(alarm.last_at)}
+        </TwoLines>
+      ),
+      State: (alarm) => <State alarm={alarm} />,
+      Actions: (alarm) =>
+        alarm.acknowledged_at === null && (
+          <OperatorButton
+            needs="operations.write"
+            size="small"
+            about={alarm.kind}
+            action={{
+              send: () => requestJson('POST', path`/admin/api/alarms/${alarm.id}/acknowledge`),
+              stale: ['/admin/api/alarms'],
+              done: 'Alarm acknowledged.',
+            }}
+          >
+            Acknowledge
+          </OperatorButton>
         ),
-        State: (alarm) => <State alarm={alarm} />,
-        Actions: (alarm) =>
-          alarm.acknowledged_at === null && (
-            <OperatorButton
-              needs="operations.write"
-              size="small"
-              about={alarm.kind}
-              disabled={acknowledge.isPending}
-              onClick={() => acknowledge.run(alarm.id)}
-            >
-              Acknowledge
-            </OperatorButton>
-          ),
-      }}
-      numeric={['Count']}
-      long={['Alarm']}
-    />
-  )
-}
+    }}
+    numeric={['Count']}
+    long={['Alarm']}
+  />
+)
 
 /** What happened, where to look, and what is known of the last time. */
 function Summary({ alarm }: { alarm: AlarmView }) {

@@ -4,7 +4,7 @@ import type { InFlightTimeline, SettledTimeline } from '../../../src/core/api/ca
 import { timelineQuery } from '../../api/operator-queries.ts'
 import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
-import { CallStatus, usageSource } from '../../components/table/call-table.tsx'
+import { CallStatus, partsOfInput, usageSource } from '../../components/table/call-table.tsx'
 import { Identifier } from '../../components/text/copy.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Facts, Stats } from '../../components/text/values.tsx'
@@ -38,39 +38,35 @@ const STATES: Record<InFlightTimeline['state'], string> = {
 }
 
 /** A call that is not settled yet; the page polls every second until it is. */
-function InFlightCall({ call }: { call: InFlightTimeline }) {
-  return (
-    <>
-      <Note announce>This call {STATES[call.state]}. The full timeline appears once it is settled.</Note>
-      <Panel title="Call details" padded>
-        <Facts
-          rows={{
-            Account: call.account_id === null ? '–' : <AccountLink id={call.account_id} />,
-            'Requested model': call.requested_model ?? '–',
-            Held: <Money usd={call.held_usd} />,
-            'Attempts claimed': formatCount(call.claims),
-            'Candidates, in order': call.candidates.length === 0 ? '–' : <Candidates of={call.candidates} />,
-          }}
-        />
-      </Panel>
-      <Panel title="Events">
-        <EventTable events={call.timeline} />
-      </Panel>
-    </>
-  )
-}
+const InFlightCall = ({ call }: { call: InFlightTimeline }) => (
+  <>
+    <Note announce>This call {STATES[call.state]}. The full timeline appears once it is settled.</Note>
+    <Panel title="Call details" padded>
+      <Facts
+        rows={{
+          Account: call.account_id === null ? '–' : <AccountLink id={call.account_id} />,
+          'Requested model': call.requested_model ?? '–',
+          Held: <Money usd={call.held_usd} />,
+          'Attempts claimed': formatCount(call.claims),
+          'Candidates, in order': call.candidates.length === 0 ? '–' : <Candidates of={call.candidates} />,
+        }}
+      />
+    </Panel>
+    <Panel title="Events">
+      <EventTable events={call.timeline} />
+    </Panel>
+  </>
+)
 
-function Candidates({ of }: { of: InFlightTimeline['candidates'] }) {
-  return (
-    <ol className="pl-[1.2em]">
-      {of.map(({ offer, model }) => (
-        <li key={`${offer} ${model}`}>
-          <code>{offer}</code> <span className="text-muted">for {model}</span>
-        </li>
-      ))}
-    </ol>
-  )
-}
+const Candidates = ({ of }: { of: InFlightTimeline['candidates'] }) => (
+  <ol className="pl-[1.2em]">
+    {of.map(({ offer, model }) => (
+      <li key={`${offer} ${model}`}>
+        <code>{offer}</code> <span className="text-muted">for {model}</span>
+      </li>
+    ))}
+  </ol>
+)
 
 /** A settled call: its main values, its timeline to scale, and how its cost came about. */
 function SettledCall({ call }: { call: SettledTimeline }) {
@@ -128,30 +124,12 @@ function SettledCall({ call }: { call: SettledTimeline }) {
           <Facts
             rows={{
               'Input tokens': formatCount(call.prompt_tokens),
-              'Audio tokens (of input)': call.audio_tokens > 0 && (
+              ...partsOfInput(call, ({ tokens, rate }) => (
                 <>
-                  {formatCount(call.audio_tokens)}
-                  <PartRates rate={call.prompt_audio_rate} cost={call.prompt_audio_cost_rate} />
+                  {formatCount(tokens)}
+                  <PartRates rate={call[`${rate}_rate`]} cost={call[`${rate}_cost_rate`]} />
                 </>
-              ),
-              'Image tokens (of input)': call.image_tokens > 0 && (
-                <>
-                  {formatCount(call.image_tokens)}
-                  <PartRates rate={call.prompt_image_rate} cost={call.prompt_image_cost_rate} />
-                </>
-              ),
-              'Cached tokens (of input)': call.cached_tokens > 0 && (
-                <>
-                  {formatCount(call.cached_tokens)}
-                  <PartRates rate={call.cache_read_rate} cost={call.cache_read_cost_rate} />
-                </>
-              ),
-              'Cache writes (of input)': call.cache_write_tokens > 0 && (
-                <>
-                  {formatCount(call.cache_write_tokens)}
-                  <PartRates rate={call.cache_write_rate} cost={call.cache_write_cost_rate} />
-                </>
-              ),
+              )),
               'Output tokens': formatCount(call.completion_tokens),
               ...(call.unit !== null && {
                 [unitTitle(call.unit)]: (

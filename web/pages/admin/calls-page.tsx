@@ -4,8 +4,7 @@ import { useMemo } from 'react'
 import type { OperatorCall } from '../../../src/core/api/calls.ts'
 import { operatorCallsQuery } from '../../api/operator-queries.ts'
 import { Button } from '../../components/form/button.tsx'
-import { SelectField, TextField } from '../../components/form/fields.tsx'
-import { Form, useForm } from '../../components/form/form.tsx'
+import { type FieldSpec, Form, useForm } from '../../components/form/form.tsx'
 import { PageHead } from '../../components/layout/page.tsx'
 import { CallStatus, CallUsage } from '../../components/table/call-table.tsx'
 import { DataTable, ListPanel, TwoLines } from '../../components/table/data-table.tsx'
@@ -54,55 +53,53 @@ export function OperatorCallsPage() {
 }
 
 /** Settled calls for operators: with the offer that served them, and the margin. */
-function OperatorCallTable({ calls }: { calls: readonly OperatorCall[] }) {
-  return (
-    <DataTable
-      caption="Calls, newest first"
-      rows={calls}
-      columns={{
-        'Model and offer': (call) => (
-          <TwoLines second={<code className="wrap-anywhere">{call.served_offer ?? 'not served'}</code>}>
-            <Link to="/admin/calls/$id" params={{ id: call.id }}>
-              {call.requested_model}
-              {call.served_model !== null && call.served_model !== call.requested_model && (
-                <> → {call.served_model}</>
-              )}
-              <span className="sr-only">, the call of {formatMoment(call.admitted_at)}</span>
-            </Link>
-          </TwoLines>
-        ),
-        When: (call) => formatMoment(call.admitted_at),
-        Status: (call) => <CallStatus call={call} />,
-        Account: ({ account_id: id }) => (
-          <Link to="/admin/accounts/$id" params={{ id }} title={id} className="whitespace-nowrap">
-            …{id.slice(-8)}
+const OperatorCallTable = ({ calls }: { calls: readonly OperatorCall[] }) => (
+  <DataTable
+    caption="Calls, newest first"
+    rows={calls}
+    columns={{
+      'Model and offer': (call) => (
+        <TwoLines second={<code className="wrap-anywhere">{call.served_offer ?? 'not served'}</code>}>
+          <Link to="/admin/calls/$id" params={{ id: call.id }}>
+            {call.requested_model}
+            {call.served_model !== null && call.served_model !== call.requested_model && (
+              <> → {call.served_model}</>
+            )}
+            <span className="sr-only">, the call of {formatMoment(call.admitted_at)}</span>
           </Link>
-        ),
-        'Input / output tokens': (call) => <CallUsage of={call} />,
-        Duration: (call) => (
-          <span className="stack-tight whitespace-nowrap">
-            {formatDuration(call.duration_ms)}
-            <span className="text-sm text-muted">queue {formatDuration(call.queued_ms)}</span>
-            <span className="text-sm text-muted">TTFT {formatDuration(call.first_token_ms)}</span>
-          </span>
-        ),
-        'Charged / margin': (call) => (
-          <TwoLines
-            nowrap
-            second={
-              <>
-                margin <Money usd={call.margin_usd} />
-              </>
-            }
-          >
-            <Money usd={call.charged_usd} />
-          </TwoLines>
-        ),
-      }}
-      numeric={['Input / output tokens', 'Duration', 'Charged / margin']}
-    />
-  )
-}
+        </TwoLines>
+      ),
+      When: (call) => formatMoment(call.admitted_at),
+      Status: (call) => <CallStatus call={call} />,
+      Account: ({ account_id: id }) => (
+        <Link to="/admin/accounts/$id" params={{ id }} title={id} className="whitespace-nowrap">
+          …{id.slice(-8)}
+        </Link>
+      ),
+      'Input / output tokens': (call) => <CallUsage of={call} />,
+      Duration: (call) => (
+        <span className="stack-tight whitespace-nowrap">
+          {formatDuration(call.duration_ms)}
+          <span className="text-sm text-muted">queue {formatDuration(call.queued_ms)}</span>
+          <span className="text-sm text-muted">TTFT {formatDuration(call.first_token_ms)}</span>
+        </span>
+      ),
+      'Charged / margin': (call) => (
+        <TwoLines
+          nowrap
+          second={
+            <>
+              margin <Money usd={call.margin_usd} />
+            </>
+          }
+        >
+          <Money usd={call.charged_usd} />
+        </TwoLines>
+      ),
+    }}
+    numeric={['Input / output tokens', 'Duration', 'Charged / margin']}
+  />
+)
 
 const STATUSES = [
   { value: '', name: 'Any' },
@@ -113,8 +110,15 @@ const SPANS = CALL_SPANS.map((days) => ({
   name: days === '1' ? 'Today (UTC)' : `${days} days`,
 }))
 
-const MORE = ['request', 'account', 'key', 'model', 'offer', 'min_duration_ms'] as const
-const FIELDS = [...MORE, 'status', 'days'] as const
+const MORE = {
+  request: { label: 'Request', placeholder: 'x-request-id' },
+  account: { label: 'Account', placeholder: 'acct_…' },
+  key: { label: 'Key', placeholder: 'key_…' },
+  model: { label: 'Model' },
+  offer: { label: 'Offer' },
+  min_duration_ms: { label: 'Min duration (ms)', inputMode: 'numeric' },
+} satisfies Partial<Record<keyof OperatorCallFilters, FieldSpec>>
+const MORE_NAMES = Object.keys(MORE) as Array<keyof typeof MORE>
 
 /** The filters of the list of calls. The id of a call leads to that call. */
 function CallFilterForm(props: {
@@ -123,41 +127,41 @@ function CallFilterForm(props: {
 }) {
   const { filters, onFilter } = props
   const navigate = useNavigate()
-  const form = useForm({
-    initial: { id: '', ...Object.fromEntries(FIELDS.map((name) => [name, filters[name] ?? ''])) } as Record<
-      'id' | (typeof FIELDS)[number],
-      string
-    >,
-    check: ({ id }) => ({
-      id: id !== '' && !isCallId(id.trim()) ? 'Call IDs start with chatcmpl_.' : null,
-    }),
-    send: async ({ id, ...texts }) => {
-      if (id !== '') await navigate({ to: '/admin/calls/$id', params: { id: id.trim() } })
-      else onFilter(readCallFilters(texts))
+  const began = (name: keyof OperatorCallFilters) => ({ initial: filters[name] ?? '' })
+  const { input, ...form } = useForm({
+    fields: {
+      id: {
+        label: 'Call ID',
+        className: 'field-wide',
+        placeholder: 'chatcmpl_…',
+        check: (id) => (id === '' || isCallId(id) ? null : 'Call IDs start with chatcmpl_.'),
+      },
+      status: { label: 'Status', options: STATUSES, ...began('status') },
+      days: { label: 'Period', options: SPANS, initial: filters.days ?? '30' },
+      ...(Object.fromEntries(MORE_NAMES.map((name) => [name, { ...MORE[name], ...began(name) }])) as Record<
+        keyof typeof MORE,
+        FieldSpec
+      >),
+    },
+    send: async ({ id, days, ...texts }) => {
+      if (id !== '') await navigate({ to: '/admin/calls/$id', params: { id } })
+      else onFilter(readCallFilters({ ...texts, ...((filters.days ?? days !== '30') && { days }) }))
     },
   })
-  const { field } = form
   return (
     <Form form={form}>
       <div className="toolbar">
-        <TextField className="field-wide" label="Call ID" {...field('id')} placeholder="chatcmpl_…" />
-        <SelectField label="Status" options={STATUSES} {...field('status')} />
-        <SelectField label="Period" options={SPANS} {...field('days')} value={form.values.days || '30'} />
+        {input('id')}
+        {input('status')}
+        {input('days')}
         <div className="row">
           <Button kind="primary">Search</Button>
           <Button onClick={() => onFilter({})}>Clear</Button>
         </div>
       </div>
-      <details className="disclosure" open={MORE.some((name) => filters[name] !== undefined)}>
+      <details className="disclosure" open={MORE_NAMES.some((name) => filters[name] !== undefined)}>
         <summary>More filters: request, account, key, model, offer, duration</summary>
-        <div className="toolbar">
-          <TextField label="Request" {...field('request')} placeholder="x-request-id" />
-          <TextField label="Account" {...field('account')} placeholder="acct_…" />
-          <TextField label="Key" {...field('key')} placeholder="key_…" />
-          <TextField label="Model" {...field('model')} />
-          <TextField label="Offer" {...field('offer')} />
-          <TextField label="Min duration (ms)" inputMode="numeric" {...field('min_duration_ms')} />
-        </div>
+        <div className="toolbar">{MORE_NAMES.map((name) => input(name))}</div>
       </details>
     </Form>
   )

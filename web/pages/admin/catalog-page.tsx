@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import type { CatalogEditsApplied, CatalogEditsView } from '../../../src/core/api/catalog.ts'
 import { catalogHistoryQuery, catalogQuery } from '../../api/operator-queries.ts'
 import { requestJson } from '../../api/request.ts'
@@ -11,11 +10,10 @@ import { DataTable } from '../../components/table/data-table.tsx'
 import { Badge, Stats } from '../../components/text/values.tsx'
 import { formatCount, formatMoment } from '../../lib/format.ts'
 import { writeDocument } from '../../lib/operators/catalog-edits.ts'
-import { DiffView } from './catalog/apply-edits-dialog.tsx'
+import { checkQuery, DiffView, EditEffects } from './catalog/apply-edits-dialog.tsx'
 import { EditsEditor } from './catalog/catalog-editor.tsx'
-import { checkQuery, EditEffects } from './catalog/edit-effects.tsx'
 import { OperatorButton } from './operator-button.tsx'
-import { ActorName } from './operators/actor-name.tsx'
+import { ActorName } from './operators/audit-log.tsx'
 
 /** The operator's edits over the catalog: edited, checked, compared, applied and reverted. */
 export function CatalogPage() {
@@ -67,37 +65,33 @@ export function CatalogPage() {
 /** Every version of the edits; each can be reverted to. */
 function EditsHistory(props: { versions: readonly CatalogEditsView[]; current: CatalogEditsView | null }) {
   const { versions, current } = props
-  const [chosen, setChosen] = useState<CatalogEditsView | null>(null)
   return (
-    <>
-      <DataTable
-        caption="Revisions, newest first"
-        rows={versions}
-        rowKey={({ version }) => version}
-        empty="No overrides yet. Each applied revision is kept here."
-        columns={{
-          Revision: ({ version }) => (
-            <>
-              {version} {version === current?.version && <Badge tone="good">Live</Badge>}
-            </>
+    <DataTable
+      caption="Revisions, newest first"
+      rows={versions}
+      rowKey={({ version }) => version}
+      empty="No overrides yet. Each applied revision is kept here."
+      columns={{
+        Revision: ({ version }) => (
+          <>
+            {version} {version === current?.version && <Badge tone="good">Live</Badge>}
+          </>
+        ),
+        When: (edits) => formatMoment(edits.created_at),
+        By: ({ author }) => <ActorName actor={author} />,
+        Actions: (edits) =>
+          edits.version !== current?.version && (
+            <OperatorButton
+              needs="catalog.write"
+              size="small"
+              about={`to revision ${edits.version}`}
+              dialog={(close) => <RevertDialog chosen={edits} current={current} onClose={close} />}
+            >
+              Compare or revert
+            </OperatorButton>
           ),
-          When: (edits) => formatMoment(edits.created_at),
-          By: ({ author }) => <ActorName actor={author} />,
-          Actions: (edits) =>
-            edits.version !== current?.version && (
-              <OperatorButton
-                needs="catalog.write"
-                size="small"
-                about={`to revision ${edits.version}`}
-                onClick={() => setChosen(edits)}
-              >
-                Compare or revert
-              </OperatorButton>
-            ),
-        }}
-      />
-      {chosen && <RevertDialog chosen={chosen} current={current} onClose={() => setChosen(null)} />}
-    </>
+      }}
+    />
   )
 }
 

@@ -140,42 +140,40 @@ function ModelView(props: { id: string; offers: readonly OfferView[]; edits: Cat
 }
 
 /** The rates of a model over time, each with the version that calls refer to. */
-function RateHistory({ modelId }: { modelId: string }) {
-  return (
-    <QueryView query={useQuery(rateHistoryQuery(modelId))}>
-      {({ data }) => (
-        <DataTable
-          empty="No prices yet. A new price appears within a minute."
-          caption="Prices in USD per million tokens, newest first"
-          rows={data}
-          rowKey={(row) => `${row.rate_version} ${row.effective_at}`}
-          columns={{
-            Since: (row) => formatMoment(row.effective_at),
-            'Input / output': (row) => `${row.prompt} / ${row.completion}`,
-            'List price': (row) => `${row.list_prompt} / ${row.list_completion}`,
-            'Audio / image input': (row) =>
-              row.prompt_audio === null && row.prompt_image === null
-                ? 'as input'
-                : `${row.prompt_audio ?? row.prompt} / ${row.prompt_image ?? row.prompt}`,
-            'Cache read / write': (row) =>
-              row.cache_read === null && row.cache_write === null
-                ? 'as input'
-                : `${row.cache_read ?? row.prompt} / ${row.cache_write ?? row.prompt}`,
-            'Rate / list of a million units':
-              data.some(({ units }) => units !== null) &&
-              ((row) => (row.units === null ? '–' : `${row.units} / ${row.list_units ?? row.units}`)),
-            Version: (row) => <code>{row.rate_version}</code>,
-            Catalog: ({ source }) => <code>{source}</code>,
-          }}
-          numeric={[
-            'Input / output',
-            'List price',
-            'Audio / image input',
-            'Cache read / write',
-            'Rate / list of a million units',
-          ]}
-        />
-      )}
-    </QueryView>
-  )
-}
+const RateHistory = ({ modelId }: { modelId: string }) => (
+  <QueryView query={useQuery(rateHistoryQuery(modelId))}>
+    {({ data }) => (
+      <DataTable
+        empty="No prices yet. A new price appears within a minute."
+        caption="Prices in USD per million tokens, newest first"
+        rows={data}
+        rowKey={(row) => `${row.rate_version} ${row.effective_at}`}
+        columns={{
+          Since: (row) => formatMoment(row.effective_at),
+          'Input / output': (row) => `${row.prompt} / ${row.completion}`,
+          'List price': (row) => `${row.list_prompt} / ${row.list_completion}`,
+          'Audio / image input': (row) =>
+            row.prompt_audio === null && row.prompt_image === null
+              ? 'as input'
+              : `${row.prompt_audio ?? row.prompt} / ${row.prompt_image ?? row.prompt}`,
+          'Cache read / write': (row) =>
+            row.cache_read === null && row.cache_write === null
+              ? 'as input'
+              : `${row.cache_read ?? row.prompt} / ${row.cache_write ?? row.prompt}`,
+          'Rate / list of a million units':
+            data.some(({ units }) => units !== null) &&
+            ((row) => (row.units === null ? '–' : `${row.units} / ${row.list_units ?? row.units}`)),
+          Version: (row) => <code>{row.rate_version}</code>,
+          Catalog: ({ source }) => <code>{source}</code>,
+        }}
+        numeric={[
+          'Input / output',
+          'List price',
+          'Audio / image input',
+          'Cache read / write',
+          'Rate / list of a million units',
+        ]}
+      />
+    )}
+  </QueryView>
+)

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import type { ComponentProps } from 'react'
 import type { Permission } from '../../../src/core/accounts/operator-permissions.ts'
 import { operatorSessionQuery } from '../../api/operator-queries.ts'
-import { Button } from '../../components/form/button.tsx'
+import type { Change } from '../../api/use-change.ts'
+import { ActionButton } from '../../components/form/action-button.tsx'
+import { Button, type ButtonProps } from '../../components/form/button.tsx'
 
 /** Whether the operator's role has a permission; the server enforces it. */
 export function useIsPermitted(permission: Permission): boolean {
@@ -10,10 +11,17 @@ export function useIsPermitted(permission: Permission): boolean {
   return session?.permissions[permission].includes(session.role) ?? false
 }
 
-/** A button that is disabled where the operator's role lacks what it does, and says which roles have it. */
-export function OperatorButton({ needs, ...button }: ComponentProps<typeof Button> & { needs: Permission }) {
+/**
+ * A button that is disabled where the operator's role lacks what it does, and says which roles have it. `action`: the
+ * change that it makes at once.
+ */
+export function OperatorButton<Result>(
+  props: ButtonProps & { needs: Permission; action?: Change<void, Result> },
+) {
+  const { needs, action, ...button } = props
   const { data: session } = useQuery(operatorSessionQuery)
-  if (useIsPermitted(needs)) return <Button {...button} />
+  if (useIsPermitted(needs))
+    return action ? <ActionButton {...button} action={action} /> : <Button {...button} />
   const reason = `Takes the role ${session?.permissions[needs].join(' or ') ?? ''}`
   return (
     <span title={reason}>

@@ -1,8 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
-import type { AdminKeyView, CreatedAdminKey, OperatorDetail } from '../../../src/core/api/operators.ts'
+import type { OperatorDetail } from '../../../src/core/api/operators.ts'
 import { operatorSessionQuery, operatorsQuery } from '../../api/operator-queries.ts'
-import { SecretDialog } from '../../components/feedback/dialogs.tsx'
 import { Note, QueryView } from '../../components/feedback/messages.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
@@ -18,25 +16,21 @@ import {
   RoleDialog,
 } from './operators/operator-dialogs.tsx'
 
-type Opened =
-  | { dialog: 'add' }
-  | { dialog: 'role' | 'disable' | 'enable' | 'key'; operator: OperatorDetail }
-  | { dialog: 'revoke'; operator: OperatorDetail; adminKey: AdminKeyView }
-
 /** The people who operate the gateway, their roles and their admin keys. */
 export function OperatorsPage() {
   const query = useQuery(operatorsQuery)
-  const [opened, setOpened] = useState<Opened | null>(null)
-  const [created, setCreated] = useState<CreatedAdminKey | null>(null)
   const mayChange = useIsPermitted('operators.write')
-  const close = () => setOpened(null)
   return (
     <>
       <PageHead
         title="Operators"
         description="The people who run this gateway. Each has a role, and the audit log names who changed what."
         actions={
-          <OperatorButton needs="operators.write" kind="primary" onClick={() => setOpened({ dialog: 'add' })}>
+          <OperatorButton
+            needs="operators.write"
+            kind="primary"
+            dialog={(close) => <AddOperatorDialog onClose={close} />}
+          >
             Add operator
           </OperatorButton>
         }
@@ -48,49 +42,23 @@ export function OperatorsPage() {
         {({ data: operators }) => (
           <>
             <Panel title="Operators">
-              <OperatorTable operators={operators} open={setOpened} />
+              <OperatorTable operators={operators} />
             </Panel>
             <Panel title="Admin keys">
-              <AdminKeyTable operators={operators} open={setOpened} />
+              <AdminKeyTable operators={operators} />
             </Panel>
           </>
         )}
       </QueryView>
-      {opened?.dialog === 'add' && <AddOperatorDialog onClose={close} />}
-      {opened?.dialog === 'role' && <RoleDialog operator={opened.operator} onClose={close} />}
-      {(opened?.dialog === 'disable' || opened?.dialog === 'enable') && (
-        <OperatorStateDialog operator={opened.operator} verb={opened.dialog} onClose={close} />
-      )}
-      {opened?.dialog === 'key' && (
-        <NewAdminKeyDialog operator={opened.operator} onClose={close} onCreated={setCreated} />
-      )}
-      {opened?.dialog === 'revoke' && (
-        <RevokeAdminKeyDialog operator={opened.operator} adminKey={opened.adminKey} onClose={close} />
-      )}
-      {created && (
-        <SecretDialog
-          title="Admin key created"
-          secret={created.secret}
-          of="the admin key"
-          copy="Copy key"
-          warning="Copy the key now. It isn't shown again."
-          onClose={() => setCreated(null)}
-        >
-          <p>
-            It signs in at <code>/admin/sign-in</code>, and authenticates programs as a bearer token.
-          </p>
-        </SecretDialog>
-      )}
     </>
   )
 }
 
 interface TableProps {
   operators: readonly OperatorDetail[]
-  open: (opened: Opened) => void
 }
 
-function OperatorTable({ operators, open }: TableProps) {
+function OperatorTable({ operators }: TableProps) {
   const { data: session } = useQuery(operatorSessionQuery)
   return (
     <DataTable
@@ -106,7 +74,7 @@ function OperatorTable({ operators, open }: TableProps) {
         State: ({ state }) => <StateBadge state={state} />,
         'Signs in by': (operator) => signInWays(operator),
         Added: ({ created_at: at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
-        Actions: (operator) => <OperatorActions operator={operator} open={open} />,
+        Actions: (operator) => <OperatorActions operator={operator} />,
       }}
     />
   )
@@ -121,30 +89,37 @@ function signInWays({ email, single_sign_on: hasSignedIn, keys }: OperatorDetail
   return ways.filter(Boolean).join('; ') || 'nothing yet: create an admin key'
 }
 
-function OperatorActions({ operator, open }: { operator: OperatorDetail; open: TableProps['open'] }) {
+function OperatorActions({ operator }: { operator: OperatorDetail }) {
   const button = { needs: 'operators.write', size: 'small', about: operator.name } as const
-  if (operator.state === 'disabled')
-    return (
-      <OperatorButton {...button} onClick={() => open({ dialog: 'enable', operator })}>
-        Enable
-      </OperatorButton>
-    )
+  const isDisabled = operator.state === 'disabled'
   return (
     <span className="row justify-end gap-2">
-      <OperatorButton {...button} onClick={() => open({ dialog: 'key', operator })}>
-        Create key
-      </OperatorButton>
-      <OperatorButton {...button} onClick={() => open({ dialog: 'role', operator })}>
-        Role
-      </OperatorButton>
-      <OperatorButton {...button} onClick={() => open({ dialog: 'disable', operator })}>
-        Disable
+      {!isDisabled && (
+        <>
+          <OperatorButton
+            {...button}
+            dialog={(close) => <NewAdminKeyDialog operator={operator} onClose={close} />}
+          >
+            Create key
+          </OperatorButton>
+          <OperatorButton {...button} dialog={(close) => <RoleDialog operator={operator} onClose={close} />}>
+            Role
+          </OperatorButton>
+        </>
+      )}
+      <OperatorButton
+        {...button}
+        dialog={(close) => (
+          <OperatorStateDialog operator={operator} verb={isDisabled ? 'enable' : 'disable'} onClose={close} />
+        )}
+      >
+        {isDisabled ? 'Enable' : 'Disable'}
       </OperatorButton>
     </span>
   )
 }
 
-function AdminKeyTable({ operators, open }: TableProps) {
+function AdminKeyTable({ operators }: TableProps) {
   const rows = operators.flatMap((operator) => operator.keys.map((key) => ({ ...key, operator })))
   return (
     <DataTable
@@ -163,7 +138,9 @@ function AdminKeyTable({ operators, open }: TableProps) {
               needs="operators.write"
               size="small"
               about={adminKey.hint}
-              onClick={() => open({ dialog: 'revoke', operator, adminKey })}
+              dialog={(close) => (
+                <RevokeAdminKeyDialog operator={operator} adminKey={adminKey} onClose={close} />
+              )}
             >
               Revoke
             </OperatorButton>

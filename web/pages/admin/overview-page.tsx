@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CircleCheck, ServerOff } from 'lucide-react'
-import { useMemo, useState } from 'react'
+import { useMemo } from 'react'
 import { LiveBoardProvider, useLiveBoard } from '../../api/live-board.tsx'
 import { marginQuery, queuesQuery } from '../../api/operator-queries.ts'
 import { useProviders } from '../../api/use-moving.ts'
@@ -11,28 +11,24 @@ import { DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Badge, StateBadge, Stats } from '../../components/text/values.tsx'
 import { BASE_PATH } from '../../lib/base-path.ts'
-import { formatCount, formatDuration, formatMoment, lastDays, plural } from '../../lib/format.ts'
+import { formatCount, formatDuration, formatMoment, formatShare, lastDays, plural } from '../../lib/format.ts'
 import {
   busyFirst,
   formatPerSecond,
-  formatShare,
   queueNamed,
   runningCalls,
   serverErrorShare,
 } from '../../lib/live-stats.ts'
-import { OperatorButton } from './operator-button.tsx'
 import { ProcessTable, QueueTable } from './overview/process-tables.tsx'
 import { TrafficPanel } from './overview/traffic-panel.tsx'
-import { EnableDialog, ProviderTable } from './providers/provider-tables.tsx'
+import { EnableButton, ProviderTable } from './providers/provider-tables.tsx'
 
 /** The state of the whole gateway now. */
-export function OverviewPage() {
-  return (
-    <LiveBoardProvider>
-      <Overview />
-    </LiveBoardProvider>
-  )
-}
+export const OverviewPage = () => (
+  <LiveBoardProvider>
+    <Overview />
+  </LiveBoardProvider>
+)
 
 function Overview() {
   const { view } = useLiveBoard()
@@ -154,7 +150,6 @@ function LiveTiles() {
 /** Offers and providers that receive no calls at this second. */
 function BreakerPanel() {
   const { view } = useLiveBoard()
-  const [subject, setSubject] = useState<string | null>(null)
   const breakers = view?.breakers
   return (
     <Panel title="Open circuits">
@@ -182,19 +177,11 @@ function BreakerPanel() {
               state === 'rate-limited' ? (
                 <span className="text-muted">automatic</span>
               ) : (
-                <OperatorButton
-                  needs="operations.write"
-                  size="small"
-                  about={id}
-                  onClick={() => setSubject(id)}
-                >
-                  Re-enable
-                </OperatorButton>
+                <EnableButton subject={id} />
               ),
           }}
         />
       )}
-      {subject && <EnableDialog subject={subject} onClose={() => setSubject(null)} />}
     </Panel>
   )
 }
@@ -208,21 +195,19 @@ const CIRCUIT_STATES: Record<string, string> = {
 const SHOWN = 8
 
 /** The providers that receive calls now, the busiest first. */
-function BusyProviders() {
-  return (
-    <Panel title="Providers, last ten minutes" actions={<Link to="/admin/providers">View all</Link>}>
-      <QueryView query={useProviders()}>
-        {({ data }) => {
-          const busy = busyFirst(data).filter(({ last_ten_minutes: { success, failure, rate_limited } }) =>
-            [success, failure, rate_limited].some((count) => count > 0),
-          )
-          return busy.length === 0 ? (
-            <p className="panel-body text-muted">No calls in the last ten minutes.</p>
-          ) : (
-            <ProviderTable providers={busy.slice(0, SHOWN)} />
-          )
-        }}
-      </QueryView>
-    </Panel>
-  )
-}
+const BusyProviders = () => (
+  <Panel title="Providers, last ten minutes" actions={<Link to="/admin/providers">View all</Link>}>
+    <QueryView query={useProviders()}>
+      {({ data }) => {
+        const busy = busyFirst(data).filter(({ last_ten_minutes: { success, failure, rate_limited } }) =>
+          [success, failure, rate_limited].some((count) => count > 0),
+        )
+        return busy.length === 0 ? (
+          <p className="panel-body text-muted">No calls in the last ten minutes.</p>
+        ) : (
+          <ProviderTable providers={busy.slice(0, SHOWN)} />
+        )
+      }}
+    </QueryView>
+  </Panel>
+)

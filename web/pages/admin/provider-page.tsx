@@ -1,6 +1,8 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { PlugZap } from 'lucide-react'
 import { useState } from 'react'
+import { catalogQuery } from '../../api/operator-queries.ts'
 import { useOffers, useProviders } from '../../api/use-moving.ts'
 import { EmptyState, QueryView } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
@@ -8,8 +10,10 @@ import { TextField } from '../../components/form/fields.tsx'
 import { PageHead, Panel } from '../../components/layout/page.tsx'
 import { formatCount, plural } from '../../lib/format.ts'
 import { findOffers } from '../../lib/live-stats.ts'
+import { providerChange, withProviderChange } from '../../lib/operators/catalog-edits.ts'
+import { ApplyEditsDialog, type ProposedEdits } from './catalog/apply-edits-dialog.tsx'
+import { OperatorButton } from './operator-button.tsx'
 import { PlatformKeyPanel } from './providers/platform-key.tsx'
-import { ProviderSwitch } from './providers/provider-switch.tsx'
 import { OfferTable, ProviderTable } from './providers/provider-tables.tsx'
 
 const WIRE_NAMES: Record<string, string> = {
@@ -90,5 +94,47 @@ export function ProviderPage() {
         </QueryView>
       </Panel>
     </>
+  )
+}
+
+/** Takes all offers of a provider out of use, or back into it, as an edit of the catalog. */
+function ProviderSwitch({ id, name }: { id: string; name: string }) {
+  const [proposed, setProposed] = useState<ProposedEdits | null>(null)
+  return (
+    <QueryView query={useQuery(catalogQuery)}>
+      {({ edits }) => {
+        const content = edits?.content ?? {}
+        const isDisabled = providerChange(content, id)?.disabled === true
+        const propose = () =>
+          setProposed({
+            content: withProviderChange(content, id, { disabled: isDisabled ? undefined : true }),
+            title: isDisabled ? `Enable ${name}?` : `Disable ${name}?`,
+            what: (
+              <p>
+                {isDisabled
+                  ? `${name} receives calls again within a second.`
+                  : `${name} receives no new calls within a second, also not with customers’ own provider keys. Running calls complete.`}
+              </p>
+            ),
+          })
+        return (
+          <Panel title="Use" padded>
+            <div className="spread">
+              <p>
+                {isDisabled
+                  ? 'Disabled by the current overrides: it receives no calls.'
+                  : 'Enabled: its offers receive calls while they are healthy.'}
+              </p>
+              <OperatorButton needs="catalog.write" onClick={propose}>
+                {isDisabled ? 'Enable provider' : 'Disable provider'}
+              </OperatorButton>
+            </div>
+            {proposed && (
+              <ApplyEditsDialog proposed={proposed} from={edits} onClose={() => setProposed(null)} />
+            )}
+          </Panel>
+        )
+      }}
+    </QueryView>
   )
 }

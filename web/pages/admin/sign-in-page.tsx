@@ -5,13 +5,11 @@ import type { OperatorSession, OperatorSignInBody } from '../../../src/core/api/
 import { operatorVisitorQuery } from '../../api/operator-queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { switchOperatorSession } from '../../api/session.ts'
-import { useChange } from '../../api/use-change.ts'
 import { onwards } from '../../app/address.ts'
 import { SiteLayout } from '../../app/site-layout.tsx'
-import { ErrorNote, Note, QueryView } from '../../components/feedback/messages.tsx'
-import { Button } from '../../components/form/button.tsx'
-import { TextField } from '../../components/form/fields.tsx'
-import { Form, Submit, useForm } from '../../components/form/form.tsx'
+import { Note, QueryView } from '../../components/feedback/messages.tsx'
+import { PageForm } from '../../components/form/form.tsx'
+import { LargeAction } from '../../components/form/large-action.tsx'
 import { CenterPage } from '../../components/layout/page.tsx'
 import { operatorProblem } from '../../lib/oauth-problem.ts'
 
@@ -41,55 +39,48 @@ export function OperatorSignInPage() {
   )
 }
 
-function SingleSignOn({ name, next }: { name: string; next: string | undefined }) {
-  const leave = useChange({
-    send: async () => {
+const SingleSignOn = ({ name, next }: { name: string; next: string | undefined }) => (
+  <LargeAction
+    kind="primary"
+    send={async () => {
       const body: OauthBody = next === undefined ? {} : { next }
       const { url } = await requestJson<RedirectView>('POST', '/admin/api/sso', body)
       window.location.assign(url)
-    },
-  })
-  return (
-    <div className="stack gap-3">
-      <ErrorNote error={leave.error} />
-      <Button kind="primary" size="large" disabled={leave.isPending} onClick={() => leave.mutate()}>
-        Sign in with {name}
-      </Button>
-    </div>
-  )
-}
+    }}
+  >
+    Sign in with {name}
+  </LargeAction>
+)
 
 /** The admin key is exchanged for a session cookie and stored nowhere. */
 function AdminKeyForm({ next, isOnly }: { next: string | undefined; isOnly: boolean }) {
   const client = useQueryClient()
   const router = useRouter()
-  const form = useForm({
-    initial: { admin_key: '' },
-    send: async ({ admin_key }) => {
-      const body: OperatorSignInBody = { admin_key: admin_key.trim() }
-      switchOperatorSession(client, await requestJson<OperatorSession>('POST', '/admin/api/session', body))
-      await router.navigate(onwards(next))
-    },
-  })
   return (
-    <Form form={form}>
-      <TextField
-        label="Admin key"
-        type="password"
-        name="admin_key"
-        autoComplete="current-password"
-        {...form.field('admin_key')}
-        hint={
-          <>
-            Starts with sk-sy-admin-. You stay signed in for 12 hours.{' '}
-            <code>npm run admin -- admin-key create</code> creates one on the server.
-          </>
-        }
-        required
-      />
-      <Submit form={form} kind={isOnly ? 'primary' : undefined} size="large" pending="Signing in …">
-        {isOnly ? 'Sign in' : 'Sign in with an admin key'}
-      </Submit>
-    </Form>
+    <PageForm
+      fields={{
+        admin_key: {
+          label: 'Admin key',
+          type: 'password',
+          name: 'admin_key',
+          autoComplete: 'current-password',
+          hint: (
+            <>
+              Starts with sk-sy-admin-. You stay signed in for 12 hours.{' '}
+              <code>npm run admin -- admin-key create</code> creates one on the server.
+            </>
+          ),
+          required: true,
+        },
+      }}
+      send={async (body: OperatorSignInBody & Record<'admin_key', string>) => {
+        switchOperatorSession(client, await requestJson<OperatorSession>('POST', '/admin/api/session', body))
+        await router.navigate(onwards(next))
+      }}
+      kind={isOnly ? 'primary' : undefined}
+      size="large"
+      pending="Signing in …"
+      submit={isOnly ? 'Sign in' : 'Sign in with an admin key'}
+    />
   )
 }

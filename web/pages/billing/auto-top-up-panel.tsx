@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import type {
   AutoTopUpBody,
   AutoTopUpSettingsView,
@@ -10,13 +10,13 @@ import type {
 } from '../../../src/core/api/auto-top-up.ts'
 import { autoTopUpQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
-import { useAction } from '../../api/use-change.ts'
 import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
 import { ErrorNote, Note, QueryView } from '../../components/feedback/messages.tsx'
 import { showToast } from '../../components/feedback/toasts.tsx'
+import { ActionButton } from '../../components/form/action-button.tsx'
 import { Button } from '../../components/form/button.tsx'
-import { CheckField, TextField } from '../../components/form/fields.tsx'
-import { Form, Submit, useForm } from '../../components/form/form.tsx'
+import { CheckField } from '../../components/form/fields.tsx'
+import { type FieldSpec, PageForm } from '../../components/form/form.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Badge } from '../../components/text/values.tsx'
@@ -34,14 +34,14 @@ export function AutoTopUpPanel() {
     <Panel title="Automatic top-up" padded>
       <QueryView query={query}>
         {(view) => (
-          <div className="stack">
+          <>
             <p className="text-muted">
               When your balance falls below a threshold, your saved card is charged and your balance credited.
             </p>
             {view.test && <Note tone="warn">Test mode: the card is simulated, and no money is charged.</Note>}
             <SavedCard view={view} />
             {view.card && <RuleForm key={view.settings?.paused?.at ?? 'rule'} view={view} />}
-          </div>
+          </>
         )}
       </QueryView>
     </Panel>
@@ -49,19 +49,21 @@ export function AutoTopUpPanel() {
 }
 
 function SavedCard({ view: { card } }: { view: AutoTopUpView }) {
-  const [isAsking, setIsAsking] = useState(false)
-  const save = useAction({
-    send: () => requestJson<CardSetupView>('POST', '/console/api/saved-card', {}),
-    stale: [AUTO_TOP_UP],
-    onDone: ({ url }) => {
-      if (url) window.location.assign(url)
-      else showToast('Card saved.')
-    },
-  })
   const saveButton = (text: string) => (
-    <Button size={card ? 'small' : undefined} disabled={save.isPending} onClick={() => save.run()}>
-      {save.isPending ? 'Opening …' : text}
-    </Button>
+    <ActionButton
+      size={card ? 'small' : undefined}
+      pending="Opening …"
+      action={{
+        send: () => requestJson<CardSetupView>('POST', '/console/api/saved-card', {}),
+        stale: [AUTO_TOP_UP],
+        onDone: ({ url }) => {
+          if (url) window.location.assign(url)
+          else showToast('Card saved.')
+        },
+      }}
+    >
+      {text}
+    </ActionButton>
   )
   if (!card) return <div>{saveButton('Save a card')}</div>
   return (
@@ -75,84 +77,87 @@ function SavedCard({ view: { card } }: { view: AutoTopUpView }) {
       </span>
       <span className="row">
         {saveButton('Replace card')}
-        <Button size="small" onClick={() => setIsAsking(true)}>
+        <Button
+          size="small"
+          dialog={(close) => (
+            <ConfirmDialog
+              title="Remove the saved card?"
+              confirm="Remove card"
+              send={() => requestJson('DELETE', '/console/api/saved-card')}
+              stale={[AUTO_TOP_UP]}
+              done="Card removed."
+              onClose={close}
+            >
+              <p>
+                {cardName(card)} is removed here and at the payment provider. Automatic top-up is turned off.
+              </p>
+            </ConfirmDialog>
+          )}
+        >
           Remove card
         </Button>
       </span>
-      {isAsking && (
-        <ConfirmDialog
-          title="Remove the saved card?"
-          confirm="Remove card"
-          send={() => requestJson('DELETE', '/console/api/saved-card')}
-          stale={[AUTO_TOP_UP]}
-          done="Card removed."
-          onClose={() => setIsAsking(false)}
-        >
-          <p>{cardName(card)} is removed here and at the payment provider. Automatic top-up is turned off.</p>
-        </ConfirmDialog>
-      )}
     </div>
   )
 }
 
-const usdProblem = (text: string): string | null =>
-  isWholeCents(text.trim()) ? null : 'Enter an amount in whole cents, such as 25.00.'
+const usdField = (label: string, initial: string, hint?: ReactNode): FieldSpec => ({
+  label,
+  initial,
+  hint,
+  inputMode: 'decimal',
+  check: (text) => (isWholeCents(text) ? null : 'Enter an amount in whole cents, such as 25.00.'),
+})
 
 function RuleForm({ view: { settings, spent_this_month_usd: spent } }: { view: AutoTopUpView }) {
   const [isEnabled, setIsEnabled] = useState(settings?.enabled ?? true)
-  const form = useForm({
-    initial: {
-      threshold_usd: settings?.threshold_usd ?? '5.00',
-      amount_usd: settings?.amount_usd ?? '25.00',
-      monthly_maximum_usd: settings?.monthly_maximum_usd ?? '100.00',
-    },
-    check: (values) => ({
-      threshold_usd: usdProblem(values.threshold_usd),
-      amount_usd: usdProblem(values.amount_usd),
-      monthly_maximum_usd:
-        usdProblem(values.monthly_maximum_usd) ??
-        (Number(values.monthly_maximum_usd) < Number(values.amount_usd)
-          ? 'Enter at least the amount of one top-up.'
-          : null),
-    }),
-    send: (values) => {
-      const trimmed = Object.fromEntries(Object.entries(values).map(([name, text]) => [name, text.trim()]))
-      const body = { enabled: isEnabled, ...trimmed } as AutoTopUpBody
-      return requestJson<AutoTopUpView>('PATCH', AUTO_TOP_UP, body)
-    },
-    stale: [AUTO_TOP_UP],
-    done: (saved) => (saved.settings?.enabled ? 'Automatic top-up is on.' : 'Automatic top-up is off.'),
-  })
   const isPaused = settings?.enabled && settings.paused !== null
+  const maximum = usdField(
+    'Maximum per month (USD)',
+    settings?.monthly_maximum_usd ?? '100.00',
+    <>
+      <Money usd={spent} /> so far this month (UTC)
+    </>,
+  )
   return (
-    <Form form={form}>
-      {settings && <Stopped settings={settings} />}
-      <CheckField label="Top up automatically" checked={isEnabled} onChange={setIsEnabled} />
-      <div className="grid gap-4 sm:grid-cols-3">
-        <TextField
-          label="When the balance falls below (USD)"
-          inputMode="decimal"
-          hint="At most four times the amount"
-          {...form.field('threshold_usd')}
-        />
-        <TextField label="Top up by (USD)" inputMode="decimal" {...form.field('amount_usd')} />
-        <TextField
-          label="Maximum per month (USD)"
-          inputMode="decimal"
-          hint={
-            <>
-              <Money usd={spent} /> so far this month (UTC)
-            </>
-          }
-          {...form.field('monthly_maximum_usd')}
-        />
-      </div>
-      <div>
-        <Submit form={form} kind="primary" pending="Saving …">
-          {isPaused ? 'Save and resume' : 'Save'}
-        </Submit>
-      </div>
-    </Form>
+    <PageForm
+      fields={{
+        threshold_usd: usdField(
+          'When the balance falls below (USD)',
+          settings?.threshold_usd ?? '5.00',
+          'At most four times the amount',
+        ),
+        amount_usd: usdField('Top up by (USD)', settings?.amount_usd ?? '25.00'),
+        monthly_maximum_usd: {
+          ...maximum,
+          check: (text, values) =>
+            maximum.check?.(text, values) ??
+            (Number(text) < Number(values.amount_usd) ? 'Enter at least the amount of one top-up.' : null),
+        },
+      }}
+      send={(values) =>
+        requestJson<AutoTopUpView>('PATCH', AUTO_TOP_UP, {
+          enabled: isEnabled,
+          ...values,
+        } satisfies AutoTopUpBody)
+      }
+      stale={[AUTO_TOP_UP]}
+      done={(saved) => (saved.settings?.enabled ? 'Automatic top-up is on.' : 'Automatic top-up is off.')}
+      kind="primary"
+      submit={isPaused ? 'Save and resume' : 'Save'}
+    >
+      {({ input }) => (
+        <>
+          {settings && <Stopped settings={settings} />}
+          <CheckField label="Top up automatically" checked={isEnabled} onChange={setIsEnabled} />
+          <div className="grid gap-4 sm:grid-cols-3">
+            {input('threshold_usd')}
+            {input('amount_usd')}
+            {input('monthly_maximum_usd')}
+          </div>
+        </>
+      )}
+    </PageForm>
   )
 }
 

@@ -9,26 +9,24 @@ import { BALANCE_ENTRY_NAMES } from '../../lib/balance-entries.ts'
 import { formatDay, formatMoment, plural, RAIL_NAMES } from '../../lib/format.ts'
 
 /** Every top-up, with its receipt once the money was in. */
-export function TopUpHistory() {
-  return (
-    <ListPanel title="Top-ups" query={topUpsQuery} icon={Receipt} empty="No top-ups yet.">
-      {(topUps) => (
-        <DataTable
-          caption="Top-ups, newest first"
-          rows={topUps}
-          columns={{
-            Date: (topUp) => formatMoment(topUp.created_at),
-            Amount: (topUp) => <Money usd={topUp.amount_usd} />,
-            'Payment method': ({ rail, automatic }) => `${RAIL_NAMES[rail]}${automatic ? ', automatic' : ''}`,
-            Status: (topUp) => <StateOf topUp={topUp} />,
-            Receipt: (topUp) => <Next topUp={topUp} />,
-          }}
-          numeric={['Receipt']}
-        />
-      )}
-    </ListPanel>
-  )
-}
+export const TopUpHistory = () => (
+  <ListPanel title="Top-ups" query={topUpsQuery} icon={Receipt} empty="No top-ups yet.">
+    {(topUps) => (
+      <DataTable
+        caption="Top-ups, newest first"
+        rows={topUps}
+        columns={{
+          Date: (topUp) => formatMoment(topUp.created_at),
+          Amount: (topUp) => <Money usd={topUp.amount_usd} />,
+          'Payment method': ({ rail, automatic }) => `${RAIL_NAMES[rail]}${automatic ? ', automatic' : ''}`,
+          Status: (topUp) => <StateOf topUp={topUp} />,
+          Receipt: (topUp) => <Next topUp={topUp} />,
+        }}
+        numeric={['Receipt']}
+      />
+    )}
+  </ListPanel>
+)
 
 const STATE_NAMES: Record<TopUpView['state'], string> = {
   created: 'Unpaid',
@@ -40,20 +38,18 @@ const STATE_NAMES: Record<TopUpView['state'], string> = {
   disputed: 'Disputed',
 }
 
-function StateOf({ topUp }: { topUp: TopUpView }) {
-  return (
-    <span className="row">
-      <StateBadge state={topUp.state} name={STATE_NAMES[topUp.state]} />
-      {topUp.test && <Badge>test</Badge>}
-      {topUp.refunded_usd !== '0.00' && (
-        <span className="text-sm">
-          <Money usd={topUp.refunded_usd} /> refunded
-        </span>
-      )}
-      {topUp.failure_reason && <span className="text-sm text-muted">{topUp.failure_reason}</span>}
-    </span>
-  )
-}
+const StateOf = ({ topUp }: { topUp: TopUpView }) => (
+  <span className="row">
+    <StateBadge state={topUp.state} name={STATE_NAMES[topUp.state]} />
+    {topUp.test && <Badge>test</Badge>}
+    {topUp.refunded_usd !== '0.00' && (
+      <span className="text-sm">
+        <Money usd={topUp.refunded_usd} /> refunded
+      </span>
+    )}
+    {topUp.failure_reason && <span className="text-sm text-muted">{topUp.failure_reason}</span>}
+  </span>
+)
 
 function Next({ topUp }: { topUp: TopUpView }) {
   if (topUp.receipt) {
@@ -74,55 +70,50 @@ export const MOVEMENT_NAMES: Record<LedgerRow['kind'], string> = {
 }
 
 /** Every movement of the balance; the calls of a day are one line. */
-export function Statement() {
-  return (
-    <ListPanel
-      title="Statement"
-      actions={
-        <Link to="/billing/statements/$month" params={{ month: new Date().toISOString().slice(0, 7) }}>
-          Monthly statements
-        </Link>
-      }
-      query={ledgerQuery}
-      icon={ScrollText}
-      empty="No transactions yet."
-    >
-      {(rows) => (
-        <>
-          <p className="panel-body text-sm text-muted">
-            The sum of all rows is exactly your balance. Failed calls are free and not listed. Days are in
-            UTC.
-          </p>
-          <DataTable
-            caption="Transactions, newest first"
-            rows={rows}
-            columns={{
-              Description: (row) => <What row={row} />,
-              Date: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at, 'UTC')),
-              Amount: (row) => <Money usd={row.amount_usd} signed />,
-            }}
-            numeric={['Amount']}
-          />
-        </>
-      )}
-    </ListPanel>
-  )
-}
+export const Statement = () => (
+  <ListPanel
+    title="Statement"
+    actions={
+      <Link to="/billing/statements/$month" params={{ month: new Date().toISOString().slice(0, 7) }}>
+        Monthly statements
+      </Link>
+    }
+    query={ledgerQuery}
+    icon={ScrollText}
+    empty="No transactions yet."
+  >
+    {(rows) => (
+      <>
+        <p className="panel-body text-sm text-muted">
+          The sum of all rows is exactly your balance. Failed calls are free and not listed. Days are in UTC.
+        </p>
+        <DataTable
+          caption="Transactions, newest first"
+          rows={rows}
+          columns={{
+            Description: (row) => <What row={row} />,
+            Date: (row) => (row.day ? formatDay(row.day) : formatMoment(row.at, 'UTC')),
+            Amount: (row) => <Money usd={row.amount_usd} signed />,
+          }}
+          numeric={['Amount']}
+        />
+      </>
+    )}
+  </ListPanel>
+)
 
-function What({ row }: { row: LedgerRow }) {
-  return (
-    <span>
-      {MOVEMENT_NAMES[row.kind]}
-      {row.calls !== null && <span className="text-muted"> · {plural(row.calls, 'charged call')}</span>}
-      {row.note && <span className="text-muted"> · {row.note}</span>}
-      {row.top_up_id && (
-        <>
-          {' · '}
-          <Link to="/billing/receipts/$id" params={{ id: row.top_up_id }}>
-            receipt
-          </Link>
-        </>
-      )}
-    </span>
-  )
-}
+const What = ({ row }: { row: LedgerRow }) => (
+  <span>
+    {MOVEMENT_NAMES[row.kind]}
+    {row.calls !== null && <span className="text-muted"> · {plural(row.calls, 'charged call')}</span>}
+    {row.note && <span className="text-muted"> · {row.note}</span>}
+    {row.top_up_id && (
+      <>
+        {' · '}
+        <Link to="/billing/receipts/$id" params={{ id: row.top_up_id }}>
+          receipt
+        </Link>
+      </>
+    )}
+  </span>
+)

@@ -3,8 +3,7 @@ import type { SpendCapBody, SpendCapView } from '../../../src/core/api/budgets.t
 import { spendCapQuery } from '../../api/queries.ts'
 import { requestJson } from '../../api/request.ts'
 import { QueryView } from '../../components/feedback/messages.tsx'
-import { TextField } from '../../components/form/fields.tsx'
-import { Form, Submit, useForm } from '../../components/form/form.tsx'
+import { PageForm } from '../../components/form/form.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { BudgetBar } from '../../components/text/budget-bar.tsx'
 import { Money } from '../../components/text/money.tsx'
@@ -12,20 +11,18 @@ import { spendingLimitProblem } from '../../lib/checks.ts'
 import { formatMoment } from '../../lib/format.ts'
 
 /** What all keys together may spend in a month, and what they spent of it. */
-export function SpendCapPanel() {
-  return (
-    <Panel title="Monthly spend cap" padded>
-      <QueryView query={useQuery(spendCapQuery)}>
-        {(cap) => (
-          <>
-            <SpentThisMonth cap={cap} />
-            <SpendCapForm key={cap.limit_usd} cap={cap} />
-          </>
-        )}
-      </QueryView>
-    </Panel>
-  )
-}
+export const SpendCapPanel = () => (
+  <Panel title="Monthly spend cap" padded>
+    <QueryView query={useQuery(spendCapQuery)}>
+      {(cap) => (
+        <>
+          <SpentThisMonth cap={cap} />
+          <SpendCapForm key={cap.limit_usd} cap={cap} />
+        </>
+      )}
+    </QueryView>
+  </Panel>
+)
 
 function SpentThisMonth({ cap }: { cap: SpendCapView }) {
   const { limit_usd: limit, spent_usd: spent, remaining_usd: left } = cap
@@ -48,30 +45,25 @@ function SpentThisMonth({ cap }: { cap: SpendCapView }) {
 
 function SpendCapForm({ cap }: { cap: SpendCapView }) {
   const client = useQueryClient()
-  const form = useForm({
-    initial: { limit_usd: cap.limit_usd ?? '' },
-    check: ({ limit_usd: usd }) => ({ limit_usd: spendingLimitProblem(usd) }),
-    send: ({ limit_usd: usd }) =>
-      requestJson<SpendCapView>('PATCH', '/console/api/spend-cap', {
-        limit_usd: usd === '' ? null : usd,
-      } satisfies SpendCapBody),
-    done: ({ limit_usd: limit }) => (limit === null ? 'Spend cap removed.' : 'Spend cap saved.'),
-    onDone: (changed) => client.setQueryData(spendCapQuery.queryKey, changed),
-  })
   return (
-    <Form form={form}>
-      <TextField
-        label="Cap per month (USD)"
-        {...form.field('limit_usd')}
-        inputMode="decimal"
-        placeholder="no cap"
-        hint="For all API keys together. Requests that could exceed it are refused until the month (UTC) is over. Leave empty for no cap."
-      />
-      <div>
-        <Submit form={form} pending="Saving …">
-          Save
-        </Submit>
-      </div>
-    </Form>
+    <PageForm
+      fields={{
+        limit_usd: {
+          label: 'Cap per month (USD)',
+          initial: cap.limit_usd ?? '',
+          inputMode: 'decimal',
+          placeholder: 'no cap',
+          hint: 'For all API keys together. Requests that could exceed it are refused until the month (UTC) is over. Leave empty for no cap.',
+          check: spendingLimitProblem,
+        },
+      }}
+      send={({ limit_usd: usd }) =>
+        requestJson<SpendCapView>('PATCH', '/console/api/spend-cap', {
+          limit_usd: usd || null,
+        } satisfies SpendCapBody)
+      }
+      done={({ limit_usd: limit }) => (limit === null ? 'Spend cap removed.' : 'Spend cap saved.')}
+      onDone={(changed) => client.setQueryData(spendCapQuery.queryKey, changed)}
+    />
   )
 }

@@ -6,7 +6,7 @@ import { billingQuery, ledgerQuery, sessionQuery, topUpQuery } from '../../api/q
 import { requestJson } from '../../api/request.ts'
 import { ErrorNote, Note } from '../../components/feedback/messages.tsx'
 import { showToast } from '../../components/feedback/toasts.tsx'
-import { ChoiceField, TextField } from '../../components/form/fields.tsx'
+import { ChoiceField } from '../../components/form/fields.tsx'
 import { Form, Submit, useForm } from '../../components/form/form.tsx'
 import { isWholeCents } from '../../lib/checks.ts'
 import { formatAmount, RAIL_NAMES } from '../../lib/format.ts'
@@ -19,16 +19,23 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
   const [choice, setChoice] = useState(presets[1] ?? presets[0] ?? CUSTOM)
   const [rail, setRail] = useState<RailName>(rails[0] ?? 'card')
   const isCustom = choice === CUSTOM
-  const amountOf = (values: { amount_usd: string }) => (isCustom ? values.amount_usd.trim() : choice)
+  const amountOf = (typed: string) => (isCustom ? typed.trim() : choice)
   const problemOf = (amount: string) =>
     isWholeCents(amount) && Number(amount) >= Number(min) && Number(amount) <= Number(max)
       ? null
       : `Enter an amount from ${formatAmount(min)} to ${formatAmount(max)}, in whole cents.`
   const form = useForm({
-    initial: { amount_usd: '' },
-    check: (values) => ({ amount_usd: problemOf(amountOf(values)) }),
-    send: (values) => {
-      const body: NewTopUpBody = { amount_usd: amountOf(values), rail }
+    fields: {
+      amount_usd: {
+        label: 'Other amount (USD)',
+        inputMode: 'decimal',
+        placeholder: '40.00',
+        hint: `From ${formatAmount(min)} to ${formatAmount(max)}.`,
+        check: (typed) => problemOf(amountOf(typed)),
+      },
+    },
+    send: ({ amount_usd: typed }) => {
+      const body: NewTopUpBody = { amount_usd: amountOf(typed), rail }
       return requestJson<TopUpView>('POST', '/console/api/top-ups', body)
     },
     stale: ['billing', 'top-ups', 'ledger', 'visitor'].map((read) => `/console/api/${read}`),
@@ -37,7 +44,7 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
       else showToast(`${formatAmount(opened.amount_usd)} added to your balance.`)
     },
   })
-  const amount = amountOf(form.values)
+  const amount = amountOf(form.values.amount_usd)
   return (
     <Form form={isCustom ? form : { ...form, isFieldError: false }}>
       <ChoiceField
@@ -49,15 +56,7 @@ export function TopUpForm({ billing }: { billing: BillingView }) {
           { value: CUSTOM, name: 'Other' },
         ]}
       />
-      {isCustom && (
-        <TextField
-          label="Other amount (USD)"
-          {...form.field('amount_usd')}
-          inputMode="decimal"
-          placeholder="40.00"
-          hint={`From ${formatAmount(min)} to ${formatAmount(max)}.`}
-        />
-      )}
+      {isCustom && form.input('amount_usd')}
       <ChoiceField
         label="Pay with"
         value={rail}

@@ -17,14 +17,12 @@ export function DocPage() {
   return doc ? <DocView key={slug} doc={doc} /> : <NotFoundPage />
 }
 
-function DocView({ doc }: { doc: Doc }) {
-  return (
-    <SitePage title={doc.title}>
-      <QueryView query={useQuery(docQuery(doc))}>{(markdown) => <DocText markdown={markdown} />}</QueryView>
-      <NextPage doc={doc} />
-    </SitePage>
-  )
-}
+const DocView = ({ doc }: { doc: Doc }) => (
+  <SitePage title={doc.title}>
+    <QueryView query={useQuery(docQuery(doc))}>{(markdown) => <DocText markdown={markdown} />}</QueryView>
+    <NextPage doc={doc} />
+  </SitePage>
+)
 
 function DocText({ markdown }: { markdown: string }) {
   const hash = useLocation({ select: (location) => location.hash })

@@ -29,51 +29,47 @@ export function DocsLayout() {
   )
 }
 
-function DocsNavigation({ doc }: { doc: DocPage | undefined }) {
-  return (
-    <nav className="docs-navigation stack" aria-label="Docs">
-      <Group name="Docs">
-        <li>
-          <Link to="/docs" activeOptions={{ exact: true }}>
-            Overview
-          </Link>
-        </li>
+const DocsNavigation = ({ doc }: { doc: DocPage | undefined }) => (
+  <nav className="docs-navigation stack" aria-label="Docs">
+    <Group name="Docs">
+      <li>
+        <Link to="/docs" activeOptions={{ exact: true }}>
+          Overview
+        </Link>
+      </li>
+    </Group>
+    {DOC_GROUPS.map(({ name, pages }) => (
+      <Group key={name} name={name}>
+        {pages.map((each) => (
+          <li key={each.slug}>
+            <Link to="/docs/$page" params={{ page: each.slug }}>
+              {each.title}
+            </Link>
+            {each === doc && <Headings doc={doc} />}
+          </li>
+        ))}
       </Group>
-      {DOC_GROUPS.map(({ name, pages }) => (
-        <Group key={name} name={name}>
-          {pages.map((each) => (
-            <li key={each.slug}>
-              <Link to="/docs/$page" params={{ page: each.slug }}>
-                {each.title}
-              </Link>
-              {each === doc && <Headings doc={doc} />}
-            </li>
-          ))}
-        </Group>
-      ))}
-      <Group name="Reference">
-        <li>
-          <Link to="/docs/api">API reference</Link>
-        </li>
-        <li>
-          <Link to="/status">Status of the API</Link>
-        </li>
-        <li>
-          <Link to="/status/providers">Provider status</Link>
-        </li>
-      </Group>
-    </nav>
-  )
-}
+    ))}
+    <Group name="Reference">
+      <li>
+        <Link to="/docs/api">API reference</Link>
+      </li>
+      <li>
+        <Link to="/status">Status of the API</Link>
+      </li>
+      <li>
+        <Link to="/status/providers">Provider status</Link>
+      </li>
+    </Group>
+  </nav>
+)
 
-function Group({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div>
-      <p className="text-xs font-medium text-muted">{name}</p>
-      <ul>{children}</ul>
-    </div>
-  )
-}
+const Group = ({ name, children }: { name: string; children: ReactNode }) => (
+  <div>
+    <p className="text-xs font-medium text-muted">{name}</p>
+    <ul>{children}</ul>
+  </div>
+)
 
 /** The table of contents of the open page. */
 function Headings({ doc }: { doc: DocPage }) {

@@ -1,36 +1,41 @@
 import type { CreatedKey, KeyList, KeyView, NewKeyBody } from '../../../src/core/api/keys.ts'
 import { path, requestJson } from '../../api/request.ts'
-import { ConfirmDialog, FormDialog } from '../../components/feedback/dialogs.tsx'
-import { changedSettings, KeyFields, keyProblems, NEW_KEY, valuesOf } from './key-fields.tsx'
+import { ConfirmDialog, FormDialog, SecretDialog } from '../../components/feedback/dialogs.tsx'
+import { Snippets } from '../../components/text/snippets.tsx'
+import { changedSettings, KeyInputs, keyFields, NEW_KEY, valuesOf } from './key-fields.tsx'
 
-/** Asks for the name and the limits of a new key. */
-export function NewKeyDialog(props: {
-  defaults: KeyList['defaults'] | undefined
-  onClose: () => void
-  onCreated: (key: CreatedKey) => void
-}) {
-  const { defaults, onClose, onCreated } = props
+const STALE = ['/console/api/keys']
+
+/** Asks for the name and the limits of a new key, and shows its secret once. */
+export function NewKeyDialog(props: { defaults: KeyList['defaults'] | undefined; onClose: () => void }) {
+  const { defaults, onClose } = props
   return (
     <FormDialog
       title="Create API key"
       submit="Create key"
       pending="Creating …"
-      initial={NEW_KEY}
-      check={(values) => keyProblems(values, defaults)}
+      fields={keyFields(NEW_KEY, defaults)}
       send={(values) =>
         requestJson<CreatedKey>('POST', '/console/api/keys', {
           name: '',
           ...changedSettings(values, NEW_KEY),
         } satisfies NewKeyBody)
       }
-      stale={['/console/api/keys']}
-      onDone={onCreated}
+      stale={STALE}
+      then={({ secret }, close) => (
+        <SecretDialog {...SECRET} title="Save your API key" wide secret={secret} onClose={close}>
+          <h3>Make a first call</h3>
+          <Snippets apiKey={secret} />
+        </SecretDialog>
+      )}
       onClose={onClose}
     >
-      {(field) => <KeyFields field={field} maxima={defaults} />}
+      {(fields) => <KeyInputs {...fields} />}
     </FormDialog>
   )
 }
+
+const SECRET = { of: 'the key', copy: 'Copy key', warning: "Copy this key now. We can't show it again." }
 
 /** Changes the settings of a key. */
 export function EditKeyDialog({ apiKey, onClose }: { apiKey: KeyView; onClose: () => void }) {
@@ -43,47 +48,42 @@ export function EditKeyDialog({ apiKey, onClose }: { apiKey: KeyView; onClose: (
     <FormDialog
       title={`Edit “${apiKey.name}”`}
       submit="Save changes"
-      pending="Saving …"
-      initial={before}
-      check={(values) => keyProblems(values, maxima, before)}
+      fields={keyFields(before, maxima)}
       send={async (values) => {
         const changed = changedSettings(values, before)
         if (Object.keys(changed).length > 0)
           await requestJson<KeyView>('PATCH', path`/console/api/keys/${apiKey.id}`, changed)
       }}
-      stale={['/console/api/keys']}
+      stale={STALE}
       done="API key saved. The changes apply within a second."
       onClose={onClose}
     >
-      {(field) => <KeyFields field={field} maxima={maxima} />}
+      {(fields) => <KeyInputs {...fields} />}
     </FormDialog>
   )
 }
 
 /** Gives a key a new secret after asking, since the former one stops working. */
-export function RotateSecretDialog(props: {
-  apiKey: KeyView
-  onRotated: (key: CreatedKey) => void
-  onClose: () => void
-}) {
-  const { apiKey, onRotated, onClose } = props
-  return (
-    <ConfirmDialog
-      title={`New secret for “${apiKey.name}”?`}
-      confirm="Create new secret"
-      send={() => requestJson<CreatedKey>('POST', path`/console/api/keys/${apiKey.id}/rotate-secret`)}
-      stale={['/console/api/keys']}
-      onDone={onRotated}
-      onClose={onClose}
-    >
-      <p>
-        {apiKey.has_secret
-          ? 'The present secret stops working within a second. Settings and usage of the key stay.'
-          : 'The member who made this key left, and their secret no longer works. Settings and usage of the key stay.'}
-      </p>
-    </ConfirmDialog>
-  )
-}
+export const RotateSecretDialog = ({ apiKey, onClose }: { apiKey: KeyView; onClose: () => void }) => (
+  <ConfirmDialog
+    title={`New secret for “${apiKey.name}”?`}
+    confirm="Create new secret"
+    send={() => requestJson<CreatedKey>('POST', path`/console/api/keys/${apiKey.id}/rotate-secret`)}
+    stale={STALE}
+    then={({ secret }, close) => (
+      <SecretDialog {...SECRET} title="Save the new secret" secret={secret} onClose={close}>
+        <p>Replace the former secret in your services: it no longer works.</p>
+      </SecretDialog>
+    )}
+    onClose={onClose}
+  >
+    <p>
+      {apiKey.has_secret
+        ? 'The present secret stops working within a second. Settings and usage of the key stay.'
+        : 'The member who made this key left, and their secret no longer works. Settings and usage of the key stay.'}
+    </p>
+  </ConfirmDialog>
+)
 
 /** Revokes a key after asking: one of the account's own, or a customer's under the operators' API. */
 export function RevokeKeyDialog(props: {
@@ -99,7 +99,7 @@ export function RevokeKeyDialog(props: {
       title={`Revoke “${name}”?`}
       confirm="Revoke key"
       send={() => requestJson('POST', api + path`/keys/${id}/revoke`)}
-      stale={[isCustomers ? '/admin/api/accounts/' : '/console/api/keys']}
+      stale={isCustomers ? ['/admin/api/accounts/'] : STALE}
       done={`API key “${name}” revoked.`}
       onClose={onClose}
     >

@@ -73,7 +73,7 @@ const FIELDS: Record<string, string> = {
   allowed_providers: 'providers',
 }
 
-/** What somebody above limited: it may be tightened here, not loosened. */
+/** Limits set by a manager or an operator. The creator of the key may lower them but not raise them. */
 const boundsText = (bounds: KeyView['bounded_by']) =>
   Object.keys(bounds).length > 0 &&
   Object.entries(bounds)

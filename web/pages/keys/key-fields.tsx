@@ -3,8 +3,8 @@ import type { KeyScope } from '../../../src/core/accounts/key-scope.ts'
 import type { Permission } from '../../../src/core/accounts/member-permissions.ts'
 import type { KeyEditBody, KeyView, LimitResetName } from '../../../src/core/api/keys.ts'
 import { keysQuery, modelsQuery, sessionQuery } from '../../api/queries.ts'
-import { CheckField, SelectField, TextField } from '../../components/form/fields.tsx'
-import type { FieldOf } from '../../components/form/form.tsx'
+import { CheckField } from '../../components/form/fields.tsx'
+import type { BoundField, FieldSpec, FormFields } from '../../components/form/form.tsx'
 import { NamesField, namesIn, valueOfNames } from '../../components/form/names-field.tsx'
 import { endOfDay, spendingLimitProblem, wholeNumberProblem } from '../../lib/checks.ts'
 import { shownZone } from '../../lib/time-zone.ts'
@@ -54,21 +54,80 @@ export const valuesOf = (key: KeyView): KeyValues => ({
   scopes: valueOfNames(key.scopes),
 })
 
-/** What is wrong with the fields; what a key has already is not. */
-export const keyProblems = (values: KeyValues, maxima: RateMaxima | undefined, before = NEW_KEY) => ({
-  name: values.name.trim() === '' ? 'Enter a name, for example the service that uses the key.' : null,
-  limit_usd: values.limit_usd === before.limit_usd ? null : spendingLimitProblem(values.limit_usd),
-  requests_per_minute: wholeNumberProblem(values.requests_per_minute, maxima?.requests_per_minute),
-  concurrent_calls: wholeNumberProblem(values.concurrent_calls, maxima?.concurrent_calls),
+const RESETS = [
+  { value: 'none', name: 'Never' },
+  { value: 'daily', name: 'Daily' },
+  { value: 'weekly', name: 'Weekly' },
+  { value: 'monthly', name: 'Monthly' },
+] satisfies Array<{ value: LimitResetName; name: string }>
+
+/** The settings of a key as the fields of a form. The placeholders show the most that the operator grants. */
+export const keyFields = (before: KeyValues, maxima?: RateMaxima): Record<keyof KeyValues, FieldSpec> => ({
+  name: {
+    label: 'Name',
+    initial: before.name,
+    placeholder: 'checkout-service, production',
+    required: 'Enter a name, for example the service that uses the key.',
+  },
+  limit_usd: {
+    label: 'Spending limit (USD)',
+    initial: before.limit_usd,
+    inputMode: 'decimal',
+    placeholder: 'none',
+    hint: 'Requests beyond the limit are rejected.',
+    // What a key has already is not wrong.
+    check: (usd) => (usd === before.limit_usd ? null : spendingLimitProblem(usd)),
+  },
+  limit_reset: { label: 'Resets', initial: before.limit_reset, options: RESETS },
+  expires_at: {
+    label: 'Expiry date',
+    initial: before.expires_at,
+    type: 'date',
+    hint: 'The key works through this day. Leave empty for no expiry.',
+  },
+  ...rateLimitFields(before, maxima),
+  allowed_models: { label: 'Allowed models', initial: before.allowed_models, exact: true },
+  allowed_providers: { label: 'Allowed providers', initial: before.allowed_providers, exact: true },
+  scopes: { label: 'Permissions', initial: before.scopes, exact: true },
 })
+
+type RateLimitName = keyof RateMaxima
+
+/** How many calls a key or an account may make. The placeholders show the maxima, which are the defaults. */
+export const rateLimitFields = (
+  before: Record<RateLimitName, string | number | null>,
+  maxima?: RateMaxima,
+): Record<RateLimitName, FieldSpec> => {
+  const field = (label: string, name: RateLimitName): FieldSpec => ({
+    label,
+    initial: String(before[name] ?? ''),
+    inputMode: 'numeric',
+    placeholder: String(maxima?.[name] ?? 'default'),
+    check: (text) => wholeNumberProblem(text, maxima?.[name]),
+  })
+  return {
+    requests_per_minute: field('Requests per minute', 'requests_per_minute'),
+    concurrent_calls: field('Max concurrent requests', 'concurrent_calls'),
+  }
+}
+
+/** Beside each other where there is room. */
+export const RateLimitInputs = ({ input }: Pick<FormFields<RateLimitName>, 'input'>) => (
+  <div className="columns gap-4 [--column:12rem]">
+    {input('requests_per_minute')}
+    {input('concurrent_calls')}
+  </div>
+)
+
+/** A number that was typed; null: it was left out. */
+export const numberOf = (text: string): number | null => (text === '' ? null : Number(text))
 
 /** The fields that were changed, as the gateway takes them. */
 export function changedSettings(values: KeyValues, before: KeyValues): KeyEditBody {
   const isNew = (name: keyof KeyValues) => values[name] !== before[name]
-  const count = (text: string) => (text === '' ? null : Number(text))
   const { limit_usd: limit } = values
   return {
-    ...(isNew('name') && { name: values.name.trim() }),
+    ...(isNew('name') && { name: values.name }),
     ...((isNew('limit_usd') || isNew('limit_reset')) && {
       limit_usd: limit === '' ? null : limit,
       limit_reset: limit === '' ? null : (values.limit_reset as LimitResetName),
@@ -76,49 +135,43 @@ export function changedSettings(values: KeyValues, before: KeyValues): KeyEditBo
     ...(isNew('expires_at') && {
       expires_at: values.expires_at === '' ? null : endOfDay(values.expires_at, shownZone()),
     }),
-    ...(isNew('requests_per_minute') && { requests_per_minute: count(values.requests_per_minute) }),
-    ...(isNew('concurrent_calls') && { concurrent_calls: count(values.concurrent_calls) }),
+    ...(isNew('requests_per_minute') && { requests_per_minute: numberOf(values.requests_per_minute) }),
+    ...(isNew('concurrent_calls') && { concurrent_calls: numberOf(values.concurrent_calls) }),
     ...(isNew('allowed_models') && { allowed_models: namesIn(values.allowed_models) }),
     ...(isNew('allowed_providers') && { allowed_providers: namesIn(values.allowed_providers) }),
     ...(isNew('scopes') && { scopes: namesIn(values.scopes) as KeyScope[] }),
   }
 }
 
-/** All settings of a key. The placeholders show the most that the operator grants. */
-export function KeyFields(props: {
-  field: FieldOf<KeyValues>
-  maxima: RateMaxima | undefined
-  /** Whether its owner asks, who chooses among the models and providers of the account. */
-  isOwner?: boolean
-}) {
-  const { field, maxima, isOwner = true } = props
-  return (
-    <>
-      <TextField label="Name" {...field('name')} placeholder="checkout-service, production" required />
-      <SpendingLimitFields field={field} hint="Requests beyond the limit are rejected." />
+/** All settings of a key. `isOwner`: it is its owner who chooses, also among models and providers of the account. */
+export const KeyInputs = ({
+  input,
+  field,
+  isOwner = true,
+}: FormFields<keyof KeyValues> & { isOwner?: boolean }) => (
+  <>
+    {input('name')}
+    <div className="columns gap-4 [--column:12rem]">
+      {input('limit_usd')}
+      {input('limit_reset', { disabled: field('limit_usd').value === '' })}
+    </div>
+    <details className="disclosure">
+      <summary>Expiry and rate limits</summary>
+      <div className="stack">
+        {input('expires_at')}
+        <p className="text-sm text-muted">Rate limits of this key. Leave empty for the defaults.</p>
+        <RateLimitInputs input={input} />
+      </div>
+    </details>
+    {isOwner && (
       <details className="disclosure">
-        <summary>Expiry and rate limits</summary>
-        <div className="stack">
-          <TextField
-            label="Expiry date"
-            type="date"
-            {...field('expires_at')}
-            hint="The key works through this day. Leave empty for no expiry."
-          />
-          <p className="text-sm text-muted">Rate limits of this key. Leave empty for the defaults.</p>
-          <RateLimitFields field={field} defaults={maxima} />
-        </div>
+        <summary>Models and providers</summary>
+        <AllowListFields models={field('allowed_models')} providers={field('allowed_providers')} />
       </details>
-      {isOwner && (
-        <details className="disclosure">
-          <summary>Models and providers</summary>
-          <AllowListFields field={field} />
-        </details>
-      )}
-      {isOwner && <ScopeFields field={field} />}
-    </>
-  )
-}
+    )}
+    {isOwner && <ScopeFields {...field('scopes')} />}
+  </>
+)
 
 const SCOPES: Record<KeyScope, { label: string; hint: string; permission: Permission }> = {
   provider_keys: {
@@ -134,9 +187,8 @@ const SCOPES: Record<KeyScope, { label: string; hint: string; permission: Permis
 }
 
 /** What the key may do beside calls, for people whose role permits that. */
-function ScopeFields({ field }: { field: FieldOf<KeyValues> }) {
+function ScopeFields({ value, onChange }: BoundField) {
   const permissions = useQuery(sessionQuery).data?.permissions ?? []
-  const { value, onChange } = field('scopes')
   const chosen = namesIn(value)
   const offered = (Object.keys(SCOPES) as KeyScope[]).filter(
     (scope) => chosen.includes(scope) || permissions.includes(SCOPES[scope].permission),
@@ -166,7 +218,7 @@ function ScopeFields({ field }: { field: FieldOf<KeyValues> }) {
 }
 
 /** What the key may use, with suggestions from the catalog. */
-function AllowListFields({ field }: { field: FieldOf<KeyValues> }) {
+function AllowListFields(props: { models: BoundField; providers: BoundField }) {
   const models = useQuery(modelsQuery).data?.models ?? []
   const { data: keys } = useQuery(keysQuery)
   const developers = [...new Set(models.map(({ vendor }) => vendor))].sort()
@@ -174,7 +226,7 @@ function AllowListFields({ field }: { field: FieldOf<KeyValues> }) {
     <div className="stack">
       <NamesField
         label="Allowed models"
-        {...field('allowed_models')}
+        {...props.models}
         placeholder="Add a model ID or developer/*"
         hint="Press Enter to add. Leave empty for all models. “auto” chooses among the allowed ones."
         suggestions={[
@@ -184,58 +236,10 @@ function AllowListFields({ field }: { field: FieldOf<KeyValues> }) {
       />
       <NamesField
         label="Allowed providers"
-        {...field('allowed_providers')}
+        {...props.providers}
         placeholder="Add a provider"
         hint="Leave empty for all providers. Requests are never sent to any other."
         suggestions={(keys?.providers ?? []).map(({ id, name }) => ({ value: id, name }))}
-      />
-    </div>
-  )
-}
-
-const RESETS = [
-  { value: 'none', name: 'Never' },
-  { value: 'daily', name: 'Daily' },
-  { value: 'weekly', name: 'Weekly' },
-  { value: 'monthly', name: 'Monthly' },
-] satisfies Array<{ value: LimitResetName; name: string }>
-
-/** What a key may spend, and in which period. */
-export function SpendingLimitFields({
-  field,
-  hint,
-}: {
-  field: FieldOf<Record<'limit_usd' | 'limit_reset', string>>
-  hint?: string
-}) {
-  const limit = field('limit_usd')
-  return (
-    <div className="columns gap-4 [--column:12rem]">
-      <TextField label="Spending limit (USD)" {...limit} inputMode="decimal" placeholder="none" hint={hint} />
-      <SelectField label="Resets" {...field('limit_reset')} options={RESETS} disabled={limit.value === ''} />
-    </div>
-  )
-}
-
-/** How many calls a key or an account may make. The placeholders show the defaults. */
-export function RateLimitFields(props: {
-  field: FieldOf<Record<'requests_per_minute' | 'concurrent_calls', string>>
-  defaults?: { requests_per_minute: number; concurrent_calls: number } | undefined
-}) {
-  const { field, defaults } = props
-  return (
-    <div className="columns gap-4 [--column:12rem]">
-      <TextField
-        label="Requests per minute"
-        {...field('requests_per_minute')}
-        inputMode="numeric"
-        placeholder={String(defaults?.requests_per_minute ?? 'default')}
-      />
-      <TextField
-        label="Max concurrent requests"
-        {...field('concurrent_calls')}
-        inputMode="numeric"
-        placeholder={String(defaults?.concurrent_calls ?? 'default')}
       />
     </div>
   )

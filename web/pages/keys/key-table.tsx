@@ -6,61 +6,62 @@ import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { Badge } from '../../components/text/values.tsx'
 import { formatAgo, formatDate, formatMoment, rateLimitsText } from '../../lib/format.ts'
+import { EditKeyDialog, RevokeKeyDialog } from './key-dialogs.tsx'
 
-/** Keys with what they spent and may spend; without `onEdit` and `onRevoke` none can be changed. */
-export function KeyTable(props: {
-  keys: readonly KeyView[]
-  onEdit?: (key: KeyView) => void
-  onRevoke?: (key: KeyView) => void
-}) {
-  const { keys, onEdit, onRevoke } = props
-  return (
-    <DataTable
-      caption="API keys"
-      rows={keys}
-      columns={{
-        Name: (key) => (
-          <KeyName apiKey={key} link={<KeyLink apiKey={key} />}>
-            {key.state !== 'revoked' && key.state !== 'expired' && key.expires_at && (
-              <span className="text-sm text-muted">expires {formatMoment(key.expires_at)}</span>
-            )}
-          </KeyName>
-        ),
-        Spent: (key) => <Money usd={key.spent_usd} />,
-        Limit: (key) => (
-          <TwoLines
-            second={
-              key.remaining_usd !== null && (
-                <>
-                  <Money usd={key.remaining_usd} /> left
-                </>
-              )
-            }
-          >
-            <SpendingLimit apiKey={key} />
-          </TwoLines>
-        ),
-        'Rate limits': (key) => rateLimitsText(key.requests_per_minute, key.concurrent_calls),
-        'Last used': ({ last_used_at: at }) => (at === null ? 'never' : <Ago at={at} />),
-        Created: (key) => <span className="whitespace-nowrap">{formatDate(key.created_at)}</span>,
-        Actions:
-          onEdit !== undefined &&
-          onRevoke !== undefined &&
-          ((key) => (
-            <span className="table-actions flex justify-end gap-1">
-              <Button size="small" about={`the key ${key.name}`} onClick={() => onEdit(key)}>
-                Edit
-              </Button>
-              <Button size="small" about={`the key ${key.name}`} onClick={() => onRevoke(key)}>
-                Revoke
-              </Button>
-            </span>
-          )),
-      }}
-      numeric={['Spent']}
-    />
-  )
-}
+/** Keys with what they spent and may spend. `mayChange`: with buttons to edit and to revoke them. */
+export const KeyTable = ({ keys, mayChange = false }: { keys: readonly KeyView[]; mayChange?: boolean }) => (
+  <DataTable
+    caption="API keys"
+    rows={keys}
+    columns={{
+      Name: (key) => (
+        <KeyName apiKey={key} link={<KeyLink apiKey={key} />}>
+          {key.state !== 'revoked' && key.state !== 'expired' && key.expires_at && (
+            <span className="text-sm text-muted">expires {formatMoment(key.expires_at)}</span>
+          )}
+        </KeyName>
+      ),
+      Spent: (key) => <Money usd={key.spent_usd} />,
+      Limit: (key) => (
+        <TwoLines
+          second={
+            key.remaining_usd !== null && (
+              <>
+                <Money usd={key.remaining_usd} /> left
+              </>
+            )
+          }
+        >
+          <SpendingLimit apiKey={key} />
+        </TwoLines>
+      ),
+      'Rate limits': (key) => rateLimitsText(key.requests_per_minute, key.concurrent_calls),
+      'Last used': ({ last_used_at: at }) => (at === null ? 'never' : <Ago at={at} />),
+      Created: (key) => <span className="whitespace-nowrap">{formatDate(key.created_at)}</span>,
+      Actions:
+        mayChange &&
+        ((key) => (
+          <span className="table-actions flex justify-end gap-1">
+            <Button
+              size="small"
+              about={`the key ${key.name}`}
+              dialog={(close) => <EditKeyDialog apiKey={key} onClose={close} />}
+            >
+              Edit
+            </Button>
+            <Button
+              size="small"
+              about={`the key ${key.name}`}
+              dialog={(close) => <RevokeKeyDialog apiKey={key} onClose={close} />}
+            >
+              Revoke
+            </Button>
+          </span>
+        )),
+    }}
+    numeric={['Spent']}
+  />
+)
 
 const KeyLink = ({ apiKey: { id, name, hint } }: { apiKey: KeyView }) => (
   <Link to="/keys/$id" params={{ id }}>
@@ -68,13 +69,11 @@ const KeyLink = ({ apiKey: { id, name, hint } }: { apiKey: KeyView }) => (
   </Link>
 )
 
-export function Ago({ at }: { at: string }) {
-  return (
-    <time dateTime={at} title={formatMoment(at)} className="whitespace-nowrap">
-      {formatAgo(at, new Date())}
-    </time>
-  )
-}
+export const Ago = ({ at }: { at: string }) => (
+  <time dateTime={at} title={formatMoment(at)} className="whitespace-nowrap">
+    {formatAgo(at, new Date())}
+  </time>
+)
 
 const PERIODS: Record<KeyView['limit_reset'], string> = {
   none: 'total',

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
+import { X } from 'lucide-react'
 import { Button } from '../../components/form/button.tsx'
-import type { CatalogModel } from '../../lib/models/model-catalog.ts'
-import { ModelChips } from './model-chips.tsx'
+import { type CatalogModel, findModel } from '../../lib/models/model-catalog.ts'
 
 /** The models chosen for a comparison, at the foot of the window; nothing while none is. */
 export function CompareBar(props: {
@@ -32,4 +32,25 @@ export function CompareBar(props: {
       </div>
     </section>
   )
+}
+
+/** Chosen models, each with a button that removes it. */
+export function ModelChips(props: {
+  ids: string[]
+  models: readonly CatalogModel[]
+  onChange: (ids: string[]) => void
+}) {
+  const { ids, models, onChange } = props
+  return ids.map((id) => (
+    <button
+      key={id}
+      type="button"
+      className="button button-small"
+      onClick={() => onChange(ids.filter((other) => other !== id))}
+    >
+      <span className="sr-only">Remove </span>
+      {findModel(models, id)?.name ?? id}
+      <X size={14} aria-hidden="true" />
+    </button>
+  ))
 }

@@ -1,17 +1,16 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
-import { CheckField, SelectField, TextField } from '../../components/form/fields.tsx'
+import { CheckField, SelectField, type SelectOption, TextField } from '../../components/form/fields.tsx'
 import { useSettledText } from '../../components/form/use-settled-text.ts'
 import type { CatalogModel } from '../../lib/models/model-catalog.ts'
 import { distinct, type ModelFilters } from '../../lib/models/model-filters.ts'
 
 const ANY = { value: '', name: 'Any' }
 
-const PRICES = [ANY, ...[0.5, 1, 2, 5, 10, 25].map((usd) => ({ value: String(usd), name: `Up to $${usd}` }))]
+const PRICES = [0.5, 1, 2, 5, 10, 25].map((usd) => ({ value: String(usd), name: `Up to $${usd}` }))
 
 const CONTEXTS = [
-  ANY,
   { value: '32000', name: '32K or more' },
   { value: '128000', name: '128K or more' },
   { value: '200000', name: '200K or more' },
@@ -27,6 +26,10 @@ const FLAGS = [
   { name: 'all', label: 'Include unavailable models' },
 ] as const
 
+const NUMBERS = ['max_price', 'min_context'] as const
+type ValueFilter = (typeof NUMBERS)[number] | 'vendor' | 'kind' | 'input'
+const isNumber = (name: ValueFilter) => NUMBERS.some((one) => one === name)
+
 /** The filters of the catalog. Collapsed on narrow screens. */
 export function ModelFilterForm(props: {
   models: CatalogModel[]
@@ -36,7 +39,16 @@ export function ModelFilterForm(props: {
   const { models, filters, onChange } = props
   const [isOpen, setIsOpen] = useState(false)
   const set = Object.keys(filters).filter((name) => !['q', 'sort', 'compare'].includes(name))
-  const number = (text: string) => (text === '' ? undefined : Number(text))
+  const select = (label: string, name: ValueFilter, options: readonly SelectOption[]) => (
+    <SelectField
+      label={label}
+      value={String(filters[name] ?? '')}
+      options={[ANY, ...options]}
+      onChange={(value) =>
+        onChange({ [name]: value === '' ? undefined : isNumber(name) ? Number(value) : value })
+      }
+    />
+  )
   return (
     <search className="stack" data-open={isOpen} aria-label="Filters">
       <button
@@ -49,36 +61,23 @@ export function ModelFilterForm(props: {
         Filters{set.length > 0 && ` (${set.length})`}
       </button>
       <div className="stack max-lg:[[data-open=false]_&]:hidden">
-        <SelectField
-          label="Developer"
-          value={filters.vendor ?? ''}
-          options={[ANY, ...makersOf(models)]}
-          onChange={(vendor) => onChange({ vendor: vendor || undefined })}
-        />
-        <SelectField
-          label="Output price per million"
-          value={String(filters.max_price ?? '')}
-          options={withCurrent(PRICES, filters.max_price, (price) => `Up to $${price}`)}
-          onChange={(price) => onChange({ max_price: number(price) })}
-        />
-        <SelectField
-          label="Context window"
-          value={String(filters.min_context ?? '')}
-          options={withCurrent(CONTEXTS, filters.min_context, (tokens) => `${tokens} or more`)}
-          onChange={(tokens) => onChange({ min_context: number(tokens) })}
-        />
-        <SelectField
-          label="Type"
-          value={filters.kind ?? ''}
-          options={[ANY, ...distinct(models.map(({ kind = 'chat' }) => kind)).map(asOption)]}
-          onChange={(kind) => onChange({ kind: kind || undefined })}
-        />
-        <SelectField
-          label="Input modalities"
-          value={filters.input ?? ''}
-          options={[ANY, ...distinct(models.flatMap((model) => model.input_modalities)).map(asOption)]}
-          onChange={(input) => onChange({ input: input || undefined })}
-        />
+        {select('Developer', 'vendor', makersOf(models))}
+        {select(
+          'Output price per million',
+          'max_price',
+          withCurrent(PRICES, filters.max_price, (price) => `Up to $${price}`),
+        )}
+        {select(
+          'Context window',
+          'min_context',
+          withCurrent(CONTEXTS, filters.min_context, (tokens) => `${tokens} or more`),
+        )}
+        {select('Type', 'kind', distinct(models.map(({ kind = 'chat' }) => kind)).map(asOption))}
+        {select(
+          'Input modalities',
+          'input',
+          distinct(models.flatMap((model) => model.input_modalities)).map(asOption),
+        )}
         <div>
           {FLAGS.map(({ name, label }) => (
             <CheckField

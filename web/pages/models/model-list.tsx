@@ -19,7 +19,7 @@ export function ModelList(props: {
   const { models, compared, onCompare } = props
   const [shown, setShown] = useState(PAGE)
   const left = models.length - shown
-  // A mark that nearly every model has tells nothing.
+  // A tag that most models have does not help to choose.
   const showsZdr = models.filter(({ zdr }) => zdr).length * 2 < models.length
   return (
     <div>
@@ -50,63 +50,59 @@ export function ModelList(props: {
   )
 }
 
-function ModelRow({ model, children }: { model: CatalogModel; children: ReactNode }) {
-  return (
-    <li className="model-row">
-      <div className="stack-tight max-sm:col-span-full">
-        <Link to="/models/$" params={{ _splat: model.id }} className="wrap-anywhere">
-          {model.name}
-        </Link>
-        <span className="text-xs wrap-anywhere text-muted">
-          {model.maker} · <code>{model.id}</code>
-        </span>
-        <ModelTags model={model} />
-        {children}
-      </div>
-      {model.unit !== undefined && rateNumber(model.prompt) === 0 ? (
-        <span className="max-sm:hidden" />
-      ) : (
-        <Price label="Input" rate={model.prompt} list={model.list_prompt} />
-      )}
-      {model.unit === undefined || model.units === undefined ? (
-        <Price label="Output" rate={model.completion} list={model.list_completion} />
-      ) : (
-        <Price
-          label={unitPriceTitle(model.unit)}
-          rate={unitPrice(model.unit, model.units)}
-          list={unitPrice(model.unit, model.list_units ?? model.units)}
-        />
-      )}
-      <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
-        {hasWindow(model) && (
-          <>
-            <span className="text-xs text-muted">Context</span>
-            <span>{formatTokens(model.context_length)}</span>
-          </>
-        )}
-        {model.tokens_per_second !== null && (
-          <span className="text-xs text-muted">{Math.round(model.tokens_per_second)} tokens/s</span>
-        )}
-      </div>
-    </li>
-  )
-}
-
-function Price({ label, rate, list }: { label: string; rate: string; list: string }) {
-  return (
+const ModelRow = ({ model, children }: { model: CatalogModel; children: ReactNode }) => (
+  <li className="model-row">
+    <div className="stack-tight max-sm:col-span-full">
+      <Link to="/models/$" params={{ _splat: model.id }} className="wrap-anywhere">
+        {model.name}
+      </Link>
+      <span className="text-xs wrap-anywhere text-muted">
+        {model.maker} · <code>{model.id}</code>
+      </span>
+      <ModelTags model={model} />
+      {children}
+    </div>
+    {model.unit !== undefined && rateNumber(model.prompt) === 0 ? (
+      <span className="max-sm:hidden" />
+    ) : (
+      <Price label="Input" rate={model.prompt} list={model.list_prompt} />
+    )}
+    {model.unit === undefined || model.units === undefined ? (
+      <Price label="Output" rate={model.completion} list={model.list_completion} />
+    ) : (
+      <Price
+        label={unitPriceTitle(model.unit)}
+        rate={unitPrice(model.unit, model.units)}
+        list={unitPrice(model.unit, model.list_units ?? model.units)}
+      />
+    )}
     <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
-      <span className="text-xs text-muted">{label}</span>
-      <span>${rate}</span>
-      {list !== rate && (
-        <s className="text-xs text-muted">
-          <span className="sr-only">list price </span>${list}
-        </s>
+      {hasWindow(model) && (
+        <>
+          <span className="text-xs text-muted">Context</span>
+          <span>{formatTokens(model.context_length)}</span>
+        </>
+      )}
+      {model.tokens_per_second !== null && (
+        <span className="text-xs text-muted">{Math.round(model.tokens_per_second)} tokens/s</span>
       )}
     </div>
-  )
-}
+  </li>
+)
 
-/** What sets a model apart, in a word each. Text is what all of them take, so it is not said. */
+const Price = ({ label, rate, list }: { label: string; rate: string; list: string }) => (
+  <div className="grid tabular-nums max-sm:pt-1 sm:text-right">
+    <span className="text-xs text-muted">{label}</span>
+    <span>${rate}</span>
+    {list !== rate && (
+      <s className="text-xs text-muted">
+        <span className="sr-only">list price </span>${list}
+      </s>
+    )}
+  </div>
+)
+
+/** Tags of a model: status, kind, privacy and input modalities. Text input is omitted, since every model has it. */
 export function ModelTags({ model }: { model: CatalogModel }) {
   const others = model.input_modalities.filter((modality) => modality !== 'text')
   const { kind, zdr, open_weights: isOpen, deprecated_at: deprecatedAt } = model

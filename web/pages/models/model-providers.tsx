@@ -6,7 +6,7 @@ import { QueryView } from '../../components/feedback/messages.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge } from '../../components/text/values.tsx'
-import { formatDate, formatDuration, formatPercent, formatTokens } from '../../lib/format.ts'
+import { formatDate, formatDuration, formatShare, formatTokens } from '../../lib/format.ts'
 import type { CatalogModel } from '../../lib/models/model-catalog.ts'
 import { unitPriceText } from '../../lib/models/unit-prices.ts'
 import { Throughput } from './model-figures.tsx'
@@ -32,39 +32,37 @@ export function ModelProviders({ model }: { model: CatalogModel }) {
   )
 }
 
-function Providers({ model }: { model: CatalogModel }) {
-  return (
-    <QueryView query={useQuery(modelProvidersQuery(model.id))}>
-      {({ data, measured }) => (
-        <>
-          <DataTable
-            caption="Providers"
-            rows={data}
-            rowKey={({ id }) => id}
-            empty="No provider is known for this model."
-            columns={{
-              Provider: (provider) => <Name provider={provider} />,
-              Price: (provider) => (provider.own_key_only ? 'theirs, plus our fee' : priceText(model)),
-              Context: (provider) => formatTokens(provider.context_length),
-              Latency: (provider) => formatDuration(provider.first_token_ms),
-              Throughput: (provider) => <Throughput perSecond={provider.tokens_per_second} />,
-              Uptime: (provider) => (provider.uptime === null ? '–' : formatPercent(provider.uptime)),
-            }}
-            numeric={['Price', 'Context', 'Latency', 'Throughput', 'Uptime']}
-          />
-          <div className="panel-body">
-            <p className="text-sm text-muted">
-              The price is the same at every provider. Latency (time to first token) and throughput are
-              medians, and uptime is the share of successful attempts, of requests that named this model
-              {measured && ` from ${formatDate(measured.from)} to ${formatDate(measured.to)}`}; a dash means
-              fewer than ten. Pin a provider with <code>provider.only</code>.
-            </p>
-          </div>
-        </>
-      )}
-    </QueryView>
-  )
-}
+const Providers = ({ model }: { model: CatalogModel }) => (
+  <QueryView query={useQuery(modelProvidersQuery(model.id))}>
+    {({ data, measured }) => (
+      <>
+        <DataTable
+          caption="Providers"
+          rows={data}
+          rowKey={({ id }) => id}
+          empty="No provider is known for this model."
+          columns={{
+            Provider: (provider) => <Name provider={provider} />,
+            Price: (provider) => (provider.own_key_only ? 'theirs, plus our fee' : priceText(model)),
+            Context: (provider) => formatTokens(provider.context_length),
+            Latency: (provider) => formatDuration(provider.first_token_ms),
+            Throughput: (provider) => <Throughput perSecond={provider.tokens_per_second} />,
+            Uptime: (provider) => (provider.uptime === null ? '–' : formatShare(provider.uptime)),
+          }}
+          numeric={['Price', 'Context', 'Latency', 'Throughput', 'Uptime']}
+        />
+        <div className="panel-body">
+          <p className="text-sm text-muted">
+            The price is the same at every provider. Latency (time to first token) and throughput are medians,
+            and uptime is the share of successful attempts, of requests that named this model
+            {measured && ` from ${formatDate(measured.from)} to ${formatDate(measured.to)}`}; a dash means
+            fewer than ten. Pin a provider with <code>provider.only</code>.
+          </p>
+        </div>
+      </>
+    )}
+  </QueryView>
+)
 
 /** Input and output, or what is not counted in tokens. */
 const priceText = ({ prompt, completion, unit, units }: CatalogModel): string =>

@@ -2,6 +2,7 @@ import type { MemberRole } from '../../../src/core/accounts/member-permissions.t
 import type {
   EndMembershipBody,
   InvitationBody,
+  MemberBudgetBody,
   MemberPatch,
   MemberView,
   SentInvitationView,
@@ -9,63 +10,53 @@ import type {
 import { path, requestJson } from '../../api/request.ts'
 import { DialogBox, FormDialog } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
-import { SelectField, TextField } from '../../components/form/fields.tsx'
+import { EMAIL } from '../../components/form/field-specs.ts'
+import type { FieldSpec } from '../../components/form/form.tsx'
+import { TwoLines } from '../../components/table/data-table.tsx'
+import { BudgetBar } from '../../components/text/budget-bar.tsx'
 import { CodeBlock } from '../../components/text/copy.tsx'
+import { Money } from '../../components/text/money.tsx'
 import { BASE_PATH } from '../../lib/base-path.ts'
-import { emailProblem } from '../../lib/checks.ts'
+import { spendingLimitProblem } from '../../lib/checks.ts'
 import { roleOptions } from './roles.ts'
 
 const STALE = ['/console/api/members']
 
-export function InviteDialog(props: {
-  isOwner: boolean
-  onSent: (sent: SentInvitationView) => void
-  onClose: () => void
-}) {
-  return (
-    <FormDialog
-      title="Invite a member"
-      submit="Invite"
-      pending="Inviting …"
-      initial={{ email: '', role: 'developer' }}
-      check={({ email }) => ({ email: emailProblem(email) })}
-      send={({ email, role }) => {
-        const body: InvitationBody = { email: email.trim(), role: role as MemberRole }
-        return requestJson<SentInvitationView>('POST', '/console/api/members/invitations', body)
-      }}
-      stale={STALE}
-      done={({ link }) => (link === null ? 'Invitation sent.' : 'Invitation created.')}
-      onDone={props.onSent}
-      onClose={props.onClose}
-    >
-      {(field) => (
-        <>
-          <TextField label="Email address" type="email" inputMode="email" {...field('email')} required />
-          <SelectField label="Role" options={roleOptions(props.isOwner)} {...field('role')} />
-          <p className="text-sm text-muted">The link is valid for 7 days.</p>
-        </>
-      )}
-    </FormDialog>
-  )
-}
+export const InviteDialog = ({ isOwner, onClose }: { isOwner: boolean; onClose: () => void }) => (
+  <FormDialog
+    title="Invite a member"
+    submit="Invite"
+    pending="Inviting …"
+    fields={{ email: EMAIL, role: { label: 'Role', initial: 'developer', options: roleOptions(isOwner) } }}
+    send={({ email, role }) =>
+      requestJson<SentInvitationView>('POST', '/console/api/members/invitations', {
+        email,
+        role: role as MemberRole,
+      } satisfies InvitationBody)
+    }
+    stale={STALE}
+    done={({ link }) => (link === null ? 'Invitation sent.' : 'Invitation created.')}
+    then={({ link }, close) => link !== null && <InvitationLinkDialog link={link} onClose={close} />}
+    onClose={onClose}
+    foot={<p className="text-sm text-muted">The link is valid for 7 days.</p>}
+  />
+)
 
 /** The link of an invitation, where the gateway cannot send it. */
-export function InvitationLinkDialog({ link, onClose }: { link: string; onClose: () => void }) {
-  return (
-    <DialogBox title="Send this link yourself" sticky onClose={onClose}>
-      <p>
-        This gateway delivers no email. Give the link to the person you invited: they open it, and sign in or
-        sign up with the address that you entered.
-      </p>
-      <CodeBlock code={window.location.origin + BASE_PATH + link} of="the invitation link" wraps />
-      <div className="row justify-end">
-        <Button kind="primary" onClick={onClose}>
-          Done
-        </Button>
-      </div>
-    </DialogBox>
-  )
-}
+export const InvitationLinkDialog = ({ link, onClose }: { link: string; onClose: () => void }) => (
+  <DialogBox title="Send this link yourself" sticky onClose={onClose}>
+    <p>
+      This gateway delivers no email. Give the link to the person you invited: they open it, and sign in or
+      sign up with the address that you entered.
+    </p>
+    <CodeBlock code={window.location.origin + BASE_PATH + link} of="the invitation link" wraps />
+    <div className="row justify-end">
+      <Button kind="primary" onClick={onClose}>
+        Done
+      </Button>
+    </div>
+  </DialogBox>
+)
 
 export function RoleDialog(props: { member: MemberView; isOwner: boolean; onClose: () => void }) {
   const { member, isOwner, onClose } = props
@@ -73,8 +64,9 @@ export function RoleDialog(props: { member: MemberView; isOwner: boolean; onClos
     <FormDialog
       title="Change role"
       submit="Change role"
-      pending="Saving …"
-      initial={{ role: member.role as string }}
+      fields={{
+        role: { label: `Role of ${member.email}`, initial: member.role, options: roleOptions(isOwner) },
+      }}
       send={({ role }) =>
         requestJson('PATCH', path`/console/api/members/${member.id}`, {
           role: role as MemberRole,
@@ -83,11 +75,7 @@ export function RoleDialog(props: { member: MemberView; isOwner: boolean; onClos
       stale={[...STALE, '/console/api/visitor']}
       done="Role changed."
       onClose={onClose}
-    >
-      {(field) => (
-        <SelectField label={`Role of ${member.email}`} options={roleOptions(isOwner)} {...field('role')} />
-      )}
-    </FormDialog>
+    />
   )
 }
 
@@ -103,7 +91,7 @@ export function RemoveMemberDialog(props: {
       submit="Remove member"
       pending="Removing …"
       kind="danger"
-      initial={{ keys_go_to: '' }}
+      fields={{ keys_go_to: keysGoTo(member, members) }}
       send={({ keys_go_to: to }) =>
         requestJson('POST', path`/console/api/members/${member.id}/remove`, endOf(to))
       }
@@ -111,37 +99,63 @@ export function RemoveMemberDialog(props: {
       done="Member removed."
       onClose={onClose}
     >
-      {(field) => (
+      {({ input }) => (
         <>
           <p>They lose access at once. Their personal account stays as it is.</p>
-          <KeysGoTo member={member} members={members} field={field('keys_go_to')} />
+          {member.keys > 0 && input('keys_go_to')}
         </>
       )}
     </FormDialog>
   )
 }
 
-/** Asks what becomes of the keys of a member who goes. */
-export function KeysGoTo(props: {
-  member: MemberView
-  members: readonly MemberView[]
-  field: { value: string; onChange: (text: string) => void; error: string | null }
-}) {
-  const { member, members, field } = props
-  if (member.keys === 0) return null
-  const others = members.filter(({ id, role }) => id !== member.id && role !== 'billing')
-  return (
-    <SelectField
-      label={member.keys === 1 ? 'Their API key' : `Their ${member.keys} API keys`}
-      options={[
-        { value: '', name: 'Revoke' },
-        ...others.map(({ id, email }) => ({ value: id, name: `Hand over to ${email}` })),
-      ]}
-      hint="Either way, the present secrets stop working at once. Keys that are handed over get new secrets on their pages."
-      {...field}
-    />
-  )
-}
+/** Asks what is done with the keys of a member who leaves. */
+export const keysGoTo = (member: MemberView | undefined, members: readonly MemberView[]): FieldSpec => ({
+  label: member?.keys === 1 ? 'Their API key' : `Their ${member?.keys} API keys`,
+  options: [
+    { value: '', name: 'Revoke' },
+    ...members
+      .filter(({ id, role }) => id !== member?.id && role !== 'billing')
+      .map(({ id, email }) => ({ value: id, name: `Hand over to ${email}` })),
+  ],
+  hint: 'Either way, the present secrets stop working at once. Keys that are handed over get new secrets on their pages.',
+})
 
 /** `to`: a member's id; empty: the keys are revoked. */
 export const endOf = (to: string): EndMembershipBody => (to === '' ? {} : { keys_go_to: to })
+
+/** What a member may spend in a month, and how much of it is spent. */
+export function MemberBudget({ member }: { member: MemberView }) {
+  const { monthly_budget_usd: budget, spent_usd: spent } = member
+  if (budget === null) return 'none'
+  return (
+    <TwoLines second={<BudgetBar spent={spent} limit={budget} />}>
+      <Money usd={budget} />
+    </TwoLines>
+  )
+}
+
+export const BudgetDialog = ({ member, onClose }: { member: MemberView; onClose: () => void }) => (
+  <FormDialog
+    title={`Budget of ${member.email}`}
+    submit="Save"
+    fields={{
+      monthly_budget_usd: {
+        label: 'Budget per month (USD)',
+        initial: member.monthly_budget_usd ?? '',
+        inputMode: 'decimal',
+        placeholder: 'no budget',
+        hint: 'For all API keys that the member created. Requests that could exceed it are refused until the month (UTC) is over. Leave empty for no budget.',
+        check: spendingLimitProblem,
+      },
+    }}
+    send={({ monthly_budget_usd: usd }) =>
+      requestJson('PATCH', path`/console/api/members/${member.id}/budget`, {
+        monthly_budget_usd: usd || null,
+      } satisfies MemberBudgetBody)
+    }
+    stale={['/console/api/members']}
+    done="Budget saved."
+    onClose={onClose}
+  />
+)

@@ -40,14 +40,12 @@ export function AudioPlayer({ audio }: { audio: Blob }) {
     <div className="stack">
       <div className="row">
         {sound && !isPlaying && (
-          <Button onClick={() => play(sound)}>
-            <Play size={16} aria-hidden="true" />
+          <Button icon={Play} onClick={() => play(sound)}>
             Play
           </Button>
         )}
         {isPlaying && (
-          <Button onClick={() => source.current?.stop()}>
-            <Square size={16} aria-hidden="true" />
+          <Button icon={Square} onClick={() => source.current?.stop()}>
             Stop
           </Button>
         )}

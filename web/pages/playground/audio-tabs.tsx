@@ -1,9 +1,8 @@
 import { useState } from 'react'
-import { SelectField, TextField } from '../../components/form/fields.tsx'
+import { FileField, SelectField, TextField } from '../../components/form/fields.tsx'
 import { CopyButton } from '../../components/text/copy.tsx'
-import type { TranscriptAnswer } from '../../lib/playground/task-answers.ts'
+import type { TranscriptResponse } from '../../lib/playground/task-responses.ts'
 import { AudioPlayer } from './audio-player.tsx'
-import { FileField } from './file-field.tsx'
 import { TaskFrame, type TaskTabProps } from './task-frame.tsx'
 
 const FORMATS = ['mp3', 'wav', 'opus', 'aac', 'flac', 'pcm'].map((value) => ({ value, name: value }))
@@ -47,7 +46,7 @@ export function SpeechTab(props: TaskTabProps) {
             }
           : null
       }
-      show={(answer) => answer.kind === 'file' && <AudioPlayer audio={answer.blob} />}
+      show={(response) => response.kind === 'file' && <AudioPlayer audio={response.blob} />}
     >
       <TextField label="Text" value={input} onChange={setInput} rows={5} hint="At most 4,096 characters." />
       <div className="columns gap-4 [--column:8.5rem]">
@@ -103,8 +102,8 @@ function ListeningTab({ takesLanguage, ...props }: TaskTabProps & { takesLanguag
             }
           : null
       }
-      show={(answer) => {
-        const { text } = answer.kind === 'json' ? (answer.value as TranscriptAnswer) : { text: '' }
+      show={(response) => {
+        const { text } = response.kind === 'json' ? (response.value as TranscriptResponse) : { text: '' }
         return (
           <div className="flex items-start gap-2">
             <p className="min-w-0 flex-1 wrap-anywhere whitespace-pre-wrap">{text}</p>

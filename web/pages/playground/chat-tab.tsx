@@ -10,8 +10,7 @@ import {
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import { readDraft, useDraft } from '../../lib/form-drafts.ts'
-import type { CatalogModel } from '../../lib/models/model-catalog.ts'
-import { findModel } from '../../lib/models/model-catalog.ts'
+import { type CatalogModel, findModel } from '../../lib/models/model-catalog.ts'
 import {
   type ChatSettings,
   MODELS_MAX,
@@ -25,13 +24,12 @@ import {
   waitsForTools,
   withTurn,
 } from '../../lib/playground/conversation.ts'
-import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
 import { HistoryDialog } from './history-dialog.tsx'
-import { LinkDialog } from './link-dialog.tsx'
 import { ModelDialog, ModelPicker } from './model-picker.tsx'
 import { CHAT_PATH } from './run-chat.ts'
 import { SettingsPanel } from './settings-panel.tsx'
+import { CodeDialog, LinkDialog } from './share-dialogs.tsx'
 import { TurnView } from './turn-view.tsx'
 import { type ConversationControl, useConversation } from './use-conversation.ts'
 import { useHistory } from './use-history.ts'
@@ -46,7 +44,7 @@ interface ChatTabProps {
   models: readonly CatalogModel[]
 }
 
-/** Of the message that is being typed. */
+/** The name of the draft of the message. */
 const DRAFT_NAME = 'playground message'
 
 /** A conversation with up to three models at once. */
@@ -140,7 +138,7 @@ export function ChatTab({ accountId, keyId, initial, models }: ChatTabProps) {
   )
 }
 
-/** A new turn is scrolled to the top, so that its answers come in below it. */
+/** Scrolls a new turn to the top, so that its completions are in sight. */
 function useInSight(turns: number) {
   const last = useRef<HTMLLIElement>(null)
   const seen = useRef(turns)
@@ -205,8 +203,7 @@ function Models(props: {
         />
       ))}
       {settings.models.length < MODELS_MAX && (
-        <Button kind="quiet" size="small" onClick={() => setIsAdding(true)}>
-          <Plus size={16} aria-hidden="true" />
+        <Button icon={Plus} kind="quiet" size="small" onClick={() => setIsAdding(true)}>
           Compare
         </Button>
       )}
@@ -243,7 +240,7 @@ function Turns(props: {
           isBusy={control.isBusy || hasProblems}
           onResend={(message) => control.resend(index, message)}
           onRetry={(lane) => control.retry({ turn: index, lane })}
-          onResults={(lane, results) => control.answerTools({ turn: index, lane }, results)}
+          onResults={(lane, results) => control.sendToolResults({ turn: index, lane }, results)}
         />
       ))}
     </ol>

@@ -2,7 +2,6 @@ import { ImagePlus, SendHorizontal, Square, X } from 'lucide-react'
 import { type KeyboardEvent, useId, useRef, useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import type { UserMessage } from '../../lib/playground/conversation.ts'
-import { dataUrlOf } from '../../lib/playground/read-file.ts'
 
 const IMAGES_MAX = 4
 const IMAGE_BYTES_MAX = 5 * 1024 * 1024
@@ -59,14 +58,11 @@ export function Composer(props: ComposerProps) {
                 className="h-12 max-w-24 rounded-sm object-cover"
               />
               <Button
-                kind="quiet"
-                icon
+                icon={X}
                 size="small"
                 about={`Remove attachment ${index + 1}`}
                 onClick={() => onDraft({ ...draft, images: draft.images.filter((_, at) => at !== index) })}
-              >
-                <X size={15} aria-hidden="true" />
-              </Button>
+              />
             </li>
           ))}
         </ul>
@@ -90,13 +86,11 @@ export function Composer(props: ComposerProps) {
           onFiles={(files) => void addImages(files)}
         />
         {isBusy ? (
-          <Button size="large" onClick={onStop}>
-            <Square size={16} aria-hidden="true" />
+          <Button icon={Square} size="large" onClick={onStop}>
             <span className="max-sm:sr-only">Stop</span>
           </Button>
         ) : (
-          <Button kind="primary" size="large" disabled={!canSend}>
-            <SendHorizontal size={18} aria-hidden="true" />
+          <Button icon={SendHorizontal} kind="primary" size="large" disabled={!canSend}>
             <span className="max-sm:sr-only">Send</span>
           </Button>
         )}
@@ -150,3 +144,12 @@ async function readImages(files: readonly File[], max: number) {
     return { images: [], problem: `The file cannot be read: ${(error as Error).message}` }
   }
 }
+
+/** A file as a data: address. Rejects with Error where it cannot be read. */
+const dataUrlOf = (file: Blob): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.onload = () => resolve(String(reader.result))
+    reader.onerror = () => reject(reader.error ?? new Error('the file cannot be read'))
+    reader.readAsDataURL(file)
+  })

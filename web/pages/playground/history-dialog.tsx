@@ -51,14 +51,11 @@ export function HistoryDialog(props: {
                 </span>
               </button>
               <Button
-                kind="quiet"
-                icon
+                icon={Trash2}
                 size="small"
                 about={`Delete “${titleOf(conversation)}”`}
                 onClick={() => void remove([conversation.id])}
-              >
-                <Trash2 size={16} aria-hidden="true" />
-              </Button>
+              />
             </li>
           ))}
         </ul>

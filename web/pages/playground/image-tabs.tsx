@@ -1,13 +1,12 @@
 import { useState } from 'react'
-import { SelectField, TextField } from '../../components/form/fields.tsx'
+import { FileField, SelectField, TextField } from '../../components/form/fields.tsx'
 import { wholeNumberProblem } from '../../lib/checks.ts'
 import { formatAmount } from '../../lib/format.ts'
 import type { CatalogModel } from '../../lib/models/model-catalog.ts'
 import { imagePrices } from '../../lib/models/unit-prices.ts'
-import type { ImagesAnswer } from '../../lib/playground/task-answers.ts'
-import { FileField } from './file-field.tsx'
-import type { TaskAnswer, TaskRequest } from './run-task.ts'
+import type { ImagesResponse } from '../../lib/playground/task-responses.ts'
 import { TaskFrame, type TaskTabProps } from './task-frame.tsx'
+import type { TaskRequest, TaskResponse } from './use-task.ts'
 
 const IMAGES_MAX = 10
 
@@ -21,7 +20,7 @@ export function ImagesTab(props: TaskTabProps) {
         const body = bodyFor(model)
         return body && { body: { ...body, ...(body.n && { n: Number(body.n) }) } }
       }}
-      show={(answer) => <Images answer={answer} />}
+      show={(response) => <Images response={response} />}
     >
       {fields}
     </TaskFrame>
@@ -44,7 +43,12 @@ export function ImageEditsTab(props: TaskTabProps) {
     return { form: [...Object.entries(body), ...files] }
   }
   return (
-    <TaskFrame {...props} models={models} request={formFor} show={(answer) => <Images answer={answer} />}>
+    <TaskFrame
+      {...props}
+      models={models}
+      request={formFor}
+      show={(response) => <Images response={response} />}
+    >
       {(model) => (
         <>
           <FileField
@@ -116,8 +120,8 @@ function imageChoices(model: CatalogModel | undefined) {
   )
 }
 
-function Images({ answer }: { answer: TaskAnswer }) {
-  const images = answer.kind === 'json' ? (answer.value as ImagesAnswer).data : []
+function Images({ response }: { response: TaskResponse }) {
+  const images = response.kind === 'json' ? (response.value as ImagesResponse).data : []
   return (
     <ul className="columns gap-4 [--column:14rem]">
       {images.map(({ b64_json: content, revised_prompt: revised }, index) => (

@@ -5,8 +5,8 @@ import { CodeBlock } from '../../components/text/copy.tsx'
 import { MarkdownTable, textOf } from '../../components/text/markdown-parts.tsx'
 
 /**
- * Markdown that somebody else wrote: elements of the page, never HTML of the text. Nothing is loaded from elsewhere:
- * images are links to themselves.
+ * Markdown from outside, such as a completion. HTML in it is not rendered and nothing is loaded from other sites: an
+ * image becomes a link.
  */
 export const Markdown = memo(({ text }: { text: string }) => (
   <div className="markdown">
@@ -28,7 +28,7 @@ function OutwardLink({ href, children }: { href: unknown; children: ReactNode })
   )
 }
 
-/** The headings of the page stand above those of an answer. */
+/** Headings are shifted below the headings of the page. */
 const COMPONENTS: Components = {
   a: ({ href, children }) => <OutwardLink href={href}>{children}</OutwardLink>,
   img: ({ src, alt }) => <OutwardLink href={src}>Image: {alt || 'no description'}</OutwardLink>,
@@ -47,7 +47,7 @@ interface Node {
   children?: Node[]
 }
 
-/** Footnotes have ids, which would be there twice with two answers on the page. */
+/** Removes the ids of footnotes, which would be duplicated by a second completion on the page. */
 const removeIds: NonNullable<Options['rehypePlugins']>[number] = () =>
   function visit(node: Node) {
     delete node.properties?.id

@@ -34,11 +34,7 @@ export function ModelPicker(props: {
         <span className="truncate">{name}</span>
         <ChevronDown size={16} aria-hidden="true" />
       </button>
-      {onRemove && (
-        <Button kind="quiet" icon size="small" about={`Remove ${name}`} onClick={onRemove}>
-          <X size={16} aria-hidden="true" />
-        </Button>
-      )}
+      {onRemove && <Button icon={X} size="small" about={`Remove ${name}`} onClick={onRemove} />}
       {isOpen && (
         <ModelDialog
           title={label}

@@ -1,15 +1,14 @@
-import { failureOf, jsonBody, messageOf } from '../../api/request.ts'
+import { failureOf, jsonBody, messageOf, path, reach } from '../../api/request.ts'
 import { readCompletionStream } from '../../lib/completion-stream.ts'
-import { type Answer, withPart } from '../../lib/playground/answer.ts'
-import { askPlayground } from './ask-playground.ts'
+import { type Completion, withPart } from '../../lib/playground/completion.ts'
 
-type Update = (change: (answer: Answer) => Answer) => void
+type Update = (change: (completion: Completion) => Completion) => void
 
 /** The surface that conversations are made with: the stable one has neither tool loops nor the cost of a call. */
 export const CHAT_SURFACE = 'chat-completions.extended'
 export const CHAT_PATH = '/v2/chat/completions'
 
-/** Makes one call and reports how far it is. Never throws: what goes wrong is in the answer. */
+/** Makes one call and reports how far it is. Never throws: what goes wrong is in the completion. */
 export async function runChat(
   keyId: string,
   body: Record<string, unknown>,
@@ -18,20 +17,24 @@ export async function runChat(
 ): Promise<void> {
   const startedAt = performance.now()
   const elapsed = () => performance.now() - startedAt
-  const end = (change: Partial<Answer>) => {
+  const end = (change: Partial<Completion>) => {
     const durationMs = elapsed()
-    update((answer) => ({ ...answer, durationMs, ...change }))
+    update((completion) => ({ ...completion, durationMs, ...change }))
   }
   try {
     const response = await askPlayground(CHAT_SURFACE, keyId, { ...jsonBody(body), signal })
     const callId = response.headers.get('x-call-id')
     const afforded = response.headers.get('x-completion-limit')
-    update((answer) => ({ ...answer, callId, ...(afforded !== null && { affordedLimit: Number(afforded) }) }))
+    update((completion) => ({
+      ...completion,
+      callId,
+      ...(afforded !== null && { affordedLimit: Number(afforded) }),
+    }))
     if (!response.ok) throw await failureOf(response)
     let isWhole = false
     for await (const part of readCompletionStream(bytesOf(response))) {
       const elapsedMs = elapsed()
-      update((answer) => withPart(answer, part, elapsedMs))
+      update((completion) => withPart(completion, part, elapsedMs))
       if (part.kind === 'done') isWhole = true
       if (part.kind === 'error') return end({ phase: 'failed' })
     }
@@ -59,3 +62,15 @@ async function* bytesOf({ body }: Response): AsyncGenerator<Uint8Array> {
     reader.releaseLock()
   }
 }
+
+/** Calls a surface with one of the account's keys. The request log names the playground as where the call is from. */
+export const askPlayground = (
+  surface: string,
+  keyId: string,
+  { headers, ...init }: RequestInit,
+): Promise<Response> =>
+  reach(path`/console/api/playground/${surface}?key_id=${keyId}`, {
+    method: 'POST',
+    ...init,
+    headers: { ...headers, 'x-title': 'Playground' },
+  })

@@ -1,12 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { type ComponentType, type ReactNode, useState } from 'react'
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
 import type { PlaygroundSurfaces } from '../../../src/core/api/playground.ts'
 import { readOf } from '../../api/read.ts'
 import { path } from '../../api/request.ts'
 import { Note } from '../../components/feedback/messages.tsx'
 import { type CatalogModel, findModel } from '../../lib/models/model-catalog.ts'
-import { TASK_TABS } from './task-tabs.ts'
+import { SpeechTab, TranscriptionsTab, TranslationsTab } from './audio-tabs.tsx'
+import { ImageEditsTab, ImagesTab } from './image-tabs.tsx'
+import type { TaskTabProps } from './task-frame.tsx'
+import { EmbeddingsTab, ModerationsTab, RerankTab } from './text-tabs.tsx'
 
 const CHAT = 'chat'
 
@@ -71,4 +74,23 @@ export function SurfaceTabs(props: {
       })}
     </Tabs>
   )
+}
+
+interface TaskTab {
+  name: string
+  /** Of its models, as the price list has it. */
+  kind: NonNullable<CatalogModel['kind']>
+  Tab: ComponentType<TaskTabProps>
+}
+
+/** The tabs of surfaces whose response is not streamed, by surface id. A tab is shown if the key may use its surface. */
+export const TASK_TABS: Readonly<Record<string, TaskTab>> = {
+  'images.generations': { name: 'Images', kind: 'image', Tab: ImagesTab },
+  'images.edits': { name: 'Image edits', kind: 'image', Tab: ImageEditsTab },
+  'audio.speech': { name: 'Speech', kind: 'speech', Tab: SpeechTab },
+  'audio.transcriptions': { name: 'Transcription', kind: 'transcription', Tab: TranscriptionsTab },
+  'audio.translations': { name: 'Translation', kind: 'transcription', Tab: TranslationsTab },
+  embeddings: { name: 'Embeddings', kind: 'embeddings', Tab: EmbeddingsTab },
+  rerank: { name: 'Rerank', kind: 'rerank', Tab: RerankTab },
+  moderations: { name: 'Moderation', kind: 'moderation', Tab: ModerationsTab },
 }

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { callQuery } from '../../api/queries.ts'
 import { Note } from '../../components/feedback/messages.tsx'
@@ -9,12 +8,12 @@ import { Money } from '../../components/text/money.tsx'
 import { formatDuration } from '../../lib/format.ts'
 import { type CatalogModel, findModel } from '../../lib/models/model-catalog.ts'
 import type { ShownRequest } from '../../lib/playground/request-code.ts'
-import { CodeDialog } from './code-dialog.tsx'
+import { CallFacts } from './completion-view.tsx'
 import { ModelPicker } from './model-picker.tsx'
-import type { TaskAnswer, TaskRequest, TaskResult } from './run-task.ts'
-import { useTask } from './use-task.ts'
+import { CodeDialog } from './share-dialogs.tsx'
+import { type TaskRequest, type TaskResponse, type TaskResult, useTask } from './use-task.ts'
 
-/** What every tab of a surface that answers as a whole is given. */
+/** The props of every tab of a surface whose response is not streamed. */
 export interface TaskTabProps {
   /** Its id. */
   surface: string
@@ -27,14 +26,14 @@ export interface TaskTabProps {
   initialModel: string
 }
 
-/** The form of such a surface beside its answer: the fields are the tab's own. */
+/** The form of such a surface beside its response. The tab declares the fields. */
 export function TaskFrame(
   props: TaskTabProps & {
     /** What is sent; null: the fields are not filled in. */
     request: (model: string) => TaskRequest | null
-    /** The name of the file that is answered. */
+    /** The file name of the response, if it is a file. */
     output?: string
-    show: (answer: TaskAnswer) => ReactNode
+    show: (response: TaskResponse) => ReactNode
     onSend?: () => void
     /** The fields, which may depend on the model. */
     children: ReactNode | ((model: CatalogModel | undefined) => ReactNode)
@@ -103,7 +102,7 @@ export function TaskFrame(
           )}
           {task.result && (
             <div key={task.id} className="stack">
-              {show(task.result.answer)}
+              {show(task.result.response)}
               <TaskFacts result={task.result} />
             </div>
           )}
@@ -132,23 +131,6 @@ function shownOf(request: TaskRequest): Pick<ShownRequest, 'body' | 'form'> {
 
 function TaskFacts({ result: { callId, durationMs } }: { result: TaskResult }) {
   const { data: call, isLoading } = useQuery({ ...callQuery(callId ?? ''), enabled: callId !== null })
-  return (
-    <div className="flex flex-wrap gap-x-4 gap-y-1 text-sm">
-      <dl className="contents">
-        <div className="flex gap-1">
-          <dt className="text-muted">Total</dt>
-          <dd className="tabular-nums">{formatDuration(durationMs)}</dd>
-        </div>
-        <div className="flex gap-1">
-          <dt className="text-muted">Cost</dt>
-          <dd className="tabular-nums">{isLoading ? 'settling …' : <Money usd={call?.cost_usd} />}</dd>
-        </div>
-      </dl>
-      {callId && (
-        <Link to="/calls/$id" params={{ id: callId }}>
-          Details
-        </Link>
-      )}
-    </div>
-  )
+  const cost = isLoading ? 'settling …' : <Money usd={call?.cost_usd} />
+  return <CallFacts callId={callId} facts={{ Total: formatDuration(durationMs), Cost: cost }} />
 }

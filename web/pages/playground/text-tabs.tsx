@@ -5,15 +5,16 @@ import { wholeNumberProblem } from '../../lib/checks.ts'
 import {
   categoriesOf,
   cosine,
-  type EmbeddingsAnswer,
+  type EmbeddingsResponse,
   linesOf,
-  type ModerationsAnswer,
-  type RerankAnswer,
-} from '../../lib/playground/task-answers.ts'
-import type { TaskAnswer } from './run-task.ts'
+  type ModerationsResponse,
+  type RerankResponse,
+} from '../../lib/playground/task-responses.ts'
 import { TaskFrame, type TaskTabProps } from './task-frame.tsx'
+import type { TaskResponse } from './use-task.ts'
 
-const jsonOf = <T,>(answer: TaskAnswer): T | null => (answer.kind === 'json' ? (answer.value as T) : null)
+const jsonOf = <T,>(response: TaskResponse): T | null =>
+  response.kind === 'json' ? (response.value as T) : null
 
 /** The similarity of texts, by their vectors. */
 export function EmbeddingsTab(props: TaskTabProps) {
@@ -32,7 +33,7 @@ export function EmbeddingsTab(props: TaskTabProps) {
           : { body: { model, input, ...(dimensions !== '' && { dimensions: Number(dimensions) }) } }
       }
       onSend={() => setSent(input)}
-      show={(answer) => <Vectors texts={sent} answer={jsonOf<EmbeddingsAnswer>(answer)} />}
+      show={(response) => <Vectors texts={sent} response={jsonOf<EmbeddingsResponse>(response)} />}
     >
       <TextField label="Texts" hint="One per line." value={text} onChange={setText} rows={6} />
       <TextField
@@ -49,8 +50,8 @@ export function EmbeddingsTab(props: TaskTabProps) {
 
 const COMPONENTS_SHOWN = 4
 
-function Vectors({ texts, answer }: { texts: string[]; answer: EmbeddingsAnswer | null }) {
-  const vectors = answer?.data.map(({ embedding }) => embedding) ?? []
+function Vectors({ texts, response }: { texts: string[]; response: EmbeddingsResponse | null }) {
+  const vectors = response?.data.map(({ embedding }) => embedding) ?? []
   return (
     <>
       <p>
@@ -96,9 +97,9 @@ export function RerankTab(props: TaskTabProps) {
         query.trim() === '' || documents.length === 0 ? null : { body: { model, query, documents } }
       }
       onSend={() => setSent(documents)}
-      show={(answer) => (
+      show={(response) => (
         <ol className="divide-y divide-line">
-          {jsonOf<RerankAnswer>(answer)?.results.map(({ index, relevance_score: score }) => (
+          {jsonOf<RerankResponse>(response)?.results.map(({ index, relevance_score: score }) => (
             <li key={index} className="spread py-2">
               <span className="min-w-0 flex-1 wrap-anywhere">{sent[index]}</span>
               <span className="tabular-nums">{score.toFixed(3)}</span>
@@ -120,8 +121,8 @@ export function ModerationsTab(props: TaskTabProps) {
     <TaskFrame
       {...props}
       request={(model) => (input.trim() === '' ? null : { body: { model, input } })}
-      show={(answer) =>
-        jsonOf<ModerationsAnswer>(answer)?.results.map((result, index) => (
+      show={(response) =>
+        jsonOf<ModerationsResponse>(response)?.results.map((result, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: results keep their order
           <div key={index} className="stack">
             <p>

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { CodeBlock } from '../../components/text/copy.tsx'
-import type { ToolCall } from '../../lib/playground/answer.ts'
+import type { ToolCall } from '../../lib/playground/completion.ts'
 
 /** The tools that a model calls. With `onResults`, their results are entered here and sent on together. */
 export function ToolCalls(props: {

@@ -3,9 +3,9 @@ import { type RefObject, useEffect, useRef, useState } from 'react'
 import { Button } from '../../components/form/button.tsx'
 import { TextField } from '../../components/form/fields.tsx'
 import { CopyButton } from '../../components/text/copy.tsx'
-import { isRunning, wantsResults } from '../../lib/playground/answer.ts'
+import { isRunning, wantsResults } from '../../lib/playground/completion.ts'
 import type { Lane, Turn, UserMessage } from '../../lib/playground/conversation.ts'
-import { AnswerView } from './answer-view.tsx'
+import { CompletionView } from './completion-view.tsx'
 import { ToolCalls } from './tool-calls.tsx'
 
 interface TurnViewProps {
@@ -18,7 +18,7 @@ interface TurnViewProps {
   onResults: (lane: number, results: string[]) => void
 }
 
-/** What was said, and below it what each model answered, side by side where there is room. */
+/** A user message and the completions of each model below it, side by side where there is room. */
 export function TurnView(props: TurnViewProps) {
   const { turn, place, isLast, isBusy, onResend, onRetry, onResults } = props
   return (
@@ -48,7 +48,7 @@ function Said({ turn, isBusy, onResend }: Pick<TurnViewProps, 'turn' | 'isBusy' 
   const isEditing = edited !== null
   const wasEditing = useRef(isEditing)
   useEffect(() => {
-    // The button that was pressed is gone.
+    // The pressed button is no longer in the document.
     if (wasEditing.current !== isEditing)
       (place.current?.querySelector<HTMLElement>('textarea, button:enabled') ?? place.current)?.focus()
     wasEditing.current = isEditing
@@ -90,15 +90,12 @@ function Said({ turn, isBusy, onResend }: Pick<TurnViewProps, 'turn' | 'isBusy' 
   return (
     <div ref={place} tabIndex={-1} className="ml-auto flex max-w-[min(100%,44rem)] items-start gap-1">
       <Button
-        kind="quiet"
-        icon
+        icon={Pencil}
         size="small"
         about="Edit the message"
         disabled={isBusy}
         onClick={() => setEdited(text)}
-      >
-        <Pencil size={15} aria-hidden="true" />
-      </Button>
+      />
       <div className="stack min-w-0 gap-2 rounded-lg bg-sunken px-4 py-3">
         <h2 className="sr-only">You</h2>
         {text !== '' && <p className="wrap-anywhere whitespace-pre-wrap">{text}</p>}
@@ -130,7 +127,7 @@ function LaneView(props: {
   const article = useRef<HTMLElement>(null)
   const last = lane.answers.at(-1)
   if (!last) return null
-  // What was pressed goes away while the model answers.
+  // The pressed button is removed while the call runs.
   const stay = () => article.current?.focus({ preventScroll: true })
   const retry = () => {
     stay()
@@ -152,24 +149,22 @@ function LaneView(props: {
           <span className="line gap-0">
             {last.text !== '' && <CopyButton text={last.text} of="the answer" />}
             {isLast && (
-              <Button kind="quiet" icon size="small" about="Retry" disabled={isBusy} onClick={retry}>
-                <RotateCcw size={15} aria-hidden="true" />
-              </Button>
+              <Button icon={RotateCcw} size="small" about="Retry" disabled={isBusy} onClick={retry} />
             )}
           </span>
         )}
       </header>
-      {lane.answers.map((answer, index) => (
+      {lane.answers.map((completion, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: answers keep their order
         <div key={index} className="stack gap-3">
-          <AnswerView answer={answer} model={lane.model}>
-            {answer.toolCalls.length > 0 && (
+          <CompletionView completion={completion} model={lane.model}>
+            {completion.toolCalls.length > 0 && (
               <ToolCalls
-                calls={answer.toolCalls}
-                onResults={isLast && wantsResults(answer) ? sendResults : null}
+                calls={completion.toolCalls}
+                onResults={isLast && wantsResults(completion) ? sendResults : null}
               />
             )}
-          </AnswerView>
+          </CompletionView>
         </div>
       ))}
     </article>

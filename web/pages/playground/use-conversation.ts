@@ -22,7 +22,7 @@ export type ConversationControl = ReturnType<typeof useConversation>
 /** One conversation: what was said so far, and everything that can be done with it. Leaving the page stops its calls. */
 export function useConversation(keyId: string, initial: ChatSettings) {
   const [conversation, setConversation] = useState(() => newConversation(newReference(), initial, Date.now()))
-  // Calls read what is there when they begin, and write to what is there when they hear something.
+  // The current conversation: a call reads it when it starts and updates it for each part of its stream.
   const present = useRef(conversation)
   const running = useRef(new Set<AbortController>())
 
@@ -41,7 +41,7 @@ export function useConversation(keyId: string, initial: ChatSettings) {
     running.current.add(controller)
     const body = chatBody(present.current, place)
     const done = runChat(keyId, body, controller.signal, (update) => {
-      // Of a conversation that was put away nothing is shown.
+      // The conversation may have been replaced by another.
       if (present.current.id === id)
         change((before) => ({
           ...withLane(before, place, changeLast(update)),
@@ -61,7 +61,7 @@ export function useConversation(keyId: string, initial: ChatSettings) {
     isBusy: isBusy(conversation),
     stop,
     send: (message: UserMessage) => send(message),
-    /** Says something else instead of a turn; what followed is dropped. */
+    /** Replaces a turn by another message; the turns after it are dropped. */
     resend: (turn: number, message: UserMessage) => {
       const id = present.current.turns[turn]?.id
       change((before) => withoutTurns(before, turn))
@@ -71,12 +71,12 @@ export function useConversation(keyId: string, initial: ChatSettings) {
       change((before) => withLane(before, place, retried))
       run(place)
     },
-    answerTools: (place: LanePlace, results: readonly string[]) => {
+    sendToolResults: (place: LanePlace, results: readonly string[]) => {
       change((before) => withLane(before, place, continued(results)))
       run(place)
     },
     setSettings: (settings: ChatSettings) => change((before) => ({ ...before, settings })),
-    /** Puts this conversation away and shows another. */
+    /** Shows another conversation. */
     open: (other: Conversation) => {
       stop()
       change(() => other)

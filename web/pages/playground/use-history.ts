@@ -1,8 +1,10 @@
+import { delMany, entries, set } from 'idb-keyval'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { type Conversation, resumed } from '../../lib/playground/conversation.ts'
-import { openConversations } from './conversation-store.ts'
+import { beyondBounds } from '../../lib/playground/history-bounds.ts'
+import { openHistoryStore } from '../../lib/playground/kept-history.ts'
 
-/** While an answer streams in, it is kept this often. */
+/** While a completion streams in, it is kept this often. */
 const SAVE_EVERY_MS = 1_000
 
 export interface History {
@@ -32,13 +34,13 @@ export function useHistory(accountId: string, conversation: Conversation): Histo
 
   useEffect(() => {
     if (conversation.turns.length === 0) return
-    // What was put away is not waited for.
+    // A conversation that was replaced is saved immediately.
     if (unsaved.current?.id !== conversation.id) save()
     const isWaiting = unsaved.current !== null
     unsaved.current = conversation
     if (!isWaiting) window.setTimeout(save, SAVE_EVERY_MS)
   }, [conversation, save])
-  // At once when the page is left.
+  // Saves when the page is left.
   useEffect(() => {
     window.addEventListener('pagehide', save)
     return () => {
@@ -55,6 +57,37 @@ export function useHistory(accountId: string, conversation: Conversation): Histo
       if (unsaved.current && ids.includes(unsaved.current.id)) unsaved.current = null
       await store.remove(ids).catch(noteProblem)
       setKept((before) => before?.filter(({ id }) => !ids.includes(id)) ?? null)
+    },
+  }
+}
+
+/** Conversations in this browser's IndexedDB, apart for each account. They are sent nowhere. */
+export interface ConversationStore {
+  /** The newest first. */
+  list(): Promise<Conversation[]>
+  /** Keeps a conversation, and drops the oldest beyond what is kept. */
+  save(conversation: Conversation): Promise<void>
+  remove(ids: readonly string[]): Promise<void>
+}
+
+export function openConversations(accountId: string): ConversationStore {
+  const store = openHistoryStore()
+  const keyOf = (id: string) => `${accountId}/${id}`
+  const remove = (ids: readonly string[]) => delMany(ids.map(keyOf), store)
+  const list = async () => {
+    const all = await entries<string, Conversation>(store)
+    return all
+      .filter(([key]) => key.startsWith(`${accountId}/`))
+      .map(([, conversation]) => resumed(conversation))
+      .sort((a, b) => b.updatedAt - a.updatedAt)
+  }
+  return {
+    list,
+    remove,
+    save: async (conversation) => {
+      await set(keyOf(conversation.id), conversation, store)
+      const dropped = beyondBounds(await list())
+      if (dropped.length > 0) await remove(dropped)
     },
   }
 }

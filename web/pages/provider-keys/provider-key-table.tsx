@@ -2,6 +2,7 @@ import { useState } from 'react'
 import type { ByokKeyPatch, ByokKeyView } from '../../../src/core/api/byok-keys.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { useAction } from '../../api/use-change.ts'
+import { ConfirmDialog } from '../../components/feedback/dialogs.tsx'
 import { Button } from '../../components/form/button.tsx'
 import { CheckField } from '../../components/form/fields.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
@@ -9,10 +10,7 @@ import { StateBadge } from '../../components/text/values.tsx'
 import { formatAgo, formatDate, formatMoment } from '../../lib/format.ts'
 
 /** Provider keys with their status and settings. */
-export function ProviderKeyTable(props: {
-  keys: readonly ByokKeyView[]
-  onRemove: (key: ByokKeyView) => void
-}) {
+export function ProviderKeyTable({ keys }: { keys: readonly ByokKeyView[] }) {
   const change = useAction({
     send: ({ id, body }: { id: string; body: ByokKeyPatch }) =>
       requestJson<ByokKeyView>('PATCH', path`/console/api/provider-keys/${id}`, body),
@@ -21,7 +19,7 @@ export function ProviderKeyTable(props: {
   return (
     <DataTable
       caption="Provider keys"
-      rows={props.keys}
+      rows={keys}
       columns={{
         Provider: (key) => (
           <TwoLines
@@ -57,7 +55,18 @@ export function ProviderKeyTable(props: {
             <Button
               size="small"
               about={`the key for ${key.provider_name}`}
-              onClick={() => props.onRemove(key)}
+              dialog={(close) => (
+                <ConfirmDialog
+                  title={`Remove the key for ${key.provider_name}?`}
+                  confirm="Remove key"
+                  send={() => requestJson('DELETE', path`/console/api/provider-keys/${key.id}`)}
+                  stale={['/console/api/provider-keys']}
+                  done="Provider key removed."
+                  onClose={close}
+                >
+                  <p>Calls to this provider will use Switchyard's keys at the list price.</p>
+                </ConfirmDialog>
+              )}
             >
               Remove
             </Button>

@@ -1,5 +1,4 @@
-import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
-import { CodeBlock } from '../../components/text/copy.tsx'
+import { TabbedCode } from '../../components/text/snippets.tsx'
 import type { Operation, SchemaField } from '../../lib/openapi-view.ts'
 
 /** What an operation takes and answers, and programs that call it. */
@@ -9,20 +8,11 @@ export function OperationDetails({ operation }: { operation: Operation }) {
     <div className="stack gap-4 pt-3">
       {description && description !== summary && <p>{description}</p>}
       {samples.length > 0 && (
-        <Tabs className="stack gap-2">
-          <TabList className="flex gap-1" aria-label={`Language of the example of ${operation.id}`}>
-            {samples.map(({ label }) => (
-              <Tab key={label} id={label} className="tab">
-                {label}
-              </Tab>
-            ))}
-          </TabList>
-          {samples.map(({ label, source }) => (
-            <TabPanel key={label} id={label}>
-              <CodeBlock code={source} of={`the ${label} example of ${operation.id}`} />
-            </TabPanel>
-          ))}
-        </Tabs>
+        <TabbedCode
+          label={`Language of the example of ${operation.id}`}
+          about={`example of ${operation.id}`}
+          codes={samples.map(({ label, source }) => ({ id: label, name: label, code: source }))}
+        />
       )}
       {parameters.length > 0 && (
         <section className="stack gap-2">
@@ -53,19 +43,17 @@ export function OperationDetails({ operation }: { operation: Operation }) {
 }
 
 /** The fields of a schema; those inside one are a list of their own. */
-function Fields({ fields }: { fields: SchemaField[] }) {
-  return (
-    <ul className="stack min-w-0 gap-2 border-l border-line pl-2 sm:pl-4">
-      {fields.map(({ name, type, required, notes, fields: inner }) => (
-        <li key={name} className="stack min-w-0 gap-1">
-          <p className="wrap-anywhere">
-            <code>{name}</code> <span className="text-muted">{type}</span>
-            {required && <span className="text-warn"> required</span>}
-            {notes.length > 0 && <span className="text-sm text-muted"> · {notes.join(' · ')}</span>}
-          </p>
-          {inner.length > 0 && <Fields fields={inner} />}
-        </li>
-      ))}
-    </ul>
-  )
-}
+const Fields = ({ fields }: { fields: SchemaField[] }) => (
+  <ul className="stack min-w-0 gap-2 border-l border-line pl-2 sm:pl-4">
+    {fields.map(({ name, type, required, notes, fields: inner }) => (
+      <li key={name} className="stack min-w-0 gap-1">
+        <p className="wrap-anywhere">
+          <code>{name}</code> <span className="text-muted">{type}</span>
+          {required && <span className="text-warn"> required</span>}
+          {notes.length > 0 && <span className="text-sm text-muted"> · {notes.join(' · ')}</span>}
+        </p>
+        {inner.length > 0 && <Fields fields={inner} />}
+      </li>
+    ))}
+  </ul>
+)

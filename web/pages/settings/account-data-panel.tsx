@@ -8,41 +8,35 @@ import { switchSession } from '../../api/session.ts'
 import { FormDialog } from '../../components/feedback/dialogs.tsx'
 import { Note } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
+import { CURRENT_PASSWORD } from '../../components/form/field-specs.ts'
 import { CheckField } from '../../components/form/fields.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { BASE_PATH } from '../../lib/base-path.ts'
 import { forgetHistory } from '../../lib/playground/kept-history.ts'
-import { CurrentPassword } from './password-dialog.tsx'
 
 /** A copy of what is stored of an account, and its deletion. */
-export function AccountDataPanel({ session }: { session: SessionView }) {
-  const [isDeleting, setIsDeleting] = useState(false)
-  return (
-    <Panel title="Your data" padded>
-      <div className="stack">
-        <p>
-          The export has your personal account, keys, top-ups and ledger without any secret. Calls are on the
-          usage page, as CSV.
-        </p>
-        <div className="row">
-          <a className="button" href={`${BASE_PATH}/console/api/account/export`} download>
-            Download export
-          </a>
-          {!session.account.is_organisation && (
-            <Button kind="danger" onClick={() => setIsDeleting(true)}>
-              Delete account
-            </Button>
-          )}
-        </div>
-        {session.account.is_organisation && (
-          <p className="text-muted">To delete your personal account, switch to it first.</p>
-        )}
-      </div>
-      {isDeleting && <DeleteDialog session={session} onClose={() => setIsDeleting(false)} />}
-    </Panel>
-  )
-}
+export const AccountDataPanel = ({ session }: { session: SessionView }) => (
+  <Panel title="Your data" padded>
+    <p>
+      The export has your personal account, keys, top-ups and ledger without any secret. Calls are on the
+      usage page, as CSV.
+    </p>
+    <div className="row">
+      <a className="button" href={`${BASE_PATH}/console/api/account/export`} download>
+        Download export
+      </a>
+      {!session.account.is_organisation && (
+        <Button kind="danger" dialog={(close) => <DeleteDialog session={session} onClose={close} />}>
+          Delete account
+        </Button>
+      )}
+    </div>
+    {session.account.is_organisation && (
+      <p className="text-muted">To delete your personal account, switch to it first.</p>
+    )}
+  </Panel>
+)
 
 /** Deletes the account that a session acts on: that of the person, or an organisation. */
 export function DeleteDialog({ session, onClose }: { session: SessionView; onClose: () => void }) {
@@ -58,10 +52,7 @@ export function DeleteDialog({ session, onClose }: { session: SessionView; onClo
       submit={isOrganisation ? 'Delete organisation' : 'Delete account'}
       pending="Deleting …"
       kind="danger"
-      initial={{ current_password: '' }}
-      check={({ current_password: password }) => ({
-        current_password: password === '' ? 'Enter your current password.' : null,
-      })}
+      fields={{ current_password: CURRENT_PASSWORD }}
       send={async ({ current_password }) => {
         const body: DeleteAccountBody = { current_password, ...(isGivenUp && { forfeit_usd: balanceUsd }) }
         await requestJson('POST', `/console/api/${isOrganisation ? 'organisation' : 'account'}/delete`, body)
@@ -75,7 +66,7 @@ export function DeleteDialog({ session, onClose }: { session: SessionView; onClo
       done={isOrganisation ? `${name} is deleted.` : 'The account is deleted.'}
       onClose={onClose}
     >
-      {(field) => (
+      {({ input }) => (
         <>
           <Note tone="warn">
             This cannot be undone. Keys stop working at once.{' '}
@@ -94,7 +85,7 @@ export function DeleteDialog({ session, onClose }: { session: SessionView; onClo
               onChange={setIsGivenUp}
             />
           )}
-          <CurrentPassword field={field('current_password')} />
+          {input('current_password')}
         </>
       )}
     </FormDialog>

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
 import type { RedirectView } from '../../../src/core/api/identities.ts'
 import { gatewayQuery, identitiesQuery } from '../../api/queries.ts'
 import { path, requestJson } from '../../api/request.ts'
@@ -9,9 +8,7 @@ import { Button } from '../../components/form/button.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { Facts } from '../../components/text/values.tsx'
 import { oauthProblem } from '../../lib/oauth-problem.ts'
-import { PasswordDialog } from './password-dialog.tsx'
-
-const PATH = '/console/api/identities'
+import { PasswordDialog } from './second-factor-dialogs.tsx'
 
 interface Provider {
   id: string
@@ -23,10 +20,8 @@ export function IdentitiesPanel() {
   const providers = useQuery(gatewayQuery).data?.providers ?? []
   const query = useQuery(identitiesQuery)
   const { problem } = useSearch({ from: '/account/settings' })
-  const [open, setOpen] = useState<{ change: 'link' | 'unlink'; provider: Provider } | null>(null)
   const reason = oauthProblem(problem)
   if (providers.length === 0) return null
-  const close = () => setOpen(null)
   return (
     <Panel title="Linked services" padded>
       {reason && <Note tone="warn">{reason}</Note>}
@@ -36,12 +31,21 @@ export function IdentitiesPanel() {
             rows={Object.fromEntries(
               providers.map((provider) => {
                 const linked = data.find((identity) => identity.provider === provider.id)
-                const change = linked ? 'unlink' : 'link'
                 return [
                   provider.name,
                   <span key={provider.id} className="row gap-x-3 gap-y-1">
                     <span className="wrap-anywhere">{linked ? linked.email || 'Linked' : 'Not linked'}</span>
-                    <Button size="small" about={provider.name} onClick={() => setOpen({ change, provider })}>
+                    <Button
+                      size="small"
+                      about={provider.name}
+                      dialog={(close) =>
+                        linked ? (
+                          <UnlinkDialog provider={provider} onClose={close} />
+                        ) : (
+                          <LinkDialog provider={provider} onClose={close} />
+                        )
+                      }
+                    >
                       {linked ? 'Unlink' : 'Link'}
                     </Button>
                   </span>,
@@ -51,35 +55,38 @@ export function IdentitiesPanel() {
           />
         )}
       </QueryView>
-      {open?.change === 'link' && (
-        <PasswordDialog
-          title={`Link ${open.provider.name}`}
-          submit="Continue"
-          kind="primary"
-          send={async (body) => {
-            const { url } = await requestJson<RedirectView>(
-              'POST',
-              path`/console/api/identities/${open.provider.id}`,
-              body,
-            )
-            window.location.assign(url)
-          }}
-          onClose={close}
-        >
-          <p>You sign in there now, and can use it to sign in here afterwards.</p>
-        </PasswordDialog>
-      )}
-      {open?.change === 'unlink' && (
-        <PasswordDialog
-          title={`Unlink ${open.provider.name}?`}
-          submit="Unlink"
-          kind="danger"
-          send={(body) => requestJson('POST', path`/console/api/identities/${open.provider.id}/remove`, body)}
-          stale={[PATH]}
-          done="The service is unlinked."
-          onClose={close}
-        />
-      )}
     </Panel>
   )
 }
+
+interface DialogProps {
+  provider: Provider
+  onClose: () => void
+}
+
+const LinkDialog = ({ provider: { id, name }, onClose }: DialogProps) => (
+  <PasswordDialog
+    title={`Link ${name}`}
+    submit="Continue"
+    kind="primary"
+    send={async (body) => {
+      const { url } = await requestJson<RedirectView>('POST', path`/console/api/identities/${id}`, body)
+      window.location.assign(url)
+    }}
+    onClose={onClose}
+  >
+    <p>You sign in there now, and can use it to sign in here afterwards.</p>
+  </PasswordDialog>
+)
+
+const UnlinkDialog = ({ provider: { id, name }, onClose }: DialogProps) => (
+  <PasswordDialog
+    title={`Unlink ${name}?`}
+    submit="Unlink"
+    kind="danger"
+    send={(body) => requestJson('POST', path`/console/api/identities/${id}/remove`, body)}
+    stale={['/console/api/identities']}
+    done="The service is unlinked."
+    onClose={onClose}
+  />
+)

@@ -9,12 +9,13 @@ import { Panel } from '../../components/layout/page.tsx'
 import { Facts } from '../../components/text/values.tsx'
 import { formatDate, plural } from '../../lib/format.ts'
 import { passkeyProblem } from '../../lib/passkeys.ts'
-import { NewPasskeyDialog } from './new-passkey-dialog.tsx'
-import { PasswordDialog } from './password-dialog.tsx'
-import { RecoveryCodesDialog } from './recovery-codes-dialog.tsx'
-import { TotpDialog } from './totp-dialog.tsx'
-
-const PATH = '/console/api/second-factor'
+import {
+  NewPasskeyDialog,
+  PasswordDialog,
+  SECOND_FACTOR_PATH,
+  showCodes,
+  TotpDialog,
+} from './second-factor-dialogs.tsx'
 
 type Open =
   | 'add-totp'
@@ -27,9 +28,6 @@ type Open =
 export function SecondFactorPanel() {
   const query = useQuery(secondFactorQuery)
   const [open, setOpen] = useState<Open | null>(null)
-  const [totp, setTotp] = useState<NewTotp | null>(null)
-  const [codes, setCodes] = useState<string[] | null>(null)
-  const close = () => setOpen(null)
   return (
     <Panel title="Two-step sign-in" padded>
       <QueryView query={query}>
@@ -50,82 +48,80 @@ export function SecondFactorPanel() {
           />
         )}
       </QueryView>
-      {open === 'add-totp' && (
-        <PasswordDialog
-          title="Set up an authenticator app"
-          submit="Continue"
-          kind="primary"
-          send={(body) => requestJson<NewTotp>('POST', `${PATH}/totp`, body)}
-          onDone={setTotp}
-          onClose={close}
-        />
-      )}
-      {totp !== null && <TotpDialog totp={totp} onCodes={setCodes} onClose={() => setTotp(null)} />}
-      {open === 'add-passkey' && <NewPasskeyDialog onCodes={setCodes} onClose={close} />}
-      {open === 'remove-totp' && (
-        <PasswordDialog
-          title="Remove the authenticator app?"
-          submit="Remove"
-          kind="danger"
-          send={(body) => requestJson('POST', `${PATH}/totp/remove`, body)}
-          stale={[PATH]}
-          done="The authenticator app is removed."
-          onClose={close}
-        />
-      )}
-      {open === 'new-codes' && (
-        <PasswordDialog
-          title="Make new recovery codes"
-          submit="Make new codes"
-          kind="primary"
-          send={(body) => requestJson<NewRecoveryCodes>('POST', `${PATH}/recovery-codes`, body)}
-          stale={[PATH]}
-          onDone={(made) => setCodes(made.recovery_codes)}
-          onClose={close}
-        >
-          <p>The codes you have no longer work then.</p>
-        </PasswordDialog>
-      )}
-      {open !== null && typeof open === 'object' && (
-        <PasswordDialog
-          title={`Remove the passkey “${open.passkey.name}”?`}
-          submit="Remove"
-          kind="danger"
-          send={(body) =>
-            requestJson('POST', path`/console/api/second-factor/passkeys/${open.passkey.id}/remove`, body)
-          }
-          stale={[PATH]}
-          done="The passkey is removed."
-          onClose={close}
-        />
-      )}
-      {codes !== null && <RecoveryCodesDialog codes={codes} onClose={() => setCodes(null)} />}
+      {open && <OpenDialog open={open} onClose={() => setOpen(null)} />}
     </Panel>
   )
 }
 
-function Totp({ isOn, onOpen }: { isOn: boolean; onOpen: (open: Open) => void }) {
-  return (
-    <span className="row gap-x-3 gap-y-1">
-      {isOn ? 'On' : 'Off'}
-      <Button
-        size="small"
-        about="the authenticator app"
-        onClick={() => onOpen(isOn ? 'remove-totp' : 'add-totp')}
-      >
-        {isOn ? 'Remove' : 'Set up'}
-      </Button>
-    </span>
-  )
+/** It stays open over a change of the panel, since codes are shown after it. */
+function OpenDialog({ open, onClose }: { open: Open; onClose: () => void }) {
+  const removal = { submit: 'Remove', kind: 'danger', stale: [SECOND_FACTOR_PATH], onClose } as const
+  switch (open) {
+    case 'add-totp':
+      return (
+        <PasswordDialog
+          title="Set up an authenticator app"
+          submit="Continue"
+          kind="primary"
+          send={(body) => requestJson<NewTotp>('POST', `${SECOND_FACTOR_PATH}/totp`, body)}
+          then={(totp, close) => <TotpDialog totp={totp} onClose={close} />}
+          onClose={onClose}
+        />
+      )
+    case 'remove-totp':
+      return (
+        <PasswordDialog
+          {...removal}
+          title="Remove the authenticator app?"
+          send={(body) => requestJson('POST', `${SECOND_FACTOR_PATH}/totp/remove`, body)}
+          done="The authenticator app is removed."
+        />
+      )
+    case 'add-passkey':
+      return <NewPasskeyDialog onClose={onClose} />
+    case 'new-codes':
+      return (
+        <PasswordDialog
+          title="Make new recovery codes"
+          submit="Make new codes"
+          kind="primary"
+          send={(body) => requestJson<NewRecoveryCodes>('POST', `${SECOND_FACTOR_PATH}/recovery-codes`, body)}
+          stale={[SECOND_FACTOR_PATH]}
+          then={showCodes}
+          onClose={onClose}
+        >
+          <p>The codes you have no longer work then.</p>
+        </PasswordDialog>
+      )
+    default:
+      return (
+        <PasswordDialog
+          {...removal}
+          title={`Remove the passkey “${open.passkey.name}”?`}
+          send={(body) =>
+            requestJson('POST', path`/console/api/second-factor/passkeys/${open.passkey.id}/remove`, body)
+          }
+          done="The passkey is removed."
+        />
+      )
+  }
 }
 
-function Passkeys({
-  passkeys,
-  onOpen,
-}: {
-  passkeys: SecondFactorView['passkeys']
-  onOpen: (open: Open) => void
-}) {
+const Totp = ({ isOn, onOpen }: { isOn: boolean; onOpen: (open: Open) => void }) => (
+  <span className="row gap-x-3 gap-y-1">
+    {isOn ? 'On' : 'Off'}
+    <Button
+      size="small"
+      about="the authenticator app"
+      onClick={() => onOpen(isOn ? 'remove-totp' : 'add-totp')}
+    >
+      {isOn ? 'Remove' : 'Set up'}
+    </Button>
+  </span>
+)
+
+function Passkeys(props: { passkeys: SecondFactorView['passkeys']; onOpen: (open: Open) => void }) {
+  const { passkeys, onOpen } = props
   const problem = passkeyProblem()
   return (
     <span className="stack gap-2">

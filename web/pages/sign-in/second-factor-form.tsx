@@ -2,11 +2,9 @@ import { useState } from 'react'
 import type { SecondFactorAsked, SecondFactorBody } from '../../../src/core/api/second-factor.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import { requestJson } from '../../api/request.ts'
-import { useChange } from '../../api/use-change.ts'
-import { ErrorNote } from '../../components/feedback/messages.tsx'
 import { Button } from '../../components/form/button.tsx'
-import { TextField } from '../../components/form/fields.tsx'
-import { Form, Submit, useForm } from '../../components/form/form.tsx'
+import { PageForm } from '../../components/form/form.tsx'
+import { LargeAction } from '../../components/form/large-action.tsx'
 import { signWithPasskey } from '../../lib/passkeys.ts'
 
 interface Props {
@@ -44,7 +42,14 @@ export function SecondFactorForm({ asked, onSession }: Props) {
               send={(code) => give({ code: code.replace(/\s/g, '') })}
             />
           )}
-          {asked.passkey && <PasskeyButton options={asked.passkey} give={give} />}
+          {asked.passkey && (
+            <LargeAction
+              pending="Waiting for the passkey …"
+              send={async () => give({ passkey: await signWithPasskey(asked.passkey!) })}
+            >
+              Use your passkey
+            </LargeAction>
+          )}
         </>
       )}
       <p>
@@ -63,37 +68,16 @@ function CodeForm(props: {
   send: (code: string) => Promise<void>
 }) {
   const { label, hint, inputMode, send } = props
-  const form = useForm({
-    initial: { code: '' },
-    check: ({ code }) => ({ code: code.trim() === '' ? 'Enter a code.' : null }),
-    send: ({ code }) => send(code.trim()),
-  })
   return (
-    <Form form={form}>
-      <TextField
-        label={label}
-        hint={hint}
-        inputMode={inputMode}
-        autoComplete="one-time-code"
-        {...form.field('code')}
-        required
-      />
-      <Submit form={form} kind="primary" size="large" pending="Signing in …">
-        Sign in
-      </Submit>
-    </Form>
-  )
-}
-
-function PasskeyButton(props: { options: Record<string, unknown>; give: (factor: Factor) => Promise<void> }) {
-  const { options, give } = props
-  const sign = useChange({ send: async () => give({ passkey: await signWithPasskey(options) }) })
-  return (
-    <div className="stack">
-      <ErrorNote error={sign.error} />
-      <Button size="large" disabled={sign.isPending} onClick={() => sign.mutate()}>
-        {sign.isPending ? 'Waiting for the passkey …' : 'Use your passkey'}
-      </Button>
-    </div>
+    <PageForm
+      fields={{
+        code: { label, hint, inputMode, autoComplete: 'one-time-code', required: 'Enter a code.' },
+      }}
+      send={({ code }) => send(code)}
+      kind="primary"
+      size="large"
+      pending="Signing in …"
+      submit="Sign in"
+    />
   )
 }

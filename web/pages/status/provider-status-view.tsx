@@ -4,7 +4,7 @@ import { ChoiceField } from '../../components/form/fields.tsx'
 import { Panel } from '../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../components/table/data-table.tsx'
 import { Badge } from '../../components/text/values.tsx'
-import { formatDuration, formatMoment, formatPercent, plural } from '../../lib/format.ts'
+import { formatDuration, formatMoment, formatShare, plural } from '../../lib/format.ts'
 
 type PeriodName = keyof ProviderStatusList['periods']
 
@@ -44,7 +44,7 @@ export function ProviderStatusView({ status }: { status: ProviderStatusList }) {
             Uptime: (provider) => (
               <span className="stack-tight">
                 <span className="tabular-nums">
-                  {provider[period].uptime === null ? 'No data' : formatPercent(provider[period].uptime)}
+                  {provider[period].uptime === null ? 'No data' : formatShare(provider[period].uptime)}
                 </span>
                 <UptimeBars
                   bars={provider[period].bars}
@@ -122,7 +122,7 @@ function UptimeBars(props: { bars: ReadonlyArray<number | null>; from: string; s
         >
           <title>
             {start(index).slice(0, 16).replace('T', ' ')} UTC:{' '}
-            {uptime === null ? 'no data' : formatPercent(uptime)}
+            {uptime === null ? 'no data' : formatShare(uptime)}
           </title>
         </rect>
       ))}

@@ -9,13 +9,12 @@ import {
   membersQuery,
   sessionQuery,
 } from '../../api/queries.ts'
-import { SelectField, TextField } from '../../components/form/fields.tsx'
+import { SelectField, type SelectOption, TextField } from '../../components/form/fields.tsx'
 import { useSettledText } from '../../components/form/use-settled-text.ts'
 import { CallTable } from '../../components/table/call-table.tsx'
 import { ListPanel } from '../../components/table/data-table.tsx'
 
 const STATUSES = [
-  { value: '', name: 'Any' },
   { value: 'completed', name: 'Completed' },
   { value: 'failed', name: 'Failed' },
   { value: 'cancelled', name: 'Cancelled' },
@@ -42,7 +41,14 @@ export function RequestLog(props: {
   const { data: session } = useQuery(sessionQuery)
   const keys = useQuery({ ...keysQuery, enabled: session?.permissions.includes('keys') ?? false })
   const keyNames = useMemo(() => new Map(keys.data?.data.map(({ id, name }) => [id, name])), [keys.data])
-  const any = { value: '', name: 'Any' }
+  const select = (label: string, name: keyof LogFilters, options: readonly SelectOption[]) => (
+    <SelectField
+      label={label}
+      value={filters[name] ?? ''}
+      options={[{ value: '', name: 'Any' }, ...options]}
+      onChange={(value) => onChange({ [name]: value || undefined })}
+    />
+  )
   const known =
     filters.model === undefined || models.includes(filters.model) ? models : [...models, filters.model]
   const [id, setId] = useSettledText(filters.id ?? '', (text) => onChange({ id: text || undefined }))
@@ -76,35 +82,23 @@ export function RequestLog(props: {
               onChange={setTag}
               spellCheck={false}
             />
-            <SelectField
-              label="Model"
-              value={filters.model ?? ''}
-              options={[any, ...known.map((model) => ({ value: model, name: model }))]}
-              onChange={(model) => onChange({ model: model || undefined })}
-            />
-            <SelectField
-              label="API key"
-              value={filters.key_id ?? ''}
-              options={[any, ...[...keyNames].map(([value, name]) => ({ value, name: name || value }))]}
-              onChange={(key) => onChange({ key_id: key || undefined })}
-            />
-            {hasMembers && (
-              <SelectField
-                label="Member"
-                value={filters.member_id ?? ''}
-                options={[
-                  any,
-                  ...(members.data?.data ?? []).map((one) => ({ value: one.id, name: one.email })),
-                ]}
-                onChange={(member) => onChange({ member_id: member || undefined })}
-              />
+            {select(
+              'Model',
+              'model',
+              known.map((model) => ({ value: model, name: model })),
             )}
-            <SelectField
-              label="Status"
-              value={filters.status ?? ''}
-              options={STATUSES}
-              onChange={(status) => onChange({ status: status || undefined })}
-            />
+            {select(
+              'API key',
+              'key_id',
+              [...keyNames].map(([value, name]) => ({ value, name: name || value })),
+            )}
+            {hasMembers &&
+              select(
+                'Member',
+                'member_id',
+                (members.data?.data ?? []).map((one) => ({ value: one.id, name: one.email })),
+              )}
+            {select('Status', 'status', STATUSES)}
           </div>
         }
         query={callsQuery(filters, PAGE)}

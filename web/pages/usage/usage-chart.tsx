@@ -20,27 +20,18 @@ import {
   stackUsage,
 } from '../../lib/usage-view.ts'
 
-/** The same order for bars and for their key. */
-const FILLS = [
-  'fill-series-1',
-  'fill-series-2',
-  'fill-series-3',
-  'fill-series-4',
-  'fill-series-5',
-  'fill-series-6',
-  'fill-series-7',
-  'fill-series-8',
-]
+/** For bars and for their key, in this order. */
 const COLOURS = [
-  'bg-series-1',
-  'bg-series-2',
-  'bg-series-3',
-  'bg-series-4',
-  'bg-series-5',
-  'bg-series-6',
-  'bg-series-7',
-  'bg-series-8',
+  'fill-series-1 bg-series-1',
+  'fill-series-2 bg-series-2',
+  'fill-series-3 bg-series-3',
+  'fill-series-4 bg-series-4',
+  'fill-series-5 bg-series-5',
+  'fill-series-6 bg-series-6',
+  'fill-series-7 bg-series-7',
+  'fill-series-8 bg-series-8',
 ]
+const colourOf = (index: number): string => COLOURS[index] ?? COLOURS.at(-1)!
 
 const CAPTIONS: Record<Measure, string> = {
   cost: 'Cost',
@@ -66,7 +57,7 @@ export function UsageChart({ view, measure }: { view: UsageSeriesView; measure: 
           value: bucket.figures ? measured(bucket.figures, measure) : 0,
           text: `${start(bucket)}: ${summary(bucket, measure, nameOf)}`,
           ...(isStacked && {
-            parts: bucket.parts.map(({ value }, index) => ({ value, fill: FILLS[index] ?? 'fill-series-8' })),
+            parts: bucket.parts.map(({ value }, index) => ({ value, fill: colourOf(index) })),
           }),
         })),
         idle: 'Hover over a bar for details.',
@@ -95,7 +86,7 @@ export function UsageChart({ view, measure }: { view: UsageSeriesView; measure: 
       {isStacked && series.length > 1 && (
         <div className="row gap-x-4 gap-y-1 text-sm text-soft">
           {series.map((group, index) => (
-            <ChartKey key={group} colour={COLOURS[index] ?? 'bg-series-8'}>
+            <ChartKey key={group} colour={colourOf(index)}>
               {nameOf(group)}
             </ChartKey>
           ))}

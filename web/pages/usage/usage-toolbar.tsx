@@ -20,7 +20,7 @@ const GROUPS = [
   { value: 'member', name: 'Member' },
 ]
 
-/** Which figures the usage page shows, of which time, and by whose clocks. */
+/** Chooses the period, the interval, the grouping, the time zone and the measure of the usage page. */
 export function UsageToolbar(props: {
   choice: UsageChoice
   onChange: (changed: UsageSearch) => void
@@ -85,29 +85,27 @@ export function UsageToolbar(props: {
   )
 }
 
-function CustomPeriod({
+const CustomPeriod = ({
   choice,
   onChange,
 }: {
   choice: UsageChoice
   onChange: (changed: UsageSearch) => void
-}) {
-  return (
-    <>
-      <TextField
-        label="From"
-        type="date"
-        value={choice.first}
-        max={choice.last}
-        onChange={(from) => from !== '' && onChange({ from })}
-      />
-      <TextField
-        label="To"
-        type="date"
-        value={choice.last}
-        min={choice.first}
-        onChange={(to) => to !== '' && onChange({ to })}
-      />
-    </>
-  )
-}
+}) => (
+  <>
+    <TextField
+      label="From"
+      type="date"
+      value={choice.first}
+      max={choice.last}
+      onChange={(from) => from !== '' && onChange({ from })}
+    />
+    <TextField
+      label="To"
+      type="date"
+      value={choice.last}
+      min={choice.first}
+      onChange={(to) => to !== '' && onChange({ to })}
+    />
+  </>
+)

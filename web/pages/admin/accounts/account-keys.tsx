@@ -1,30 +1,29 @@
 import { KeyRound } from 'lucide-react'
-import { useState } from 'react'
-import type { CreatedOperatorKey, NewKeyBody, OperatorKey } from '../../../../src/core/api/keys.ts'
+import type {
+  CreatedOperatorKey,
+  KeyLimitsRequest,
+  NewKeyBody,
+  OperatorKey,
+} from '../../../../src/core/api/keys.ts'
 import { path, requestJson } from '../../../api/request.ts'
-import { useAction } from '../../../api/use-change.ts'
 import { FormDialog, SecretDialog } from '../../../components/feedback/dialogs.tsx'
 import { EmptyState } from '../../../components/feedback/messages.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
 import { formatDate, formatMoment, plural, rateLimitsText } from '../../../lib/format.ts'
 import { RevokeKeyDialog } from '../../keys/key-dialogs.tsx'
-import { changedSettings, KeyFields, keyProblems, NEW_KEY } from '../../keys/key-fields.tsx'
+import { changedSettings, KeyInputs, type KeyValues, keyFields, NEW_KEY } from '../../keys/key-fields.tsx'
 import { KeyName, SpendingLimit } from '../../keys/key-table.tsx'
 import { OperatorButton } from '../operator-button.tsx'
 import { BulkDialog, SelectBox, useSelection } from './bulk-actions.tsx'
-import { EditCustomerKeyDialog } from './edit-key-dialog.tsx'
 
 const STALE = ['/admin/api/accounts/']
 
 /** The keys of an account by their first and last characters; secrets are not stored. */
 export function AccountKeys(props: { accountId: string; keys: readonly OperatorKey[]; hasHolder: boolean }) {
   const { accountId, keys, hasHolder } = props
-  const [open, setOpen] = useState<'create' | 'revoke' | null>(null)
-  const [created, setCreated] = useState<CreatedOperatorKey | null>(null)
-  const inUse = keys.filter(({ state }) => state === 'active')
-  const selection = useSelection(inUse)
-  const close = () => setOpen(null)
+  const selection = useSelection(keys.filter(({ state }) => state === 'active'))
+  const count = plural(selection.chosen.length, 'key')
   return (
     <Panel
       title="Keys"
@@ -35,13 +34,30 @@ export function AccountKeys(props: { accountId: string; keys: readonly OperatorK
               needs="accounts.suspend"
               size="small"
               kind="danger"
-              onClick={() => setOpen('revoke')}
+              dialog={(close) => (
+                <BulkDialog
+                  title={`Revoke ${count}?`}
+                  submit="Revoke keys"
+                  what="Requests with these keys will fail immediately. This can't be undone."
+                  items={selection.chosen}
+                  asksReason={false}
+                  send={({ id }) => requestJson('POST', path`/admin/api/keys/${id}/revoke`)}
+                  stale={STALE}
+                  done={`${count} revoked.`}
+                  onDone={selection.clear}
+                  onClose={close}
+                />
+              )}
             >
-              Revoke {plural(selection.chosen.length, 'key')}
+              Revoke {count}
             </OperatorButton>
           )}
           {!hasHolder && (
-            <OperatorButton needs="accounts.write" size="small" onClick={() => setOpen('create')}>
+            <OperatorButton
+              needs="accounts.write"
+              size="small"
+              dialog={(close) => <NewKeyDialog accountId={accountId} onClose={close} />}
+            >
               Create key
             </OperatorButton>
           )}
@@ -55,119 +71,79 @@ export function AccountKeys(props: { accountId: string; keys: readonly OperatorK
             : 'No keys yet. Until the account has an owner who signed in, you create them here.'}
         </EmptyState>
       ) : (
-        <KeyRows keys={keys} selection={selection} />
-      )}
-      {open === 'create' && <NewKeyDialog accountId={accountId} onClose={close} onCreated={setCreated} />}
-      {open === 'revoke' && (
-        <BulkDialog
-          title={`Revoke ${plural(selection.chosen.length, 'key')}?`}
-          submit="Revoke keys"
-          what="Requests with these keys will fail immediately. This can't be undone."
-          items={selection.chosen}
-          asksReason={false}
-          send={({ id }) => requestJson('POST', path`/admin/api/keys/${id}/revoke`)}
-          stale={STALE}
-          done={`${plural(selection.chosen.length, 'key')} revoked.`}
-          onDone={selection.clear}
-          onClose={close}
+        <DataTable
+          caption="Keys of the account"
+          rows={keys}
+          title="Key"
+          columns={{
+            Select: (key) =>
+              key.state === 'active' && (
+                <SelectBox
+                  about={`the key ${key.name}`}
+                  checked={selection.has(key.id)}
+                  onChange={() => selection.toggle(key.id)}
+                />
+              ),
+            Key: (key) => (
+              <KeyName apiKey={key}>
+                {key.state === 'active' && key.paused_at !== null && (
+                  <span className="text-sm text-muted">
+                    paused {formatMoment(key.paused_at)}{' '}
+                    {key.paused_by === 'operator' ? 'by an operator' : 'by the customer'}
+                  </span>
+                )}
+                {key.state === 'active' && key.expires_at !== null && (
+                  <span className="text-sm text-muted">expires {formatMoment(key.expires_at)}</span>
+                )}
+                <code className="text-sm text-muted wrap-anywhere">{key.id}</code>
+              </KeyName>
+            ),
+            Limit: (key) => <SpendingLimit apiKey={key} />,
+            'Rate limits': (key) => <RateLimits apiKey={key} />,
+            Created: (key) => formatDate(key.created_at),
+            Actions: (key) => key.state === 'active' && <KeyActions apiKey={key} />,
+          }}
         />
-      )}
-      {created && (
-        <SecretDialog
-          title="Pass on this key"
-          secret={created.secret}
-          of="the key"
-          copy="Copy key"
-          warning="Copy this key now. We can't show it again."
-          onClose={() => setCreated(null)}
-        >
-          <p>It belongs to the customer’s account, whose owner can edit and revoke it, too.</p>
-        </SecretDialog>
       )}
     </Panel>
   )
 }
 
-function KeyRows(props: {
-  keys: readonly OperatorKey[]
-  selection: ReturnType<typeof useSelection<OperatorKey>>
-}) {
-  const { keys, selection } = props
-  const [revoking, setRevoking] = useState<OperatorKey | null>(null)
-  const [editing, setEditing] = useState<OperatorKey | null>(null)
-  const pause = useAction({
-    send: ({ id, paused_at: at }: OperatorKey) =>
-      requestJson<OperatorKey>('POST', path`/admin/api/keys/${id}/${at === null ? 'pause' : 'resume'}`),
-    stale: STALE,
-    done: ({ name, paused_at: at }) => `API key “${name}” ${at === null ? 'resumed' : 'paused'}.`,
-  })
+function KeyActions({ apiKey }: { apiKey: OperatorKey }) {
+  const isPaused = apiKey.paused_at !== null
+  const about = `the key ${apiKey.name}`
   return (
-    <>
-      <DataTable
-        caption="Keys of the account"
-        rows={keys}
-        title="Key"
-        columns={{
-          Select: (key) =>
-            key.state === 'active' && (
-              <SelectBox
-                about={`the key ${key.name}`}
-                checked={selection.has(key.id)}
-                onChange={() => selection.toggle(key.id)}
-              />
-            ),
-          Key: (key) => (
-            <KeyName apiKey={key}>
-              {key.state === 'active' && key.paused_at !== null && (
-                <span className="text-sm text-muted">
-                  paused {formatMoment(key.paused_at)}{' '}
-                  {key.paused_by === 'operator' ? 'by an operator' : 'by the customer'}
-                </span>
-              )}
-              {key.state === 'active' && key.expires_at !== null && (
-                <span className="text-sm text-muted">expires {formatMoment(key.expires_at)}</span>
-              )}
-              <code className="text-sm text-muted wrap-anywhere">{key.id}</code>
-            </KeyName>
-          ),
-          Limit: (key) => <SpendingLimit apiKey={key} />,
-          'Rate limits': (key) => <RateLimits apiKey={key} />,
-          Created: (key) => formatDate(key.created_at),
-          Actions: (key) =>
-            key.state === 'active' && (
-              <span className="table-actions flex justify-end gap-1">
-                <OperatorButton
-                  needs="accounts.write"
-                  size="small"
-                  about={`the key ${key.name}`}
-                  onClick={() => setEditing(key)}
-                >
-                  Edit
-                </OperatorButton>
-                <OperatorButton
-                  needs="accounts.suspend"
-                  size="small"
-                  about={`the key ${key.name}`}
-                  disabled={pause.isPending}
-                  onClick={() => pause.run(key)}
-                >
-                  {key.paused_at === null ? 'Pause' : 'Resume'}
-                </OperatorButton>
-                <OperatorButton
-                  needs="accounts.suspend"
-                  size="small"
-                  about={`the key ${key.name}`}
-                  onClick={() => setRevoking(key)}
-                >
-                  Revoke
-                </OperatorButton>
-              </span>
-            ),
+    <span className="table-actions flex justify-end gap-1">
+      <OperatorButton
+        needs="accounts.write"
+        size="small"
+        about={about}
+        dialog={(close) => <EditKeyDialog apiKey={apiKey} onClose={close} />}
+      >
+        Edit
+      </OperatorButton>
+      <OperatorButton
+        needs="accounts.suspend"
+        size="small"
+        about={about}
+        action={{
+          send: () =>
+            requestJson('POST', path`/admin/api/keys/${apiKey.id}/${isPaused ? 'resume' : 'pause'}`),
+          stale: STALE,
+          done: `API key “${apiKey.name}” ${isPaused ? 'resumed' : 'paused'}.`,
         }}
-      />
-      {revoking && <RevokeKeyDialog isCustomers apiKey={revoking} onClose={() => setRevoking(null)} />}
-      {editing && <EditCustomerKeyDialog apiKey={editing} onClose={() => setEditing(null)} />}
-    </>
+      >
+        {isPaused ? 'Resume' : 'Pause'}
+      </OperatorButton>
+      <OperatorButton
+        needs="accounts.suspend"
+        size="small"
+        about={about}
+        dialog={(close) => <RevokeKeyDialog isCustomers apiKey={apiKey} onClose={close} />}
+      >
+        Revoke
+      </OperatorButton>
+    </span>
   )
 }
 
@@ -182,30 +158,63 @@ function RateLimits({ apiKey }: { apiKey: OperatorKey }) {
   )
 }
 
-function NewKeyDialog(props: {
-  accountId: string
-  onClose: () => void
-  onCreated: (key: CreatedOperatorKey) => void
-}) {
-  const { accountId, onClose, onCreated } = props
+const NewKeyDialog = ({ accountId, onClose }: { accountId: string; onClose: () => void }) => (
+  <FormDialog
+    title="Create a key for this account"
+    submit="Create key"
+    pending="Creating …"
+    fields={keyFields(NEW_KEY)}
+    send={(values) =>
+      requestJson<CreatedOperatorKey>('POST', path`/admin/api/accounts/${accountId}/keys`, {
+        name: '',
+        ...changedSettings(values, NEW_KEY),
+      } satisfies NewKeyBody)
+    }
+    stale={STALE}
+    then={({ secret }, close) => (
+      <SecretDialog
+        title="Pass on this key"
+        secret={secret}
+        of="the key"
+        copy="Copy key"
+        warning="Copy this key now. We can't show it again."
+        onClose={close}
+      >
+        <p>It belongs to the customer’s account, whose owner can edit and revoke it, too.</p>
+      </SecretDialog>
+    )}
+    onClose={onClose}
+  >
+    {(fields) => <KeyInputs isOwner={false} {...fields} />}
+  </FormDialog>
+)
+
+/** Changes the settings of a customer's key. Its rate limits here are those that the operator grants. */
+function EditKeyDialog({ apiKey, onClose }: { apiKey: OperatorKey; onClose: () => void }) {
+  const before: KeyValues = {
+    ...NEW_KEY,
+    name: apiKey.name,
+    limit_usd: apiKey.limit_usd ?? '',
+    limit_reset: apiKey.limit_reset,
+    expires_at: apiKey.expires_at?.slice(0, '2027-01-31'.length) ?? '',
+    requests_per_minute: String(apiKey.requests_per_minute ?? ''),
+    concurrent_calls: String(apiKey.concurrent_calls ?? ''),
+  }
   return (
     <FormDialog
-      title="Create a key for this account"
-      submit="Create key"
-      pending="Creating …"
-      initial={NEW_KEY}
-      check={(values) => keyProblems(values, undefined)}
-      send={(values) =>
-        requestJson<CreatedOperatorKey>('POST', path`/admin/api/accounts/${accountId}/keys`, {
-          name: '',
-          ...changedSettings(values, NEW_KEY),
-        } satisfies NewKeyBody)
-      }
+      title={`Edit “${apiKey.name}”`}
+      submit="Save changes"
+      fields={keyFields(before)}
+      send={async (values) => {
+        const changed: KeyLimitsRequest = changedSettings(values, before)
+        if (Object.keys(changed).length > 0)
+          await requestJson<OperatorKey>('POST', path`/admin/api/keys/${apiKey.id}/limits`, changed)
+      }}
       stale={STALE}
-      onDone={onCreated}
+      done={`API key “${apiKey.name}” saved. The changes apply within a second.`}
       onClose={onClose}
     >
-      {(field) => <KeyFields isOwner={false} field={field} maxima={undefined} />}
+      {(fields) => <KeyInputs isOwner={false} {...fields} />}
     </FormDialog>
   )
 }

@@ -102,39 +102,37 @@ function Reference({ row: { call_id: call, top_up_id: topUp, day, id, kind } }: 
 }
 
 /** The sum of the ledger by kind, and that it is the balance. */
-function LedgerTotals({ accountId }: { accountId: string }) {
-  return (
-    <QueryView query={useQuery(accountLedgerTotalsQuery(accountId))}>
-      {({ data, sum_usd: sum, balance_usd: balance }) => (
-        <div className="stack gap-3 px-inset py-4">
-          {sum === balance ? (
-            <Note tone="good">
-              The sum of all transactions is the balance: <Money usd={balance} />.
-            </Note>
-          ) : (
-            <Note tone="bad" announce>
-              The sum of all transactions is <Money usd={sum} />, but the balance is <Money usd={balance} />.
-              Run an audit now.
-            </Note>
-          )}
-          {data.length > 0 && (
-            <details className="disclosure">
-              <summary>Sums by kind</summary>
-              <DataTable
-                caption="Sums of the ledger by kind"
-                rows={data}
-                rowKey={(row) => row.kind}
-                columns={{
-                  Kind: (row) => LEDGER_KIND_NAMES[row.kind],
-                  Transactions: ({ count }) => formatCount(count),
-                  Sum: ({ amount_usd: usd }) => <Money usd={usd} signed />,
-                }}
-                numeric={['Transactions', 'Sum']}
-              />
-            </details>
-          )}
-        </div>
-      )}
-    </QueryView>
-  )
-}
+const LedgerTotals = ({ accountId }: { accountId: string }) => (
+  <QueryView query={useQuery(accountLedgerTotalsQuery(accountId))}>
+    {({ data, sum_usd: sum, balance_usd: balance }) => (
+      <div className="stack gap-3 px-inset py-4">
+        {sum === balance ? (
+          <Note tone="good">
+            The sum of all transactions is the balance: <Money usd={balance} />.
+          </Note>
+        ) : (
+          <Note tone="bad" announce>
+            The sum of all transactions is <Money usd={sum} />, but the balance is <Money usd={balance} />.
+            Run an audit now.
+          </Note>
+        )}
+        {data.length > 0 && (
+          <details className="disclosure">
+            <summary>Sums by kind</summary>
+            <DataTable
+              caption="Sums of the ledger by kind"
+              rows={data}
+              rowKey={(row) => row.kind}
+              columns={{
+                Kind: (row) => LEDGER_KIND_NAMES[row.kind],
+                Transactions: ({ count }) => formatCount(count),
+                Sum: ({ amount_usd: usd }) => <Money usd={usd} signed />,
+              }}
+              numeric={['Transactions', 'Sum']}
+            />
+          </details>
+        )}
+      </div>
+    )}
+  </QueryView>
+)

@@ -1,60 +1,49 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { OperatorAccountDetail } from '../../../../src/core/api/accounts.ts'
 import type { OpenableSurface, SurfaceHolderRequest } from '../../../../src/core/api/surfaces/surfaces.ts'
 import { accountSurfacesQuery } from '../../../api/operator-queries.ts'
 import { path, requestJson } from '../../../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../../../components/feedback/dialogs.tsx'
 import { QueryView } from '../../../components/feedback/messages.tsx'
-import { SelectField } from '../../../components/form/fields.tsx'
 import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
 import { formatMoment } from '../../../lib/format.ts'
 import { OperatorButton } from '../operator-button.tsx'
-import { ActorName } from '../operators/actor-name.tsx'
+import { ActorName } from '../operators/audit-log.tsx'
 
 type Grant = OpenableSurface['grants'][number]
 type Account = Pick<OperatorAccountDetail, 'id' | 'name' | 'keys'>
 
 /** The surfaces that operators open: which of them the account and its keys may use, since when, and who opened them. */
-export function AccountSurfaces({ account }: { account: Account }) {
-  const [opening, setOpening] = useState<OpenableSurface | null>(null)
-  const [closing, setClosing] = useState<Grant | null>(null)
-  return (
-    <QueryView query={useQuery(accountSurfacesQuery(account.id))}>
-      {({ data }) => (
-        <>
-          <DataTable
-            caption="Surfaces that operators open"
-            rows={data}
-            columns={{
-              Surface: ({ method, path: address, behaviour }) => (
-                <TwoLines second={behaviour}>
-                  <code className="wrap-anywhere">{`${method} ${address}`}</code>
-                </TwoLines>
-              ),
-              'Open to': ({ grants }) => <Grants account={account} grants={grants} onClose={setClosing} />,
-              Actions: (surface) => (
-                <OperatorButton
-                  needs="accounts.write"
-                  size="small"
-                  about={surface.id}
-                  onClick={() => setOpening(surface)}
-                >
-                  Open
-                </OperatorButton>
-              ),
-            }}
-          />
-          {opening && <OpenDialog account={account} surface={opening} onClose={() => setOpening(null)} />}
-          {closing && <CloseDialog account={account} grant={closing} onClose={() => setClosing(null)} />}
-        </>
-      )}
-    </QueryView>
-  )
-}
+export const AccountSurfaces = ({ account }: { account: Account }) => (
+  <QueryView query={useQuery(accountSurfacesQuery(account.id))}>
+    {({ data }) => (
+      <DataTable
+        caption="Surfaces that operators open"
+        rows={data}
+        columns={{
+          Surface: ({ method, path: address, behaviour }) => (
+            <TwoLines second={behaviour}>
+              <code className="wrap-anywhere">{`${method} ${address}`}</code>
+            </TwoLines>
+          ),
+          'Open to': ({ grants }) => <Grants account={account} grants={grants} />,
+          Actions: (surface) => (
+            <OperatorButton
+              needs="accounts.write"
+              size="small"
+              about={surface.id}
+              dialog={(close) => <OpenDialog account={account} surface={surface} onClose={close} />}
+            >
+              Open
+            </OperatorButton>
+          ),
+        }}
+      />
+    )}
+  </QueryView>
+)
 
-function Grants(props: { account: Account; grants: readonly Grant[]; onClose: (grant: Grant) => void }) {
-  const { account, grants, onClose } = props
+function Grants({ account, grants }: { account: Account; grants: readonly Grant[] }) {
   if (grants.length === 0) return <span className="text-muted">nobody</span>
   return (
     <ul className="stack gap-2">
@@ -80,7 +69,7 @@ function Grants(props: { account: Account; grants: readonly Grant[]; onClose: (g
               needs="accounts.write"
               size="small"
               about={`${grant.surface} to ${holder}`}
-              onClick={() => onClose(grant)}
+              dialog={(close) => <CloseDialog account={account} grant={grant} onClose={close} />}
             >
               Close
             </OperatorButton>
@@ -104,22 +93,23 @@ function OpenDialog(props: { account: Account; surface: OpenableSurface; onClose
       title={`Open ${surface.id}?`}
       submit="Open the surface"
       pending="Opening …"
-      initial={{ holder: holders[0]?.value ?? '' }}
-      check={({ holder }) => ({ holder: holder === '' ? 'It is open to all of them.' : null })}
+      fields={{
+        holder: {
+          label: 'Open to',
+          initial: holders[0]?.value ?? '',
+          options: holders,
+          required: 'It is open to all of them.',
+        },
+      }}
       send={({ holder }) => change('open', surface.id, account, holder === WHOLE_ACCOUNT ? null : holder)}
       stale={['/admin/api/accounts/']}
       done={`${surface.id} is open.`}
       onClose={onClose}
     >
-      {(field) => (
-        <>
-          <p>
-            <code className="wrap-anywhere">{`${surface.method} ${surface.path}`}</code> works for whom it is
-            opened to within a second. For all others it remains an unknown path.
-          </p>
-          <SelectField label="Open to" options={holders} {...field('holder')} />
-        </>
-      )}
+      <p>
+        <code className="wrap-anywhere">{`${surface.method} ${surface.path}`}</code> works for whom it is
+        opened to within a second. For all others it remains an unknown path.
+      </p>
     </FormDialog>
   )
 }

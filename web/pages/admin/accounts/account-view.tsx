@@ -38,39 +38,35 @@ export const AccountState = ({ state }: { state: OperatorAccount['state'] }) => 
 )
 
 /** Who may act on an organisation, or the organisations that a person may act on. */
-export function AccountMemberships({ account }: { account: OperatorAccountDetail }) {
-  return (
-    <DataTable
-      caption={account.is_organisation ? 'Members of the organisation' : 'Organisations of the person'}
-      rows={account.memberships}
-      rowKey={({ account_id: id }) => id}
-      columns={{
-        Account: ({ account_id: id, name }) => (
-          <Link to="/admin/accounts/$id" params={{ id }} className="wrap-anywhere">
-            {name}
-          </Link>
-        ),
-        Role: ({ role }) => role,
-      }}
-    />
-  )
-}
+export const AccountMemberships = ({ account }: { account: OperatorAccountDetail }) => (
+  <DataTable
+    caption={account.is_organisation ? 'Members of the organisation' : 'Organisations of the person'}
+    rows={account.memberships}
+    rowKey={({ account_id: id }) => id}
+    columns={{
+      Account: ({ account_id: id, name }) => (
+        <Link to="/admin/accounts/$id" params={{ id }} className="wrap-anywhere">
+          {name}
+        </Link>
+      ),
+      Role: ({ role }) => role,
+    }}
+  />
+)
 
 /** The cost of the account's calls, day by day. */
-export function AccountSpend({ spend }: { spend: OperatorAccountDetail['spend'] }) {
-  return (
-    <DataTable
-      caption="Spend by day (UTC), newest first"
-      rows={spend.toReversed()}
-      empty="No calls in the last 30 days."
-      rowKey={({ day }) => day}
-      columns={{
-        Day: ({ day }) => formatDay(day),
-        Calls: ({ calls }) => formatCount(calls),
-        Tokens: ({ total_tokens: tokens }) => formatCount(tokens),
-        Charged: ({ cost_usd: usd }) => <Money usd={usd} />,
-      }}
-      numeric={['Calls', 'Tokens', 'Charged']}
-    />
-  )
-}
+export const AccountSpend = ({ spend }: { spend: OperatorAccountDetail['spend'] }) => (
+  <DataTable
+    caption="Spend by day (UTC), newest first"
+    rows={spend.toReversed()}
+    empty="No calls in the last 30 days."
+    rowKey={({ day }) => day}
+    columns={{
+      Day: ({ day }) => formatDay(day),
+      Calls: ({ calls }) => formatCount(calls),
+      Tokens: ({ total_tokens: tokens }) => formatCount(tokens),
+      Charged: ({ cost_usd: usd }) => <Money usd={usd} />,
+    }}
+    numeric={['Calls', 'Tokens', 'Charged']}
+  />
+)

@@ -1,7 +1,7 @@
 import { useRef, useState } from 'react'
 import { messageOf } from '../../../api/request.ts'
 import { FormDialog } from '../../../components/feedback/dialogs.tsx'
-import { TextField } from '../../../components/form/fields.tsx'
+import { AUDIT_REASON } from '../../../components/form/field-specs.ts'
 import { plural } from '../../../lib/format.ts'
 
 /** What is chosen of a list, by id. */
@@ -42,25 +42,13 @@ export function BulkDialog<Item extends { id: string; name: string }>(props: {
   onClose: () => void
   onDone: () => void
 }) {
-  const {
-    title,
-    submit,
-    what,
-    items,
-    asksReason,
-    send,
-    stale,
-    done,
-    kind = 'danger',
-    onClose,
-    onDone,
-  } = props
+  const { items, what, asksReason, send, kind = 'danger', ...dialog } = props
   const finished = useRef(new Set<string>())
   const sendAll = async ({ reason }: { reason: string }) => {
     const failed: string[] = []
     for (const item of items.filter(({ id }) => !finished.current.has(id))) {
       try {
-        await send(item, reason.trim())
+        await send(item, reason)
         finished.current.add(item.id)
       } catch (error) {
         failed.push(`${item.name}: ${messageOf(error as Error)}`)
@@ -71,21 +59,13 @@ export function BulkDialog<Item extends { id: string; name: string }>(props: {
   }
   return (
     <FormDialog
-      title={title}
-      submit={submit}
+      {...dialog}
       pending="Working …"
       kind={kind}
-      initial={{ reason: '' }}
-      check={({ reason }) => ({
-        reason: asksReason && reason.trim() === '' ? 'Enter a reason for the audit log.' : null,
-      })}
+      fields={{ reason: asksReason ? AUDIT_REASON : { label: 'Reason' } }}
       send={sendAll}
-      stale={stale}
-      done={done}
-      onDone={onDone}
-      onClose={onClose}
     >
-      {(field) => (
+      {({ input }) => (
         <>
           <p>{what}</p>
           <ul className="max-h-60 list-disc overflow-auto pl-[1.2em] wrap-anywhere">
@@ -93,7 +73,7 @@ export function BulkDialog<Item extends { id: string; name: string }>(props: {
               <li key={id}>{name}</li>
             ))}
           </ul>
-          {asksReason && <TextField label="Reason" {...field('reason')} required />}
+          {asksReason && input('reason')}
         </>
       )}
     </FormDialog>

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Fragment, useState } from 'react'
 import type {
   AlarmDestinationChange,
   AlarmDestinationView,
@@ -11,7 +11,8 @@ import { gatewayQuery } from '../../../api/queries.ts'
 import { path, requestJson } from '../../../api/request.ts'
 import { FormDialog } from '../../../components/feedback/dialogs.tsx'
 import { Note } from '../../../components/feedback/messages.tsx'
-import { CheckField, SelectField, TextField } from '../../../components/form/fields.tsx'
+import { CheckField, SelectField } from '../../../components/form/fields.tsx'
+import type { FieldSpec } from '../../../components/form/form.tsx'
 
 type Severity = AlarmView['severity']
 
@@ -25,31 +26,32 @@ export const KIND_NAMES: Record<DestinationKind, string> = {
 
 const KINDS = Object.entries(KIND_NAMES).map(([value, name]) => ({ value, name }))
 
-const SEVERITIES = [
-  { value: 'critical', name: 'Critical only' },
-  { value: 'warning', name: 'Warning and critical' },
-  { value: 'info', name: 'All' },
-] satisfies Array<{ value: Severity; name: string }>
+const SEVERITY = {
+  label: 'Severity',
+  initial: 'warning',
+  options: [
+    { value: 'critical', name: 'Critical only' },
+    { value: 'warning', name: 'Warning and critical' },
+    { value: 'info', name: 'All' },
+  ] satisfies Array<{ value: Severity; name: string }>,
+}
 
-const TARGETS: Record<
-  DestinationKind,
-  { label: string; placeholder: string; missing: string; hint?: string }
-> = {
+const TARGETS: Record<DestinationKind, FieldSpec> = {
   email: {
     label: 'Email address',
     placeholder: 'oncall@example.com',
-    missing: 'Enter a valid email address, for example oncall@example.com.',
+    required: 'Enter a valid email address, for example oncall@example.com.',
   },
   slack: {
     label: 'Webhook URL',
     placeholder: 'https://hooks.slack.com/services/…',
-    missing: 'Enter the URL of an incoming webhook.',
+    required: 'Enter the URL of an incoming webhook.',
     hint: 'An incoming webhook of Slack, Mattermost, Rocket.Chat or another chat that takes the same JSON. Encrypted at rest.',
   },
   pagerduty: {
     label: 'Integration key',
     placeholder: '32 letters and digits',
-    missing: 'Enter the integration key of an Events API v2 integration.',
+    required: 'Enter the integration key of an Events API v2 integration.',
     hint: 'In PagerDuty: Service, Integrations, Events API v2. Encrypted at rest.',
   },
 }
@@ -64,25 +66,31 @@ export function NewDestinationDialog({ onClose }: { onClose: () => void }) {
       title="Add alarm destination"
       submit="Add destination"
       pending="Adding …"
-      initial={{ name: '', target: '', url: '', minimum_severity: 'warning' }}
-      check={(values) => ({
-        name: values.name.trim() === '' ? 'Enter a name, for example the team that reads it.' : null,
-        target: values.target.trim() === '' ? target.missing : null,
-      })}
+      fields={{
+        name: {
+          label: 'Name',
+          placeholder: 'On-call team',
+          required: 'Enter a name, for example the team that reads it.',
+        },
+        target,
+        url: {
+          label: 'Events API address',
+          placeholder: 'https://events.pagerduty.com/v2/enqueue',
+          hint: 'Leave empty unless your account is in the EU service region.',
+        },
+        minimum_severity: SEVERITY,
+      }}
       send={({ name, target: given, url, minimum_severity: severity }) =>
         requestJson<AlarmDestinationView>('POST', DESTINATIONS_PATH, {
-          kind,
-          name: name.trim(),
-          target: given.trim(),
-          ...(kind === 'pagerduty' && url.trim() !== '' && { url: url.trim() }),
-          minimum_severity: severity as Severity,
+          ...{ kind, name, target: given, minimum_severity: severity as Severity },
+          ...(kind === 'pagerduty' && url !== '' && { url }),
         } satisfies NewAlarmDestination)
       }
       stale={[DESTINATIONS_PATH]}
       done="Destination added. Send a test to see whether it arrives."
       onClose={onClose}
     >
-      {(field) => (
+      {({ input }) => (
         <>
           <SelectField
             label="Type"
@@ -93,24 +101,10 @@ export function NewDestinationDialog({ onClose }: { onClose: () => void }) {
           {kind === 'email' && hasNoMail && (
             <Note tone="warn">Email is not configured on this gateway: set SMTP_URL first.</Note>
           )}
-          <TextField label="Name" {...field('name')} placeholder="On-call team" required />
-          <TextField
-            key={kind}
-            label={target.label}
-            {...field('target')}
-            placeholder={target.placeholder}
-            hint={target.hint}
-            required
-          />
-          {kind === 'pagerduty' && (
-            <TextField
-              label="Events API address"
-              {...field('url')}
-              placeholder="https://events.pagerduty.com/v2/enqueue"
-              hint="Leave empty unless your account is in the EU service region."
-            />
-          )}
-          <SelectField label="Severity" {...field('minimum_severity')} options={SEVERITIES} />
+          {input('name')}
+          <Fragment key={kind}>{input('target')}</Fragment>
+          {kind === 'pagerduty' && input('url')}
+          {input('minimum_severity')}
         </>
       )}
     </FormDialog>
@@ -125,36 +119,31 @@ export function DestinationDialog(props: { destination: AlarmDestinationView; on
     <FormDialog
       title={`Edit “${destination.name}”`}
       submit="Save"
-      pending="Saving …"
-      initial={{ name: destination.name, minimum_severity: destination.minimum_severity }}
-      check={({ name }) => ({ name: name.trim() === '' ? 'Enter a name.' : null })}
+      fields={{
+        name: { label: 'Name', initial: destination.name, required: 'Enter a name.' },
+        minimum_severity: { ...SEVERITY, initial: destination.minimum_severity },
+      }}
       send={({ name, minimum_severity: severity }) =>
         requestJson<AlarmDestinationView>('PATCH', path`/admin/api/alarm-destinations/${destination.id}`, {
-          name: name.trim(),
-          minimum_severity: severity as Severity,
-          enabled,
+          ...{ name, minimum_severity: severity as Severity, enabled },
         } satisfies AlarmDestinationChange)
       }
       stale={[DESTINATIONS_PATH]}
       done="Destination saved."
       onClose={onClose}
+      foot={
+        <CheckField
+          label="Enabled"
+          checked={enabled}
+          onChange={setEnabled}
+          hint="Disabled: nothing is sent, and what waits is dropped."
+        />
+      }
     >
-      {(field) => (
-        <>
-          <p className="text-sm text-muted">
-            {KIND_NAMES[destination.kind]}: <code className="wrap-anywhere">{destination.target}</code>. To
-            change the target, add another destination and delete this one.
-          </p>
-          <TextField label="Name" {...field('name')} required />
-          <SelectField label="Severity" {...field('minimum_severity')} options={SEVERITIES} />
-          <CheckField
-            label="Enabled"
-            checked={enabled}
-            onChange={setEnabled}
-            hint="Disabled: nothing is sent, and what waits is dropped."
-          />
-        </>
-      )}
+      <p className="text-sm text-muted">
+        {KIND_NAMES[destination.kind]}: <code className="wrap-anywhere">{destination.target}</code>. To change
+        the target, add another destination and delete this one.
+      </p>
     </FormDialog>
   )
 }

@@ -78,19 +78,17 @@ function SpanTimes({ span }: { span: TimelineSpan }) {
 }
 
 /** Every step of a call with its time. */
-export function EventTable({ events }: { events: readonly TimelineEvent[] }) {
-  return (
-    <DataTable
-      caption="Events of the call"
-      rows={events.map((event, index) => ({ ...event, index }))}
-      rowKey={({ index }) => String(index)}
-      columns={{
-        Elapsed: ({ after_ms: ms }) => `${formatCount(ms)} ms`,
-        Event: ({ event }) => <span className="wrap-anywhere">{event}</span>,
-        Time: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
-      }}
-      title="Event"
-      numeric={['Elapsed']}
-    />
-  )
-}
+export const EventTable = ({ events }: { events: readonly TimelineEvent[] }) => (
+  <DataTable
+    caption="Events of the call"
+    rows={events.map((event, index) => ({ ...event, index }))}
+    rowKey={({ index }) => String(index)}
+    columns={{
+      Elapsed: ({ after_ms: ms }) => `${formatCount(ms)} ms`,
+      Event: ({ event }) => <span className="wrap-anywhere">{event}</span>,
+      Time: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
+    }}
+    title="Event"
+    numeric={['Elapsed']}
+  />
+)

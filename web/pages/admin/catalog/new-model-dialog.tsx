@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { providersQuery } from '../../../api/operator-queries.ts'
 import { FormDialog } from '../../../components/feedback/dialogs.tsx'
-import { TextField } from '../../../components/form/fields.tsx'
+import type { FieldSpec } from '../../../components/form/form.tsx'
 import { wholeNumberProblem } from '../../../lib/checks.ts'
 import { type CatalogContent, rateProblem, withModel } from '../../../lib/operators/catalog-edits.ts'
 import type { ProposedEdits } from './apply-edits-dialog.tsx'
@@ -19,23 +19,33 @@ export function NewModelDialog(props: {
       title="Add a chat model"
       submit="Review changes …"
       pending="Checking …"
-      initial={{
-        ...{ id: '', name: '', context_length: '', max_output_tokens: '', prompt: '', completion: '' },
-        ...{ provider: '', upstream_model: '', cost_prompt: '', cost_completion: '', parameters: 'tools' },
+      fields={{
+        id: { label: 'Model ID', placeholder: 'vendor/model', required: 'Enter an ID such as vendor/model.' },
+        name: { label: 'Name', placeholder: 'as the ID' },
+        context_length: {
+          ...count('Context window (tokens)'),
+          required: 'Enter a number of tokens.',
+        },
+        max_output_tokens: count('Max output tokens'),
+        prompt: { ...rate('Input list price (USD per million)'), required: true },
+        completion: { ...rate('Output list price (USD per million)'), required: true },
+        parameters: {
+          label: 'Supported parameters',
+          initial: 'tools',
+          hint: 'Separated by commas, for example tools, response_format, temperature.',
+        },
+        provider: {
+          label: 'Provider',
+          suggestions: providers.map(({ id, name }) => ({ value: id, name })),
+          required: 'Choose a provider.',
+        },
+        upstream_model: {
+          label: 'Model name at the provider',
+          required: 'Enter the name that the provider knows.',
+        },
+        cost_prompt: cost('Input cost (USD per million)', 'cost_completion'),
+        cost_completion: cost('Output cost (USD per million)', 'cost_prompt'),
       }}
-      check={(values) => ({
-        id: required(values.id, 'Enter an ID such as vendor/model.'),
-        context_length:
-          required(values.context_length, 'Enter a number of tokens.') ??
-          wholeNumberProblem(values.context_length),
-        max_output_tokens: wholeNumberProblem(values.max_output_tokens),
-        prompt: rateProblem(values.prompt),
-        completion: rateProblem(values.completion),
-        provider: required(values.provider, 'Choose a provider.'),
-        upstream_model: required(values.upstream_model, 'Enter the name that the provider knows.'),
-        cost_prompt: costProblem(values.cost_prompt, values.cost_completion),
-        cost_completion: costProblem(values.cost_completion, values.cost_prompt),
-      })}
       send={async (values) => {
         const model = modelOf(values)
         onPropose({
@@ -51,85 +61,51 @@ export function NewModelDialog(props: {
       }}
       onClose={onClose}
     >
-      {(field) => (
+      {({ input }) => (
         <>
-          <div className="columns gap-4 [--column:12rem]">
-            <TextField label="Model ID" {...field('id')} placeholder="vendor/model" required />
-            <TextField label="Name" {...field('name')} placeholder="as the ID" />
-            <TextField
-              label="Context window (tokens)"
-              {...field('context_length')}
-              inputMode="numeric"
-              required
-            />
-            <TextField label="Max output tokens" {...field('max_output_tokens')} inputMode="numeric" />
-            <TextField
-              label="Input list price (USD per million)"
-              {...field('prompt')}
-              inputMode="decimal"
-              required
-            />
-            <TextField
-              label="Output list price (USD per million)"
-              {...field('completion')}
-              inputMode="decimal"
-              required
-            />
-          </div>
-          <TextField
-            label="Supported parameters"
-            {...field('parameters')}
-            hint="Separated by commas, for example tools, response_format, temperature."
-          />
-          <div className="columns gap-4 [--column:12rem]">
-            <TextField
-              label="Provider"
-              {...field('provider')}
-              suggestions={providers.map(({ id, name }) => ({ value: id, name }))}
-              required
-            />
-            <TextField label="Model name at the provider" {...field('upstream_model')} required />
-            <TextField label="Input cost (USD per million)" {...field('cost_prompt')} inputMode="decimal" />
-            <TextField
-              label="Output cost (USD per million)"
-              {...field('cost_completion')}
-              inputMode="decimal"
-            />
-          </div>
+          <div className="columns gap-4 [--column:12rem]">{LEADING.map((name) => input(name))}</div>
+          {input('parameters')}
+          <div className="columns gap-4 [--column:12rem]">{OFFER.map((name) => input(name))}</div>
         </>
       )}
     </FormDialog>
   )
 }
 
-const required = (text: string, problem: string): string | null => (text.trim() === '' ? problem : null)
+const LEADING = ['id', 'name', 'context_length', 'max_output_tokens', 'prompt', 'completion'] as const
+const OFFER = ['provider', 'upstream_model', 'cost_prompt', 'cost_completion'] as const
+
+const count = (label: string): FieldSpec => ({
+  label,
+  inputMode: 'numeric',
+  check: (text) => wholeNumberProblem(text),
+})
+
+const rate = (label: string): FieldSpec => ({ label, inputMode: 'decimal', check: rateProblem })
 
 /** Costs are given together, or not at all: then they are assumed. */
-const costProblem = (text: string, other: string): string | null =>
-  text.trim() === '' && other.trim() === '' ? null : rateProblem(text)
+const cost = (label: string, other: string): FieldSpec => ({
+  ...rate(label),
+  check: (text, values) => (text === '' && values[other] === '' ? null : rateProblem(text)),
+})
 
 /** The model as a catalog document has it. */
-function modelOf(values: Record<string, string>) {
-  const text = (name: string) => (values[name] ?? '').trim()
-  const id = text('id')
-  const parameters = text('parameters')
-    .split(',')
-    .map((name) => name.trim())
+function modelOf(values: Record<(typeof LEADING | typeof OFFER)[number] | 'parameters', string>) {
+  const { id, name, max_output_tokens: most, cost_prompt: prompt, cost_completion: completion } = values
+  const parameters = values.parameters.split(',').map((parameter) => parameter.trim())
   return {
     id,
     vendor: id.includes('/') ? id.split('/')[0]! : 'openai',
-    ...(text('name') !== '' && { name: text('name') }),
-    context_length: Number(text('context_length')),
-    ...(text('max_output_tokens') !== '' && { max_output_tokens: Number(text('max_output_tokens')) }),
-    supported_parameters: parameters.filter((name) => name !== ''),
-    list_price: { prompt: text('prompt'), completion: text('completion') },
+    ...(name !== '' && { name }),
+    context_length: Number(values.context_length),
+    ...(most !== '' && { max_output_tokens: Number(most) }),
+    supported_parameters: parameters.filter((parameter) => parameter !== ''),
+    list_price: { prompt: values.prompt, completion: values.completion },
     offers: [
       {
-        provider: text('provider'),
-        upstream_model: text('upstream_model'),
-        ...(text('cost_prompt') !== '' && {
-          cost: { prompt: text('cost_prompt'), completion: text('cost_completion') },
-        }),
+        provider: values.provider,
+        upstream_model: values.upstream_model,
+        ...(prompt !== '' && { cost: { prompt, completion } }),
       },
     ],
   }

@@ -1,7 +1,6 @@
 import type { OfferView, PriceView } from '../../../../src/core/api/offers.ts'
 import { Note } from '../../../components/feedback/messages.tsx'
-import { TextField } from '../../../components/form/fields.tsx'
-import { Form, useForm } from '../../../components/form/form.tsx'
+import { type FieldSpec, Form, useForm } from '../../../components/form/form.tsx'
 import { rateNumber } from '../../../lib/format.ts'
 import { unitName } from '../../../lib/models/unit-prices.ts'
 import {
@@ -33,18 +32,14 @@ export function RateForm(props: {
         rateNumber(cost.units ?? '0') > rateNumber(values.units),
     )
   const form = useForm({
-    initial: { prompt: rate.prompt, completion: rate.completion, units: rate.units ?? '' },
-    check: (values) => ({
-      prompt: rateProblem(values.prompt),
-      completion: rateProblem(values.completion),
-      units: unit === null ? null : rateProblem(values.units),
-    }),
-    send: async (values) => {
-      const set = {
-        prompt: values.prompt.trim(),
-        completion: values.completion.trim(),
-        ...(unit !== null && { units: values.units.trim() }),
-      }
+    fields: {
+      prompt: rateField('Input (USD per million tokens)', rate.prompt),
+      completion: rateField('Output (USD per million tokens)', rate.completion),
+      ...(unit !== null && {
+        units: rateField(`USD per million ${unitName(unit)}`, rate.units ?? ''),
+      }),
+    } as Record<'prompt' | 'completion' | 'units', FieldSpec>,
+    send: async (set) => {
       onPropose({
         content: withModelChange(content, id, { rate: set }),
         title: 'Change the price?',
@@ -74,26 +69,9 @@ export function RateForm(props: {
         {isSetByHand ? 'set manually' : 'the list price minus the discount'}.
       </p>
       <div className="columns gap-4 [--column:12rem]">
-        <TextField
-          label="Input (USD per million tokens)"
-          {...form.field('prompt')}
-          inputMode="decimal"
-          required
-        />
-        <TextField
-          label="Output (USD per million tokens)"
-          {...form.field('completion')}
-          inputMode="decimal"
-          required
-        />
-        {unit !== null && (
-          <TextField
-            label={`USD per million ${unitName(unit)}`}
-            {...form.field('units')}
-            inputMode="decimal"
-            required
-          />
-        )}
+        {form.input('prompt')}
+        {form.input('completion')}
+        {unit !== null && form.input('units')}
       </div>
       <RateWarning values={form.values} losing={losingAt(form.values)} usable={usable} />
       <div className="row">
@@ -136,6 +114,14 @@ function RateWarning(props: {
     </Note>
   )
 }
+
+const rateField = (label: string, initial: string): FieldSpec => ({
+  label,
+  initial,
+  inputMode: 'decimal',
+  required: true,
+  check: rateProblem,
+})
 
 const rateText = ({ prompt, completion, units }: PriceView, unit: string | null): string =>
   `$${prompt} input and $${completion} output${unit === null ? '' : `, and $${units} per million ${unitName(unit)}`}`

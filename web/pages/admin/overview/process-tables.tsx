@@ -39,14 +39,12 @@ export function ProcessTable({ processes }: { processes: readonly ProcessView[] 
   )
 }
 
-function InFlight({ calls, most }: { calls: number; most: number | null }) {
-  return (
-    <span className="whitespace-nowrap">
-      {formatCount(calls)}
-      {most !== null && <span className="text-muted"> / {formatCount(most)}</span>}
-    </span>
-  )
-}
+const InFlight = ({ calls, most }: { calls: number; most: number | null }) => (
+  <span className="whitespace-nowrap">
+    {formatCount(calls)}
+    {most !== null && <span className="text-muted"> / {formatCount(most)}</span>}
+  </span>
+)
 
 function Finished({ counts }: { counts: Readonly<Record<string, number>> }) {
   const entries = Object.entries(counts)
@@ -63,28 +61,26 @@ const WHAT: Record<QueueView['name'], string> = {
 }
 
 /** The queues between the processes. */
-export function QueueTable({ queues }: { queues: readonly QueueView[] }) {
-  return (
-    <DataTable
-      caption="Queues"
-      rows={queues}
-      rowKey={({ name }) => name}
-      columns={{
-        Queue: ({ name }) => (
-          <>
-            {name} <span className="text-sm text-muted">{WHAT[name]}</span>
-          </>
-        ),
-        Waiting: ({ waiting }) => formatCount(waiting),
-        Running: ({ active }) => formatCount(active),
-        Delayed: ({ delayed }) => formatCount(delayed),
-        Failed: ({ failed }) => formatCount(failed),
-        'Oldest waiting': ({ oldest_waiting_ms: oldest }) => formatDuration(oldest),
-      }}
-      numeric={['Waiting', 'Running', 'Delayed', 'Failed', 'Oldest waiting']}
-    />
-  )
-}
+export const QueueTable = ({ queues }: { queues: readonly QueueView[] }) => (
+  <DataTable
+    caption="Queues"
+    rows={queues}
+    rowKey={({ name }) => name}
+    columns={{
+      Queue: ({ name }) => (
+        <>
+          {name} <span className="text-sm text-muted">{WHAT[name]}</span>
+        </>
+      ),
+      Waiting: ({ waiting }) => formatCount(waiting),
+      Running: ({ active }) => formatCount(active),
+      Delayed: ({ delayed }) => formatCount(delayed),
+      Failed: ({ failed }) => formatCount(failed),
+      'Oldest waiting': ({ oldest_waiting_ms: oldest }) => formatDuration(oldest),
+    }}
+    numeric={['Waiting', 'Running', 'Delayed', 'Failed', 'Oldest waiting']}
+  />
+)
 
 /** The time of now, again every so many milliseconds, for what is shown as an age. */
 function useNow(everyMs: number): Date {

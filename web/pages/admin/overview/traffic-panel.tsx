@@ -9,8 +9,8 @@ import { Panel } from '../../../components/layout/page.tsx'
 import { TokensInOut } from '../../../components/table/call-table.tsx'
 import { DataTable } from '../../../components/table/data-table.tsx'
 import { Money } from '../../../components/text/money.tsx'
-import { formatCount, formatTime, plural } from '../../../lib/format.ts'
-import { endedCalls, formatShare, serverErrors } from '../../../lib/live-stats.ts'
+import { formatCount, formatShare, formatTime, plural } from '../../../lib/format.ts'
+import { endedCalls, serverErrors } from '../../../lib/live-stats.ts'
 
 const SPANS = [
   { value: '10', name: '10 min' },

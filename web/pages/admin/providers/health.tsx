@@ -1,8 +1,7 @@
 import type { CallCounts, OfferView, ProviderView } from '../../../../src/core/api/offers.ts'
 import { TwoLines } from '../../../components/table/data-table.tsx'
 import { Badge, StateBadge } from '../../../components/text/values.tsx'
-import { formatCount, formatMoment, plural } from '../../../lib/format.ts'
-import { formatShare } from '../../../lib/live-stats.ts'
+import { formatCount, formatMoment, formatShare, plural } from '../../../lib/format.ts'
 
 const WITHHELD: Record<NonNullable<OfferView['withheld']>, string> = {
   no_key: 'Not configured',

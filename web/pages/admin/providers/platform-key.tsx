@@ -1,19 +1,15 @@
-import { useState } from 'react'
 import type { PlatformKeyStored, PlatformKeyView, ProviderView } from '../../../../src/core/api/offers.ts'
 import { path, requestJson } from '../../../api/request.ts'
 import { ConfirmDialog, FormDialog } from '../../../components/feedback/dialogs.tsx'
-import { TextField } from '../../../components/form/fields.tsx'
 import { Panel } from '../../../components/layout/page.tsx'
 import { Facts } from '../../../components/text/values.tsx'
 import { formatMoment } from '../../../lib/format.ts'
 import { OperatorButton } from '../operator-button.tsx'
-import { ActorName } from '../operators/actor-name.tsx'
+import { ActorName } from '../operators/audit-log.tsx'
 
 /** The gateway's own key at a provider: where it is from, and forms to store and remove one. */
 export function PlatformKeyPanel({ provider }: { provider: ProviderView }) {
-  const [open, setOpen] = useState<'store' | 'remove' | null>(null)
   const { key } = provider
-  const close = () => setOpen(null)
   if (key.source === 'not_needed')
     return (
       <Panel title="Key" padded>
@@ -27,37 +23,41 @@ export function PlatformKeyPanel({ provider }: { provider: ProviderView }) {
       actions={
         <span className="row gap-2">
           {key.stored && (
-            <OperatorButton needs="provider-keys.write" size="small" onClick={() => setOpen('remove')}>
+            <OperatorButton
+              needs="provider-keys.write"
+              size="small"
+              dialog={(close) => <RemoveKeyDialog provider={provider} onClose={close} />}
+            >
               Remove key
             </OperatorButton>
           )}
-          <OperatorButton needs="provider-keys.write" size="small" onClick={() => setOpen('store')}>
+          <OperatorButton
+            needs="provider-keys.write"
+            size="small"
+            dialog={(close) => <StoreKeyDialog provider={provider} onClose={close} />}
+          >
             {key.stored ? 'Replace key' : 'Add key'}
           </OperatorButton>
         </span>
       }
     >
-      <div className="stack">
-        <Facts
-          rows={{
-            'In use': sourceText(key),
-            Stored: key.stored && (
-              <>
-                <code>…{key.stored.last4}</code>, {formatMoment(key.stored.created_at)}, by{' '}
-                <ActorName actor={key.stored.author} />
-              </>
-            ),
-          }}
-        />
-        {key.stored && key.source !== 'stored' && (
-          <p className="text-bad">
-            The stored key is not used: the catalog sends calls for this provider to another address than the
-            one it was stored for, or the key cannot be decrypted. Replace it.
-          </p>
-        )}
-      </div>
-      {open === 'store' && <StoreKeyDialog provider={provider} onClose={close} />}
-      {open === 'remove' && <RemoveKeyDialog provider={provider} onClose={close} />}
+      <Facts
+        rows={{
+          'In use': sourceText(key),
+          Stored: key.stored && (
+            <>
+              <code>…{key.stored.last4}</code>, {formatMoment(key.stored.created_at)}, by{' '}
+              <ActorName actor={key.stored.author} />
+            </>
+          ),
+        }}
+      />
+      {key.stored && key.source !== 'stored' && (
+        <p className="text-bad">
+          The stored key is not used: the catalog sends calls for this provider to another address than the
+          one it was stored for, or the key cannot be decrypted. Replace it.
+        </p>
+      )}
     </Panel>
   )
 }
@@ -89,13 +89,15 @@ function StoreKeyDialog({ provider, onClose }: { provider: ProviderView; onClose
       title={`${key.stored ? 'Replace' : 'Add'} the key for ${name}`}
       submit="Save key"
       pending="Checking …"
-      initial={{ key: '' }}
-      check={(values) => ({ key: values.key.trim() === '' ? 'Enter a key.' : null })}
-      send={(values) =>
-        requestJson<PlatformKeyStored>('POST', path`/admin/api/providers/${id}/key`, {
-          key: values.key.trim(),
-        })
-      }
+      fields={{
+        key: {
+          label: 'Key',
+          type: 'password',
+          hint: 'Checked with the provider first. A key that it rejects is not saved.',
+          required: 'Enter a key.',
+        },
+      }}
+      send={(body) => requestJson<PlatformKeyStored>('POST', path`/admin/api/providers/${id}/key`, body)}
       stale={['/admin/api']}
       done={({ check, announced }) =>
         `Key for ${name} saved. ${CHECKS[check]} ${
@@ -104,22 +106,11 @@ function StoreKeyDialog({ provider, onClose }: { provider: ProviderView; onClose
       }
       onClose={onClose}
     >
-      {(field) => (
-        <>
-          <p>
-            Calls of all customers use this key at {name}
-            {key.source === 'environment' && `, instead of ${key.variable} in the environment`}. It is
-            encrypted at rest and never shown again.
-          </p>
-          <TextField
-            label="Key"
-            {...field('key')}
-            type="password"
-            hint="Checked with the provider first. A key that it rejects is not saved."
-            required
-          />
-        </>
-      )}
+      <p>
+        Calls of all customers use this key at {name}
+        {key.source === 'environment' && `, instead of ${key.variable} in the environment`}. It is encrypted
+        at rest and never shown again.
+      </p>
     </FormDialog>
   )
 }

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
 import type { EnabledView, OfferView, PriceView, ProviderView } from '../../../../src/core/api/offers.ts'
 import { path, requestJson } from '../../../api/request.ts'
 import { ConfirmDialog } from '../../../components/feedback/dialogs.tsx'
@@ -12,50 +12,33 @@ import { OperatorButton } from '../operator-button.tsx'
 import { OfferHealth, OffersHealth, RecentSuccess, SuccessShare } from './health.tsx'
 
 /** Providers with their health and the outcomes of calls. */
-export function ProviderTable({ providers }: { providers: readonly ProviderView[] }) {
-  const [enabling, setEnabling] = useState<string | null>(null)
-  return (
-    <>
-      <DataTable
-        caption="Providers"
-        rows={providers}
-        columns={{
-          Provider: ({ id, name }) => (
-            <TwoLines second={<code>{id}</code>}>
-              <Link to="/admin/providers/$id" params={{ id }}>
-                {name}
-              </Link>
-            </TwoLines>
-          ),
-          Offers: ({ health }) => <OffersHealth health={health} />,
-          'Active offers': ({ shared_offers: shared, offers }) => (
-            <span className="whitespace-nowrap">
-              {formatCount(shared)} / {formatCount(offers)}
-            </span>
-          ),
-          'Success, 1 min': ({ last_minute: counts }) => <SuccessShare counts={counts} />,
-          'Success, 10 min': ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
-          'Provider breaker': (provider) => <OwnBreaker provider={provider} />,
-          Actions: ({ id, name, breaker }) =>
-            breaker.breaker === 'closed' ? (
-              ''
-            ) : (
-              <OperatorButton
-                needs="operations.write"
-                size="small"
-                about={name}
-                onClick={() => setEnabling(id)}
-              >
-                Re-enable
-              </OperatorButton>
-            ),
-        }}
-        numeric={['Active offers', 'Success, 1 min', 'Success, 10 min']}
-      />
-      {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
-    </>
-  )
-}
+export const ProviderTable = ({ providers }: { providers: readonly ProviderView[] }) => (
+  <DataTable
+    caption="Providers"
+    rows={providers}
+    columns={{
+      Provider: ({ id, name }) => (
+        <TwoLines second={<code>{id}</code>}>
+          <Link to="/admin/providers/$id" params={{ id }}>
+            {name}
+          </Link>
+        </TwoLines>
+      ),
+      Offers: ({ health }) => <OffersHealth health={health} />,
+      'Active offers': ({ shared_offers: shared, offers }) => (
+        <span className="whitespace-nowrap">
+          {formatCount(shared)} / {formatCount(offers)}
+        </span>
+      ),
+      'Success, 1 min': ({ last_minute: counts }) => <SuccessShare counts={counts} />,
+      'Success, 10 min': ({ last_ten_minutes: counts }) => <SuccessShare counts={counts} />,
+      'Provider breaker': (provider) => <OwnBreaker provider={provider} />,
+      Actions: ({ id, name, breaker }) =>
+        breaker.breaker === 'closed' ? '' : <EnableButton subject={id} about={name} />,
+    }}
+    numeric={['Active offers', 'Success, 1 min', 'Success, 10 min']}
+  />
+)
 
 const BREAKER_NAMES: Record<ProviderView['breaker']['breaker'], string> = {
   closed: 'Closed',
@@ -84,7 +67,6 @@ export function OfferTable(props: {
   actions?: (offer: OfferView) => ReactNode
 }) {
   const { offers, titledBy, actions } = props
-  const [enabling, setEnabling] = useState<string | null>(null)
   const isRanked = new Set(offers.map(({ priority }) => priority)).size > 1
   return (
     <>
@@ -116,14 +98,7 @@ export function OfferTable(props: {
           Actions: (offer) => (
             <span className="table-actions flex justify-end gap-1">
               {offer.health.breaker !== 'closed' && offer.health.level === 'offer' && (
-                <OperatorButton
-                  needs="operations.write"
-                  size="small"
-                  about={offer.id}
-                  onClick={() => setEnabling(offer.id)}
-                >
-                  Re-enable
-                </OperatorButton>
+                <EnableButton subject={offer.id} />
               )}
               {actions?.(offer)}
             </span>
@@ -134,7 +109,6 @@ export function OfferTable(props: {
       <p className="px-inset pt-2 pb-4 text-sm text-muted">
         Prices in USD per million input / output tokens.
       </p>
-      {enabling && <EnableDialog subject={enabling} onClose={() => setEnabling(null)} />}
     </>
   )
 }
@@ -155,23 +129,32 @@ const priceText = ({ prompt, completion, units }: PriceView, unit: string | null
   unit === null || units === undefined ? `${prompt} / ${completion}` : unitPriceText(unit, units)
 
 /** Closes a breaker by hand, after asking. `subject` is the id of an offer, which holds a slash, or of a provider. */
-export function EnableDialog({ subject, onClose }: { subject: string; onClose: () => void }) {
+export function EnableButton({ subject, about = subject }: { subject: string; about?: string }) {
   const kind = subject.includes('/') ? 'offers' : 'providers'
   return (
-    <ConfirmDialog
-      title="Resume calls?"
-      confirm="Resume calls"
-      send={() => requestJson<EnabledView>('POST', path`/admin/api/${kind}/${subject}/enable`)}
-      stale={['/admin/api']}
-      done={({ id, closed }) =>
-        closed.length > 0 ? `${id} receives calls again.` : `The circuit of ${id} was already closed.`
-      }
-      onClose={onClose}
+    <OperatorButton
+      needs="operations.write"
+      size="small"
+      about={about}
+      dialog={(close) => (
+        <ConfirmDialog
+          title="Resume calls?"
+          confirm="Resume calls"
+          send={() => requestJson<EnabledView>('POST', path`/admin/api/${kind}/${subject}/enable`)}
+          stale={['/admin/api']}
+          done={({ id, closed }) =>
+            closed.length > 0 ? `${id} receives calls again.` : `The circuit of ${id} was already closed.`
+          }
+          onClose={close}
+        >
+          <p>
+            Every worker sends calls to <code>{subject}</code> again immediately. Calls that fail there fail
+            over, and its circuit opens again. The action is recorded in the audit log.
+          </p>
+        </ConfirmDialog>
+      )}
     >
-      <p>
-        Every worker sends calls to <code>{subject}</code> again immediately. Calls that fail there fail over,
-        and its circuit opens again. The action is recorded in the audit log.
-      </p>
-    </ConfirmDialog>
+      Re-enable
+    </OperatorButton>
   )
 }

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import type { GatewaySettings } from '../../../../src/core/api/provider-status.ts'
 import { operatorProviderStatusQuery, settingsQuery } from '../../../api/operator-queries.ts'
 import { requestJson } from '../../../api/request.ts'
@@ -14,7 +13,6 @@ import { ProviderStatusView } from '../../status/provider-status-view.tsx'
 /** The status page of providers as the public sees it, or would, and the switch that publishes it. */
 export function PublicStatusPage() {
   const settings = useQuery(settingsQuery)
-  const [isAsking, setIsAsking] = useState(false)
   const isPublic = settings.data?.provider_status_public
   const query = useQuery(operatorProviderStatusQuery)
   return (
@@ -24,7 +22,10 @@ export function PublicStatusPage() {
         description="Uptime, latency and incidents of providers, without models and without calls to auto."
         actions={
           isPublic !== undefined && (
-            <Button kind={isPublic ? undefined : 'primary'} onClick={() => setIsAsking(true)}>
+            <Button
+              kind={isPublic ? undefined : 'primary'}
+              dialog={(close) => <VisibilityDialog isPublic={isPublic} onClose={close} />}
+            >
               {isPublic ? 'Stop publishing' : 'Publish'}
             </Button>
           )
@@ -37,26 +38,27 @@ export function PublicStatusPage() {
         </p>
       </Panel>
       <QueryView query={query}>{(status) => <ProviderStatusView status={status} />}</QueryView>
-      {isAsking && isPublic !== undefined && (
-        <ConfirmDialog
-          title={isPublic ? 'Stop publishing provider status?' : 'Publish provider status?'}
-          confirm={isPublic ? 'Stop publishing' : 'Publish'}
-          send={() =>
-            requestJson<GatewaySettings>('PATCH', '/admin/api/settings', {
-              provider_status_public: !isPublic,
-            } satisfies GatewaySettings)
-          }
-          stale={['/admin/api/settings']}
-          done={isPublic ? 'Provider status is for operators only now.' : 'Provider status is public now.'}
-          onClose={() => setIsAsking(false)}
-        >
-          <p>
-            {isPublic
-              ? 'The page and its JSON are no longer available to visitors.'
-              : 'Anybody can then see which providers this gateway uses, and how they do. Models, customers and what auto chooses are not shown.'}
-          </p>
-        </ConfirmDialog>
-      )}
     </>
   )
 }
+
+const VisibilityDialog = ({ isPublic, onClose }: { isPublic: boolean; onClose: () => void }) => (
+  <ConfirmDialog
+    title={isPublic ? 'Stop publishing provider status?' : 'Publish provider status?'}
+    confirm={isPublic ? 'Stop publishing' : 'Publish'}
+    send={() =>
+      requestJson('PATCH', '/admin/api/settings', {
+        provider_status_public: !isPublic,
+      } satisfies GatewaySettings)
+    }
+    stale={['/admin/api/settings']}
+    done={isPublic ? 'Provider status is for operators only now.' : 'Provider status is public now.'}
+    onClose={onClose}
+  >
+    <p>
+      {isPublic
+        ? 'The page and its JSON are no longer available to visitors.'
+        : 'Anybody can then see which providers this gateway uses, and how they do. Models, customers and what auto chooses are not shown.'}
+    </p>
+  </ConfirmDialog>
+)

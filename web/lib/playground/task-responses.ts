@@ -1,13 +1,13 @@
-/** The answers of surfaces that are no chats, as far as the playground shows them. */
-export interface EmbeddingsAnswer {
+/** Responses of surfaces other than chat, as far as the playground shows them. */
+export interface EmbeddingsResponse {
   data: Array<{ embedding: number[] }>
 }
 
-export interface RerankAnswer {
+export interface RerankResponse {
   results: Array<{ index: number; relevance_score: number }>
 }
 
-export interface ModerationsAnswer {
+export interface ModerationsResponse {
   results: Array<{
     flagged: boolean
     categories: Record<string, boolean>
@@ -15,11 +15,11 @@ export interface ModerationsAnswer {
   }>
 }
 
-export interface ImagesAnswer {
+export interface ImagesResponse {
   data: Array<{ b64_json: string; revised_prompt?: string }>
 }
 
-export interface TranscriptAnswer {
+export interface TranscriptResponse {
   text: string
 }
 
@@ -39,7 +39,10 @@ export function cosine(a: readonly number[], b: readonly number[]): number {
 }
 
 /** A moderation's categories, the highest score first. */
-export const categoriesOf = ({ categories, category_scores: scores }: ModerationsAnswer['results'][number]) =>
+export const categoriesOf = ({
+  categories,
+  category_scores: scores,
+}: ModerationsResponse['results'][number]) =>
   Object.entries(scores)
     .map(([name, score]) => ({ name, score, isFlagged: categories[name] === true }))
     .sort((a, b) => b.score - a.score)

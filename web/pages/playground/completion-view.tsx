@@ -5,11 +5,11 @@ import { callQuery, sessionQuery } from '../../api/queries.ts'
 import { Note } from '../../components/feedback/messages.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { formatCount, formatDuration } from '../../lib/format.ts'
-import { type Answer, isRunning } from '../../lib/playground/answer.ts'
+import { type Completion, isRunning } from '../../lib/playground/completion.ts'
 
 const Markdown = lazy(async () => ({ default: (await import('./markdown.tsx')).Markdown }))
 
-const ANNOUNCED: Record<Answer['phase'], string> = {
+const ANNOUNCED: Record<Completion['phase'], string> = {
   waiting: 'Waiting for the first token.',
   streaming: 'The answer is streaming.',
   done: 'The answer is complete.',
@@ -17,11 +17,11 @@ const ANNOUNCED: Record<Answer['phase'], string> = {
   stopped: 'Stopped.',
 }
 
-/** One answer as it streams in. One that broke off or was cut off says so. `children`: what stands below its text. */
-export function AnswerView(props: { answer: Answer; model: string; children: ReactNode }) {
-  const { answer, model, children } = props
-  const { phase, text, reasoning, toolCalls, error, finishReason, affordedLimit } = answer
-  // Long answers are laid out when there is time for it.
+/** A completion as it streams in, with a note if it is incomplete. `children` is shown below its text. */
+export function CompletionView(props: { completion: Completion; model: string; children: ReactNode }) {
+  const { completion, model, children } = props
+  const { phase, text, reasoning, toolCalls, error, finishReason, affordedLimit } = completion
+  // Long texts are rendered with lower priority.
   const shownText = useDeferredValue(text)
   const isPartial = text !== '' || reasoning !== '' || toolCalls.length > 0
   return (
@@ -63,12 +63,12 @@ export function AnswerView(props: { answer: Answer; model: string; children: Rea
         </Note>
       )}
       {children}
-      {!isRunning(answer) && <AnswerFacts answer={answer} />}
+      {!isRunning(completion) && <CompletionFacts completion={completion} />}
     </>
   )
 }
 
-/** `at`: what a short balance or budget left of the output limit. */
+/** `at`: the output limit that the balance or budget allowed; undefined if it was not reduced. */
 function CutOff({ at }: { at: number | undefined }) {
   const { data: session } = useQuery(sessionQuery)
   if (at === undefined)
@@ -82,35 +82,42 @@ function CutOff({ at }: { at: number | undefined }) {
 }
 
 /** Times as measured in this browser; tokens and cost as charged. */
-function AnswerFacts({ answer }: { answer: Answer }) {
-  const { callId, usage, firstTokenMs, durationMs } = answer
-  // A stream that was cut off does not say what it cost; its call does, once it is settled.
+function CompletionFacts({ completion }: { completion: Completion }) {
+  const { callId, usage, firstTokenMs, durationMs } = completion
+  // A stream that was cut off has no usage; the cost is read from the settled call.
   const isCostUnknown = callId !== null && usage?.costUsd == null
   const { data: call, isLoading } = useQuery({ ...callQuery(callId ?? ''), enabled: isCostUnknown })
   const tokens = (count: number | undefined) => (count === undefined ? '–' : formatCount(count))
   const cost = usage?.costUsd ?? call?.cost_usd
-  const facts: Record<string, ReactNode> = {
-    'First token': formatDuration(firstTokenMs),
-    Total: formatDuration(durationMs),
-    'Input tokens': tokens(usage?.promptTokens ?? call?.prompt_tokens),
-    'Output tokens': tokens(usage?.completionTokens ?? call?.completion_tokens),
-    Cost: cost === undefined && isLoading ? 'settling …' : <Money usd={cost} />,
-  }
   return (
-    <div className="answer-facts flex flex-wrap gap-x-4 gap-y-1 text-sm">
-      <dl className="contents">
-        {Object.entries(facts).map(([name, value]) => (
-          <div key={name} className="flex gap-1">
-            <dt className="text-muted">{name}</dt>
-            <dd className="tabular-nums">{value}</dd>
-          </div>
-        ))}
-      </dl>
-      {callId && (
-        <Link to="/calls/$id" params={{ id: callId }}>
-          Details
-        </Link>
-      )}
-    </div>
+    <CallFacts
+      callId={callId}
+      facts={{
+        'First token': formatDuration(firstTokenMs),
+        Total: formatDuration(durationMs),
+        'Input tokens': tokens(usage?.promptTokens ?? call?.prompt_tokens),
+        'Output tokens': tokens(usage?.completionTokens ?? call?.completion_tokens),
+        Cost: cost === undefined && isLoading ? 'settling …' : <Money usd={cost} />,
+      }}
+    />
   )
 }
+
+/** What is known of a call in a line, and a link to the rest. */
+export const CallFacts = (props: { callId: string | null; facts: Record<string, ReactNode> }) => (
+  <div className="answer-facts flex flex-wrap gap-x-4 gap-y-1 text-sm">
+    <dl className="contents">
+      {Object.entries(props.facts).map(([name, value]) => (
+        <div key={name} className="flex gap-1">
+          <dt className="text-muted">{name}</dt>
+          <dd className="tabular-nums">{value}</dd>
+        </div>
+      ))}
+    </dl>
+    {props.callId && (
+      <Link to="/calls/$id" params={{ id: props.callId }}>
+        Details
+      </Link>
+    )}
+  </div>
+)

@@ -1,9 +1,11 @@
 import { useState } from 'react'
-import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
 import { DialogBox } from '../../components/feedback/dialogs.tsx'
-import { SelectField } from '../../components/form/fields.tsx'
+import { CheckField, SelectField } from '../../components/form/fields.tsx'
 import { CodeBlock } from '../../components/text/copy.tsx'
+import { TabbedCode } from '../../components/text/snippets.tsx'
 import { gatewayAddress } from '../../lib/gateway-address.ts'
+import type { ChatSettings } from '../../lib/playground/chat-settings.ts'
+import { linkFragment } from '../../lib/playground/playground-link.ts'
 import { requestCode, type ShownRequest, withoutFiles } from '../../lib/playground/request-code.ts'
 import { SNIPPET_LANGUAGES } from '../../lib/snippets.ts'
 
@@ -35,21 +37,33 @@ export function CodeDialog(props: {
         The programs take your API key from the environment variable <code>SWITCHYARD_API_KEY</code>.
       </p>
       {shown && (
-        <Tabs className="stack gap-2">
-          <TabList className="flex gap-1" aria-label="Language">
-            {SNIPPET_LANGUAGES.map((language) => (
-              <Tab key={language.id} id={language.id} className="tab">
-                {language.name}
-              </Tab>
-            ))}
-          </TabList>
-          {SNIPPET_LANGUAGES.map((language) => (
-            <TabPanel key={language.id} id={language.id} className="outline-none">
-              <CodeBlock code={requestCode(language.id, shown)} of={`the ${language.name} program`} />
-            </TabPanel>
-          ))}
-        </Tabs>
+        <TabbedCode
+          label="Language"
+          about="program"
+          codes={SNIPPET_LANGUAGES.map((language) => ({
+            ...language,
+            code: requestCode(language.id, shown),
+          }))}
+        />
       )}
+    </DialogBox>
+  )
+}
+
+/** A link to the playground with these settings, to copy. */
+export function LinkDialog({ settings, onClose }: { settings: ChatSettings; onClose: () => void }) {
+  const [withSystem, setWithSystem] = useState(false)
+  const link = `${gatewayAddress()}/playground${linkFragment(settings, withSystem)}`
+  return (
+    <DialogBox title="Copy a link" onClose={onClose}>
+      <p>
+        Opens the playground with these models and settings. The link contains no API key and no messages, and
+        browsers do not send the part after <code>#</code> to any server.
+      </p>
+      {settings.system.trim() !== '' && (
+        <CheckField label="Include the system prompt" checked={withSystem} onChange={setWithSystem} />
+      )}
+      <CodeBlock code={link} of="the link" wraps />
     </DialogBox>
   )
 }

@@ -9,8 +9,8 @@ export interface ToolCall {
   result: string | null
 }
 
-/** What one call brought. */
-export interface Answer {
+/** The completion of one call. */
+export interface Completion {
   /**
    * waiting (sent, nothing received yet) → streaming → done, failed (refused, or broke off: see `error`) or stopped (by
    * the reader).
@@ -30,7 +30,7 @@ export interface Answer {
   error: string | null
 }
 
-export const WAITING: Answer = {
+export const WAITING: Completion = {
   phase: 'waiting',
   text: '',
   reasoning: '',
@@ -43,35 +43,35 @@ export const WAITING: Answer = {
   error: null,
 }
 
-export const isRunning = ({ phase }: Answer): boolean => phase === 'waiting' || phase === 'streaming'
+export const isRunning = ({ phase }: Completion): boolean => phase === 'waiting' || phase === 'streaming'
 
-/** Whether it waits for results of tools. A broken answer does not: its calls may be cut off. */
-export const wantsResults = ({ phase, toolCalls }: Answer): boolean =>
+/** Whether results of tool calls are to be entered. Not for an incomplete stream, whose calls may be cut off. */
+export const wantsResults = ({ phase, toolCalls }: Completion): boolean =>
   phase === 'done' && toolCalls.some(({ result }) => result === null)
 
-/** An answer that was left while it ran; what it had until then stays. */
-export const interrupted = (answer: Answer): Answer =>
-  isRunning(answer) ? { ...answer, phase: 'stopped' } : answer
+/** Marks a running completion as stopped; its text is kept. */
+export const interrupted = (completion: Completion): Completion =>
+  isRunning(completion) ? { ...completion, phase: 'stopped' } : completion
 
-/** The answer with one more part of its stream. `done` and `error` end it; the caller says when. */
-export function withPart(answer: Answer, part: StreamPart, elapsedMs: number): Answer {
-  const callId = part.callId ?? answer.callId
-  const begun = { callId, phase: 'streaming' as const, firstTokenMs: answer.firstTokenMs ?? elapsedMs }
+/** The completion with one more part of its stream. `done` and `error` end it; the caller says when. */
+export function withPart(completion: Completion, part: StreamPart, elapsedMs: number): Completion {
+  const callId = part.callId ?? completion.callId
+  const begun = { callId, phase: 'streaming' as const, firstTokenMs: completion.firstTokenMs ?? elapsedMs }
   switch (part.kind) {
     case 'text':
-      return { ...answer, ...begun, text: answer.text + part.text }
+      return { ...completion, ...begun, text: completion.text + part.text }
     case 'reasoning':
-      return { ...answer, ...begun, reasoning: answer.reasoning + part.text }
+      return { ...completion, ...begun, reasoning: completion.reasoning + part.text }
     case 'tool-calls':
-      return { ...answer, ...begun, toolCalls: part.calls.reduce(withPiece, answer.toolCalls) }
+      return { ...completion, ...begun, toolCalls: part.calls.reduce(withPiece, completion.toolCalls) }
     case 'finish':
-      return { ...answer, callId, finishReason: part.reason }
+      return { ...completion, callId, finishReason: part.reason }
     case 'usage':
-      return { ...answer, callId, usage: part.usage }
+      return { ...completion, callId, usage: part.usage }
     case 'error':
-      return { ...answer, callId, error: part.message }
+      return { ...completion, callId, error: part.message }
     case 'done':
-      return answer
+      return completion
     default:
       return part satisfies never
   }

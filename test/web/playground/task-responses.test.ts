@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { categoriesOf, cosine, linesOf } from '../../../web/lib/playground/task-answers.ts'
+import { categoriesOf, cosine, linesOf } from '../../../web/lib/playground/task-responses.ts'
 
 test('vectors are compared by their direction', () => {
   expect(cosine([1, 2], [2, 4])).toBeCloseTo(1)

@@ -1,8 +1,8 @@
 import type { Behaviour } from './behaviour.ts'
 import type { SimulatedRequest } from './simulated-request.ts'
 
-/** A whole answer, before it is put on the wire. The text is in pieces of about one token each. */
-export interface Answer {
+/** A whole completion, before it is put on the wire. The text is in pieces of about one token each. */
+export interface Completion {
   reasoning: string[]
   text: string[]
   refusal: string[]
@@ -42,13 +42,18 @@ const MAX_PIECE_CHARACTERS = 16
 const MAX_QUOTED_PROMPT = 120
 
 /**
- * The answer of a simulated model. A pure function of the request, the behaviour and, only with
+ * The completion of a simulated model. A pure function of the request, the behaviour and, only with
  * `different-text`, the provider; so two providers of one model give the same text, to the byte.
  */
-export function composeAnswer(request: SimulatedRequest, behaviour: Behaviour, provider: string): Answer {
+export function composeCompletion(
+  request: SimulatedRequest,
+  behaviour: Behaviour,
+  provider: string,
+): Completion {
   const calls = callsOf(request, behaviour)
   const reasoning = pieces(prose(request.prompt, request.unreasoned ? 0 : behaviour.reasoningTokens, 7))
-  const whole = calls.length > 0 ? [] : untilStop(answerPieces(request, behaviour, provider), request.stop)
+  const whole =
+    calls.length > 0 ? [] : untilStop(completionPieces(request, behaviour, provider), request.stop)
   const text = behaviour.continuesPrefill && request.prefill ? afterPrefill(whole, request.prefill) : whole
   const argumentPieces = calls.map(({ tool, from }) =>
     pieces(JSON.stringify(schemaInstance(tool.parameters ?? {}, from))),
@@ -119,11 +124,11 @@ function untilStop(whole: string[], stop: readonly string[]): string[] {
   return found.length === 0 ? whole : pieces(text.slice(0, Math.min(...found)))
 }
 
-function answerPieces(request: SimulatedRequest, behaviour: Behaviour, provider: string): string[] {
+function completionPieces(request: SimulatedRequest, behaviour: Behaviour, provider: string): string[] {
   if (behaviour.style === 'empty') return []
   if (behaviour.refuses) return pieces('I cannot help with that.')
   if (behaviour.style === 'echo') return pieces(request.prompt)
-  if (request.responseFormat) return pieces(jsonAnswer(request, behaviour))
+  if (request.responseFormat) return pieces(jsonCompletion(request, behaviour))
   const seed = behaviour.differentText ? textHash(`${provider}:${request.prompt}`) : textHash(request.prompt)
   const results =
     request.toolResults.length > 0 ? `The tools returned: ${request.toolResults.join('; ')}. ` : ''
@@ -148,7 +153,7 @@ export function prose(prompt: string, words: number, seed: number, images = 0): 
   return parts.join(' ').split(' ').slice(0, words).join(' ')
 }
 
-function jsonAnswer(request: SimulatedRequest, behaviour: Behaviour): string {
+function jsonCompletion(request: SimulatedRequest, behaviour: Behaviour): string {
   const value = request.responseFormat?.schema
     ? schemaInstance(request.responseFormat.schema, request.prompt)
     : { answer: prose(request.prompt, Math.min(behaviour.words, 40), textHash(request.prompt)), words: 40 }

@@ -1,0 +1,70 @@
+import { useQuery } from '@tanstack/react-query'
+import type { OperatorActionView } from '../../../../src/core/api/operations.ts'
+import { operatorsQuery } from '../../../api/operator-queries.ts'
+import { DataTable, TwoLines } from '../../../components/table/data-table.tsx'
+import { Badge } from '../../../components/text/values.tsx'
+import { formatMoment } from '../../../lib/format.ts'
+import { actionText, actorText, detailLines } from '../../../lib/operators/operator-actions.ts'
+import { AccountLink } from '../links.tsx'
+
+/** Rows of the audit log of operators. */
+export const ActionTable = ({ actions }: { actions: readonly OperatorActionView[] }) => (
+  <DataTable
+    caption="Admin activity, newest first"
+    rows={actions}
+    columns={{
+      Action: ({ action, outcome }) => (
+        <>
+          {actionText(action)} {outcome === 'failed' && <Badge tone="bad">failed</Badge>}
+        </>
+      ),
+      When: ({ at }) => <span className="whitespace-nowrap">{formatMoment(at)}</span>,
+      Target: ({ target }) => <Target target={target} />,
+      Details: ({ details }) => <Details details={details} />,
+      By: (action) => <By action={action} />,
+    }}
+    long={['Details']}
+  />
+)
+
+const Target = ({ target }: { target: string }) => (
+  <code className="text-sm wrap-anywhere">
+    {target.startsWith('acct_') ? <AccountLink id={target} /> : target}
+  </code>
+)
+
+function Details({ details }: { details: Record<string, unknown> }) {
+  const lines = detailLines(details)
+  if (lines.length === 0) return <span className="text-muted">–</span>
+  return (
+    <span className="stack-tight wrap-anywhere">
+      {lines.map((line) => (
+        <span key={line}>{line}</span>
+      ))}
+    </span>
+  )
+}
+
+function By({ action }: { action: OperatorActionView }) {
+  const { who, by } = actorText(action)
+  return (
+    <TwoLines second={by && <span className="whitespace-nowrap">{by}</span>}>
+      <span className="wrap-anywhere">{who}</span>
+    </TwoLines>
+  )
+}
+
+/** The person behind an actor of the audit log: the id of an admin key or of an operator, or a user of the command line. */
+export function ActorName({ actor }: { actor: string }) {
+  const { data } = useQuery({ ...operatorsQuery, refetchInterval: false })
+  const operator = data?.data.find(({ id, keys }) => id === actor || keys.some((key) => key.id === actor))
+  const { who, by } = actorText({ actor, actor_name: operator?.name ?? null, actor_key: null })
+  if (operator) return <span className="wrap-anywhere">{who}</span>
+  return by === '' ? (
+    <code className="text-sm wrap-anywhere">{who}</code>
+  ) : (
+    <span className="wrap-anywhere">
+      {who} ({by})
+    </span>
+  )
+}
