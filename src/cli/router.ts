@@ -6,18 +6,15 @@
  *   explain "PROMPT"      the score, what moved it, and the models each profile would try; --all as if every
  *                         provider's key were in the environment
  */
+
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { boundsFitting, DEFAULT_BOUNDS, tierOf } from '../core/auto/auto-routing.ts'
 import { SHIPPED_MODEL, scoreTurns } from '../core/auto/difficulty/score-turns.ts'
 import { explainAuto } from '../core/auto/explain-auto.ts'
-import {
-  type ChatRequest,
-  parseChatRequest,
-  ROUTING_PROFILES,
-  type RoutingProfile,
-} from '../core/calls/chat-request.ts'
+import { ROUTING_PROFILES, type RoutingProfile } from '../core/auto/tiers.ts'
+import { type ChatRequest, parseChatRequest } from '../core/calls/chat-request.ts'
 import { type CatalogSnapshot, compareByPrice } from '../core/catalog/catalog.ts'
 import { loadSnapshot } from './catalog.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'

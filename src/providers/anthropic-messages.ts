@@ -1,5 +1,5 @@
-import type { Usage } from '../core/billing/pricing.ts'
 import type { FinishReason } from '../core/calls/completion.ts'
+import type { Usage } from '../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import { toMessages, toSystem, toToolChoice, toTools } from './anthropic-content.ts'
 import { failureOfErrorObject, failureOfStatus } from './anthropic-errors.ts'

@@ -1,4 +1,3 @@
-import type { Usage } from '../core/billing/pricing.ts'
 import type { SamplingParameters } from '../core/calls/chat-request.ts'
 import {
   FINISH_REASONS,
@@ -6,6 +5,7 @@ import {
   type TokenLogprob,
   type ToolCallDelta,
 } from '../core/calls/completion.ts'
+import type { Usage } from '../core/calls/usage.ts'
 import type { ProviderQuirks } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import { stringifyExactly } from '../core/json/json-text.ts'

@@ -3,7 +3,7 @@ import type { ChatMessage } from '../core/calls/chat-request.ts'
 import { taskTexts } from '../core/calls/task.ts'
 import { sampleTexts } from '../core/kernel/text-pieces.ts'
 import { type MediaTokens, sumOfTokens } from '../core/media/media-tokens.ts'
-import { textTokensBound } from '../core/text-tokens/prompt-tokens.ts'
+import { textTokensBound } from '../core/text-tokens/text-bound.ts'
 import { threads } from '../platform/process/thread-pool.ts'
 
 const TOKENS_PER_MESSAGE = 4

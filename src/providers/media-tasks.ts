@@ -1,4 +1,3 @@
-import type { Usage } from '../core/billing/pricing.ts'
 import {
   type ImageChoice,
   type ImageTask,
@@ -10,6 +9,7 @@ import {
   type Transcript,
   type TranscriptionTask,
 } from '../core/calls/media-task.ts'
+import type { Usage } from '../core/calls/usage.ts'
 import { fileFormat } from '../core/media/file-format.ts'
 import type { FormFile } from './http/form-body.ts'
 import type { FilePlace, ReplyFile } from './reply-files.ts'

@@ -1,4 +1,3 @@
-import type { Usage } from '../core/billing/pricing.ts'
 import type { CompletionEvent } from '../core/calls/completion.ts'
 import type {
   NativeBlock,
@@ -7,6 +6,7 @@ import type {
   NativeRequest,
   NativeStop,
 } from '../core/calls/native-message.ts'
+import type { Usage } from '../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import {
   type AttemptRequest,

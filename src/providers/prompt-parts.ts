@@ -1,4 +1,4 @@
-import type { Usage } from '../core/billing/pricing.ts'
+import type { Usage } from '../core/calls/usage.ts'
 import { type Fields, isObject } from './wire.ts'
 
 type PromptParts = Omit<Usage, 'promptTokens' | 'completionTokens'>

@@ -1,6 +1,6 @@
-import type { Usage } from '../core/billing/pricing.ts'
 import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
 import type { NativeStop } from '../core/calls/native-message.ts'
+import type { Usage } from '../core/calls/usage.ts'
 import {
   type AttemptFailure,
   attemptFailure,

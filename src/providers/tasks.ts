@@ -1,4 +1,3 @@
-import type { Usage } from '../core/billing/pricing.ts'
 import type { MediaTask } from '../core/calls/media-task.ts'
 import {
   type EmbeddingsTask,
@@ -8,6 +7,7 @@ import {
   type Task,
   VECTOR_COMPONENTS_MAX,
 } from '../core/calls/task.ts'
+import type { Usage } from '../core/calls/usage.ts'
 import type { Offer } from '../core/catalog/catalog.ts'
 import { failureOfErrorObject, failureOfStatus } from './chat-completions.ts'
 import { formBody } from './http/form-body.ts'

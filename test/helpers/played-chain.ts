@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ChainOutcome, createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
-import type { Usage } from '../../src/core/billing/pricing.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
 import type { Delta, FinishReason, OnProgress } from '../../src/core/calls/completion.ts'
+import type { Usage } from '../../src/core/calls/usage.ts'
 import type { CatalogSnapshot, Offer } from '../../src/core/catalog/catalog.ts'
 import {
   type AttemptFailure,

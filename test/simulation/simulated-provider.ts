@@ -1,4 +1,4 @@
-import type { Usage } from '../../src/core/billing/pricing.ts'
+import type { Usage } from '../../src/core/calls/usage.ts'
 import { attemptFailure } from '../../src/core/failover/attempt-failure.ts'
 import {
   type AttemptEnd,

@@ -1,7 +1,8 @@
 import builtin from '../../src/catalog/data/builtin.json' with { type: 'json' }
 import { DEFAULT_BOUNDS, tierOf } from '../../src/core/auto/auto-routing.ts'
-import { autoTiers, TIERS, type Tier } from '../../src/core/auto/auto-tiers.ts'
+import { autoTiers } from '../../src/core/auto/auto-tiers.ts'
 import { withoutPassages } from '../../src/core/auto/difficulty/prompt-features.ts'
+import { TIERS, type Tier } from '../../src/core/auto/tiers.ts'
 import type { TokenRates } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import {

@@ -1,4 +1,4 @@
-import { TIERS } from '../../src/core/auto/auto-tiers.ts'
+import { TIERS } from '../../src/core/auto/tiers.ts'
 import type { DatasetResult, Evaluation } from './evaluate.ts'
 import type { Protocol } from './held-out-scores.ts'
 import type { Interval } from './router-measures.ts'

@@ -1,5 +1,5 @@
-import type { Usage } from '../../core/billing/pricing.ts'
 import { taskUnits } from '../../core/calls/task.ts'
+import type { Usage } from '../../core/calls/usage.ts'
 import type { UnitKind } from '../../core/catalog/catalog.ts'
 import {
   type Answer,

@@ -1,5 +1,6 @@
-import { costOf, type Usage } from '../../core/billing/pricing.ts'
+import { costOf } from '../../core/billing/pricing.ts'
 import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import type { Usage } from '../../core/calls/usage.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { FailureKind } from '../../core/failover/attempt-failure.ts'
 import type { AttemptOutcome } from './attempt.ts'

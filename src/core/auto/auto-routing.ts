@@ -1,16 +1,9 @@
-import type { ChatRequest, RoutingProfile } from '../calls/chat-request.ts'
+import type { ChatRequest } from '../calls/chat-request.ts'
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
 import { type RequestShape, takesInput } from '../routing/plan-candidate.ts'
-import { type AutoTiers, autoTiers, TIERS, type Tier } from './auto-tiers.ts'
+import { type AutoTiers, autoTiers } from './auto-tiers.ts'
 import { SHIPPED_MODEL, scoreTurns } from './difficulty/score-turns.ts'
-
-/** The basis of a choice by `auto`. Stored with the call; never shown to its client. */
-export interface AutoDecision {
-  /** 0 to 1; higher: needs a stronger model. */
-  score: number
-  tier: Tier
-  profile: RoutingProfile
-}
+import { type AutoBounds, type AutoDecision, TIERS, type Tier, type TierBounds } from './tiers.ts'
 
 export interface AutoChoice extends AutoDecision {
   /** Best fit first. Empty only if the catalog has no model for `auto`. */
@@ -115,10 +108,6 @@ export const AUTO_MODEL = 'auto'
  * target.
  */
 export const isAutoModel = (asked: string): boolean => asked.split(':', 1)[0] === AUTO_MODEL
-
-/** The scores from which the second, third and fourth tier are used; a missing bound is never reached. */
-export type TierBounds = readonly number[]
-export type AutoBounds = Record<RoutingProfile, TierBounds>
 
 /**
  * The bounds unless the catalog sets others. Small talk and look-ups score below 0.2; scores of examination questions

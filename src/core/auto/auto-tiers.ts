@@ -1,9 +1,6 @@
 import type { Model } from '../catalog/catalog.ts'
 import { oncePer } from '../kernel/once-per.ts'
-
-/** Strength of models, weakest first. */
-export const TIERS = ['light', 'standard', 'strong', 'frontier'] as const
-export type Tier = (typeof TIERS)[number]
+import { TIERS, type Tier } from './tiers.ts'
 
 /** The models that `auto` may choose, in order of preference. */
 export interface AutoTiers {

@@ -1,8 +1,7 @@
-import { type ChatRequest, ROUTING_PROFILES, type RoutingProfile } from '../calls/chat-request.ts'
+import type { ChatRequest } from '../calls/chat-request.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
 import { requestShape } from '../routing/plan-candidate.ts'
 import { chooseAutoModels } from './auto-routing.ts'
-import type { Tier } from './auto-tiers.ts'
 import { FEATURES, promptFeatures } from './difficulty/prompt-features.ts'
 import {
   INPUTS_OF,
@@ -11,6 +10,7 @@ import {
   SHIPPED_MODEL,
   standardized,
 } from './difficulty/score-turns.ts'
+import { ROUTING_PROFILES, type RoutingProfile, type Tier } from './tiers.ts'
 
 /** The reasons for a choice by `auto`. For operators only, because it names the targets. */
 export interface AutoExplanation {

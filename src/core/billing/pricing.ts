@@ -6,24 +6,12 @@ import type {
   ServedBy,
   SettlementRecord,
 } from '../calls/call-job.ts'
+import type { PromptBound, Usage } from '../calls/usage.ts'
 import type { CatalogSnapshot, TokenRates } from '../catalog/catalog.ts'
 import { dearestPromptRate, mediaRate, rateOf, rateTexts, readRates } from '../catalog/token-rates.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import { type CallId, callCreatedAt } from '../kernel/ids.ts'
 import { type PicoUsd, picoUsd } from '../kernel/money.ts'
-
-export interface Usage {
-  promptTokens: number
-  completionTokens: number
-  /** Of the prompt tokens, those of audio and of images; absent: none are known. */
-  audioTokens?: number
-  imageTokens?: number
-  /** Of the other prompt tokens, those read from and written to the provider's prompt cache; absent: none are known. */
-  cachedTokens?: number
-  cacheWriteTokens?: number
-  /** What is not priced by tokens, in units of the model that served; absent: none. */
-  units?: number
-}
 
 /**
  * The cost of a call, exactly: prompt_tokens × prompt_rate + completion_tokens × completion_rate, where audio, image
@@ -62,10 +50,6 @@ export function mostPromptCost(bound: PromptBound, rate: TokenRates): PicoUsd {
       beyond(bound.imageTokens, mediaRate(rate, 'image')),
   )
 }
-
-/** Upper bounds of a prompt: of all its tokens, of those of audio and of images, and of its units. */
-export type PromptBound = Required<Pick<Usage, 'promptTokens' | 'audioTokens' | 'imageTokens'>> &
-  Pick<Usage, 'units'>
 
 /** What the settlement of a call depends on, once it has ended. */
 export interface CallEnd {

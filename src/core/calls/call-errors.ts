@@ -2,7 +2,7 @@ import type { FrameError } from './frames.ts'
 
 /**
  * What the caller of an admitted call is told when the gateway ends it: in the response, or in the last chunk of a stream.
- * Errors that providers cause are composed in core/failover/attempt-failure.ts.
+ * Errors that providers cause are composed in core/failover/give-up-error.ts.
  */
 export const CALL_ERRORS = {
   /** It could not be enqueued, or Redis went away during its admission. */

@@ -1,5 +1,4 @@
-import type { AutoDecision } from '../auto/auto-routing.ts'
-import type { Usage } from '../billing/pricing.ts'
+import type { AutoDecision } from '../auto/tiers.ts'
 import type { UnitKind } from '../catalog/catalog.ts'
 import type { ExactJson } from '../json/json-text.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
@@ -10,25 +9,10 @@ import type { ChatMessage, SamplingParameters } from './chat-request.ts'
 import type { ImageChoice } from './media-task.ts'
 import type { NativeRequest } from './native-message.ts'
 import type { Task } from './task.ts'
+import type { PicoText, RateTexts, Usage } from './usage.ts'
 
 /** How a call ended. */
 export type CallStatus = 'completed' | 'failed' | 'cancelled' | 'interrupted'
-
-/** An integer of pico-USD as text, since JSON has no 64-bit integers. */
-export type PicoText = string
-
-/** Rates in pico-USD per token, as text. */
-export interface RateTexts {
-  prompt: PicoText
-  completion: PicoText
-  /** See TokenRates. */
-  promptAudio?: PicoText
-  promptImage?: PicoText
-  cacheRead?: PicoText
-  cacheWrite?: PicoText
-  /** In pico-USD per unit. */
-  units?: PicoText
-}
 
 /** What a client demands of whoever sees its prompt. */
 export interface Privacy {

@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { ChatMessageFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
+import { ROUTING_PROFILES, type RoutingProfile } from '../auto/tiers.ts'
 import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
 import type { ToolCall } from './completion.ts'
@@ -26,10 +27,6 @@ export interface ChatMessage {
   /** Of an assistant in an extended request: what it reasoned before its calls, where the client sends that back. */
   reasoning?: string
 }
-
-/** What a client may bias `auto` towards: cost, balance, quality or tool use. */
-export const ROUTING_PROFILES = ['eco', 'auto', 'premium', 'agentic'] as const
-export type RoutingProfile = (typeof ROUTING_PROFILES)[number]
 
 /** What is forwarded to a provider besides the messages. Names as on the wire. */
 export interface SamplingParameters {

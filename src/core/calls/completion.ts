@@ -1,4 +1,3 @@
-import type { Usage } from '../billing/pricing.ts'
 import {
   type NativeBlock,
   type NativeEvent,
@@ -6,6 +5,7 @@ import {
   type NativeStop,
   nativeText,
 } from './native-message.ts'
+import type { Usage } from './usage.ts'
 
 /**
  * A completion as it goes from a provider's wire to the client's stream, after everything that could name a provider

@@ -1,7 +1,5 @@
-import type { Usage } from '../billing/pricing.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
-import type { PicoText } from './call-job.ts'
 import {
   type CompletionMessage,
   type Delta,
@@ -11,6 +9,7 @@ import {
   type TokenLogprob,
 } from './completion.ts'
 import { type NativeStop, nativeSize } from './native-message.ts'
+import type { PicoText, Usage } from './usage.ts'
 
 /** The frames that carry a completion from a worker to an API instance, and what is said the other way. */
 

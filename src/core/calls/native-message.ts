@@ -1,4 +1,4 @@
-import type { Usage } from '../billing/pricing.ts'
+import type { Usage } from './usage.ts'
 
 /** The fields of a request on the messages wire that are forwarded as the client wrote them. */
 export type NativeRequest = Readonly<Fields>

@@ -1,6 +1,6 @@
 import type { ModelKind } from '../catalog/catalog.ts'
 import { oncePer } from '../kernel/once-per.ts'
-import { createTextBound } from '../text-tokens/prompt-tokens.ts'
+import { createTextBound } from '../text-tokens/text-bound.ts'
 import type { MediaPart } from './content-part.ts'
 import { type ImageUnits, type MediaTask, mediaUnitsBound } from './media-task.ts'
 

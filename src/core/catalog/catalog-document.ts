@@ -1,5 +1,5 @@
 import { type Static, type TOptional, type TProperties, type TSchemaOptions, Type } from 'typebox'
-import { TIERS } from '../auto/auto-tiers.ts'
+import { TIERS } from '../auto/tiers.ts'
 import { ROLES } from '../calls/chat-request.ts'
 import {
   AUTH_HEADERS,

@@ -1,5 +1,4 @@
-import type { AutoBounds } from '../auto/auto-routing.ts'
-import type { Tier } from '../auto/auto-tiers.ts'
+import type { AutoBounds, Tier } from '../auto/tiers.ts'
 import type { ImageUnits } from '../calls/media-task.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
 import type { MediaRules } from '../media/media-rules.ts'

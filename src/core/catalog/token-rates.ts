@@ -1,4 +1,4 @@
-import type { RateTexts } from '../calls/call-job.ts'
+import type { RateTexts } from '../calls/usage.ts'
 import { formatRate, greaterOf, type PicoUsdPerToken, parseRate, picoUsdPerToken } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import type { PricedMedia, TokenRates } from './catalog.ts'

@@ -1,4 +1,5 @@
-import { AUTO_MODEL, type AutoDecision, chooseAutoModels } from '../auto/auto-routing.ts'
+import { AUTO_MODEL, chooseAutoModels } from '../auto/auto-routing.ts'
+import type { AutoDecision } from '../auto/tiers.ts'
 import { mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
 import { type ChatRequest, mediaParts } from '../calls/chat-request.ts'

@@ -1,6 +1,6 @@
-import type { Usage } from '../../core/billing/pricing.ts'
 import type { CompletionMessage, Delta, FinishReason } from '../../core/calls/completion.ts'
 import type { FinishFrame } from '../../core/calls/frames.ts'
+import type { Usage } from '../../core/calls/usage.ts'
 import { type ApiError, errorObject } from '../../core/kernel/errors.ts'
 import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'
 

@@ -1,7 +1,7 @@
-import type { Usage } from '../../core/billing/pricing.ts'
 import type { Delta } from '../../core/calls/completion.ts'
 import type { FinishFrame } from '../../core/calls/frames.ts'
 import type { NativeBlock, NativeStop } from '../../core/calls/native-message.ts'
+import type { Usage } from '../../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/json-text.ts'
 import { type ApiError, errorObject } from '../../core/kernel/errors.ts'
 import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'

@@ -1,7 +1,7 @@
-import type { Usage } from '../../core/billing/pricing.ts'
 import type { MadeFile, MediaTask, Transcript, TranscriptionTask } from '../../core/calls/media-task.ts'
 import { speechType } from '../../core/calls/media-task.ts'
 import { isMediaTask, type Task } from '../../core/calls/task.ts'
+import type { Usage } from '../../core/calls/usage.ts'
 import type { CompletionHead, ResponseFormat, WholeBody } from './completion-writer.ts'
 
 /** How a surface writes what stands around an answer; the answer is the JSON text of an array. */

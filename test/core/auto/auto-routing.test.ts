@@ -5,8 +5,9 @@ import {
   DEFAULT_BOUNDS,
   tierOf,
 } from '../../../src/core/auto/auto-routing.ts'
-import { autoTiers, TIERS } from '../../../src/core/auto/auto-tiers.ts'
+import { autoTiers } from '../../../src/core/auto/auto-tiers.ts'
 import { explainAuto } from '../../../src/core/auto/explain-auto.ts'
+import { TIERS } from '../../../src/core/auto/tiers.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../../src/core/catalog/catalog.ts'
 import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import builtin from '../../../src/catalog/data/builtin.json' with { type: 'json' }
-import { autoTiers, compareVersions, modelLine, TIERS } from '../../../src/core/auto/auto-tiers.ts'
+import { autoTiers, compareVersions, modelLine } from '../../../src/core/auto/auto-tiers.ts'
+import { TIERS } from '../../../src/core/auto/tiers.ts'
 import type { Model } from '../../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { textTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
+import { textTokensBound } from '../../../src/core/text-tokens/text-bound.ts'
 import facts from '../../../src/core/text-tokens/vocabulary-facts.json' with { type: 'json' }
 import { TOKENIZERS } from '../../helpers/tokenizers.ts'
 import { ADVERSARIAL_TEXTS } from './adversarial-texts.ts'

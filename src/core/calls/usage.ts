@@ -1,0 +1,33 @@
+/** What a call used: of its prompt, of its completion, and of what is not priced by tokens. */
+export interface Usage {
+  promptTokens: number
+  completionTokens: number
+  /** Of the prompt tokens, those of audio and of images; absent: none are known. */
+  audioTokens?: number
+  imageTokens?: number
+  /** Of the other prompt tokens, those read from and written to the provider's prompt cache; absent: none are known. */
+  cachedTokens?: number
+  cacheWriteTokens?: number
+  /** What is not priced by tokens, in units of the model that served; absent: none. */
+  units?: number
+}
+
+/** Upper bounds of a prompt: of all its tokens, of those of audio and of images, and of its units. */
+export type PromptBound = Required<Pick<Usage, 'promptTokens' | 'audioTokens' | 'imageTokens'>> &
+  Pick<Usage, 'units'>
+
+/** An integer of pico-USD as text, since JSON has no 64-bit integers. */
+export type PicoText = string
+
+/** Rates in pico-USD per token, as text. */
+export interface RateTexts {
+  prompt: PicoText
+  completion: PicoText
+  /** See TokenRates. */
+  promptAudio?: PicoText
+  promptImage?: PicoText
+  cacheRead?: PicoText
+  cacheWrite?: PicoText
+  /** In pico-USD per unit. */
+  units?: PicoText
+}
