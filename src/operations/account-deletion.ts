@@ -13,8 +13,9 @@ import type { Postgres, PostgresTransaction } from '../platform/postgres/postgre
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 
 /**
- * Deletes an account for its holder, or an organisation for an owner. What the ledger and its audit need stays under an id that names nobody: the account's
- * row, its postings, top-ups, calls (counts and amounts) and revoked keys. Everything about a person goes.
+ * Deletes an account for its holder, or an organisation for an owner. The data for the ledger and its audit is kept
+ * without a name: the account's row, its postings, top-ups, calls (counts and amounts) and revoked keys. All personal
+ * data is deleted.
  */
 const LOCK =
   'SELECT balance_pico AS "balancePico" FROM accounts WHERE id = $1 AND deleted_at IS NULL FOR UPDATE'
@@ -23,13 +24,13 @@ const REVOKE_KEYS = `
 UPDATE api_keys SET state = 'revoked', revoked_at = coalesce(revoked_at, now()), name = '', prompt_log_days = NULL
 WHERE account_id = $1`
 
-/** Those that the person made in organisations; their ids. */
+/** The keys that the person created in organisations; returns their ids. */
 const REVOKE_MADE_KEYS = `
 UPDATE api_keys SET state = 'revoked', revoked_at = now()
 WHERE created_by = $1 AND account_id <> $1 AND state = 'active' RETURNING id`
 
 const LABELS_AT_ONCE = 2_000
-/** By the page, since an account may have made millions of calls. */
+/** In pages, since an account may have made millions of calls. */
 const FORGET_LABELS = `
 UPDATE call_records SET labels = NULL WHERE id IN (
   SELECT id FROM call_records WHERE account_id = $1 AND labels IS NOT NULL LIMIT ${LABELS_AT_ONCE}
@@ -41,14 +42,14 @@ export function createAccountDeletion(deps: {
   members: Pick<MemberStore, 'ownedAlone'>
   passwordCheck: PasswordCheck
   adjustBalance: (adjustment: Adjustment) => Promise<AdjustedBalance>
-  /** Removes what payment providers know of an account, with the saved card. */
+  /** Removes the account at payment providers, with the saved card. */
   forgetCards: (accountId: string) => Promise<void>
   announce: (change: KeyChange) => Promise<void>
   logger: Logger
 }) {
   const { postgres, holds } = deps
 
-  /** Refuses while an organisation would be left without an owner. */
+  /** Throws if an organisation would have no owner. */
   const refuseLastOwner = async (accountId: string): Promise<void> => {
     const alone = await deps.members.ownedAlone(accountId)
     if (alone.length > 0)
@@ -58,13 +59,13 @@ export function createAccountDeletion(deps: {
       )
   }
 
-  /** Refuses while money is on its way, in either direction. */
+  /** Throws while money is moving, in either direction. */
   const refuseUnsettled = async (account: Account): Promise<void> => {
     if (account.owedPico > 0n)
       throw new ApiError('conflict', `This account owes ${formatUsd(account.owedPico)} USD. Top it up first.`)
     const { heldPico } = await holds.balance(account.id)
     if (heldPico > 0n)
-      throw new ApiError('conflict', 'Calls of this account are running. Try again when they have ended.')
+      throw new ApiError('conflict', 'Calls of this account are running. Retry when they have ended.')
     const where = {
       accountId: account.id,
       OR: [
@@ -73,16 +74,16 @@ export function createAccountDeletion(deps: {
       ],
     }
     if ((await postgres.payment.count({ where })) > 0)
-      throw new ApiError('conflict', 'A top-up of this account is not settled yet. Try again later.')
+      throw new ApiError('conflict', 'A top-up of this account is not settled yet. Retry later.')
   }
 
-  /** Gives the balance up, if its holder named it to the last digit. */
+  /** Forfeits the balance, if the holder stated its exact amount. */
   const forfeit = async (account: Account, forfeitUsd: string | null): Promise<void> => {
     const { id: accountId, balancePico } = account
     if (balancePico === 0n) return
     const balanceUsd = formatUsd(balancePico)
     if (forfeitUsd !== balanceUsd)
-      throw new ApiError('conflict', `The balance is ${balanceUsd} USD. Confirm that you give it up.`, {
+      throw new ApiError('conflict', `The balance is ${balanceUsd} USD. Confirm that you forfeit it.`, {
         param: 'forfeit_usd',
         metadata: { balance_usd: balanceUsd },
       })
@@ -90,15 +91,15 @@ export function createAccountDeletion(deps: {
     const amountPico = picoUsd(-balancePico)
     await deps.adjustBalance({ accountId, eventId: newId('evt'), amountPico, reason }).catch((error) => {
       if (error instanceof RefusedPosting)
-        throw new ApiError('conflict', 'The balance is in use. Try again when calls have ended.')
+        throw new ApiError('conflict', 'The balance is in use. Retry when the running calls have ended.')
       throw error
     })
   }
 
   return {
     /**
-     * `personId`: whose password is given. Throws ApiError for a wrong one, for the only owner of an organisation, and
-     * while the account is not settled. It cannot be undone.
+     * `personId`: the person whose password is given. Throws ApiError for a wrong password, for the only owner of an
+     * organisation, and while the account is not settled. It cannot be undone.
      */
     async delete(
       account: Account,
@@ -117,12 +118,12 @@ export function createAccountDeletion(deps: {
       const made = await postgres.$transaction(async (transaction) => {
         const [row] = await transaction.$queryRawUnsafe<Array<{ balancePico: bigint }>>(LOCK, account.id)
         if (row?.balancePico !== 0n)
-          throw new ApiError('conflict', 'The balance changed meanwhile. Look at it, and try again.')
+          throw new ApiError('conflict', 'The balance has changed. Check it and retry.')
         await removePeople(transaction, account)
         return transaction.$queryRawUnsafe<Array<{ id: string }>>(REVOKE_MADE_KEYS, account.id)
       })
       while ((await postgres.$executeRawUnsafe(FORGET_LABELS, account.id)) === LABELS_AT_ONCE);
-      deps.logger.info({ accountId: account.id }, 'an account was deleted by its holder')
+      deps.logger.info({ accountId: account.id }, 'account deleted by its holder')
       await deps.announce({ accountId: account.id })
       for (const { id: keyId } of made) await deps.announce({ keyId })
       await holds.expireAccount(account.id)
@@ -156,10 +157,10 @@ async function removePeople(transaction: PostgresTransaction, account: Account):
   await transaction.signInStep.deleteMany(ofAccount)
   await transaction.promptLog.deleteMany(ofAccount)
   await transaction.providerKey.deleteMany(ofAccount)
-  // Invoices stay as they were issued: tax law wants them whole.
+  // Invoices are kept unchanged, because tax law requires them.
   await transaction.billingDetails.deleteMany(ofAccount)
   await transaction.webhookEndpoint.deleteMany(ofAccount)
-  // Also those that the changes above brought about: they have names of keys.
+  // Includes the events of the changes above, because they contain names of keys.
   await transaction.event.deleteMany(ofAccount)
   await transaction.account.update({
     where: { id: accountId },

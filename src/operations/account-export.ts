@@ -14,11 +14,14 @@ const LEDGER_PAGE = 500
 const LEDGER_LINES_MAX = 50_000
 const ROWS_MAX = 10_000
 
-/** Everything that is stored of an account and its holder, but secrets, which no one can read, and calls, which are CSV. */
+/**
+ * Exports all stored data of an account and its holder, except secrets, which cannot be read, and calls, which are
+ * exported as CSV.
+ */
 export function createAccountExport(deps: {
   postgres: Postgres
   ledger: Pick<LedgerListStore, 'page'>
-  /** The latest prompt logs of an account, opened. */
+  /** The latest prompt logs of an account, decrypted. */
   latestPromptLogs: (accountId: string) => Promise<object[]>
 }) {
   const { postgres, ledger, latestPromptLogs } = deps

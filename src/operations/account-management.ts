@@ -23,14 +23,14 @@ import type { AuditedAction, Operator, RunAudited } from './audit-log.ts'
 export interface CreditedAccount {
   account: Account
   reference: string
-  /** False when Redis has yet to receive the credit; maintenance brings it there. */
+  /** False if Redis does not have the credit yet; maintenance adds it. */
   isSpendable: boolean
 }
 
 /** 120 random bits. */
 const PASSWORD_BYTES = 15
 
-/** What operators do to accounts. Every change is recorded in the audit log. Throws ApiError. */
+/** Operators' changes of accounts, each recorded in the audit log. Throws ApiError. */
 export type AccountManagement = ReturnType<typeof createAccountManagement>
 
 export function createAccountManagement(options: {
@@ -46,7 +46,7 @@ export function createAccountManagement(options: {
 }) {
   const { accounts, directory, holds, announce, auditedAction } = options
 
-  /** A change of the account that every instance has to know of. */
+  /** A change that every instance must learn of. */
   const change = (
     operator: Operator,
     action: AuditedAction,
@@ -59,7 +59,7 @@ export function createAccountManagement(options: {
     })
 
   return {
-    /** By id or by email. */
+    /** Finds an account by id or email. */
     async find(idOrEmail: string): Promise<Account> {
       const account = await directory.find(idOrEmail)
       if (!account) throw new ApiError('not_found', 'There is no such account.')
@@ -78,7 +78,7 @@ export function createAccountManagement(options: {
       )
     },
 
-    /** The same reference credits once. */
+    /** Each reference credits once. */
     credit(
       operator: Operator,
       accountId: string,
@@ -89,7 +89,7 @@ export function createAccountManagement(options: {
       const details = { amount_usd: formatUsd(amountPico), ...(reason && { reason }), reference }
       return auditedAction(operator, { action: 'account.credit', target: accountId, details }, async () => {
         const account = await posting(accounts.credit(accountId, reference, amountPico, reason))
-        // The credit stands while Redis is away: repeating it would credit twice.
+        // The credit is posted even while Redis is away; repeating it would credit twice.
         const isSpendable = await holds.apply(accountId, account, []).then(
           () => true,
           () => false,
@@ -98,7 +98,7 @@ export function createAccountManagement(options: {
       })
     },
 
-    /** Corrects a balance, up or down, by a new ledger transaction; the same reference adjusts once. */
+    /** Corrects a balance, up or down, with a new ledger transaction; each reference adjusts once. */
     adjust(
       operator: Operator,
       adjustment: Omit<Adjustment, 'eventId'>,
@@ -120,7 +120,7 @@ export function createAccountManagement(options: {
       )
     },
 
-    /** Over all keys of the account; what is absent stays, null is the default. */
+    /** Limits over all keys of the account; absent fields are unchanged, null is the default. */
     setLimits(operator: Operator, accountId: string, limits: Partial<RateLimits>): Promise<Account> {
       const action = { action: 'account.limits', target: accountId, details: rateLimitDetails(limits) }
       return change(operator, action, (id) => accounts.setLimits(id, limits))
@@ -144,7 +144,7 @@ export function createAccountManagement(options: {
       return auditedAction(operator, action, async () => {
         const account = await directory.find(accountId)
         if (account && !isPerson(account))
-          throw new ApiError('conflict', 'This is an organisation: its members sign in, each as themselves.')
+          throw new ApiError('conflict', 'An organisation has no password: each member signs in personally.')
         const password = randomBytes(PASSWORD_BYTES).toString('base64url')
         const hash = await options.passwords.hash(password, { group: 'operator', isKnown: true })
         await options.credentials.setPassword(accountId, hash)
@@ -160,13 +160,13 @@ const withReason = (action: string, target: string, reason: string | undefined):
   details: reason === undefined ? {} : { reason },
 })
 
-/** Rate limits as the audit log keeps them. */
+/** Rate limits in the format of the audit log. */
 export const rateLimitDetails = ({ requestsPerMinute, concurrentCalls }: Partial<RateLimits>) => ({
   ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
   ...(concurrentCalls !== undefined && { concurrent_calls: concurrentCalls }),
 })
 
-/** Waits for a posting; a refused one is an error of the request. */
+/** Waits for a posting and maps a refusal to an error of the request. */
 async function posting<T>(posted: Promise<T>): Promise<T> {
   try {
     return await posted

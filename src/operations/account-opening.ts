@@ -10,31 +10,30 @@ import type { Operator, RunAudited } from './audit-log.ts'
 import type { KeyManagement } from './key-management.ts'
 
 /**
- * How operators open accounts for others, recorded in the audit log. Throws ApiError. What gets one into an account, a
- * link or a key, is for accounts that nobody has taken over yet: operators neither read prompts nor call with the keys of
- * customers.
+ * Opens accounts for customers, recorded in the audit log. Throws ApiError. A link or a key, which give access to an
+ * account, are issued only before it has a holder: operators neither read prompts nor call with the keys of customers.
  */
 export function createAccountOpening(options: {
   accountManagement: Pick<AccountManagement, 'create' | 'credit' | 'find'>
   keyManagement: Pick<KeyManagement, 'create'>
   hasHolder: HasHolder
-  /** Messages reach their recipients, and operators see no link. */
+  /** Messages reach their recipients, and operators do not see links. */
   isDelivered: boolean
   invite: Invite
   auditedAction: RunAudited
 }) {
   const { accountManagement } = options
 
-  /** Lets the holder of an account choose a password: by a message, or by the link, before there is a holder. */
+  /** Invites the holder of an account to choose a password: by mail, or by a returned link before there is a holder. */
   const invite = (operator: Operator, { id, email }: Account): Promise<SentInvitation> => {
     const action = { action: 'account.invite', target: id, details: {} }
     return options.auditedAction(operator, action, async () => {
       if (email === null)
-        throw new ApiError('invalid_request', 'An organisation has no sign-in of its own: its members do.')
+        throw new ApiError('invalid_request', 'An organisation has no sign-in; its members sign in.')
       if (!options.isDelivered && (await options.hasHolder(id)))
         throw new ApiError(
           'conflict',
-          'This account has a holder, and no mail is set up to send them a link. On the server, `npm run admin -- account set-password` sets a password.',
+          'This account has a holder, and mail is not configured. To set a password, run `npm run admin -- account set-password` on the server.',
         )
       return options.invite({ id, email })
     })
@@ -43,7 +42,7 @@ export function createAccountOpening(options: {
   return {
     invite,
 
-    /** Issues a key of an account that has no holder yet. The secret is returned here and never again. */
+    /** Issues a key of an account without a holder. The secret is returned only once. */
     async issueKey(
       operator: Operator,
       accountId: string,
@@ -52,7 +51,7 @@ export function createAccountOpening(options: {
       if (await options.hasHolder(accountId))
         throw new ApiError(
           'conflict',
-          'This account has a holder, who creates its keys. On the server, `npm run admin -- key create` does it, too.',
+          'This account has a holder, who creates its keys. To create one, run `npm run admin -- key create` on the server.',
         )
       return options.keyManagement.create(operator, accountId, settings)
     },

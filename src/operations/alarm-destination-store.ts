@@ -6,13 +6,13 @@ import type { Sealer } from '../platform/sealing.ts'
 
 export type DestinationKind = 'email' | 'slack' | 'pagerduty'
 
-/** Where alarms go: `address` of mail, `url` of a webhook, and the routing key at PagerDuty's `url`. */
+/** The target of alarms: an email `address`, the `url` of a webhook, or the routing key at PagerDuty's `url`. */
 export type DestinationTarget =
   | { kind: 'email'; address: string }
   | { kind: 'slack'; url: string }
   | { kind: 'pagerduty'; url: string; routingKey: string }
 
-/** A destination without its target. `waiting`: notices not sent yet. */
+/** A destination without its target. `waiting`: number of unsent notices. */
 export type AlarmDestination = Omit<
   DestinationRow,
   'targetSealed' | 'leasedUntil' | 'attempts' | 'kind' | 'minimumSeverity'
@@ -72,19 +72,19 @@ export function createAlarmDestinationStore(postgres: Postgres, sealer: Pick<Sea
       return toDestination(row)
     },
 
-    /** Null when it is gone. */
+    /** Null if the destination does not exist. */
     async change(id: string, change: DestinationChange): Promise<AlarmDestination | null> {
       await postgres.alarmDestination.updateMany({ where: { id }, data: change })
       if (change.enabled === false) await postgres.alarmNotice.updateMany(giveUp(id))
       return find(id)
     },
 
-    /** With what waits for it. */
+    /** Also removes its waiting notices. */
     async remove(id: string): Promise<void> {
       await postgres.alarmDestination.deleteMany({ where: { id } })
     },
 
-    /** Sends a test, and at once, whatever failed before. */
+    /** Sends a test at once, regardless of earlier failures. */
     async addTest(id: string): Promise<void> {
       await postgres.$transaction([
         postgres.alarmNotice.create({ data: { destinationId: id, event: 'test' } }),

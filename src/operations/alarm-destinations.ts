@@ -16,9 +16,9 @@ import type { Operator, RunAudited } from './audit-log.ts'
 interface NewDestination {
   kind: DestinationKind
   name: string
-  /** An address of mail, the URL of a webhook, or a routing key. */
+  /** An email address, the URL of a webhook, or a routing key. */
   target: string
-  /** Of PagerDuty's Events API. */
+  /** URL of PagerDuty's Events API. */
   url?: string
   minimumSeverity: Severity
 }
@@ -26,7 +26,7 @@ interface NewDestination {
 export const PAGERDUTY_URL = 'https://events.pagerduty.com/v2/enqueue'
 const ROUTING_KEY = /^[A-Za-z0-9]{32}$/
 
-/** Where alarms are sent, changed by operators and recorded in the audit log without secrets. Throws ApiError. */
+/** Operators' changes of alarm destinations, recorded in the audit log without secrets. Throws ApiError. */
 export function createAlarmDestinations(options: {
   store: AlarmDestinationStore
   auditedAction: RunAudited
@@ -39,7 +39,7 @@ export function createAlarmDestinations(options: {
   const urlOf = (text: string, field: string): string => {
     const check = checkWebhookUrl(text, allowPrivate)
     if (check.kind === 'refused')
-      throw new ApiError('invalid_request', `The address ${check.reason}.`, { param: field })
+      throw new ApiError('invalid_request', `The URL ${check.reason}.`, { param: field })
     return check.url.href
   }
 
@@ -61,7 +61,7 @@ export function createAlarmDestinations(options: {
         return { kind, url: urlOf(target, 'target') }
       case 'pagerduty':
         if (!ROUTING_KEY.test(target))
-          throw new ApiError('invalid_request', 'A routing key has 32 letters and digits.', {
+          throw new ApiError('invalid_request', 'Enter a routing key of 32 letters and digits.', {
             param: 'target',
           })
         return { kind, url: urlOf(url ?? PAGERDUTY_URL, 'url'), routingKey: target }
@@ -90,7 +90,10 @@ export function createAlarmDestinations(options: {
         { action: 'alarm_destination.create', target: id, details },
         async () => {
           if ((await store.count()) >= DESTINATIONS_MAX)
-            throw new ApiError('invalid_request', `There are ${DESTINATIONS_MAX} destinations at most.`)
+            throw new ApiError(
+              'invalid_request',
+              `At most ${DESTINATIONS_MAX} destinations are allowed. Remove one first.`,
+            )
           return store.create({ id, name, target, targetHint, minimumSeverity })
         },
       )
@@ -117,7 +120,7 @@ export function createAlarmDestinations(options: {
       return found
     },
 
-    /** Queues a test message; whether it arrives is shown by the destination a moment later. */
+    /** Queues a test message; the destination shows its result shortly afterwards. */
     async sendTest(operator: Operator, id: string): Promise<AlarmDestination> {
       const found = await existing(id)
       if (!found.enabled) throw new ApiError('invalid_request', 'Enable the destination first.')
@@ -129,7 +132,7 @@ export function createAlarmDestinations(options: {
   }
 }
 
-/** What of a target may be shown and recorded. */
+/** The part of a target that may be shown and recorded. */
 function hintOf(target: DestinationTarget): string {
   switch (target.kind) {
     case 'email':

@@ -3,12 +3,12 @@ import type { Notice, NoticeEvent } from '../core/alarms/alarm-message.ts'
 import type { AfterAttempt } from '../core/webhooks/webhook-retry.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 
-/** A destination whose turn it is, with what it is to be told, in order. */
+/** A destination with due notices, in order. */
 export interface ClaimedDestination {
   id: string
   name: string
   targetSealed: string
-  /** Attempts made for its next message. */
+  /** Failed attempts of its next message. */
   attempts: number
   notices: Array<{ id: bigint; notice: Notice }>
 }
@@ -17,7 +17,7 @@ export type AlarmNoticeStore = ReturnType<typeof createAlarmNoticeStore>
 
 const NOTICES_MAX = 500
 
-/** $1: lease, ms. $2: messages that a destination gets in a minute. Notices of one message are sent at the same time. */
+/** $1: lease, ms. $2: maximum messages of a destination in a minute. Notices of one message have the same time. */
 const CLAIM = `
 UPDATE alarm_destinations AS destination SET leased_until = now() + $1::int * interval '1 millisecond'
 FROM (
@@ -53,10 +53,10 @@ UPDATE alarm_destinations SET leased_until = NULL, attempts = 0, next_attempt_at
   failing_since = coalesce(failing_since, now())
 WHERE id = $1`
 
-/** What destinations are still to be told, in PostgreSQL; every time is the database's. */
+/** Notices that wait for delivery, in PostgreSQL; all times are the database's. */
 export function createAlarmNoticeStore(postgres: Postgres) {
   return {
-    /** Destinations with something to be told, each to one caller only until its lease ends. */
+    /** Claims destinations with due notices, each for one caller until its lease ends. */
     async claim(bounds: {
       leaseMs: number
       perMinute: number
@@ -72,12 +72,12 @@ export function createAlarmNoticeStore(postgres: Postgres) {
       return Promise.all(claimed.map(async (one) => ({ ...one, notices: await waitingOf(one.id) })))
     },
 
-    /** One message had these notices and was accepted. */
+    /** Marks the notices of an accepted message as sent. */
     async sent(destinationId: string, noticeIds: bigint[]): Promise<void> {
       await postgres.$executeRawUnsafe(SENT, destinationId, noticeIds)
     },
 
-    /** It was not accepted: it is sent again, or these notices are given up. */
+    /** Schedules a retry of these notices, or drops them. */
     async failed(
       destinationId: string,
       noticeIds: bigint[],
@@ -89,7 +89,7 @@ export function createAlarmNoticeStore(postgres: Postgres) {
       else await postgres.$executeRawUnsafe(GIVEN_UP, destinationId, error, noticeIds)
     },
 
-    /** Removes notices that were sent or given up before a time. */
+    /** Removes notices that were sent or dropped before a time. */
     async prune(before: Date): Promise<void> {
       const isOld = { lt: before }
       await postgres.alarmNotice.deleteMany({ where: { OR: [{ sentAt: isOld }, { givenUpAt: isOld }] } })

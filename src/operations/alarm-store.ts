@@ -7,8 +7,8 @@ import type { Redis } from '../platform/redis/redis.ts'
 import { ALARMS } from '../platform/redis/redis-keys.ts'
 
 /**
- * An alarm as stored. It takes repetitions in until somebody acknowledges it, also while its condition is over
- * (`resolvedAt`); what comes after that opens a new one. It is open while it is neither acknowledged nor resolved.
+ * A stored alarm. It counts repetitions until it is acknowledged, even while its condition is over (`resolvedAt`); a
+ * later repetition opens a new alarm. It is open while it is neither acknowledged nor resolved.
  */
 export type StoredAlarm = Omit<AlarmRow, 'fields'> & { fields: AlarmFields }
 
@@ -17,7 +17,7 @@ const OPEN = { acknowledgedAt: null, resolvedAt: null }
 /** PostgreSQL's `integer`. */
 const COUNT_MAX = 2_147_483_647
 
-/** Tells whoever was told that an alarm opened that it is over; `ended` has the ids. */
+/** Notifies the destinations that were notified of the opening that the alarm is over; `ended` has the ids. */
 const TELL_ENDED = `
   SELECT DISTINCT told.destination_id, told.alarm_id, 'resolved' AS event, 2 AS turn
   FROM ended JOIN alarm_notices AS told ON told.alarm_id = ended.id AND told.event = 'opened'`
@@ -25,9 +25,9 @@ const TELL_ENDED = `
 const RANK = `array_position(ARRAY['info', 'warning', 'critical'],`
 
 /**
- * One statement: the cursor moves, and only whoever moved it writes, so that no entry counts twice. Entry ids are
- * Redis's clock, so a stream that begins anew after a loss goes on behind the cursor's place. Destinations are told of
- * what opened or opened again, but not of repetitions.
+ * One statement: it moves the cursor, and only the process that moved it writes, so no entry counts twice. Entry ids
+ * are times of Redis's clock, so a stream that restarts after a loss continues behind the cursor. Destinations are
+ * notified when an alarm opens or reopens, but not of repetitions.
  */
 const TAKE_OVER = `
 WITH moved AS (
@@ -75,7 +75,7 @@ SELECT destination_id, alarm_id, event FROM (
   UNION ALL ${TELL_ENDED}
 ) AS notices ORDER BY turn, alarm_id`
 
-/** $1, $2: kinds and how long each was quiet. */
+/** $1, $2: kinds and the quiet time that ends each. */
 const END_QUIET = `
 WITH ended AS (
   UPDATE alarms SET resolved_at = now()
@@ -87,7 +87,7 @@ WITH ended AS (
 INSERT INTO alarm_notices (destination_id, alarm_id, event)
 SELECT destination_id, alarm_id, event FROM (${TELL_ENDED}) AS notices`
 
-/** $4: acknowledging ends it. Nobody is told of what is over already. */
+/** $4: whether an acknowledgement ends the alarm. Destinations are not notified of an alarm that is already over. */
 const ACKNOWLEDGE = `
 WITH before AS MATERIALIZED (
   SELECT id FROM alarms WHERE id = $1 AND acknowledged_at IS NULL AND resolved_at IS NULL
@@ -101,14 +101,14 @@ SELECT DISTINCT told.destination_id, told.alarm_id, CASE WHEN $4 THEN 'resolved'
 FROM before JOIN alarm_notices AS told ON told.alarm_id = before.id AND told.event = 'opened'`
 
 export function createAlarmStore(postgres: Postgres) {
-  /** Where the cursor was when nothing came after it: while nothing does, PostgreSQL need not be asked. */
+  /** The cursor at the last empty read: while the stream has nothing after it, PostgreSQL need not be read. */
   let drainedAt: string | null = null
   const after = (redis: Redis, entryId: string, count: number) =>
     redis.xrange(ALARMS, `(${entryId}`, '+', 'COUNT', count)
   return {
     /**
-     * Takes alarms over from the stream in Redis, each once whoever else does so too. Returns how many entries;
-     * as many as `batchMax` means that there may be more.
+     * Moves alarms from the stream in Redis to PostgreSQL, each once even with several processes. Returns the number of
+     * entries; `batchMax` means that there may be more.
      */
     async takeOver(redis: Redis, batchMax: number): Promise<number> {
       if (drainedAt !== null && (await after(redis, drainedAt, 1)).length === 0) return 0
@@ -122,20 +122,20 @@ export function createAlarmStore(postgres: Postgres) {
       return entries.length
     },
 
-    /** Resolves alarms of kinds that are over once they are not raised again. */
+    /** Resolves alarms of kinds that end when they are no longer raised. */
     async endQuiet(): Promise<void> {
       const kinds = QUIET_KINDS.map(({ kind }) => kind)
       const times = QUIET_KINDS.map(({ quietMs }) => BigInt(quietMs))
       await postgres.$executeRawUnsafe(END_QUIET, kinds, times)
     },
 
-    /** The latest raised first, after an alarm's id. */
+    /** Lists alarms by their last time, newest first, after an alarm's id. */
     async page({ openOnly, ...page }: { openOnly: boolean } & IdPage): Promise<StoredAlarm[]> {
       const rows = await postgres.alarm.findMany(newestFirst(page, openOnly ? OPEN : {}))
       return rows.map(toAlarm)
     },
 
-    /** Of some kinds, the latest raised first. */
+    /** The alarms of some kinds, newest first. */
     async latestOf(kinds: readonly string[]): Promise<StoredAlarm[]> {
       const rows = await postgres.alarm.findMany({
         where: { kind: { in: [...kinds] } },
@@ -147,7 +147,7 @@ export function createAlarmStore(postgres: Postgres) {
 
     countOpen: (): Promise<number> => postgres.alarm.count({ where: OPEN }),
 
-    /** Acknowledging again changes nothing. Null when there is no such alarm. */
+    /** Idempotent. Null if the alarm does not exist. */
     async acknowledge(alarmId: string, actor: string, now: Date): Promise<StoredAlarm | null> {
       const found = await postgres.alarm.findUnique({ where: { id: alarmId }, select: { kind: true } })
       if (!found) return null
@@ -155,7 +155,7 @@ export function createAlarmStore(postgres: Postgres) {
       return toAlarm(await postgres.alarm.findUniqueOrThrow({ where: { id: alarmId } }))
     },
 
-    /** Removes alarms that were acknowledged or over before a time. */
+    /** Removes alarms that were acknowledged or resolved before a time. */
     async prune(before: Date): Promise<void> {
       const isOld = { lt: before }
       await postgres.alarm.deleteMany({ where: { OR: [{ acknowledgedAt: isOld }, { resolvedAt: isOld }] } })
@@ -163,7 +163,7 @@ export function createAlarmStore(postgres: Postgres) {
   }
 }
 
-/** One row a kind and subject: a statement cannot touch a row twice. */
+/** One row for each kind and subject, because a statement cannot change a row twice. */
 function merged(alarms: Array<AlarmCount | null>) {
   const byName = new Map<string, AlarmCount>()
   for (const alarm of alarms) {
@@ -182,5 +182,5 @@ function merged(alarms: Array<AlarmCount | null>) {
   }))
 }
 
-/** Written by `takeOver` alone, whose fields are of this shape. */
+/** Only `takeOver` writes these rows, with fields of this shape. */
 const toAlarm = (row: AlarmRow): StoredAlarm => ({ ...row, fields: row.fields as AlarmFields })

@@ -5,11 +5,10 @@ import type { Logger } from '../platform/observability/logger.ts'
 import { type IdPage, newestFirst, type Postgres } from '../platform/postgres/postgres.ts'
 import type { OperatorAction as ActionRow } from '../platform/prisma-client/client.ts'
 
-/** Who asks for an action. */
+/** The requester of an action. */
 export interface Operator {
   /**
-   * An admin key's id, an operator's id after single sign-on, or `cli:` and the user of the operating system who runs a
-   * command.
+   * An admin key's id, an operator's id after single sign-on, or `cli:` and the operating system user of a command.
    */
   actor: string
   /** The id of the request, or of the command. */
@@ -19,25 +18,25 @@ export interface Operator {
 export interface AuditedAction {
   /** `account.suspend`, `key.revoke`, … */
   action: string
-  /** The id of what it is done to. */
+  /** The id of its target. */
   target: string
   details: Record<string, string | number | boolean | null | string[]>
 }
 
-/** `outcome`: `asked` is recorded before the action, `failed` after one that was refused or failed. */
+/** `outcome`: `asked` is recorded before the action, `failed` after a rejected or failed one. */
 export type OperatorAction = ActionRow
 
-/** An action with its actor as people know them. */
+/** An action with the name of its actor. */
 export interface NamedAction extends OperatorAction {
   /** The operator's name; null for commands. */
   actorName: string | null
-  /** First and last characters of the admin key that was used; null without one. */
+  /** First and last characters of the admin key; null without one. */
   actorKey: string | null
 }
 
 const LATEST_MAX = 1_000
 
-/** What operators did: append-only, written before the action, so that nothing is done without its row. */
+/** The log of operators' actions: append-only, and written before each action, so that no action lacks its row. */
 export type AuditLog = ReturnType<typeof createAuditLog>
 export type RunAudited = AuditLog['auditedAction']
 
@@ -52,7 +51,7 @@ export function createAuditLog(postgres: Postgres, logger: Logger) {
     })
 
   return {
-    /** Runs an action of an operator and records it first. Throws 503 when it cannot be recorded, and what `work` throws. */
+    /** Records an operator's action and then runs it. Throws 503 if it cannot be recorded, and the error of `work`. */
     async auditedAction<T>(operator: Operator, action: AuditedAction, work: () => Promise<T>): Promise<T> {
       try {
         await record(operator, action, 'asked')
@@ -60,7 +59,7 @@ export function createAuditLog(postgres: Postgres, logger: Logger) {
         logger.warn({ err: cause, action: action.action }, 'operator action rejected: audit log unavailable')
         throw new ApiError(
           'overloaded',
-          'This cannot be written down right now, so it is not done. Retry shortly.',
+          'The audit log is unavailable; nothing was changed. Retry shortly.',
           { retryAfterSeconds: 1, cause },
         )
       }
@@ -77,7 +76,7 @@ export function createAuditLog(postgres: Postgres, logger: Logger) {
       }
     },
 
-    /** The latest actions of a kind on some targets as they were asked for, newest first. */
+    /** The latest requested actions of a kind on some targets, newest first. */
     latest: (action: string, targets: string[]): Promise<OperatorAction[]> =>
       postgres.operatorAction.findMany({
         where: { action, target: { in: targets }, outcome: 'asked' },
@@ -96,7 +95,7 @@ export function createAuditLog(postgres: Postgres, logger: Logger) {
   }
 }
 
-/** The operators behind ids of admin keys and of operators. */
+/** The operators of the given admin key ids and operator ids. */
 async function namesOf(postgres: Postgres, actors: string[]) {
   const isActor = { id: { in: actors } }
   const [operators, keys] = await Promise.all([

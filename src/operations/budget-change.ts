@@ -7,10 +7,10 @@ import { accountBudget, type BudgetHolder, MONTHLY, memberBudget } from '../core
 import type { PicoUsd } from '../core/kernel/money.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 
-/** By then every instance has received a change. */
+/** Every instance has received a change after this time. */
 const KNOWN_EVERYWHERE_MS = 1_200
 
-/** Lets a change of a budget that is stored apply everywhere. Resolves once it does. */
+/** Applies a stored change of a budget everywhere. Resolves once it is applied. */
 export type ApplyBudgetChange = ReturnType<typeof createBudgetChange>
 
 export function createBudgetChange(options: {
@@ -20,8 +20,8 @@ export function createBudgetChange(options: {
   const { announce, forgetAllowance } = options
   return async (change: KeyChange, holder: BudgetHolder, periods: AllowancePeriod[]): Promise<void> => {
     await announce(change)
-    // What is left is computed from the ledger and the open holds again: now, and once more when no instance can have
-    // computed it from the earlier budget.
+    // Recomputes the allowance from the ledger and the open holds: now, and again when no instance can have computed it
+    // from the earlier budget.
     const forget = () => Promise.all(periods.map((period) => forgetAllowance(holder, period)))
     await forget()
     await delay(KNOWN_EVERYWHERE_MS)
@@ -46,13 +46,13 @@ export function createMonthlyBudgets(options: {
       await apply(accountBudget(accountId))
     },
 
-    /** Sets the budget of a member, pico-USD; null: none. Throws ApiError for somebody who is no member. */
+    /** Sets the budget of a member, pico-USD; null: none. Throws ApiError if the person is not a member. */
     async setMemberBudget(accountId: string, personId: string, limitPico: PicoUsd | null): Promise<void> {
       await members.setBudget(accountId, personId, limitPico)
       await apply(memberBudget(accountId, personId))
     },
 
-    /** After a member took over keys: what those spent this month counts against the member's budget. */
+    /** Recomputes a member's budget after a takeover of keys, whose spending this month counts against it. */
     keysTakenOver: (accountId: string, personId: string): Promise<void> =>
       apply(memberBudget(accountId, personId)),
   }

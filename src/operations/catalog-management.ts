@@ -6,24 +6,24 @@ import type { AuditedAction, Operator, RunAudited } from './audit-log.ts'
 
 export interface AnnouncedEdits {
   document: StoredDocument
-  /** False when other processes have yet to receive the edits. */
+  /** False if other processes do not have the edits yet. */
   announced: boolean
 }
 
-/** What operators change in the catalog, recorded in the audit log. Throws ApiError. */
+/** Operators' changes of the catalog, recorded in the audit log. Throws ApiError. */
 export type CatalogManagement = ReturnType<typeof createCatalogManagement>
 
 export const createCatalogManagement = (
   edits: CatalogEdits,
   auditedAction: RunAudited,
   catalog: {
-    /** What edits do to calls. May throw for those that are not valid. */
+    /** The effects of edits on calls. May throw for invalid edits. */
     preview?: (content: unknown) => readonly CatalogEffect[]
-    /** Makes this process use what was just applied. Never rejects. */
+    /** Reloads the applied edits in this process. Never rejects. */
     adopt?: () => Promise<void>
   } = {},
 ) => ({
-  /** Makes a document the operator's edits. `expectedVersion`: the version it was made from; absent: any. */
+  /** Applies a document as the operator's edits. `expectedVersion`: the version it is based on; absent: any. */
   async applyEdits(
     operator: Operator,
     content: unknown,
@@ -40,7 +40,7 @@ export const createCatalogManagement = (
     })
   },
 
-  /** Makes an earlier version of the edits hold again, as a new one. */
+  /** Applies an earlier version of the edits again, as a new one. */
   async revertEdits(operator: Operator, version: string): Promise<AnnouncedEdits> {
     const [current, earlier] = await Promise.all([edits.current(), edits.find(version)])
     const details: AuditedAction['details'] = {
@@ -71,13 +71,13 @@ function changeDetails(before: unknown, after: unknown): { changes: string[] } {
   return { changes: more > 0 ? [...shown, `${more} more`] : shown }
 }
 
-/** What edits change, for the audit log; nothing where they are not valid. */
+/** The effects of edits, for the audit log; none if they are invalid. */
 function effectDetails(preview: () => readonly CatalogEffect[]): { effects?: string } {
   let effects: readonly CatalogEffect[]
   try {
     effects = preview()
   } catch {
-    // Applying them reports what is wrong.
+    // Applying the edits reports their problems.
     return {}
   }
   if (effects.length === 0) return {}
@@ -100,7 +100,7 @@ function appliedOf(applied: AppliedEdits): AnnouncedEdits {
       })
     }
     case 'conflict':
-      throw new ApiError('conflict', 'Somebody else edited the catalog meanwhile. Look at it again.', {
+      throw new ApiError('conflict', 'Another operator has edited the catalog. Reload it and try again.', {
         metadata: { current_version: applied.current ?? '' },
       })
     default:

@@ -13,13 +13,13 @@ import type { ApplyBudgetChange } from './budget-change.ts'
 
 /**
  * Changes a key of an account, for its operator or its holder. Every instance applies the change within a second; a
- * change of the spending limit resolves once all of them do. Throws ApiError `not_found` where it was revoked meanwhile,
- * and `not_permitted` for what would undo a pause or a limit of somebody who stands above.
+ * change of the spending limit resolves once all of them do. Throws ApiError `not_found` if the key was revoked, and
+ * `not_permitted` if the change would undo a pause or a limit of a higher authority.
  */
 export type EditKey = ReturnType<typeof createEditKey>
 
 export function createEditKey(options: {
-  /** False when there is no such key in use. */
+  /** False if the key does not exist or is not in use. */
   store: (keyId: string, decide: (key: StoredKey) => AuthorizedEdit) => Promise<boolean>
   applyBudgetChange: ApplyBudgetChange
   announce: (change: KeyChange) => Promise<void>
@@ -36,13 +36,13 @@ export function createEditKey(options: {
   }
 }
 
-/** An edit with by whom, if it undoes nothing of somebody above. Throws ApiError. */
+/** Adds the authority to an edit, if the edit undoes nothing of a higher one. Throws ApiError. */
 function authorize(current: StoredKey, edit: KeyEdit, by: KeyAuthority): AuthorizedEdit {
   const change = changeBounds((current.bounds ?? {}) as SettingBounds, current, edit, by)
   if (change.kind === 'refused')
     throw new ApiError(
       'not_permitted',
-      `\`${change.field}\` was set by ${AUTHORS[change.setBy]}. You can tighten it, not loosen it.`,
+      `\`${change.field}\` was set by ${AUTHORS[change.setBy]}. You can only tighten it.`,
       { param: change.field },
     )
   return { ...edit, ...pauseOf(current, edit, by), bounds: change.bounds }

@@ -1,14 +1,14 @@
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
-/** What operators change while the gateway runs. */
+/** Settings that operators change while the gateway runs. */
 export interface GatewaySettings {
-  /** Whether anybody may see how providers do. */
+  /** Whether the status of providers is public. */
   providerStatusPublic: boolean
 }
 
 const DEFAULTS: GatewaySettings = { providerStatusPublic: false }
-/** What other instances changed is known after this. */
+/** How long a read value is used before changes of other instances are read. */
 const FRESH_MS = 5_000
 
 /** Settings in PostgreSQL; changes are recorded in the audit log. */
@@ -17,7 +17,7 @@ export const createGatewaySettings = (postgres: Postgres, auditedAction: RunAudi
   let freshUntil = Number.NEGATIVE_INFINITY
   const read = async (): Promise<GatewaySettings> => {
     const rows = await postgres.gatewaySetting.findMany()
-    // Written by `change` alone, under the names and with the types of the defaults.
+    // Only `change` writes these rows, with the names and types of the defaults.
     last = { ...DEFAULTS, ...Object.fromEntries(rows.map(({ name, value }) => [name, value])) }
     freshUntil = clock() + FRESH_MS
     return last
@@ -25,7 +25,7 @@ export const createGatewaySettings = (postgres: Postgres, auditedAction: RunAudi
   return {
     read,
 
-    /** For pages: a few seconds old at most, or what was read last while PostgreSQL is away. */
+    /** For pages: at most a few seconds old, or the last read value while PostgreSQL is away. */
     known: (): Promise<GatewaySettings> | GatewaySettings =>
       clock() < freshUntil ? last : read().catch(() => last),
 

@@ -8,13 +8,13 @@ import { rateLimitDetails } from './account-management.ts'
 import type { AuditedAction, Operator, RunAudited } from './audit-log.ts'
 import type { EditKey } from './edit-key.ts'
 
-/** What an operator may change of a key. Amounts in pico-USD. */
+/** The fields of a key that an operator may change. Amounts in pico-USD. */
 export type KeyLimits = Pick<
   KeyEdit,
   'name' | 'expiresAt' | 'limitPico' | 'limitReset' | 'requestsPerMinute' | 'concurrentCalls'
 >
 
-/** What operators do to API keys. Every change is recorded in the audit log. Throws ApiError. */
+/** Operators' changes of API keys, each recorded in the audit log. Throws ApiError. */
 export type KeyManagement = ReturnType<typeof createKeyManagement>
 
 export function createKeyManagement(options: {
@@ -50,7 +50,7 @@ export function createKeyManagement(options: {
   return {
     find,
 
-    /** Issues a key of an account. The secret is returned here and never again. */
+    /** Issues a key of an account. The secret is returned only once. */
     create(
       operator: Operator,
       accountId: string,
@@ -72,13 +72,13 @@ export function createKeyManagement(options: {
       const { id } = await find(keyId)
       return auditedAction(operator, { action: 'key.revoke', target: id, details: {} }, async () => {
         const revoked = await keys.revoke(id, new Date(clock()))
-        // Without the announcement instances learn of it late, so its failure fails the action. Repeating it is safe.
+        // Without the announcement instances learn of it late, so its failure fails the action, which can be repeated.
         await announce({ keyId: id })
         return revoked ?? find(id)
       })
     },
 
-    /** Calls with a paused key are refused, within a second everywhere, until it is resumed. */
+    /** Every instance refuses calls with a paused key within a second, until it is resumed. */
     pause: (operator: Operator, key: StoredKey): Promise<StoredKey> =>
       edit(
         operator,
@@ -92,7 +92,10 @@ export function createKeyManagement(options: {
     resume: (operator: Operator, key: StoredKey): Promise<StoredKey> =>
       edit(operator, key, { action: 'key.resume', target: key.id, details: {} }, { pausedAt: null }),
 
-    /** Sets the name, the expiry and limits; what is absent stays, null lifts a limit. Resolves once every instance applies them. */
+    /**
+     * Sets the name, the expiry and limits; absent fields are unchanged, null removes a limit. Resolves once every
+     * instance applies them.
+     */
     setLimits: (operator: Operator, key: StoredKey, limits: KeyLimits): Promise<StoredKey> =>
       edit(operator, key, { action: 'key.limits', target: key.id, details: limitDetails(limits) }, limits),
   }

@@ -17,12 +17,12 @@ export interface LimitUnchargedCostDependencies {
   clock: () => number
 }
 
-/** As whom the audit log names what the gateway does by itself. */
+/** The actor in the audit log for the gateway's automatic actions. */
 const GATEWAY = 'gateway'
 
 /**
- * Slows accounts that cause more cost than their share that nobody pays, suspends those that go on, and lets the others go
- * at full speed again. Each step is in the audit log and raises an alarm. `account resume` waives what was caused.
+ * Slows accounts whose uncharged cost exceeds their share, suspends those that continue, and ends the slowdown of the
+ * others. Each step is in the audit log and raises an alarm. `account resume` waives the cost so far.
  */
 export async function limitUnchargedCost(deps: LimitUnchargedCostDependencies): Promise<void> {
   for (const account of await deps.costs.suspects(deps.limits.floorPico)) {
@@ -54,5 +54,5 @@ async function act(
   })
   if (action === 'account.unslow') return
   const alarm = { alarm: 'uncharged-cost', accountId, subject: accountId, action, ...details }
-  logger.error(alarm, 'an account costs what nobody pays')
+  logger.error(alarm, 'uncharged provider cost of an account exceeds its limit')
 }

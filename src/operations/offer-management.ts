@@ -4,11 +4,11 @@ import type { Redis } from '../platform/redis/redis.ts'
 import { enableOffer, enableProvider } from '../routing/circuit-breaker/health-store.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
-/** Closes breakers by hand, recorded in the audit log. Returns the offers and providers whose breaker was open. */
+/** Closes breakers for operators, recorded in the audit log. Returns the offers and providers whose breaker was open. */
 export function createOfferManagement(redis: Redis, auditedAction: RunAudited, logger: Logger) {
   const closed = (subjects: string[]): string[] => {
     for (const subject of subjects)
-      logger.info({ subject, alarmsOver: BREAKER_ALARMS }, 'a breaker was closed by an operator')
+      logger.info({ subject, alarmsOver: BREAKER_ALARMS }, 'breaker closed by an operator')
     return subjects
   }
   return {

@@ -9,7 +9,7 @@ import type { AuditedAction, Operator, RunAudited } from './audit-log.ts'
 
 export interface NewOperator {
   name: string
-  /** Null: signs in with admin keys alone. */
+  /** Null: signs in only with admin keys. */
   email: string | null
   role: OperatorRole
 }
@@ -21,7 +21,7 @@ const UNLIMITED = {
   concurrentCalls: null,
 } as const
 
-/** What is done to operators and their admin keys. Every change is recorded in the audit log. Throws ApiError. */
+/** Changes of operators and their admin keys, each recorded in the audit log. Throws ApiError. */
 export function createOperatorManagement(options: {
   operators: OperatorStore
   keys: Pick<KeyStore, 'find' | 'createOfOperator' | 'listOfOperators' | 'revoke'>
@@ -31,7 +31,7 @@ export function createOperatorManagement(options: {
 }) {
   const { operators, keys, announce, auditedAction, clock } = options
 
-  /** A change of an operator that every instance has to know of: they remember the operators of keys. */
+  /** A change of an operator that every instance must learn of, because instances cache the operators of keys. */
   const change = (
     operator: Operator,
     action: AuditedAction,
@@ -40,7 +40,7 @@ export function createOperatorManagement(options: {
     auditedAction(operator, action, async () => {
       const changed = changedOperator(await work(action.target))
       const own = await keys.listOfOperators(changed.id)
-      // Without the announcements instances learn of it late, so their failure fails the action. Repeating it is safe.
+      // Without the announcements instances learn of it late, so their failure fails the action, which can be repeated.
       for (const { id, state } of own) if (state === 'active') await announce({ keyId: id })
       return changed
     })
@@ -56,7 +56,7 @@ export function createOperatorManagement(options: {
 
     find,
 
-    /** By id, email or name. */
+    /** Finds an operator by id, email or name. */
     async findNamed(name: string): Promise<StoredOperator> {
       const found = await operators.findNamed(name)
       if (!found) throw unknownOperator()
@@ -81,7 +81,7 @@ export function createOperatorManagement(options: {
       return change(operator, action, (id) => operators.setRole(id, role))
     },
 
-    /** Ends the operator's sessions, and the use of the operator's keys. Throws ApiError `conflict` for the last admin. */
+    /** Ends the operator's sessions and disables the operator's keys. Throws ApiError `conflict` for the last admin. */
     async disable(operator: Operator, operatorId: string): Promise<StoredOperator> {
       const { name } = await find(operatorId)
       const action = { action: 'operator.disable', target: operatorId, details: { name } }
@@ -97,7 +97,7 @@ export function createOperatorManagement(options: {
     /** Admin keys, newest first; of one operator, or all. */
     listKeys: keys.listOfOperators,
 
-    /** Issues an admin key. The secret is returned here and never again. */
+    /** Issues an admin key. The secret is returned only once. */
     async createKey(
       operator: Operator,
       operatorId: string,
@@ -133,7 +133,10 @@ function changedOperator(change: OperatorChange): StoredOperator {
     case 'unknown':
       throw unknownOperator()
     case 'last_admin':
-      throw new ApiError('conflict', 'This is the last admin. Give another operator the role admin first.')
+      throw new ApiError(
+        'conflict',
+        'This is the last admin. Assign the role admin to another operator first.',
+      )
     case 'email_taken':
       throw emailTaken()
     default:

@@ -6,20 +6,20 @@ import type { KeyCheck } from '../providers/listings/check-key.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
 export interface StoredPlatformKey {
-  /** What the provider said of the key; `unknown` where it could not be asked. */
+  /** The provider's verdict on the key; `unknown` if the provider could not be reached. */
   check: Exclude<KeyCheck, 'unauthorized'>
-  /** False when other processes have yet to receive it. */
+  /** False if other processes do not have it yet. */
   announced: boolean
 }
 
-/** What operators do to the gateway's own keys at providers, recorded in the audit log. Throws ApiError. */
+/** Operators' changes of the gateway's own keys at providers, recorded in the audit log. Throws ApiError. */
 export type PlatformKeyManagement = ReturnType<typeof createPlatformKeyManagement>
 
 export function createPlatformKeyManagement(options: {
   store: PlatformKeyStore
-  /** Asks the provider about a key; may reject when it does not answer. */
+  /** Checks a key at its provider; may reject when the provider does not respond. */
   check: (provider: Provider, secret: string) => Promise<KeyCheck>
-  /** Makes this process use what was just stored. */
+  /** Reloads the stored keys in this process. */
   reread: () => Promise<void>
   /** Closes the breaker of a provider, which may have refused the key before. */
   closeBreaker: (providerId: string) => Promise<unknown>
@@ -27,7 +27,7 @@ export function createPlatformKeyManagement(options: {
 }) {
   const { store, check, reread, closeBreaker, auditedAction } = options
   return {
-    /** Stores our key at a provider, in place of the one before, unless the provider rejects it. */
+    /** Stores our key at a provider, replacing the previous one, unless the provider rejects it. */
     store(operator: Operator, provider: Provider, secret: string): Promise<StoredPlatformKey> {
       const { id: providerId } = provider
       const origins = keyOrigins(provider)
@@ -36,7 +36,7 @@ export function createPlatformKeyManagement(options: {
       return auditedAction(operator, action, async () => {
         if (provider.apiKeyEnv === null)
           throw new ApiError('invalid_request', 'This provider needs no key.', { param: 'key' })
-        // An outage of its provider is no reason against a key.
+        // An outage of the provider does not speak against a key.
         const checked = await check(provider, secret).catch(() => 'unknown' as const)
         if (checked === 'unauthorized')
           throw new ApiError('invalid_request', 'The provider rejects this key. It was not stored.', {
@@ -51,7 +51,7 @@ export function createPlatformKeyManagement(options: {
       })
     },
 
-    /** Deletes the stored key; the one of the environment is used again, if there is one. */
+    /** Deletes the stored key; the environment's key is used again, if there is one. */
     remove(operator: Operator, providerId: string): Promise<Pick<StoredPlatformKey, 'announced'>> {
       const action = { action: 'platform-key.remove', target: providerId, details: {} }
       return auditedAction(operator, action, async () => {

@@ -6,18 +6,18 @@ import { createSealer, type MasterKeys, sealedPrefix } from '../platform/sealing
 import { WEBHOOK_SECRET_PURPOSE } from '../webhooks/endpoint-store.ts'
 import { DESTINATION_PURPOSE } from './alarm-destination-store.ts'
 
-/** A column of texts that are sealed under the master key and stay. */
+/** A column of persistent texts that are sealed under the master key. */
 interface SealedColumn {
   table: string
   column: string
   purpose: string
-  /** The column that names a row; `id`, if absent. */
+  /** The key column; `id` if absent. */
   key?: string
-  /** SQL for what a text is bound to. */
+  /** SQL for the context of a sealed text. */
   context: string
 }
 
-/** Every sealed text that outlives a day. What rests in Redis is gone by then, and opens under either key, or is a copy. */
+/** All sealed texts that are kept longer than a day. Those in Redis expire by then, open under either key, or are copies. */
 const SEALED_COLUMNS: readonly SealedColumn[] = [
   {
     table: 'provider_keys',
@@ -56,7 +56,7 @@ SELECT ${key} AS "id", ${column} AS "sealed", ${context} AS "context" FROM ${tab
 WHERE ${key} > $1 AND ${column} IS NOT NULL AND NOT starts_with(${column}, $2)
 ORDER BY ${key} LIMIT ${BATCH}`
 
-/** A text that somebody else has changed meanwhile stays as it is. */
+/** Leaves a text unchanged that another process has changed. */
 const replaceSql = ({ table, column, key = 'id' }: SealedColumn) => `
 UPDATE ${table} SET ${column} = fresh.sealed
 FROM json_to_recordset($1::json) AS fresh (id text, before text, sealed text)
@@ -70,8 +70,8 @@ export interface ResealReport {
 }
 
 /**
- * Seals every stored text under the current master key, a hundred at a time. What is under it already is left
- * alone, so it may be broken off, and repeated, at any time and while everything runs.
+ * Seals every stored text under the current master key, a hundred at a time. Texts that are under it already are
+ * skipped, so it can be interrupted and repeated at any time, while everything runs.
  */
 export async function resealAll(postgres: Postgres, masterKeys: MasterKeys): Promise<ResealReport> {
   const report: ResealReport = { resealed: {}, unopened: [] }
@@ -100,7 +100,7 @@ async function resealColumn(
       try {
         return [{ id, before, sealed: sealer.seal(sealer.open(before, context), context) }]
       } catch {
-        // Reported, and the rest goes on: one lost text must not keep all others under the old key.
+        // Reported without a stop, so that one lost text does not keep all others under the old key.
         report.unopened.push(`${sealed.table} ${id}`)
         return []
       }

@@ -6,7 +6,7 @@ import type { SettlementRecord } from '../core/calls/call-job.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
-/** Decisions of operators about settlements that were set aside, recorded in the audit log. Throws ApiError. */
+/** Operators' decisions about quarantined and conflicting settlements, recorded in the audit log. Throws ApiError. */
 export function createSettlementDecisions(options: {
   quarantine: QuarantineStore
   conflicts: ConflictStore
@@ -25,13 +25,13 @@ export function createSettlementDecisions(options: {
   const settle = async (record: SettlementRecord): Promise<void> => {
     const { accounts, quarantined, superseded } = await settlements.settle([record])
     const [refused] = quarantined
-    if (refused) throw new ApiError('invalid_request', `Still refused: ${refused.reason}`)
+    if (refused) throw new ApiError('invalid_request', `The database still rejects it: ${refused.reason}`)
     for (const { accountId, released, ...ledger } of accounts) await holds.apply(accountId, ledger, released)
     for (const call of superseded) await holds.forgetAllowances(call)
   }
 
   return {
-    /** Settles a quarantined record as it is, once the cause is gone. */
+    /** Settles a quarantined record unchanged, once the cause is fixed. */
     async retry(operator: Operator, callId: string): Promise<void> {
       const record = await find(callId)
       const action = { action: 'quarantine.retry', target: callId, details: {} }
@@ -55,7 +55,7 @@ export function createSettlementDecisions(options: {
       )
     },
 
-    /** Closes a call whose records contradict each other; false when it was closed before. */
+    /** Closes a call with contradicting records; false if it was closed before. */
     closeConflict: (operator: Operator, callId: string, reason: string): Promise<boolean> =>
       auditedAction(operator, { action: 'conflict.close', target: callId, details: { reason } }, () =>
         conflicts.review(callId, reason),

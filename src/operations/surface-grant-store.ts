@@ -3,14 +3,14 @@ import { newId } from '../core/kernel/ids.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { SurfaceGrant as SurfaceGrantRow } from '../platform/prisma-client/client.ts'
 
-/** Whom a surface is opened to: an account with all its keys, or one key. */
+/** The holder of a grant: an account with all its keys, or one key. */
 export type SurfaceHolder = { accountId: string } | { keyId: string }
 
 export type SurfaceGrant = SurfaceGrantRow
 
 export type SurfaceGrantStore = ReturnType<typeof createSurfaceGrantStore>
 
-/** The surfaces that operators opened, over PostgreSQL. */
+/** The grants of surfaces, over PostgreSQL. */
 export const createSurfaceGrantStore = (postgres: Postgres) => ({
   /** Idempotent. */
   async open(surface: SurfaceId, holder: SurfaceHolder): Promise<SurfaceGrant> {
@@ -21,7 +21,7 @@ export const createSurfaceGrantStore = (postgres: Postgres) => ({
     return postgres.surfaceGrant.findFirstOrThrow({ where: { surface, ...holder } })
   },
 
-  /** The grant that was removed; null if there was none. */
+  /** Returns the removed grant; null if there was none. */
   async close(surface: string, holder: SurfaceHolder): Promise<SurfaceGrant | null> {
     const where = { surface, ...holder }
     const found = await postgres.surfaceGrant.findFirst({ where })
@@ -33,7 +33,7 @@ export const createSurfaceGrantStore = (postgres: Postgres) => ({
   list: (holder?: SurfaceHolder): Promise<SurfaceGrant[]> =>
     postgres.surfaceGrant.findMany({ ...(holder && { where: holder }), orderBy: { id: 'asc' } }),
 
-  /** Oldest first; of an account and of its keys. */
+  /** Oldest first; of an account and its keys. */
   listOfAccount: (accountId: string): Promise<SurfaceGrant[]> =>
     postgres.surfaceGrant.findMany({
       where: { OR: [{ accountId }, { key: { accountId } }] },

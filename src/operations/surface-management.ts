@@ -6,15 +6,15 @@ import type { KeyChange } from '../platform/redis/key-changes.ts'
 import type { AuditLog, Operator } from './audit-log.ts'
 import type { SurfaceGrant, SurfaceGrantStore, SurfaceHolder } from './surface-grant-store.ts'
 
-/** A surface that operators open, with the grants of an account and its keys. */
+/** A surface that can be granted, with the grants of an account and its keys. */
 export interface OpenableSurface extends Surface {
-  /** `openedBy`: the actor of the audit log; null where that is not known. */
+  /** `openedBy`: the actor in the audit log; null if unknown. */
   grants: Array<SurfaceGrant & { openedBy: string | null }>
 }
 
 const holderOf = ({ keyId, accountId }: Pick<SurfaceGrant, 'keyId' | 'accountId'>) => keyId ?? accountId ?? ''
 
-/** Opens surfaces to accounts and keys, and closes them again. Every change is recorded in the audit log. Throws ApiError. */
+/** Grants surfaces to accounts and keys, and revokes grants. Every change is recorded in the audit log. Throws ApiError. */
 export function createSurfaceManagement(options: {
   grants: SurfaceGrantStore
   directory: Pick<AccountDirectory, 'find'>
@@ -35,7 +35,7 @@ export function createSurfaceManagement(options: {
     const action = { action: `surface.${verb}`, target, details: { surface: surface.id } }
     return auditLog.auditedAction(operator, action, async () => {
       const done = await work()
-      // Without the announcement instances learn of it late, so its failure fails the action. Repeating it is safe.
+      // Without the announcement instances learn of it late, so its failure fails the action, which can be repeated.
       await announce(holder)
       return done
     })
@@ -54,11 +54,11 @@ export function createSurfaceManagement(options: {
       const key = await keys.find(keyId)
       if (!key) throw new ApiError('not_found', 'There is no such key.')
       if (key.kind === 'admin')
-        throw new ApiError('invalid_request', 'Admin keys use no surfaces of accounts.')
+        throw new ApiError('invalid_request', 'Admin keys cannot use surfaces of accounts.')
       return { keyId }
     },
 
-    /** Idempotent; works everywhere within a second. */
+    /** Idempotent; applied everywhere within a second. */
     async open(operator: Operator, surfaceId: string, holder: SurfaceHolder): Promise<SurfaceGrant> {
       const surface = surfaceOf(surfaceId)
       if (surface.access !== 'granted')
@@ -71,7 +71,7 @@ export function createSurfaceManagement(options: {
       return change(operator, 'open', surface, holder, () => grants.open(surface.id, holder))
     },
 
-    /** 404 if it was not open to this holder; works everywhere within a second. */
+    /** 404 if it was not granted to this holder; applied everywhere within a second. */
     async close(operator: Operator, surfaceId: string, holder: SurfaceHolder): Promise<SurfaceGrant> {
       const surface = surfaceOf(surfaceId)
       return change(operator, 'close', surface, holder, async () => {
@@ -83,12 +83,12 @@ export function createSurfaceManagement(options: {
 
     list: grants.list,
 
-    /** Every surface that can be opened, with whom of an account it is opened to, and by whom. */
+    /** All surfaces that can be granted, with the grants within an account and their authors. */
     async listOfAccount(accountId: string): Promise<OpenableSurface[]> {
       const held = await grants.listOfAccount(accountId)
       const opened = await auditLog.latest('surface.open', [...new Set(held.map(holderOf))])
       const granted = held.map((grant) => {
-        // A grant is kept when it is opened again; the action that made it was recorded right before it.
+        // A repeated grant keeps the first row; the action that created it was recorded right before it.
         const made = opened.find(
           ({ target, at, details }) =>
             target === holderOf(grant) &&

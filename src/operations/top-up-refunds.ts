@@ -6,17 +6,17 @@ import type { Operator, RunAudited } from './audit-log.ts'
 
 export interface RefundRequest {
   payment: Payment
-  /** Null: whatever is left of it. */
+  /** Null: the remaining amount. */
   amountPico: PicoUsd | null
-  /** For those who read the audit log. */
+  /** Stored in the audit log. */
   reason?: string | undefined
-  /** Refund also what the balance does not hold any more. */
+  /** Also refund what the balance no longer covers. */
   force: boolean
 }
 
 export type RefundTopUp = (operator: Operator, request: RefundRequest) => Promise<Payment>
 
-/** Refunds top-ups for operators, recorded in the audit log first. Throws ApiError where nothing was refunded. */
+/** Refunds top-ups for operators, recorded in the audit log first. Throws ApiError if nothing was refunded. */
 export function createRefundTopUp({
   service,
   auditedAction,
@@ -39,11 +39,11 @@ export function createRefundTopUp({
           throw refused(`${formatUsd(refund.leftPico as PicoUsd)} USD of this top-up can be refunded.`)
         case 'not_in_balance':
           throw refused(
-            `The balance has ${formatUsd(refund.freePico as PicoUsd)} USD that can be taken back: the rest was spent, or running ` +
-              'calls hold it. Refund less, or force it: what is missing is owed then, and the account is suspended.',
+            `The balance has ${formatUsd(refund.freePico as PicoUsd)} USD available; the rest was spent or is held by running ` +
+              'calls. Refund less, or force it: the account then owes the rest and is suspended.',
           )
         case 'refused':
-          throw refused(`Nothing was refunded: ${refund.reason}. Asking again is a new attempt.`)
+          throw refused(`Nothing was refunded: ${refund.reason}. A repetition is a new attempt.`)
         case 'no_such_rail':
           throw refused(`${payment.rail} is not configured; see the payment settings.`)
         case 'no_such_payment':

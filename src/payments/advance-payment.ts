@@ -24,16 +24,16 @@ interface AdvanceDependencies {
   holds: HoldStore
   /** Announces to every API instance that an account was suspended. */
   announceAccount: (accountId: string) => Promise<void>
-  /** Null: nobody issues invoices. */
+  /** Null: no invoices are issued. */
   invoices: InvoiceSettings | null
   logger: Logger
   clock: () => number
 }
 
-/** Brings a payment to the state its facts say: ledger, balance, balance cache, events. */
+/** Updates ledger, balance, balance cache and events of a payment from its facts. */
 export type AdvancePayment = (paymentId: string) => Promise<Payment>
 
-/** Given money, then taken money; a third pass finds nothing. More passes mean that more facts came in between. */
+/** Additions, then deductions; a third pass finds nothing. More passes mean that further facts arrived in between. */
 const PASSES_MAX = 20
 const TRANSACTION = { maxWait: 5_000, timeout: 10_000 }
 
@@ -45,11 +45,10 @@ interface Pass {
 }
 
 /**
- * Computes what a payment has come to, from every fact known of it, and posts the difference to what the
- * ledger has of it. Doing so twice, at two places at once, or with facts in another order ends the same: the
- * payment's row is locked, and the difference is computed each time. What gives money is committed before
- * anything is taken, since only what the balance cache has can be held. Throws while PostgreSQL is away, or Redis
- * when money is to be taken; nothing is posted then, and calling again is safe.
+ * Computes the state of a payment from every known fact, and posts the difference to its posted amounts. Repeated,
+ * concurrent or reordered runs have the same result: the payment's row is locked, and the difference is computed each
+ * time. Additions are committed before deductions, since only money in the balance cache can be held. Throws while
+ * PostgreSQL is away, or Redis for a deduction; nothing is posted then, and a retry is safe.
  */
 export function createAdvancePayment(deps: AdvanceDependencies): AdvancePayment {
   return async (paymentId) => {
@@ -62,7 +61,7 @@ export function createAdvancePayment(deps: AdvanceDependencies): AdvancePayment 
       if (suspended) await announce(payment.accountId, deps)
       if (done) return payment
     }
-    throw new Error(`payment ${paymentId} does not come to rest`)
+    throw new Error(`payment ${paymentId} keeps changing`)
   }
 }
 
@@ -137,7 +136,7 @@ const MARK_APPLIED = `
 UPDATE payment_events SET outcome = 'applied'
 WHERE payment_id = $1 AND id = ANY ($2::text[]) AND outcome IS NULL`
 
-/** Marks what was seen, and only that: an event kept since has yet to act. */
+/** Marks only the events that were read: a later one has yet to act. */
 async function noteActed(
   transaction: PostgresTransaction,
   { id, amountPico }: Payment,
@@ -146,14 +145,11 @@ async function noteActed(
 ): Promise<void> {
   const refused = await transaction.$executeRawUnsafe(MARK_REFUSED, id, eventIds, String(amountPico))
   if (refused > 0)
-    logger.error(
-      { paymentId: id, alarm: 'payment-refused' },
-      'a rail settled another amount than was asked for',
-    )
+    logger.error({ paymentId: id, alarm: 'payment-refused' }, 'settled amount differs from the requested one')
   await transaction.$executeRawUnsafe(MARK_APPLIED, id, eventIds)
 }
 
-/** The ledger has it; should Redis be away now, maintenance brings it there. */
+/** The ledger has it; if Redis is away now, maintenance adds it to the balance cache. */
 async function reachBalanceCache(
   { id, accountId }: Payment,
   { ledger, hold }: PostedMovements,
@@ -161,14 +157,14 @@ async function reachBalanceCache(
 ): Promise<void> {
   const released = hold ? [{ callId: hold.holdId, chargePico: hold.amountPico }] : []
   await holds.apply(accountId, ledger, released).catch((error: unknown) => {
-    logger.warn({ err: error, paymentId: id }, 'a payment is in the ledger and not yet in the balance cache')
+    logger.warn({ err: error, paymentId: id }, 'payment posted, balance cache not updated yet')
   })
 }
 
 async function announce(accountId: string, { announceAccount, logger }: AdvanceDependencies): Promise<void> {
   await announceAccount(accountId).catch((error: unknown) => {
-    // Key caches read again within a minute by themselves.
-    logger.error({ err: error, accountId }, 'a suspension could not be announced')
+    // Key caches reload within a minute.
+    logger.error({ err: error, accountId }, 'suspension not announced')
   })
 }
 
@@ -176,7 +172,7 @@ interface PostedMovements {
   ledger: LedgerBalance
   amounts: ReturnType<typeof postedAmounts>
   movements: number
-  /** What the balance did not hold, by ledger transaction. */
+  /** The part not covered by the balance, by ledger transaction. */
   shortfalls: Array<{ transactionId: string; shortfallPico: bigint }>
   hold: TakebackHold | null
 }
@@ -201,7 +197,7 @@ async function postMovements(
   let number = payment.movements
   const shortfalls: PostedMovements['shortfalls'] = []
   for (const movement of movements) {
-    // The top-up bears the payment's own id, so that the ledger itself refuses a second one.
+    // The top-up has the payment's own id, so that the ledger itself refuses a second one.
     const id = movement.kind === 'topup' ? payment.id : `${payment.id}/${++number}`
     const posting = movementPosting(movement, { ...payment, id }, { spendablePico, owedPico })
     const { posted, ...balance } = await postLedger(transaction, posting)
@@ -231,8 +227,8 @@ const SUSPEND = `UPDATE accounts SET state = 'suspended' WHERE id = $1`
 const END_SESSIONS = 'DELETE FROM console_sessions WHERE account_id = $1'
 
 /**
- * Suspends an account whose money went back in a way that needs a person: a dispute, or more than the balance
- * held. Each cause suspends once and leaves a record, so an operator's `resume` stands. Returns whether it did.
+ * Suspends an account after a return of money that an operator must review: a dispute, or more than the balance held.
+ * Each cause suspends once and leaves a record, so an operator's `resume` lasts. Returns whether it suspended.
  */
 async function suspendFor(
   transaction: PostgresTransaction,

@@ -18,7 +18,7 @@ export type { AutoTopUp } from '../platform/prisma-client/client.ts'
 /** Automatic top-ups in PostgreSQL. */
 export type AutoTopUpStore = ReturnType<typeof createAutoTopUpStore>
 
-/** The partial unique index on open charges lets one exist; looking here too keeps it from being tried in vain. */
+/** The unique partial index allows one open charge; the check here avoids futile attempts. */
 const DUE = `
 SELECT auto.account_id AS "accountId"
 FROM auto_top_ups AS auto
@@ -34,7 +34,7 @@ ORDER BY auto.account_id LIMIT $2`
 
 const LOCK = 'SELECT FROM auto_top_ups WHERE account_id = $1 FOR UPDATE'
 
-/** More than a pause takes. */
+/** Covers the attempts of a pause. */
 const ATTEMPTS = 5
 
 export function createAutoTopUpStore(postgres: Postgres, clock: () => number) {
@@ -90,10 +90,10 @@ export function createAutoTopUpStore(postgres: Postgres, clock: () => number) {
     find: (accountId: string): Promise<AutoTopUp | null> =>
       postgres.autoTopUp.findUnique({ where: { accountId } }),
 
-    /** Automatic top-ups of this month that are settled or may still be, in pico-USD. */
+    /** Automatic top-ups of this month that are settled or pending, in pico-USD. */
     spentThisMonth: (accountId: string): Promise<bigint> => spentThisMonth(postgres, accountId),
 
-    /** Saves what a holder chose, and resumes top-ups that were paused. */
+    /** Saves the holder's settings, and resumes paused top-ups. */
     async save(accountId: string, settings: AutoTopUpSettings): Promise<void> {
       const saved = {
         ...settings,
@@ -109,7 +109,7 @@ export function createAutoTopUpStore(postgres: Postgres, clock: () => number) {
       })
     },
 
-    /** Accounts whose balance is below their threshold, and those of `refused`; without a charge that is open. */
+    /** Accounts without an open charge whose balance is below their threshold, and those of `refused`. */
     async due(limit: number, refused: readonly string[] = []): Promise<string[]> {
       const rows = await postgres.$queryRawUnsafe<Array<{ accountId: string }>>(
         DUE,
@@ -121,9 +121,9 @@ export function createAutoTopUpStore(postgres: Postgres, clock: () => number) {
     },
 
     /**
-     * Takes the next step of an account: records a charge of its card, which is returned, or that it waits or is paused. The
-     * account's row is locked, so that two processes take one step.
-     * @param heldPico what open calls hold of the balance, where a call was refused for it
+     * Takes the next step of an account: records and returns a charge of its card, or records that it waits or is
+     * paused. The account's row is locked, so that two processes take one step.
+     * @param heldPico open holds on the balance, if a call was refused because of them
      */
     takeStep: (accountId: string, heldPico = 0n): Promise<{ step: AutoTopUpStep; charge: Payment | null }> =>
       postgres.$transaction(async (transaction) => {

@@ -30,13 +30,13 @@ export interface TopUpsDependencies {
   postgres: Postgres
   holds: HoldStore
   announceAccount: (accountId: string) => Promise<void>
-  /** Why customers may not use the development rail now; absent: only an operator reaches these top-ups. */
+  /** Why customers may not use the development rail now; absent: only an operator uses these top-ups. */
   developmentRefusal?: () => string | null
   logger: Logger
   clock: () => number
 }
 
-/** Everything top-ups need, composed for one process. */
+/** Composes all parts of top-ups for one process. */
 export async function createTopUps(
   config: PaymentRailsConfig & Pick<Config, 'invoices'>,
   deps: TopUpsDependencies,
@@ -60,8 +60,8 @@ export async function createTopUps(
 type PaymentRailsConfig = Pick<Config, 'stripe' | 'paypal' | 'paymentsDevelopmentRail' | 'publicUrl' | 'port'>
 
 /**
- * The rails that the configuration sets up; customers come back to `/billing` of the public address. The development
- * rail is left out, with a warning, where `developmentRefusal` has a reason.
+ * The configured rails; customers return to `/billing` of the public URL. The development rail is omitted, with a
+ * warning, if `developmentRefusal` returns a reason.
  */
 export async function createPaymentRails(
   config: PaymentRailsConfig,
@@ -75,7 +75,7 @@ export async function createPaymentRails(
   if (config.paymentsDevelopmentRail) {
     const reason = developmentRefusal()
     if (reason === null) rails.push(createDevelopmentRail(developmentRefusal))
-    else logger.warn({ reason }, 'the development rail is off: no top-ups by it')
+    else logger.warn({ reason }, 'development rail disabled')
   }
   return new Map(rails.map((rail) => [rail.name, rail]))
 }

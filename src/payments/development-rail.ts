@@ -4,12 +4,12 @@ import type { PaymentFact } from '../core/payments/payment.ts'
 import { type CardRail, type PaymentRail, type RailNotice, railNotice } from './payment-rail.ts'
 import type { Payment } from './payment-store.ts'
 
-/** Stripe's number for trying out ends like this. */
+/** The last digits of Stripe's test card. */
 const SIMULATED_CARD = { brand: 'visa', last4: '4242', expMonth: 12, expYear: 2040 }
 
 /**
- * A stand-in for a rail: every payment is paid the moment it is looked at, and no money moves. `refusal` says why
- * none may be opened now, if so: see developmentRailRefusal.
+ * A simulated rail: every payment is paid when it is first checked, and no money moves. `refusal` returns why none may
+ * be opened now: see developmentRailRefusal.
  */
 export function createDevelopmentRail(refusal: () => string | null): PaymentRail {
   const notice = (paymentId: string, eventId: string, fact: PaymentFact): RailNotice =>
@@ -64,5 +64,5 @@ export function createDevelopmentRail(refusal: () => string | null): PaymentRail
 }
 
 async function* nothing(): AsyncGenerator<RailNotice> {
-  // All that goes back here is asked for here.
+  // This rail has no refunds besides our own.
 }

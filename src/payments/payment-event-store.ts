@@ -7,9 +7,9 @@ import type { RailNotice } from './payment-rail.ts'
 export type { PaymentEvent } from '../platform/prisma-client/client.ts'
 
 export interface RecordedNotice {
-  /** Null while no payment here is known to be meant. */
+  /** Null while no payment is known for it. */
   paymentId: string | null
-  /** False when this event was kept before. */
+  /** False if this event was stored before. */
   isNew: boolean
 }
 
@@ -38,7 +38,7 @@ SELECT payment_id AS "paymentId" FROM payment_events
 WHERE outcome IS NULL AND payment_id IS NOT NULL AND received_at < $1
 GROUP BY payment_id ORDER BY min(received_at) LIMIT $2`
 
-/** What was reported of a payment, as far as one transaction has seen it. */
+/** The reported facts of a payment, as read by one transaction. */
 export interface ToldFacts {
   facts: PaymentFact[]
   /** Events among them that have not acted yet. */
@@ -65,8 +65,8 @@ export async function readFacts(
 export function createPaymentEventStore(postgres: Postgres) {
   return {
     /**
-     * Keeps what a rail reported, once per event id, and finds the payment it is about: by our own id, or by the
-     * rail's id of a checkout or charge. An event that found none is looked at again whenever it is reported again.
+     * Stores a reported event, once per event id, and finds its payment: by our own id, or by the rail's id of a
+     * checkout or charge. An event without a payment is matched again whenever it is reported again.
      */
     async record(notice: RailNotice): Promise<RecordedNotice> {
       const outcome = notice.refusal !== null ? 'refused' : notice.fact === null ? 'ignored' : null
@@ -88,22 +88,22 @@ export function createPaymentEventStore(postgres: Postgres) {
       return { paymentId, isNew: inserted === 1 }
     },
 
-    /** Hands events that named only a rail's id to the payment that turned out to have it. */
+    /** Assigns events that named only a rail's id to the payment that has it. */
     async adopt(paymentId: string, rail: PaymentRailName, reference: string): Promise<void> {
       await postgres.$executeRawUnsafe(ADOPT, paymentId, rail, reference)
     },
 
-    /** What is known of a payment. */
+    /** The known facts of a payment. */
     facts: async (paymentId: string): Promise<PaymentFact[]> => (await readFacts(postgres, paymentId)).facts,
 
-    /** Everything reported of a payment, in the order it came. */
+    /** All reports of a payment, in order of arrival. */
     list: (paymentId: string): Promise<PaymentEvent[]> =>
       postgres.paymentEvent.findMany({
         where: { paymentId },
         orderBy: [{ receivedAt: 'asc' }, { id: 'asc' }],
       }),
 
-    /** Payments with events that were kept before a moment and have not acted, because of a crash. */
+    /** Payments with events that were stored before a time and have not acted, because of a crash. */
     async waiting(keptBefore: Date, limit: number): Promise<string[]> {
       const rows = await postgres.$queryRawUnsafe<Array<{ paymentId: string }>>(WAITING, keptBefore, limit)
       return rows.map((row) => row.paymentId)
@@ -113,7 +113,7 @@ export function createPaymentEventStore(postgres: Postgres) {
 
 const amountsAsText = (_name: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
 
-/** Written by `record` alone, so only the amount has to be turned back. */
+/** Only `record` writes these rows, so only the amount needs to be parsed. */
 function parseFact(fact: Record<string, unknown>): PaymentFact {
   if (!('amountPico' in fact)) return fact as unknown as PaymentFact
   const amountPico: PicoUsd = picoUsd(BigInt(String(fact.amountPico)))

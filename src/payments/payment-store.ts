@@ -23,18 +23,18 @@ const ATTACH_CHARGE = `
 UPDATE payments SET charge_id = $2 WHERE id = $1 AND charge_id IS NULL
 AND NOT EXISTS (SELECT 1 FROM payments AS other WHERE other.rail = payments.rail AND other.charge_id = $2)`
 
-/** What the ledger has posted of a payment. */
+/** The posted amounts of a payment. */
 export const postedAmounts = ({ settledPico, returnedPico, disputedPico }: Payment): PaymentAmounts =>
   ({ settledPico, returnedPico, disputedPico }) as PaymentAmounts
 
-/** Payments in PostgreSQL. Their state and figures are moved by advancePayment alone. */
+/** Payments in PostgreSQL. Only advancePayment changes their state and amounts. */
 export function createPaymentStore(postgres: Postgres) {
   return {
     /** Records a payment in state `created`, before its rail has it. */
     create: (accountId: string, rail: PaymentRailName, amountPico: bigint): Promise<Payment> =>
       postgres.payment.create({ data: { id: newId('pay'), accountId, rail, amountPico } }),
 
-    /** Charges of saved cards that were made after a moment and whose rail may not have been asked yet; not of suspended accounts. */
+    /** Charges of saved cards made after a time whose rail may not have received the request yet; not of suspended accounts. */
     uncharged: (madeAfter: Date, checkedBefore: Date, limit: number): Promise<Payment[]> =>
       postgres.payment.findMany({
         where: {
@@ -56,7 +56,7 @@ export function createPaymentStore(postgres: Postgres) {
     find: (paymentId: string): Promise<Payment | null> =>
       postgres.payment.findUnique({ where: { id: paymentId } }),
 
-    /** The payment that a notice of its rail is about: named by our id, or by the rail's of its checkout or charge. */
+    /** The payment of a rail's notice: named by our id, or by the rail's id of its checkout or charge. */
     findNamed: ({ rail, paymentId, reference }: NamedPayment): Promise<Payment | null> =>
       postgres.payment.findFirst({
         where: {
@@ -68,7 +68,7 @@ export function createPaymentStore(postgres: Postgres) {
         },
       }),
 
-    /** What came in by a rail since a moment, in order of id, after the id that ended the page before. */
+    /** Payments of a rail settled since a time, in order of id, after the id that ended the page before. */
     settledSince: (rail: PaymentRailName, since: Date, after: string, limit: number): Promise<Payment[]> =>
       postgres.payment.findMany({
         where: { rail, settledAt: { gte: since }, id: { gt: after } },
@@ -82,11 +82,11 @@ export function createPaymentStore(postgres: Postgres) {
         newestFirst({ after: before, limit }, accountId === undefined ? {} : { accountId }),
       ),
 
-    /** How many of an account's payments can still be paid. */
+    /** Number of an account's payments that can still be paid. */
     countOpen: (accountId: string): Promise<number> =>
       postgres.payment.count({ where: { accountId, state: { in: OPEN } } }),
 
-    /** Notes the checkout of a payment, unless it has one. */
+    /** Records the checkout of a payment, unless it has one. */
     async attachCheckout(paymentId: string, { checkoutId, checkoutUrl }: OpenedCheckout): Promise<void> {
       await postgres.payment.updateMany({
         where: { id: paymentId, checkoutId: null },
@@ -94,12 +94,12 @@ export function createPaymentStore(postgres: Postgres) {
       })
     },
 
-    /** Notes the rail's charge of a payment, unless another has it. */
+    /** Records the rail's charge of a payment, unless another payment has it. */
     async attachCharge(paymentId: string, chargeId: string): Promise<void> {
       await postgres.$executeRawUnsafe(ATTACH_CHARGE, paymentId, chargeId)
     },
 
-    /** Open payments that were made and last checked before these moments, the longest unchecked first. */
+    /** Open payments created and last checked before these times, the longest unchecked first. */
     dueForCheck: (madeBefore: Date, checkedBefore: Date, limit: number): Promise<Payment[]> =>
       postgres.payment.findMany({
         where: {

@@ -2,14 +2,14 @@ import { createSingleFlight } from '../core/kernel/single-flight.ts'
 import type { PaypalSettings } from '../core/payments/payment-settings.ts'
 import { readBoundedBody } from '../platform/network/read-bounded-body.ts'
 
-/** Of one request and its response. */
+/** Timeout of one request and its response. */
 const TIMEOUT_MS = 10_000
 const BODY_MAX_BYTES = 1024 * 1024
-/** How long before its expiry a token is replaced, so that none expires on its way. */
+/** How long before its expiry a token is replaced, so that none expires in flight. */
 const TOKEN_MARGIN_MS = 60_000
 const UNAUTHORIZED = 401
 
-/** PayPal answered with an error status. Holds its error name and debug id, never a credential. */
+/** An error status of PayPal. Contains its error name and debug id, never a credential. */
 export class PaypalError extends Error {
   override name = 'PaypalError'
   readonly status: number
@@ -22,7 +22,7 @@ export class PaypalError extends Error {
 
 /**
  * PayPal's REST API with the client's authorization. Resolves to the parsed JSON of the response. Rejects with
- * PaypalError, and with other errors where PayPal is not reachable, does not respond in time or sends no JSON.
+ * PaypalError, and with other errors if PayPal is unreachable, does not respond in time or sends no JSON.
  */
 export interface PaypalClient {
   get(path: string, query?: Record<string, string>): Promise<unknown>
@@ -33,7 +33,7 @@ export interface PaypalClient {
   post(path: string, options: { json?: string; requestId?: string }): Promise<unknown>
 }
 
-/** The parts of a request that differ. */
+/** The variable parts of a request. */
 interface PaypalRequest {
   method: 'GET' | 'POST'
   path: string
@@ -62,7 +62,7 @@ export function createPaypalClient(
         headers: { accept: 'application/json', ...headers, authorization },
         ...(body !== undefined && { body }),
         signal: AbortSignal.timeout(timeoutMs),
-        // A redirect would take the credentials along.
+        // A redirect would forward the credentials.
         redirect: 'error',
       })
       return {
@@ -71,7 +71,7 @@ export function createPaypalClient(
         text: await readBoundedBody(response, BODY_MAX_BYTES, 'PayPal'),
       }
     } catch (cause) {
-      throw new Error(`PayPal did not answer ${method} ${path}`, { cause })
+      throw new Error(`PayPal did not respond to ${method} ${path}`, { cause })
     }
   }
 
@@ -84,11 +84,11 @@ export function createPaypalClient(
     }
     const credentials = Buffer.from(`${settings.clientId}:${settings.clientSecret}`).toString('base64')
     const answer = await exchange(request, `Basic ${credentials}`)
-    // Not a PaypalError: the status says nothing about the request that needs the token.
-    if (!isSuccess(answer)) throw new Error(`PayPal gave no access token: ${failureOf(answer)}`)
+    // Not a PaypalError, because the status does not concern the request that needs the token.
+    if (!isSuccess(answer)) throw new Error(`PayPal issued no access token: ${failureOf(answer)}`)
     const { access_token: text, expires_in: seconds } = readJson(answer) as Record<string, unknown>
     if (typeof text !== 'string' || typeof seconds !== 'number')
-      throw new Error('PayPal gave no access token: its response holds none')
+      throw new Error('PayPal issued no access token: its response contains none')
     token = { text, expiresAtMs: clock() + seconds * 1_000 }
     return text
   }
@@ -100,7 +100,7 @@ export function createPaypalClient(
     const used = await currentToken()
     let answer = await exchange(request, `Bearer ${used}`)
     if (answer.status === UNAUTHORIZED) {
-      // PayPal can revoke a token before it expires. It did nothing, so a POST may be repeated.
+      // PayPal can revoke a token before it expires. The request had no effect, so a POST may be repeated.
       if (token?.text === used) token = null
       answer = await exchange(request, `Bearer ${await currentToken()}`)
     }
@@ -117,7 +117,7 @@ export function createPaypalClient(
         path,
         headers: {
           'content-type': 'application/json',
-          // The response to a write is then the whole object, not its id alone.
+          // Makes the response to a write the whole object instead of its id.
           prefer: 'return=representation',
           ...(requestId !== undefined && { 'paypal-request-id': requestId }),
         },
@@ -132,15 +132,15 @@ function readJson({ request: { method, path }, text }: PaypalAnswer): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Without the cause: a syntax error quotes the text, and the text may hold a token.
-    throw new Error(`PayPal answered ${method} ${path} without JSON`)
+    // Without the cause: a syntax error quotes the text, which may contain a token.
+    throw new Error(`PayPal responded to ${method} ${path} without JSON`)
   }
 }
 
 const failureOf = ({ request: { method, path }, status, text }: PaypalAnswer): string =>
-  `PayPal answered ${status} to ${method} ${path}${detailsOf(text)}`
+  `PayPal returned ${status} for ${method} ${path}${detailsOf(text)}`
 
-/** What the body of an error says: its name, the first issue and PayPal's id of the request. */
+/** Details from the body of an error: its name, the first issue and PayPal's id of the request. */
 function detailsOf(text: string): string {
   try {
     const body = JSON.parse(text)
@@ -148,7 +148,7 @@ function detailsOf(text: string): string {
     const details = words.filter((word) => typeof word === 'string').join(', ')
     return details && `: ${details.slice(0, 200)}`
   } catch {
-    // A proxy's page, or nothing: the status says enough.
+    // A proxy's page or an empty body: the status is sufficient.
     return ''
   }
 }

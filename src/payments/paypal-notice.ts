@@ -3,7 +3,7 @@ import type { DisputeOutcome, PaymentFact } from '../core/payments/payment.ts'
 import { type NoticeReading, type RailNotice, railNotice, readNotice } from './payment-rail.ts'
 import type { Payment } from './payment-store.ts'
 
-/** An event as PayPal sends it; what matters of its resource, which differs by type. */
+/** An event of PayPal, with the fields in use of its resource, which differs by type. */
 export interface PaypalEvent {
   id: string
   event_type: string
@@ -30,7 +30,7 @@ export interface PaypalResource {
   disputed_transactions?: Array<{ seller_transaction_id?: string }>
 }
 
-/** What matters of an order as PayPal sends it. */
+/** The fields in use of a PayPal order. */
 export interface PaypalOrder extends Pick<PaypalResource, 'id' | 'status' | 'links'> {
   purchase_units?: Array<{ payments?: { captures?: PaypalResource[]; refunds?: PaypalResource[] } }>
 }
@@ -40,14 +40,14 @@ export function paypalEventNotice(event: PaypalEvent): RailNotice {
   return readNotice('paypal', event.id, event.event_type, () => readEvent(event))
 }
 
-/** What a dispute says of its payment, when we asked. */
+/** The notice of a dispute that we requested. */
 export function paypalDisputeNotice(dispute: PaypalResource): RailNotice {
   const { dispute_id: id, status, dispute_outcome: outcome } = dispute
   const eventId = `dispute:${id}:${status}:${outcome?.outcome_code ?? ''}`
   return readNotice('paypal', eventId, 'dispute', () => readDispute(dispute))
 }
 
-/** What an order's captures say of its payment, when we asked. */
+/** The notices of an order's captures that we requested. */
 export function orderNotices(payment: Payment, order: PaypalOrder): RailNotice[] {
   const captures = order.purchase_units?.flatMap((unit) => unit.payments?.captures ?? []) ?? []
   const notices = captures.flatMap((capture) => captureNotice(payment, capture))
@@ -75,13 +75,13 @@ function captureNotice(payment: Payment, { id, status, amount }: PaypalResource)
   }
 }
 
-/** What an order's refunds say of its payment, when we asked. */
+/** The notices of an order's refunds that we requested. */
 export function orderRefundNotices(payment: Payment, order: PaypalOrder): RailNotice[] {
   const refunds = order.purchase_units?.flatMap((unit) => unit.payments?.refunds ?? []) ?? []
   return refunds.map(({ id, status, amount }) => refundNotice(payment, id, status, paypalAmount(amount)))
 }
 
-/** What a refund says of its payment, when we made it or asked. */
+/** The notice of a refund that we made or requested. */
 export const refundNotice = (
   payment: Payment,
   id: string | undefined,
@@ -192,19 +192,19 @@ function readDispute(dispute: PaypalResource): NoticeReading {
 const WON = new Set(['RESOLVED_SELLER_FAVOUR', 'RESOLVED_WITH_PAYOUT', 'CANCELED_BY_BUYER', 'DENIED'])
 const LOST = new Set(['RESOLVED_BUYER_FAVOUR', 'ACCEPTED'])
 
-/** An unknown outcome leaves the money withheld, for an operator to decide. */
+/** With an unknown outcome the money stays withheld, for an operator to decide. */
 function resolution(code: string | undefined): DisputeOutcome {
   if (code !== undefined && WON.has(code)) return 'won'
   return code !== undefined && LOST.has(code) ? 'lost' : 'open'
 }
 
-/** The capture that a refund belongs to stands only in its links. */
+/** The capture of a refund is named only in its links. */
 function captureAbove({ links }: PaypalResource): string | null {
   const href = links?.find((link) => link.rel === 'up')?.href
   return /\/captures\/([^/?]+)/.exec(href ?? '')?.[1] ?? null
 }
 
-/** An amount of PayPal's. Throws RangeError on another currency or what is no amount. */
+/** Parses an amount of PayPal. Throws RangeError on another currency or an invalid amount. */
 function paypalAmount({ currency_code: currency, value = '' }: PaypalMoney = {}): PicoUsd {
   if (currency !== 'USD') throw new RangeError(`not US dollars but ${currency}`)
   const amountPico = parseUsd(value)

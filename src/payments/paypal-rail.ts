@@ -21,9 +21,9 @@ import {
 } from './paypal-notice.ts'
 
 const ORDERS = '/v2/checkout/orders'
-/** 422: the order cannot be captured as it is now; asking again would not help. */
+/** 422: the order cannot be captured now; a retry would not help. */
 const NOT_CAPTURABLE = 422
-/** Answers to a refund that PayPal would give again. */
+/** Statuses that PayPal would return again for the same refund. */
 const REFUSALS = new Set([400, 404, 422])
 
 /** Payments by PayPal's Orders v2: an order, the customer's approval, our capture. */
@@ -39,7 +39,7 @@ export function createPaypalRail(settings: PaypalSettings, returnUrl: string): P
       return orderNotices(payment, order as PaypalOrder)
     } catch (error) {
       if (!(error instanceof PaypalError && error.status === NOT_CAPTURABLE)) throw error
-      // Captured by another instance just now, or declined: the order itself says which.
+      // Captured by another instance, or declined: the order shows which.
       return orderNotices(payment, await readOrder(orderId))
     }
   }
@@ -74,7 +74,7 @@ export function createPaypalRail(settings: PaypalSettings, returnUrl: string): P
       return order.status === 'APPROVED' ? capture(payment, payment.checkoutId) : orderNotices(payment, order)
     },
 
-    // PayPal has no call that closes an order; an unapproved one lapses within hours.
+    // PayPal has no call that closes an order; an unapproved one expires within hours.
     abandon: async () => [],
 
     async refund(payment, amountPico, key) {
@@ -83,15 +83,15 @@ export function createPaypalRail(settings: PaypalSettings, returnUrl: string): P
       const path = `/v2/payments/captures/${encodeURIComponent(payment.chargeId)}/refund`
       const refund = (await client.post(path, { json, requestId: key }).catch((error: Error) => {
         const isFinal = error instanceof PaypalError && REFUSALS.has(error.status)
-        throw isFinal ? new RefundRefused(`PayPal answered ${error.status}`, { cause: error }) : error
+        throw isFinal ? new RefundRefused(`PayPal returned ${error.status}`, { cause: error }) : error
       })) as PaypalResource
       return refundNotice(payment, refund.id, refund.status, picoUsd(amountPico))
     },
 
-    // Nor payments: the permission to search transactions is another one.
+    // Listing payments would need the separate permission to search transactions.
     listPayments: null,
 
-    // PayPal lists no refunds by time without a permission of its own; an order lists its own.
+    // PayPal lists refunds by time only with a separate permission; an order lists its own.
     async *listRefunds(_span, settled) {
       for await (const payment of settled) {
         if (payment.checkoutId === null) continue
@@ -133,7 +133,7 @@ interface DisputePage {
   links?: Array<{ rel?: string; href?: string }>
 }
 
-/** The ids of the disputes opened in a span of time. */
+/** The ids of the disputes opened in a period. */
 async function* disputeIds(client: PaypalClient, { fromMs, toMs }: TimeSpan): AsyncGenerator<string> {
   let query: Record<string, string> = { start_time: new Date(fromMs).toISOString(), page_size: '50' }
   for (;;) {
@@ -170,8 +170,8 @@ const SIGNATURE_HEADERS = {
 } as const
 
 /**
- * Asks PayPal whether it signed this. The event goes back in the very bytes it came in, because the signature
- * is over them; they were parsed before, so they are one JSON value and cannot add a field of their own.
+ * Verifies with PayPal that it signed this event. The event is returned in its original bytes, because the signature
+ * covers them; they were parsed before, so they are one JSON value and cannot add a field.
  */
 async function isGenuine(
   client: PaypalClient,

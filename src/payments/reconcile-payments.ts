@@ -22,12 +22,12 @@ export interface ReconcileDependencies extends CollectDependencies {
 }
 
 interface ReconcileReport {
-  /** Payments whose kept events had not acted. */
+  /** Payments whose stored events had not acted. */
   resumed: number
-  /** Payments whose rail was asked. */
+  /** Payments that were checked at their rail. */
   checked: number
   expired: number
-  /** Accounts that paid what they owed. */
+  /** Accounts that paid their debt. */
   collected: number
   failures: number
 }
@@ -37,21 +37,21 @@ const HOUR_MS = 60 * MINUTE_MS
 
 /** The process that received an event has acted on it by then, or died. */
 const RESUME_AFTER_MS = MINUTE_MS
-/** Webhooks are faster; this is for those that never come. */
+/** For webhooks that never arrive; they are normally faster. */
 const CHECK_AFTER_MS = 5 * MINUTE_MS
 const CHECK_EVERY_MS = 10 * MINUTE_MS
-/** Checkouts of the rails lapse before. */
+/** The rails' checkouts expire earlier. */
 const EXPIRE_AFTER_MS = 24 * HOUR_MS
 /** The card is not charged again for a payment of this age: see runAutoTopUps. */
 const EXPIRE_CHARGE_AFTER_MS = 2 * HOUR_MS
-/** Some payments take days to clear once the customer has done their part. */
+/** Some payments take days to clear after the customer has paid. */
 const EXPIRE_PROCESSING_AFTER_MS = 30 * 24 * HOUR_MS
 const AT_ONCE_MAX = 50
 
 /**
- * Finishes what webhooks left open: acts on events whose receiver died, asks the rails about payments that have
- * been pending for long, gives up on old ones, and collects debts. Each payment for itself: one that fails is
- * reported and tried again in the next run.
+ * Finishes what webhooks left open: acts on events whose receiver died, checks payments that have been pending for long
+ * at their rails, expires old ones, and collects debts. Each payment is independent: a failed one is reported and
+ * retried in the next run.
  */
 export async function reconcilePayments(deps: ReconcileDependencies): Promise<ReconcileReport> {
   const { payments, events, rails, advance, logger, clock } = deps
@@ -63,7 +63,7 @@ export async function reconcilePayments(deps: ReconcileDependencies): Promise<Re
       await work()
     } catch (error) {
       report.failures += 1
-      logger.warn({ err: error, paymentId }, 'a payment could not be reconciled; it is tried again')
+      logger.warn({ err: error, paymentId }, 'payment not reconciled, retrying')
     }
   }
 
@@ -74,7 +74,7 @@ export async function reconcilePayments(deps: ReconcileDependencies): Promise<Re
     })
   }
   const due = await payments.dueForCheck(before(CHECK_AFTER_MS), before(CHECK_EVERY_MS), AT_ONCE_MAX)
-  // What came in by a rail that was taken away since waits for a person.
+  // Payments of a rail that was removed since wait for an operator.
   for (const payment of due.filter(({ rail }) => rails.has(rail))) {
     await attempt(payment.id, async () => {
       const checked = await deps.topUps.check(payment)
@@ -109,8 +109,8 @@ SELECT id FROM accounts WHERE owed_pico > 0 AND balance_pico > 0 ORDER BY id LIM
 const TRANSACTION = { maxWait: 5_000, timeout: 10_000 }
 
 /**
- * Pays what accounts owe from balances that have come free since: money that running calls held when it was to
- * be taken back, or a credit. Returns from how many accounts something was collected.
+ * Pays debts of accounts from balances that became available since: money that running calls held when it was to be
+ * taken back, or a credit. Returns the number of accounts.
  */
 export async function collectDebts(deps: CollectDependencies, limit: number): Promise<number> {
   const owing = await deps.postgres.$queryRawUnsafe<Array<{ id: string }>>(OWING, limit)

@@ -15,38 +15,38 @@ export interface ReturnsDependencies {
 export interface ReturnsReport {
   /** Refunds and disputes of our payments that the rails listed. */
   checked: number
-  /** Refunds and disputes of payments that are not known here, such as another shop's on the same rail. */
+  /** Refunds and disputes of unknown payments, such as another shop's on the same rail. */
   foreign: number
-  /** Payments whose money had come in or gone back without our knowing, as they are now. */
+  /** Payments that were paid or returned without a report, in their current state. */
   missed: Payment[]
   /** Payments at the rails that were compared. */
   paymentsChecked: number
-  /** Money at a rail that has the id of a payment of ours which is not known here. */
+  /** Money at a rail with the id of a payment that does not exist here. */
   unknownPayments: UnknownPayment[]
-  /** Lists that could not be read to their end. */
+  /** Lists that could not be read completely. */
   failures: number
 }
 
 export interface UnknownPayment {
   rail: string
   paymentId: string
-  /** The rail's id of it. */
+  /** The rail's id of the charge. */
   chargeId: string | null
   amountPico: PicoUsd | null
 }
 
-/** Payments are compared on some days in a row; longer ago than that, PostgreSQL did not lose them. */
+/** Payments are compared on several consecutive days; PostgreSQL cannot have lost older ones. */
 const INCOME_LOOK_BACK_MS = 7 * DAY_MS
-/** Refunds can be made, and payments contested, for about half a year; a dispute is decided within it. */
+/** Refunds and disputes are possible for about half a year; a dispute is decided within it. */
 const LOOK_BACK_MS = 179 * DAY_MS
 const PAGE = 100
 
 /**
- * Lists what the rails gave back and what is contested, whatever webhooks reported, and follows the same way as
- * those: each is a fact of its payment, and telling it again changes nothing. What changes a payment had been
- * missed, and raises an alarm. Also lists what came in lately, where a rail lists that: money with the id of a payment that
- * is not known here raises an alarm. A list that breaks off is reported; the others continue.
- * @param untilMs what began after this is left to its webhook
+ * Lists refunds and disputes at the rails and applies each as a fact of its payment, as for webhooks; a repeated fact
+ * changes nothing. A fact that changes a payment had been missed, and raises an alarm. Also lists recent payments, if
+ * the rail can: money with the id of a payment that does not exist here raises an alarm. A list that fails is reported;
+ * the others continue.
+ * @param untilMs later refunds and disputes are left to their webhook
  */
 export async function reconcileReturns(
   deps: ReturnsDependencies,
@@ -77,7 +77,7 @@ export async function reconcileReturns(
       report.failures += 1
       logger.error(
         { err: error, subject: `${rail.name} ${what}`, alarm: 'returns-not-reconciled' },
-        'what a rail took in or gave back could not be read',
+        'payment rail list could not be read',
       )
     }
   }
@@ -99,7 +99,7 @@ async function reconcile(
   await followMissed(before, notice, report, deps)
 }
 
-/** Money that came in: what has our id has a payment here, and that is settled. Other shops on the rail have no id of ours. */
+/** Compares a received payment: one with our id must exist here and be settled. Other shops on the rail have no id of ours. */
 async function reconcileIncome(
   notice: RailNotice,
   report: ReturnsReport,
@@ -117,7 +117,7 @@ async function reconcileIncome(
   report.unknownPayments.push({ rail, paymentId, chargeId, amountPico })
   deps.logger.error(
     { alarm: 'payment-unknown', rail, paymentId, chargeId, amountPico: String(amountPico) },
-    'a rail has money of a payment that is not known here',
+    'payment at a rail is unknown',
   )
 }
 
@@ -132,7 +132,7 @@ async function followMissed(
   report.missed.push(now)
   logger.error(
     { paymentId: now.id, accountId: now.accountId, rail: now.rail, alarm: 'payment-webhook-missed' },
-    'money of a payment had come in or gone back, and no webhook reported it',
+    'payment changed without a webhook',
   )
 }
 
@@ -141,7 +141,7 @@ const isUnmoved = (one: Payment, other: Payment): boolean =>
   one.returnedPico === other.returnedPico &&
   one.disputedPico === other.disputedPico
 
-/** Every payment that a rail settled in a span of time, read by the page. */
+/** All payments that a rail settled in a period, read in pages. */
 async function* settledPayments(
   { name }: PaymentRail,
   { fromMs }: TimeSpan,

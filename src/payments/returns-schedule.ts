@@ -5,20 +5,20 @@ import { type ReturnsDependencies, reconcileReturns } from './reconcile-returns.
 
 const HOUR_MS = 3_600_000
 const EVERY_MS = 24 * HOUR_MS
-/** After a run that could not read everything. */
+/** Interval after an incomplete run. */
 const TRY_AGAIN_MS = HOUR_MS
 /** The webhooks of younger refunds may still arrive. */
 const WEBHOOK_MS = HOUR_MS
 
-/** When refunds and disputes are reconciled with the rails, and how. */
+/** The schedule for reconciling refunds and disputes with the rails. */
 export interface ReturnsSchedule {
   isDue: () => Promise<boolean>
   run: (stopping: AbortSignal) => Promise<void>
 }
 
 /**
- * Reconciles refunds and disputes with the rails once a day. Redis keeps the time of the next run; without it, a run is
- * due. What a stopped run did not reach is done by the next.
+ * Reconciles refunds and disputes with the rails once a day. Redis has the time of the next run; without it, a run is
+ * due. The next run continues a stopped one.
  */
 export function createReturnsSchedule(
   options: ReturnsDependencies & { redis: Redis; registry: Registry; clock: () => number },

@@ -19,18 +19,18 @@ export interface AutoTopUpDependencies {
 }
 
 export interface AutoTopUpReport {
-  /** Charges that were asked for, also ones that an earlier run had asked for without hearing the answer. */
+  /** Requested charges, including those that an earlier run requested without receiving the response. */
   charged: number
   paused: number
   failures: number
 }
 
 const MINUTE_MS = 60_000
-/** A rail that does not answer is asked again after this. */
+/** A rail that does not respond is retried after this. */
 const ASK_AGAIN_AFTER_MS = MINUTE_MS
 /**
- * Later nobody expects the charge any more. Well within the day for which Stripe knows an idempotency key, so that asking
- * again never charges twice. Source: https://docs.stripe.com/api/idempotent_requests
+ * Later, nobody expects the charge. Well within the day for which Stripe remembers an idempotency key, so that a retry
+ * never charges twice. Source: https://docs.stripe.com/api/idempotent_requests
  */
 const ASK_FOR_MS = 60 * MINUTE_MS
 const AT_ONCE_MAX = 50
@@ -38,10 +38,10 @@ const AT_ONCE_MAX = 50
 const REFUSED_MAX = 10_000
 
 /**
- * Tops up every account whose balance is below its threshold by charging its saved card; what open calls hold counts as
- * spent for accounts of which a call was refused since the last run. The payment is recorded before the
- * rail is asked, and its id is the rail's idempotency key: a run that dies between any two steps is continued by the next.
- * Money reaches the ledger as that of any top-up does. Each account for itself: one that fails is tried again.
+ * Tops up every account whose balance is below its threshold by charging its saved card. Open holds count as spent for
+ * accounts that had a call refused since the last run. The payment is recorded before the request to the rail, and its
+ * id is the rail's idempotency key: the next run continues one that died between any two steps. Money reaches the
+ * ledger as with any top-up. Each account is independent: a failed one is retried.
  */
 export async function runAutoTopUps(deps: AutoTopUpDependencies): Promise<AutoTopUpReport> {
   const { autoTopUps, payments, topUps, rails, redis, holds, logger, clock } = deps
@@ -55,7 +55,7 @@ export async function runAutoTopUps(deps: AutoTopUpDependencies): Promise<AutoTo
     const { step, charge: payment } = await autoTopUps.takeStep(accountId, heldPico)
     if (step.kind === 'pause') {
       report.paused += 1
-      logger.warn({ accountId, reason: step.reason }, 'automatic top-ups of an account were paused')
+      logger.warn({ accountId, reason: step.reason }, 'automatic top-ups paused')
     }
     if (payment) await charge(payment)
   }
@@ -64,7 +64,7 @@ export async function runAutoTopUps(deps: AutoTopUpDependencies): Promise<AutoTo
       await work()
     } catch (error) {
       report.failures += 1
-      logger.warn({ err: error, ...about }, 'an automatic top-up could not be made; it is tried again')
+      logger.warn({ err: error, ...about }, 'automatic top-up failed, retrying')
     }
   }
 

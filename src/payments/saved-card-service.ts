@@ -6,15 +6,15 @@ import type { CardRail, PaymentRail, PaymentRails, RailCard } from './payment-ra
 
 export type { SavedCard } from '../platform/prisma-client/client.ts'
 
-/** Saved cards, one of an account at most. */
+/** Saved cards, at most one per account. */
 export type SavedCardService = ReturnType<typeof createSavedCardService>
 
-/** Pages of an account that are not finished; older ones of the rail have lapsed. */
+/** Maximum unfinished pages of an account; older ones have expired at the rail. */
 const SETUPS_MAX = 20
 
 export type CardSetupOpening =
   | { kind: 'opened'; setupId: string; url: string | null }
-  /** No rail that is set up saves cards. */
+  /** No configured rail saves cards. */
   | { kind: 'no_rail' }
   | { kind: 'too_many' }
 
@@ -22,7 +22,7 @@ const FINISH = `
 UPDATE card_setups SET finished_at = now() WHERE rail = $1::payment_rail AND id = $2 AND finished_at IS NULL
 RETURNING account_id AS "accountId"`
 
-/** A new card is a new chance for automatic top-ups that were paused. */
+/** A new card resumes paused automatic top-ups. */
 const RESUME = `
 UPDATE auto_top_ups SET resumed_at = $2, wait_until = NULL, paused_at = NULL, pause_reason = NULL WHERE account_id = $1`
 
@@ -52,7 +52,7 @@ export function createSavedCardService(deps: {
     return kept.customerId
   }
 
-  /** The card as it was replaced. */
+  /** Saves the card of a page and returns the card it replaced. */
   const keep = (rail: PaymentRailName, setupId: string, card: RailCard): Promise<SavedCard | null> =>
     postgres.$transaction(async (transaction) => {
       const [setup] = await transaction.$queryRawUnsafe<Array<{ accountId: string }>>(FINISH, rail, setupId)
@@ -78,15 +78,12 @@ export function createSavedCardService(deps: {
     if (card === null) return null
     const replaced = await keep(rail, setupId, card)
     if (replaced && replaced.methodId !== card.methodId) {
-      // It is charged no more, whether the rail still has it or not.
+      // It is no longer charged, whether or not the rail still has it.
       await rails
         .get(replaced.rail)
         ?.cards?.removeCard(replaced.methodId)
         .catch((error: unknown) => {
-          logger.warn(
-            { err: error, accountId: setup.accountId },
-            'a replaced card is still saved at its rail',
-          )
+          logger.warn({ err: error, accountId: setup.accountId }, 'replaced card not removed at its rail')
         })
     }
     return find(setup.accountId)
@@ -95,10 +92,10 @@ export function createSavedCardService(deps: {
   return {
     find,
 
-    /** The rail that saves cards here; null: none does. */
+    /** The rail that saves cards; null: none does. */
     rail: (): PaymentRailName | null => cardRail(rails)?.name ?? null,
 
-    /** Opens a page of the rail on which a card is saved, or replaced. Rejects while the rail is away. */
+    /** Opens the rail's page for saving or replacing a card. Rejects while the rail is away. */
     async openSetup(accountId: string): Promise<CardSetupOpening> {
       const rail = cardRail(rails)
       if (!rail?.cards) return { kind: 'no_rail' }
@@ -111,16 +108,16 @@ export function createSavedCardService(deps: {
       return { kind: 'opened', setupId, url }
     },
 
-    /** Saves the card of a page; again, or for a page that is not done or not known, it changes nothing. */
+    /** Saves the card of a page. Changes nothing for a repetition, or for an unfinished or unknown page. */
     finish,
 
-    /** The same for the holder who comes back from a page; another account's page is none. */
+    /** The same for the holder who returns from a page; a page of another account is ignored. */
     async finishOwn(accountId: string, setupId: string): Promise<SavedCard | null> {
       const setup = await postgres.cardSetup.findFirst({ where: { id: setupId, accountId } })
       return setup && finish(setup.rail, setupId)
     },
 
-    /** Removes the card, at its rail first, and switches automatic top-ups off. Rejects while the rail is away. */
+    /** Removes the card, at its rail first, and disables automatic top-ups. Rejects while the rail is away. */
     async remove(accountId: string): Promise<void> {
       const card = await find(accountId)
       if (!card) return
@@ -131,7 +128,7 @@ export function createSavedCardService(deps: {
       })
     },
 
-    /** Removes whatever rails know of an account, and what is known of that here. Rejects while a rail is away. */
+    /** Removes the account at all rails, and its data here. Rejects while a rail is away. */
     async forget(accountId: string): Promise<void> {
       const ofAccount = { where: { accountId } }
       for (const { rail, customerId } of await postgres.railCustomer.findMany(ofAccount))
@@ -146,6 +143,6 @@ export function createSavedCardService(deps: {
   }
 }
 
-/** Of several, the one where money moves: they are in that order. */
+/** If there are several, the one that moves real money: they are in that order. */
 const cardRail = (rails: PaymentRails): PaymentRail | undefined =>
   [...rails.values()].find(({ cards }) => cards !== null)

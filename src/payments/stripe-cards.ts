@@ -6,9 +6,9 @@ import { type CardRail, type RailCard, type RailNotice, railNotice } from './pay
 import type { Payment } from './payment-store.ts'
 import { SAVED_CARD, stripeIntentNotice } from './stripe-notice.ts'
 
-/** What Stripe would refuse again: no such card, or no such customer. */
+/** Stripe's permanent refusals: no such card, or no such customer. */
 const GONE = new Set([400, 404])
-/** Clocks differ; a charge is not made before its payment is written down. */
+/** Tolerated clock difference; a charge is never made before its payment is recorded. */
 const SKEW_SECONDS = 300
 const PAGE = 100
 
@@ -21,13 +21,13 @@ export function createStripeCards(
   errors: typeof Stripe.errors,
   returnUrl: string,
 ): CardRail & {
-  /** The charge of a payment, by its id or among the customer's; null: there is none. */
+  /** Finds the charge of a payment, by its id or among the customer's; null: there is none. */
   find(payment: Payment): Promise<Stripe.PaymentIntent | null>
   cancel(intent: Stripe.PaymentIntent): Promise<Stripe.PaymentIntent>
 } {
   const isGone = (error: unknown): boolean =>
     error instanceof errors.StripeInvalidRequestError && GONE.has(error.statusCode ?? 0)
-  /** A card that was removed at Stripe, or whose customer was. */
+  /** Whether the card, or its customer, was removed at Stripe. */
   const isMissingCard = (error: unknown): boolean =>
     error instanceof errors.StripeInvalidRequestError &&
     (error.code === 'resource_missing' || error.param === 'payment_method')
@@ -45,7 +45,7 @@ export function createStripeCards(
     },
 
     async openSetup(customer) {
-      // Stripe fills the id in.
+      // Stripe inserts the id.
       const back = (outcome: string) => `${returnUrl}?card_setup={CHECKOUT_SESSION_ID}&outcome=${outcome}`
       const session = await stripe.checkout.sessions.create({
         mode: 'setup',
@@ -73,7 +73,7 @@ export function createStripeCards(
           await stripe.paymentIntents.create(chargeOf(payment), { idempotencyKey: payment.id }),
         )
       } catch (error) {
-        // A refusal of the bank is a 402 with the intent in it.
+        // A decline is a 402 that contains the intent.
         if (error instanceof errors.StripeCardError && error.payment_intent)
           return stripeIntentNotice(error.payment_intent)
         if (isMissingCard(error)) return missingCard(payment)
@@ -118,10 +118,10 @@ function chargeOf({ id, amountPico, customerId, methodId }: Payment): Stripe.Pay
   }
 }
 
-/** Throws TypeError on what is no card, which a page for cards does not save. */
+/** Throws TypeError unless it is a card; a page for cards saves nothing else. */
 function readCard(method: Stripe.PaymentMethod | string | null, customerId: string | null): RailCard {
   if (method === null || typeof method === 'string' || !method.card || customerId === null)
-    throw new TypeError('a page for cards saved something else')
+    throw new TypeError('the page saved a payment method that is not a card')
   const { brand, last4, exp_month: expMonth, exp_year: expYear } = method.card
   return { customerId, methodId: method.id, brand, last4, expMonth, expYear }
 }

@@ -15,7 +15,7 @@ export function stripeEventNotice(event: Stripe.Event): RailNotice {
   return noticeOf(event.id, event.type, () => readEvent(event))
 }
 
-/** What a checkout session says of its payment, when we asked. */
+/** The notice of a checkout session that we requested. */
 export function stripeSessionNotice(session: Stripe.Checkout.Session): RailNotice {
   const eventId = `session:${session.id}:${session.status}:${session.payment_status}`
   return noticeOf(eventId, 'session', () =>
@@ -23,13 +23,13 @@ export function stripeSessionNotice(session: Stripe.Checkout.Session): RailNotic
   )
 }
 
-/** What a charge of a saved card says of its payment, when we made it or asked. */
+/** The notice of a charge of a saved card that we made or requested. */
 export function stripeIntentNotice(intent: Stripe.PaymentIntent): RailNotice {
   const { id, status, last_payment_error: error } = intent
   return noticeOf(`intent:${id}:${status}:${error?.code ?? ''}`, 'payment_intent', () => readIntent(intent))
 }
 
-/** What a payment intent, of a checkout or a saved card, says of the money that came in by it. */
+/** The notice of the money received by a payment intent, of a checkout or a saved card. */
 export function stripeIncomeNotice(intent: Stripe.PaymentIntent): RailNotice {
   const { id, metadata, amount_received: received, currency } = intent
   return noticeOf(`income:${id}`, 'payment_intent', () => ({
@@ -40,12 +40,12 @@ export function stripeIncomeNotice(intent: Stripe.PaymentIntent): RailNotice {
   }))
 }
 
-/** What a refund says of its payment, when we made it. */
+/** The notice of a refund that we made. */
 export function stripeRefundNotice(refund: Stripe.Refund): RailNotice {
   return noticeOf(`refund:${refund.id}:${refund.status}`, 'refund', () => readRefund(refund))
 }
 
-/** What a dispute says of its payment, when we asked. */
+/** The notice of a dispute that we requested. */
 export function stripeDisputeNotice(dispute: Stripe.Dispute, askedAtMs: number): RailNotice {
   return noticeOf(`dispute:${dispute.id}:${dispute.status}`, 'dispute', () => readDispute(dispute, askedAtMs))
 }
@@ -101,7 +101,7 @@ function sessionFact(session: Stripe.Checkout.Session): PaymentFact | null {
   return session.status === 'complete' ? { kind: 'processing' } : null
 }
 
-/** On the metadata of a charge of a saved card. The intents of checkouts are told of by their sessions. */
+/** In the metadata of a charge of a saved card. The intents of checkouts are reported by their sessions. */
 export const SAVED_CARD = 'saved_card'
 
 function readIntent(intent: Stripe.PaymentIntent): NoticeReading {
@@ -151,7 +151,7 @@ function readCharge(charge: Stripe.Charge): NoticeReading {
 }
 
 function readDispute(dispute: Stripe.Dispute, atMs: number): NoticeReading {
-  // An inquiry: no money has been withdrawn, and it may never be.
+  // An inquiry: no money has been withdrawn, and possibly never will be.
   if (dispute.status.startsWith('warning_')) return NOTHING
   return {
     paymentId: dispute.metadata?.payment_id ?? null,

@@ -16,21 +16,24 @@ import {
 
 const TIMEOUT_MS = 10_000
 const RETRIES = 2
-/** The most that Stripe lists at a time. */
+/** Stripe's maximum page size. */
 const PAGE = 100
-/** Answers that Stripe keeps for a day, and gives to the same idempotency key again. */
+/** Statuses that Stripe stores for a day and returns again for the same idempotency key. */
 const REFUSALS = new Set([400, 402, 404])
-/** How old a webhook's signature may be; Stripe signs each redelivery again. */
+/** Maximum age of a webhook's signature; Stripe signs each redelivery again. */
 const SIGNATURE_AGE_MAX_SECONDS = 300
 
-/** States of a charge of a saved card that still could become a payment. */
+/** States of a charge of a saved card that could still succeed. */
 const CANCELABLE = new Set<Stripe.PaymentIntent.Status>([
   'requires_payment_method',
   'requires_confirmation',
   'requires_action',
 ])
 
-/** Card payments by Stripe Checkout, and charges of saved cards. The library is loaded here, so that only a gateway with a key pays for it. */
+/**
+ * Card payments by Stripe Checkout, and charges of saved cards. The library is loaded here, so that only a gateway with
+ * a key loads it.
+ */
 export async function createStripeRail(
   { apiBase, secretKey, webhookSecret }: StripeSettings,
   returnUrl: string,
@@ -65,7 +68,7 @@ export async function createStripeRail(
       const signature = headers['stripe-signature']
       if (typeof signature !== 'string') return { kind: 'forged', reason: 'no signature' }
       if (signedAtSeconds(signature) > Date.now() / 1000 + SIGNATURE_AGE_MAX_SECONDS)
-        return { kind: 'forged', reason: 'the signature is of the future' }
+        return { kind: 'forged', reason: 'the signature is from the future' }
       let event: Stripe.Event
       try {
         event = stripe.webhooks.constructEvent(body, signature, webhookSecret, SIGNATURE_AGE_MAX_SECONDS)
@@ -92,7 +95,7 @@ export async function createStripeRail(
       }
       const { checkoutId } = payment
       if (checkoutId === null) return []
-      // Only an open session can be closed; its actual state is reported instead.
+      // Only an open session can be closed; otherwise its state is reported.
       const session = await stripe.checkout.sessions.retrieve(checkoutId)
       return noticesOf(
         session.status === 'open' ? await stripe.checkout.sessions.expire(checkoutId) : session,
@@ -162,12 +165,12 @@ function checkoutOf({ id, amountPico }: Payment, returnUrl: string): Stripe.Chec
     ],
     client_reference_id: id,
     metadata,
-    // Charges and refunds carry it on, so that their events find the payment whatever arrives first.
+    // Charges and refunds inherit it, so that their events find the payment whatever arrives first.
     payment_intent_data: { metadata },
     success_url: back('success'),
     cancel_url: back('cancelled'),
   }
 }
 
-/** When a `Stripe-Signature` says it was made; the library looks at its age only. Unreadable: 0, for it to refuse. */
+/** The time in a `Stripe-Signature`, because the library checks only its age. Unreadable: 0, which the library rejects. */
 const signedAtSeconds = (signature: string): number => Number(/(?:^|,)t=(\d+)/.exec(signature)?.[1] ?? 0)

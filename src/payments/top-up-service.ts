@@ -18,17 +18,17 @@ import type { Payment, PaymentStore } from './payment-store.ts'
 
 export type TopUpOpening =
   | { kind: 'opened'; payment: Payment }
-  /** The rail is not set up here. */
+  /** The rail is not configured. */
   | { kind: 'no_such_rail' }
-  /** The account has as many unpaid top-ups as it may have. */
+  /** The account has the maximum of unpaid top-ups. */
   | { kind: 'too_many_open'; max: number }
-  /** The rail cannot be reached or refused; the payment has failed. */
+  /** The rail was unreachable or refused; the payment has failed. */
   | { kind: 'rail_failed'; payment: Payment; cause: unknown }
 
 export type WebhookOutcome =
   | { kind: 'forged'; reason: string }
   | { kind: 'accepted' }
-  /** Kept, and of no payment that is known here. */
+  /** Stored, but its payment is unknown. */
   | { kind: 'unknown_payment' }
   | { kind: 'no_such_rail' }
 
@@ -36,17 +36,17 @@ export type RefundOutcome =
   | { kind: 'refunded'; payment: Payment }
   | { kind: 'no_such_payment' }
   | { kind: 'no_such_rail' }
-  /** More than is left of the payment, or nothing is. */
+  /** More than the rest of the payment, or there is no rest. */
   | { kind: 'too_much'; leftPico: bigint }
-  /** The balance has less of it than is to go back; the rail was not asked. */
+  /** The balance has less than the refund; the rail was not asked. */
   | { kind: 'not_in_balance'; freePico: bigint }
-  /** The rail gave nothing back. Asking again is another attempt. */
+  /** The rail refunded nothing. A repetition is a new attempt. */
   | { kind: 'refused'; reason: string }
 
-/** Top-ups from the first request to the last webhook. Balances move in `advance` alone. */
+/** Top-ups from the first request to the last webhook. Only `advance` changes balances. */
 export type TopUpService = ReturnType<typeof createTopUpService>
 
-/** Unpaid checkouts of one account at a time. */
+/** Maximum unpaid checkouts of one account. */
 const OPEN_MAX = 20
 
 /** The service over its stores and rails. */
@@ -64,16 +64,13 @@ export function createTopUpService(deps: {
 }) {
   const { payments, events, rails, advance, holds, balances, logger, clock } = deps
 
-  /** Keeps notices and follows them; the payment as it is then, or null where there is none. */
+  /** Stores notices and acts on them. Returns the resulting payment, or null if there is none. */
   const follow = async (notices: readonly RailNotice[]): Promise<Payment | null> => {
     const touched = new Set<string>()
     for (const notice of notices) {
       const { paymentId, isNew } = await events.record(notice)
       if (notice.refusal !== null && isNew)
-        logger.error(
-          { event: notice, paymentId, alarm: 'payment-refused' },
-          'an event of a rail cannot count',
-        )
+        logger.error({ event: notice, paymentId, alarm: 'payment-refused' }, 'payment event rejected')
       if (paymentId === null) continue
       touched.add(paymentId)
       if (notice.chargeId === null) continue
@@ -87,7 +84,7 @@ export function createTopUpService(deps: {
 
   const railOf = ({ id, rail }: Payment) => {
     const found = rails.get(rail)
-    if (!found) throw new Error(`payment ${id} came in by ${rail}, which is not set up`)
+    if (!found) throw new Error(`payment ${id} belongs to ${rail}, which is not configured`)
     return found
   }
 
@@ -100,7 +97,7 @@ export function createTopUpService(deps: {
     (await follow([ownNotice(payment, 'failed', { kind: 'failed', reason })])) ?? payment
 
   return {
-    /** Writes a payment down and opens its checkout. On the development rail it is settled when this returns. */
+    /** Records a payment and opens its checkout. On the development rail it is settled when this returns. */
     async open(accountId: string, railName: PaymentRailName, amountPico: bigint): Promise<TopUpOpening> {
       const rail = rails.get(railName)
       if (!rail) return { kind: 'no_such_rail' }
@@ -109,7 +106,7 @@ export function createTopUpService(deps: {
       try {
         await payments.attachCheckout(created.id, await rail.openCheckout(created))
       } catch (cause) {
-        logger.error({ err: cause, paymentId: created.id, rail: railName }, 'a checkout could not be opened')
+        logger.error({ err: cause, paymentId: created.id, rail: railName }, 'checkout not opened')
         return {
           kind: 'rail_failed',
           payment: await fail(created, 'the checkout could not be opened'),
@@ -117,11 +114,11 @@ export function createTopUpService(deps: {
         }
       }
       const payment = await advance(created.id)
-      // The stand-in pays at once; anywhere else the customer has to.
+      // The simulated rail pays at once; on others the customer has to pay.
       return { kind: 'opened', payment: railName === 'development' ? await check(payment) : payment }
     },
 
-    /** Takes a webhook in: checked, kept by its id, then acted on. Rejects when it should be sent again. */
+    /** Receives a webhook: verifies it, stores it by its id, and acts on it. Rejects if it should be sent again. */
     async receiveWebhook(
       railName: PaymentRailName,
       body: Buffer,
@@ -138,23 +135,23 @@ export function createTopUpService(deps: {
       return payment === null && notice.fact !== null ? { kind: 'unknown_payment' } : { kind: 'accepted' }
     },
 
-    /** Keeps what a rail reported and acts on it; the payment as it is then, or null where there is none. */
+    /** Stores a report of a rail and acts on it. Returns the resulting payment, or null if there is none. */
     follow: (notice: RailNotice): Promise<Payment | null> => follow([notice]),
 
-    /** Asks the rail how a payment stands, and follows. */
+    /** Reads the state of a payment from its rail, and acts on it. */
     check,
 
-    /** Charges the saved card that a payment names; repeated, it is the same charge. Rejects while the rail is away. */
+    /** Charges the saved card that a payment names; a repetition is the same charge. Rejects while the rail is away. */
     async charge(payment: Payment): Promise<Payment> {
       const { cards } = railOf(payment)
-      if (!cards) throw new Error(`payment ${payment.id} charges a card, and ${payment.rail} saves none`)
+      if (!cards) throw new Error(`payment ${payment.id} charges a card, but ${payment.rail} saves no cards`)
       await payments.noteChecked(payment.id, new Date(clock()))
       return (await follow([await cards.charge(payment)])) ?? payment
     },
 
-    /** Gives up on an unpaid payment, unless the rail says it was paid. */
+    /** Expires an unpaid payment, unless the rail reports that it was paid. */
     async expire(payment: Payment): Promise<Payment> {
-      // A payment whose checkout never became known has nothing to close; a charge can be found without its id.
+      // A payment without a known checkout has nothing to close; a charge can be found without its id.
       const isKnown = payment.checkoutId !== null || payment.methodId !== null
       const notices = !isKnown ? [] : await railOf(payment).abandon(payment)
       const followed = (await follow(notices)) ?? payment
@@ -163,9 +160,10 @@ export function createTopUpService(deps: {
     },
 
     /**
-     * Gives a settled payment back, whole (`null`: whatever is left) or in part. The money is held before the rail is
-     * asked, so that no call spends it meanwhile; with `force` also if the balance has less, and the rest is owed then.
-     * Rejects while Redis is away, with nothing asked for, and while the rail is: asking again is the same refund.
+     * Refunds a settled payment, completely (`null`: the remaining amount) or in part. The money is held before the
+     * rail is asked, so that no call spends it meanwhile; with `force` the refund may exceed the balance, and the rest
+     * is owed. Rejects while Redis is away, before the request, and while the rail is away; a repetition is the same
+     * refund.
      */
     async refund(
       paymentId: string,
@@ -179,8 +177,8 @@ export function createTopUpService(deps: {
       const leftPico = payment.settledPico - payment.returnedPico - payment.disputedPico
       const refundPico = amountPico ?? leftPico
       if (refundPico <= 0n || refundPico > leftPico) return { kind: 'too_much', leftPico }
-      // Asking again after a crash, before this refund is known here, is the same refund; after one that failed it
-      // is another, since rails repeat their answer to a key.
+      // A repetition after a crash, before this refund is recorded, is the same refund. After a failed refund it is
+      // another, because rails repeat their response to a key.
       const failed = failedRefunds(await events.facts(paymentId))
       const name = `refund-${payment.returnedPico}-${refundPico}-${failed}`
       const { accountId } = payment
@@ -194,9 +192,9 @@ export function createTopUpService(deps: {
       }
       const { notice, refusal } = await askForRefund(rail, payment, refundPico, `${paymentId}-${name}`)
       const refunded = await follow([notice])
-      // Taken over by the posting, unless there was none. Maintenance closes it, should Redis be away now.
+      // The posting replaces the hold, unless there was none. If Redis is away now, maintenance closes it.
       await release().catch((error: unknown) =>
-        logger.warn({ err: error, paymentId }, 'the hold of a refund is still open'),
+        logger.warn({ err: error, paymentId }, 'hold of a refund not released'),
       )
       if (refusal !== null) return { kind: 'refused', reason: refusal }
       return { kind: 'refunded', payment: refunded ?? payment }
@@ -204,7 +202,7 @@ export function createTopUpService(deps: {
   }
 }
 
-/** What a rail said to a refund, and why it gave nothing back, if so. */
+/** The rail's report of a refund, and the reason if it refunded nothing. */
 async function askForRefund(
   rail: PaymentRail,
   payment: Payment,
@@ -222,6 +220,6 @@ async function askForRefund(
   }
 }
 
-/** What we say of a payment ourselves. */
+/** A notice that we create ourselves. */
 const ownNotice = ({ id, rail }: Payment, name: string, fact: PaymentFact): RailNotice =>
   railNotice(rail, `own:${id}:${name}`, `own.${name}`, { paymentId: id, fact })

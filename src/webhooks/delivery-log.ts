@@ -8,7 +8,7 @@ export interface AttemptEntry {
   duration_ms: number
 }
 
-/** A delivery as an operator looks at it. */
+/** A delivery for operators. */
 export interface DeliveryEntry {
   id: string
   eventId: string
@@ -21,7 +21,7 @@ export interface DeliveryEntry {
   createdAt: Date
 }
 
-/** Which deliveries to look at; newest first, `limit` at most. */
+/** Filters of deliveries; newest first, at most `limit`. */
 export interface DeliveryFilter {
   accountId?: string
   endpointId?: string
@@ -58,7 +58,7 @@ export function createDeliveryLog(postgres: Postgres): ReadDeliveries {
   }
 }
 
-/** Makes one more attempt of a delivery that was given up; null when an account has no such one to an enabled endpoint. */
+/** Schedules one more attempt of a failed delivery; null if the account has no such delivery to an enabled endpoint. */
 export type RetryDelivery = (deliveryId: string, accountId: string) => Promise<DeliveryEntry | null>
 
 const RETRY = `
@@ -67,7 +67,7 @@ WHERE id = $1 AND state = 'failed'
   AND endpoint_id IN (SELECT id FROM webhook_endpoints WHERE account_id = $2 AND enabled)
 RETURNING event_id AS "eventId", endpoint_id AS "endpointId"`
 
-/** Retrying by hand in PostgreSQL, as a function. The settlement process finds what is due again. */
+/** Schedules manual retries in PostgreSQL. The settlement process finds them when they are due. */
 export function createRetryDelivery(postgres: Postgres, readDeliveries: ReadDeliveries): RetryDelivery {
   return async (deliveryId, accountId) => {
     const [row] = await postgres.$queryRawUnsafe<Array<{ eventId: string; endpointId: string }>>(

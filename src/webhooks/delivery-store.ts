@@ -5,10 +5,10 @@ import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { DeliveryAttempt } from '../platform/queues/queues.ts'
 import { recordAttempt } from './record-attempt.ts'
 
-/** What is needed to deliver one event to one endpoint, once. */
+/** The data for one delivery of an event to an endpoint. */
 export interface DueDelivery {
   id: string
-  /** Attempts made before. */
+  /** Number of previous attempts. */
   attempts: number
   event: OutboxEvent
   endpoint: {
@@ -20,22 +20,22 @@ export interface DueDelivery {
 }
 
 /**
- * How deliveries are kept from holding up each other. `quick`: endpoints whose attempts end soon. `new`: those of
- * which that is not known yet. `slow`: those with an attempt that took long, or timed out, in the last minutes.
+ * Lanes that keep slow deliveries from delaying others. `quick`: endpoints whose attempts are short. `new`: endpoints
+ * without a measurement. `slow`: endpoints with a long or timed-out attempt in the last minutes.
  */
 export type Lane = 'quick' | 'new' | 'slow'
 
-/** Deliveries queued or running at once. */
+/** Maximum deliveries queued or running. */
 export interface LaneBounds {
   perAccount: number
   inAll: number
 }
 
 export interface ClaimBounds {
-  /** Of one endpoint, whatever its lane. */
+  /** Of one endpoint, in any lane. */
   perEndpoint: number
   lanes: Record<Lane, LaneBounds>
-  /** How long a claimed delivery is left to its job before it counts as lost and is claimed again. */
+  /** How long a claimed delivery belongs to its job before it counts as lost and is claimed again. */
   leaseMs: number
 }
 
@@ -45,7 +45,7 @@ SELECT EXISTS (SELECT FROM events WHERE fanned_out_at IS NULL)
     OR EXISTS (SELECT FROM event_mails WHERE finished_at IS NULL AND (queued_until IS NULL OR queued_until <= now()))
        AS "hasWork"`
 
-/** Messages about events that a person gets in a day; beyond it there are none. */
+/** Maximum event messages to a person in a day; further ones are dropped. */
 const MAILS_PER_DAY = 50
 
 const FAN_OUT = `
@@ -80,9 +80,8 @@ WITH event AS MATERIALIZED (
 SELECT count(*)::int AS "events" FROM done`
 
 /**
- * What runs already takes the first places of its endpoint, account and lane, and what is left of their bounds is
- * given to what is due. `due` looks at its rows once more after locking them: another process may have claimed them
- * meanwhile.
+ * Running deliveries take the first places of their endpoint, account and lane; due deliveries get the rest of the
+ * bounds. `due` reads its rows again after locking them, because another process may have claimed them meanwhile.
  */
 const CLAIM_DUE = `
 WITH lane (name, per_account, in_all) AS (
@@ -142,7 +141,7 @@ interface DueRow {
   previousSecret: string | null
 }
 
-/** Deliveries, the work and the log of webhooks. Every time is the database's. */
+/** Deliveries of webhooks, their work and log. All times are the database's. */
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>
 
 /** Types of events that account holders get messages about. */
@@ -160,8 +159,9 @@ export function createDeliveryStore(postgres: Postgres, { isMailed = false } = {
     },
 
     /**
-     * Makes a delivery of each waiting event for each enabled endpoint that asks for it, and a message to its holder, or
-     * to the owners and billing members of the organisation, if their address is verified. Returns the events done.
+     * Creates a delivery of each waiting event for each subscribed endpoint that is enabled, and a message to the
+     * holder, or to the owners and billing members of the organisation, if their address is verified. Returns the
+     * number of events.
      */
     async fanOut(limit: number) {
       const [row] = await postgres.$queryRawUnsafe<Array<{ events: number }>>(
@@ -173,13 +173,13 @@ export function createDeliveryStore(postgres: Postgres, { isMailed = false } = {
       return row?.events ?? 0
     },
 
-    /** Deliveries whose time has come, each to one caller only; accounts take turns in each lane. */
+    /** Claims due deliveries, each for one caller; accounts take turns in each lane. */
     async claimDue({ perEndpoint, leaseMs, lanes }: ClaimBounds) {
       const ofLanes = [lanes.quick, lanes.new, lanes.slow].flatMap((lane) => [lane.perAccount, lane.inAll])
       return postgres.$queryRawUnsafe<DeliveryAttempt[]>(CLAIM_DUE, perEndpoint, leaseMs, ...ofLanes)
     },
 
-    /** A delivery to make now; null when it is done, not due again yet, or gone with its endpoint. */
+    /** A delivery to make now; null if it is done, not due, or deleted with its endpoint. */
     async findDue(deliveryId: string) {
       const [row] = await postgres.$queryRawUnsafe<DueRow[]>(FIND_DUE, deliveryId)
       if (!row) return null
@@ -197,14 +197,14 @@ export function createDeliveryStore(postgres: Postgres, { isMailed = false } = {
     },
 
     /**
-     * Writes an attempt into the log and sets what follows. An endpoint that said it is gone, or that has failed
-     * for `disableAfterMs` without a success between, is disabled and its deliveries given up; `disabled` then
-     * says why, else it is null. A delivery that is done already stays as it is.
+     * Logs an attempt and sets the next step. An endpoint that returned 410, or that has failed for `disableAfterMs`
+     * without a success in between, is disabled and its deliveries are dropped; `disabled` is then the reason,
+     * otherwise null. A delivery that is already done does not change.
      */
     record: (delivery: DueDelivery, result: AttemptResult, next: AfterAttempt, disableAfterMs: number) =>
       recordAttempt(postgres, delivery, result, next, disableAfterMs),
 
-    /** Deletes events older than this with their deliveries, except what is still to be delivered. Returns how many. */
+    /** Deletes events older than this with their deliveries, except pending ones. Returns their number. */
     async purge(olderThanMs: number, limit: number) {
       return postgres.$executeRawUnsafe(PURGE, BigInt(olderThanMs), limit)
     },

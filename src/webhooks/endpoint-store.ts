@@ -10,7 +10,7 @@ export type WebhookEndpoint = Pick<EndpointRow, keyof typeof PUBLIC>
 
 export type EndpointStore = ReturnType<typeof createEndpointStore>
 
-/** The purpose of the sealer that endpoint secrets are kept under; their context is the endpoint's id. */
+/** The sealing purpose of endpoint secrets; their context is the endpoint's id. */
 export const WEBHOOK_SECRET_PURPOSE = 'webhook-secret'
 
 const SECRET_BYTES = 32
@@ -45,7 +45,7 @@ export function createEndpointStore(
     client.webhookEndpoint.findUnique({ where: { id }, select: PUBLIC })
 
   return {
-    /** Adds an endpoint. The secret is returned here and never again. Throws when the account has its fill. */
+    /** Adds an endpoint. The secret is returned only once. Throws if the account has the maximum number. */
     async create(
       accountId: string,
       url: string,
@@ -54,11 +54,11 @@ export function createEndpointStore(
       const id = newId('hook')
       const secret = newSecret()
       const endpoint = await postgres.$transaction(async (transaction) => {
-        // The account's row in hand, no other command counts at the same time.
+        // With the account's row locked, no other transaction counts at the same time.
         await transaction.$queryRawUnsafe('SELECT id FROM accounts WHERE id = $1 FOR UPDATE', accountId)
         const count = await transaction.webhookEndpoint.count({ where: { accountId } })
         if (count >= ENDPOINTS_PER_ACCOUNT_MAX)
-          throw new Error(`an account has ${ENDPOINTS_PER_ACCOUNT_MAX} webhook endpoints at most`)
+          throw new Error(`an account can have at most ${ENDPOINTS_PER_ACCOUNT_MAX} webhook endpoints`)
         return transaction.webhookEndpoint.create({
           data: { id, accountId, url, eventTypes: [...eventTypes], secretSealed: sealer.seal(secret, id) },
           select: PUBLIC,
@@ -76,14 +76,14 @@ export function createEndpointStore(
       })
     },
 
-    /** Deletes an endpoint and the log of its deliveries; false when there is none. */
+    /** Deletes an endpoint and the log of its deliveries; false if it does not exist. */
     async remove(id: string): Promise<boolean> {
       return (await postgres.webhookEndpoint.deleteMany({ where: { id } })).count > 0
     },
 
     /**
-     * Gives it a new secret. The old one signs beside it for `overlapMs`, so that the receiver can change over
-     * without losing an event. Null when there is no such endpoint.
+     * Replaces the secret. The old one also signs for `overlapMs`, so that the receiver can switch without losing an
+     * event. Null if the endpoint does not exist.
      */
     async rotateSecret(id: string, overlapMs: number): Promise<string | null> {
       const secret = newSecret()
@@ -96,7 +96,7 @@ export function createEndpointStore(
       return rows.length > 0 ? secret : null
     },
 
-    /** Ends a disabling; what was given up stays so. Null when there is no such endpoint. */
+    /** Enables an endpoint again; dropped deliveries are not restored. Null if the endpoint does not exist. */
     async enable(id: string): Promise<WebhookEndpoint | null> {
       await postgres.webhookEndpoint.updateMany({
         where: { id },
@@ -105,7 +105,7 @@ export function createEndpointStore(
       return find(postgres, id)
     },
 
-    /** Sends this endpoint alone a `webhook.test`. Returns the event's id; null when there is no such endpoint. */
+    /** Sends a `webhook.test` to this endpoint only. Returns the event's id; null if the endpoint does not exist. */
     async test(id: string): Promise<string | null> {
       return postgres.$transaction(async (transaction) => {
         const endpoint = await find(transaction, id)

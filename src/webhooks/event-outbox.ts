@@ -6,12 +6,12 @@ export interface NewEvent {
   type: EventType
   accountId: string
   /**
-   * What brought it about, such as a top-up's id: recording the same type and cause again changes nothing.
-   * Without one, every call is an event of its own.
+   * The cause, such as a top-up's id: recording the same type and cause again changes nothing. Without one, every call
+   * records a new event.
    */
   cause?: string
   data: EventData
-  /** Delivered to this endpoint only, whatever types it subscribed to. */
+  /** Delivered to this endpoint only, regardless of its subscriptions. */
   endpointId?: string
 }
 
@@ -20,8 +20,8 @@ INSERT INTO events (id, type, account_id, endpoint_id, data) VALUES ($1, $2, $3,
 ON CONFLICT (id) DO NOTHING`
 
 /**
- * Records an event in the transaction of the change it reports, so that there is never one without the
- * other; deliveries follow on their own. Returns the event's id (`evt_…`).
+ * Records an event in the transaction of the change it reports, so that neither exists without the other; deliveries
+ * follow asynchronously. Returns the event's id (`evt_…`).
  */
 export async function recordEvent(
   transaction: PostgresTransaction,

@@ -1,7 +1,7 @@
 import type { AfterAttempt, AttemptResult } from '../core/webhooks/webhook-retry.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 
-/** The endpoint before its deliveries, in every transaction: a disabling touches them all. */
+/** Every transaction locks the endpoint before its deliveries, because disabling changes them all. */
 const LOCK_ENDPOINT = 'SELECT id FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE'
 
 const RECORD = `
@@ -17,7 +17,7 @@ WHERE id = $1 AND state = 'pending'`
 
 const NOTE_SUCCESS = `UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1 AND failing_since IS NOT NULL`
 
-/** An attempt that took longer is slow, and its endpoint with it for a while. */
+/** A longer attempt is slow, and its endpoint is in the slow lane for a while. */
 const SLOW_MS = 2_000
 const SLOW_FOR_MS = 10 * 60_000
 
@@ -43,7 +43,7 @@ UPDATE webhook_deliveries SET state = 'failed', next_attempt_at = NULL, queued_u
   error = coalesce(error, 'the endpoint was disabled')
 WHERE endpoint_id = $1 AND state = 'pending'`
 
-/** What `DeliveryStore.record` promises. One transaction: the log, what follows, and the endpoint's health and pace. */
+/** Implements `DeliveryStore.record` in one transaction: the log, the next step, and the endpoint's health and pace. */
 export async function recordAttempt(
   postgres: Postgres,
   { id, endpoint }: { id: string; endpoint: { id: string } },

@@ -108,7 +108,7 @@ test('an error status rejects with the reason that PayPal gives, and no credenti
   expect(error).toMatchObject({
     status: 422,
     message:
-      'PayPal answered 422 to POST /v2/orders/1/capture: UNPROCESSABLE_ENTITY, ORDER_NOT_APPROVED, 90957fca',
+      'PayPal returned 422 for POST /v2/orders/1/capture: UNPROCESSABLE_ENTITY, ORDER_NOT_APPROVED, 90957fca',
   })
   expect(inspect(error)).not.toMatch(/token-1|a-client-secret/)
 })
@@ -131,7 +131,7 @@ test.each([
 test('a request that is not answered in time rejects', async () => {
   const client = await clientOf(() => 'no answer', { timeoutMs: 200 })
   await expect(client.get('/v2/orders/1')).rejects.toMatchObject({
-    message: 'PayPal did not answer GET /v2/orders/1',
+    message: 'PayPal did not respond to GET /v2/orders/1',
     cause: { name: 'TimeoutError' },
   })
 })

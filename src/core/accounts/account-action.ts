@@ -1,4 +1,4 @@
-/** What people do to an account that is worth a record: the object, a dot, what was done to it. */
+/** Recorded actions on an account: the object, a dot, and the change. */
 export const ACCOUNT_ACTIONS = [
   'organisation.created',
   'organisation.renamed',
@@ -33,5 +33,5 @@ export const ACCOUNT_ACTIONS = [
 ] as const
 export type AccountActionName = (typeof ACCOUNT_ACTIONS)[number]
 
-/** Facts of an action: text, numbers, amounts as decimal strings of USD. Never a secret. */
+/** Details of an action: text, numbers, amounts as decimal strings of USD. Never a secret. */
 export type ActionDetails = Record<string, string | number | boolean | null>

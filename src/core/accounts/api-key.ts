@@ -90,7 +90,7 @@ export function effectiveLimits(settings: LimitSettings, defaults: LimitDefaults
   }
 }
 
-/** The limits of a key by itself: what is granted it; the customer may lower either. */
+/** The limits of one key: the granted ones, which the customer may lower. */
 export function keyLimits(key: KeySettings, defaults: LimitDefaults): KeyLimits {
   const granted = grantedLimits(key, defaults)
   const least = (most: number, wanted: number | null) => Math.min(most, wanted ?? most)
@@ -102,7 +102,7 @@ export function keyLimits(key: KeySettings, defaults: LimitDefaults): KeyLimits 
 
 type KeyLimits = Pick<LimitDefaults, 'requestsPerMinute' | 'concurrentCalls'>
 
-/** What the operator set for a key, or the default. */
+/** The limits that the operator set for a key, or the defaults. */
 export const grantedLimits = (key: RateLimits, defaults: LimitDefaults): KeyLimits => ({
   requestsPerMinute: key.requestsPerMinute ?? defaults.requestsPerMinute,
   concurrentCalls: key.concurrentCalls ?? defaults.concurrentCalls,

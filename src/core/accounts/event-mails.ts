@@ -1,7 +1,7 @@
 import type { SubscribedEventType } from '../webhooks/event.ts'
 import type { MailPreference } from './mail-preference.ts'
 
-/** Messages about events: the preference that turns each off; null: always sent, as a receipt is. */
+/** Messages about events, with the preference that turns each off; null: always sent, like a receipt. */
 export const EVENT_MAILS = {
   'balance.low': 'low_balance',
   'balance.exhausted': 'low_balance',

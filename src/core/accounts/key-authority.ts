@@ -1,10 +1,10 @@
 import type { LimitReset } from '../billing/allowance-period.ts'
 
-/** Who changes a key, the least first: who made it, owners and admins of its account, operators. */
+/** Who may change a key, lowest first: its creator, owners and admins of its account, operators. */
 export const KEY_AUTHORITIES = ['creator', 'manager', 'operator'] as const
 export type KeyAuthority = (typeof KEY_AUTHORITIES)[number]
 
-/** Whether what one did is not for the other to undo. */
+/** Whether the second may not undo changes of the first. */
 export const standsAbove = (one: KeyAuthority, other: KeyAuthority): boolean =>
   KEY_AUTHORITIES.indexOf(one) > KEY_AUTHORITIES.indexOf(other)
 
@@ -19,7 +19,7 @@ export interface LimitingSettings {
   allowedProviders: readonly string[]
 }
 
-/** A key that nothing limits. */
+/** The settings of a key without limits. */
 export const UNLIMITED: LimitingSettings = {
   limitPico: null,
   limitReset: 'none',
@@ -30,7 +30,7 @@ export const UNLIMITED: LimitingSettings = {
   allowedProviders: [],
 }
 
-/** The same by the fields of the API, as JSON that is stored. A field that limits nothing is absent. */
+/** The limits by field names of the API, as stored JSON. A field without a limit is absent. */
 export type KeyBound = {
   limit_usd?: { pico: string; reset: LimitReset }
   expires_at?: string
@@ -41,10 +41,10 @@ export type KeyBound = {
 }
 export type BoundField = keyof KeyBound
 
-/** What managers and operators limited a key to: bounds for everybody below them. */
+/** The limits set by managers and operators, which bound everyone below them. */
 export type SettingBounds = Partial<Record<Exclude<KeyAuthority, 'creator'>, KeyBound>>
 
-/** The fields of the API by the settings that they stand for. */
+/** The API field of each setting. */
 const FIELDS: Record<keyof LimitingSettings, BoundField> = {
   limitPico: 'limit_usd',
   limitReset: 'limit_usd',
@@ -57,12 +57,12 @@ const FIELDS: Record<keyof LimitingSettings, BoundField> = {
 
 export type BoundChange =
   | { kind: 'permitted'; bounds: SettingBounds }
-  /** Looser than what somebody above set. */
+  /** Looser than the bound of a higher authority. */
   | { kind: 'refused'; field: BoundField; setBy: KeyAuthority }
 
 /**
- * What an edit by somebody makes of a key's bounds. Below a bound they may tighten what it limits, not loosen it; what
- * they set themselves becomes the bound for those below them.
+ * Applies an edit by an authority to a key's bounds. Fields bounded from above can be tightened, not loosened; the
+ * edit's own limits become bounds for those below.
  */
 export function changeBounds(
   bounds: SettingBounds,
@@ -91,7 +91,7 @@ export function changeBounds(
   return { kind: 'permitted', bounds: Object.fromEntries(inForce) }
 }
 
-/** The fields that are bounded for somebody, with the lowest of who did it: theirs is the narrowest bound. */
+/** The bounded fields for an authority, each with the lowest authority that set it, whose bound is the narrowest. */
 export function boundedBy(
   bounds: SettingBounds,
   below: KeyAuthority,
@@ -113,7 +113,7 @@ function boundOf(settings: LimitingSettings): KeyBound {
   }
 }
 
-/** Whether a field is limited at least as far as a bound limits it. */
+/** Whether a field is limited at least as much as by a bound. */
 function isWithin(field: BoundField, after: KeyBound, bound: KeyBound): boolean {
   if (bound[field] === undefined) return true
   if (after[field] === undefined) return false
@@ -136,7 +136,7 @@ function isWithin(field: BoundField, after: KeyBound, bound: KeyBound): boolean 
   }
 }
 
-/** Ids without a developer are of the maker whose wire format clients speak. */
+/** Ids without a developer belong to the maker of the wire format that clients use. */
 const BARE_IDS_OF = 'openai'
 
 function coversModel(entries: readonly string[], entry: string): boolean {

@@ -1,19 +1,19 @@
 import { isPermitted, type MemberRole, type Permission } from './member-permissions.ts'
 
-/** What an API key may do beside calls, if it is turned on for it. */
+/** Permissions of an API key besides calls, off by default. */
 export const KEY_SCOPES = ['provider_keys', 'top_ups'] as const
 export type KeyScope = (typeof KEY_SCOPES)[number]
 
-/** What the role of a key's creator must permit. */
+/** The permission that the role of a key's creator must have. */
 const PERMISSIONS: Record<KeyScope, Permission> = {
   provider_keys: 'integrations',
   top_ups: 'billing',
 }
 
-/** Whether a key of somebody with this role may have a scope; a role of null: of nobody who is a member. */
+/** Whether a key created by a member with this role may have a scope; null: the creator is no longer a member. */
 export const permitsScope = (role: MemberRole | null, scope: KeyScope): boolean =>
   role !== null && isPermitted(role, PERMISSIONS[scope])
 
-/** The scopes that a key really has: those that are stored and that the current role of its creator permits. */
+/** The scopes of a key that the current role of its creator still permits. */
 export const effectiveScopes = (stored: readonly string[], role: MemberRole | null): KeyScope[] =>
   KEY_SCOPES.filter((scope) => stored.includes(scope) && permitsScope(role, scope))

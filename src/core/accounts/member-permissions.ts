@@ -5,30 +5,30 @@ export type MemberRole = (typeof MEMBER_ROLES)[number]
 const ALL = MEMBER_ROLES
 const MANAGERS = ['owner', 'admin'] as const
 
-/** What the console does on an account, and the roles that may do it. */
+/** The console's permissions on an account, and the roles that have each. */
 const PERMITTED_ROLES = {
-  /** See the account, its balance and its members. */
+  /** View the account, its balance and its members. */
   view: ALL,
   /** Usage and the request log, of all members. */
   usage: ALL,
-  /** API keys of one's own, and the playground with them. */
+  /** The member's own API keys, and the playground with them. */
   keys: ['owner', 'admin', 'developer'],
-  /** API keys of everybody. */
+  /** API keys of all members. */
   all_keys: MANAGERS,
-  /** Provider keys and webhooks: to see them, and to change them. */
+  /** View provider keys and webhooks; below: change them. */
   view_integrations: ['owner', 'admin', 'developer'],
   integrations: MANAGERS,
   /** Top-ups, also automatic ones, the saved card, invoices, receipts, the ledger. */
   billing: ['owner', 'admin', 'billing'],
-  /** What may be spent, and when a low balance is reported. */
+  /** Spending limits, and when a low balance is reported. */
   limits: ['owner', 'admin', 'billing'],
-  /** Members that are no owners, and invitations. */
+  /** Members other than owners, and invitations. */
   members: MANAGERS,
   /** The name of the organisation. */
   settings: MANAGERS,
-  /** What people did to the account. */
+  /** The log of people's actions on the account. */
   activity: MANAGERS,
-  /** Owners, a copy of everything that is stored, and deletion. */
+  /** Owners, an export of all stored data, and deletion. */
   ownership: ['owner'],
 } as const satisfies Record<string, readonly MemberRole[]>
 

@@ -1,6 +1,6 @@
-/** What operators may do. Every route for operators states the one it takes. */
+/** Permissions of operators. Every operator route declares the one it requires. */
 export const PERMISSIONS = {
-  /** Every page and figure that operators see. */
+  /** All pages and metrics for operators. */
   read: ['admin', 'billing', 'support', 'viewer'],
   /** Suspends and resumes accounts; pauses, resumes and revokes their keys. */
   'accounts.suspend': ['admin', 'billing', 'support'],
@@ -16,7 +16,7 @@ export const PERMISSIONS = {
   'catalog.write': ['admin'],
   /** The gateway's own keys at providers. */
   'provider-keys.write': ['admin'],
-  /** Where alarms go, the public status page, and other settings of the gateway. */
+  /** Alarm destinations, the public status page, and other settings of the gateway. */
   'settings.write': ['admin'],
   /** Operators, their roles and their admin keys. */
   'operators.write': ['admin'],

@@ -1,13 +1,13 @@
 import { localUrl } from '../kernel/service-addresses.ts'
 
-/** Another service that signs in: OpenID Connect, or GitHub, which has OAuth 2.0 and an API instead. */
+/** An identity provider for sign-in: OpenID Connect, or GitHub, which has OAuth 2.0 and an API instead. */
 export type SignInProvider = {
   id: 'github' | 'google' | 'oidc'
-  /** For people: "Sign in with …". */
+  /** Display name: "Sign in with …". */
   name: string
   clientId: string
   clientSecret: string
-  /** Where it sends people back to. */
+  /** The redirect URI of the flow. */
   redirectUri: string
 } & ({ kind: 'openid'; issuer: string } | { kind: 'github'; url: string; apiUrl: string })
 
@@ -51,7 +51,7 @@ export function readSignInProviders(environment: Environment, problems: string[]
   ]
 }
 
-/** The single sign-on of operators; null: they sign in with admin keys alone. */
+/** The single sign-on of operators; null: they sign in only with admin keys. */
 export type OperatorProvider = SignInProvider & { kind: 'openid' }
 
 export function readOperatorProvider(environment: Environment, problems: string[]): OperatorProvider | null {
@@ -64,7 +64,7 @@ export function readOperatorProvider(environment: Environment, problems: string[
   return { ...found, kind: 'openid', name, issuer: address('OPERATOR_OIDC_ISSUER', '') }
 }
 
-/** Reads what a provider is configured by. */
+/** Reads the configuration of a provider. */
 function providerReader(environment: Environment, problems: string[]) {
   const site = (environment.PUBLIC_URL || localUrl(environment)).replace(/\/+$/, '')
   return {
@@ -84,7 +84,7 @@ function providerReader(environment: Environment, problems: string[]) {
   }
 }
 
-/** https, or a server of this machine. */
+/** Whether a URL uses https or is on this machine. */
 function isSafe(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, hostname } = new URL(text)

@@ -7,13 +7,13 @@ type Facts = Pick<Alarm, 'subject' | 'fields'>
 interface AlarmKind {
   severity: Severity
   /**
-   * When it is over: when a process logs it as resolved, when it was not raised again for so many milliseconds, or, for
-   * what happened and does not last, when somebody acknowledges it.
+   * When the alarm ends: when a process logs its resolution, when it was not raised for this many milliseconds, or, for
+   * a single event, when an operator acknowledges it.
    */
   ends: 'reported' | 'acknowledged' | { quietMs: number }
-  /** What happened, in one sentence that names the subject. */
+  /** The event in one sentence that names the subject. */
   sentence: (alarm: Facts) => string
-  /** The operators' page about it, below `/admin`; by default that of the call, provider or account in its fields. */
+  /** The operators' page below `/admin`; by default that of the call, provider or account in the fields. */
   page?: string
 }
 
@@ -27,7 +27,7 @@ const amountOf = (fields: AlarmFields, failures: string, attempts: string): stri
     ? `${fields[failures]} of ${fields[attempts]} attempts failed`
     : 'too many attempts failed'
 
-/** `openai/gpt-5 at provider alpha`, `provider alpha`; of a breaker before one account also the account. */
+/** `openai/gpt-5 at provider alpha` or `provider alpha`; for the breaker of one account, also the account. */
 function breakerName(subject: string): string {
   const offer = offerOfAccountSubject(subject) ?? subject
   const provider = providerOfOffer(offer)
@@ -146,7 +146,7 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     severity: 'warning',
     ...quietFor(HOUR_MS),
     sentence: ({ subject }) =>
-      `Charges of account ${subject} were credited: its callers had been told that their calls failed.`,
+      `Charges of account ${subject} were credited: its clients had received errors for these calls.`,
   },
   'balance-drifted': {
     severity: 'warning',
@@ -262,16 +262,16 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
 
 export const severityOf = (kind: string): Severity => ALARM_KINDS[kind]?.severity ?? 'warning'
 
-/** Kinds that are over once they were not raised for so many milliseconds. */
+/** Kinds that end when they were not raised for this many milliseconds. */
 export const QUIET_KINDS: ReadonlyArray<{ kind: string; quietMs: number }> = Object.entries(
   ALARM_KINDS,
 ).flatMap(([kind, { ends }]) => (typeof ends === 'object' ? [{ kind, quietMs: ends.quietMs }] : []))
 
-/** Whether acknowledging ends it, since it does not last. */
+/** Whether an acknowledgement ends the alarm, because it is a single event. */
 export const endsWhenAcknowledged = (kind: string): boolean =>
   (ALARM_KINDS[kind]?.ends ?? 'acknowledged') === 'acknowledged'
 
-/** What an alarm says, in one sentence. A kind of a newer release in a fleet says what its log line said. */
+/** The text of an alarm, one sentence. A kind of a newer release uses the text of its log line. */
 export function alarmSentence(alarm: Pick<Alarm, 'kind' | 'subject' | 'fields' | 'message'>): string {
   const kind = ALARM_KINDS[alarm.kind]
   if (kind) return capitalized(kind.sentence(alarm))
@@ -280,7 +280,7 @@ export function alarmSentence(alarm: Pick<Alarm, 'kind' | 'subject' | 'fields' |
 
 const capitalized = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
-/** The path of the operators' page about what an alarm concerns. */
+/** The path of the operators' page about the subject of an alarm. */
 export function alarmPage({ kind, subject, fields }: Pick<Alarm, 'kind' | 'subject' | 'fields'>): string {
   const { page } = ALARM_KINDS[kind] ?? {}
   if (page !== undefined) return `/admin${page}`
@@ -298,5 +298,5 @@ export function alarmPage({ kind, subject, fields }: Pick<Alarm, 'kind' | 'subje
   return '/admin/alarms'
 }
 
-/** The path of the entry of a kind in the runbook. */
+/** The path of the runbook entry of a kind. */
 export const runbookPage = (kind: string): string => `/admin/runbook#${encodeURIComponent(kind)}`

@@ -4,25 +4,28 @@ import { SEVERITIES, type Severity } from './severity.ts'
 
 export type NoticeEvent = 'opened' | 'acknowledged' | 'resolved' | 'test'
 
-/** An alarm as it is when somebody is told of it. */
+/** An alarm at the time of a notice about it. */
 export interface NoticedAlarm extends Alarm {
   count: number
   firstAt: Date
   acknowledgedBy: string | null
 }
 
-/** What a destination is told; a test is about no alarm. */
+/** The content of a notice to a destination; a test has no alarm. */
 export type Notice =
   | { event: Exclude<NoticeEvent, 'test'>; alarm: NoticedAlarm }
   | { event: 'test'; alarm: null }
 
-/** Who tells it. `source`: the gateway's host. `publicUrl`: base of links, without a trailing slash; null: no links. */
+/**
+ * The sender of a notice. `source`: the gateway's host. `publicUrl`: base of links, without a trailing slash; null: no
+ * links.
+ */
 export interface Sender {
   source: string
   publicUrl: string | null
 }
 
-/** Alarms named in one message; of more, only their number. */
+/** Alarms named in one message; for the rest only their number. */
 const NAMED_MAX = 20
 
 const EVENT_WORDS = { opened: '', acknowledged: 'Acknowledged: ', resolved: 'Resolved: ', test: '' } as const
@@ -35,7 +38,7 @@ interface Message {
   lines: Array<{ text: string; links: Array<{ text: string; url: string }> }>
 }
 
-/** One message about some notices, at least one. */
+/** Builds one message about at least one notice. */
 function messageOf(notices: readonly Notice[], sender: Sender): Message {
   const named = notices.slice(0, NAMED_MAX)
   const lines = named.map((notice) => ({ text: textOf(notice), links: linksOf(notice, sender) }))
@@ -87,7 +90,7 @@ const severityOfNotice = ({ alarm }: Notice): Severity => (alarm ? severityOf(al
 const worst = (notices: readonly Notice[]): Severity =>
   SEVERITIES[Math.max(...notices.map((notice) => SEVERITIES.indexOf(severityOfNotice(notice))))] ?? 'info'
 
-/** A message of mail: subject and plain text. */
+/** An email: subject and plain text. */
 export function alarmMail(notices: readonly Notice[], sender: Sender): { subject: string; text: string } {
   const { title, lines } = messageOf(notices, sender)
   const texts = lines.map(({ text, links }) =>
@@ -102,16 +105,17 @@ const COLORS: Record<Severity, string> = {
   info: ':information_source:',
 }
 
-/** `&`, `<` and `>` are control characters of mrkdwn; whatever else is in a text stays text. */
+/** `&`, `<` and `>` are the control characters of mrkdwn; the rest of a text needs no escape. */
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
-/** Of the text of a section block. */
+/** Maximum length of a section block's text. */
 const SECTION_MAX = 3_000
 
 /**
- * The body for an incoming webhook of Slack, and of what is compatible: `text` has all of it, for those that show no blocks.
- * https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, https://docs.slack.dev/reference/block-kit/blocks
+ * The body for an incoming webhook of Slack or a compatible service: `text` contains everything, for services without
+ * blocks. https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks,
+ * https://docs.slack.dev/reference/block-kit/blocks
  */
 export function slackMessage(notices: readonly Notice[], sender: Sender) {
   const { severity, title, lines } = messageOf(notices, sender)
@@ -141,9 +145,9 @@ const DEDUP_KEY_MAX = 255
 const SUMMARY_MAX = 1_024
 
 /**
- * An event for PagerDuty's Events API v2. Alarms of a kind and subject are one incident there; several at once are one
- * of their own, which people resolve.
- * https://developer.pagerduty.com/docs/events-api-v2-overview, https://developer.pagerduty.com/docs/send-alert-event
+ * An event for PagerDuty's Events API v2. Alarms of a kind and subject are one incident; a message about several alarms
+ * is a separate incident, which people resolve. https://developer.pagerduty.com/docs/events-api-v2-overview,
+ * https://developer.pagerduty.com/docs/send-alert-event
  */
 export function pagerDutyEvent(routingKey: string, notices: readonly Notice[], sender: Sender) {
   const [notice] = notices as [Notice]

@@ -10,8 +10,8 @@ export interface Alarm {
 }
 
 /**
- * Some repetitions of an alarm, and whether its condition was over after the last of them. A count of 0 says that only.
- * Times in unix milliseconds; fields and message of the last.
+ * Repetitions of an alarm, and whether its condition ended after the last one. With a count of 0 only the end is
+ * reported. Times in unix milliseconds; fields and message of the last.
  */
 export interface AlarmCount extends Alarm {
   count: number
@@ -21,8 +21,8 @@ export interface AlarmCount extends Alarm {
 }
 
 /**
- * Fields that may be the subject of an alarm, most specific first. Not a call's id, or each call would raise
- * its own alarm.
+ * Fields that may be the subject of an alarm, most specific first. A call's id is not one, since each call would raise
+ * a separate alarm.
  */
 const SUBJECTS = [
   'subject',
@@ -47,8 +47,8 @@ const NAME_MAX = 100
 const TEXT_MAX = 200
 
 /**
- * The alarms raised by the fields of a log line: `alarm`, a kind. `alarmsOver`, kinds, says that the conditions they told
- * of are over. Contains nothing that may be secret.
+ * The alarms raised or ended by the fields of a log line: `alarm` is a kind that is raised, `alarmsOver` the kinds
+ * whose condition ended. Contains nothing that may be secret.
  */
 export function alarmsOf(logged: unknown, message: string): Array<Alarm & { isOver: boolean }> {
   if (typeof logged !== 'object' || logged === null || !('alarm' in logged || 'alarmsOver' in logged))
@@ -83,7 +83,7 @@ export function addAlarms(before: AlarmCount | undefined, more: AlarmCount): Ala
   if (before === undefined) return more
   const latest = more.lastAt >= before.lastAt ? more : before
   return {
-    // What ends an alarm says less of it than what raised it.
+    // The end of an alarm has fewer details than its start.
     ...(latest.count === 0 ? { ...before, isOver: latest.isOver } : latest),
     count: before.count + more.count,
     firstAt: Math.min(before.firstAt, more.firstAt),
@@ -130,5 +130,5 @@ const isCount = (value: unknown): value is number =>
 const isTime = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= 8.64e15
 
-/** Without characters that PostgreSQL cannot store: lone surrogates, as left by truncation, and NUL. */
+/** Replaces characters that PostgreSQL cannot store: NUL, and lone surrogates left by truncation. */
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD')

@@ -3,7 +3,7 @@ import { DAY_MS } from '../kernel/time.ts'
 export const LIMIT_RESETS = ['none', 'daily', 'weekly', 'monthly'] as const
 export type LimitReset = (typeof LIMIT_RESETS)[number]
 
-/** The running period of a key's spending limit: its name, and where it starts and ends (unix ms, UTC). */
+/** The current period of a key's spending limit: its name, start and end (unix ms, UTC). */
 export interface AllowancePeriod {
   id: string
   startsAt: number
@@ -11,7 +11,7 @@ export interface AllowancePeriod {
   endsAt: number | null
 }
 
-/** The period that `nowMs` lies in. Days, weeks (from Monday) and months are UTC's. */
+/** The period that contains `nowMs`. Days, weeks (from Monday) and months are in UTC. */
 export function allowancePeriod(reset: LimitReset, nowMs: number): AllowancePeriod {
   const now = new Date(nowMs)
   const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
@@ -34,10 +34,10 @@ export function allowancePeriod(reset: LimitReset, nowMs: number): AllowancePeri
   }
 }
 
-/** An allowance outlives its period by this, for calls that were admitted at its very end. */
+/** How long an allowance is kept after its period, for calls that were admitted at its end. */
 export const PERIOD_SLACK_MS = 3_600_000
 
-/** The periods whose allowances are kept at a time: the running one, and for an hour the one before. */
+/** The periods with stored allowances: the current one, and for an hour the previous one. */
 export function keptPeriods(reset: LimitReset, nowMs: number): AllowancePeriod[] {
   const running = allowancePeriod(reset, nowMs)
   if (running.endsAt === null || nowMs >= running.startsAt + PERIOD_SLACK_MS) return [running]

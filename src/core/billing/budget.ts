@@ -1,38 +1,38 @@
 import { type AllowancePeriod, allowancePeriod, type LimitReset } from './allowance-period.ts'
 
-/** Whose spending a budget bounds: one key's, that of the keys a member made, or that of all keys of an account. */
+/** The calls that a budget bounds: of one key, of all keys that a member created, or of all keys of an account. */
 export type BudgetScope = 'key' | 'member' | 'account'
 
-/** Who has a budget. */
+/** The owner of a budget. */
 export interface BudgetHolder {
   scope: BudgetScope
   accountId: string
-  /** Of the key, of the member (their personal account), or of the account. */
+  /** Id of the key, of the member (the personal account), or of the account. */
   id: string
 }
 
-/** What may be spent in a period, pico-USD: a key's spending limit, a member's budget or an account's spend cap. */
+/** The maximum spending in a period, pico-USD: a key's spending limit, a member's budget or an account's spend cap. */
 export interface Budget extends BudgetHolder {
   limitPico: bigint
 }
 
-/** A budget in the period that runs. */
+/** A budget in the current period. */
 export interface RunningBudget extends Budget {
   period: AllowancePeriod
 }
 
-/** The data of a key that its budgets follow from; null: no such budget. */
+/** The data of a key that determine its budgets; null: no such budget. */
 export interface BudgetedKey {
   keyId: string
   limitPico: bigint | null
   limitReset: LimitReset
-  /** Of the member who made it. */
+  /** The budget of the member who created it. */
   memberBudget: { memberId: string; limitPico: bigint } | null
-  /** The spend cap of its account. */
+  /** The spend cap of the account. */
   accountLimitPico: bigint | null
 }
 
-/** Budgets of members and accounts start anew with each month. */
+/** Budgets of members and accounts are reset monthly. */
 export const MONTHLY: LimitReset = 'monthly'
 
 export const keyBudget = (accountId: string, keyId: string): BudgetHolder => ({
@@ -66,8 +66,8 @@ export function budgetsOf(key: BudgetedKey & { accountId: string }, nowMs: numbe
 }
 
 /**
- * The budgets that a hold was taken from, as it says them: of the key `<period>`, of its member `<member>@<period>`, of
- * its account `@<period>`; separated by commas. holds.lua reads it.
+ * The budgets that a hold was taken from, as text: of the key `<period>`, of its member `<member>@<period>`, of its
+ * account `@<period>`; separated by commas. holds.lua parses it.
  */
 export const drawText = (budgets: ReadonlyArray<BudgetHolder & { period: { id: string } }>): string =>
   budgets
@@ -77,7 +77,7 @@ export const drawText = (budgets: ReadonlyArray<BudgetHolder & { period: { id: s
     })
     .join(',')
 
-/** The period of the budget of a scope in such a text; null where it was not taken from one. */
+/** The period of a scope's budget in such a text; null if the hold was not taken from one. */
 export function drawnPeriod(text: string, scope: BudgetScope): string | null {
   for (const entry of text.split(',')) {
     const at = entry.indexOf('@')

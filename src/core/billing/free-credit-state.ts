@@ -1,6 +1,6 @@
 /**
- * What became of the free credit of an account that signed up. `unverified`: it waits for the address to be
- * verified. `granted`: it is in the ledger. The others are why there is none: its mailbox had one before, its network
- * had enough for the day, the gateway gave enough away in that hour.
+ * The state of the free credit of a new account. `unverified`: it waits for the verification of the address. `granted`:
+ * it is in the ledger. The others are reasons against it: its mailbox had one before, its network reached the daily
+ * limit, the gateway reached its hourly limit.
  */
 export type FreeCreditState = 'unverified' | 'granted' | 'mailbox_used' | 'network_used' | 'budget_used'

@@ -2,7 +2,7 @@ import type { PicoUsd } from '../kernel/money.ts'
 import type { MovementKind, PaymentRailName } from '../payments/payment.ts'
 import { CALL_PAYMENT_ACCOUNT } from '../payments/x402.ts'
 
-/** Why money moved. A transaction is unique on (id, kind). */
+/** The reason of a posting. A transaction is unique on (id, kind). */
 export type LedgerKind =
   | 'capture'
   | 'free_credit'
@@ -24,7 +24,7 @@ export type LedgerAccount =
   | `rail:${PaymentRailName | 'x402'}`
   | 'disputes'
   | `receivable:${string}`
-  /** What payments for single calls brought beyond the charges of their calls. */
+  /** The part of payments for single calls beyond the charges of their calls. */
   | 'call_payment_remainder'
   /** Charges of calls whose payment was not settled; negative. */
   | 'unpaid_calls'
@@ -37,7 +37,7 @@ export interface LedgerEntry {
 
 /** One ledger transaction: its entries sum to zero. */
 export interface Posting {
-  /** The call's id, or the id of the event outside that caused it. */
+  /** The call's id, or the id of the external event that caused it. */
   id: string
   kind: LedgerKind
   /** The customer whose balance changes. */
@@ -45,7 +45,7 @@ export interface Posting {
   entries: readonly LedgerEntry[]
 }
 
-/** A call is charged: from the customer to revenue, or to the fees where the customer's BYOK key served it. */
+/** The charge of a call: from the customer to revenue, or to the fees if the customer's BYOK key served it. */
 export const capturePosting = (
   callId: string,
   accountId: string,
@@ -57,21 +57,22 @@ export const capturePosting = (
 export const freeCreditPosting = (accountId: string, amountPico: PicoUsd): Posting =>
   transfer(accountId, 'free_credit', accountId, 'promotional_credit', amountPico)
 
-/** The operator credits an account. */
+/** An operator's credit to an account. */
 export const creditPosting = (eventId: string, accountId: string, amountPico: PicoUsd): Posting =>
   transfer(eventId, 'credit', accountId, 'adjustments', amountPico)
 
-/** The operator corrects a balance, up or down. What was posted before stays as it is. */
+/** An operator's correction of a balance, up or down. Earlier postings do not change. */
 export const adjustmentPosting = (eventId: string, accountId: string, amountPico: PicoUsd): Posting =>
   transfer(eventId, 'adjustment', accountId, 'adjustments', amountPico)
 
-/** A call is paid for by an authorization: what it may cost can be held. */
+/** The payment of a call by an authorization, which its hold is taken from. */
 export const callPaymentPosting = (callId: string, amountPico: PicoUsd): Posting =>
   transfer(callId, 'call_payment', CALL_PAYMENT_ACCOUNT, 'rail:x402', amountPico)
 
 /**
- * The call is over, and `remainingPico` is what is left of its payment. Of one that was settled that is ours; one that was
- * not goes back to the rail whole, and what the call was charged is lost. Null where nothing is left to post.
+ * The end of a paid call; `remainingPico` is the rest of its payment. The rest of a settled payment is ours. An
+ * unsettled payment is returned to the rail in full, and the charge of the call is lost. Null if nothing is left to
+ * post.
  */
 export function callPaymentClosing(
   callId: string,
@@ -98,10 +99,10 @@ export function callPaymentClosing(
 
 export const customerAccount = (accountId: string): LedgerAccount => `customer:${accountId}`
 
-/** What a customer owes beyond their balance; negative while they owe. */
+/** A customer's debt beyond the balance; negative while it exists. */
 export const receivableAccount = (accountId: string): LedgerAccount => `receivable:${accountId}`
 
-/** What a posting adds to its customer's balance; negative for a charge. */
+/** The change of the customer's balance by a posting; negative for a charge. */
 export function balanceChange(posting: Posting): PicoUsd {
   const own = customerAccount(posting.accountId)
   let change = 0n
@@ -110,8 +111,8 @@ export function balanceChange(posting: Posting): PicoUsd {
 }
 
 /**
- * Checks the invariants of a posting: at least two entries, none zero, no ledger account twice, summing to zero.
- * Throws RangeError; a posting that breaks them is a bug, and the database would refuse it too.
+ * Checks the invariants of a posting: at least two entries, none zero, no ledger account twice, summing to zero. Throws
+ * RangeError; a violation is a bug, and the database would reject the posting too.
  */
 export function assertBalanced(posting: Posting): void {
   let sum = 0n
@@ -126,7 +127,7 @@ export function assertBalanced(posting: Posting): void {
   }
 }
 
-/** Moves `amountPico` (signed, as the customer sees it) between a customer and one of the gateway's accounts. */
+/** Moves `amountPico` (signed, from the customer's view) between a customer and one of the gateway's accounts. */
 function transfer(
   id: string,
   kind: LedgerKind,

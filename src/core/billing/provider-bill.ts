@@ -1,6 +1,6 @@
 import { type PicoUsd, parseUsd, picoUsd } from '../kernel/money.ts'
 
-/** What one offer used on one day (UTC), by a provider's bill or by our records. Null: it is not said. */
+/** The usage of one offer on one day (UTC), from a provider's bill or our records. Null: not stated. */
 export interface OfferDay {
   /** `YYYY-MM-DD`. */
   day: string
@@ -15,9 +15,9 @@ const KEYS = ['day', 'provider', 'model'] as const
 const FIGURES = { prompt_tokens: 'promptTokens', completion_tokens: 'completionTokens' } as const
 
 /**
- * Reads a provider's usage from CSV: a header with `day`, `provider`, `model` and one or more of `prompt_tokens`,
- * `completion_tokens` and `cost_usd`, in any order; other columns are left out. Several lines of an offer and day add up.
- * Throws RangeError, which names the line.
+ * Parses a provider's usage from CSV: a header with `day`, `provider`, `model` and one or more of `prompt_tokens`,
+ * `completion_tokens` and `cost_usd`, in any order; other columns are ignored. Lines of the same offer and day are
+ * added. Throws RangeError, which names the line.
  */
 export function readProviderBill(text: string): OfferDay[] {
   const [header = '', ...lines] = text.split(/\r?\n/)
@@ -47,7 +47,7 @@ export function readProviderBill(text: string): OfferDay[] {
 function readLine(cells: Record<string, string>): OfferDay {
   const { day = '', provider = '', model = '', cost_usd: cost } = cells
   if (!/^\d{4}-\d\d-\d\d$/.test(day)) throw new RangeError(`"${day}" is not a day such as 2026-01-31`)
-  if (provider === '' || model === '') throw new RangeError('it names no provider or no model')
+  if (provider === '' || model === '') throw new RangeError('provider or model is missing')
   const tokens = (name: keyof typeof FIGURES) => (cells[name] ? BigInt(cells[name]) : null)
   return {
     day,
@@ -58,7 +58,7 @@ function readLine(cells: Record<string, string>): OfferDay {
   }
 }
 
-/** Cells have no commas and no quotes within. */
+/** Cells contain no commas and no inner quotes. */
 const cellsOf = (line: string): string[] =>
   line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'))
 
@@ -78,11 +78,11 @@ export interface BillComparison {
   offerId: string
   billed: OfferDay | null
   recorded: OfferDay | null
-  /** The largest share by which a billed figure differs from ours: 0.02 is two percent of the larger one. */
+  /** The largest relative difference between a billed amount and ours: 0.02 is two percent of the larger one. */
   difference: number
 }
 
-/** Puts a bill beside our records, by day and offer. Only what the bill says is compared. */
+/** Compares a bill with our records, by day and offer. Only amounts in the bill are compared. */
 export function compareBill(billed: readonly OfferDay[], recorded: readonly OfferDay[]): BillComparison[] {
   const keyOf = ({ day, offerId }: OfferDay) => `${day} ${offerId}`
   const ours = new Map(recorded.map((one) => [keyOf(one), one]))

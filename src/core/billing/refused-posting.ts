@@ -1,4 +1,4 @@
-/** A posting that cannot be made as it was asked for. Its message is for the requester. */
+/** A posting that is not possible. Its message is for the requester. */
 export class RefusedPosting extends Error {
   override readonly name = 'RefusedPosting'
   readonly reason: 'reference-taken' | 'too-little-free'

@@ -15,8 +15,8 @@ export function isTimeZone(name: string): boolean {
 }
 
 /**
- * The starts of the hours, days or months of a span in a time zone, unix ms: the first at or before the span's first
- * moment. Null when there are more than `countMax`.
+ * The starts of the hours, days or months of a period in a time zone, unix ms; the first is at or before the start of
+ * the period. Null when there are more than `countMax`.
  */
 export function bucketStarts(
   { fromMs, toMs }: TimeRange,
@@ -33,7 +33,7 @@ export function bucketStarts(
   return starts
 }
 
-/** The moment at which a day (its midnight, as if in UTC) begins in a time zone. */
+/** The time at which a day (its midnight, as if in UTC) starts in a time zone. */
 export function startOfDay(midnightUtcMs: number, timeZone: string): number {
   return dayStart(midnightUtcMs, clockOf(timeZone))
 }
@@ -42,7 +42,7 @@ function dayStart(midnightUtcMs: number, clock: Intl.DateTimeFormat): number {
   const first = midnightUtcMs - offsetMs(midnightUtcMs, clock)
   const second = midnightUtcMs - offsetMs(first, clock)
   const exact = [first, second].find((at) => at + offsetMs(at, clock) === midnightUtcMs)
-  // Where clocks are put forward at midnight, the day begins with the first moment after.
+  // If clocks skip midnight, the day starts with the first instant after it.
   return exact ?? Math.max(first, second)
 }
 
@@ -67,12 +67,12 @@ function nextStart(startMs: number, unit: UsageInterval, clock: Intl.DateTimeFor
   return dayStart(unit === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1), clock)
 }
 
-/** More than the database has names. */
+/** More than the number of names in the database. */
 const CLOCKS_MAX = 1_000
-/** By the name that the database has for a zone: ICU takes it in any case, so the spellings of one have no end. */
+/** By the canonical name of a zone. ICU ignores case, so the number of spellings is unlimited. */
 const clocks = new LRUCache<string, Intl.DateTimeFormat>({ max: CLOCKS_MAX })
 
-/** How many time zones have a clock in memory. */
+/** The number of time zones with a cached clock. */
 export const clocksHeld = (): number => clocks.size
 
 function clockOf(timeZone: string): Intl.DateTimeFormat {
@@ -92,7 +92,7 @@ function clockOf(timeZone: string): Intl.DateTimeFormat {
   return clock
 }
 
-/** How far a zone's clocks are ahead of UTC at a moment. */
+/** The offset of a zone's clocks from UTC at a time. */
 function offsetMs(atMs: number, clock: Intl.DateTimeFormat): number {
   const parts = Object.fromEntries(clock.formatToParts(atMs).map(({ type, value }) => [type, Number(value)]))
   const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts

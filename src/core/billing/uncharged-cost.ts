@@ -1,22 +1,22 @@
 import type { SettlementRecord } from '../calls/call-job.ts'
 import { parseUsd } from '../kernel/money.ts'
 
-/** What providers bill for attempts of one call that no client pays, pico-USD. */
+/** The providers' cost of attempts of one call that no client pays, pico-USD. */
 interface UnchargedCost {
   unchargedPico: bigint
-  /** Of that, what the client caused. */
+  /** The part that the client caused. */
   causedPico: bigint
 }
 
 /**
- * How attempts end by what their client did: its prompt asked for nothing, or for more than the whole call had time for, or
- * the files of its calls in flight left no room for the answer. One
- * that was cancelled is the client's doing only where the call ended as cancelled: otherwise the gateway gave it up.
- * What fails at a provider (silent, stalled, broken) is the provider's, and an account's own breakers bound it.
+ * Results of attempts that their client caused: the prompt asked for nothing, or for more than the call had time for,
+ * or the files of the account's calls in flight left no space for the response. A cancelled attempt counts only if the
+ * whole call was cancelled; otherwise the gateway ended it. Failures of a provider (silent, stalled, broken) do not
+ * count; an account's own breakers bound them.
  */
 const CAUSED_BY_CLIENT: ReadonlySet<string> = new Set(['empty-answer', 'call-timeout', 'account-full'])
 
-/** Sums what the attempts of a call cost us beside what it was charged for. */
+/** Sums the cost of a call's attempts beyond its charge. */
 export function unchargedCost({ attempts, status }: SettlementRecord): UnchargedCost {
   let [unchargedPico, causedPico] = [0n, 0n]
   for (const { spent, outcome } of attempts) {
@@ -29,15 +29,15 @@ export function unchargedCost({ attempts, status }: SettlementRecord): Uncharged
   return { unchargedPico, causedPico }
 }
 
-/** How much an account may cost that nobody pays. */
+/** Limits of an account's uncharged cost. */
 export interface UnchargedCostLimits {
-  /** Of what it was charged. */
+  /** Percentage of its charges. */
   percent: number
-  /** Beside that, pico-USD: new accounts are not hit by one call. */
+  /** Amount beyond the percentage, pico-USD, so that one call does not affect a new account. */
   floorPico: bigint
 }
 
-/** The limits as configured. */
+/** The configured limits. */
 export const unchargedCostLimits = (config: {
   unchargedCostPercent: number
   unchargedCostFloorUsd: string
@@ -46,14 +46,14 @@ export const unchargedCostLimits = (config: {
   floorPico: parseUsd(config.unchargedCostFloorUsd),
 })
 
-/** Days of which costs and charges are compared: today and those before. */
+/** Number of days compared: today and the days before. */
 export const UNCHARGED_COST_DAYS = 7
-/** So many times what is allowed stops an account; once, it is slowed. */
+/** Multiple of the limit that suspends an account; above the limit it is slowed. */
 export const STOP_FACTOR = 2n
-/** What a slowed account may still send, over all its keys. */
+/** Request limit of a slowed account, over all its keys. */
 export const SLOWED_REQUESTS_PER_MINUTE = 6
 
-/** What becomes of an account that caused so much that nobody pays, and was charged so much. */
+/** Decides whether an account with these charges and this uncharged cost is slowed or suspended. */
 export function unchargedCostStanding(
   { chargedPico, causedPico }: { chargedPico: bigint; causedPico: bigint },
   { percent, floorPico }: UnchargedCostLimits,

@@ -2,13 +2,13 @@ import { Type } from 'typebox'
 import { ApiError } from '../kernel/errors.ts'
 import { DAY_MS } from '../kernel/time.ts'
 
-/** A span of time, unix ms: from the first moment to just before the second. */
+/** A period, unix ms: from the first instant until just before the second. */
 export interface TimeRange {
   fromMs: number
   toMs: number
 }
 
-/** A place in a list of calls, newest first: after this call. */
+/** A position in a list of calls, newest first: after this call. */
 export interface CallCursor {
   admittedAtMs: number
   callId: string
@@ -34,20 +34,20 @@ const DEFAULT_DAYS = 30
 const DAYS_MAX = 366
 
 /**
- * The span of parameters that fit TIME_RANGE: without `to` until now, without `from` the 30 days before. Throws
- * ApiError `invalid_request`.
+ * Reads a period from parameters that match TIME_RANGE: without `to` until now, without `from` the 30 days before.
+ * Throws ApiError `invalid_request`.
  */
 export function timeRange({ from, to }: { from?: string; to?: string }, nowMs: number): TimeRange {
   const momentOf = (text: string | undefined) => (text === undefined ? null : parseMoment(text))
   const toMs = momentOf(to) ?? nowMs
   const fromMs = momentOf(from) ?? toMs - DEFAULT_DAYS * DAY_MS
-  if (fromMs >= toMs) throw invalid('from', '`from` must lie before `to`.')
+  if (fromMs >= toMs) throw invalid('from', '`from` must be before `to`.')
   if (toMs - fromMs > DAYS_MAX * DAY_MS)
     throw invalid('from', `Ask for ${DAYS_MAX} days at a time, at the most.`)
   return { fromMs, toMs }
 }
 
-/** The place that `formatCursor` printed; null for another text. */
+/** Parses a cursor printed by `formatCursor`; null for another text. */
 export function parseCursor(text: string): CallCursor | null {
   const match = /^(\d{1,15})\.([\w-]{1,64})$/.exec(Buffer.from(text, 'base64url').toString('latin1'))
   return match?.[1] && match[2] ? { admittedAtMs: Number(match[1]), callId: match[2] } : null
@@ -64,7 +64,7 @@ export function parseMoment(text: string): number | null {
   const [, year, month, day] = MOMENT.exec(text) ?? []
   if (Number(year) < FIRST_YEAR) return null
   const moment = Date.parse(text)
-  // Date takes the 31st of February for a day in March.
+  // Date accepts the 31st of February as a day in March.
   const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
   const exists = date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day)
   return year === undefined || !exists || Number.isNaN(moment) ? null : moment

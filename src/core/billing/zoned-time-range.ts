@@ -4,7 +4,7 @@ import { isoTime } from '../kernel/time.ts'
 import { isTimeZone, startOfDay } from './time-buckets.ts'
 import { parseMoment, type TimeRange, timeRange } from './usage-query.ts'
 
-/** The parameter that says where dates begin. */
+/** The parameter for the time zone of dates. */
 export const TIME_ZONE = {
   time_zone: Type.Optional(
     Type.String({
@@ -16,7 +16,7 @@ export const TIME_ZONE = {
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 
-/** `timeRange` where dates begin with the midnight of a time zone. Throws ApiError `invalid_request`. */
+/** `timeRange` with dates in a time zone. Throws ApiError `invalid_request`. */
 export function zonedTimeRange(
   query: { from?: string; to?: string; time_zone?: string },
   nowMs: number,

@@ -3,8 +3,8 @@ import type { CatalogSnapshot, Offer } from './catalog.ts'
 type Offers = Pick<CatalogSnapshot, 'offers'>
 
 /**
- * Where the completions of a gateway come from: its providers (`real`), simulated providers (`simulated`), or
- * providers for some models and simulated ones in place of the others (`mixed`).
+ * The source of a gateway's completions: its providers (`real`), simulated providers (`simulated`), or providers for
+ * some models and simulated ones for the others (`mixed`).
  */
 export type AnswersSource = 'real' | 'simulated' | 'mixed'
 
@@ -17,7 +17,7 @@ export function answersSource(
   return simulateAll ? 'mixed' : 'real'
 }
 
-/** A shared offer of a provider that is not simulated; undefined without any. */
+/** A shared offer of a provider that is not simulated; undefined if there is none. */
 export function findRealOffer({ offers }: Offers, simulatedProvidersUrl: string | null): Offer | undefined {
   const simulated = simulatedProvidersUrl?.replace(/\/+$/, '')
   for (const offer of offers.values()) {

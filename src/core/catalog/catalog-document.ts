@@ -10,7 +10,7 @@ import {
   WIRES,
 } from './catalog.ts'
 
-/** An object without other fields than the `required` and the `optional` ones. */
+/** An object with only the `required` and `optional` fields. */
 function closed<Required extends TProperties, Optional extends TProperties>(
   required: Required,
   optional: Optional,
@@ -92,18 +92,18 @@ const QUIRKS = closed(
       },
       {
         description:
-          'Where it takes requests of a kind other than chat; of images and recordings without their last segments. Default: beside the chat completions.',
+          'URLs for kinds other than chat; for images and recordings without their last segments. Default: beside the chat completions.',
       },
     ),
     dimensions_field: Type.Enum(['output_dimension'], {
       description: 'The field for the length of embeddings. Default: `dimensions`.',
     }),
     base64_vectors: Type.Boolean({
-      description: 'Gives embeddings as base64 where that is asked for. Default: as numbers only.',
+      description: 'Supports embeddings as base64. Default: as numbers only.',
     }),
     base64_images: Type.Boolean({
       description:
-        'Sends addresses of images unless `response_format` asks for base64. Default: it sends base64, and may reject the field.',
+        'Returns URLs of images unless `response_format` requests base64. Default: it returns base64, and may reject the field.',
     }),
     headers: Type.Unsafe<Record<string, string>>({
       type: 'object',
@@ -140,13 +140,13 @@ const QUIRKS = closed(
       description: 'Set to true on a trailing assistant message to request its continuation.',
     }),
     developer_role: Type.Boolean({
-      description: 'Knows the role `developer`; to others its messages are those of a system.',
+      description: 'Supports the role `developer`; for other providers its messages become system messages.',
     }),
     short_tool_ids: Type.Boolean({
-      description: 'Takes ids of tool calls of nine letters and digits only.',
+      description: 'Accepts only tool call ids of nine letters and digits.',
     }),
     reasoning_history: Type.Boolean({
-      description: 'Wants `reasoning_content` on assistant messages with tool calls.',
+      description: 'Requires `reasoning_content` on assistant messages with tool calls.',
     }),
   },
   { description: 'Differences of the provider from its wire. Default: none.' },
@@ -239,7 +239,7 @@ const MEDIA = closed(
 const day = (description: string) => Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', description })
 
 const DEPRECATED_AT = day(
-  'The date from which its developer no longer serves it. Shown to customers; changes no routing. Default: none is known.',
+  'The date when its developer stops serving it. Shown to customers; does not change routing. Default: unknown.',
 )
 
 const IMAGE_KEY = '^[a-z]{0,16}/[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$'
@@ -261,13 +261,13 @@ const MODEL = closed(
     name: name('Default: the id.'),
     kind: Type.Enum([...MODEL_KINDS], {
       default: 'chat',
-      description: 'What it does: only the surface of its kind reaches it.',
+      description: 'Its kind: only the surface of that kind can call it.',
     }),
-    unit: Type.Enum([...UNIT_KINDS], { description: 'What its price `units` is for. Default: it has none.' }),
+    unit: Type.Enum([...UNIT_KINDS], { description: 'The unit of its price `units`. Default: none.' }),
     least_units: Type.Integer({
       minimum: 1,
       maximum: 1_000_000,
-      description: 'Units that a call is charged at least, where providers bill so many. Default: none.',
+      description: 'Minimum units charged for a call, if providers bill a minimum. Default: none.',
     }),
     dimensions: tokens('Components of its vectors at most; required for `embeddings`.'),
     image_units: Type.Unsafe<Record<string, number>>({

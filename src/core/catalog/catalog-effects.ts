@@ -3,18 +3,18 @@ import { type CatalogSnapshot, isAvailable, type Model, type Offer, type TokenRa
 import { isLoss } from './catalog-model.ts'
 import { PRICE_KINDS, PRICE_NAMES } from './token-rates.ts'
 
-/** Worst first: calls that fail, offers that lose money or are lost to it, what becomes free, and everything else. */
+/** Worst first: calls that fail, offers at a loss, models that become free, and all others. */
 export const EFFECT_KINDS = ['offline', 'loss', 'free', 'change'] as const
 type EffectKind = (typeof EFFECT_KINDS)[number]
 
-/** What a change of the catalog does to the calls of a model, in a sentence; `auto` is a model here. */
+/** The effect of a catalog change on the calls of a model, in a sentence; `auto` counts as a model. */
 export interface CatalogEffect {
   kind: EffectKind
   model: string
   message: string
 }
 
-/** What is different for calls with the catalog `after`, worst first, then by model. Pure. */
+/** The effects of replacing `before` by `after`, worst first, then by model. Pure. */
 export function catalogEffects(before: CatalogSnapshot, after: CatalogSnapshot): CatalogEffect[] {
   const ids = [...new Set([...before.models.keys(), ...after.models.keys()])].sort()
   const effects = ids.flatMap((id) => {
@@ -26,7 +26,7 @@ export function catalogEffects(before: CatalogSnapshot, after: CatalogSnapshot):
     effects.push({
       kind: 'offline',
       model: 'auto',
-      message: 'auto will answer 503: no model is left to choose',
+      message: 'auto will return 503: no model is left to choose',
     })
   return effects.sort((a, b) => EFFECT_KINDS.indexOf(a.kind) - EFFECT_KINDS.indexOf(b.kind))
 }
@@ -72,7 +72,7 @@ const REASONS = {
   unlisted: ['is no longer listed by its provider', 'are no longer listed by their providers'],
 } as const
 
-/** Offers that begin to lose money: they get no calls, or where losses are allowed, calls at a loss. */
+/** Offers that start to lose money: they get no calls, or, if losses are allowed, calls at a loss. */
 function lossesOf(before: Model | undefined, after: Model): string[] {
   const known = new Map(before?.offers.map((offer) => [offer.id, offer]))
   const losing = (offer: Offer | undefined, model: Model | undefined): boolean =>
@@ -88,7 +88,7 @@ function lossesOf(before: Model | undefined, after: Model): string[] {
     })
 }
 
-/** Offers that begin or cease to be shared, for other reasons than a loss, where the model is called before and after. */
+/** Offers that start or stop being shared for reasons other than a loss, if the model is available before and after. */
 function movedOffers(before: Model | undefined, after: Model): string[] {
   if (!before || !isAvailable(before) || !isAvailable(after)) return []
   const sharedOf = (model: Model) =>
@@ -105,7 +105,7 @@ function movedOffers(before: Model | undefined, after: Model): string[] {
   ]
 }
 
-/** What costs nothing at a rate. Tokens of a model that is paid by units are not meant to cost anything. */
+/** The free parts of a rate. Tokens of a model priced by units are always free. */
 const freeKinds = ({ prompt, completion, units }: TokenRates): string[] => {
   if (units !== undefined) return prompt + completion + units === 0n ? ['it'] : []
   return [...(prompt === 0n ? ['input'] : []), ...(completion === 0n ? ['output'] : [])]
@@ -114,7 +114,7 @@ const freeKinds = ({ prompt, completion, units }: TokenRates): string[] => {
 const priceText = ({ prompt, completion, units }: TokenRates): string =>
   `$${formatRate(prompt)} / $${formatRate(completion)}${units === undefined ? '' : ` / $${formatRate(units)} a million units`}`
 
-/** The prices that differ; those of the prompt's parts are named. */
+/** The changed prices; those of parts of the prompt are named. */
 function changedPrices(before: TokenRates, after: TokenRates): string {
   const changed = PRICE_KINDS.filter((kind) => before[kind] !== after[kind])
   const text = (rate: TokenRates, kind: keyof TokenRates) => {

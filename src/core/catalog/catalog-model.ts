@@ -136,7 +136,7 @@ function toOffer(
 ): Offer {
   const id = `${provider.id}/${offer.upstream_model}`
   const share = shareOf(document, model, options)
-  // What a provider of other prices takes for its cache is not what the maker takes.
+  // A provider with its own prices does not have the maker's cache prices.
   const ownList = offer.list_price
     ? { ...withoutCache(listPrice), ...parsePrices(offer.list_price) }
     : listPrice

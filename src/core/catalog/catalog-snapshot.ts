@@ -104,7 +104,7 @@ export function buildCatalogSnapshot(
   return { kind: 'snapshot', snapshot, unknown, held }
 }
 
-/** Once for each content: most are unchanged between snapshots. What is no object is not remembered. */
+/** Computed once per content, since most are unchanged between snapshots. Other values than objects are not cached. */
 const once = <Value>(compute: (content: unknown) => Value) => {
   const ofObject = oncePer<object, Value>(compute)
   return (content: unknown): Value =>
@@ -146,8 +146,8 @@ function assemble(
 }
 
 /**
- * A provider that an earlier document has, too, keeps the fields that the later one does not state: its key, above all.
- * `task_urls` are whole addresses and stay only with their base URL, so that a proxy is not bypassed.
+ * A provider in a later document keeps the earlier fields that it does not state, above all its key. `task_urls` are
+ * complete URLs and are kept only with their base URL, so that a proxy is not bypassed.
  */
 function mergedProvider(earlier: DocumentProvider | undefined, later: DocumentProvider): DocumentProvider {
   if (earlier === undefined) return later

@@ -53,13 +53,13 @@ export interface ProviderQuirks {
   authHeader?: (typeof AUTH_HEADERS)[number]
   /** Appended to the base URL instead of `/chat/completions`; may contain a query. */
   path?: string
-  /** Where it takes requests that are no chats, instead of the wire's paths. */
+  /** Its URLs for tasks, instead of the wire's paths. */
   taskUrls?: Readonly<Partial<Record<ModelKind, string>>>
   /** The field for the length of embeddings; `dimensions` by default. */
   dimensionsField?: 'output_dimension'
-  /** Gives embeddings as base64 where that is asked for; otherwise they are asked for as numbers. */
+  /** Supports embeddings as base64; otherwise they are requested as numbers. */
   base64Vectors?: boolean
-  /** Sends addresses of images unless they are asked for as base64. */
+  /** Returns URLs of images unless base64 is requested. */
   base64Images?: boolean
   /** Sent with every request. Never a secret. */
   headers?: Readonly<Record<string, string>>
@@ -77,11 +77,11 @@ export interface ProviderQuirks {
   namedRoles?: readonly string[]
   /** Set to true on a trailing assistant message to request its continuation. */
   prefillField?: 'prefix' | 'partial'
-  /** Knows the role `developer`; to others its messages are those of a system. */
+  /** Supports the role `developer`; for other providers its messages become system messages. */
   developerRole?: boolean
-  /** Takes ids of tool calls of nine letters and digits only. */
+  /** Accepts only tool call ids of nine letters and digits. */
   shortToolIds?: boolean
-  /** Wants `reasoning_content` on assistant messages with tool calls. */
+  /** Requires `reasoning_content` on assistant messages with tool calls. */
   reasoningHistory?: boolean
 }
 
@@ -94,7 +94,7 @@ export interface Offer {
   provider: Provider
   /** The model's name on the provider's wire. */
   upstreamModel: string
-  /** What we pay. */
+  /** The price that we pay. */
   cost: TokenRates
   /** Whether a document states `cost`; otherwise it is the assumed share of the list price. */
   costStated?: boolean
@@ -148,11 +148,11 @@ export interface TokenRates {
   /** Price of prompt tokens that are read from, or written to, the provider's prompt cache; absent: the prompt price. */
   cacheRead?: PicoUsdPerToken
   cacheWrite?: PicoUsdPerToken
-  /** Price of one unit of what is not priced by tokens, see UnitKind; absent: nothing. */
+  /** Price of one unit besides tokens, see UnitKind; absent: nothing. */
   units?: PicoUsdPerToken
 }
 
-/** What a model does. Chat completions go to chat models only, and the other surfaces to those of their kind. */
+/** The kind of a model. Chat completions use chat models only, and the other surfaces models of their kind. */
 export const MODEL_KINDS = [
   'chat',
   'embeddings',
@@ -164,23 +164,23 @@ export const MODEL_KINDS = [
 ] as const
 export type ModelKind = (typeof MODEL_KINDS)[number]
 
-/** What is counted where a price is not of tokens. */
+/** The units of prices that are not per token. */
 export const UNIT_KINDS = ['search', 'image', 'image_token', 'character', 'second'] as const
 export type UnitKind = (typeof UNIT_KINDS)[number]
 
 export interface Model {
-  /** Bare for the maker whose wire this is (`gpt-…`), else `<vendor>/<id>`. */
+  /** Bare for the maker of the wire (`gpt-…`), otherwise `<vendor>/<id>`. */
   id: string
   name: string
   vendor: string
   kind: ModelKind
-  /** What its `units` rate is for; absent: it has none. */
+  /** The unit of its `units` rate; absent: it has none. */
   unit?: UnitKind
-  /** Units that a call is charged at least; absent: those that it takes. */
+  /** Minimum units charged for a call; absent: no minimum. */
   leastUnits?: number
-  /** Components of its vectors, of a model for embeddings. */
+  /** Length of the vectors, for an embeddings model. */
   dimensions?: number
-  /** The images that it makes and their units, of a model for images. */
+  /** The supported images and their units, for an image model. */
   imageUnits?: ImageUnits
   /** Context window: tokens of prompt and completion together. */
   contextLength: number
@@ -195,7 +195,7 @@ export interface Model {
   openWeights: boolean
   /** `YYYY-MM-DD`; absent: unknown. */
   releasedAt?: string
-  /** `YYYY-MM-DD`: from when its maker no longer serves it; absent: none is known. */
+  /** `YYYY-MM-DD`: when its maker stops serving it; absent: unknown. */
   deprecatedAt?: string
   listPrice: TokenRates
   /** The listed (retail) rate that we charge. */
@@ -244,7 +244,7 @@ export function compareByPrice(a: Model, b: Model): number {
 
 const BARE_ALIAS = /^openai\/([^/]+)$/
 
-/** The model of an id, of any kind unless one is given, accepting `openai/<id>` for a bare id; null if there is none. */
+/** Finds a model by id, of any kind unless one is given, accepting `openai/<id>` for a bare id; null if there is none. */
 export function findModel(catalog: CatalogSnapshot, id: string, kind?: ModelKind): Model | null {
   const bare = BARE_ALIAS.exec(id)?.[1]
   const model = catalog.models.get(id) ?? (bare !== undefined ? catalog.models.get(bare) : undefined)

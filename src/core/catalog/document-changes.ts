@@ -1,6 +1,6 @@
 /**
- * What differs between two catalog documents, a line for each value: `changes.models[openai/gpt-5].rate.prompt: 1.25 →
- * 1.10`. Entries of lists go by their id, or by provider and upstream model; their order does not count. Pure.
+ * The differences between two catalog documents, a line for each value: `changes.models[openai/gpt-5].rate.prompt: 1.25
+ * → 1.10`. List entries are identified by their id, or by provider and upstream model; their order is ignored. Pure.
  */
 export function documentChanges(before: unknown, after: unknown): string[] {
   const [old, now] = [valuesOf(before), valuesOf(after)]
@@ -23,7 +23,7 @@ function valuesOf(document: unknown): Map<string, string> {
   return values
 }
 
-/** The parts of a value by their names; null for one that is told as a whole. */
+/** The named parts of a value; null for a value that is reported as a whole. */
 function entriesOf(value: unknown): Array<[string, unknown]> | null {
   if (typeof value !== 'object' || value === null) return null
   if (!Array.isArray(value)) return Object.entries(value)

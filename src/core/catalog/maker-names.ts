@@ -1,4 +1,4 @@
-/** Makers as they write themselves, by the `vendor` of their models. */
+/** Makers' own spellings of their names, by the `vendor` of their models. */
 const MAKER_NAMES: Readonly<Record<string, string>> = {
   ai21: 'AI21 Labs',
   'aion-labs': 'AionLabs',
@@ -76,5 +76,5 @@ const MAKER_NAMES: Readonly<Record<string, string>> = {
   'z-ai': 'Z.AI',
 }
 
-/** The name of a maker for people; of one that is not known here, its `vendor` as the catalog has it. */
+/** The display name of a maker; if it is unknown, the catalog's `vendor`. */
 export const makerName = (vendor: string): string => MAKER_NAMES[vendor] ?? vendor

@@ -70,7 +70,7 @@ const reservedKeyNames = (providers: readonly DocumentProvider[]) =>
         ],
   )
 
-/** What a model of a kind other than chat needs besides. */
+/** The additional requirements of a model of a kind other than chat. */
 const taskProblems = ({
   kind = 'chat',
   dimensions,
@@ -115,7 +115,7 @@ const OWN_HEADERS = new Set<string>([
 
 /** Problems of a provider's base URL, to which paths are appended; the URL itself may contain a secret. */
 function addressProblem(baseUrl: string): string[] {
-  if (!URL.canParse(baseUrl)) return ['is no address']
+  if (!URL.canParse(baseUrl)) return ['is not a URL']
   const { username, password, search, hash } = new URL(baseUrl)
   if (username !== '' || password !== '') return ['holds a user or password; keys come from the environment']
   return search !== '' || hash !== '' || /[?#]$/.test(baseUrl)

@@ -1,7 +1,7 @@
 import type { CatalogSnapshot, Provider } from './catalog.ts'
 import { keyOrigins } from './key-origins.ts'
 
-/** The gateway's own variables that look like a provider's key, and those of its clients for buckets and for traces. */
+/** The gateway's own variables with names like a provider's key, and those of its S3 and trace clients. */
 const RESERVED = /^(?:MASTER_KEY|STRIPE_|PAYPAL_|SMTP_|BODY_BYTES_|AWS_|OTEL_)/
 const KEY_NAME = /(?:^|_)(?:KEY|TOKEN)$/
 

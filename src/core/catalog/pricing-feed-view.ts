@@ -8,10 +8,10 @@ export interface PricingFeedEntry {
   /** Rates of audio and images in the prompt; absent: as `prompt`. */
   prompt_audio?: string
   prompt_image?: string
-  /** Rates of tokens of the provider's prompt cache, for calls that are charged by them; absent: as `prompt`. */
+  /** Rates of cached prompt tokens, for calls that are charged by them; absent: as `prompt`. */
   cache_read?: string
   cache_write?: string
-  /** USD per million units of what the model counts instead of tokens, see `unit`. */
+  /** USD per million units for models that are not priced by tokens, see `unit`. */
   units?: string
   list_prompt: string
   list_completion: string
@@ -22,15 +22,15 @@ export interface PricingFeedEntry {
   list_units?: string
   /** The smallest of the discounts, as a decimal fraction: `"0.05"` is 5 %. */
   discount: string
-  /** What it does; absent: chat. */
+  /** The kind; absent: chat. */
   kind?: string
-  /** What `units` are. */
+  /** The unit of `units`. */
   unit?: string
-  /** Units that a call is charged at least; absent: those that it takes. */
+  /** Minimum units charged for a call; absent: none. */
   least_units?: number
-  /** Units of one image by `<quality>/<size>`; the first is made when nothing is asked. Of models for images. */
+  /** For image models: units of one image by `<quality>/<size>`; the first is the default. */
   image_units?: Readonly<Record<string, number>>
-  /** Components of its vectors at most. */
+  /** Maximum length of its vectors. */
   dimensions?: number
   context_length: number
   max_output_tokens: number

@@ -25,7 +25,7 @@ const CHAT = {
 }
 const VISION = { ...CHAT, input_modalities: ['text', 'image'] }
 const WIDE = { context_length: 200_000, max_output_tokens: 32_768 }
-/** Of models that show one behaviour, which `auto` never selects. */
+/** Fields of models that demonstrate one behaviour, which `auto` never selects. */
 const DEMONSTRATION: Fields = {
   ...CHAT,
   supported_parameters: ['temperature', 'top_p', 'response_format'],
@@ -33,7 +33,7 @@ const DEMONSTRATION: Fields = {
   list_price: usd('0.10', '0.40'),
 }
 
-/** Of models that are no chat models. */
+/** Fields of models other than chat models. */
 const TEXT: Omit<Fields, 'list_price'> = { context_length: 8_192, input_modalities: ['text'] }
 const EMBEDDINGS: Omit<Fields, 'list_price'> = {
   ...TEXT,
@@ -42,7 +42,7 @@ const EMBEDDINGS: Omit<Fields, 'list_price'> = {
 }
 
 const IMAGE_SIZES = ['256x256', '1024x1024', '1536x1024', '1024x1536']
-/** Their tokens are those that the behaviour `image-tokens-3` reports. */
+/** The token counts that the behaviour `image-tokens-3` reports. */
 const IMAGE_TOKENS = imageUnits({
   low: [133, 196, 158, 158],
   medium: [1_190, 1_756, 1_372, 1_372],
@@ -77,7 +77,7 @@ const TRANSLATION: Fields = {
 }
 
 interface Offers {
-  /** What the first, second and third offer cost, in percent of the list price. */
+  /** Cost of the first, second and third offer, in percent of the list price. */
   costPercents?: readonly number[]
   exactTools?: boolean
 }
@@ -344,7 +344,7 @@ const STAND_INS = [
   { provider: 'beta', costPercent: 73, exactTools: true },
   { provider: 'gamma', costPercent: 76, exactTools: false },
 ] as const
-/** Where a real one speaks another wire, so does one of these. */
+/** One stand-in for each other wire of real providers. */
 const STAND_INS_BY_WIRE = {
   'anthropic-messages': { provider: 'delta', costPercent: 79, exactTools: true },
   'google-generate-content': { provider: 'epsilon', costPercent: 79, exactTools: true },
@@ -374,7 +374,7 @@ function behaviourOf(model: DocumentModel): string {
 const qualitiesOf = ({ image_units: units = {} }: DocumentModel): number =>
   new Set(Object.keys(units).map((key) => key.split('/')[0])).size
 
-/** A document that offers every model at the simulated providers too, whose completions are made up. */
+/** Adds an offer with simulated completions to every model of a document. */
 export function withStandIns(document: CatalogDocument): CatalogDocument {
   const wires = new Map(document.providers?.map(({ id, wire = 'chat-completions' }) => [id, wire]))
   const models = (document.models ?? []).map((model) => ({

@@ -37,7 +37,7 @@ export function mapRates(
   return Object.fromEntries(changed) as unknown as TokenRates
 }
 
-/** Below list prices; rates never give less. Source: specification 1.5. */
+/** Below list prices; rates are never closer to them. Source: specification 1.5. */
 export const SMALLEST_DISCOUNT_PERCENT = 5
 
 /**
@@ -63,14 +63,14 @@ export const mediaRate = (rates: TokenRates, media: PricedMedia): PicoUsdPerToke
 export const rateOf = (rates: TokenRates, kind: keyof TokenRates): PicoUsdPerToken =>
   rates[kind] ?? (kind === 'units' ? picoUsdPerToken(0n) : rates.prompt)
 
-/** The same rates without those of the prompt cache: its tokens are prompt tokens like others then. */
+/** The rates without those of the prompt cache, whose tokens then count as ordinary prompt tokens. */
 export const withoutCache = oncePer((rates: TokenRates): TokenRates => {
   if (CACHE_KINDS.every((kind) => rates[kind] === undefined)) return rates
   const { cacheRead: _read, cacheWrite: _write, ...others } = rates
   return others
 })
 
-/** The dearest price of a prompt token that is neither audio nor image. */
+/** The highest price of a prompt token other than audio and image. */
 export const dearestPromptRate = (rates: TokenRates): bigint =>
   greaterOf(rates.prompt, greaterOf(rateOf(rates, 'cacheRead'), rateOf(rates, 'cacheWrite')))
 
@@ -82,7 +82,7 @@ export const rateTexts = oncePer(
     ) as unknown as RateTexts,
 )
 
-/** Read once a call, so kind by kind. */
+/** Unrolled by kind, because it runs once a call. */
 export function readRates(texts: RateTexts): TokenRates {
   const rates: TokenRates = { prompt: readRate(texts.prompt), completion: readRate(texts.completion) }
   for (const kind of PART_KINDS) {

@@ -1,11 +1,11 @@
 /**
- * Why one try at one provider did not work. The set is closed: the transport and each wire map whatever
- * happens onto it, and the failover decision is a table over it.
+ * Why an attempt at one provider failed. The set is closed: the transport and each wire map every error to one of these
+ * kinds, and the failover decision is a table over them.
  */
 export const FAILURE_KINDS = [
   /** No connection: refused, unknown host, TLS, or the connect limit passed. */
   'connect',
-  /** The connection broke before the answer began. */
+  /** The connection broke before the response started. */
   'reset',
   /** 429, with or without Retry-After. */
   'rate-limited',
@@ -19,25 +19,25 @@ export const FAILURE_KINDS = [
   'content-policy',
   /** Any other 400. */
   'bad-request',
-  /** A 400 for text of the answer that we asked to be continued. */
+  /** A 400 for the completion text that we asked the provider to continue. */
   'prefill-refused',
-  /** Nothing said within the first-token limit. */
+  /** No output within the first-token limit. */
   'silent',
-  /** Silence between tokens, or so few of them that another offer is better asked. */
+  /** Silence between tokens, or so few of them that another offer is the better choice. */
   'stalled',
-  /** The answer ended without a finish reason, or was cut. */
+  /** The completion ended without a finish reason, or was cut off. */
   'broken-stream',
-  /** Not the wire that was asked for: HTML, no JSON, or beyond the size limits. */
+  /** Not the requested wire: HTML, not JSON, or beyond the size limits. */
   'unreadable',
-  /** The answer finished, and there was nothing in it. */
+  /** The completion finished and was empty. */
   'empty-answer',
-  /** The answer came, and our store could not take its files. */
+  /** The completion arrived, and our store could not take its files. */
   'not-stored',
-  /** The answer came, and its account has as many bytes of files in flight as it may. */
+  /** The completion arrived, and its account has the maximum of file bytes in flight. */
   'account-full',
   /** The whole call ran out of time. */
   'call-timeout',
-  /** A rescue attempt said something else than what the client already has. */
+  /** A rescue attempt produced other text than the client already has. */
   'rescue-mismatch',
 ] as const
 
@@ -45,20 +45,20 @@ export type FailureKind = (typeof FAILURE_KINDS)[number]
 
 export interface AttemptFailure {
   kind: FailureKind
-  /** The provider's HTTP status, where there was one. */
+  /** The provider's HTTP status, if any. */
   httpStatus: number | null
-  /** What Retry-After asked for, in ms from when it was received. */
+  /** The wait of Retry-After, in ms from its receipt. */
   retryAfterMs: number | null
-  /** Words of our own vocabulary that may be shown: policy categories, or the field that was refused. */
+  /** A public hint of constant words: policy categories, or the rejected field. */
   hint: string | null
   /**
-   * The provider's own message, without keys, targets and quotations of the request; null where it said nothing. For
+   * The provider's own message, without keys, targets and quotations of the request; null if there was none. For
    * operators, and for the owner of the BYOK key that was used.
    */
   providerMessage: string | null
-  /** A limit passed while this process stood still, which says nothing of the provider. */
+  /** A limit expired while this process was blocked, so it does not count against the provider. */
   isLate?: true
-  /** For logs. Never shown, and never text that could repeat a prompt. */
+  /** For logs. Never shown to clients, and never text that could repeat a prompt. */
   internal: string
 }
 
@@ -72,8 +72,8 @@ export function attemptFailure(
 }
 
 /**
- * Whether a provider has taken the request of this call for a good one, if it did not finish its answer. A 400 of
- * another is then not the client's fault.
+ * Whether a provider accepted the request of this call without finishing its completion. A 400 of another provider is
+ * then not the client's fault.
  */
 export const wasAccepted = (attempts: readonly { failure: AttemptFailure }[]): boolean =>
   attempts.some(({ failure: { kind } }) => ANSWERING.has(kind))
@@ -88,14 +88,14 @@ const ANSWERING: ReadonlySet<FailureKind> = new Set([
 const LONGEST_MS = 24 * 60 * 60 * 1000
 
 /**
- * Milliseconds a Retry-After header asks to wait: whole or decimal seconds, or an HTTP date.
- * Null when the header is absent or says neither. Never negative, never above a day. Source: RFC 9110, 10.2.3.
+ * The wait of a Retry-After header in milliseconds: whole or decimal seconds, or an HTTP date. Null if the header is
+ * absent or invalid. Never negative, never above a day. Source: RFC 9110, 10.2.3.
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null
   const text = value.trim()
   if (/^\d{1,9}(\.\d{1,6})?$/.test(text)) return Math.min(LONGEST_MS, Math.ceil(Number(text) * 1000))
-  // Date.parse takes much more than HTTP dates; those start with the name of a day.
+  // Date.parse accepts more than HTTP dates; those start with the name of a day.
   if (!/^[A-Za-z]{3,9},? /.test(text)) return null
   const at = Date.parse(text)
   return Number.isNaN(at) ? null : Math.min(LONGEST_MS, Math.max(0, at - nowMs))

@@ -4,18 +4,18 @@ import type { FailoverState, Route } from './failover-state.ts'
 import { giveUpError } from './give-up-error.ts'
 
 export type NextStep =
-  /** `lastChance`: no other route would be left, so this one is given more patience. */
+  /** `lastChance`: no other route would be left, so this one gets a longer timeout. */
   | { kind: 'try'; routeIndex: number; afterMs: number; lastChance: boolean }
   | { kind: 'give-up'; error: FrameError }
 
 /**
- * What to do next: before the first attempt, and after each that failed. Implements the contract's table
- * "what the provider does, and what we do". In this order:
- *   - the same route once more without the prefill that it refused
- *   - a route of the same model that was not tried, at once
- *   - before another model, once a route of this one that is back soon or whose failure passes
- *   - the next model's first route, at once
- *   - the shortest wait for any route that deserves another try
+ * Decides the next step: before the first attempt, and after each failed one. Implements the contract's table "what the
+ * provider does, and what we do". In this order:
+ * - the same route once more without the prefill that it refused
+ * - a route of the same model that was not tried, at once
+ * - before another model, once a route of this one that is back soon or whose failure is temporary
+ * - the next model's first route, at once
+ * - the shortest wait for any route that deserves another try
  */
 export function nextStep(state: FailoverState): NextStep {
   const { attempts, routes } = state
@@ -40,9 +40,9 @@ export function nextStep(state: FailoverState): NextStep {
 }
 
 /**
- * The route to try of those not tried yet: the first, unless the attempts left are just enough for the models
- * that had none. A list of models is tried in order until one succeeds, however many offers the first has. Text that
- * the client has is most likely to be said again by the model that began it.
+ * The next untried route: the first, unless the remaining attempts are just enough for the models without an attempt. A
+ * list of models is tried in order until one succeeds, however many offers the first has. Text that the client has is
+ * most likely to be reproduced by the model that started it.
  */
 function firstOf(fresh: readonly number[], state: FailoverState): number | undefined {
   const { routes, relayed } = state
@@ -54,8 +54,8 @@ function firstOf(fresh: readonly number[], state: FailoverState): number | undef
 }
 
 /**
- * The routes to ask once more before `next`: of the model that was asked last, or of the plan's first while none was,
- * if `next` leaves it, nothing of it was repeated yet, and an attempt remains for every model that had none.
+ * The routes to retry before `next`: of the last model, or of the plan's first before any attempt, if `next` leaves
+ * that model, none of it was repeated yet, and an attempt remains for every model without one.
  */
 function askedOnceMore(
   state: FailoverState,
@@ -75,18 +75,18 @@ function askedOnceMore(
   return open.filter((index) => routes[index]!.modelId === modelId && isWorthAsking(state, index))
 }
 
-/** Of some routes those whose models had no attempt, and how many models that are. */
+/** Of some routes those whose models had no attempt, and the number of those models. */
 function ofUntriedModels(indexes: readonly number[], { routes, attempts }: FailoverState) {
   const tried = new Set(attempts.map(({ routeIndex }) => routes[routeIndex]!.modelId))
   const untried = indexes.filter((index) => !tried.has(routes[index]!.modelId))
   return { routes: untried, models: new Set(untried.map((index) => routes[index]!.modelId)).size }
 }
 
-/** What a refused prefill took is not counted: it was of our own making, and no route refuses two. */
+/** A refused prefill does not count: we caused it, and no route refuses two. */
 const attemptsLeft = ({ attempts, maxAttempts }: FailoverState): number =>
   maxAttempts - attempts.filter(({ failure }) => failure.kind !== 'prefill-refused').length
 
-/** The route with the shortest wait; null where every wait is too long. */
+/** The route with the shortest wait; null if every wait is too long. */
 function soonestOf(
   indexes: readonly number[],
   state: FailoverState,
@@ -100,7 +100,7 @@ function soonestOf(
   return soonest
 }
 
-/** True after a failure that no other attempt can mend, or once the client has what no attempt can continue. */
+/** True after a failure that no other attempt can fix, or once the client has output that no attempt can continue. */
 function isFinal({ attempts, relayed }: FailoverState): boolean {
   if (relayed.kind === 'more') return true
   const kind = attempts.at(-1)?.failure.kind
@@ -108,7 +108,7 @@ function isFinal({ attempts, relayed }: FailoverState): boolean {
   return kind !== undefined && FINAL.has(kind)
 }
 
-/** Whatever is tried next would end the same way. */
+/** Failures that any further attempt would repeat. */
 const FINAL: ReadonlySet<FailureKind> = new Set([
   'content-policy',
   'call-timeout',
@@ -116,7 +116,7 @@ const FINAL: ReadonlySet<FailureKind> = new Set([
   'account-full',
 ])
 
-/** The error a call ends with when it may not go on for a reason of its own, such as a spent retry budget. */
+/** The error of a call that must end for a reason besides its attempts, such as a spent retry budget. */
 export const giveUpNow = (state: FailoverState): FrameError => giveUpError(state, false)
 
 const giveUp = (state: FailoverState, isBackLater = false): NextStep => ({
@@ -129,14 +129,14 @@ const isReady = ({ health }: Route): boolean => health.kind === 'ready' || healt
 const isFresh = ({ attempts }: FailoverState, index: number): boolean =>
   attempts.every(({ routeIndex }) => routeIndex !== index)
 
-/** The longest backoff, and the longest wait for a route while another model could be asked. */
+/** The longest backoff, and the longest wait for a route while another model is available. */
 const SHORT_WAIT_MS = 2_500
-/** The longest that a call waits for routes that said when they are back, all its waits together. */
+/** The maximum total wait of a call for routes with a known return time. */
 const LONG_WAIT_MS = 10_000
 const BACKOFF_BASE_MS = 400
 const WAIT_JITTER_MAX_MS = 1_000
 
-/** Whether a route is still in question, now or after a wait. */
+/** Whether a route may still be tried, now or after a wait. */
 function mayTry(state: FailoverState, index: number): boolean {
   const route = state.routes[index]!
   if (route.health.kind === 'gone' || route.health.kind === 'down') return false
@@ -149,15 +149,15 @@ function mayTry(state: FailoverState, index: number): boolean {
     }
     if (routeIndex !== index) continue
     if (!mayRepeat(failure)) return false
-    // A Retry-After that was honoured is an appointment, not the one retry; a prefill is not asked for twice.
+    // A retry that Retry-After asked for does not count as the one retry; a prefill is not requested twice.
     if (!isAppointment(failure) && failure.kind !== 'prefill-refused') countedFailures++
   }
   return countedFailures <= 1
 }
 
 /**
- * Whether a route may finish what another has begun to show. The price is that of the model it began with, so a route
- * of another model has to be paid for by the same party: the client with its own key, or we.
+ * Whether a route may finish the output of another. The price is that of the first model, so a route of another model
+ * must be paid by the same party: the client with its own key, or the gateway.
  */
 function mayTakeOver({ relayed, routes }: FailoverState, { modelId, providerKeyId }: Route): boolean {
   if (relayed.kind === 'nothing') return true
@@ -177,7 +177,7 @@ function mayRepeat(failure: AttemptFailure): boolean {
     case 'unreadable':
     case 'prefill-refused':
       return true
-    // A silent route is never asked twice: the second wait would cost the caller as much as the first.
+    // A silent route is never repeated: the second wait would cost the client as much as the first.
     case 'silent':
     case 'stalled':
     case 'refused':
@@ -187,10 +187,10 @@ function mayRepeat(failure: AttemptFailure): boolean {
     case 'bad-request':
     case 'call-timeout':
     case 'rescue-mismatch':
-    // Another of the same would cost as much again.
+    // A repetition would cost as much again.
     case 'not-stored':
     case 'account-full':
-    // Another of the same would cost its tokens again.
+    // A repetition would cost its tokens again.
     case 'empty-answer':
       return false
     default:
@@ -198,7 +198,7 @@ function mayRepeat(failure: AttemptFailure): boolean {
   }
 }
 
-/** Whether a route of a model is worth a short wait before the model is left: it is back soon, or what failed passes. */
+/** Whether a route of a model is worth a short wait before the next model: it is back soon, or its failure is temporary. */
 function isWorthAsking(state: FailoverState, index: number): boolean {
   const backAt = backAtMs(state, index)
   if (backAt !== null) return backAt - state.nowMs <= SHORT_WAIT_MS
@@ -206,7 +206,7 @@ function isWorthAsking(state: FailoverState, index: number): boolean {
   return kind === 'rate-limited' || kind === 'server-error' || kind === 'reset' || kind === 'broken-stream'
 }
 
-/** How long until a route may be tried, in ms; null where that is longer than a call waits. */
+/** Time until a route may be tried, in ms; null if it exceeds the wait of a call. */
 function waitFor(state: FailoverState, index: number): number | null {
   const backAt = backAtMs(state, index)
   if (backAt === null) {
@@ -216,12 +216,12 @@ function waitFor(state: FailoverState, index: number): number | null {
   const waitMs = Math.max(0, backAt - state.nowMs)
   const leftMs = Math.max(0, LONG_WAIT_MS - state.waitedMs)
   if (waitMs > leftMs) return null
-  // Callers that were turned away together should not come back together.
+  // Jitter prevents calls that failed together from returning together.
   const jitterMs = state.random() * Math.min(WAIT_JITTER_MAX_MS, waitMs / 10)
   return Math.min(leftMs, Math.ceil(waitMs + jitterMs))
 }
 
-/** When a route said that it is back, Unix milliseconds; null where it said nothing. */
+/** When a route is expected back, unix milliseconds; null if unknown. */
 function backAtMs({ routes, attempts }: FailoverState, index: number): number | null {
   const { health } = routes[index]!
   const last = attempts.findLast(({ routeIndex }) => routeIndex === index)

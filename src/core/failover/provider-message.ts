@@ -1,14 +1,14 @@
-/** What a provider's own message may become part of: a log line, a call's record, an error of its key's owner. */
+/** Maximum length of a provider's message in a log line, a call's record, or an error to its key's owner. */
 const MESSAGE_CHARS_MAX = 300
 
-/** A request of more text is not searched for quotations: its provider's message is dropped. */
+/** A longer request is not searched for quotations: its provider's message is dropped. */
 export const REQUEST_CHARS_MAX = 256 * 1024
 
 const KEY = '[key]'
 const TARGET = '[target]'
 const QUOTED = '[…]'
 
-/** Keys as providers issue them, also partly masked by asterisks; anything long of mixed letters and digits. */
+/** Keys in the formats of providers, also partly masked; and long runs of mixed letters and digits. */
 const KEY_SHAPES = [
   /\b(?:sk|pk|rk|gsk|xai|hf|pplx|csk|nvapi)[-_][\w*.•…-]{4,}/gi,
   /\bBearer [\w*.•…-]{6,}/gi,
@@ -16,14 +16,14 @@ const KEY_SHAPES = [
   /\b(?=[\w*.-]*\d)(?=[\w*.-]*[A-Za-z])[\w*-]{24,}/g,
 ]
 
-/** A run of so many words of the request (see WORD) is taken for a quotation of it. */
+/** A run of this many words of the request (see WORD) counts as a quotation. */
 const QUOTATION_WORDS = 4
-/** Less of it in quotation marks is as likely the name of a field. */
+/** A shorter text in quotation marks is more likely the name of a field. */
 const QUOTED_CHARS_MIN = 4
 
 /**
- * The message of a provider's error without keys, names of targets and quotations of the request, on one line; null
- * where nothing is left or the request is too long to be searched. Pure.
+ * Removes keys, names of targets and quotations of the request from the message of a provider's error; one line. Null
+ * if nothing is left or the request is too long to be searched. Pure.
  * @param secrets keys that the request was sent with
  * @param targets the model and the host that it was sent to
  * @param request the texts of the request
@@ -47,7 +47,7 @@ export function safeProviderMessage(
 const wholeName = (name: string): RegExp =>
   new RegExp(`(?<![\\w-])${name.replace(/[^\w]/g, '\\$&')}(?![\\w-])`, 'gi')
 
-/** A word; of scripts that put no spaces between words, a character. */
+/** A word, or a character in scripts without spaces between words. */
 const WORD =
   /[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]|[[\p{L}\p{M}\p{N}_]--[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]]+/gv
 
@@ -63,7 +63,7 @@ function withoutQuotations(message: string, request: readonly string[]): string 
   )
 }
 
-/** A text with each run of enough words that is a quotation replaced by one mark. */
+/** Replaces each quotation, a long enough run of words, by one mark. */
 function withoutRuns(text: string, isQuoted: (run: string) => boolean): string {
   const words = Array.from(text.matchAll(WORD), ({ 0: word, index }) => ({
     from: index,
@@ -79,7 +79,7 @@ function withoutRuns(text: string, isQuoted: (run: string) => boolean): string {
   for (const [index, { from }] of words.entries()) {
     const last = words[index + QUOTATION_WORDS - 1]
     if (!last || !isQuoted(text.slice(from, last.to))) continue
-    // The word before this one is in the former run: one quotation goes on.
+    // The previous word belongs to the last run, so the quotation continues.
     const goesOn = index > 0 && words[index - 1]!.to <= hidden.to
     if (!goesOn) hide()
     hidden = { from: goesOn ? hidden.from : from, to: last.to }
@@ -88,7 +88,7 @@ function withoutRuns(text: string, isQuoted: (run: string) => boolean): string {
   return safe + text.slice(takenTo)
 }
 
-/** The texts within a value of JSON, such as the messages of a request; no more than can be searched. */
+/** The texts inside a JSON value, such as the messages of a request; at most as much as can be searched. */
 export function textsOf(value: unknown): string[] {
   const texts: string[] = []
   let chars = 0

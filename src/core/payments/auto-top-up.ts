@@ -2,17 +2,17 @@ import { DAY_MS, nextMonthMs } from '../kernel/time.ts'
 import { FAILURES_OF_THE_CARD } from './card-failure.ts'
 import type { PaymentState } from './payment.ts'
 
-/** What the holder of an account chose. Amounts in pico-USD. */
+/** The holder's settings. Amounts in pico-USD. */
 export interface AutoTopUpSettings {
   enabled: boolean
-  /** A balance below it is topped up. */
+  /** A lower balance is topped up. */
   thresholdPico: bigint
   amountPico: bigint
-  /** The most that automatic top-ups bring in a calendar month, UTC. */
+  /** Maximum of automatic top-ups in a calendar month, UTC. */
   monthlyMaxPico: bigint
 }
 
-/** Why automatic top-ups stopped until their holder resumes them. */
+/** Why automatic top-ups are paused until the holder resumes them. */
 export type AutoTopUpPause = 'payment_failed' | 'authentication_required'
 
 /** A charge of the saved card. */
@@ -24,31 +24,31 @@ export interface ChargeAttempt {
 
 export type AutoTopUpStep =
   | { kind: 'charge' }
-  /** Nothing is to be done before `untilMs`; null: before something changes. */
+  /** Nothing to do before `untilMs`; null: until something changes. */
   | { kind: 'wait'; untilMs: number | null }
   | { kind: 'monthly_maximum'; untilMs: number }
   | { kind: 'pause'; reason: AutoTopUpPause }
 
-/** From a failed charge to the next one, by how many failed in a row. After the last, there is none. */
+/** Delay between a failed charge and the next, by the number of consecutive failures. After the last, none follows. */
 const RETRY_AFTER_MS = [10 * 60_000, 60 * 60_000]
 
-/** From one charge of an account to the next. One that spends faster needs a larger amount. */
+/** Minimum interval between two charges of an account. Faster spending needs a larger amount. */
 const BETWEEN_CHARGES_MS = 5 * 60_000
 
-/** Declines within a day, whatever was saved in between: card networks take more for the testing of stolen cards. */
+/** Maximum declines within a day, whatever was saved in between: card networks would suspect tests of stolen cards. */
 export const DECLINES_PER_DAY_MAX = 3
 
-/** How many amounts a threshold may be: a larger one would be reached by a row of charges. */
+/** Maximum threshold, in amounts: a larger one would need a series of charges. */
 export const THRESHOLD_AMOUNTS_MAX = 4n
 
 export interface AutoTopUpFacts {
-  /** The balance, less what open calls hold where a call was refused for that. */
+  /** The balance, less open holds if a call was refused because of them. */
   spendablePico: bigint
-  /** Automatic top-ups of this month that are settled or may still be. */
+  /** Automatic top-ups of this month that are settled or pending. */
   spentPico: bigint
   /** Charges, newest first. */
   attempts: readonly ChargeAttempt[]
-  /** When the charges were made that were declined in the last day, unix ms, newest first. */
+  /** Times of the declined charges of the last day, unix ms, newest first. */
   declinesMs: readonly number[]
   /** When the holder last saved the settings or a card, unix ms. */
   resumedAtMs: number
@@ -56,8 +56,8 @@ export interface AutoTopUpFacts {
 }
 
 /**
- * What is to be done for an account with automatic top-ups: the same facts lead to the same step, so it may be asked at any
- * time, and by any process.
+ * Decides the next step for an account with automatic top-ups. The same facts lead to the same step, so any process may
+ * call it at any time.
  */
 export function autoTopUpStep(settings: AutoTopUpSettings, facts: AutoTopUpFacts): AutoTopUpStep {
   const { spendablePico, spentPico, attempts, declinesMs, resumedAtMs, nowMs } = facts
@@ -92,6 +92,6 @@ const isOpen = ({ state }: ChargeAttempt): boolean => state === 'created' || sta
 
 const hasFailed = ({ state }: ChargeAttempt): boolean => state === 'failed' || state === 'expired'
 
-/** The same card would be refused again. */
+/** Whether the same card would be declined again. */
 const isLasting = (failureReason: string | null): boolean =>
   Object.values<string | null>(FAILURES_OF_THE_CARD).includes(failureReason)

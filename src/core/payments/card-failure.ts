@@ -1,4 +1,4 @@
-/** Why a card cannot be charged, where trying again does not help: its holder has to act. */
+/** Permanent reasons why a card cannot be charged; the holder has to act. */
 export const FAILURES_OF_THE_CARD = {
   authentication_required: 'the bank requires the card holder to confirm the payment',
   expired_card: 'the card has expired',
@@ -7,8 +7,8 @@ export const FAILURES_OF_THE_CARD = {
 } as const
 
 /**
- * Stripe's codes that mean the card and not the moment. Whether a card was reported lost or stolen is for its holder's bank
- * to say. Source: https://docs.stripe.com/declines/codes
+ * Stripe's codes for permanent failures of the card. A lost or stolen card is not named as such; that is up to the
+ * holder's bank. Source: https://docs.stripe.com/declines/codes
  */
 const LASTING: Record<string, string> = {
   authentication_required: FAILURES_OF_THE_CARD.authentication_required,
@@ -31,10 +31,10 @@ const LASTING: Record<string, string> = {
   ),
 }
 
-/** A code of Stripe: only such words are shown. */
+/** A code of Stripe; no other text is shown. */
 const CODE = /^[a-z_]{1,60}$/
 
-/** Why a charge failed, from Stripe's `code` and `decline_code`, in words that its holder is shown. */
+/** The reason of a failed charge for its holder, from Stripe's `code` and `decline_code`. */
 export function cardFailure(code: string | null | undefined, declineCode: string | null | undefined): string {
   const lasting = LASTING[declineCode ?? ''] ?? LASTING[code ?? '']
   if (lasting !== undefined) return lasting

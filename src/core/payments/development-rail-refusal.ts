@@ -1,16 +1,16 @@
 import { findRealOffer } from '../catalog/answers-source.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
 
-/** Where a gateway listens, and where its simulated providers are. */
+/** Where a gateway listens, and its simulated providers. */
 export interface GatewayExposure {
   host: string
   simulatedProvidersUrl: string | null
 }
 
 /**
- * Why the development rail must not be offered here, or null where it may be. It gives balance away, and a balance
- * buys answers of whatever providers are set up; so it is for gateways that only this machine can reach, and for
- * those whose answers are all made up.
+ * Why the development rail must not be offered, or null if it may. It gives balance away, which buys completions of all
+ * configured providers. So it is restricted to gateways that only this machine can reach, and to those with simulated
+ * providers only.
  */
 export function developmentRailRefusal(
   { host, simulatedProvidersUrl }: GatewayExposure,
@@ -23,6 +23,6 @@ export function developmentRailRefusal(
     : `PAYMENTS_DEVELOPMENT_RAIL gives away balance: not with HOST=${host} and a provider that is not simulated (${real.provider.id})`
 }
 
-/** Whether only this machine reaches what listens on a host. */
+/** Whether a host is reachable from this machine only. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host.startsWith('127.')

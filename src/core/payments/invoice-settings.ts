@@ -1,9 +1,9 @@
-/** Who issues invoices, as every invoice prints it, and the tax in their amounts. */
+/** The issuer of invoices as printed, and the tax in their amounts. */
 export interface InvoiceSettings {
   issuer: {
     name: string
     address: string[]
-    /** Empty: none is printed. */
+    /** Empty: not printed. */
     taxId: string
     email: string
   }
@@ -15,7 +15,7 @@ export interface InvoiceSettings {
     /** Printed below the amounts; empty: nothing. */
     note: string
   }
-  /** Before the number. Each issuer has a series of numbers for each prefix. */
+  /** Prefix of the number. Each issuer has one series of numbers for each prefix. */
   prefix: string
 }
 
@@ -25,7 +25,7 @@ const PERCENT = /^\d{1,2}(\.\d{1,3})?$/
 const PREFIX = /^[A-Za-z0-9/_-]{1,20}$/
 const TEXT_MAX = 500
 
-/** Reads who issues invoices; null where nobody does. Adds to `problems`. */
+/** Reads the issuer of invoices; null if none is configured. Adds to `problems`. */
 export function readInvoiceSettings(environment: Environment, problems: string[]): InvoiceSettings | null {
   const read = (name: string, byDefault = '') => (environment[name] || byDefault).slice(0, TEXT_MAX)
   const name = read('INVOICE_ISSUER_NAME')

@@ -7,19 +7,19 @@ import { PICO_PER_CENT } from './top-up-amount.ts'
 export const INVOICE_KINDS = ['invoice', 'credit_note'] as const
 export type InvoiceKind = (typeof INVOICE_KINDS)[number]
 
-/** Whom an invoice is made out to. */
+/** The recipient of an invoice. */
 export interface InvoiceCustomer {
-  /** Empty: the email stands for it. */
+  /** Empty: the email is used instead. */
   name: string
   address: string[]
   /** ISO 3166-1 alpha-2, or empty. */
   country: string
   tax_id: string
-  /** Empty: an organisation. */
+  /** Empty for an organisation. */
   email: string
 }
 
-/** All that is printed on an invoice. It is stored, so that later changes of addresses or settings do not reach it. */
+/** The printed content of an invoice. It is stored, so that later changes of addresses or settings do not affect it. */
 export interface InvoiceDocument {
   kind: InvoiceKind
   /** `INV-000012` */
@@ -29,31 +29,31 @@ export interface InvoiceDocument {
   test: boolean
   issuer: InvoiceSettings['issuer']
   customer: InvoiceCustomer
-  /** The top-up it is about. */
+  /** The invoiced top-up. */
   payment: { id: string; rail: PaymentRailName; paid_at: string }
   /** The number of the invoice that it corrects. */
   corrects: string | null
   description: string
   currency: 'USD'
-  /** Null: no tax is shown. The total includes it. */
+  /** Null: no tax is shown. The total includes the tax. */
   tax: { name: string; percent: string; net_usd: string; amount_usd: string } | null
   total_usd: string
   note: string
 }
 
-/** Who invoices whom, with which tax, in which series. */
+/** Issuer, customer, tax and number series of an invoice. */
 export interface InvoiceTerms extends Pick<InvoiceSettings, 'issuer' | 'tax' | 'prefix'> {
   customer: InvoiceCustomer
 }
 
-/** The terms of a top-up's invoice. Numbers of payments without money are a series of their own. */
+/** The terms of a top-up's invoice. Payments without money have a separate series. */
 export const newTerms = (
   { prefix, ...settings }: InvoiceSettings,
   rail: PaymentRailName,
   customer: InvoiceCustomer,
 ): InvoiceTerms => ({ ...settings, prefix: rail === 'development' ? `TEST-${prefix}` : prefix, customer })
 
-/** The terms of an invoice that was issued: what corrects it is of the same issuer, to the same customer, with the same tax. */
+/** The terms of an issued invoice: a correction has the same issuer, customer and tax. */
 export const issuedTerms = (
   prefix: string,
   { issuer, customer, tax, note }: InvoiceDocument,
@@ -78,7 +78,7 @@ const DIGITS = 6
 export const invoiceNumber = (prefix: string, number: bigint): string =>
   `${prefix}${String(number).padStart(DIGITS, '0')}`
 
-/** An invoice as it is printed. */
+/** The printed content of an invoice. */
 export function invoiceDocument(terms: InvoiceTerms, facts: InvoiceFacts): InvoiceDocument {
   const { kind, payment, amountPico } = facts
   const { name, percent, note } = terms.tax
@@ -119,7 +119,7 @@ const describe = (kind: InvoiceKind, corrects: string | null): string => {
 const PERCENT_SCALE = 1_000n
 
 /**
- * The tax that a price includes, in whole cents, halves rounded up: price × rate / (100 + rate). What is paid and what is
+ * The tax included in a price, in whole cents, halves rounded up: price × rate / (100 + rate). The amounts paid and
  * credited do not depend on it.
  */
 export function includedTax(amountPico: bigint, percent: string): ReturnType<typeof picoUsd> {

@@ -7,7 +7,7 @@ export interface Movement {
   amountPico: PicoUsd
 }
 
-/** What a movement does to the customer. */
+/** The effect of a movement on the customer. */
 export type MovementDirection = 'gives' | 'takes' | 'neither'
 
 const DIRECTIONS: Record<MovementKind, MovementDirection> = {
@@ -21,7 +21,7 @@ const DIRECTIONS: Record<MovementKind, MovementDirection> = {
 
 export const movementDirection = ({ kind }: Movement): MovementDirection => DIRECTIONS[kind]
 
-/** The movements that bring the ledger from what it has posted of a payment to what the payment has come to. */
+/** The movements from the posted amounts of a payment to its current ones. */
 export function paymentMovements(posted: PaymentAmounts, target: PaymentAmounts): Movement[] {
   const movements: Movement[] = []
   const move = (kind: MovementKind, amount: bigint) => {
@@ -29,7 +29,7 @@ export function paymentMovements(posted: PaymentAmounts, target: PaymentAmounts)
   }
   const returned = target.returnedPico - posted.returnedPico
   const disputed = target.disputedPico - posted.disputedPico
-  // Money that leaves both the dispute and us was lost in it.
+  // Money that leaves both the dispute and the gateway was lost in it.
   const lost = returned > 0n && disputed < 0n ? lesserOf(returned, -disputed) : 0n
   move('topup', target.settledPico - posted.settledPico)
   move('dispute_lost', lost)
@@ -40,17 +40,17 @@ export function paymentMovements(posted: PaymentAmounts, target: PaymentAmounts)
   return movements
 }
 
-/** What an account has, as far as a movement may touch it. Amounts of 0 or more. */
+/** The funds of an account that a movement may change. Amounts of 0 or more. */
 export interface AccountFunds {
   /** Not held by running calls. */
   spendablePico: bigint
-  /** What the customer owes from earlier movements. */
+  /** The customer's debt from earlier movements. */
   owedPico: bigint
 }
 
 /**
- * The posting of a movement. What is taken beyond the spendable balance becomes a debt of the customer, never a
- * balance below zero; what is given pays debts first.
+ * The posting of a movement. A deduction beyond the spendable balance becomes a debt of the customer, never a balance
+ * below zero; an addition pays debts first.
  */
 export function movementPosting(
   movement: Movement,
@@ -97,7 +97,7 @@ export function movementPosting(
   return { id: to.id, kind, accountId: to.accountId, entries }
 }
 
-/** A debt is paid from a balance that has come free. */
+/** A payment of debt from a balance that has become available. */
 export const collectionPosting = (id: string, accountId: string, amountPico: PicoUsd): Posting => ({
   id,
   kind: 'collection',
@@ -108,7 +108,7 @@ export const collectionPosting = (id: string, accountId: string, amountPico: Pic
   ],
 })
 
-/** What a posting adds to what its customer owes; negative when a debt is paid. */
+/** The change of the customer's debt by a posting; negative when a debt is paid. */
 export function debtChange(posting: Posting): bigint {
   const own = receivableAccount(posting.accountId)
   return posting.entries
@@ -116,7 +116,7 @@ export function debtChange(posting: Posting): bigint {
     .reduce((change, entry) => change - entry.amountPico, 0n)
 }
 
-/** The figures of a payment once a movement is posted. */
+/** The amounts of a payment after a movement is posted. */
 export function afterMovement(amounts: PaymentAmounts, { kind, amountPico }: Movement): PaymentAmounts {
   const { settledPico, returnedPico, disputedPico } = amounts
   const moved = (settled: bigint, returned: bigint, disputed: bigint): PaymentAmounts => ({

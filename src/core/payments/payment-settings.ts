@@ -16,7 +16,7 @@ export interface PaypalSettings {
 export interface PaymentSettings {
   stripe: StripeSettings | null
   paypal: PaypalSettings | null
-  /** A stand-in that settles every top-up at once, for trying it out. No money moves. */
+  /** A simulated rail that settles every top-up at once, for trials. No money moves. */
   paymentsDevelopmentRail: boolean
   topUpMinUsd: string
   topUpMaxUsd: string
@@ -30,8 +30,8 @@ const PAYPAL_API = 'https://api-m.paypal.com'
 const STRIPE_LIVE_KEY = /^[a-z]+_live_/
 
 /**
- * Reads how customers can pay. A rail is set up whole or not at all. The development rail gives away balance,
- * so it takes an explicit word and is refused wherever it could meet real money. Adds to `problems`.
+ * Reads the payment rails. A rail is configured completely or not at all. The development rail gives away balance, so
+ * it must be enabled explicitly and is rejected in combination with real money. Adds to `problems`.
  */
 export function readPaymentSettings(environment: Environment, problems: string[]): PaymentSettings {
   const stripe = readAll(environment, ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'], problems)
@@ -86,7 +86,7 @@ function checkLimits({ topUpMinUsd, topUpMaxUsd }: PaymentSettings, problems: st
   )
 }
 
-/** All of some variables, or null when none is set. */
+/** The values of all variables, or null when none is set. */
 export function readAll<Name extends string>(
   environment: Environment,
   names: readonly Name[],

@@ -21,32 +21,32 @@ import { greaterOf, lesserOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
 export type PaymentState = 'created' | 'pending' | 'settled' | 'failed' | 'expired' | 'refunded' | 'disputed'
 
 export type PaymentFact =
-  /** The customer has done their part; the rail is still working on it. */
+  /** The customer has paid; the rail is still processing. */
   | { kind: 'processing' }
   | { kind: 'settled'; amountPico: PicoUsd }
   | { kind: 'failed'; reason: string }
   | { kind: 'expired' }
-  /** One refund. Failed: the money came back to us. Of 0 and failed: the rail refused to make it. */
+  /** One refund. Failed: the money came back to us. Both 0 and failed: the rail refused the refund. */
   | { kind: 'refund'; refundId: string; amountPico: PicoUsd; failed: boolean }
-  /** All that was refunded so far, from rails that tell the sum. */
+  /** Sum of all refunds so far, from rails that report the sum. */
   | { kind: 'refunded_total'; amountPico: PicoUsd }
-  /** `atMs`: when the rail said so, unix ms. Absent: not known, earlier than all that is. */
+  /** `atMs`: time of the report, unix ms. Absent: unknown, earlier than all others. */
   | { kind: 'dispute'; disputeId: string; amountPico: PicoUsd; outcome: DisputeOutcome; atMs?: number }
-  /** The rail took the money back by itself. A dispute may be told of as well; both are one loss. */
+  /** The rail took the money back. If it also reports a dispute, both are one loss. */
   | { kind: 'reversal'; reversalId: string; amountPico: PicoUsd }
 
 /**
- * A decided dispute is open no more, and of two decisions the later one counts: rails revise both. Of two at the same time
- * it is the later one here.
+ * A decided dispute is no longer open, and of two decisions the later one counts, because rails revise them. At equal
+ * times, the later one in this list counts.
  */
 export const DISPUTE_OUTCOMES = ['open', 'won', 'lost'] as const
 export type DisputeOutcome = (typeof DISPUTE_OUTCOMES)[number]
 
-/** Where the money of a payment is. Never below zero; returned and disputed together are at most settled. */
+/** The distribution of a payment's money. Never below zero; returned and disputed together are at most settled. */
 export interface PaymentAmounts {
-  /** Came in. */
+  /** Received. */
   settledPico: PicoUsd
-  /** Went back: refunds, lost disputes, reversals. */
+  /** Returned by refunds, lost disputes and reversals. */
   returnedPico: PicoUsd
   /** Withheld until a dispute is decided. */
   disputedPico: PicoUsd
@@ -54,7 +54,7 @@ export interface PaymentAmounts {
 
 export interface PaymentOutcome extends PaymentAmounts {
   state: PaymentState
-  /** There is or was a dispute or reversal, however it ended. */
+  /** There is or was a dispute or reversal, whatever its result. */
   contested: boolean
   failureReason: string | null
 }
@@ -65,21 +65,21 @@ export interface PaymentBasis {
   opened: boolean
 }
 
-/** How many refunds were tried that gave nothing back. */
+/** Number of refunds that failed. */
 export const failedRefunds = (facts: readonly PaymentFact[]): number =>
   new Set(facts.flatMap((fact) => (fact.kind === 'refund' && fact.failed ? [fact.refundId] : []))).size
 
-/** What a payment has come to, from all facts known of it in any order. */
+/** Computes the state of a payment from all its known facts, in any order. */
 export function paymentOutcome(
   { amountPico, opened }: PaymentBasis,
   facts: readonly PaymentFact[],
 ): PaymentOutcome {
-  // Another amount than was asked for does not count; a person must look.
+  // Another amount than requested does not count; an operator must decide.
   const settled = facts.some((fact) => fact.kind === 'settled' && fact.amountPico === amountPico)
   const losses = lossesOf(facts)
   const failure = facts.find((fact) => fact.kind === 'failed')
   const settledPico = settled ? amountPico : picoUsd(0n)
-  // One payment never takes back more than it brought: a refund that settles a dispute is told of twice.
+  // A payment never returns more than it brought; a refund that settles a dispute is reported twice.
   const returnedPico = lesserOf(settledPico, losses.refundedPico + losses.lostPico)
   const disputedPico = lesserOf(settledPico - returnedPico, losses.openPico)
   return {
@@ -115,7 +115,7 @@ function stateOf(
 
 type DisputeEnding = Pick<Extract<PaymentFact, { kind: 'dispute' }>, 'outcome' | 'atMs'>
 
-/** Whether what is said of a dispute in `one` stands against the other. */
+/** Whether the report `one` of a dispute takes precedence over `other`. */
 function outranks(one: DisputeEnding, other: DisputeEnding): boolean {
   if ((one.outcome === 'open') !== (other.outcome === 'open')) return other.outcome === 'open'
   const laterMs = (one.atMs ?? 0) - (other.atMs ?? 0)
@@ -153,9 +153,9 @@ function lossesOf(facts: readonly PaymentFact[]): Losses {
   const reversed = [...reversals.values()].reduce((total, amount) => total + amount, 0n)
   const lostPico = greaterOf(ended('lost'), reversed)
   return {
-    // The sum told by the rail still counts refunds that failed since.
+    // The reported sum still includes refunds that failed since.
     refundedPico: greaterOf(liveRefunds, refundedTotal - failedRefunds),
-    // A reversal is the end of a dispute that has not been told of yet.
+    // A reversal ends a dispute that may not have been reported yet.
     openPico: greaterOf(0n, ended('open') + ended('lost') - lostPico),
     lostPico,
     contested: disputes.size > 0 || reversals.size > 0,

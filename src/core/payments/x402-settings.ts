@@ -1,19 +1,19 @@
 import { type Environment, readAll, readBase } from './payment-settings.ts'
 
-/** How callers without a key pay for single calls. */
+/** Settings of payments for single calls without a key. */
 export interface CallPaymentSettings {
   /** The facilitator that verifies and settles. */
   facilitatorUrl: string
-  /** Sent to it as `Authorization`; null: nothing is. */
+  /** Its `Authorization` header; null: none. */
   facilitatorAuthorization: string | null
   /** CAIP-2, `eip155:8453`. */
   network: `eip155:${string}`
-  /** The contract of a token that is worth a dollar and has six decimals. */
+  /** The contract of a token with six decimals that is worth a dollar. */
   asset: string
   /** Its EIP-712 domain. */
   assetName: string
   assetVersion: string
-  /** The wallet that is paid. */
+  /** The receiving wallet. */
   payTo: string
 }
 

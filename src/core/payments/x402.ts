@@ -6,13 +6,13 @@ import type { CallPaymentSettings } from './x402-settings.ts'
  * dollar token with six decimals. https://github.com/x402-foundation/x402
  */
 
-/** The gateway's own account that calls paid one by one are held on and charged to. */
+/** The gateway's own account for the holds and charges of calls paid one by one. */
 export const CALL_PAYMENT_ACCOUNT = 'acct_x402'
 
 export const X402_VERSION = 2
 const PICO_PER_ATOMIC_UNIT = 1_000_000n
 
-/** What a call is quoted at: its bound in whole atomic units of the token (10⁻⁶ USD), rounded up, at least one. */
+/** The quote of a call: its bound in whole atomic units of the token (10⁻⁶ USD), rounded up, at least one. */
 export function quotedUnits(boundPico: PicoUsd): bigint {
   const units = (boundPico + PICO_PER_ATOMIC_UNIT - 1n) / PICO_PER_ATOMIC_UNIT
   return units > 0n ? units : 1n
@@ -20,7 +20,7 @@ export function quotedUnits(boundPico: PicoUsd): bigint {
 
 export const unitsToPico = (units: bigint): PicoUsd => picoUsd(units * PICO_PER_ATOMIC_UNIT)
 
-/** One way to pay, as the protocol names it. */
+/** Payment requirements, with the protocol's field names. */
 export interface PaymentTerms {
   scheme: 'exact'
   network: `${string}:${string}`
@@ -28,7 +28,7 @@ export interface PaymentTerms {
   amount: string
   asset: string
   payTo: string
-  /** How long an authorization for them is to be valid. */
+  /** Required validity of the authorization. */
   maxTimeoutSeconds: number
   /** The token's EIP-712 domain. */
   extra: { name: string; version: string; assetTransferMethod: 'eip3009' }
@@ -48,23 +48,23 @@ export const paymentTerms = (
   extra: { name: assetName, version: assetVersion, assetTransferMethod: 'eip3009' },
 })
 
-/** What a payer signed, read and checked. Hexadecimal digits in lower case. */
+/** A signed authorization, parsed and checked. Hexadecimal digits in lower case. */
 export interface Authorization {
   payer: string
   nonce: string
   units: bigint
   /** Unix seconds. */
   validBefore: number
-  /** As the facilitator takes it. */
+  /** In the facilitator's format. */
   signed: { signature: string; authorization: Record<(typeof FIELDS)[number], string> }
 }
 
 export type AuthorizationReading =
   | { kind: 'authorization'; authorization: Authorization }
-  /** `reason` is the protocol's word for it, where it has one. */
+  /** `reason` is the protocol's code, if it has one. */
   | { kind: 'refused'; reason: string }
 
-/** A payment payload of the protocol, in the fields that are looked at. */
+/** The fields of the protocol's payment payload that are read. */
 export interface SignedPayment {
   x402Version: number
   accepted: { scheme: string; network: string; asset: string; payTo: string; amount: string }
@@ -79,8 +79,8 @@ const AMOUNT = /^[1-9]\d{0,9}$/
 const SECONDS = /^\d{1,12}$/
 
 /**
- * Reads what was signed and compares it with the terms: network, token, recipient, an amount of at least the quote, and
- * a time window from now until `neededUntil` (unix seconds). The signature itself is verified by the facilitator.
+ * Parses a signed authorization and compares it with the terms: network, token, recipient, an amount of at least the
+ * quote, and a time window from now until `neededUntil` (unix seconds). The facilitator verifies the signature.
  */
 export function readAuthorization(
   { x402Version, accepted, payload }: SignedPayment,
@@ -101,7 +101,7 @@ export function readAuthorization(
   if (!isWhole || !SECONDS.test(validAfter) || !SECONDS.test(validBefore)) return refused('invalid_payload')
   if (!isSame(to, terms.payTo)) return refused('invalid_exact_evm_recipient_mismatch')
   const units = BigInt(value)
-  // The facilitator settles the amount of the terms it is given, which must be the one that was signed.
+  // The facilitator settles the amount of the given terms, which must be the signed one.
   if (accepted.amount !== value || units < BigInt(terms.amount))
     return refused('invalid_exact_evm_payload_authorization_value')
   if (Number(validAfter) > now) return refused('invalid_exact_evm_payload_authorization_valid_after')
@@ -123,7 +123,7 @@ const isSame = (one: string, other: string): boolean => one.toLowerCase() === ot
 
 const FIELDS = ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce'] as const
 
-/** The fields of an authorization in lower case; empty where one is no text. */
+/** The fields of an authorization in lower case; empty if a field is not text. */
 function textsOf(authorization: unknown): Record<(typeof FIELDS)[number], string> {
   const given = (authorization ?? {}) as Record<string, unknown>
   const texts = FIELDS.map((name) => [name, typeof given[name] === 'string' ? given[name].toLowerCase() : ''])
@@ -131,8 +131,8 @@ function textsOf(authorization: unknown): Record<(typeof FIELDS)[number], string
 }
 
 /**
- * Refusals that the facilitator finds before it sends a transaction, so that of a payment it was never asked to settle
- * before they prove that nothing was paid.
+ * Refusals that the facilitator finds before it sends a transaction. If no earlier attempt was made to settle the
+ * payment, they prove that nothing was paid.
  */
 const NOTHING_SENT = new Set([
   'insufficient_funds',
@@ -144,11 +144,11 @@ const NOTHING_SENT = new Set([
   'invalid_exact_evm_payload_authorization_valid_after',
 ])
 
-/** What a facilitator said when it was asked to settle. */
+/** The facilitator's response to a settlement request. */
 export type SettleAnswer =
   | { kind: 'settled'; transaction: string }
   | { kind: 'refused'; reason: string }
-  /** It said nothing, or nothing that proves anything. */
+  /** No response, or one that proves nothing. */
   | { kind: 'unknown'; reason: string }
 
 export type SettleVerdict =
@@ -156,8 +156,8 @@ export type SettleVerdict =
   | { kind: 'unpaid' | 'retry' | 'unproven'; reason: string }
 
 /**
- * What an answer means for a payment. Once an attempt went unanswered the transfer may have been made, so no refusal
- * proves that it was not: a used nonce or an empty wallet may be its effect.
+ * The meaning of a response for a payment. After an attempt without a response the transfer may have been made, so no
+ * refusal proves that it was not: a used nonce or an empty wallet may be its effect.
  */
 export function judgeSettlement(
   answer: SettleAnswer,

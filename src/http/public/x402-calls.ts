@@ -221,7 +221,7 @@ function watchPayment(
     try {
       verdict = await payments.settle(callId, cleanup.add)
     } catch (error) {
-      logger.warn({ err: error, callId }, 'payment of a call not settled yet, retrying')
+      logger.warn({ err: error, callId }, 'call payment not settled yet, retrying')
       cleanup.add(() => payments.answered(callId))
       return
     }

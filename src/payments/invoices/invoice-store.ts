@@ -10,10 +10,10 @@ export interface Invoice extends Omit<InvoiceRow, 'kind' | 'document'> {
   document: InvoiceDocument
 }
 
-/** Written by writeInvoices alone, so its document is one. */
+/** Only writeInvoices writes these rows, so the document has this shape. */
 const asIssued = (row: InvoiceRow): Invoice => row as unknown as Invoice
 
-/** Invoices, and whom they are made out to, in PostgreSQL. */
+/** Invoices and their recipients, in PostgreSQL. */
 export type InvoiceStore = ReturnType<typeof createInvoiceStore>
 
 export function createInvoiceStore(postgres: Postgres) {
@@ -24,7 +24,7 @@ export function createInvoiceStore(postgres: Postgres) {
       return rows.map(asIssued)
     },
 
-    /** Of one top-up, in the order they were issued. */
+    /** The invoices of one top-up, in the order of issue. */
     async ofPayment(paymentId: string): Promise<Invoice[]> {
       const rows = await postgres.invoice.findMany({ where: { paymentId }, orderBy: { position: 'asc' } })
       return rows.map(asIssued)
@@ -38,7 +38,7 @@ export function createInvoiceStore(postgres: Postgres) {
     details: (accountId: string): Promise<BillingDetails | null> =>
       postgres.billingDetails.findUnique({ where: { accountId } }),
 
-    /** What was issued before stays as it is. */
+    /** Issued invoices do not change. */
     async saveDetails(details: Omit<BillingDetails, 'updatedAt'>): Promise<void> {
       const saved = { ...details, updatedAt: new Date() }
       const { accountId } = details

@@ -13,19 +13,19 @@ import type { InvoiceSettings } from '../../core/payments/invoice-settings.ts'
 import type { PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import type { Payment } from '../payment-store.ts'
 
-/** Locks the series until the transaction ends: no two invoices get a number, and no number is left out. */
+/** Locks the series until the transaction ends: no number is used twice, and none is skipped. */
 const NEXT_NUMBER = `
 INSERT INTO invoice_series (issuer, prefix, last_number) VALUES ($1, $2, 1)
 ON CONFLICT (issuer, prefix) DO UPDATE SET last_number = invoice_series.last_number + 1
 RETURNING last_number AS "number"`
 
 /**
- * Writes the invoice of a top-up that was just posted, and afterwards a credit note for what was returned since, or an
- * invoice again where a return was reversed. In the transaction that posts the money, whose payment is locked: doing so again
- * finds nothing to write. Top-ups from before invoices were set up have none; what corrects an invoice follows it, whatever
- * the settings are since.
- * @param payment as it is after the posting
- * @param isNew the posting was that of the top-up itself
+ * Writes the invoice of a top-up that was just posted, and afterwards a credit note for what was returned since, or
+ * another invoice for a reversed return. It runs in the transaction that posts the money, with the payment locked, so a
+ * repetition writes nothing. Top-ups from before invoices were configured have none; a correction follows its invoice,
+ * whatever the settings are since.
+ * @param payment its state after the posting
+ * @param isNew whether the posting was that of the top-up itself
  */
 export async function writeInvoices(
   transaction: PostgresTransaction,

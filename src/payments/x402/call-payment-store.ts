@@ -15,49 +15,49 @@ export interface NewCallPayment {
   callId: CallId
   request: FacilitatorRequest
   authorization: Authorization
-  /** Unix ms: by then the call is over, however it ends. */
+  /** Unix ms: the latest end of the call. */
   overAt: number
 }
 
 export type Reservation =
-  /** `paysFirst`: what the payer may owe with this call is more than it has paid so far. */
+  /** `paysFirst`: with this call the payer may owe more than it has paid so far. */
   | { kind: 'reserved'; balance: LedgerBalance; paysFirst: boolean }
-  /** The authorization has paid for a call before, or pays for one that runs. */
+  /** The authorization has paid for a call before, or pays for a running one. */
   | { kind: 'replayed' }
-  /** The payer has as many payments open as one may have, or of as much. */
+  /** The payer has the maximum number or amount of open payments. */
   | { kind: 'too-much-open' }
-  /** It did not pay for as many calls as it may have open. */
+  /** The payer has the maximum number of unpaid calls. */
   | { kind: 'barred' }
   /** An operator suspended the account of these calls. */
   | { kind: 'suspended' }
 
-/** A payment that this process may ask the facilitator to settle, until its next attempt is due. */
+/** A payment that only this process may settle, until its next attempt is due. */
 export interface ClaimedPayment {
   callId: string
   request: FacilitatorRequest
-  /** With this one. */
+  /** Including this one. */
   attempts: number
   expiresAt: Date
 }
 
-/** Payments of one payer that are not decided: what it may owe if its wallet turns out to be empty. */
+/** Maximum undecided payments of one payer, which bounds its debt if its wallet turns out to be empty. */
 const OPEN_PER_PAYER = 4
-/** How long a payment that was not made counts as open. */
+/** How long an unpaid payment counts as open. */
 const UNPAID_DAYS = 30
-/** So many payments that a wallet made count for what it may owe. */
+/** Number of paid payments that raise a wallet's limit. */
 const PAID_COUNTED = 200
 const CLOSED_AT_ONCE = 200
 
-/** Its email is none, so that nobody can have signed up with it. */
+/** Its email is not an address, so that no sign-up can use it. */
 const OPEN_ACCOUNT = `
 INSERT INTO accounts (id, email, state, low_balance_pico) VALUES ($1, 'calls paid by x402', 'exhausted', NULL)
 ON CONFLICT (id) DO NOTHING`
 
 const IS_KNOWN = `
 SELECT 1 FROM call_payments WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4 AND state <> 'released'`
-/** Lets in one payment of a wallet at a time, and keeps no other wallet waiting. */
+/** Admits one payment of a wallet at a time, without delaying other wallets. */
 const LOCK_WALLET = `SELECT pg_advisory_xact_lock(hashtextextended('call payment ' || $1, 0))::text`
-/** What a wallet owes or may owe, and has paid; taken under its lock. */
+/** The debt and payments of a wallet; read under its lock. */
 const WALLET = `
 SELECT (SELECT state = 'suspended' FROM accounts WHERE id = $5) AS "isSuspended",
        EXISTS (${IS_KNOWN}) AS "isKnown",
@@ -91,7 +91,7 @@ VALUES ($1, $2, $3, $4, $5, $6::bigint, $7::jsonb, to_timestamp($8::bigint), to_
 
 const CLAIMED = `
 RETURNING call_id AS "callId", request, attempts, expires_at AS "expiresAt"`
-/** An attempt that ends unanswered leads to the next: after its own length and 1 s, 2 s, 4 s … up to a minute. */
+/** An attempt without a response leads to the next: after its own length and 1 s, 2 s, 4 s … up to a minute. */
 const ATTEMPT = `
 UPDATE call_payments SET state = 'settling', attempts = attempts + 1,
   next_attempt_at = to_timestamp($1::bigint / 1000.0) + make_interval(secs => $2::bigint / 1000.0 + least(60, 2 ^ attempts))`
@@ -110,13 +110,13 @@ WHERE call_id = $1 AND state::text = ANY($4)`
 const SETTLED = `
 UPDATE call_payments SET state = 'settled', transaction = $2, reason = NULL, next_attempt_at = NULL, decided_at = now()
 WHERE call_id = $1 AND state IN ('settling', 'unproven')`
-/** Of a payment that nobody asked for again meanwhile. */
+/** Only for a payment that no other attempt was made for since. */
 const REFUSED = `
 UPDATE call_payments SET state = 'unpaid', reason = $2, next_attempt_at = NULL, decided_at = now()
 WHERE call_id = $1 AND state = 'settling' AND attempts = 1`
 const NOTE_REASON = `UPDATE call_payments SET reason = $2 WHERE call_id = $1 AND state = 'settling'`
 
-/** Those whose client left pay if something was produced for them, as a client with a key does. */
+/** Clients that left pay if output was produced for them, like clients with a key. */
 const DECIDE_LEFT = `
 UPDATE call_payments AS payment SET
   state = CASE WHEN call.pays THEN 'settling' ELSE 'released' END::call_payment_state,
@@ -125,7 +125,7 @@ UPDATE call_payments AS payment SET
   decided_at = CASE WHEN call.pays THEN NULL ELSE now() END
 FROM (SELECT id, status IN ('completed', 'cancelled') AND charge_pico > 0 AS pays FROM call_records) AS call
 WHERE call.id = payment.call_id AND payment.closed_at IS NULL AND payment.state = 'left'`
-/** Those whose API instance never said what became of the call: it died, and with it the response. */
+/** Payments whose API instance never reported the end of the call, because it died together with the response. */
 const RELEASE_LOST = `
 UPDATE call_payments SET state = 'released', reason = 'the call was not answered to its end', decided_at = now()
 WHERE closed_at IS NULL AND state IN ('authorized', 'left') AND over_at <= to_timestamp($1::bigint / 1000.0)`
@@ -145,7 +145,7 @@ SELECT to_char(decided_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, network, ass
 FROM call_payments WHERE state = 'settled' AND decided_at IS NOT NULL
 GROUP BY 1, 2, 3 ORDER BY 1 DESC, 2, 3 LIMIT $1`
 
-/** A call that was not paid may still be recorded as charged until it is over; the others have their record. */
+/** A call that was not paid may be recorded as charged until it is over; the others have their record. */
 const CLOSABLE = `
 SELECT payment.call_id AS "callId"
 FROM call_payments AS payment LEFT JOIN call_records AS call ON call.id = payment.call_id
@@ -170,11 +170,11 @@ const HAS_OPEN = 'SELECT EXISTS (SELECT 1 FROM call_payments WHERE closed_at IS 
 export type CallPaymentStore = ReturnType<typeof createCallPaymentStore>
 
 /**
- * Payments for single calls. `authorized` (verified, its call may run) → `settling` (the call was answered to its end) →
+ * Payments for single calls. `authorized` (verified, its call may run) → `settling` (the response was complete) →
  * `settled` (its transfer is proven), `unpaid` (the facilitator refused it before it sent anything) or `unproven` (it
- * expired with no answer that proves anything; an operator decides). `released`: the call failed, and the payment is not
- * asked for. `left`: the client left, and the call's record decides between `settling` and `released`. Each payment is
- * closed by a last posting in the ledger.
+ * expired without a conclusive response; an operator decides). `released`: the call failed, and the payment is not
+ * requested. `left`: the client left, and the call's record decides between `settling` and `released`. A last posting
+ * in the ledger closes each payment.
  */
 export function createCallPaymentStore(postgres: Postgres) {
   let hasAccount = false
@@ -196,9 +196,9 @@ export function createCallPaymentStore(postgres: Postgres) {
     },
 
     /**
-     * Takes an authorization for one call, and credits the account that the call is held on. That account is locked by
-     * the last statement alone, since all these calls and their settlement share it.
-     * @param openMaxPico what the open payments of a wallet may come to, unless one alone is more
+     * Reserves an authorization for one call, and credits the account of its hold. Only the last statement locks that
+     * account, since all these calls and their settlements share it.
+     * @param openMaxPico maximum sum of a wallet's open payments, unless one alone exceeds it
      */
     async reserve(payment: NewCallPayment, openMaxPico: bigint): Promise<Reservation> {
       const { callId, request, authorization, overAt } = payment
@@ -239,7 +239,7 @@ export function createCallPaymentStore(postgres: Postgres) {
       })
     },
 
-    /** Claims the first attempt to settle a payment; null where it is not to be had (any more). */
+    /** Claims the first attempt to settle a payment; null if it is not available. */
     async claim(callId: string, nowMs: number, attemptMs: number): Promise<ClaimedPayment | null> {
       const rows = await postgres.$queryRawUnsafe<ClaimedPayment[]>(
         CLAIM,
@@ -254,13 +254,13 @@ export function createCallPaymentStore(postgres: Postgres) {
     claimDue: (nowMs: number, attemptMs: number, limit: number) =>
       postgres.$queryRawUnsafe<ClaimedPayment[]>(CLAIM_DUE, BigInt(nowMs), BigInt(attemptMs), limit),
 
-    /** For how long a payment has been due that nobody took up, ms. */
+    /** How long the oldest unclaimed payment has been due, ms. */
     async overdueMs(nowMs: number): Promise<number> {
       const [row] = await postgres.$queryRawUnsafe<Array<{ dueAt: Date | null }>>(OLDEST_DUE, BigInt(nowMs))
       return row?.dueAt ? nowMs - row.dueAt.getTime() : 0
     },
 
-    /** Moves a payment on from one of some states. False where it is in none of them. */
+    /** Changes the state of a payment from one of some states. False if it is in none of them. */
     async move(
       callId: string,
       from: readonly CallPaymentState[],
@@ -270,7 +270,7 @@ export function createCallPaymentStore(postgres: Postgres) {
       return (await postgres.$executeRawUnsafe(MOVE, callId, to, reason, [...from])) > 0
     },
 
-    /** Records the transaction that paid, also of a payment that was given up as unproven. */
+    /** Records the transaction that paid, even for a payment that was recorded as unproven. */
     settled: (callId: string, transaction: string): Promise<number> =>
       postgres.$executeRawUnsafe(SETTLED, callId, transaction),
 
@@ -280,7 +280,7 @@ export function createCallPaymentStore(postgres: Postgres) {
     /** Records why an attempt did not settle it. */
     noteReason: (callId: string, reason: string) => postgres.$executeRawUnsafe(NOTE_REASON, callId, reason),
 
-    /** Decides about payments whose client left, and about those that nobody will decide about any more. */
+    /** Decides about payments whose client left, and about abandoned ones. */
     async decideAbandoned(nowMs: number): Promise<void> {
       await postgres.$executeRawUnsafe(DECIDE_LEFT)
       await postgres.$executeRawUnsafe(RELEASE_LOST, BigInt(nowMs))
@@ -292,7 +292,7 @@ export function createCallPaymentStore(postgres: Postgres) {
       return rows.map(({ callId }) => callId)
     },
 
-    /** Makes the last posting of a decided payment; null where it was closed before, or nothing is left to post. */
+    /** Makes the last posting of a decided payment; null if it was closed before, or nothing is left to post. */
     close: (callId: string): Promise<LedgerBalance | null> =>
       postgres.$transaction(async (transaction) => {
         const [payment] = await transaction.$queryRawUnsafe<
@@ -302,7 +302,7 @@ export function createCallPaymentStore(postgres: Postgres) {
         const remainingPico = await remainingOf(transaction, callId)
         const posting = callPaymentClosing(callId, { ...payment, remainingPico })
         await transaction.$executeRawUnsafe(CLOSE, callId)
-        // Last: it locks the account of all these calls.
+        // Must be last, because it locks the account of all these calls.
         return posting && (await postLedger(transaction, posting))
       }),
 
@@ -311,7 +311,7 @@ export function createCallPaymentStore(postgres: Postgres) {
     /** Newest first. */
     list: (limit: number) => postgres.callPayment.findMany({ orderBy: { createdAt: 'desc' }, take: limit }),
 
-    /** What was settled by day (UTC), newest first: what the wallet should have received by the facilitator's word. */
+    /** Settled amounts by day (UTC), newest first: what the wallet should have received according to the facilitator. */
     async settledByDay(days: number): Promise<SettledDay[]> {
       const rows = await postgres.$queryRawUnsafe<Array<Omit<SettledDay, 'amountPico'> & { amount: string }>>(
         SETTLED_BY_DAY,
@@ -327,7 +327,7 @@ export function createCallPaymentStore(postgres: Postgres) {
   }
 }
 
-/** Why a wallet may not open another call now. */
+/** Why a wallet may not start another call now. */
 function refusalOf(wallet: Wallet, amountPico: bigint, openMaxPico: bigint): Reservation | null {
   const { openPayments, unpaidPayments, unpaidPico } = wallet
   if (wallet.isSuspended) return { kind: 'suspended' }
@@ -338,7 +338,7 @@ function refusalOf(wallet: Wallet, amountPico: bigint, openMaxPico: bigint): Res
   return openPayments + unpaidPayments >= OPEN_PER_PAYER || isMuch ? { kind: 'too-much-open' } : null
 }
 
-/** What a payment brought, less what its call was charged. */
+/** A payment less the charge of its call. */
 async function remainingOf(transaction: PostgresTransaction, callId: string): Promise<bigint> {
   const [row] = await transaction.$queryRawUnsafe<Array<{ remainingPico: bigint }>>(
     REMAINING,

@@ -24,7 +24,7 @@ export interface CallPaymentLimits {
   callTimeoutMs: number
   nonStreamingCallTimeoutMs: number
   x402SettleWaitMs: number
-  /** What the open payments of a wallet may come to. */
+  /** Maximum sum of the open payments of a wallet. */
   x402OpenPerWalletUsd: string
 }
 
@@ -35,27 +35,27 @@ export interface CallPaymentsDependencies {
   clock: () => number
 }
 
-/** What one call costs a caller without a key, and how it can be paid. */
+/** The price of one call without a key, and its payment terms. */
 export interface Quote {
   terms: PaymentTerms
-  /** Unix ms: the latest end of a call that begins now. */
+  /** Unix ms: the latest end of a call that starts now. */
   endsBy: number
 }
 
-/** Beyond the call: for its payer to sign, and for attempts to settle that go unanswered. */
+/** Validity beyond the call: for the payer to sign, and for settlement attempts without a response. */
 const VALID_BEYOND_CALL_MS = 600_000
-/** At least so much of that must be left when the call begins. */
+/** Minimum rest of the validity when the call starts. */
 const LEFT_AFTER_CALL_MS = 60_000
-/** A call may be taken over at its end. */
+/** Time for a takeover at the end of a call. */
 const CALL_SLACK_MS = 300_000
 
 export type PaymentOutcome =
-  /** `paysFirst`: nothing is to be sent to the caller before the payment is settled. */
+  /** `paysFirst`: nothing is sent to the client before the payment is settled. */
   | { kind: 'reserved'; payer: string; paysFirst: boolean }
-  /** `reason` is the protocol's word. */
+  /** `reason` is the protocol's code. */
   | { kind: 'refused'; reason: string }
 
-/** Payments for single calls, as an API instance takes them. */
+/** Payments for single calls in an API instance. */
 export type CallPayments = Awaited<ReturnType<typeof createCallPayments>>
 
 export async function createCallPayments(
@@ -71,7 +71,7 @@ export async function createCallPayments(
   const refuseBehind = createBacklogBound(store, clock)
   const openMaxPico = parseUsd(limits.x402OpenPerWalletUsd)
 
-  /** Null: the header is no payment. */
+  /** Null: the header is not a payment. */
   const readPayment = (header: string): PaymentPayload | null => {
     try {
       const parsed = PaymentPayloadV2Schema.safeParse(decodePaymentSignatureHeader(header))
@@ -83,7 +83,7 @@ export async function createCallPayments(
   }
 
   return {
-    /** `boundPico` is the most that the call can cost. Throws ApiError while payments cannot be settled in time. */
+    /** `boundPico` is the maximum cost of the call. Throws ApiError while payments cannot be settled in time. */
     async quote(boundPico: PicoUsd, isStream: boolean): Promise<Quote> {
       await refuseBehind()
       const callMs = limits.queueWaitMs + (isStream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs)
@@ -153,13 +153,13 @@ export async function createCallPayments(
         case 'too-much-open':
           throw new ApiError(
             'concurrency_limit_exceeded',
-            'This wallet has as many calls open as it may, or of as much. Wait for one to be settled.',
+            'This wallet has reached its limit of open calls. Wait for one to be settled.',
             { retryAfterSeconds: 5 },
           )
         case 'barred':
           throw new ApiError(
             'not_permitted',
-            'Payments of this wallet were refused when they were due. It may pay for calls again when they are 30 days old.',
+            'Payments of this wallet were refused when they were due. It can pay for calls again after 30 days.',
           )
         case 'suspended':
           throw new ApiError('account_suspended', 'Calls without a key are suspended. Contact the operator.')
@@ -169,8 +169,8 @@ export async function createCallPayments(
     },
 
     /**
-     * Settles the payment of a call whose caller waits. Null: it is not to be had here. `later` is given what could not be
-     * recorded, to run it again.
+     * Settles the payment of a call whose client waits. Null: it is not available. `later` receives a failed write, to
+     * repeat it.
      */
     async settle(callId: CallId, later: (task: () => Promise<void>) => void): Promise<SettleVerdict | null> {
       const claimed = await store.claim(callId, clock(), limits.x402SettleWaitMs)
@@ -181,24 +181,24 @@ export async function createCallPayments(
       return verdict
     },
 
-    /** The call was answered to its end: its payment is due. Repeatable. */
+    /** The response was complete: its payment is due. Repeatable. */
     answered: (callId: CallId) => store.move(callId, ['authorized'], 'settling'),
 
-    /** The call failed: its payment is not asked for, and may pay for another one. Repeatable. */
+    /** The call failed: its payment is not requested, and may pay for another call. Repeatable. */
     failed: (callId: CallId, reason: string) => store.move(callId, ['authorized'], 'released', reason),
 
-    /** The client left: what the call comes to decides. Repeatable. */
+    /** The client left: the result of the call decides. Repeatable. */
     left: (callId: CallId) => store.move(callId, ['authorized'], 'left'),
   }
 }
 
-/** From when on a payment is overdue that no settlement process took up. */
+/** From when a payment is overdue that no settlement process claimed. */
 const BEHIND_MS = 60_000
 const LOOK_AGAIN_MS = 5_000
 
 /**
- * Refuses quotes while payments are settled too late: more of them would expire before anybody asks for them. Looked up
- * once in five seconds, however many quotes are asked for.
+ * Refuses quotes while payments are settled too late, because more of them would expire. Reads the backlog once in five
+ * seconds, however many quotes are requested.
  */
 function createBacklogBound(store: Pick<CallPaymentStore, 'overdueMs'>, clock: () => number) {
   let look: { untilMs: number; overdueMs: Promise<number> } | null = null

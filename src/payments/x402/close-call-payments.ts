@@ -10,12 +10,12 @@ export interface CloseCallPaymentsDependencies {
   clock: () => number
 }
 
-/** Their postings wait for one another, the round trips around them need not. */
+/** Their postings are serialized, but the round trips around them are not. */
 const AT_ONCE = 4
 
 /**
- * Decides about payments that were abandoned, and closes those that are decided in the ledger, until none is left. One
- * that fails is taken up again by a later run, and keeps no other waiting.
+ * Decides about abandoned payments, and closes decided ones in the ledger, until none is left. A later run retries a
+ * failed one, which does not delay others.
  */
 export async function closeCallPayments(
   { store, holds, logger, clock }: CloseCallPaymentsDependencies,
@@ -28,14 +28,14 @@ export async function closeCallPayments(
       if (balance) await holds.apply(CALL_PAYMENT_ACCOUNT, balance, [])
       return true
     } catch (error) {
-      logger.error({ err: error, callId }, 'payment of a call could not be closed, retrying')
+      logger.error({ err: error, callId }, 'call payment not closed, retrying')
       return false
     }
   }
   for (let closed = 1; closed > 0 && !stopping?.aborted; ) {
     const closable = await store.closable(clock())
     if (closable.length === 0) return
-    // What a call is charged may still wait for settlement, or its hold to be closed by it.
+    // The charge of a call may still wait for settlement, which closes its hold.
     const held = new Set((await holds.openHolds(CALL_PAYMENT_ACCOUNT)).map((hold) => hold.callId))
     const next = closable.filter((callId) => !held.has(callId)).values()
     const lane = async () => {

@@ -3,7 +3,7 @@ import type { PaymentTerms, SettleAnswer } from '../../core/payments/x402.ts'
 import type { CallPaymentSettings } from '../../core/payments/x402-settings.ts'
 import { causeOf } from '../../platform/observability/logger.ts'
 
-/** A payment as the facilitator takes it, and as it is stored until it is settled. */
+/** A payment in the facilitator's format, stored until it is settled. */
 export interface FacilitatorRequest {
   payload: PaymentPayload
   terms: PaymentTerms
@@ -22,7 +22,7 @@ export interface Facilitator {
   settle(request: FacilitatorRequest): Promise<SettleAnswer>
 }
 
-/** A caller waits for it with nothing sent yet. */
+/** Short, because a client waits for it before the first byte. */
 const VERIFY_WAIT_MS = 5_000
 
 /** The facilitator over HTTP, by the protocol's own client. */
@@ -62,13 +62,13 @@ export async function createFacilitator(
   }
 }
 
-/** Its reasons are words of the protocol; what is none is not passed on. */
+/** Its reasons are codes of the protocol; other text is not passed on. */
 const wordOf = (reason: string | undefined): string =>
   reason !== undefined && /^[a-z0-9_]{1,100}$/.test(reason) ? reason : 'unexpected_error'
 
 const TRANSACTION = /^0x[0-9a-f]{64}$/i
 
-/** A settlement counts if it names its transaction, and nothing in it is of another payment. */
+/** A settlement counts only if it names its transaction and matches the payment. */
 function readSettlement(
   { success, transaction, errorReason, ...answer }: SettleResponse,
   { network, amount }: PaymentTerms,
@@ -80,5 +80,5 @@ function readSettlement(
     (answer.amount ?? amount) === amount &&
     (answer.payer ?? payer).toLowerCase() === payer
   if (isOurs && TRANSACTION.test(transaction)) return { kind: 'settled', transaction }
-  return { kind: 'unknown', reason: 'the facilitator reported a settlement of something else' }
+  return { kind: 'unknown', reason: 'the facilitator reported a settlement that does not match the payment' }
 }

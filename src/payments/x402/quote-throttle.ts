@@ -7,7 +7,7 @@ const MINUTE_SECONDS = 60
 
 export type QuoteThrottle = ReturnType<typeof createQuoteThrottle>
 
-/** Limits requests without a key by network address: each is read and quoted for nothing. */
+/** Limits requests without a key by network address, because each is parsed and quoted for free. */
 export function createQuoteThrottle(
   redis: Redis,
   { x402QuotesPerAddress, x402QuotesPerSite }: { x402QuotesPerAddress: number; x402QuotesPerSite: number },

@@ -11,8 +11,8 @@ export interface SettleDependencies {
 }
 
 /**
- * Asks the facilitator to settle a claimed payment. The transfer is made at most once however often it is asked for: a
- * chain takes the nonce of an authorization once.
+ * Asks the facilitator to settle a claimed payment. The transfer is made at most once however often it is requested: a
+ * chain accepts the nonce of an authorization once.
  */
 export async function askToSettle(
   { callId, request, attempts, expiresAt }: ClaimedPayment,
@@ -24,18 +24,18 @@ export async function askToSettle(
     case 'settled':
       break
     case 'retry':
-      logger.warn({ callId, attempts, reason: verdict.reason }, 'payment of a call not settled yet, retrying')
+      logger.warn({ callId, attempts, reason: verdict.reason }, 'call payment not settled yet, retrying')
       break
     case 'unpaid':
       logger.warn(
         { alarm: 'call-payment-unpaid', callId, reason: verdict.reason },
-        'a call was run whose payment the facilitator refused',
+        'call payment refused by the facilitator',
       )
       break
     case 'unproven':
       logger.error(
         { alarm: 'call-payment-unproven', callId, reason: verdict.reason },
-        'it is not known whether a call was paid; look its authorization up on the chain',
+        'call payment unproven; check its authorization on the chain',
       )
       break
     default:
@@ -44,7 +44,7 @@ export async function askToSettle(
   return verdict
 }
 
-/** Records what an attempt to settle a payment came to. Repeatable. */
+/** Records the result of an attempt to settle a payment. Repeatable. */
 export async function recordSettlement(
   callId: string,
   verdict: SettleVerdict,
@@ -56,7 +56,7 @@ export async function recordSettlement(
         await store.settled(callId, verdict.transaction)
       } catch (error) {
         // The facilitator may not name it again.
-        logger.error({ callId, transaction: verdict.transaction }, 'a settled payment could not be recorded')
+        logger.error({ callId, transaction: verdict.transaction }, 'settled call payment not recorded')
         throw error
       }
       break

@@ -4,20 +4,20 @@ import { askToSettle, recordSettlement, type SettleDependencies } from './settle
 
 export interface SettleDueDependencies extends SettleDependencies {
   store: CallPaymentStore
-  /** How long an attempt to settle may take. */
+  /** Maximum duration of a settlement attempt. */
   settleWaitMs: number
 }
 
-/** Requests to a facilitator at once of one process: at two seconds each, 200 payments a second. */
+/** Concurrent requests of one process to the facilitator: at two seconds each, 200 payments a second. */
 const AT_ONCE = 400
-/** Claimed again once so many of them have ended, so that a claim takes many. */
+/** The next claim waits for this many free slots, so that a claim takes many. */
 const CLAIMED_FROM = 100
-/** What becomes due meanwhile does not wait for a slow answer. */
+/** Payments that become due meanwhile do not wait for a slow response. */
 const LOOK_AGAIN_MS = 1_000
 
 /**
- * Settles payments until none is due, those that expire first before others. Any number of processes may do so at once:
- * each claims its own. One that fails is taken up again by a later attempt, and keeps no other waiting.
+ * Settles payments until none is due, nearest expiry first. Any number of processes may run it: each claims its own
+ * payments. A later attempt retries a failed one, which does not delay others.
  */
 export async function settleDuePayments(deps: SettleDueDependencies, stopping?: AbortSignal): Promise<void> {
   const { store, settleWaitMs, logger, clock } = deps
@@ -27,7 +27,7 @@ export async function settleDuePayments(deps: SettleDueDependencies, stopping?: 
     try {
       await recordSettlement(callId, await askToSettle(payment, deps), deps)
     } catch (error) {
-      logger.error({ err: error, callId }, 'payment of a call could not be settled, retrying')
+      logger.error({ err: error, callId }, 'call payment not settled, retrying')
     }
   }
   while (!stopping?.aborted) {

@@ -82,7 +82,7 @@ test('a provider that is disabled takes all its models along, and auto with the 
     'change test/two: alpha receives no calls for test/two',
   ])
   const both = effectsOf(change('providers', { id: 'alpha', disabled: true }, { id: 'beta', disabled: true }))
-  expect(both).toContain('offline auto: auto will answer 503: no model is left to choose')
+  expect(both).toContain('offline auto: auto will return 503: no model is left to choose')
   expect(both).toContain('offline test/two: test/two will answer 503: all 2 of its offers are disabled')
 })
 

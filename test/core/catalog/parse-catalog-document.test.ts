@@ -68,7 +68,7 @@ test.each<[string, (document: any) => void, string]>([
   [
     'an address with an impossible port',
     (d) => (d.providers[0].base_url = 'http://127.0.0.1:99999/v1'),
-    'providers[0].base_url: is no address',
+    'providers[0].base_url: is not a URL',
   ],
   [
     'an address with a password',

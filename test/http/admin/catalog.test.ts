@@ -97,7 +97,7 @@ test('what an edit does to calls is told before it does: a model offline, a loss
   expect(await effectsOf({ changes: { offers: [{ ...offer, disabled: true }] } })).toEqual(
     expect.arrayContaining([
       'offline: test/plain will answer 503: its only offer is disabled',
-      'offline: auto will answer 503: no model is left to choose',
+      'offline: auto will return 503: no model is left to choose',
     ]),
   )
   const free = { changes: { models: [{ id: 'test/plain', rate: { prompt: '0', completion: '0' } }] } }
