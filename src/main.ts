@@ -19,7 +19,7 @@ const accessLogger = config.accessLog ? createAccessLogger(config.logLevel, 'api
 const runtime = await createApiRuntime(config, logger, metrics.of('api'), { accessLogger })
 serveMetrics(metrics, config.metricsPort, config.metricsHost, logger, runtime.readiness)
 const address = await runtime.app.listen({ port: config.port, host: config.host, backlog: 4096 })
-logger.info({ address }, 'api listens')
+logger.info({ address }, 'api listening')
 started()
 
 stopOnSignal({

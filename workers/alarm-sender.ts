@@ -15,7 +15,7 @@ import type { Sealer } from '../src/platform/sealing.ts'
 
 const MINUTE = 60_000
 
-/** Between attempts at one message: it is given up after about six hours, and a newer one tells more. */
+/** Delays between attempts at one message; it is dropped after about six hours, since newer ones replace it. */
 const RETRY_DELAYS_MS: readonly number[] = [
   5_000,
   30_000,
@@ -23,7 +23,7 @@ const RETRY_DELAYS_MS: readonly number[] = [
   5 * MINUTE,
   ...Array(35).fill(10 * MINUTE),
 ]
-/** From this failed attempt on an alarm says so at other destinations. */
+/** From this failed attempt on, an alarm reports the failure at other destinations. */
 const ALARMING_ATTEMPT = 3
 
 export interface AlarmSenderOptions {
@@ -40,22 +40,22 @@ export interface AlarmSenderOptions {
   everyMs?: number
   /** Must outlast an attempt. */
   leaseMs?: number
-  /** Messages a minute to one destination; what is more comes together in the next. */
+  /** Messages to one destination per minute; further notices are combined in the next. */
   perMinute?: number
 }
 
 const EVERY_MS = 1_000
 const LEASE_MS = 90_000
 const PER_MINUTE = 6
-/** PagerDuty groups by itself, and takes an event for each alarm. */
+/** PagerDuty groups events itself, so each alarm is sent as one event. */
 const PER_MINUTE_PAGERDUTY = 60
-/** More that wait are told in one message. */
+/** If more notices wait, they are combined in one message. */
 const APART_MAX = 3
 const APART_MAX_PAGERDUTY = 10
 
 /**
- * Tells destinations of alarms, each one message at a time, so that a slow one keeps no other waiting. A crash between
- * the answer and its record sends a message again. Returns how to stop, which waits for running attempts.
+ * Sends alarms to destinations, to each one message at a time, so that a slow one does not delay others. A crash
+ * between the response and its record sends a message again. Returns a stop function, which waits for running attempts.
  */
 export function startAlarmSender(options: AlarmSenderOptions): () => Promise<void> {
   const { notices, logger, everyMs = EVERY_MS, leaseMs = LEASE_MS, perMinute = PER_MINUTE } = options
@@ -69,13 +69,16 @@ export function startAlarmSender(options: AlarmSenderOptions): () => Promise<voi
         perMinutePagerDuty: PER_MINUTE_PAGERDUTY,
       })) {
         const sending = tell(destination, options).catch((error: unknown) =>
-          logger.error({ err: error, destinationId: destination.id }, 'an alarm destination comes again'),
+          logger.error(
+            { err: error, destinationId: destination.id },
+            'alarm destination not processed, retrying',
+          ),
         )
         running.add(sending)
         void sending.finally(() => running.delete(sending))
       }
     },
-    (error) => logger.warn({ err: error }, 'alarm destinations could not be read'),
+    (error) => logger.warn({ err: error }, 'alarm destinations read failed'),
     { firstAfterMs: 0 },
   )
   return async () => {
@@ -101,25 +104,25 @@ async function tell(destination: ClaimedDestination, options: AlarmSenderOptions
   const next = afterAttempt(result, attempts + 1, RETRY_DELAYS_MS, random())
   if (next.kind === 'delivered') {
     await notices.sent(id, ids)
-    logger.info({ subject: id, alarmsOver: ['alarm-not-delivered'], notices: ids.length }, 'alarms were sent')
+    logger.info({ subject: id, alarmsOver: ['alarm-not-delivered'], notices: ids.length }, 'alarms sent')
     return
   }
   const reason = result.kind === 'answered' ? `HTTP ${result.statusCode}` : result.error
   await notices.failed(id, ids, next, reason)
   const about = { subject: id, name, reason, attempt: attempts + 1 }
   if (attempts + 1 < ALARMING_ATTEMPT && next.kind === 'retry')
-    logger.warn(about, 'alarms could not be sent, retrying')
-  else logger.error({ alarm: 'alarm-not-delivered', ...about }, 'alarms could not be sent')
+    logger.warn(about, 'alarms not sent, retrying')
+  else logger.error({ alarm: 'alarm-not-delivered', ...about }, 'alarms not sent')
 }
 
-/** The notices of the next message: the first that waits or, when many do, all that can be told together. */
+/** The notices of the next message: the oldest or, if many wait, all that can be combined. */
 function nextMessage(
   kind: DestinationTarget['kind'],
   waiting: ClaimedDestination['notices'],
 ): ClaimedDestination['notices'] {
   const first = waiting.slice(0, 1)
   if (kind !== 'pagerduty') return waiting.length > APART_MAX ? waiting : first
-  // Each incident is resolved by an event of its own.
+  // Each incident is resolved by a separate event.
   const isOpened = ({ notice }: { notice: Notice }) => notice.event === 'opened'
   const opened = waiting.filter(isOpened)
   return opened.length > APART_MAX_PAGERDUTY && first.every(isOpened) ? opened : first

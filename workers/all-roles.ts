@@ -7,15 +7,15 @@ import { startDispatchRole } from './dispatch-role.ts'
 import { startSettlementRole } from './settlement-role.ts'
 
 /**
- * The whole gateway in one process, for a small machine: API, dispatch and settlement with connections of their own. They
- * share one event loop and one fate, and a call stays within the process where it can (see Colocation).
+ * The whole gateway in one process, for a small machine: API, dispatch and settlement with separate connections. They
+ * share one event loop and fail together, and a call stays within the process if possible (see Colocation).
  */
 export async function startAllRoles(
   config: Readonly<Config>,
   logger: Logger,
   metrics: ProcessMetrics,
 ): Promise<Pick<ApiRuntime, 'readiness' | 'stop'>> {
-  // Who serves calls is there before they come, and stays until the last has ended.
+  // Workers start before the API accepts calls, and stop after the last call has ended.
   const colocation: Colocation = {}
   const settlement = await startSettlementRole(config, logger, metrics.of('settlement'))
   const dispatch = await startDispatchRole(config, logger, metrics.of('dispatch'), colocation)
@@ -24,7 +24,7 @@ export async function startAllRoles(
     accessLogger: config.accessLog ? createAccessLogger(config.logLevel, 'all') : null,
   })
   const address = await api.app.listen({ port: config.port, host: config.host, backlog: 4096 })
-  logger.info({ address }, 'api listens')
+  logger.info({ address }, 'api listening')
   return {
     readiness: api.readiness,
     async stop() {

@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client'
 import type { SyncReport } from '../src/catalog/sync-listings.ts'
 import { type CatalogSnapshot, isAvailable } from '../src/core/catalog/catalog.ts'
 
-/** Registers the gauges of the catalog; models and offers are counted when they are asked for. */
+/** Registers the gauges of the catalog; models and offers are counted on each scrape. */
 export function createCatalogMetrics(registry: Registry, snapshot: () => CatalogSnapshot) {
   const registers = [registry]
   new Gauge({
@@ -28,13 +28,13 @@ export function createCatalogMetrics(registry: Registry, snapshot: () => Catalog
   })
   const providers = new Gauge({
     name: 'switchyard_catalog_sync_providers',
-    help: 'Providers by what became of their list of models in the last round.',
+    help: 'Providers by the result of reading their list of models in the last round.',
     labelNames: ['outcome'],
     registers,
   })
   const lastSuccess = new Gauge({
     name: 'switchyard_catalog_sync_last_success_timestamp_seconds',
-    help: 'When a list of models was last read and believed.',
+    help: 'When a list of models was last read and accepted.',
     registers,
   })
   return {

@@ -33,7 +33,7 @@ import { createCatalogMetrics } from './catalog-metrics.ts'
 export interface CatalogWorkerOptions {
   config: Readonly<Config>
   redis: Redis
-  /** In mode `wait`; BullMQ makes a second connection of it for blocking. */
+  /** In mode `wait`; BullMQ opens a second connection of it for blocking. */
   queueRedis: Redis
   subscriber: Redis
   postgres: Postgres
@@ -41,17 +41,17 @@ export interface CatalogWorkerOptions {
   environment: Record<string, string | undefined>
   logger: Logger
   clock: () => number
-  /** Uniform in [0, 1): gateways that start together do not ask providers together. */
+  /** Uniform in [0, 1): gateways that start together do not query providers together. */
   random: () => number
 }
 
 const SYNC_MS = 1_000
-/** Whoever stores edits or platform keys also puts them into Redis, so every fifth look asks PostgreSQL whether that was done. */
+/** A process that stores edits or platform keys also copies them to Redis; every fifth run checks in PostgreSQL that it did. */
 const EDITS_EVERY = 5
 const LOCK_MS = 60_000
 const JITTER = 0.2
 
-/** What its jobs work with. */
+/** The dependencies of its jobs. */
 interface CatalogJobs extends CatalogWorkerOptions {
   queue: CatalogQueue
   overlay: OverlayWatch
@@ -59,10 +59,10 @@ interface CatalogJobs extends CatalogWorkerOptions {
 }
 
 /**
- * Opens the catalog and keeps it up to date. On a schedule that the fleet shares it reads the model lists of providers
- * and the price files. Every second it checks that Redis has the overlay, also after it lost its data, and that every
- * rate a model ever had is in PostgreSQL; every five seconds that the overlay has the operator's edits and platform keys. All of it can be
- * repeated, and runs beside other processes that do the same. Waits for Redis.
+ * Opens the catalog and keeps it up to date. On a schedule shared by the fleet it reads the model lists of providers
+ * and the price files. Every second it checks that Redis has the overlay, also after a loss of data, and that every
+ * rate of a model is in PostgreSQL; every five seconds that the overlay has the operator's edits and platform keys. All
+ * of it is repeatable and can run in several processes. Waits for Redis.
  */
 export async function startCatalogWorker(options: CatalogWorkerOptions) {
   const { config, redis, queueRedis, subscriber, logger } = options
@@ -77,7 +77,7 @@ export async function startCatalogWorker(options: CatalogWorkerOptions) {
     async sync() {
       const report = await syncListings(catalog.snapshot(), { ...options, platformKeys })
       metrics.noteSync(report, options.clock())
-      logger.info(report, 'lists of models read')
+      logger.info(report, 'model lists read')
       await checkKeys()
     },
     prices: () => readPrices(parts),
@@ -89,22 +89,22 @@ export async function startCatalogWorker(options: CatalogWorkerOptions) {
   })
   worker.on('error', (error) => logger.error({ err: error, queue: CATALOG_QUEUE }, 'queue error'))
   worker.on('failed', (job, error) =>
-    logger.error({ err: error, job: job?.name }, 'a catalog job failed; it runs again'),
+    logger.error({ err: error, job: job?.name }, 'catalog job failed, retrying'),
   )
   await schedule(parts)
   const checking = checkKeys()
   if (config.priceFiles.length > 0) {
     readPrices(parts).catch((error: unknown) =>
-      logger.error({ err: error }, 'price files could not be read; retried on schedule'),
+      logger.error({ err: error }, 'price files not read, retrying on schedule'),
     )
   }
   const stopSync = pollEvery(SYNC_MS, createSync(parts), (error) =>
-    logger.warn({ err: error }, 'the catalog could not be synchronized'),
+    logger.warn({ err: error }, 'catalog sync failed'),
   )
   return {
     async stop() {
       stopSync()
-      // Its requests end by their own deadline.
+      // Its requests have their own deadline.
       await checking
       await worker.close()
       await queue.close()
@@ -120,7 +120,7 @@ async function schedule({ queue, config, random }: CatalogJobs): Promise<void> {
   if (config.priceFiles.length > 0) await scheduleCatalogJob(queue, 'prices', everyMs)
 }
 
-/** What is done every second. */
+/** The work of every second. */
 function createSync(parts: CatalogJobs): () => Promise<void> {
   const { redis, postgres, queue, overlay, catalog, logger } = parts
   let recorded: string | null = null
@@ -129,7 +129,7 @@ function createSync(parts: CatalogJobs): () => Promise<void> {
     if ((await queue.getJobSchedulersCount()) === 0) await schedule(parts)
     const known = overlay.current()
     if (known !== null && !(await hasOverlay(redis))) {
-      logger.warn('redis lost the catalog overlay; writing it again')
+      logger.warn('redis lost the catalog overlay, restoring it')
       const { version: _lost, ...parts } = known
       await writeOverlay(redis, parts)
     }
@@ -147,7 +147,7 @@ function createSync(parts: CatalogJobs): () => Promise<void> {
   }
 }
 
-/** Reads every price file. One that cannot be used keeps what it said last. */
+/** Reads every price file. An unusable file keeps its last content. */
 async function readPrices({ config, redis, overlay, catalog, logger }: CatalogJobs): Promise<void> {
   const before = overlay.current()?.prices ?? []
   const prices: OverlayDocument[] = []
@@ -160,7 +160,7 @@ async function readPrices({ config, redis, overlay, catalog, logger }: CatalogJo
     } catch (error) {
       logger.error(
         { err: error, alarm: 'price-file-unusable', subject: `price file ${index + 1}` },
-        'a price file is not used',
+        'price file not used',
       )
       const last = before[index]
       if (last) prices.push(last)

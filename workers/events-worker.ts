@@ -7,7 +7,7 @@ import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 import { type DeliverEventDependencies, deliverEvent } from './events/deliver-event.ts'
 
 export interface EventsWorkerOptions extends DeliverEventDependencies {
-  /** A client in mode `wait`. BullMQ makes a second connection of it for blocking. The caller closes it. */
+  /** A client in mode `wait`. BullMQ opens a second connection of it for blocking. The caller closes it. */
   redis: Redis
   concurrency: number
   jobLockMs: number
@@ -16,13 +16,13 @@ export interface EventsWorkerOptions extends DeliverEventDependencies {
   attempts: Counter
 }
 
-/** A worker that died may have swallowed the queue's wake-up, so an idle one looks for itself this often. */
+/** A dead worker may have consumed the queue's wake-up, so an idle worker checks this often. */
 const IDLE_LOOK_SECONDS = 5
 
 /**
- * Makes the deliveries that the queue hands it. A job is one attempt and ends with it: PostgreSQL says when the next is
- * due. A job that fails because PostgreSQL is away, or is lost, comes again when its lease ends. Its `stop` lets running
- * attempts finish, which their deadline bounds.
+ * Makes the deliveries of the queue. A job is one attempt; PostgreSQL has the time of the next. A job that fails
+ * because PostgreSQL is away, or is lost, is repeated when its lease ends. `stop` waits for running attempts, which
+ * have a deadline.
  */
 export function startEventsWorker(options: EventsWorkerOptions) {
   const { logger, attempts } = options
@@ -44,7 +44,7 @@ export function startEventsWorker(options: EventsWorkerOptions) {
   )
   worker.on('error', (error) => logger.error({ err: error, queue: EVENTS_QUEUE }, 'queue error'))
   worker.on('failed', (job, error) =>
-    logger.error({ err: error, deliveryId: job?.data.deliveryId }, 'a webhook delivery comes again'),
+    logger.error({ err: error, deliveryId: job?.data.deliveryId }, 'webhook delivery failed, retrying'),
   )
   return { stop: () => worker.close() }
 }

@@ -7,7 +7,7 @@ import type { Redis } from '../src/platform/redis/redis.ts'
 import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 
 export interface MailWorkerOptions extends MailSources {
-  /** A client in mode `wait`. BullMQ makes a second connection of it for blocking. The caller closes it. */
+  /** A client in mode `wait`. BullMQ opens a second connection of it for blocking. The caller closes it. */
   redis: Redis
   mailer: Mailer
   jobLockMs: number
@@ -15,13 +15,13 @@ export interface MailWorkerOptions extends MailSources {
 }
 
 const CONCURRENCY = 4
-/** A worker that died may have swallowed the queue's wake-up, so an idle one looks for itself this often. */
+/** A dead worker may have consumed the queue's wake-up, so an idle worker checks this often. */
 const IDLE_LOOK_SECONDS = 5
 
 /**
- * Sends the messages that the queue hands it. Each attempt makes a link of its own, so no secret waits in Redis; when
- * an answer of the mail server was lost, two messages with a link each arrive, and either is good. Its `stop` lets
- * running attempts finish, which their deadlines bound.
+ * Sends the messages of the queue. Each attempt creates a new link, so no secret is stored in Redis; if a response of
+ * the mail server is lost, two messages arrive with valid links. `stop` waits for running attempts, which have
+ * deadlines.
  */
 export function startMailWorker(options: MailWorkerOptions) {
   const { mailer, logger } = options
@@ -46,8 +46,8 @@ export function startMailWorker(options: MailWorkerOptions) {
   worker.on('error', (error) => logger.error({ err: error, queue: MAIL_QUEUE }, 'queue error'))
   worker.on('failed', (job, error) => {
     const about = { err: error, ...job?.data, attempt: job?.attemptsMade }
-    if (error instanceof UnrecoverableError) logger.warn(about, 'a message was given up')
-    else logger.error({ ...about, alarm: 'mail-not-sent', subject: 'mail' }, 'a message could not be sent')
+    if (error instanceof UnrecoverableError) logger.warn(about, 'message dropped')
+    else logger.error({ ...about, alarm: 'mail-not-sent', subject: 'mail' }, 'message not sent')
   })
   return { stop: () => worker.close() }
 }

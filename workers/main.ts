@@ -33,7 +33,7 @@ const logger = createLogger(config.logLevel, role)
 const metrics = createMetrics(role)
 const worker: { stop(): Promise<void> } & Partial<Pick<ApiRuntime, 'readiness'>> = await ROLES[role]()
 serveMetrics(metrics, config.metricsPort, config.metricsHost, logger, worker.readiness)
-logger.info('worker runs')
+logger.info('worker running')
 started()
 
 stopOnSignal({

@@ -49,16 +49,16 @@ import { AUDIT_JOB } from '../src/platform/redis/redis-keys.ts'
 
 /** One row of the table of scheduled jobs. */
 interface ScheduledJob extends Job {
-  /** Whether one process of the fleet runs it at a time, or every settlement process for itself. */
+  /** Whether one process of the fleet runs it at a time, or every settlement process. */
   on: 'one-process' | 'every-process'
 }
 
-/** What the scheduled jobs work with. */
+/** The dependencies of the scheduled jobs. */
 interface ScheduleParts {
   config: Readonly<Config>
   redis: Redis
   postgres: Postgres
-  /** A pool without a statement timeout, for what reads whole tables. */
+  /** A pool without a statement timeout, for reading whole tables. */
   auditPostgres: Postgres
   holds: HoldStore
   settlements: SettlementStore
@@ -69,13 +69,13 @@ interface ScheduleParts {
   metrics: BillingMetrics
   registry: Registry
   logger: Logger
-  /** The clock that the deadlines of calls are set by. */
+  /** The clock of call deadlines. */
   fleetClock: () => number
 }
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
-/** A run that takes longer to stop is cut off; the next run, of any process, continues. */
+/** A run that takes longer to stop is aborted; the next run, of any process, continues. */
 const STOP_WITHIN_MS = 2 * SECOND_MS
 /** Beyond the deadlines of a call: another worker may take it over at its end. */
 const BODY_SLACK_MS = 5 * MINUTE_MS
@@ -154,7 +154,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
   const takeOverAlarms = async () => {
     while ((await alarms.takeOver(redis, ALARMS_AT_ONCE)) === ALARMS_AT_ONCE);
   }
-  /** Logs a run that did anything. */
+  /** Logs a run that changed something. */
   const logged = async (work: Promise<object>, message: string) => {
     const report = await work
     if (Object.values(report).some((count) => count > 0)) logger.info(report, message)
@@ -216,7 +216,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
   ]
 }
 
-/** Where x402 is configured: payments are settled in every process, and closed in one. */
+/** If x402 is configured: payments are settled in every process, and closed in one. */
 async function callPaymentJobs({
   config,
   postgres,

@@ -38,13 +38,13 @@ import { startMailWorker } from './mail-worker.ts'
 import { startSchedules } from './schedules.ts'
 import { startSettlementWorker } from './settlement-worker.ts'
 
-/** An idle worker looks for finished calls this often. */
+/** How often an idle worker checks for finished calls. */
 const WAIT_SECONDS = 5
 
-/** Longer than any transaction of ours keeps an account locked; well within the statement timeout. */
+/** Exceeds the lock time of our transactions, and is well within the statement timeout. */
 const LOCK_TIMEOUT_MS = 3_000
 
-/** What the settlement process is composed over; the caller owns the connections and closes them. */
+/** The connections of the settlement process; the caller owns and closes them. */
 export interface SettlementClients {
   redis: Redis
   queueRedis: Redis
@@ -52,7 +52,7 @@ export interface SettlementClients {
   wakeRedis: Redis
   catalogSubscriber: Redis
   postgres: Postgres
-  /** Apart, without a statement timeout: an audit reads whole tables. */
+  /** A separate pool without a statement timeout: an audit reads whole tables. */
   auditPostgres: Postgres
   events: EventsClients
 }
@@ -85,8 +85,8 @@ export async function startSettlementRole(
 }
 
 /**
- * The settlement process, composed: settles finished calls, keeps the balance cache in line with the ledger, sends
- * events and mail out.
+ * Composes the settlement process, which settles finished calls, keeps the balance cache in line with the ledger, and
+ * sends events and mail.
  */
 async function composeSettlement(
   config: Readonly<Config>,

@@ -15,7 +15,7 @@ export interface SettlementWorkerOptions {
   holds: HoldStore
   logger: Logger
   metrics: BillingMetrics
-  /** Calls settled in one transaction at the most. */
+  /** Maximum calls settled in one transaction. */
   settlementBatchMax: number
   jobLockMs: number
 }
@@ -24,12 +24,12 @@ type Batch = Array<ClaimedJob<SettlementJob>>
 
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5_000
-/** Batches that are not full follow each other no faster than this, so that they are worth their transaction. */
+/** Minimum interval between batches that are not full, so that each is worth its transaction. */
 const PACE_MS = 250
-/** Jobs claimed by one script at the most. */
+/** Maximum jobs claimed by one script. */
 const CLAIMED_AT_ONCE = 64
 
-/** A job that carries no list of records is taken for one malformed record: it is quarantined, and delays no other. */
+/** A job without a list of records counts as one malformed record: it is quarantined, and delays no other. */
 const recordsIn = (data: SettlementJob): SettlementRecord[] =>
   Array.isArray(data?.records) ? data.records : [data as unknown as SettlementRecord]
 
@@ -38,11 +38,10 @@ const recordsOf = (jobs: Batch): SettlementRecord[] => jobs.flatMap((job) => rec
 export type SettlementWorker = ReturnType<typeof startSettlementWorker>
 
 /**
- * Settles finished calls in batches. Per batch: one PostgreSQL transaction, then the balance cache of each account,
- * then the jobs are completed. Every step can be repeated, so a crash between any two, or the same job at
- * two workers, changes nothing. A batch that cannot be settled (PostgreSQL or Redis away) is kept and tried
- * again for as long as it takes: a job never ends in `failed`, because a failed job is a lost charge. Starts
- * at once.
+ * Settles finished calls in batches. For each batch: one PostgreSQL transaction, then the balance cache of each
+ * account, then the completion of the jobs. Every step is idempotent, so a crash between any two, or the same job at
+ * two workers, changes nothing. A batch that cannot be settled (PostgreSQL or Redis away) is retried indefinitely: a
+ * job never ends in `failed`, because a failed job is a lost charge. Starts at once.
  */
 export function startSettlementWorker(options: SettlementWorkerOptions) {
   const { jobs, logger, settlementBatchMax: batchMax } = options
@@ -63,22 +62,19 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     for (const { callId, accountId, creditPico } of credited)
       logger.warn(
         { alarm: 'charge-credited', accountId, callId, creditPico: String(creditPico) },
-        'a charge was credited: the caller had been told that the call failed',
+        'charge credited after an error to the client',
       )
     for (const call of quarantined)
-      logger.error(
-        { alarm: 'settlement-quarantined', ...call },
-        'a settlement was refused and is quarantined',
-      )
+      logger.error({ alarm: 'settlement-quarantined', ...call }, 'settlement rejected and quarantined')
   }
 
-  /** Calls in the next transaction: fewer after one that was too slow, and more again with each that was not. */
+  /** Calls in the next transaction: fewer after a slow one, and more again after each fast one. */
   let atOnce = batchMax
 
   /**
-   * Settles records and takes them out of `left`. A transaction that the database gave up as too slow is tried again with
-   * half as many calls. The calls of an account whose row somebody else keeps locked wait, and no others with them: they
-   * stay in `left`.
+   * Settles records and removes them from `left`. A transaction that the database cancelled as too slow is retried with
+   * half as many calls. Calls of an account whose row another session keeps locked stay in `left`, without delaying
+   * others.
    */
   const settleLeft = async (left: Set<SettlementRecord>): Promise<void> => {
     const locked = new Set<string>()
@@ -99,7 +95,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     }
   }
 
-  /** True once settled; false when stopped while it cannot be. */
+  /** True once settled; false if stopped while it cannot be. */
   const settleUntilDone = async (batch: Batch): Promise<boolean> => {
     const left = new Set(recordsOf(batch))
     for (let waitMs = RETRY_MIN_MS; ; waitMs = Math.min(waitMs * 2, RETRY_MAX_MS)) {
@@ -120,7 +116,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     }
   }
 
-  /** What waits, until it is a batch. */
+  /** Collects waiting jobs into a batch. */
   const claimBatch = async (): Promise<Batch> => {
     const batch: Batch = []
     for (let isMore = true; isMore && recordsOf(batch).length < batchMax; ) {
@@ -135,14 +131,14 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     const ids = batch.map(({ id }) => id)
     const renewal = setInterval(() => {
       jobs.extendLocks(ids).catch((error: unknown) => {
-        logger.warn({ err: error, jobs: ids.length }, 'job locks could not be renewed')
+        logger.warn({ err: error, jobs: ids.length }, 'job locks not renewed')
       })
     }, options.jobLockMs / 3)
     try {
       if (await settleUntilDone(batch)) {
-        // Another worker has those by now. What was done to them is idempotent.
+        // Another worker has these jobs by now; settling them twice is idempotent.
         const kept = await jobs.complete(ids)
-        if (kept.length > 0) logger.warn({ jobs: kept.length }, 'settled jobs could not be completed')
+        if (kept.length > 0) logger.warn({ jobs: kept.length }, 'settled jobs not completed')
       } else {
         await Promise.all(ids.map((id) => jobs.handBack(id)))
       }
@@ -169,8 +165,8 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
         await settleClaimed(batch)
       } catch (error) {
         if (stopping.signal.aborted) return
-        // What was claimed is claimed again when its locks end.
-        logger.warn({ err: error }, 'settlement queue cannot be reached')
+        // Claimed jobs are claimed again when their locks end.
+        logger.warn({ err: error }, 'settlement queue unreachable')
         await pause(RETRY_MIN_MS)
       }
     }
@@ -178,7 +174,7 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
 
   const running = run()
   return {
-    /** Finishes the running batch, or hands it back when it cannot be settled right now, and closes. */
+    /** Finishes the running batch, or returns it to the queue if it cannot be settled right now, and closes. */
     async stop(): Promise<void> {
       stopping.abort()
       jobs.stopWaiting()
@@ -188,10 +184,10 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
   }
 }
 
-/** A batch links to this many of its calls' traces at the most. */
+/** Maximum links from a batch to its calls' traces. */
 const MAX_LINKS = 128
 
-/** The settling of a batch, linked to the traces of its calls. */
+/** Runs the settlement of a batch in a span that links to the traces of its calls. */
 function inSettlementSpan<T>(records: readonly SettlementRecord[], run: () => Promise<T>): Promise<T> {
   if (!tracesAreOn()) return run()
   const links = records.flatMap((record) => record?.traceparent ?? []).slice(0, MAX_LINKS)

@@ -4,11 +4,11 @@ import type { Logger } from '../src/platform/observability/logger.ts'
 import type { ClaimKind } from '../src/platform/queues/claimed-jobs.ts'
 
 interface WorkerSlotsOptions<Job> {
-  /** Calls that run at once at the most. */
+  /** Maximum concurrent calls. */
   concurrency: number
-  /** Claims calls that wait; fewer than `most` when no more of that kind do. */
+  /** Claims waiting calls, at most `most`. */
   claim(most: number, kind: ClaimKind): Promise<Job[]>
-  /** Waits for a call, or a while, and claims it; says whether others wait. */
+  /** Waits for a call, with a timeout, and claims it. `isMore`: other calls wait. */
   waitAndClaim(): Promise<{ job: Job | null; isMore: boolean }>
   /** Runs a call to its end. Never rejects. */
   run(job: Job): Promise<void>
@@ -17,23 +17,23 @@ interface WorkerSlotsOptions<Job> {
 
 /** A tenth of the slots is for calls within their account's share. */
 const RESERVED_PART = 10
-/** How often a worker that has none but reserved slots looks for calls that may have one. */
+/** How often a worker with only reserved slots checks for calls that may use them. */
 const RESERVED_LOOK_MS = 10
 const RETRY_MS = 200
-/** Calls claimed by one script at the most. */
+/** Maximum calls claimed by one script. */
 const CLAIMED_AT_ONCE = 32
 
 /**
- * The slots of one worker, and the loop that fills them. The last tenth of them is reserved for calls within their
- * account's share of the queue (src/billing/holds/admission.ts): however many long calls floods have running, a quiet
- * account's call finds a slot.
+ * The slots of one worker, and the loop that fills them. The last tenth is reserved for calls within their account's
+ * share of the queue (src/billing/holds/admission.ts), so that a quiet account's call finds a slot however many long
+ * calls of busy accounts run.
  */
 export class WorkerSlots<Job> {
   readonly #options: WorkerSlotsOptions<Job>
   readonly #reserved: number
   readonly #freed = new EventEmitter()
   #free: number
-  /** Slots that calls may fill which Redis is being asked for. */
+  /** Slots that a claim in flight may fill. */
   #asking = 0
   #stopping = false
   #loop: Promise<void> = Promise.resolve()
@@ -49,18 +49,18 @@ export class WorkerSlots<Job> {
     this.#loop = this.#fill()
   }
 
-  /** Claims no more. Resolves when every call has ended; a claim under way may bring another, see `ended`. */
+  /** Stops claiming. Resolves when every call has ended; a claim in flight may bring another, see `ended`. */
   async drain(): Promise<void> {
     this.#stopping = true
     while (this.#free < this.#options.concurrency) await once(this.#freed, 'slot')
   }
 
-  /** Resolves once nothing is looked for any more. */
+  /** Resolves when no claim is in flight. */
   ended(): Promise<void> {
     return this.#loop
   }
 
-  /** Claims what waits, as far as there are slots for it, then waits for more to come. */
+  /** Claims waiting calls while there are slots for them, then waits for more. */
   async #fill(): Promise<void> {
     const { claim, waitAndClaim, logger } = this.#options
     let noneWaits = false
@@ -83,12 +83,12 @@ export class WorkerSlots<Job> {
         for (const job of claimed) this.#occupy(job)
         const isLess = claimed.length < most
         noneWaits = isLess && kind === 'any'
-        // A wait would also end for calls that may not have these slots.
+        // A wait would also end for calls that may not use these slots.
         if (isLess && kind === 'within-share') await this.#freedWithin(RESERVED_LOOK_MS)
       } catch (error) {
         if (this.#stopping) return
-        logger.warn({ err: error }, 'no call fetched')
-        // A wait may have taken the marker, and its claim failed.
+        logger.warn({ err: error }, 'call claim failed')
+        // A wait may have taken the marker before its claim failed.
         noneWaits = false
         await delay(RETRY_MS)
       }
@@ -112,8 +112,8 @@ export class WorkerSlots<Job> {
   }
 
   /**
-   * Takes a slot for a call that is claimed elsewhere: none that is reserved, nor one that a claim or a wait under way may
-   * fill. False where there is no other.
+   * Takes a slot for a call that is claimed elsewhere, but no reserved slot, nor one that a claim or a wait in flight
+   * may fill. False if there is no other.
    */
   take(): boolean {
     if (this.#stopping || this.#free - this.#asking <= this.#reserved) return false
@@ -121,7 +121,7 @@ export class WorkerSlots<Job> {
     return true
   }
 
-  /** Runs a call in a slot that was taken, which is free when it has ended. */
+  /** Runs a call in a taken slot, which is free again when it has ended. */
   run(job: Job): void {
     void this.#options.run(job).finally(() => this.giveBack())
   }

@@ -4,15 +4,15 @@ import { type IdPage, newestFirst, type Postgres } from '../platform/postgres/po
 
 export interface NewAccountAction {
   accountId: string
-  /** The personal account of who did it. */
+  /** The personal account of the person who acted. */
   personId: string
   action: AccountActionName
-  /** The id of what was acted on. */
+  /** The id of the target. */
   target: string
   details: ActionDetails
 }
 
-/** What was done again within a minute, with nothing else between, is recorded once. */
+/** An action repeated within a minute, with no other in between, is recorded once. */
 const RECORD = `
 INSERT INTO account_actions (id, account_id, person_id, action, target, details)
 SELECT $1, $2, $3, $4, $5, $6::jsonb WHERE NOT EXISTS (
@@ -22,7 +22,7 @@ SELECT $1, $2, $3, $4, $5, $6::jsonb WHERE NOT EXISTS (
 
 const PRUNED_AT_ONCE = 1_000
 
-/** What people did to accounts in the console; append-only for 400 days, which the database enforces. */
+/** People's actions on accounts in the console; append-only for 400 days, enforced by the database. */
 export type AccountActionStore = ReturnType<typeof createAccountActionStore>
 
 export function createAccountActionStore(postgres: Postgres) {
@@ -38,7 +38,7 @@ export function createAccountActionStore(postgres: Postgres) {
   }
 }
 
-/** Deletes what is older than the database keeps it from being deleted. */
+/** Deletes actions that are old enough for the database to allow it. */
 export async function pruneAccountActions(postgres: Postgres): Promise<void> {
   let deleted: number
   do {

@@ -8,8 +8,8 @@ SELECT account.name IS NOT NULL
 FROM accounts AS account WHERE account.id = $1`
 
 /**
- * Whether somebody but operators gets into an account: it has a password, a linked service or a passkey, or it is an
- * organisation, whose members do.
+ * Whether a customer can sign in to an account: it has a password, a linked identity or a passkey, or it is an
+ * organisation, whose members sign in.
  */
 export type HasHolder = (accountId: string) => Promise<boolean>
 

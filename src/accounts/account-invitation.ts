@@ -1,17 +1,17 @@
 import type { Account } from './account-store.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 
-/** How long whoever is invited may take to choose a password. */
+/** How long an invitation to choose a password is valid. */
 export const INVITATION_DAYS = 7
 const INVITATION_MS = INVITATION_DAYS * 24 * 3_600_000
 
-/** How an invitation reaches its account: in a message, or by whoever gets to see the link. */
+/** How an invitation is sent: in a message, or as a link that the operator passes on. */
 export type SentInvitation =
   | { kind: 'mailed' }
-  /** `path` opens the page to choose a password, from the gateway's address on. It is not shown again. */
+  /** `path` opens the page for choosing a password, relative to the gateway's URL. It is returned only once. */
   | { kind: 'link'; path: string }
 
-/** A token by which the holder of an account chooses a password, for an account that an operator opened. */
+/** Issues a token for choosing a password, for an account that an operator opened. */
 export const issueInvitation = (
   tokens: Pick<EmailTokenStore, 'issue'>,
   accountId: string,
@@ -20,7 +20,7 @@ export const issueInvitation = (
 
 export type Invite = (account: Pick<Account, 'id'> & { email: string }) => Promise<SentInvitation>
 
-/** @param enqueue enqueues the message; null where no message leaves the gateway: the link is returned then */
+/** @param enqueue enqueues the message; null if the gateway sends no mail: the link is then returned */
 export function createInvite(deps: {
   tokens: Pick<EmailTokenStore, 'issue'>
   enqueue: ((accountId: string) => Promise<void>) | null

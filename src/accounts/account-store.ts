@@ -13,23 +13,23 @@ import {
 import type { Account as AccountRow, AccountSuspension } from '../platform/prisma-client/client.ts'
 
 /**
- * `free_credit`: has had only free credit. `active`: was credited. `exhausted`: its balance
- * is less than the cheapest call costs. `suspended`: by the operator or a dispute; every key is rejected. Ledger
- * postings change between the first three (see docs/money.md); only an operator ends a suspension.
+ * `free_credit`: has had only free credit. `active`: was credited. `exhausted`: its balance is below the cost of the
+ * cheapest call. `suspended`: by the operator or a dispute; every key is rejected. Ledger postings change between the
+ * first three (see docs/money.md); only an operator ends a suspension.
  */
 export type AccountState = 'free_credit' | 'active' | 'exhausted' | 'suspended'
 
 export type Account = AccountRow
 
-/** The account of one person, who signs in by its email. All other accounts are organisations, and have a name. */
+/** The account of one person, who signs in with its email. All other accounts are organisations with a name. */
 export type Person = Account & { email: string }
 
 export const isPerson = (account: Account): account is Person => account.email !== null
 
-/** What people know an account by. */
+/** The display name of an account. */
 export const accountName = ({ email, name }: Pick<Account, 'email' | 'name'>): string => email ?? name ?? ''
 
-/** What a new account starts with. */
+/** The credit of a new account. */
 export type OpeningCredit = { kind: 'free_credit' | 'credit'; amountPico: PicoUsd }
 
 const NO_CREDIT: OpeningCredit = { kind: 'credit', amountPico: picoUsd(0n) }
@@ -42,7 +42,7 @@ export type AccountStore = ReturnType<typeof createAccountStore>
  */
 export type PostLedger = (transaction: PostgresTransaction, posting: Posting) => Promise<{ posted: boolean }>
 
-/** The state is that of an account to which the whole balance came just now. */
+/** The state is computed as if the whole balance had just been posted. */
 const RESUME = `
 UPDATE accounts SET state = account_state_after('exhausted', balance_pico, balance_pico, CASE
   WHEN EXISTS (
@@ -155,8 +155,9 @@ export function createAccountStore(
     },
 
     /**
-     * Ends a suspension; the state follows from the balance and the ledger. What the account cost that nobody pays is waived, and
-     * slows it down no longer. Throws if the account is unknown. */
+     * Ends a suspension; the state follows from the balance and the ledger. The uncharged cost of the account is
+     * waived, and its slowdown ends. Throws if the account is unknown.
+     */
     async resume(accountId: string): Promise<Account> {
       return postgres.$transaction(async (transaction) => {
         await transaction.$executeRawUnsafe(RESUME, accountId)
@@ -187,7 +188,7 @@ export type AccountDirectory = ReturnType<typeof createAccountDirectory>
 /** Accounts for operators, over PostgreSQL. A search by email reads the whole table. */
 export function createAccountDirectory(postgres: Postgres) {
   return {
-    /** Newest first, after an account's id; filtered by a part of the email or name or by id, or all. */
+    /** Newest first, after an account's id; filtered by part of the email or name or by id, or all. */
     page: ({ search, ...page }: { search: string | null } & IdPage): Promise<Account[]> =>
       postgres.account.findMany(
         newestFirst(page, {
@@ -206,7 +207,7 @@ export function createAccountDirectory(postgres: Postgres) {
     find: (idOrEmail: string): Promise<Account | null> =>
       postgres.account.findFirst({ where: { OR: [{ id: idOrEmail }, { email: idOrEmail }] } }),
 
-    /** Because of refunds and disputes; newest first. */
+    /** Suspensions because of refunds and disputes; newest first. */
     suspensions: (accountId: string, limit: number): Promise<ListedSuspension[]> =>
       postgres.accountSuspension.findMany({
         where: { accountId },

@@ -3,7 +3,7 @@ import type { Postgres, PostgresTransaction } from '../platform/postgres/postgre
 export interface Credentials {
   accountId: string
   isSuspended: boolean
-  /** Null: opened by the operator without a password. */
+  /** Null: opened by an operator without a password. */
   passwordHash: string | null
 }
 
@@ -24,12 +24,12 @@ async function replacePassword(
     create: { accountId, passwordHash },
     update: { passwordHash, changedAt: new Date() },
   })
-  // Whoever knew the old password may have asked for a change of the email.
+  // The change of email may have been requested with the old password.
   await transaction.emailToken.deleteMany({ where: { accountId, purpose: { not: 'verify_email' } } })
   await transaction.emailChange.deleteMany({ where: { accountId, confirmedAt: null } })
-  // And have begun to link another service or to add a passkey.
+  // So may a step that links another service or adds a passkey.
   await transaction.signInStep.deleteMany({ where: { accountId } })
-  // After the password: a concurrent new session has either waited for it or is visible here.
+  // Must follow the password: a concurrent new session has either waited for it or is visible here.
   await transaction.consoleSession.deleteMany({ where: { accountId } })
 }
 
@@ -47,17 +47,17 @@ export function createCredentialStore(postgres: Postgres) {
     async create(transaction: PostgresTransaction, accountId: string, passwordHash: string): Promise<void> {
       await transaction.accountCredential.create({ data: { accountId, passwordHash } })
     },
-    /** Sets the password of an account and ends its sessions, and links that were sent for it. */
+    /** Sets the password of an account and ends its sessions and the links sent for it. */
     async setPassword(accountId: string, passwordHash: string): Promise<void> {
       await postgres.$transaction((transaction) => replacePassword(transaction, accountId, passwordHash))
     },
     /** The same, in the transaction of the link that allows it. */
     replacePassword,
-    /** The same if the current hash is the expected one; else returns false without a change. */
+    /** The same if the current hash is the expected one; otherwise returns false without a change. */
     async changePassword(accountId: string, passwordHash: string, expectedHash: string): Promise<boolean> {
       return postgres.$transaction(async (transaction) => {
         const where = { accountId, passwordHash: expectedHash }
-        // Locks the row, so that of several changes at once one finds the expected hash.
+        // Locks the row, so that only one of several concurrent changes finds the expected hash.
         const { count } = await transaction.accountCredential.updateMany({ where, data: { passwordHash } })
         if (count === 0) return false
         await replacePassword(transaction, accountId, passwordHash)

@@ -13,7 +13,7 @@ import type { SignInThrottle } from './sign-in-throttle.ts'
 
 const TAKEN = 'SELECT 1 FROM accounts WHERE lower(email) = lower($1) AND id <> $2 LIMIT 1'
 
-/** Changing the email of an account: confirmed at the new address, and told to the old one. */
+/** Changes the email of an account: confirmed at the new address, with a notice to the old one. */
 export function createEmailChange(deps: {
   postgres: Postgres
   credentials: Pick<CredentialStore, 'findByEmail'>
@@ -57,7 +57,7 @@ export function createEmailChange(deps: {
     /** Sends a link to the new address. Throws ApiError for a wrong password, an email that has an account, and 429. */
     async request(account: Person, email: string, password: string): Promise<void> {
       if (email === account.email)
-        throw new ApiError('invalid_request', 'This is the email of your account already.', {
+        throw new ApiError('invalid_request', 'Your account already has this email.', {
           param: 'email',
         })
       await deps.passwordCheck(account.id, password)
@@ -73,7 +73,7 @@ export function createEmailChange(deps: {
       await deps.enqueue({ kind: 'change_email', changeId: id })
     },
 
-    /** Uses a link. Throws ApiError for another link, and if somebody else has the email by now. */
+    /** Uses a link. Throws ApiError for an invalid link, and if another account has the email by now. */
     async confirm(token: string, networkAddress: string): Promise<void> {
       await deps.throttle.verification(networkAddress)
       const applied = await postgres

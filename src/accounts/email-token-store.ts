@@ -5,19 +5,19 @@ const HOUR_MS = 3_600_000
 
 export const INVITATION_DAYS = 7
 
-/** What the link of a message allows, and for how long it is valid. */
+/** The purposes of links in messages, and their validity. */
 const VALID_MS = {
   verify_email: 24 * HOUR_MS,
   change_email: 24 * HOUR_MS,
   reset_password: HOUR_MS,
-  /** Of the account of an organisation. */
+  /** For the account of an organisation. */
   invitation: INVITATION_DAYS * 24 * HOUR_MS,
 }
 export type EmailTokenPurpose = keyof typeof VALID_MS
 
 export interface IssuedToken {
   token: string
-  /** Where it is to be sent. */
+  /** The recipient. */
   email: string
 }
 
@@ -60,7 +60,7 @@ export function createEmailTokenStore(postgres: Postgres) {
         : null
     },
 
-    /** The account and recipient of a valid token, which stays valid; else null. */
+    /** The account and recipient of a valid token, which stays valid; otherwise null. */
     async find(
       purpose: EmailTokenPurpose,
       token: string,
@@ -72,7 +72,7 @@ export function createEmailTokenStore(postgres: Postgres) {
       })
     },
 
-    /** Uses a valid token, with all others of its account and purpose: its account and recipient; else null. */
+    /** Uses a valid token and ends all others of its account and purpose. Returns its account and recipient; otherwise null. */
     async use(
       transaction: PostgresTransaction,
       purpose: EmailTokenPurpose,

@@ -6,7 +6,7 @@ import type { FreeCredits } from './free-credit.ts'
 import type { LetSpend } from './let-spend.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
-/** Email verification, if mail is configured. It also decides on a free credit that waits for it. */
+/** Email verification, if mail is configured. It also decides on a pending free credit. */
 export type EmailVerification = ReturnType<typeof createEmailVerification>
 
 export function createEmailVerification(deps: {
@@ -28,8 +28,8 @@ export function createEmailVerification(deps: {
     },
 
     /**
-     * Uses a link once, before it expires, and decides on a free credit that waits; null where none does. Throws
-     * ApiError for another link. Rejects if PostgreSQL or Redis is unavailable; the link then stays valid.
+     * Uses a link once, before it expires, and decides on a pending free credit; null if there is none. Throws ApiError
+     * for an invalid link. Rejects if PostgreSQL or Redis is unavailable; the link then stays valid.
      */
     async verify(token: string, networkAddress: string): Promise<FreeCreditState | null> {
       await throttle.verification(networkAddress)
@@ -53,6 +53,6 @@ export function createEmailVerification(deps: {
 }
 
 export const noSuchLink = (): ApiError =>
-  new ApiError('invalid_request', 'This link was used before or has expired. Ask for another one.', {
+  new ApiError('invalid_request', 'This link was used or has expired. Request a new one.', {
     param: 'token',
   })

@@ -27,7 +27,7 @@ export type FreeCredits = ReturnType<typeof createFreeCredits>
 /** Serializes decisions on accounts of one mailbox. */
 const LOCK_MAILBOX = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))::text'
 
-/** Of several links used at once, only one decides. */
+/** Of several links used concurrently, only one decides. */
 const LOCK_WAITING = `SELECT 1 FROM free_credits WHERE account_id = $1 AND state = 'unverified' FOR UPDATE`
 
 export function createFreeCredits(deps: {
@@ -55,7 +55,7 @@ export function createFreeCredits(deps: {
     if (reservation === 'budget_used')
       logger.error(
         { alarm: 'free-credit-budget-used' },
-        'the free credit of this hour is used up: accounts are opened without',
+        'free credit of this hour used up, opening accounts without it',
       )
     return reservation === 'reserved' ? 'granted' : reservation
   }
@@ -94,7 +94,7 @@ export function createFreeCredits(deps: {
   }
 }
 
-/** What is kept of the mailbox of a deleted account, so that deleting it is no way to another free credit. */
+/** The stored form of a deleted account's mailbox, which prevents another free credit. */
 export const mailboxOfDeleted = (mailbox: string): string =>
   `sha256:${createHash('sha256').update(mailbox).digest('hex')}`
 
@@ -103,7 +103,7 @@ const HOUR_SECONDS = 3_600
 const DAY_SECONDS = 86_400
 
 interface FreeCreditLimits {
-  /** Of the whole gateway, per clock hour (UTC). */
+  /** For the whole gateway, per clock hour (UTC). */
   budgetPico: PicoUsd
   /** Credits a day (UTC) for an IPv4 address or an IPv6 /64, and for an IPv6 /48. */
   freeCreditsPerAddress: number

@@ -19,35 +19,35 @@ export interface KeyRecord extends LimitSettings {
   /** Null for admin keys. */
   accountId: string | null
   kind: KeyKind
-  /** Whom an admin key belongs to; null for keys of accounts. */
+  /** The owner of an admin key; null for keys of accounts. */
   operator: Pick<OperatorOfKey, 'id' | 'name' | 'role'> | null
   state: 'active' | 'revoked'
-  /** Who paused it; null: nobody. */
+  /** The authority that paused it; null: not paused. */
   pausedBy: KeyAuthority | null
   name: string
-  /** The personal account of who made it; null: not known. */
+  /** The personal account of its creator; null: unknown. */
   createdBy: string | null
   limitPico: bigint | null
   limitReset: LimitReset
-  /** What the keys of the member who made it may spend in a month; null: no budget. */
+  /** Monthly spending limit of all keys of its creator; null: no budget. */
   memberBudget: BudgetedKey['memberBudget']
-  /** What all keys of the account may spend in a month; null: no cap. */
+  /** Monthly spending limit of all keys of the account; null: no cap. */
   accountLimitPico: bigint | null
   /** Unix milliseconds; null: never. */
   expiresAt: number | null
   /** The account's BYOK keys without their secrets, for planning a call. */
   byokKeys: readonly ByokKey[]
-  /** Ids of the surfaces that an operator opened to the key or its account. */
+  /** Ids of the surfaces that were granted to the key or its account. */
   surfaces: readonly string[]
-  /** The models and providers it may use. Absent: all. */
+  /** The permitted models and providers. Absent: all. */
   allowList?: AllowList
-  /** What it may do beside calls, as the role of who made it permits now. */
+  /** Its permissions besides calls, limited by the current role of its creator. */
   scopes: readonly KeyScope[]
-  /** For how many days prompts and answers of its calls are kept. Absent: they are not. */
+  /** Retention of prompts and completions in days. Absent: not kept. */
   promptLogDays?: number
 }
 
-/** An active key of an account with nothing set: no budget, and the limits of the gateway. */
+/** An active key of an account without settings: no budget, and the limits of the gateway. */
 export const plainKey = (accountId: string, keyId: string): KeyRecord & { accountId: string } => ({
   keyId,
   accountId,
@@ -73,7 +73,7 @@ export const plainKey = (accountId: string, keyId: string): KeyRecord & { accoun
 })
 
 export type KeyLookup =
-  /** `suspended`: its account is; `creator_suspended`: who made it is; `disabled`: its operator is. */
+  /** `suspended`: its account is; `creator_suspended`: its creator is; `disabled`: its operator is. */
   | { kind: 'paused' | 'revoked' | 'expired' | OwnerState; key: KeyRecord }
   /** Malformed, mistyped or never issued. */
   | { kind: 'unknown' }
@@ -107,12 +107,12 @@ export interface KeyCacheOptions {
   refreshMs?: number
 }
 
-/** Of a key's account, of who made it there, and of the operator of an admin key. */
+/** State of a key's account, its creator, or the operator of an admin key. */
 type OwnerState = 'active' | 'suspended' | 'creator_suspended' | 'disabled'
 
 interface Entry {
   key: KeyRecord
-  /** Whether those it belongs to let it be used. */
+  /** The state of the key's owners. */
   owner: OwnerState
   refreshAt: number
 }
@@ -167,7 +167,7 @@ export async function startKeyCache(options: KeyCacheOptions) {
       if (drops === dropsBefore) entries.set(id, entry)
       return entry
     } catch (error) {
-      logger.warn({ err: error }, 'an API key could not be looked up')
+      logger.warn({ err: error }, 'API key lookup failed')
       return null
     } finally {
       misses.delete(id)
@@ -190,7 +190,7 @@ export async function startKeyCache(options: KeyCacheOptions) {
       for (const listener of listeners) listener(change)
     },
     onUnknown: dropAll,
-    onFailure: (error) => logger.error({ err: error }, 'changes of API keys cannot be polled'),
+    onFailure: (error) => logger.error({ err: error }, 'API key changes poll failed'),
     ...(options.pollMs !== undefined && { pollMs: options.pollMs }),
   })
 
@@ -256,7 +256,7 @@ function toEntry({ accountState, operator, creator, ...found }: KeyWithAccount, 
       accountId: found.accountId,
       kind: found.kind,
       operator: operator && { id: operator.id, name: operator.name, role: operator.role },
-      // Keys go with the membership of who made them, also one that was being made meanwhile.
+      // A key ends with the membership of its creator, even if it was being created meanwhile.
       state: creator?.role === null ? 'revoked' : found.state,
       pausedBy: found.pausedAt && (found.pausedBy ?? 'creator'),
       name: found.name,

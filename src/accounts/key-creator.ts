@@ -2,16 +2,16 @@ import type { MemberRole } from '../core/accounts/member-permissions.ts'
 import type { BudgetedKey } from '../core/billing/budget.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 
-/** What a key of an account depends on of the person who made it, as it is now. */
+/** The current data of a key's creator that the key depends on. */
 export interface KeyCreator {
-  /** Their role in the account; null: they are no member of it any more. */
+  /** The role in the account; null: no longer a member. */
   role: MemberRole | null
   isSuspended: boolean
-  /** What their keys may spend in a month; null: no budget. */
+  /** Monthly spending limit of the creator's keys; null: no budget. */
   memberBudget: BudgetedKey['memberBudget']
 }
 
-/** The holder of a personal account, whose state is the account's own, and operators, who stand above it. */
+/** The data for the holder of a personal account, whose state is the account's own, and for operators, who are above it. */
 const OWNER: KeyCreator = { role: 'owner', isSuspended: false, memberBudget: null }
 
 /** The creator of a key; null for admin keys, which belong to no account. */

@@ -18,17 +18,17 @@ export type OperatorOfKey = Pick<StoredOperator, keyof typeof OPERATOR>
 /** A key with the state of its account, null for admin keys. */
 export interface KeyWithAccount extends StoredKey {
   accountState: AccountState | null
-  /** Whom an admin key belongs to; null for keys of accounts. */
+  /** The owner of an admin key; null for keys of accounts. */
   operator: OperatorOfKey | null
   /** Limits over all keys of the account. */
   accountLimits: RateLimits
   /** The account's active BYOK keys, oldest first. */
   byokKeys: ByokKey[]
-  /** Who made it; null for admin keys. */
+  /** The creator; null for admin keys. */
   creator: KeyCreator | null
   /** The spend cap of the account. */
   accountLimitPico: bigint | null
-  /** Ids of the surfaces that an operator opened to the key or its account. */
+  /** Ids of the surfaces that were granted to the key or its account. */
   surfaces: string[]
 }
 
@@ -48,15 +48,15 @@ export type NewKey = Pick<
     >
   > & { bounds?: SettingBounds }
 
-/** What people change of a key; absent: unchanged, null: none. */
+/** The editable settings of a key; absent: unchanged, null: none. */
 export type KeyEdit = Partial<Omit<NewKey, 'bounds'> & Pick<StoredKey, 'pausedAt' | 'promptLogDays'>>
 
-/** The same, with by whom. */
+/** An edit with the authority that makes it. */
 export type AuthorizedEdit = KeyEdit & Partial<Pick<StoredKey, 'pausedBy'> & Pick<NewKey, 'bounds'>>
 
 export interface KeyBounds {
   active: number
-  /** Including revoked ones, which stay in the list. */
+  /** Including revoked keys, which stay in the list. */
   inAll: number
 }
 
@@ -89,7 +89,7 @@ const ACCOUNT = {
 
 const OPERATOR = { id: true, name: true, role: true, state: true } as const
 
-/** What a key lookup reads beside the key. */
+/** The relations that a key lookup reads. */
 const BESIDE = {
   account: { select: ACCOUNT },
   operator: { select: OPERATOR },
@@ -183,7 +183,7 @@ export function createKeyStore(
       return postgres.apiKey.findUnique({ where: { id: keyId }, omit: HIDDEN })
     },
 
-    /** Gives an active key a new secret, which only this result contains; the former ends. Null if there is none. */
+    /** Replaces the secret of an active key; only this result contains the new one. Null if there is no such key. */
     async rotateSecret(keyId: string): Promise<{ key: StoredKey; secret: string } | null> {
       const secret = formatApiKey('standard', randomBytes(32))
       const where = { id: keyId, kind: 'standard' as const, state: 'active' as const }
@@ -194,7 +194,7 @@ export function createKeyStore(
 
     async findBySecret(secret: string): Promise<KeyWithAccount | null> {
       const [named] = await postgres.$queryRawUnsafe<Array<{ id: string }>>(BY_HASH, hasher.hashes(secret))
-      // Anyone can invent well-formed keys: one costs this statement and no more.
+      // A well-formed key can be invented; it costs only this statement.
       if (!named) return null
       const found = await postgres.apiKey.findUnique({
         where: { id: named.id },
@@ -243,13 +243,13 @@ const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: 
   surfaces: [...surfaceGrants, ...(account?.surfaceGrants ?? [])].map(({ surface }) => surface),
 })
 
-/** A slowed account has its own limit at most. */
+/** A slowed account has at most the limit of the slowdown. */
 function requestsPerMinuteOf({ requestsPerMinute, slowedAt }: AccountOfKey): number | null {
   if (slowedAt === null) return requestsPerMinute
   return Math.min(requestsPerMinute ?? SLOWED_REQUESTS_PER_MINUTE, SLOWED_REQUESTS_PER_MINUTE)
 }
 
-/** A key that is used after a change of the master key is rehashed with the new one. */
+/** Rehashes a key that is used after a change of the master key. */
 async function moveHash(postgres: Postgres, id: string, secret: string, hasher: KeyHasher): Promise<void> {
   const data = { hash: hasher.hash(secret), hashMasterKeyId: hasher.masterKeyId }
   await postgres.apiKey.update({ where: { id }, data })
@@ -258,8 +258,8 @@ async function moveHash(postgres: Postgres, id: string, secret: string, hasher: 
 const LOCK_KEY = 'SELECT id FROM api_keys WHERE id = $1 FOR UPDATE'
 
 /**
- * Changes a key as `decide` says of its present settings, which nobody else changes meanwhile. Resolves with false if
- * there is no such key in use, and rejects with what `decide` throws.
+ * Changes a key as `decide` returns for its current settings, which are locked meanwhile. Resolves with false if there
+ * is no such key in use, and rejects with the error of `decide`.
  */
 export const editKey = (
   postgres: Postgres,

@@ -1,10 +1,10 @@
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Account, AccountStore } from './account-store.ts'
 
-/** Makes credit that was just posted spendable. */
+/** Makes posted credit spendable. */
 export type LetSpend = (accountId: string) => Promise<void>
 
-/** `loadBalance` makes the ledger balance spendable; if that fails, maintenance does it later. */
+/** `loadBalance` makes the ledger balance spendable; if it fails, maintenance does it later. */
 export function createLetSpend(deps: {
   accounts: Pick<AccountStore, 'find'>
   loadBalance: (account: Account) => Promise<unknown>
@@ -15,10 +15,7 @@ export function createLetSpend(deps: {
       const account = await deps.accounts.find(accountId)
       if (account) await deps.loadBalance(account)
     } catch (error) {
-      deps.logger.warn(
-        { err: error, accountId },
-        'a free credit is in the ledger and not in the balance cache yet',
-      )
+      deps.logger.warn({ err: error, accountId }, 'free credit posted, balance cache not updated yet')
     }
   }
 }

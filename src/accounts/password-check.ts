@@ -3,7 +3,7 @@ import type { CredentialStore } from './credential-store.ts'
 import type { PasswordHasher } from './password-hash.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
-/** Asks who is signed in for the password again, before a change that somebody at an open browser must not make. */
+/** Requires the password of the signed-in person again, before a change that must not be possible at an unattended browser. */
 export type PasswordCheck = ReturnType<typeof createPasswordCheck>
 
 export function createPasswordCheck(deps: {
@@ -11,20 +11,16 @@ export function createPasswordCheck(deps: {
   passwords: Pick<PasswordHasher, 'verify'>
   throttle: Pick<SignInThrottle, 'password' | 'rightPassword'>
 }) {
-  /** The hash of the password. Throws ApiError if it is wrong, about `param`, and 429 after too many attempts. */
+  /** Returns the hash of the password. Throws ApiError about `param` if it is wrong, and 429 after too many attempts. */
   return async (accountId: string, password: string, param = 'current_password'): Promise<string> => {
     await deps.throttle.password(accountId)
     const found = await deps.credentials.find(accountId)
     const passwordHash = found?.passwordHash ?? null
     const isRight = await deps.passwords.verify(passwordHash, password, { group: accountId, isKnown: true })
     if (passwordHash === null)
-      throw new ApiError(
-        'invalid_request',
-        'This account has no password yet. Set one by a password reset.',
-        {
-          param,
-        },
-      )
+      throw new ApiError('invalid_request', 'This account has no password. Set one with a password reset.', {
+        param,
+      })
     if (!isRight) throw wrongPassword(param)
     await deps.throttle.rightPassword(accountId)
     return passwordHash

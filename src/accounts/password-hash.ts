@@ -13,9 +13,9 @@ export interface Asker {
 }
 
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
-/** Each takes a thread of Node's pool for about 20 ms, and 19 MiB. */
+/** Maximum concurrent hashes; each takes a thread of Node's pool for about 20 ms, and 19 MiB. */
 const AT_ONCE_MAX = 2
-/** Of each queue. */
+/** Maximum waiting checks of each queue. */
 const WAITING_MAX = 64
 const WAITING_PER_GROUP_MAX = 8
 

@@ -11,14 +11,14 @@ import { refuseGuessable } from './refuse-guessable.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 import { removeWaysIn, removeWaysOut, type WaysIn, waysIn } from './ways-in.ts'
 
-/** Setting a new password by a link that is sent to the account's address. */
+/** Sets a new password with a link that is sent to the account's address. */
 export function createPasswordReset(deps: {
   postgres: Postgres
   credentials: Pick<CredentialStore, 'findByEmail' | 'replacePassword'>
   passwords: Pick<PasswordHasher, 'hash'>
   tokens: Pick<EmailTokenStore, 'find' | 'use'>
   throttle: Pick<SignInThrottle, 'verification' | 'passwordReset'>
-  /** Enqueues the message, or with null a message to nobody. Null where there is no mail. */
+  /** Enqueues the message; with null, a job without a recipient. Null if there is no mail. */
   enqueue: ((accountId: string | null) => Promise<void>) | null
   /** Announces a change of the account to every process. */
   announce: (change: KeyChange) => Promise<void>
@@ -27,9 +27,9 @@ export function createPasswordReset(deps: {
   const { credentials, tokens } = deps
   return {
     /**
-     * Enqueues a message with a link, if the email has an account that is not suspended. A caller cannot tell: both
-     * take the same steps, and a link is made only when the message is sent. Throws ApiError 429 after too many, and
-     * `conflict` where there is no mail.
+     * Enqueues a message with a link, if the email has an account that is not suspended. A client cannot tell the
+     * difference: the same steps run in both cases, and the link is created only when the message is sent. Throws
+     * ApiError 429 after too many requests, and `conflict` if there is no mail.
      */
     async request(email: string, networkAddress: string): Promise<void> {
       if (!deps.enqueue) throw noMail()
@@ -39,10 +39,10 @@ export function createPasswordReset(deps: {
     },
 
     /**
-     * Sets the password of a link's account, and ends all its sessions. Where the address had never been verified,
-     * somebody else may have opened the account: every way in that they left is removed, and the provider keys and
-     * webhooks by which they would read its prompts and events. Resolves to the ways in that remain otherwise. Throws
-     * ApiError for a link that was used or has expired.
+     * Sets the password of a link's account, and ends all its sessions. If the address was never verified, another
+     * person may have opened the account, so all other ways to sign in are removed, as are the provider keys and
+     * webhooks that would receive its prompts and events. Otherwise resolves to the remaining ways to sign in. Throws
+     * ApiError for a used or expired link.
      */
     async reset(token: string, password: string, networkAddress: string): Promise<WaysIn> {
       await deps.throttle.verification(networkAddress)
@@ -54,14 +54,14 @@ export function createPasswordReset(deps: {
       const remaining = await deps.postgres.$transaction(async (transaction) => {
         const used = await tokens.use(transaction, 'reset_password', token)
         if (!used) throw noSuchLink()
-        // Of an address that the account has no more, the link is worth nothing.
+        // A link for a former address of the account is invalid.
         const [account] = await transaction.account.updateManyAndReturn({
           where: { id: used.accountId, email: used.email, state: { not: 'suspended' } },
           data: { email: used.email },
           select: { emailVerifiedAt: true },
         })
         if (!account) throw noSuchLink()
-        // Without a password nobody but operators has set the account up.
+        // Without a password, only operators have set the account up.
         const wasHeld =
           (await transaction.accountCredential.count({ where: { accountId: used.accountId } })) > 0
         await credentials.replacePassword(transaction, used.accountId, passwordHash)

@@ -1,11 +1,11 @@
--- Reserves the free credit of one new account: once its networks have some left for the day and the gateway has
--- some left for the hour, it is taken from all of them at once.
+-- Reserves the free credit of one new account: if its networks have some left for the day and the gateway has
+-- some left for the hour, it is subtracted from all of them at once.
 --
--- Amounts are 64-bit integers as text; DECRBY and INCRBY do the sums.
+-- Amounts are 64-bit integers as text; DECRBY and INCRBY do the arithmetic.
 --
--- KEYS  1 left of the hour's budget  2… credits that each network has had today
--- ARGV  1 amount, pico-USD  2 the hour's budget, pico-USD  3 seconds to keep the first key  4 seconds to keep the
---       others  5… how many credits each network may have
+-- KEYS  1 rest of the hour's budget  2… number of credits of each network today
+-- ARGV  1 amount, pico-USD  2 the hour's budget, pico-USD  3 lifetime of the first key, seconds  4 lifetime of the
+--       others, seconds  5… maximum credits of each network
 -- Returns 'reserved', 'network_used' or 'budget_used'
 for index = 2, #KEYS do
   local given = tonumber(redis.call('GET', KEYS[index]) or '0')

@@ -10,17 +10,17 @@ export type SessionOwner =
   | { keyId: string }
   | { operatorId: string }
 
-/** Where a session is begun, for its list. */
+/** The client of a session, for its list. */
 export interface SessionClient {
   networkAddress: string
   userAgent: string
 }
 
-/** A session as its holder sees it. */
+/** A session as shown to its holder. */
 export interface ListedSession extends SessionClient {
   id: string
   createdAt: Date
-  /** To within `USED_EVERY_MS`. */
+  /** Accurate to `USED_EVERY_MS`. */
   lastUsedAt: Date
 }
 
@@ -29,7 +29,7 @@ export interface StoredSession {
   id: string
   accountId: string | null
   keyId: string | null
-  /** The organisation that its person acts on; null: their own account. */
+  /** The organisation that the session acts on; null: the person's own account. */
   actingAccountId: string | null
   operatorId: string | null
   expiresAt: Date
@@ -47,7 +47,7 @@ export const OPERATOR_SESSION_MS = 12 * 3_600_000
 /** Maximum sessions; a further sign-in ends the oldest one. */
 const SESSIONS_PER_ACCOUNT_MAX = 50
 const USER_AGENT_LENGTH_MAX = 300
-/** The time of last use is written this often: a session is read with every request. */
+/** How often the time of last use is written, because a session is read with every request. */
 const USED_EVERY_MS = 10 * 60_000
 
 const TIDY = `
@@ -65,7 +65,7 @@ FROM accounts AS account JOIN account_credentials AS credential ON credential.ac
 WHERE account.id = $2 AND credential.password_hash = $3 AND account.state <> 'suspended'
 FOR SHARE OF account, credential`
 
-/** The same for an account that has no password, and signs in by other means. */
+/** The same for an account without a password. */
 const BEGIN_WITHOUT_PASSWORD = `
 INSERT INTO console_sessions (token_hash, account_id, expires_at, user_agent, network_address)
 SELECT $1, account.id, $3, $4, $5 FROM accounts AS account
@@ -73,14 +73,14 @@ WHERE account.id = $2 AND account.state <> 'suspended'
   AND NOT EXISTS (SELECT FROM account_credentials WHERE account_id = account.id)
 FOR SHARE OF account`
 
-/** An operator who is disabled meanwhile gets none. */
+/** A concurrently disabled operator gets none. */
 const BEGIN_OF_OPERATOR = `
 INSERT INTO console_sessions (token_hash, operator_id, expires_at, user_agent, network_address)
 SELECT $1, operator.id, $3, $4, $5 FROM operators AS operator
 WHERE operator.id = $2 AND operator.state = 'active'
 FOR SHARE OF operator`
 
-/** A membership that has ended leaves the person's own account, as does an organisation that is suspended. */
+/** Falls back to the person's own account if the membership has ended or the organisation is suspended. */
 const RUNNING = `
 SELECT encode(session.token_hash, 'hex') AS "id", coalesce(organisation.id, account.id) AS "accountId"
 FROM console_sessions AS session JOIN accounts AS account ON account.id = session.account_id
@@ -93,8 +93,8 @@ WHERE session.token_hash IN (SELECT decode(id, 'hex') FROM unnest($1::text[]) AS
 export function createSessionStore(postgres: Postgres) {
   return {
     /**
-     * Begins a session. Null if the account's password changed since the check, or the account is suspended, or the
-     * operator disabled: these end all sessions, so none may begin with outdated credentials.
+     * Begins a session. Null if the account's password changed since the check, the account is suspended, or the
+     * operator is disabled: these end all sessions, so none may begin with outdated credentials.
      */
     async create(
       owner: SessionOwner,
@@ -142,7 +142,7 @@ export function createSessionStore(postgres: Postgres) {
       return toSession(row)
     },
 
-    /** Those of an account that have not expired, last used first. */
+    /** Unexpired sessions of an account, last used first. */
     async list(accountId: string): Promise<ListedSession[]> {
       const rows = await postgres.consoleSession.findMany({
         where: { accountId, expiresAt: { gt: new Date() } },
@@ -151,7 +151,7 @@ export function createSessionStore(postgres: Postgres) {
       return rows.map((row) => ({ ...row, id: idOf(row.tokenHash) }))
     },
 
-    /** Ends a session of this account; false if it has none of that id. */
+    /** Ends a session of this account; false if it has none with that id. */
     async endOf(accountId: string, sessionId: string): Promise<boolean> {
       const tokenHash = Buffer.from(sessionId, 'hex')
       const { count } = await postgres.consoleSession.deleteMany({ where: { accountId, tokenHash } })

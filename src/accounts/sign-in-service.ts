@@ -28,31 +28,31 @@ export interface BegunSession {
   accountId: string
 }
 
-/** A second factor is missing. `passkey`: what the browser needs to sign with one, if the account has any. */
+/** A second factor is required. `passkey`: the options for the browser, if the account has a passkey. */
 export interface StepAsked {
   step: string
   hasTotp: boolean
   passkey: PasskeyRequestOptions | null
 }
 
-/** What follows a first factor that was right. */
+/** The result of a correct first factor. */
 export type SignInResult = ({ kind: 'begun' } & BegunSession) | ({ kind: 'second_factor' } & StepAsked)
 
-/** An account whose first factor was right; null: it has no password. */
+/** An account after a correct first factor; null: it has no password. */
 export interface Entering {
   accountId: string
   passwordHash: string | null
   email: string
 }
 
-/** A second factor as it is given; the challenge of a passkey is that of the step. */
+/** A given second factor; the challenge of a passkey is that of the step. */
 export type AskedFactor =
   | { kind: 'totp' | 'recovery_code'; code: string }
   | { kind: 'passkey'; response: AuthenticationResponseJSON }
 
 /**
- * Sign-up and sign-in with an email and a password. Throws ApiError where it is refused, and 429 after too many
- * attempts; rejects if PostgreSQL or Redis is unavailable.
+ * Sign-up and sign-in with email and password. Throws ApiError on refusal, and 429 after too many attempts; rejects if
+ * PostgreSQL or Redis is unavailable.
  */
 export type SignInService = ReturnType<typeof createSignInService>
 
@@ -75,7 +75,7 @@ export function createSignInService(deps: {
 }) {
   const { accounts, credentials, passwords, sessions, throttle, steps, secondFactor } = deps
 
-  /** Null if the password was changed, or the account suspended, since it was read. */
+  /** Null if the password was changed or the account suspended since it was read. */
   const begin = async (
     accountId: string,
     passwordHash: string | null,
@@ -86,8 +86,8 @@ export function createSignInService(deps: {
   }
 
   /**
-   * Begins a session, or the step of a second factor if the account has one. Null if its password was changed, or it
-   * was suspended, since it was read.
+   * Begins a session, or the step of a second factor if the account has one. Null if the password was changed or the
+   * account suspended since it was read.
    */
   const enter = async (
     { accountId, passwordHash, email }: Entering,
@@ -104,7 +104,7 @@ export function createSignInService(deps: {
     return { kind: 'begun', ...begun }
   }
 
-  /** What a step asks for, with a new challenge for a passkey. */
+  /** The required factors of a step, with a new challenge for a passkey. */
   const askAgain = async (step: string, site: PasskeySite): Promise<StepAsked> => {
     const found = await steps.find('second_factor', step)
     if (!found?.accountId) throw stepEnded()
@@ -119,7 +119,7 @@ export function createSignInService(deps: {
     try {
       await deps.verification?.send(accountId, email)
     } catch (error) {
-      deps.logger.warn({ err: error, accountId }, 'a verification message could not be queued')
+      deps.logger.warn({ err: error, accountId }, 'verification message not enqueued')
     }
   }
 
@@ -165,7 +165,7 @@ export function createSignInService(deps: {
       const asker = { group: clientNetworks(networkAddress).subnet, isKnown }
       const isRight = await passwords.verify(found?.passwordHash ?? null, password, asker)
       if (!found?.passwordHash || !isRight) throw wrongCredentials()
-      // Only a caller with the password learns of the suspension.
+      // Only a client with the password learns of the suspension.
       if (found.isSuspended) throw suspended()
       const entered = await enter({ ...found, email }, client)
       if (entered === null) throw wrongCredentials()
@@ -175,7 +175,7 @@ export function createSignInService(deps: {
 
     enter,
 
-    /** What a step asks for. Throws ApiError if it has ended. */
+    /** The required factors of a step. Throws ApiError if it has ended. */
     async asked(step: string, site: PasskeySite, { networkAddress }: SessionClient): Promise<StepAsked> {
       await throttle.verification(networkAddress)
       return askAgain(step, site)
@@ -201,7 +201,7 @@ export function createSignInService(deps: {
       return begun
     },
 
-    /** Begins a sign-in by a passkey alone. */
+    /** Begins a sign-in with a passkey alone. */
     async askPasskey(
       site: PasskeySite,
       { networkAddress }: SessionClient,
@@ -220,7 +220,7 @@ export function createSignInService(deps: {
       if (!found || !(await steps.end('passkey', step))) throw stepEnded()
       const accountId = await deps.passkeys.take(site, { ...found.data, isAlone: true }, response)
       if (accountId === null)
-        throw new ApiError('invalid_credentials', 'No account here has this passkey.', {
+        throw new ApiError('invalid_credentials', 'No account has this passkey.', {
           challenge: 'Session',
         })
       const credential = await credentials.find(accountId)

@@ -1,17 +1,17 @@
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import { hashOfToken, isToken, newToken } from './secret-token.ts'
 
-/** What each step keeps until the next request, by its purpose. */
+/** The stored data of each step, by its purpose. */
 export interface StepData {
-  /** The first factor was right; a second one is missing. `challenge`: for a passkey, if the account has one. */
+  /** The first factor was right; a second one is required. `challenge`: for a passkey, if the account has one. */
   second_factor: { passwordHash: string | null; email: string; challenge: string | null }
-  /** A passkey is asked for without naming an account. */
+  /** A passkey is requested without naming an account. */
   passkey: { challenge: string }
-  /** The browser was sent to another service. With an account: to link an identity to it. */
+  /** The browser was sent to an identity provider. With an account: to link an identity to it. */
   oauth: { provider: string; next: string | null; verifier: string; state: string; nonce: string }
   /** An operator's browser was sent to the single sign-on provider. */
   operator_sign_in: { next: string | null; verifier: string; state: string; nonce: string }
-  /** Who is signed in adds a passkey. */
+  /** The signed-in person adds a passkey. */
   new_passkey: { challenge: string }
 }
 export type StepPurpose = keyof StepData
@@ -22,7 +22,7 @@ export interface SignInStep<Purpose extends StepPurpose> {
 }
 
 const VALID_MS = 10 * 60_000
-/** Steps of one account that are kept; a further one ends the oldest. */
+/** Maximum steps of one account; a further one ends the oldest. */
 const STEPS_PER_ACCOUNT_MAX = 20
 
 const TIDY = `
@@ -32,7 +32,7 @@ DELETE FROM sign_in_steps WHERE token_hash IN (
   (SELECT token_hash FROM sign_in_steps WHERE account_id = $1 ORDER BY expires_at DESC OFFSET ${STEPS_PER_ACCOUNT_MAX - 1})
 )`
 
-/** The state between two requests of one sign-in: the page has a token, and only its hash is stored. */
+/** The state between two requests of one sign-in. The page has a token, and only its hash is stored. */
 export type SignInSteps = ReturnType<typeof createSignInSteps>
 
 export function createSignInSteps(postgres: Postgres) {
@@ -62,7 +62,7 @@ export function createSignInSteps(postgres: Postgres) {
       return token
     },
 
-    /** A step that has not ended; else null. It stays, so that a mistyped code can be corrected. */
+    /** A step that has not ended; otherwise null. It is kept, so that a mistyped code can be corrected. */
     async find<Purpose extends StepPurpose>(
       purpose: Purpose,
       token: string,
@@ -72,7 +72,7 @@ export function createSignInSteps(postgres: Postgres) {
       return row && { accountId: row.accountId, data: row.data as unknown as StepData[Purpose] }
     },
 
-    /** Changes what a step keeps. */
+    /** Changes the data of a step. */
     async change<Purpose extends StepPurpose>(
       purpose: Purpose,
       token: string,
@@ -93,7 +93,7 @@ export function createSignInSteps(postgres: Postgres) {
       })
     },
 
-    /** Ends a step; false if it has ended, so that of several requests at once one goes on. */
+    /** Ends a step; false if it has ended, so that only one of several concurrent requests succeeds. */
     async end(purpose: StepPurpose, token: string): Promise<boolean> {
       const { count } = await postgres.signInStep.deleteMany({ where: stored(purpose, token) })
       return count > 0

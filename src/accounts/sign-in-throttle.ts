@@ -15,7 +15,7 @@ import { throttlePrefix } from '../platform/redis/redis-keys.ts'
 export type SignInThrottle = ReturnType<typeof createSignInThrottle>
 
 interface ThrottleLimits {
-  /** Per 15 minutes: on one email from one address; from all addresses ten times as many. */
+  /** Per 15 minutes for one email from one address; ten times as many from all addresses. */
   signInsPerEmail: number
   signInsPerAddress: number
   signInsPerSite: number
@@ -68,7 +68,7 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
   }
 
   return {
-    /** `isKnown`: that email signed up or in from there before. */
+    /** `isKnown`: the email has signed up or in from that network before. */
     async signIn(networkAddress: string, email: string): Promise<{ isKnown: boolean }> {
       await signIns.consume(networkAddress)
       const both = bothKey(networkAddress, email)
@@ -94,24 +94,24 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
     verification: (networkAddress: string): Promise<void> => signIns.consume(networkAddress),
     /** Messages to one mailbox, for any account. */
     verificationMail: (email: string): Promise<void> => consume(mails, emailKey(mailboxOf(email))),
-    /** Messages of one person that invite somebody, fewer where nobody has paid anything yet, and messages to one mailbox. */
+    /** Invitations sent by one person, fewer before any payment, and messages to one mailbox. */
     async invitation(personId: string, email: string, hasPaid: boolean): Promise<void> {
       await consume(hasPaid ? invitations : unpaidInvitations, personId, () => 'tomorrow')
       await consume(mails, emailKey(mailboxOf(email)))
     },
-    /** Messages that reset a password: counted alike for emails without an account. */
+    /** Password reset messages: counted the same for emails without an account. */
     async passwordReset(networkAddress: string, email: string): Promise<void> {
       await signIns.consume(networkAddress)
       await consume(resets, emailKey(mailboxOf(email)))
     },
-    /** Wrong codes of an app: whoever gives them had the password of the account. */
+    /** Wrong codes of an app, which require the password of the account first. */
     async secondFactor(accountId: string): Promise<void> {
       await consume(codes, accountId)
       await consume(codesOfDay, accountId, () => 'tomorrow, or use a recovery code or a passkey')
     },
     /**
-     * Wrong recovery codes and passkeys, which are too long to guess. They count by network, so that whoever knows the
-     * password cannot lock its holder out elsewhere, and apart from codes of an app, so that these cannot either.
+     * Wrong recovery codes and passkeys, which are too long to guess. They count by network, so that an attacker with
+     * the password cannot lock the holder out elsewhere, and separately from codes of an app, for the same reason.
      */
     longSecondFactor: (accountId: string, networkAddress: string): Promise<void> =>
       consume(longCodes, longKey(accountId, networkAddress)),
@@ -122,7 +122,7 @@ export function createSignInThrottle(redis: Redis, limits: ThrottleLimits) {
         longCodes.delete(longKey(accountId, networkAddress)),
       ])
     },
-    /** The code with which an app is set up was right. */
+    /** The first code of a new app was right. */
     async rightFirstCode(accountId: string): Promise<void> {
       await Promise.all([codes.delete(accountId), codesOfDay.delete(accountId)])
     },

@@ -1,15 +1,15 @@
 import type { PostgresTransaction } from '../platform/postgres/postgres.ts'
 
-/** How an account can be used without its password. */
+/** The ways to use an account without its password. */
 export interface WaysIn {
-  /** Ids of the providers whose identities sign in to it. */
+  /** Ids of the linked identity providers. */
   identities: string[]
   passkeys: number
-  /** API keys that are not revoked. */
+  /** Number of unrevoked API keys. */
   apiKeys: number
 }
 
-/** The ways in that an account has. */
+/** Reads the ways to use an account. */
 export async function waysIn(transaction: PostgresTransaction, accountId: string): Promise<WaysIn> {
   const identities = await transaction.identity.findMany({
     where: { accountId },
@@ -23,8 +23,8 @@ export async function waysIn(transaction: PostgresTransaction, accountId: string
 }
 
 /**
- * Removes them all, with the second factor; of keys those that its holder made, and not those of an operator. The caller
- * announces the account, so that its keys end everywhere.
+ * Removes all of them and the second factor; of the keys only those that the holder created, not an operator's. The
+ * caller announces the account, so that its keys end everywhere.
  */
 export async function removeWaysIn(transaction: PostgresTransaction, accountId: string): Promise<void> {
   const where = { accountId }

@@ -4,8 +4,8 @@ import type { CatalogLogger, CatalogStore } from './catalog-store.ts'
 import { recordRates } from './rate-history-store.ts'
 
 /**
- * Makes this process use edits that were just applied, and records their rates, so that whoever applied them sees them
- * at once. Never rejects: by message the edits come soon anyway, and the catalog worker records rates.
+ * Applies new edits in this process and records their rates, so that their author sees them at once. Never rejects: the
+ * edits also arrive by message, and the catalog worker records rates.
  */
 export async function adoptEdits(parts: {
   overlay: Pick<OverlayWatch, 'reread'>
@@ -18,6 +18,6 @@ export async function adoptEdits(parts: {
     const { models, version } = parts.catalog.snapshot()
     await recordRates(parts.postgres, models.values(), version)
   } catch (error) {
-    parts.logger.warn({ err: error }, 'applied edits are not used here yet')
+    parts.logger.warn({ err: error }, 'catalog edits not applied in this process yet')
   }
 }

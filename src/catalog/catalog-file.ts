@@ -112,7 +112,7 @@ export async function readPriceFile(location: string): Promise<OverlayDocument> 
   const response = await fetch(location, { signal: AbortSignal.timeout(DEADLINE_MS) })
   if (!response.ok) {
     await response.body?.cancel()
-    throw new Error(`${nameOf(location)} answered ${response.status}`)
+    throw new Error(`${nameOf(location)} returned ${response.status}`)
   }
   const text = await readBoundedBody(response, BODY_MAX_BYTES, nameOf(location))
   const modified = Date.parse(response.headers.get('last-modified') ?? '')

@@ -124,7 +124,7 @@ export async function watchOverlay(options: {
     if (version !== null && version !== current?.version) await read()
   }
   const readNow = () =>
-    read().catch((error: unknown) => logger.error({ err: error }, 'the catalog overlay could not be read'))
+    read().catch((error: unknown) => logger.error({ err: error }, 'catalog overlay read failed'))
   let isFirst = true
   const stopFollowing = await followRedis({
     subscriber,
@@ -136,12 +136,11 @@ export async function watchOverlay(options: {
       await readNow()
     },
     pollMs: options.pollMs ?? POLL_MS,
-    onFailure: (error) =>
-      logger.warn({ err: error }, 'the catalog overlay cannot be polled; what was read last holds'),
+    onFailure: (error) => logger.warn({ err: error }, 'catalog overlay poll failed, keeping the last one'),
   })
   return {
     current: (): CatalogOverlay | null => current,
-    /** Reads what was just written, without waiting for its message. */
+    /** Reads a just written overlay, without waiting for its message. */
     reread: read,
     /** Calls back after every change; returns a function that unsubscribes. */
     onChange(listener: () => void): () => void {

@@ -40,7 +40,7 @@ export interface CatalogLogger {
 export type CatalogStore = Awaited<ReturnType<typeof createCatalogStore>>
 
 const OLLAMA_REFRESH_MS = 60_000
-/** How often the file is looked at; its folder's events miss network file systems, bind mounts and replaced folders. */
+/** How often the file is checked; events of its folder miss network file systems, bind mounts and replaced folders. */
 const FILE_POLL_MS = 1_000
 /** Delay after a change, so that a file written in place is complete when it is read. */
 const FILE_SETTLE_MS = 100
@@ -89,10 +89,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
         snapshotOptions(options),
         logger,
       )
-      logger.error(
-        { err: error, alarm: 'catalog-edits-unusable' },
-        'started without the edits of the catalog',
-      )
+      logger.error({ err: error, alarm: 'catalog-edits-unusable' }, 'catalog started without edits')
       return alone
     }
   }
@@ -118,7 +115,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
       try {
         use({ file: await readCatalogFile(path) })
       } catch (error) {
-        logger.error({ err: error }, 'catalog file not used; the last good catalog stays')
+        logger.error({ err: error }, 'catalog file invalid, keeping the last valid catalog')
       }
     })
     return rereading
@@ -128,7 +125,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
     try {
       use({ ollama: await readOllamaCatalog(url, startedAt) })
     } catch (error) {
-      logger.warn({ err: error }, 'Ollama models not read; the ones known stay')
+      logger.warn({ err: error }, 'Ollama models not read, keeping the known ones')
     }
   }
 
@@ -138,7 +135,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
     } catch (error) {
       logger.error(
         { err: error, alarm: 'catalog-edits-unusable' },
-        'edits of the catalog not used; the last good catalog stays',
+        'catalog edits invalid, keeping the last valid catalog',
       )
     }
   })
@@ -147,7 +144,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
   let settle: NodeJS.Timeout | undefined
   const followFile = async (path: string) => {
     let seen = await fileState(path)
-    // Otherwise a change between the first read and the first look would be missed.
+    // Otherwise a change between the first read and the first check would be missed.
     await rereadFile(path)
     const look = async () => {
       const state = await fileState(path)
@@ -156,9 +153,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
       clearTimeout(settle)
       settle = setTimeout(() => void rereadFile(path), FILE_SETTLE_MS)
     }
-    return pollEvery(FILE_POLL_MS, look, (error) =>
-      logger.error({ err: error }, 'the catalog file cannot be looked at'),
-    )
+    return pollEvery(FILE_POLL_MS, look, (error) => logger.error({ err: error }, 'catalog file check failed'))
   }
   const stopFollowingFile = catalogFile === null ? undefined : await followFile(catalogFile)
   const { ollamaUrl } = options
@@ -178,7 +173,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
     /** Checks a document as the operator's edits, on top of all current documents. */
     check: (content: unknown): CheckedCatalog =>
       checkCatalog(below(local), content, snapshotOptions(options), options.catalogKeyNames),
-    /** What a valid document would do to calls as the operator's edits. Throws if it is not valid. */
+    /** The effects of a valid document as the operator's edits. Throws if it is not valid. */
     preview(content: unknown): CatalogEffect[] {
       const edits = { name: 'the document', content, updatedAt: current.generatedAt }
       return catalogEffects(current, buildFrom(local, edits))
@@ -193,7 +188,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
   }
 }
 
-/** Changes with the file's content, and when it comes or goes. */
+/** Changes with the file's content, and when it is created or deleted. */
 async function fileState(path: string): Promise<string> {
   const { ino, size, mtimeMs, ctimeMs } = await stat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
@@ -241,8 +236,8 @@ function build(
     throw new StartError(`the catalog is not valid:\n  ${result.problems.join('\n  ')}`)
   }
   if (result.unknown.length > 0)
-    logger.info({ unknown: result.unknown }, 'changes of the catalog change nothing')
+    logger.info({ unknown: result.unknown }, 'catalog changes name unknown entries')
   if (result.held.length > 0)
-    logger.warn({ rates: result.held }, 'rates of the catalog are held to 5 % below their list prices')
+    logger.warn({ rates: result.held }, 'catalog rates limited to 5 % below their list prices')
   return result.snapshot
 }

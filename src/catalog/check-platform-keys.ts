@@ -6,8 +6,8 @@ import type { PlatformKeys } from './platform-keys.ts'
 const DEADLINE_MS = 10_000
 
 /**
- * Asks every provider whose key we have whether it takes the key, by its list of models, which costs nothing. Raises an
- * alarm for each that does not: otherwise a mistyped key is first seen as calls that fail. Never rejects.
+ * Checks every platform key with its provider's list of models, which costs nothing. Raises an alarm for each rejected
+ * key; otherwise a mistyped key would first fail calls. Never rejects.
  */
 export async function checkPlatformKeys(
   { offers }: CatalogSnapshot,
@@ -30,9 +30,9 @@ async function checkPlatformKey(
     const origin = key.source === 'environment' ? apiKeyEnv : 'stored by an operator'
     logger.error(
       { alarm: 'platform-key-refused', subject: providerId, reason: found, key: origin },
-      "a provider refuses the gateway's key",
+      'platform key refused by its provider',
     )
   } catch (error) {
-    logger.warn({ err: error, providerId }, 'a provider could not be asked about our key')
+    logger.warn({ err: error, providerId }, 'platform key check failed')
   }
 }

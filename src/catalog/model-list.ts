@@ -17,7 +17,7 @@ export function catalogModelList(models: Iterable<Model>) {
   return { object: 'list' as const, data: [...models].map(catalogModel) }
 }
 
-/** One model as admins see it; also printed by `catalog show`. */
+/** The description of a model for admins; also printed by `catalog show`. */
 export function catalogModel(model: Model) {
   return {
     id: model.id,

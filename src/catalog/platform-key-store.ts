@@ -5,7 +5,7 @@ import { createSealer, type MasterKeys } from '../platform/sealing.ts'
 import { type OverlayPlatformKey, writeOverlay } from './catalog-overlay.ts'
 import { PLATFORM_KEY_PURPOSE, platformKeyContext } from './platform-keys.ts'
 
-/** The platform keys that operators stored: sealed in PostgreSQL, and from there in the overlay of every process. */
+/** The platform keys stored by operators: sealed in PostgreSQL, and copied to the overlay of every process. */
 export type PlatformKeyStore = ReturnType<typeof createPlatformKeyStore>
 
 export function createPlatformKeyStore(options: {
@@ -15,14 +15,14 @@ export function createPlatformKeyStore(options: {
 }) {
   const { postgres, redis } = options
   const sealer = createSealer(options.masterKeys, PLATFORM_KEY_PURPOSE)
-  /** False when Redis is away; the catalog worker then brings them there. */
+  /** False if Redis is away; the catalog worker then copies them. */
   const announce = () =>
     announcePlatformKeys(postgres, redis).then(
       () => true,
       () => false,
     )
   return {
-    /** Stores a key in place of the one before. Resolves to whether every process was told. */
+    /** Stores a key in place of the previous one. Resolves to whether every process was notified. */
     async put(key: {
       providerId: string
       origins: string[]
@@ -40,7 +40,7 @@ export function createPlatformKeyStore(options: {
       return announce()
     },
 
-    /** Deletes a key with its secret. Resolves to whether every process was told; null: there is none. */
+    /** Deletes a key with its secret. Resolves to whether every process was notified; null: there is none. */
     async remove(providerId: string): Promise<boolean | null> {
       const { count } = await postgres.platformKey.deleteMany({ where: { providerId } })
       return count === 0 ? null : announce()
@@ -48,7 +48,7 @@ export function createPlatformKeyStore(options: {
   }
 }
 
-/** The stored keys as the overlay has them, by provider. */
+/** The stored keys in the overlay's format, by provider. */
 export async function readPlatformKeys(postgres: Postgres): Promise<OverlayPlatformKey[]> {
   const rows = await postgres.platformKey.findMany({ orderBy: { providerId: 'asc' } })
   return rows.map(({ createdAt, ...row }) => ({ ...row, createdAt: createdAt.toISOString() }))

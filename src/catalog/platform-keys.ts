@@ -4,14 +4,14 @@ import { oncePer } from '../core/kernel/once-per.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
 import type { OverlayPlatformKey, OverlayWatch } from './catalog-overlay.ts'
 
-/** The purpose of the sealer that platform keys are kept under. */
+/** The sealing purpose of platform keys. */
 export const PLATFORM_KEY_PURPOSE = 'platform-key'
 
-/** What a sealed platform key is bound to: of another provider, or with other origins, it does not open. */
+/** The context of a sealed platform key, which does not open for another provider or other origins. */
 export const platformKeyContext = (providerId: string, origins: readonly string[]): string =>
   `${providerId} ${origins.join(' ')}`
 
-/** Our key at a provider; `stored` by an operator, else of the environment. */
+/** Our key at a provider: `stored` by an operator, otherwise from the environment. */
 interface PlatformKey {
   source: 'stored' | 'environment'
   secret: string
@@ -19,9 +19,9 @@ interface PlatformKey {
 
 /** The gateway's own keys at providers. */
 export interface PlatformKeys {
-  /** Our key at a provider; null: none is set, or the provider needs none. Costs a look into two maps. */
+  /** Our key at a provider; null: none is set, or the provider needs none. Costs two map lookups. */
   find(provider: Provider): PlatformKey | null
-  /** What is stored of a provider, whether it can be used or not; null: nothing. */
+  /** The stored key of a provider, usable or not; null: none. */
   stored(providerId: string): OverlayPlatformKey | null
 }
 
@@ -32,12 +32,12 @@ export const isUsableWith =
     provider.apiKeyEnv === null || keys.find(provider) !== null
 
 /**
- * Reads platform keys: those that operators stored, from the overlay, and those of the environment for all others. A
- * stored key is only used for the origins it was stored for, since edits of the catalog may move a provider.
+ * Finds platform keys: those stored by operators, from the overlay, and otherwise those of the environment. A stored
+ * key is used only for the origins it was stored for, since edits of the catalog may change a provider's URL.
  */
 export function createPlatformKeys(options: {
   environment: Readonly<Record<string, string | undefined>>
-  /** Absent: nothing is stored. */
+  /** Absent: no key is stored. */
   overlay?: Pick<OverlayWatch, 'current'>
   masterKeys: MasterKeys
   logger: { error(fields: object, message: string): void }
@@ -53,7 +53,7 @@ export function createPlatformKeys(options: {
     } catch (error) {
       logger.error(
         { alarm: 'provider-key-sealed', err: error, providerId },
-        'a platform key does not open; is its master key configured?',
+        'platform key cannot be decrypted; check the configured master keys',
       )
       return null
     }

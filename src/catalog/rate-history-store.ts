@@ -7,7 +7,7 @@ import type { RateChangeTimes } from './pricing-feed.ts'
 /** A rate of a model and its start time; pico-USD per token. */
 export type RateEntry = Omit<RateVersion, 'id'>
 
-/** The columns of prices that a model may not have: of its rate, and of its list price. */
+/** The optional price columns: of the rate and of the list price. */
 const PARTS = Object.values(PRICE_NAMES).filter((name) => name !== 'prompt' && name !== 'completion')
 const OPTIONAL = [...PARTS, ...PARTS.map((column) => `list_${column}`)]
 const LISTED = ['prompt', 'completion', ...PARTS].map((column) => `list_${column}`)
@@ -64,7 +64,7 @@ SELECT DISTINCT ON (model_id)
   model_id AS "modelId", rate_version AS "rateVersion", effective_at AS "since", before IS NULL AS "isFirst"
 FROM changes WHERE before IS DISTINCT FROM rate_version ORDER BY model_id, id DESC`
 
-/** Since when a model has its rate. */
+/** When a model's rate started. */
 export interface RateTime {
   modelId: string
   rateVersion: string
@@ -73,7 +73,7 @@ export interface RateTime {
   isFirst: boolean
 }
 
-/** Since when models have their last recorded rates; the same for every process. */
+/** When models' last recorded rates started; the same for every process. */
 export async function readRateTimes(postgres: Postgres, modelIds: readonly string[]): Promise<RateTime[]> {
   return postgres.$queryRawUnsafe<RateTime[]>(TIMES, modelIds)
 }
@@ -93,9 +93,9 @@ export async function readRateHistory(
 }
 
 /**
- * Since when the models of a catalog have their rates: the recorded time if the rate history has a change, or if no
- * document is dated. Records what the catalog worker has not recorded yet, so that every process
- * gets the same result from the first time on. Rejects while PostgreSQL is unavailable.
+ * When the rates of a catalog's models started: the recorded time if the rate history has a change, or if no document
+ * is dated. Records what the catalog worker has not recorded yet, so that every process gets the same result from the
+ * first time on. Rejects while PostgreSQL is unavailable.
  */
 export async function readRateChangeTimes(
   postgres: Postgres,

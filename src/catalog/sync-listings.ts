@@ -73,7 +73,7 @@ async function syncProvider(
   try {
     listed = await readListing(provider, platformKeys.find(provider)?.secret)
   } catch (error) {
-    logger.warn({ err: error, providerId: provider.id }, 'a list of models could not be read')
+    logger.warn({ err: error, providerId: provider.id }, 'model list read failed')
     return { kind: 'failed' }
   }
   const verdict = noteListing(previous, offered, listed, clock())
@@ -85,14 +85,13 @@ async function syncProvider(
         missing: verdict.missing,
         offered: verdict.offered,
       },
-      'a list of models lacks most of what is offered there; it changes nothing',
+      'model list implausible, ignoring it',
     )
     return { kind: 'implausible' }
   }
   const before = new Set(unlistedOf(previous?.missing ?? {}))
   const gone = verdict.unlisted.filter((model) => !before.has(model))
-  if (gone.length > 0)
-    logger.warn({ providerId: provider.id, models: gone }, 'offers are not listed any more')
+  if (gone.length > 0) logger.warn({ providerId: provider.id, models: gone }, 'offers no longer listed')
   return { kind: 'noted', state: verdict.state }
 }
 

@@ -358,7 +358,7 @@ describe('events out', () => {
     expect(await endpoints.list(accountId)).toEqual([expect.objectContaining({ enabled: false })])
     expect(warn).toHaveBeenCalledWith(
       expect.objectContaining({ endpointId: endpoint.id, alarm: 'webhook-endpoint-disabled' }),
-      'a webhook endpoint was disabled',
+      'webhook endpoint disabled',
     )
   })
 

@@ -30,8 +30,8 @@ export interface DeliverEventDependencies {
 }
 
 /**
- * Makes one attempt at a delivery and records what came of it; null when there is nothing to do. A crash
- * before the record makes the same attempt again, with the same `webhook-id`. Throws when PostgreSQL is away.
+ * Makes one attempt at a delivery and records its result; null if there is nothing to do. After a crash before the
+ * record, the attempt is repeated with the same `webhook-id`. Throws when PostgreSQL is away.
  */
 export async function deliverEvent(
   deliveryId: string,
@@ -45,11 +45,11 @@ export async function deliverEvent(
   const next = afterAttempt(result, delivery.attempts + 1, deps.retryDelaysMs, deps.random())
   const { disabled } = await deliveries.record(delivery, result, next, deps.disableAfterMs)
   const about = { deliveryId, eventId: delivery.event.id, endpointId: delivery.endpoint.id }
-  if (next.kind === 'give-up') logger.warn({ ...about, result }, 'a webhook delivery was given up')
+  if (next.kind === 'give-up') logger.warn({ ...about, result }, 'webhook delivery dropped')
   if (disabled !== null)
     logger.warn(
       { ...about, reason: disabled, alarm: 'webhook-endpoint-disabled' },
-      'a webhook endpoint was disabled',
+      'webhook endpoint disabled',
     )
   return next
 }
@@ -71,25 +71,25 @@ function signedHeaders(
   }
 }
 
-/** Posts one body to an endpoint. Never rejects: whatever goes wrong is a result. */
+/** Posts one body to an endpoint. Never rejects: every failure is a result. */
 type PostWebhook = (url: string, body: string, headers: Record<string, string>) => Promise<AttemptResult>
 
 export interface PostWebhookOptions {
-  /** Lets events go to private addresses, any port, and plain http. */
+  /** Permits private addresses, any port, and plain http. */
   allowPrivate: boolean
-  /** From start to end of the answer. */
+  /** From start to end of the response. */
   timeoutMs: number
-  /** How names are resolved. By default by DNS alone, and the system's way where private addresses are allowed. */
+  /** Name resolution. By default DNS only, and the system's resolver if private addresses are allowed. */
   resolve?: ResolveName
 }
 
-/** An answer is read this far, out of politeness, and then cut off. Nothing of it is kept. */
+/** A response is read up to this size and then cut off. Its content is not kept. */
 const ANSWER_BYTES_MAX = 64 * 1024
 const ERROR_LENGTH_MAX = 200
 
 /**
- * An HTTP client for addresses that strangers chose: public addresses only, checked where the socket connects;
- * no redirect followed, no proxy, no connection reused, no answer kept, and a deadline over all of it.
+ * An HTTP client for URLs chosen by clients: public addresses only, checked when the socket connects; no redirects, no
+ * proxy, no reused connections, no kept responses, and a deadline for the whole request.
  */
 export function createPostWebhook({
   allowPrivate,
@@ -140,7 +140,7 @@ export function createPostWebhook({
           bytes += chunk.length
           if (bytes > ANSWER_BYTES_MAX) response.destroy()
         })
-        // The status has said everything; how the rest of the answer ends, or breaks, changes nothing.
+        // Only the status matters, so an error in the rest of the response is ignored.
         response.on('error', () => undefined)
         response.on('close', () => settle(answer))
       })

@@ -31,7 +31,7 @@ import { createPostWebhook } from './deliver-event.ts'
 
 const CONCURRENCY = 32
 
-/** What events go out over: clients of their own, so that slow endpoints never stand in the way of a settlement. */
+/** Separate clients for events, so that slow endpoints never delay a settlement. */
 export interface EventsClients {
   relayRedis: Redis
   workerRedis: Redis
@@ -39,13 +39,13 @@ export interface EventsClients {
 }
 
 export const openEventsClients = (connections: Connections): EventsClients => ({
-  // The relay would rather try again than wait with deliveries in hand.
+  // The relay retries instead of waiting with claimed deliveries.
   relayRedis: connections.redis('switchyard-events-relay', 'fail-fast'),
   workerRedis: connections.redis('switchyard-events-worker', 'wait'),
   postgres: connections.postgres('switchyard-events', { poolSize: 2 }),
 })
 
-/** Events out, composed: the relay and the worker. Part of the settlement process. */
+/** Composes the relay and the worker of events. Part of the settlement process. */
 export function startEvents(
   config: Readonly<Config>,
   { relayRedis, workerRedis, postgres }: EventsClients,
@@ -101,9 +101,9 @@ export function startEvents(
 
 export interface EventRelayOptions {
   deliveries: DeliveryStore
-  /** Puts deliveries into the queue; one that is there already stays one. */
+  /** Enqueues deliveries; one that is already queued is not added again. */
   enqueue: (due: DeliveryAttempt[]) => Promise<void>
-  /** Messages about events, and the queue that sends them; null: there is no mail. */
+  /** Messages about events, and their queue; null: there is no mail. */
   mail: { claimDue: EventMailStore['claimDue']; enqueue: (due: EventMailId[]) => Promise<void> } | null
   /** Events and their deliveries are kept this long. */
   keepEventsMs: number
@@ -115,7 +115,7 @@ export interface EventRelayOptions {
 
 const EVERY_MS = 1_000
 const EVENTS_AT_ONCE = 200
-/** The worker runs 32 at once: what hangs in two lanes leaves half of them to the third. */
+/** The worker runs 32 at once: when two lanes hang, half of them remain for the third. */
 const BOUNDS: Omit<ClaimBounds, 'leaseMs'> = {
   perEndpoint: 4,
   lanes: {
@@ -126,14 +126,14 @@ const BOUNDS: Omit<ClaimBounds, 'leaseMs'> = {
 }
 const LEASE_MS = 60_000
 const MAILS_AT_ONCE = 100
-/** Outlasts all attempts of a message's job. */
+/** Longer than all attempts of a message's job. */
 const MAIL_LEASE_MS = 60 * 60_000
 const PURGE_EVERY_MS = 10 * 60_000
 const PURGE_AT_ONCE = 1_000
 
 /**
- * Moves events on: from the outbox to deliveries, and deliveries that are due to the queue. PostgreSQL alone
- * has what is still to be done, so a queue that lost its jobs loses no event. Any number may run at once.
+ * Moves events from the outbox to deliveries, and due deliveries to the queue. Only PostgreSQL knows the pending work,
+ * so a queue that loses its jobs loses no event. Any number of relays may run at once.
  */
 export function startEventRelay(options: EventRelayOptions) {
   const { deliveries, mail, logger, everyMs = EVERY_MS, leaseMs = LEASE_MS } = options

@@ -16,7 +16,7 @@ import type { SignInProvider } from '../../core/accounts/sign-in-providers.ts'
 import { normalizeEmail, onlyItsCaseChanges } from '../../core/kernel/email-address.ts'
 import type { Identity } from './identity-store.ts'
 
-/** What proves, on the way back, that it was this browser that was sent away. */
+/** Proves that the returning browser is the one that was sent to the provider. */
 export interface OauthSecrets {
   verifier: string
   state: string
@@ -28,7 +28,7 @@ export interface StatedIdentity extends Identity {
   isEmailVerified: boolean
 }
 
-/** Signing in at another service: authorization codes with PKCE, state and, with OpenID Connect, a nonce. */
+/** Signs in at an identity provider: authorization codes with PKCE, state and, with OpenID Connect, a nonce. */
 export type IdentityProvider = ReturnType<typeof createIdentityProvider>
 
 const TIMEOUT_SECONDS = 10
@@ -57,7 +57,7 @@ export function createIdentityProvider(provider: SignInProvider) {
     }
     const isLocal = provider.issuer.startsWith('http:')
     return discovery(new URL(provider.issuer), clientId, clientSecret, ClientSecretPost(clientSecret), {
-      // The signature of an ID token is checked too, not only that it came from the provider over TLS.
+      // Also checks the signature of an ID token, instead of relying on TLS alone.
       execute: isLocal ? [enableNonRepudiationChecks, allowInsecureRequests] : [enableNonRepudiationChecks],
       timeout: TIMEOUT_SECONDS,
     })
@@ -75,7 +75,7 @@ export function createIdentityProvider(provider: SignInProvider) {
     id,
     name,
 
-    /** Where the browser is sent, and what the way back is checked with. Rejects if the provider cannot be reached. */
+    /** The URL for the browser, and the secrets to check its return with. Rejects if the provider cannot be reached. */
     async begin(): Promise<{ url: string; secrets: OauthSecrets }> {
       const secrets = { verifier: randomPKCECodeVerifier(), state: randomState(), nonce: randomNonce() }
       const url = buildAuthorizationUrl(await configuration(), {
@@ -90,7 +90,7 @@ export function createIdentityProvider(provider: SignInProvider) {
       return { url: url.href, secrets }
     },
 
-    /** Who came back with this query. Rejects if anything does not match, or the provider cannot be reached. */
+    /** The identity that returned with this query. Rejects if a check fails or the provider cannot be reached. */
     async finish(query: string, { verifier, state, nonce }: OauthSecrets): Promise<StatedIdentity> {
       const configured = await configuration()
       const isOpenId = provider.kind === 'openid'
@@ -102,7 +102,7 @@ export function createIdentityProvider(provider: SignInProvider) {
       if (provider.kind === 'github') return readGithubUser(provider.apiUrl, tokens.access_token)
       const claims = tokens.claims()
       if (!claims) throw new Error('the provider sent no ID token')
-      // Some providers put the address into the token, others only into the user info.
+      // Some providers have the address in the token, others only in the user info.
       const info =
         claims.email === undefined ? await fetchUserInfo(configured, tokens.access_token, claims.sub) : claims
       return {

@@ -1,7 +1,7 @@
 import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import type { Identity as IdentityRow } from '../../platform/prisma-client/client.ts'
 
-/** An account at another service. */
+/** An account at an identity provider. */
 export interface Identity {
   provider: string
   /** The provider's id of its user. */
@@ -10,7 +10,7 @@ export interface Identity {
   email: string
 }
 
-/** Which accounts at other services sign in to which account here. */
+/** The links between identities and accounts. */
 export type IdentityStore = ReturnType<typeof createIdentityStore>
 
 export function createIdentityStore(postgres: Postgres) {
@@ -23,7 +23,7 @@ export function createIdentityStore(postgres: Postgres) {
     list: (accountId: string): Promise<IdentityRow[]> =>
       postgres.identity.findMany({ where: { accountId }, orderBy: { createdAt: 'asc' } }),
 
-    /** Links within the transaction that opens its account. */
+    /** Links an identity in the transaction that opens its account. */
     async create(
       transaction: PostgresTransaction,
       accountId: string,
@@ -32,7 +32,7 @@ export function createIdentityStore(postgres: Postgres) {
       await transaction.identity.create({ data: { provider, subject, email, accountId } })
     },
 
-    /** False if it is linked to another account, or the account to another of that provider. */
+    /** False if it is linked to another account, or the account to another identity of that provider. */
     async link(
       accountId: string,
       { provider, subject, email }: Identity,

@@ -15,7 +15,7 @@ import type { SignInThrottle } from '../sign-in-throttle.ts'
 import type { IdentityProvider, StatedIdentity } from './identity-provider.ts'
 import type { IdentityStore } from './identity-store.ts'
 
-/** Why somebody who came back is not signed in; the sign-in page says it in words. */
+/** Why a returning person is not signed in; the sign-in page has a text for each. */
 export type OauthProblem =
   | 'failed'
   | 'email_not_verified'
@@ -31,9 +31,9 @@ export type OauthOutcome =
   | { kind: 'problem'; problem: OauthProblem; isLinking: boolean }
 
 /**
- * Signing in with another service. It opens an account, or signs in to the one that the identity is linked to. It links
- * by itself only if the provider and this gateway both verified the same address: an account that somebody opened with a
- * stranger's address must not be shared with the stranger.
+ * Sign-in with an identity provider. It opens an account, or signs in to the linked one. It links automatically only if
+ * the provider and this gateway both verified the same address: an account that was opened with a stranger's address
+ * must not be shared with the stranger.
  */
 export function createOauthSignIn(deps: {
   providers: readonly IdentityProvider[]
@@ -54,14 +54,14 @@ export function createOauthSignIn(deps: {
 
   const providerOf = (id: string): IdentityProvider => {
     const found = providers.find((provider) => provider.id === id)
-    if (!found) throw new ApiError('not_found', 'This gateway does not sign in with that service.')
+    if (!found) throw new ApiError('not_found', 'Sign-in with this service is not available.')
     return found
   }
 
   const begin = async (id: string, accountId: string | null, next: string | null) => {
     const provider = providerOf(id)
     const { url, secrets } = await provider.begin().catch((error: unknown) => {
-      deps.logger.error({ err: error, provider: id }, 'a sign-in provider cannot be used')
+      deps.logger.error({ err: error, provider: id }, 'sign-in provider unavailable')
       throw new ApiError('overloaded', `${provider.name} cannot be reached. Try again in a moment.`)
     })
     return { url, token: await steps.begin('oauth', accountId, { provider: id, next, ...secrets }) }
@@ -88,7 +88,7 @@ export function createOauthSignIn(deps: {
     }
   }
 
-  /** The account to sign in to, or why there is none. */
+  /** The account to sign in to, or the reason against it. */
   const resolve = async (
     identity: StatedIdentity,
     client: SessionClient,
@@ -110,19 +110,19 @@ export function createOauthSignIn(deps: {
   }
 
   return {
-    /** Begins a sign-in: where to send the browser, and the token that its cookie keeps. */
+    /** Begins a sign-in: the URL for the browser, and the token for its cookie. */
     async begin(id: string, next: string | null, { networkAddress }: SessionClient) {
       await throttle.verification(networkAddress)
       return begin(id, null, next)
     },
 
-    /** Begins to link an identity to the account that is signed in. Throws ApiError for a wrong password. */
+    /** Begins to link an identity to the signed-in account. Throws ApiError for a wrong password. */
     async beginLink(id: string, accountId: string, password: string) {
       await deps.passwordCheck(accountId, password)
       return begin(id, accountId, null)
     },
 
-    /** Ends the step that a browser comes back with. `query` is that of the address it came back to. */
+    /** Ends the step when the browser returns. `query` is that of the returned URL. */
     async finish(
       id: string,
       { token, query }: { token: string | null; query: string },
@@ -137,12 +137,12 @@ export function createOauthSignIn(deps: {
         isLinking,
       })
       if (token === null || step?.data.provider !== id) return problem('failed')
-      // A step that links ends with the linking itself, so that a new password in between ends both.
+      // A linking step ends together with the link, so that a new password in between prevents both.
       if (step.accountId === null && !(await steps.end('oauth', token))) return problem('failed')
       const identity = await providerOf(id)
         .finish(query, step.data)
         .catch((error: unknown) => {
-          deps.logger.warn({ err: error, provider: id }, 'a sign-in with another service failed')
+          deps.logger.warn({ err: error, provider: id }, 'sign-in with a provider failed')
           return null
         })
       if (identity === null) return problem('failed')
@@ -167,7 +167,7 @@ export function createOauthSignIn(deps: {
     list: identities.list,
 
     async unlink(accountId: string, provider: string, password: string): Promise<void> {
-      // Whoever knows a password can still sign in without it.
+      // The account can still be used with its password.
       await deps.passwordCheck(accountId, password)
       if (!(await identities.unlink(accountId, provider)))
         throw new ApiError('not_found', 'This account is not linked to that service.')

@@ -5,7 +5,7 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { MailJob } from '../../platform/queues/queues.ts'
 import type { MemberStore } from '../organisation/member-store.ts'
 
-/** A BYOK key that was stored, and by whom: the id of a person or of an API key. */
+/** A stored BYOK key, and the person or API key that stored it. */
 export interface AddedByokKey {
   accountId: string
   providerKeyId: string
@@ -13,18 +13,18 @@ export interface AddedByokKey {
 }
 
 /**
- * Mails those who manage the BYOK keys of an account that one was added: prompts go to its holder's account at the
- * provider from now on. It has been stored and recorded: a failure is logged.
+ * Mails the managers of an account's BYOK keys that one was added, because prompts are now sent to the account of its
+ * owner at the provider. The key is stored and recorded already, so a failure is only logged.
  */
 export type MailByokKeyAdded = (added: AddedByokKey) => Promise<void>
 
-/** Of additions in a day, so that a key that is stored again and again fills no mailbox. */
+/** Maximum per day, so that repeated additions do not fill a mailbox. */
 const TOLD_PER_DAY_MAX = 20
 
 export function createByokKeyMail(deps: {
   postgres: Pick<Postgres, 'accountAction'>
   members: Pick<MemberStore, 'list'>
-  /** Null where there is no mail. */
+  /** Null if there is no mail. */
   enqueue: ((jobs: readonly MailJob[]) => Promise<void>) | null
   clock: () => number
   logger: Logger
@@ -42,7 +42,7 @@ export function createByokKeyMail(deps: {
     try {
       if (!(await isTold(accountId))) return
       const managers = (await members.list(accountId)).filter(({ role }) => isPermitted(role, 'integrations'))
-      // The holder of a personal account is no member of it.
+      // The holder of a personal account is not a member of it.
       const recipients = managers.length === 0 ? [accountId] : managers.map(({ personId }) => personId)
       await enqueue(
         recipients.map((recipient) => ({
@@ -50,10 +50,7 @@ export function createByokKeyMail(deps: {
         })),
       )
     } catch (error) {
-      logger.warn(
-        { err: error, accountId, providerKeyId },
-        'mail about an added BYOK key could not be enqueued',
-      )
+      logger.warn({ err: error, accountId, providerKeyId }, 'mail about an added BYOK key not enqueued')
     }
   }
 }

@@ -13,12 +13,12 @@ export interface MailSources {
   postgres: Pick<Postgres, 'account' | 'apiKey' | 'emailChange' | 'organisationInvitation' | 'providerKey'>
   tokens: Pick<EmailTokenStore, 'issue' | 'issueVerification'>
   eventMails: Pick<EventMailStore, 'find' | 'finish'>
-  /** Where links lead, without a slash at the end. */
+  /** Base URL of links, without a trailing slash. */
   publicUrl: string
 }
 
 /**
- * The message of a job, made when it is sent; null if nothing is to be sent any more. Tokens of links are behind `#`:
+ * Builds the message of a job at the time of sending; null if nothing is to be sent. Tokens of links follow `#`:
  * browsers do not send that part, so no server logs it.
  */
 export async function composeMail(job: MailJob, sources: MailSources): Promise<MailMessage | null> {
@@ -95,17 +95,17 @@ export async function composeMail(job: MailJob, sources: MailSources): Promise<M
   }
 }
 
-/** Removes what waited for the message of a job, which was sent or will never be. */
+/** Removes the data of a job whose message was sent or never will be. */
 export async function finishMail(job: MailJob, { postgres, eventMails }: MailSources): Promise<void> {
   if (job.kind === 'event') await eventMails.finish(job)
-  // The old address is kept for its message only.
+  // The old address is stored only for its message.
   if (job.kind === 'email_changed') await postgres.emailChange.deleteMany({ where: { id: job.changeId } })
 }
 
 const findAccount = (postgres: Pick<Postgres, 'account'>, id: string) =>
   postgres.account.findUnique({ where: { id } })
 
-/** A person by their address, or an API key by its name. */
+/** A person's address, or an API key's name. */
 async function authorOf(postgres: Pick<Postgres, 'account' | 'apiKey'>, id: string): Promise<string> {
   const person = await findAccount(postgres, id)
   if (person) return accountName(person)

@@ -3,7 +3,7 @@ import type { EventData } from '../../core/webhooks/event.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { MailedEvent } from './event-message.ts'
 
-/** Later, a message about an event is no news. */
+/** An older event is no longer worth a message. */
 const GIVEN_UP_AFTER = "interval '1 day'"
 
 const CLAIM = `
@@ -18,7 +18,7 @@ UPDATE event_mails AS mail SET
 FROM due WHERE mail.event_id = due.event_id AND mail.account_id = due.account_id
 RETURNING mail.event_id AS "eventId", mail.account_id AS "accountId", mail.finished_at IS NULL AS "isDue"`
 
-/** The address is read when the message is sent: it may have changed, or not be verified any more. */
+/** Reads the address when the message is sent, because it may have changed or lost its verification. */
 const FIND = `
 SELECT event.type, event.data, event.created_at AS "createdAt", person.email, account.name AS organisation
 FROM event_mails AS mail
@@ -34,12 +34,12 @@ export interface EventMailId {
   accountId: string
 }
 
-/** Messages about events that are to be sent. The outbox creates them, see src/webhooks/delivery-store.ts. */
+/** Messages about events that wait to be sent. The outbox creates them, see src/webhooks/delivery-store.ts. */
 export type EventMailStore = ReturnType<typeof createEventMailStore>
 
 export function createEventMailStore(postgres: Postgres) {
   return {
-    /** Leases messages to queue jobs, each to one caller only. */
+    /** Leases messages to queue jobs, each to one caller. */
     async claimDue(limit: number, leaseMs: number): Promise<EventMailId[]> {
       const claimed = await postgres.$queryRawUnsafe<Array<EventMailId & { isDue: boolean }>>(
         CLAIM,
@@ -49,7 +49,7 @@ export function createEventMailStore(postgres: Postgres) {
       return claimed.flatMap(({ isDue, ...id }) => (isDue ? id : []))
     },
 
-    /** The event of a message that is still to be sent, with its recipient. */
+    /** The event of an unsent message, with its recipient. */
     async find({ eventId, accountId }: EventMailId): Promise<MailedEvent | null> {
       const [row] = await postgres.$queryRawUnsafe<
         Array<{ type: string; data: EventData; createdAt: Date; email: string; organisation: string | null }>

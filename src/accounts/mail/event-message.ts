@@ -7,7 +7,7 @@ export interface MailedEvent {
   type: MailedEventType
   /** The recipient's address. */
   email: string
-  /** The name of the organisation that it is about; null: the recipient's own account. */
+  /** The name of the organisation concerned; null: the recipient's own account. */
   organisation: string | null
   data: EventData
   createdAt: Date
@@ -41,7 +41,7 @@ export function eventMessage(event: MailedEvent, site: string): MailMessage {
   }
 }
 
-/** What templates say in words instead of the data's own values. */
+/** The texts of templates in place of raw data. */
 function wordsOf(type: MailedEventType, data: EventData): Record<string, string> {
   switch (type) {
     case 'topup.settled':

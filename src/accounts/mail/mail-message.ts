@@ -26,10 +26,10 @@ const TEMPLATES = new Map(
   NAMES.map((name) => [name, readFileSync(new URL(`./templates/${name}.txt`, import.meta.url), 'utf8')]),
 )
 
-/** Facts come from users and providers: each stays on its line, and within bounds. */
+/** Facts come from users and providers: each is limited to one line and a maximum length. */
 const FACT_LENGTH_MAX = 500
 
-/** A time as messages show it. */
+/** The format of times in messages. */
 export const inWords = (time: Date): string => `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
 /** The message of a template with its facts. Throws if the template names a fact that is not given. */
@@ -41,7 +41,7 @@ export function mailMessage(
   const [subject = '', ...text] = TEMPLATES.get(template)!
     .replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
       const fact = facts[name]
-      if (fact === undefined) throw new Error(`the message ${template} has no fact ${name}`)
+      if (fact === undefined) throw new Error(`message ${template}: the fact ${name} is missing`)
       return fact.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, FACT_LENGTH_MAX)
     })
     .split('\n')

@@ -1,5 +1,5 @@
 import { ApiError } from '../../core/kernel/errors.ts'
 
-/** For what needs a message to be sent, where there is no mail. */
+/** The error for actions that need mail, if none is configured. */
 export const noMail = (): ApiError =>
-  new ApiError('conflict', 'This gateway sends no email. Ask its operator.')
+  new ApiError('conflict', 'Mail is not configured on this gateway. Contact its operator.')

@@ -1,10 +1,10 @@
 import type { NoticeKind } from '../../core/accounts/notice.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 
-/** Sends a notice. What it is about has happened: a failure is logged. */
+/** Sends a notice about a completed change, so a failure is only logged. */
 export type Notify = (accountId: string, notice: NoticeKind) => Promise<void>
 
-/** `enqueue` is null where there is no mail. */
+/** `enqueue` is null if there is no mail. */
 export function createNotify(
   enqueue: ((accountId: string, notice: NoticeKind) => Promise<void>) | null,
   logger: Logger,
@@ -13,7 +13,7 @@ export function createNotify(
     try {
       await enqueue?.(accountId, notice)
     } catch (error) {
-      logger.warn({ err: error, accountId, notice }, 'a notice could not be queued')
+      logger.warn({ err: error, accountId, notice }, 'notice not enqueued')
     }
   }
 }

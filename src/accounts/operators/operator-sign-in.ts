@@ -6,7 +6,7 @@ import type { SignInSteps } from '../sign-in-steps.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'
 import type { OperatorStore } from './operator-store.ts'
 
-/** Why an operator who came back is not signed in; the sign-in page says it in words. */
+/** Why a returning operator is not signed in; the sign-in page has a text for each. */
 export type OperatorSignInProblem = 'failed' | 'email_not_verified' | 'unknown_operator' | 'operator_disabled'
 
 export type OperatorSignInOutcome =
@@ -14,12 +14,12 @@ export type OperatorSignInOutcome =
   | { kind: 'problem'; problem: OperatorSignInProblem }
 
 /**
- * Single sign-on of operators at one OpenID Connect provider. It signs in operators who were added before, and are not
- * disabled: by their verified email the first time, and from then on by the provider's id of them. It adds nobody.
+ * Single sign-on of operators at one OpenID Connect provider. It signs in existing operators that are not disabled: by
+ * their verified email the first time, and later by the provider's id. It adds no operators.
  */
 export function createOperatorSignIn(deps: {
   provider: IdentityProvider
-  /** The issuer, beside which an id of the provider is unique. */
+  /** The issuer, within which a provider's id is unique. */
   issuer: string
   operators: Pick<OperatorStore, 'findByIdentity'>
   sessions: Pick<SessionStore, 'create'>
@@ -35,31 +35,31 @@ export function createOperatorSignIn(deps: {
   })
 
   return {
-    /** For people: "Sign in with …". */
+    /** Display name: "Sign in with …". */
     name: provider.name,
 
-    /** Where to send the browser, and the token that its cookie keeps. Throws ApiError 503 while the provider is away. */
+    /** The URL for the browser, and the token for its cookie. Throws ApiError 503 while the provider is away. */
     async begin(next: string | null, { networkAddress }: SessionClient) {
       await throttle.operator(networkAddress)
       const { url, secrets } = await provider.begin().catch((error: unknown) => {
-        logger.error({ err: error }, 'the single sign-on provider of operators cannot be used')
+        logger.error({ err: error }, 'operator single sign-on provider unavailable')
         throw new ApiError('overloaded', `${provider.name} cannot be reached. Try again in a moment.`)
       })
       return { url, token: await steps.begin('operator_sign_in', null, { next, ...secrets }) }
     },
 
-    /** Ends the step that a browser comes back with. `query` is that of the address it came back to. */
+    /** Ends the step when the browser returns. `query` is that of the returned URL. */
     async finish(
       { token, query }: { token: string | null; query: string },
       client: SessionClient,
     ): Promise<OperatorSignInOutcome> {
       await throttle.operator(client.networkAddress)
       const step = token === null ? null : await steps.find('operator_sign_in', token)
-      // Of two requests with the same step, one goes on.
+      // Of two requests with the same step, only one succeeds.
       if (token === null || step === null || !(await steps.end('operator_sign_in', token)))
         return problem('failed')
       const identity = await provider.finish(query, step.data).catch((error: unknown) => {
-        logger.warn({ err: error }, 'a single sign-on of an operator failed')
+        logger.warn({ err: error }, 'operator single sign-on failed')
         return null
       })
       if (identity === null) return problem('failed')

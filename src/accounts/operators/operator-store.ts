@@ -5,12 +5,12 @@ import type { Operator as OperatorRow } from '../../platform/prisma-client/clien
 /** A person who operates the gateway. */
 export type StoredOperator = OperatorRow
 
-/** `last_admin`: without an active operator of the role admin nobody could change operators in the console. */
+/** `last_admin`: without an active admin, operators could not be changed in the console. */
 export type OperatorChange =
   | { kind: 'changed'; operator: StoredOperator }
   | { kind: 'unknown' | 'last_admin' | 'email_taken' }
 
-/** An operator as the single sign-on provider states them; the email is verified. */
+/** An operator's identity as stated by the single sign-on provider; the email is verified. */
 export interface OperatorIdentity {
   issuer: string
   subject: string
@@ -23,7 +23,7 @@ export type FoundOperator =
 
 export type OperatorStore = ReturnType<typeof createOperatorStore>
 
-/** Changes of roles and states of admins wait for each other, so that two cannot remove the last two. */
+/** Serializes changes of admins, so that two cannot remove the last two. */
 const LOCK_ADMINS = `SELECT id FROM operators WHERE role = 'admin' AND state = 'active' FOR UPDATE`
 
 const END_SESSIONS = `
@@ -68,7 +68,7 @@ export function createOperatorStore(postgres: Postgres) {
 
     find: (operatorId: string): Promise<StoredOperator | null> => find(postgres, operatorId),
 
-    /** By id, email or name; an active one before those that are disabled, then the oldest. */
+    /** By id, email or name; active operators before disabled ones, then the oldest. */
     async findNamed(name: string): Promise<StoredOperator | null> {
       const same = { equals: name, mode: 'insensitive' } as const
       return postgres.operator.findFirst({
@@ -78,8 +78,8 @@ export function createOperatorStore(postgres: Postgres) {
     },
 
     /**
-     * The operator of an identity: whom it was bound to at an earlier sign-in, or who has its email and is not bound to
-     * another identity of that issuer, and is bound to this one now.
+     * The operator of an identity: bound to it at an earlier sign-in, or with its email and not bound to another
+     * identity of the issuer, in which case this binds it.
      */
     async findByIdentity({ issuer, subject, email }: OperatorIdentity): Promise<FoundOperator> {
       const identity = { oidcIssuer: issuer, oidcSubject: subject }

@@ -9,18 +9,18 @@ import { type EmailTokenStore, INVITATION_DAYS } from '../email-token-store.ts'
 
 export type Invitation = OrganisationInvitation
 
-/** An invitation as the invited person sees it. */
+/** An invitation for the invited person. */
 export interface ReceivedInvitation
   extends Pick<Invitation, 'id' | 'accountId' | 'email' | 'role' | 'expiresAt'> {
   organisation: string
-  /** The email of who invited. */
+  /** The email of the inviter. */
   invitedByEmail: string
 }
 
-/** Which invitation is meant: that of a link, or one that was sent to the person's verified address. */
+/** Identifies an invitation: by the token of a link, or by id for the person's verified address. */
 export type InvitationPointer = { token: string } | { id: string }
 
-/** Invitations that wait in one organisation. */
+/** Maximum pending invitations of an organisation. */
 const WAITING_MAX = 100
 
 const LOCK = 'SELECT id FROM accounts WHERE id = $1 FOR UPDATE'
@@ -33,7 +33,7 @@ const HAS_PAID = `
 SELECT 1 FROM ledger_transactions
 WHERE account_id IN ($1, $2) AND kind <> 'capture' AND kind IN ('topup', 'credit') LIMIT 1`
 
-/** Whether who sent an invitation is still a member who may send it. */
+/** Whether the inviter is still a member who may invite. */
 const INVITER_MAY_INVITE = `EXISTS (
   SELECT FROM organisation_members AS sender
   WHERE sender.account_id = invitation.account_id AND sender.person_id = invitation.invited_by
@@ -58,7 +58,7 @@ WITH ended AS (
 )
 DELETE FROM email_tokens WHERE account_id = $1 AND purpose = 'invitation' AND email IN (SELECT email FROM ended)`
 
-/** Invitations to organisations. A person accepts by the link, or signed in with the verified address. */
+/** Invitations to organisations. A person accepts with the link, or signed in with the verified address. */
 export type InvitationStore = ReturnType<typeof createInvitationStore>
 
 export function createInvitationStore(postgres: Postgres, tokens: Pick<EmailTokenStore, 'issue' | 'find'>) {
@@ -77,18 +77,18 @@ export function createInvitationStore(postgres: Postgres, tokens: Pick<EmailToke
   }
 
   return {
-    /** Newest first, also those that have expired. */
+    /** Newest first, including expired ones. */
     list: (accountId: string): Promise<Invitation[]> =>
       postgres.organisationInvitation.findMany({ where: { accountId }, orderBy: { id: 'desc' } }),
 
     find: (id: string): Promise<Invitation | null> =>
       postgres.organisationInvitation.findUnique({ where: { id } }),
 
-    /** Whether an organisation or a person ever topped up, or got credit of an operator. */
+    /** Whether an organisation or a person has ever topped up or received credit from an operator. */
     hasPaid: async (accountId: string, personId: string): Promise<boolean> =>
       (await postgres.$queryRawUnsafe<unknown[]>(HAS_PAID, accountId, personId)).length > 0,
 
-    /** Throws ApiError for a member, for an address that is invited already, and beyond the bound. */
+    /** Throws ApiError for a member, for an invited address, and at the maximum. */
     create: (accountId: string, invitedBy: string, email: string, role: MemberRole): Promise<Invitation> =>
       postgres.$transaction(async (transaction) => {
         await transaction.$queryRawUnsafe(LOCK, accountId)
@@ -96,19 +96,19 @@ export function createInvitationStore(postgres: Postgres, tokens: Pick<EmailToke
         if (member) throw new ApiError('conflict', 'A member has this email address.', { param: 'email' })
         const waiting = await transaction.organisationInvitation.findMany({ where: { accountId } })
         if (waiting.some((other) => other.email === email))
-          throw new ApiError('conflict', 'This address is invited already. Resend that invitation.', {
+          throw new ApiError('conflict', 'This address is already invited. Resend the existing invitation.', {
             param: 'email',
           })
         if (waiting.length >= WAITING_MAX)
           throw new ApiError(
             'conflict',
-            `An organisation has ${WAITING_MAX} invitations at most. Revoke one first.`,
+            `An organisation can have at most ${WAITING_MAX} invitations. Revoke one first.`,
           )
         const data = { id: newId('inv'), accountId, email, role, invitedBy, expiresAt: expiry() }
         return transaction.organisationInvitation.create({ data })
       }),
 
-    /** Valid for another seven days, and sent by this person. Null if there is none of that id in the organisation. */
+    /** Extends an invitation by seven days, with this person as inviter. Null if the organisation has none with that id. */
     async renew(accountId: string, id: string, invitedBy: string): Promise<Invitation | null> {
       const { count } = await postgres.organisationInvitation.updateMany({
         where: { accountId, id },
@@ -117,7 +117,7 @@ export function createInvitationStore(postgres: Postgres, tokens: Pick<EmailToke
       return count === 0 ? null : postgres.organisationInvitation.findUnique({ where: { id } })
     },
 
-    /** Takes an invitation back, with its links. Null if there is none of that id in the organisation. */
+    /** Revokes an invitation and its links. Null if the organisation has none with that id. */
     revoke: (accountId: string, id: string): Promise<Invitation | null> =>
       postgres.$transaction(async (transaction) => {
         const found = await transaction.organisationInvitation.findFirst({ where: { accountId, id } })
@@ -129,18 +129,21 @@ export function createInvitationStore(postgres: Postgres, tokens: Pick<EmailToke
     link: ({ accountId, email }: Invitation): Promise<string> =>
       tokens.issue(accountId, 'invitation', email).then(({ token }) => token),
 
-    /** What a link invites to. Throws ApiError for another link. */
+    /** The invitation of a link. Throws ApiError for an invalid link. */
     async ofLink(token: string): Promise<ReceivedInvitation> {
       const found = await ofLink(token)
       if (!found) throw noSuchInvitation()
       return found
     },
 
-    /** Those that were sent to the verified address of a person. */
+    /** Invitations sent to the verified address of a person. */
     receivedBy: async (person: Person): Promise<ReceivedInvitation[]> =>
       person.emailVerifiedAt === null ? [] : received('lower(invitation.email) = lower($1)', person.email),
 
-    /** Ends an invitation, and makes the person a member if they take it. Throws ApiError for somebody else's. */
+    /**
+     * Ends an invitation, and makes the person a member if they accept it. Throws ApiError for the invitation of
+     * another person.
+     */
     async answer(
       person: Person,
       pointer: InvitationPointer,
@@ -159,7 +162,7 @@ export function createInvitationStore(postgres: Postgres, tokens: Pick<EmailToke
         )
       await postgres.$transaction(async (transaction) => {
         await transaction.$queryRawUnsafe(LOCK, accountId)
-        // Of several answers at once, one finds it.
+        // Of several concurrent responses, only one finds it.
         if ((await drop(transaction, invitation)) === 0) throw noSuchInvitation()
         if (isAccepted)
           await transaction.organisationMember.upsert({
@@ -173,7 +176,7 @@ export function createInvitationStore(postgres: Postgres, tokens: Pick<EmailToke
   }
 }
 
-/** Ends the invitations that a person sent and, since a change of their membership, may not send any more. */
+/** Ends the invitations of a person who may no longer send them after a change of the membership. */
 export const endFormerInvitations = (
   transaction: PostgresTransaction,
   accountId: string,
@@ -182,7 +185,7 @@ export const endFormerInvitations = (
 
 const expiry = () => new Date(Date.now() + INVITATION_DAYS * DAY_MS)
 
-/** How many there were: one, or none. */
+/** Returns the number of deleted invitations: one or none. */
 async function drop(
   transaction: PostgresTransaction,
   { id, accountId, email }: Pick<Invitation, 'id' | 'accountId' | 'email'>,
@@ -193,10 +196,6 @@ async function drop(
 }
 
 const noSuchInvitation = (): ApiError =>
-  new ApiError(
-    'invalid_request',
-    'This invitation was used or taken back, or has expired. Ask for another one.',
-    {
-      param: 'token',
-    },
-  )
+  new ApiError('invalid_request', 'This invitation was used or revoked, or has expired. Request a new one.', {
+    param: 'token',
+  })

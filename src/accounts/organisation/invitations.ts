@@ -9,17 +9,17 @@ import type {
   ReceivedInvitation,
 } from './invitation-store.ts'
 
-/** An invitation whose message is on its way; `token`: of the link to hand over, where messages reach nobody. */
+/** A sent invitation; `token` is for a link to pass on if messages reach nobody. */
 export interface SentInvitation {
   invitation: Invitation
   token: string | null
 }
 
-/** Inviting people to an organisation, by a message with a link or by the link alone. */
+/** Invites people to an organisation, by a message with a link or by the link alone. */
 export function createInvitations(deps: {
   store: InvitationStore
   throttle: Pick<SignInThrottle, 'invitation'>
-  /** Enqueues the message; null where there is no mail. */
+  /** Enqueues the message; null if there is no mail. */
   enqueue: ((invitationId: string) => Promise<void>) | null
   /** Messages reach their recipients. */
   isDelivered: boolean
@@ -31,7 +31,7 @@ export function createInvitations(deps: {
     return { invitation, token: isDelivered ? null : await store.link(invitation) }
   }
 
-  /** Strangers get no mail on behalf of somebody who never proved an address. */
+  /** No mail is sent to strangers on behalf of a person without a verified address. */
   const refuseUnverified = ({ emailVerifiedAt }: Person): void => {
     if (isDelivered && emailVerifiedAt === null)
       throw new ApiError('conflict', 'Verify your email address first, then invite others.')
@@ -49,7 +49,7 @@ export function createInvitations(deps: {
       return send(await store.create(accountId, person.id, email, role))
     },
 
-    /** Makes it valid for another seven days. Null if it was answered or revoked meanwhile. */
+    /** Extends it by seven days. Null if it was accepted, declined or revoked meanwhile. */
     async resend(person: Person, { accountId, id, email }: Invitation): Promise<SentInvitation | null> {
       refuseUnverified(person)
       await throttle.invitation(person.id, email, await store.hasPaid(accountId, person.id))
@@ -58,8 +58,8 @@ export function createInvitations(deps: {
     },
 
     /**
-     * Makes the person a member. Where messages reach their recipients the address must be verified: a link may have
-     * been passed on. Throws ApiError.
+     * Makes the person a member. If messages reach their recipients, the address must be verified, because a link may
+     * have been passed on. Throws ApiError.
      */
     async accept(person: Person, pointer: InvitationPointer): Promise<ReceivedInvitation> {
       if (isDelivered && person.emailVerifiedAt === null)

@@ -6,7 +6,7 @@ import type { Postgres, PostgresTransaction } from '../../platform/postgres/post
 import { type Account, accountName } from '../account-store.ts'
 import { endFormerInvitations } from './invitation-store.ts'
 
-/** An organisation as one of its members has it. */
+/** An organisation of a member. */
 export interface Membership {
   account: Account
   role: MemberRole
@@ -16,25 +16,25 @@ export interface Member {
   personId: string
   email: string
   role: MemberRole
-  /** Pico-USD; null: no limit of their own. */
+  /** Pico-USD; null: no separate limit. */
   monthlyBudgetPico: bigint | null
-  /** Keys that they made and that are not revoked. */
+  /** Number of unrevoked keys that they created. */
   keys: number
   joinedAt: Date
 }
 
 /**
- * What becomes of the keys that a leaving member made: the next member has them, and gives them new secrets, or null:
- * they are revoked.
+ * The fate of a leaving member's keys: another member takes them over and gives them new secrets, or null: they are
+ * revoked.
  */
 export type KeysGoTo = string | null
 
-/** Who may act on which organisation. Suspended organisations, and so deleted ones, are left out. */
+/** The members of organisations. Suspended organisations, including deleted ones, are excluded. */
 export type MemberStore = ReturnType<typeof createMemberStore>
 
 const LIVE = { account: { state: { not: 'suspended' as const } } }
 
-/** Of several changes at once, each sees the owners that the one before left. */
+/** Serializes changes, so that each sees the remaining owners. */
 const LOCK = 'SELECT id FROM accounts WHERE id = $1 FOR UPDATE'
 
 const LIST = `
@@ -45,14 +45,17 @@ SELECT member.person_id AS "personId", person.email, member.role::text AS role,
 FROM organisation_members AS member JOIN accounts AS person ON person.id = member.person_id
 WHERE member.account_id = $1 ORDER BY member.created_at, member.person_id`
 
-/** Takes from keys what a new role of their maker does not permit. */
+/** Removes scopes from keys that the new role of their creator does not permit. */
 const LIMIT_SCOPES = `
 UPDATE api_keys SET scopes = ARRAY(SELECT unnest(scopes) INTERSECT SELECT unnest($3::text[]))
 WHERE account_id = $1 AND created_by = $2 AND NOT scopes <@ $3::text[]`
 
 const scopesOf = (role: MemberRole): KeyScope[] => KEY_SCOPES.filter((scope) => permitsScope(role, scope))
 
-/** Ends the secrets that the former holder knows: the hashes are of none. Empty hints say that new ones are needed. */
+/**
+ * Invalidates the secrets that the former holder knows: no secret has such a hash. Empty hints show that new ones are
+ * needed.
+ */
 const END_SECRETS = `
 UPDATE api_keys SET prefix = '', suffix = '', hash = sha256(convert_to(id || gen_random_uuid(), 'UTF8'))
 WHERE account_id = $1 AND created_by = $2 AND state = 'active'`
@@ -66,7 +69,7 @@ WHERE member.person_id = $1 AND member.role = 'owner' AND account.deleted_at IS 
 
 export function createMemberStore(postgres: Postgres) {
   return {
-    /** An organisation that a person may act on; null if they may not. */
+    /** The organisation if the person may act on it; otherwise null. */
     find: (organisationId: string, personId: string): Promise<Membership | null> =>
       postgres.organisationMember.findFirst({
         where: { accountId: organisationId, personId, ...LIVE },
@@ -81,11 +84,11 @@ export function createMemberStore(postgres: Postgres) {
         orderBy: [{ account: { name: 'asc' } }, { accountId: 'asc' }],
       }),
 
-    /** Those who joined first come first. */
+    /** In order of joining. */
     list: (organisationId: string): Promise<Member[]> =>
       postgres.$queryRawUnsafe<Member[]>(LIST, organisationId),
 
-    /** The former role. Throws ApiError for somebody who is no member, and for the last owner. */
+    /** Returns the former role. Throws ApiError if the person is not a member, and for the last owner. */
     setRole: (organisationId: string, personId: string, role: MemberRole): Promise<MemberRole> =>
       postgres.$transaction(async (transaction) => {
         const former = await lockedRole(transaction, organisationId, personId)
@@ -97,7 +100,7 @@ export function createMemberStore(postgres: Postgres) {
         return former
       }),
 
-    /** Sets what keys of a member may spend in a month; null: no budget. Throws ApiError for somebody who is no member. */
+    /** Sets the monthly spending limit of a member's keys; null: no budget. Throws ApiError if the person is not a member. */
     async setBudget(accountId: string, personId: string, monthlyBudgetPico: PicoUsd | null): Promise<void> {
       const where = { accountId, personId }
       const { count } = await postgres.organisationMember.updateMany({ where, data: { monthlyBudgetPico } })
@@ -105,8 +108,8 @@ export function createMemberStore(postgres: Postgres) {
     },
 
     /**
-     * Ends a membership: sessions of the person act on the organisation no more. Throws ApiError for somebody who is
-     * no member, for the last owner, and where nobody of that id could take over the keys.
+     * Ends a membership: the person's sessions can no longer act on the organisation. Throws ApiError if the person is
+     * not a member, for the last owner, and if the member to take over the keys does not exist.
      */
     remove: (organisationId: string, personId: string, keysGoTo: KeysGoTo): Promise<void> =>
       postgres.$transaction(async (transaction) => {
@@ -128,7 +131,7 @@ export function createMemberStore(postgres: Postgres) {
       return rows.map(({ name }) => name)
     },
 
-    /** What people know accounts by, by their ids. */
+    /** Display names of accounts by id. */
     async names(ids: readonly string[]): Promise<Map<string, string>> {
       const rows = await postgres.account.findMany({
         where: { id: { in: [...ids] } },
@@ -161,7 +164,7 @@ async function refuseLastOwner(
 ): Promise<void> {
   const owners = await transaction.organisationMember.findMany({ where: { accountId, role: 'owner' } })
   if (owners.length === 1 && owners[0]?.personId === personId)
-    throw new ApiError('conflict', 'An organisation keeps one owner. Make another member an owner first.')
+    throw new ApiError('conflict', 'An organisation needs an owner. Make another member an owner first.')
 }
 
 async function passOnKeys(
@@ -182,4 +185,4 @@ async function passOnKeys(
 }
 
 const noSuchMember = (param?: string): ApiError =>
-  new ApiError('not_found', 'This organisation has no member of that id.', { param })
+  new ApiError('not_found', 'This organisation has no member with this id.', { param })

@@ -4,7 +4,7 @@ import type { PicoUsd } from '../../core/kernel/money.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Account } from '../account-store.ts'
 
-/** Organisations that one person owns at a time. */
+/** Maximum organisations owned by one person. */
 const OWNED_MAX = 20
 
 /** The lock on the person's row serializes counting. */
@@ -13,13 +13,13 @@ const LOCK_PERSON = 'SELECT id FROM accounts WHERE id = $1 FOR UPDATE'
 /** `lowBalancePico` is the threshold of new organisations. */
 export function createOrganisationStore(postgres: Postgres, lowBalancePico: PicoUsd) {
   return {
-    /** Opens an organisation without credit; the person is its owner. Throws ApiError beyond the bound. */
+    /** Opens an organisation without credit, owned by the person. Throws ApiError at the maximum. */
     create: (name: string, personId: string): Promise<Account> =>
       postgres.$transaction(async (transaction) => {
         await transaction.$queryRawUnsafe(LOCK_PERSON, personId)
         const where = { personId, role: 'owner' as const, account: { deletedAt: null } }
         if ((await transaction.organisationMember.count({ where })) >= OWNED_MAX)
-          throw new ApiError('conflict', `One person owns ${OWNED_MAX} organisations at most.`)
+          throw new ApiError('conflict', `One person can own at most ${OWNED_MAX} organisations.`)
         const id = newId('acct')
         const account = await transaction.account.create({
           data: { id, name, state: 'exhausted', lowBalancePico },

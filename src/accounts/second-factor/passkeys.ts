@@ -11,7 +11,7 @@ export type { AuthenticationResponseJSON, RegistrationResponseJSON }
 export type PasskeyCreationOptions = PublicKeyCredentialCreationOptionsJSON
 export type PasskeyRequestOptions = PublicKeyCredentialRequestOptionsJSON
 
-/** The site that passkeys belong to, as browsers see it. */
+/** The site of passkeys, as browsers identify it. */
 export interface PasskeySite {
   /** `https://console.example`. */
   origin: string
@@ -31,7 +31,7 @@ export const PASSKEYS_PER_ACCOUNT_MAX = 20
 const ALGORITHMS = [-8, -7, -257] as const
 const TIMEOUT_MS = 5 * 60_000
 
-/** Takes a signature whose count is later than the last one; authenticators that do not count say 0 each time. */
+/** Accepts a signature whose count is higher than the last one; authenticators without a counter always send 0. */
 const TAKE_COUNT = `
 UPDATE passkeys SET counter = $2::bigint, last_used_at = now()
 WHERE id = $1 AND (counter < $2::bigint OR (counter = 0 AND $2::bigint = 0))`
@@ -53,7 +53,7 @@ export function createPasskeys(postgres: Postgres) {
       return (await postgres.passkey.count({ where: { accountId } })) > 0
     },
 
-    /** What the browser needs to make a passkey. */
+    /** The options for the browser to create a passkey. */
     async creationOptions(
       site: PasskeySite,
       account: { id: string; email: string },
@@ -72,7 +72,7 @@ export function createPasskeys(postgres: Postgres) {
       })
     },
 
-    /** Stores a passkey that a browser made; false if the response is not valid. */
+    /** Stores a passkey that a browser created; false if the response is not valid. */
     async add(
       site: PasskeySite,
       { accountId, name, challenge }: { accountId: string; name: string; challenge: string },
@@ -86,7 +86,7 @@ export function createPasskeys(postgres: Postgres) {
         expectedRPID: site.id,
         requireUserVerification: false,
         supportedAlgorithmIDs: [...ALGORITHMS],
-      }).catch(() => null) // It throws on whatever is not valid.
+      }).catch(() => null) // It throws if the response is invalid.
       if (!verified?.verified) return false
       const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential
       try {
@@ -107,7 +107,7 @@ export function createPasskeys(postgres: Postgres) {
       }
     },
 
-    /** What the browser needs to sign with a passkey: of this account, or any that it knows of this site. */
+    /** The options for the browser to sign with a passkey: of this account, or with any that it has for this site. */
     async requestOptions(site: PasskeySite, accountId: string | null): Promise<PasskeyRequestOptions> {
       const known = accountId === null ? [] : await ofAccount(accountId)
       const { generateAuthenticationOptions } = await webAuthn()
@@ -115,12 +115,12 @@ export function createPasskeys(postgres: Postgres) {
         rpID: site.id,
         timeout: TIMEOUT_MS,
         allowCredentials: known.map(({ id, transports }) => ({ id, transports })),
-        // Alone, it must be two factors: the device, and the finger or code that unlocks it.
+        // Alone, it must be two factors: the device, and the fingerprint or code that unlocks it.
         userVerification: accountId === null ? 'required' : 'preferred',
       })
     },
 
-    /** The account of a passkey whose signature is valid; else null. `isAlone`: no password was given. */
+    /** The account of a passkey with a valid signature; otherwise null. `isAlone`: no password was given. */
     async take(
       site: PasskeySite,
       { challenge, isAlone }: { challenge: string; isAlone: boolean },
@@ -136,7 +136,7 @@ export function createPasskeys(postgres: Postgres) {
         expectedRPID: site.id,
         credential: { id: row.id, publicKey: row.publicKey, counter: Number(row.counter) },
         requireUserVerification: isAlone,
-      }).catch(() => null) // It throws on whatever is not valid.
+      }).catch(() => null) // It throws if the response is invalid.
       if (!verified?.verified) return null
       const count = BigInt(verified.authenticationInfo.newCounter)
       return (await postgres.$executeRawUnsafe(TAKE_COUNT, row.id, count)) === 1 ? row.accountId : null

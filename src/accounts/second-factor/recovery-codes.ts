@@ -2,17 +2,17 @@ import { createHash, randomInt } from 'node:crypto'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 const CODES = 10
-/** Without 0, o, 1, i and l, which people confuse. 31 letters, 16 of them a code: 79 bits. */
+/** Without 0, o, 1, i and l, which people confuse. A code has 16 of 31 letters: 79 bits. */
 const LETTERS = '23456789abcdefghjkmnpqrstuvwxyz'
 const GROUPS = 4
 const GROUP_LENGTH = 4
 
-/** Codes that replace a second factor, once each. They are random, so a plain hash keeps them. */
+/** Single-use codes that replace a second factor. They are random, so a plain hash is sufficient. */
 export type RecoveryCodes = ReturnType<typeof createRecoveryCodes>
 
 export function createRecoveryCodes(postgres: Postgres) {
   return {
-    /** New codes instead of all earlier ones; the only time that they are known. */
+    /** Replaces all codes; returned only once. */
     async replace(accountId: string): Promise<string[]> {
       const codes = Array.from({ length: CODES }, newCode)
       await postgres.$transaction([
@@ -24,7 +24,7 @@ export function createRecoveryCodes(postgres: Postgres) {
       return codes
     },
 
-    /** Uses a code up; false if it is none. */
+    /** Uses a code; false if it is invalid. */
     async take(accountId: string, code: string): Promise<boolean> {
       const { count } = await postgres.recoveryCode.deleteMany({
         where: { accountId, codeHash: hashOf(code) },
@@ -45,6 +45,6 @@ const newCode = (): string =>
     Array.from({ length: GROUP_LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join(''),
   ).join('-')
 
-/** However it was typed: case, spaces and hyphens do not count. */
+/** Ignores case, spaces and hyphens. */
 const hashOf = (code: string): Uint8Array<ArrayBuffer> =>
   new Uint8Array(createHash('sha256').update(code.toLowerCase().replace(/[\s-]/g, '')).digest())

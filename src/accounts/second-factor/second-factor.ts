@@ -15,13 +15,13 @@ import {
 import type { RecoveryCodes } from './recovery-codes.ts'
 import type { TotpStore } from './totp.ts'
 
-/** What an account has beside its password. Either is asked for at sign-in. */
+/** The second factors of an account. Sign-in requires one of them. */
 export interface SecondFactors {
   hasTotp: boolean
   hasPasskeys: boolean
 }
 
-/** What is given as a second factor. */
+/** A second factor given at sign-in. */
 export type GivenFactor =
   | { kind: 'totp'; code: string }
   | { kind: 'recovery_code'; code: string }
@@ -34,7 +34,7 @@ export interface FactorStores {
   codes: RecoveryCodes
 }
 
-/** Removes every second factor of an account, whose holder lost them all: the password alone signs in. */
+/** Removes all second factors of an account whose holder lost them: the password alone signs in. */
 export async function removeFactors(
   { totp, passkeys, codes }: FactorStores,
   accountId: string,
@@ -42,7 +42,7 @@ export async function removeFactors(
   await Promise.all([totp.remove(accountId), passkeys.removeAll(accountId), codes.remove(accountId)])
 }
 
-/** The second factor of accounts: set up with the password, asked for at sign-in. */
+/** The second factor of accounts: set up with the password, required at sign-in. */
 export type SecondFactor = ReturnType<typeof createSecondFactor>
 
 interface Holder {
@@ -68,7 +68,7 @@ export function createSecondFactor(deps: SecondFactorDependencies) {
     const { hasTotp, hasPasskeys } = await factorsOf(accountId)
     return hasTotp || hasPasskeys
   }
-  /** Recovery codes for the first factor; null if the account has some. */
+  /** Creates recovery codes for the first factor; null if the account has some. */
   const firstCodes = async (accountId: string): Promise<string[] | null> =>
     (await codes.left(accountId)) > 0 ? null : codes.replace(accountId)
   /** Without a factor there is nothing to recover. */
@@ -90,7 +90,7 @@ export function createSecondFactor(deps: SecondFactorDependencies) {
       return { totp: hasTotp, passkeys: list, codesLeft }
     },
 
-    /** Begins to set an app up. Throws ApiError for a wrong password, and if the account has one. */
+    /** Starts the setup of an authenticator app. Throws ApiError for a wrong password, and if the account has one. */
     async beginTotp(account: Holder, password: string): Promise<{ secret: string; uri: string }> {
       await passwordCheck(account.id, password)
       const begun = await totp.begin(account.id, account.email)
@@ -98,7 +98,7 @@ export function createSecondFactor(deps: SecondFactorDependencies) {
       return begun
     },
 
-    /** Turns the app on with its first code. Throws ApiError for a wrong code, and 429 after too many. */
+    /** Enables the app with its first code. Throws ApiError for a wrong code, and 429 after too many. */
     async confirmTotp(accountId: string, code: string): Promise<string[] | null> {
       await throttle.secondFactor(accountId)
       if (!(await totp.confirm(accountId, code))) throw wrongCode()
@@ -121,7 +121,10 @@ export function createSecondFactor(deps: SecondFactorDependencies) {
     ): Promise<{ step: string; options: PasskeyCreationOptions }> {
       await passwordCheck(account.id, password)
       if ((await passkeys.list(account.id)).length >= PASSKEYS_PER_ACCOUNT_MAX)
-        throw new ApiError('conflict', `An account has ${PASSKEYS_PER_ACCOUNT_MAX} passkeys at most.`)
+        throw new ApiError(
+          'conflict',
+          `An account can have at most ${PASSKEYS_PER_ACCOUNT_MAX} passkeys. Remove one first.`,
+        )
       const options = await passkeys.creationOptions(site, account)
       return { step: await steps.begin('new_passkey', account.id, { challenge: options.challenge }), options }
     },
@@ -150,7 +153,7 @@ export function createSecondFactor(deps: SecondFactorDependencies) {
     async removePasskey(accountId: string, id: string, password: string): Promise<void> {
       await passwordCheck(accountId, password)
       if (!(await passkeys.remove(accountId, id)))
-        throw new ApiError('not_found', 'This account has no passkey of that id.')
+        throw new ApiError('not_found', 'This account has no passkey with this id.')
       await afterRemoval(accountId)
       await notify(accountId, 'passkey_removed')
     },
@@ -158,13 +161,16 @@ export function createSecondFactor(deps: SecondFactorDependencies) {
     async replaceCodes(accountId: string, password: string): Promise<string[]> {
       await passwordCheck(accountId, password)
       if (!(await isOn(accountId)))
-        throw new ApiError('conflict', 'Recovery codes come with an authenticator app or a passkey.')
+        throw new ApiError(
+          'conflict',
+          'Recovery codes need an authenticator app or a passkey. Add one first.',
+        )
       const fresh = await codes.replace(accountId)
       await notify(accountId, 'recovery_codes_replaced')
       return fresh
     },
 
-    /** Checks what is given at sign-in. Throws ApiError where it is wrong, and 429 after too many. */
+    /** Checks the factor given at sign-in. Throws ApiError if it is wrong, and 429 after too many. */
     async take(accountId: string, given: GivenFactor, networkAddress: string): Promise<void> {
       if (given.kind === 'totp') await throttle.secondFactor(accountId)
       else await throttle.longSecondFactor(accountId, networkAddress)
@@ -197,7 +203,7 @@ const wrongCode = (): ApiError =>
   })
 
 export const stepEnded = (): ApiError =>
-  new ApiError('invalid_credentials', 'This took too long, or was finished before. Begin again.', {
+  new ApiError('invalid_credentials', 'This sign-in has expired or was completed. Sign in again.', {
     param: 'step',
     challenge: 'Session',
   })

@@ -4,15 +4,15 @@ import type { Sealer } from '../../platform/sealing.ts'
 
 export const TOTP_PURPOSE = 'totp-secret'
 
-/** Apps show a code for half a minute; one before and one after are taken, as clocks differ. */
+/** A code is valid for half a minute; the previous and the next are accepted too, because clocks differ. */
 const PERIOD_SECONDS = 30
 const WINDOW = 1
 const SECRET_BYTES = 20
 
-/** One-time codes of an app (RFC 6238). The secret is sealed; a code is taken once. */
+/** One-time codes of an authenticator app (RFC 6238). The secret is sealed; a code is accepted once. */
 export type TotpStore = ReturnType<typeof createTotpStore>
 
-/** An earlier or the same step was taken by another request. */
+/** Fails if another request used the same or a later step. */
 const TAKE_STEP = `
 UPDATE account_totp SET last_step = $2::bigint, confirmed_at = coalesce(confirmed_at, now())
 WHERE account_id = $1 AND last_step < $2::bigint AND ($3::boolean OR confirmed_at IS NOT NULL)`
@@ -33,7 +33,7 @@ export function createTotpStore(postgres: Postgres, sealer: Sealer, clock: () =>
   }
 
   return {
-    /** Begins to set an app up, anew if it was not finished. Null if the account has one. */
+    /** Starts the setup of an app, or restarts an unfinished one. Null if the account has one. */
     async begin(accountId: string, email: string): Promise<{ secret: string; uri: string } | null> {
       const secret = new Secret({ size: SECRET_BYTES })
       const secretSealed = sealer.seal(secret.base32, accountId)
@@ -45,10 +45,10 @@ export function createTotpStore(postgres: Postgres, sealer: Sealer, clock: () =>
       return count === 0 ? null : { secret: secret.base32, uri: codesOf(secret, email).toString() }
     },
 
-    /** Takes the first code of an app that is set up; from then on it is asked for. */
+    /** Accepts the first code of a new app; sign-in requires a code from then on. */
     confirm: (accountId: string, code: string): Promise<boolean> => take(accountId, code, true),
 
-    /** Takes a code at sign-in. */
+    /** Accepts a code at sign-in. */
     take: (accountId: string, code: string): Promise<boolean> => take(accountId, code, false),
 
     async has(accountId: string): Promise<boolean> {
