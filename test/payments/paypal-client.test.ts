@@ -115,8 +115,8 @@ test('an error status rejects with the reason that PayPal gives, and no credenti
 
 test.each([
   ['refused credentials', { status: 401, body: { error: 'invalid_client' } }, /401 .*: invalid_client$/],
-  ['a status that would refuse a refund', { status: 404, body: {} }, /404 to POST/],
-  ['no token', { body: { expires_in: 600 } }, /its response holds none/],
+  ['a status that would refuse a refund', { status: 404, body: {} }, /404 for POST/],
+  ['no token', { body: { expires_in: 600 } }, /its response contains none/],
 ])(
   'a request for a token that ends with %s fails as no answer to the request itself',
   async (_, tokenAnswer, words) => {

@@ -133,6 +133,6 @@ describe('the weights', () => {
     expect(() => decodeModel({ ...weights, features: others })).toThrow('do not match the known features')
     expect(() => decodeModel({ ...weights, features: { ...others, chars: [1, 2] } })).toThrow('chars')
     expect(() => decodeModel({ ...weights, rarity: 'AAAA' })).toThrow('rarity')
-    expect(() => decodeModel({ ...weights, words: { ...weights.words, bits: 3 } })).toThrow('words')
+    expect(() => decodeModel({ ...weights, words: { ...weights.words, bits: 3 } })).toThrow('word table')
   })
 })
