@@ -14,7 +14,7 @@ import { boundsFitting, DEFAULT_BOUNDS, tierOf } from '../core/auto/auto-routing
 import { SHIPPED_MODEL, scoreTurns } from '../core/auto/difficulty/score-turns.ts'
 import { explainAuto } from '../core/auto/explain-auto.ts'
 import { ROUTING_PROFILES, type RoutingProfile } from '../core/auto/tiers.ts'
-import { type ChatRequest, parseChatRequest } from '../core/calls/chat-request.ts'
+import { type ChatContent, parseChatRequest } from '../core/calls/chat-request.ts'
 import { type CatalogSnapshot, compareByPrice } from '../core/catalog/catalog.ts'
 import { loadSnapshot } from './catalog.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
@@ -83,12 +83,12 @@ async function scoredLines(path: string): Promise<Array<{ id: unknown; scores: n
 function readLine(
   line: string,
   number: number,
-): Pick<ChatRequest, 'messages' | 'parameters'> & { id: unknown } {
+): Pick<ChatContent, 'messages' | 'parameters'> & { id: unknown } {
   try {
     const { id, prompt, messages, ...others } = JSON.parse(line)
     if (typeof prompt === 'string')
       return { id, messages: [{ role: 'user', content: prompt }], parameters: {} }
-    return { id, ...parseChatRequest({ ...others, messages }) }
+    return { id, ...parseChatRequest({ ...others, messages }).content }
   } catch (error) {
     throw new Error(`line ${number}: ${(error as Error).message}`, { cause: error })
   }
@@ -96,8 +96,8 @@ function readLine(
 
 async function explain(prompt: string, environment: NodeJS.ProcessEnv, all: boolean): Promise<CommandOutput> {
   const catalog = await loadSnapshot(environment)
-  const request = parseChatRequest({ messages: [{ role: 'user', content: prompt }] })
-  const explanation = explainAuto(request, all ? withEveryKey(catalog) : catalog)
+  const { content } = parseChatRequest({ messages: [{ role: 'user', content: prompt }] })
+  const explanation = explainAuto(content, all ? withEveryKey(catalog) : catalog)
   const { score, features, profiles } = explanation
   const text = [
     `score ${score.toFixed(3)}`,

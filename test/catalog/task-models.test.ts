@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { mediaUnitsBound } from '../../src/core/calls/media-task.ts'
+import { type ImageContent, image } from '../../src/core/calls/kinds/image.ts'
 import type { Provider } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot, type CatalogSource } from '../../src/core/catalog/catalog-snapshot.ts'
 
@@ -23,6 +23,19 @@ const { models } = result.snapshot
 
 /** USD of the list price of so many units. */
 const listed = (id: string, units: number) => (Number(models.get(id)!.listPrice.units) * units) / 1e12
+
+/** What an image of this quality and size demands of a model. */
+function imageNeeds({ quality, size }: { quality?: string | undefined; size?: string | undefined }) {
+  const content: ImageContent = {
+    kind: 'image',
+    prompt: 'A cat',
+    count: 1,
+    sources: [],
+    ...(quality && { quality }),
+    ...(size && { size }),
+  }
+  return image.needs(content).result!
+}
 
 describe('the shipped models of other kinds', () => {
   test('are all for sale with all keys, at a price of something', () => {
@@ -49,15 +62,8 @@ describe('the shipped models of other kinds', () => {
     ['gpt-image-2.5-sunburst', 'auto', 'auto', 0.013],
     ['black-forest-labs/flux.1-schnell', undefined, undefined, 0.001],
   ])('price an image of %s, %s at %s, at %d USD', (id, quality, size, usd) => {
-    const task = {
-      kind: 'image',
-      prompt: 'A cat',
-      count: 1,
-      sources: [],
-      ...(quality && { quality }),
-    } as const
-    const units = mediaUnitsBound({ ...task, ...(size && { size }) }, models.get(id)!.imageUnits)
-    expect(listed(id, units!)).toBeCloseTo(usd, 3)
+    const { unitsBound } = imageNeeds({ quality, size })
+    expect(listed(id, unitsBound(models.get(id)!))).toBeCloseTo(usd, 3)
   })
 
   test.each([
@@ -71,8 +77,7 @@ describe('the shipped models of other kinds', () => {
   })
 
   test('make no image that has no price', () => {
-    const task = { kind: 'image', prompt: 'A cat', count: 1, sources: [], size: '4096x4096' } as const
-    expect(mediaUnitsBound(task, models.get('gpt-image-2')!.imageUnits)).toBeNull()
+    expect(imageNeeds({ size: '4096x4096' }).isDoneBy!(models.get('gpt-image-2')!)).toBe(false)
   })
 
   test('say which take images, and which translate', () => {

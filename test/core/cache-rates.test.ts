@@ -9,7 +9,7 @@ import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { readRates } from '../../src/core/catalog/token-rates.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
-import { planRoute } from '../../src/core/routing/routing-plan.ts'
+import { planOf } from '../helpers/plan-of.ts'
 
 const LIST = { prompt: '1', completion: '4', cache_read: '0.1', cache_write: '1.25' }
 
@@ -48,18 +48,21 @@ const preferences = (maxPrompt?: bigint): ChatRequest['preferences'] => {
 
 const plan = (
   snapshot: ReturnType<typeof catalogOf>,
-  request: Partial<ChatRequest>,
+  { extended, ...request }: Partial<ChatRequest> & { extended?: true },
   byokKeys: Array<{ id: string; providerId: string; allowFallback: boolean }> = [],
 ) =>
-  planRoute(
+  planOf(
     {
       models: ['test/one'],
-      messages: [{ role: 'user', content: 'Hi' }],
       stream: false,
       completionLimit: 10,
-      routingProfile: undefined,
       preferences: preferences(),
-      parameters: {},
+      content: {
+        kind: 'chat',
+        messages: [{ role: 'user', content: 'Hi' }],
+        parameters: {},
+        ...(extended && { extended }),
+      },
       ...request,
     },
     100,

@@ -3,7 +3,7 @@ import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import type { DocumentModel } from '../../src/core/catalog/catalog-document.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
-import { planRoute } from '../../src/core/routing/routing-plan.ts'
+import { planOf } from '../helpers/plan-of.ts'
 
 const SMALL = 600
 const LARGE = 6_000
@@ -57,7 +57,7 @@ function planTime(catalog: CatalogSnapshot, asked: ReturnType<typeof request>): 
   const options = { defaultCompletionLimit: 4_096, maxCandidates: 8, byokFeePercent: 5, random: () => 0.5 }
   const round = () => {
     const started = performance.now()
-    for (let call = 0; call < CALLS; call++) planRoute(asked, 30, catalog, options)
+    for (let call = 0; call < CALLS; call++) planOf(asked, 30, catalog, options)
     return ((performance.now() - started) * 1_000) / CALLS
   }
   round()

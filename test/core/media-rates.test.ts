@@ -9,9 +9,10 @@ import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
 import { feeRate } from '../../src/core/routing/plan-candidate.ts'
-import { type PlanOptions, planRoute } from '../../src/core/routing/routing-plan.ts'
+import type { PlanOptions } from '../../src/core/routing/plan-offers.ts'
 import { promptBoundOf } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { contentParts } from '../helpers/content-parts.ts'
+import { planOf } from '../helpers/plan-of.ts'
 
 const LIST = { prompt: '0.30', completion: '2.50', prompt_audio: '1.00' }
 
@@ -76,10 +77,8 @@ const textMessage: ChatMessage = { role: 'user', content: 'Hi' }
 
 const requestOf = (message: ChatMessage, maxPrompt?: string): ChatRequest => ({
   models: ['test/one'],
-  messages: [message],
   stream: false,
   completionLimit: 10,
-  routingProfile: undefined,
   preferences: {
     ...parsePreferences({}),
     maxPrice: {
@@ -88,7 +87,7 @@ const requestOf = (message: ChatMessage, maxPrompt?: string): ChatRequest => ({
       request: undefined,
     },
   },
-  parameters: {},
+  content: { kind: 'chat', messages: [message], parameters: {} },
 })
 
 const OPTIONS: PlanOptions = {
@@ -99,7 +98,7 @@ const OPTIONS: PlanOptions = {
   random: () => 0.5,
 }
 const plan = (message: ChatMessage, catalog: CatalogSnapshot, options = OPTIONS, maxPrompt?: string) =>
-  planRoute(requestOf(message, maxPrompt), 100, catalog, options)
+  planOf(requestOf(message, maxPrompt), 100, catalog, options)
 
 describe('rates of audio and images', () => {
   test('follow the discount of the others, the fee its percentage, and make a version of their own', () => {

@@ -4,9 +4,9 @@ import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import type { Model, Offer } from '../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import { mediaRules } from '../../src/core/media/media-rules.ts'
-import { planRoute } from '../../src/core/routing/routing-plan.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { pngUrl } from '../helpers/content-parts.ts'
+import { planOf } from '../helpers/plan-of.ts'
 import { model, offer, provider, snapshot } from '../helpers/planned-catalog.ts'
 
 const ALL = ['text', 'image', 'file', 'audio', 'video']
@@ -37,9 +37,10 @@ function plan(models: Model[], content: unknown, more: Record<string, unknown> =
     messages: [{ role: 'user', content }],
     ...more,
   })
-  const text = promptTokensBound(request.messages, request.parameters)
+  const { messages, parameters } = request.content
+  const text = promptTokensBound(messages, parameters)
   const options = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
-  return { text, ...planRoute(request, text, snapshot(models), options) }
+  return { text, ...planOf(request, text, snapshot(models), options) }
 }
 
 function refusal(...asked: Parameters<typeof plan>): ApiError {

@@ -12,7 +12,8 @@ import { offerAt } from './scripted-provider.ts'
 import { bytes, MB, many, messagesOf, request, upTo } from './worst-inputs.ts'
 
 const attempt = (body: ReturnType<typeof parseChatRequest>) => ({
-  ...body,
+  messages: body.content.messages,
+  parameters: body.content.parameters,
   offer: offerAt('https://api.example/v1'),
   accountId: 'acct_1',
   completionLimit: 64,

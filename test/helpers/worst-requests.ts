@@ -5,11 +5,11 @@ import { parseContentPart } from '../../src/core/calls/content-part.ts'
 import { scanJson } from '../../src/core/json/json-text.ts'
 import { tooLargeSchema } from '../../src/core/json/schema-limits.ts'
 import { sampleTexts } from '../../src/core/kernel/text-pieces.ts'
-import { requestShape } from '../../src/core/routing/plan-candidate.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { textTokensBound } from '../../src/core/text-tokens/text-bound.ts'
 import { threadTasks } from '../../src/platform/process/thread-tasks.ts'
 import type { Transformation } from './linear-time.ts'
+import { needsOf } from './plan-of.ts'
 import { bytes, MB, many, messagesOf, request, upTo } from './worst-inputs.ts'
 
 const VALUES = 100_000
@@ -64,10 +64,10 @@ export const REQUESTS: Transformation[] = [
     run: parseChatRequest,
   },
   {
-    name: 'request: shape',
+    name: 'request: needs',
     size: VALUES / 4,
     input: (size) => request(many(size, () => ({ type: 'text', text: 'a' }))),
-    run: requestShape,
+    run: needsOf,
   },
   ...Object.entries({
     'base64 that ends in lines and is none': (size: number) => `data:image/png;base64,${'\n'.repeat(size)}!`,
@@ -108,13 +108,13 @@ export const REQUESTS: Transformation[] = [
   {
     name: 'prompt bound: a long text',
     size: 31 * MB,
-    input: (size) => request('a'.repeat(size)).messages,
+    input: (size) => request('a'.repeat(size)).content.messages,
     run: (messages: never) => promptTokensBound(messages, {}),
   },
   {
     name: 'difficulty: one long text',
     size: 31 * MB,
-    input: (size) => request(upTo(size, 'word. ')).messages,
+    input: (size) => request(upTo(size, 'word. ')).content.messages,
     run: (messages: never) => scoreTurns(messages, {}, SHIPPED_MODEL),
   },
   {
@@ -126,7 +126,7 @@ export const REQUESTS: Transformation[] = [
           many(10, () => ({ type: 'text', text: upTo(2_000, 'A. b\n') })),
           size,
         ),
-      ).messages,
+      ).content.messages,
     run: (messages: never) => scoreTurns(messages, {}, SHIPPED_MODEL),
   },
   ...Object.entries({

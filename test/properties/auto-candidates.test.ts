@@ -4,10 +4,10 @@ import builtin from '../../src/catalog/data/builtin.json' with { type: 'json' }
 import { chooseAutoModels } from '../../src/core/auto/auto-routing.ts'
 import { ROUTING_PROFILES, TIERS } from '../../src/core/auto/tiers.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
+import { chatNeeds } from '../../src/core/calls/kinds/chat.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
-import { requestShape } from '../../src/core/routing/plan-candidate.ts'
 
 const price = ({ listPrice }: Model) => listPrice.prompt * 3n + listPrice.completion
 const tools = [{ type: 'function', function: { name: 'look', parameters: {} } }]
@@ -19,10 +19,11 @@ function candidates(
   body: object,
   isUsable: (model: Model) => boolean,
 ) {
-  const request = parseChatRequest({ messages: [{ role: 'user', content: 'hello' }], ...body })
+  const { content } = parseChatRequest({ messages: [{ role: 'user', content: 'hello' }], ...body })
+  const needs = chatNeeds(content)
   const bounds = Array.from({ length: TIERS.length - 1 }, (_, index) => (index < tier ? 0 : 1))
   const autoBounds = Object.fromEntries(ROUTING_PROFILES.map((profile) => [profile, bounds]))
-  const chosen = chooseAutoModels(request, requestShape(request), { ...catalog, autoBounds }, isUsable)
+  const chosen = chooseAutoModels(needs.auto, needs, { ...catalog, autoBounds }, isUsable)
   expect([TIERS[tier], 'strong']).toContain(chosen.tier)
   return chosen.models
 }

@@ -9,9 +9,11 @@ import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
-import { type PlanOptions, planRoute, type RoutingPlan } from '../../src/core/routing/routing-plan.ts'
+import type { PlanOptions } from '../../src/core/routing/plan-offers.ts'
+import type { RoutingPlan } from '../../src/core/routing/routing-plan.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { NOTHING_PRODUCED } from '../../src/providers/wire.ts'
+import { planOf } from '../helpers/plan-of.ts'
 
 const price = fc.tuple(fc.nat(400), fc.nat(999_999)).map(([whole, decimals]) => `${whole}.${decimals}`)
 const model = fc.record({
@@ -103,8 +105,9 @@ describe('a charge is never above its hold', () => {
         async (described, ask, own, grant, prompt, completion, at) => {
           const catalog = catalogOf(described)
           const request = requestFor(ask, described.length)
-          const bound = promptTokensBound(request.messages, request.parameters)
-          const plan = planOf(request, bound, catalog, own)
+          const { messages, parameters } = request.content
+          const bound = promptTokensBound(messages, parameters)
+          const plan = tryPlan(request, bound, catalog, own)
           if (!plan) return
           planned += 1
           const limit = Math.min(grant ?? plan.completionLimit, plan.completionLimit)
@@ -117,7 +120,6 @@ describe('a charge is never above its hold', () => {
           const envelope = envelopeFor(candidates, hold)
           const served = candidates[at % candidates.length]!
           const finalUsage = { promptTokens: prompt, completionTokens: completion }
-          const { messages, parameters } = request
           const { used } = await usageOf(
             { text: 'An answer.', finalUsage, produced: NOTHING_PRODUCED },
             { envelope, body: { messages, parameters }, served },
@@ -164,15 +166,15 @@ describe('a charge is never above its hold', () => {
   })
 })
 
-function planOf(
+function tryPlan(
   request: ChatRequest,
   bound: number,
-  catalog: Parameters<typeof planRoute>[2],
+  catalog: Parameters<typeof planOf>[2],
   own: Pick<PlanOptions, 'byokKeys' | 'byokFeePercent'>,
 ): RoutingPlan | null {
   try {
     const options = { defaultCompletionLimit: 4_096, ...own, maxCandidates: 8, random: () => 0.5 }
-    return planRoute(request, bound, catalog, options)
+    return planOf(request, bound, catalog, options)
   } catch (error) {
     if (error instanceof ApiError) return null
     throw error
@@ -193,10 +195,8 @@ function requestFor(
 ): ChatRequest {
   return {
     models: picks.length === 0 ? ['auto'] : picks.map((pick) => `test/${pick % modelCount}`),
-    messages: [{ role: 'user', content: prompt }],
     stream: false,
     completionLimit,
-    routingProfile: undefined,
     preferences: {
       ...parsePreferences({}),
       maxPrice: {
@@ -206,7 +206,7 @@ function requestFor(
         request: maxPrice === undefined ? undefined : picoUsd(BigInt(maxPrice) * parseUsd('0.000001')),
       },
     },
-    parameters: {},
+    content: { kind: 'chat', messages: [{ role: 'user', content: prompt }], parameters: {} },
   }
 }
 

@@ -5,7 +5,8 @@ import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import type { CatalogSnapshot, Model, Offer } from '../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import type { OfferMedians, OfferState } from '../../src/core/routing/offer-preferences.ts'
-import { planRoute, type RoutingPlan } from '../../src/core/routing/routing-plan.ts'
+import type { RoutingPlan } from '../../src/core/routing/routing-plan.ts'
+import { planOf } from '../helpers/plan-of.ts'
 import { model, offer, provider, rates, seeded, snapshot } from '../helpers/planned-catalog.ts'
 
 /**
@@ -448,7 +449,7 @@ function plan(ask: Ask, world: World, maxCandidates: number, seed: number): Rout
     : text
   const request = parseChatRequest({ ...body, messages: [{ role: 'user', content }] })
   try {
-    return planRoute(request, PROMPT_TOKENS, world.catalog, {
+    return planOf(request, PROMPT_TOKENS, world.catalog, {
       defaultCompletionLimit: DEFAULT_LIMIT,
       byokFeePercent: 5,
       maxCandidates,

@@ -154,8 +154,8 @@ describe.each(WIRES)('%s', (wire) => {
         }
         const sent = requestBody({
           offer,
-          messages: parsed.messages,
-          parameters: parsed.parameters,
+          messages: parsed.content.messages,
+          parameters: parsed.content.parameters,
           accountId: 'acct_1',
           completionLimit: 1,
           limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },

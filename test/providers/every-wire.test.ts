@@ -205,7 +205,7 @@ describe.each(WIRES)('%s', (wire) => {
           ],
         ]) {
           history.push(...more)
-          const { messages, parameters } = parseChatRequest({ messages: history, tools: [tool] })
+          const { messages, parameters } = parseChatRequest({ messages: history, tools: [tool] }).content
           const { end, text, toolCalls } = await attempt('turns.no-prefill.words-3', { messages, parameters })
           expect(end.result).toMatchObject({ kind: 'finished' })
           expect(toolCalls.length > 0).toBe(history.length === 2)

@@ -194,7 +194,9 @@ describe('a loop of tools', () => {
 })
 
 describe('the parameters of an extended request', () => {
-  const { parameters } = parseExtendedRequest({
+  const {
+    content: { parameters },
+  } = parseExtendedRequest({
     messages: [{ role: 'user', content: 'Hi' }],
     tools: TOOLS,
     tool_choice: NAMED,
@@ -304,7 +306,9 @@ describe('breakpoints of the prompt cache', () => {
     text: words,
     ...(marked && { cache_control: { type: 'ephemeral' } }),
   })
-  const { messages } = parseExtendedRequest({
+  const {
+    content: { messages },
+  } = parseExtendedRequest({
     messages: [
       { role: 'system', content: [text('Rules.'), text('Facts.', true), text('Today.')] },
       { role: 'user', content: [text('A document.', true), text('A question.')] },

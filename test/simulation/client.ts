@@ -86,7 +86,7 @@ async function start(
       flush: () => undefined,
       tick: () => undefined,
     }
-    call.cancel = dispatchCall(admitted, chat, sink, dispatch).cancel
+    call.cancel = dispatchCall(admitted, chat.content, sink, dispatch).cancel
   } catch (error) {
     if (call.status !== 'waiting') return
     call.status = 'refused'
@@ -138,10 +138,8 @@ const answerLike = ({ prompt, text }: ClientCall): string => answerTo(prompt, vo
 
 const request = ({ prompt, isStream }: ClientCall, completionLimit: number | undefined): ChatRequest => ({
   models: ['sim/model'],
-  messages: [{ role: 'user', content: prompt }],
   stream: isStream,
   completionLimit,
-  routingProfile: undefined,
   preferences: parsePreferences({}),
-  parameters: {},
+  content: { kind: 'chat', messages: [{ role: 'user', content: prompt }], parameters: {} },
 })

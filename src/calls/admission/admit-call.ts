@@ -14,9 +14,7 @@ import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key
 import { budgetsOf, drawText, type RunningBudget } from '../../core/billing/budget.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { CallLabels } from '../../core/calls/call-labels.ts'
-import type { ChatRequest } from '../../core/calls/chat-request.ts'
-import { extrasBound } from '../../core/calls/native-content.ts'
-import { taskTokensBound } from '../../core/calls/task.ts'
+import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
@@ -24,7 +22,6 @@ import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
 import type { OfferStates } from '../../core/routing/offer-preferences.ts'
 import { leastCallCost } from '../../core/routing/plan-candidate.ts'
 import { planRoute, type RoutingPlan } from '../../core/routing/routing-plan.ts'
-import { promptTokensBound } from '../../core/text-tokens/prompt-tokens.ts'
 import { currentTraceparent } from '../../platform/observability/tracing.ts'
 import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
 import type { CleanupTasks } from '../cleanup-tasks.ts'
@@ -112,7 +109,7 @@ const CANDIDATES_PER_ATTEMPT = 2
 
 /** Plans a call and bounds its cost. Throws ApiError where nothing can serve it. */
 export function planCall(
-  request: ChatRequest,
+  request: CallRequest,
   key: Pick<KeyRecord, 'byokKeys' | 'allowList'> & { accountId: string },
   {
     catalog,
@@ -121,8 +118,7 @@ export function planCall(
     random,
   }: Pick<AdmissionDependencies, 'catalog' | 'limits' | 'offerStates' | 'random'>,
 ): RoutingPlan {
-  const textTokens = textBound(request)
-  return planRoute(request, textTokens, catalog(), {
+  return planRoute(request, kindOf(request.content).needs(request.content), catalog(), {
     defaultCompletionLimit: limits.defaultCompletionLimit,
     byokKeys: key.byokKeys,
     allowList: key.allowList,
@@ -133,19 +129,13 @@ export function planCall(
   })
 }
 
-/** A bound of the tokens of what a request says. */
-function textBound({ task, messages, parameters, exactJson, native }: ChatRequest): number {
-  if (task) return taskTokensBound(task)
-  return promptTokensBound(messages, parameters, exactJson) + (native ? extrasBound(native) : 0)
-}
-
 /**
  * Admits one call: plan the route, bound its cost, then one script for rate limit, concurrency, balance and budgets,
  * which also enqueues it where that can be: it has no Idempotency-Key, which must be confirmed first, its body
  * is short, and it is granted all it asks for. Throws the ApiError to answer with; nothing is held then.
  */
 export async function admitCall(
-  request: ChatRequest,
+  request: CallRequest,
   key: KeyRecord & { accountId: string },
   { callId, requestId, idempotencyRecord, bodyBytes = 0, plan: planned, labels }: CallIdentity,
   deps: AdmissionDependencies,
@@ -165,7 +155,7 @@ export async function admitCall(
     requestId,
     requestedModel: request.models[0]!,
     stream: request.stream,
-    ...(request.extended && { extended: true }),
+    ...('extended' in request.content && { extended: true }),
     replyChannel: deps.replyChannel,
     candidates: plan.candidates,
     ...(plan.auto && { auto: plan.auto }),
@@ -182,7 +172,7 @@ export async function admitCall(
   }
   const turn = queueTurn(now, limits)
   const isSentAlong = idempotencyRecord === null && bodyBytes <= SENT_ALONG_BYTES
-  const body = isSentAlong ? bodyText(request) : ''
+  const body = isSentAlong ? bodyText(request.content) : ''
   const sealedBody = isSentAlong ? deps.sealBody(callId, body) : null
   const slot = sealedBody === null ? null : deps.colocation.takeSlot?.()
   const job =

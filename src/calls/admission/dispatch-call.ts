@@ -3,8 +3,8 @@ import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import { unservedSettlement } from '../../core/billing/pricing.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { CallEnvelope, CallStatus } from '../../core/calls/call-job.ts'
-import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import type { FrameError } from '../../core/calls/frames.ts'
+import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
 import { causeOf, type Logger } from '../../platform/observability/logger.ts'
 import { inSpan, queueAttributes } from '../../platform/observability/tracing.ts'
 import type { CallJobs, Withdrawal } from '../../platform/queues/call-jobs.ts'
@@ -64,7 +64,7 @@ const ENDS_ASKED_FOR = 4
  */
 export function dispatchCall(
   admitted: AdmittedCall,
-  request: ChatRequest,
+  content: CallContent,
   sink: CallSink,
   deps: DispatchDependencies,
   over?: () => void,
@@ -79,8 +79,8 @@ export function dispatchCall(
     told: (error, deliveredText) => cleanup.add(() => leaveEvidence(error, deliveredText)),
     over,
   })
-  // Nothing here may refer to the request any more: it may be long, and what follows lives as long as the call.
-  const queued = enqueue(admitted, request, deps).catch(async (error) => {
+  // Nothing here may refer to the content any more: it may be long, and what follows lives as long as the call.
+  const queued = enqueue(admitted, content, deps).catch(async (error) => {
     // A worker has it: the job came to be, and only the word of it was lost.
     if (call.isHeard) return
     logger.warn({ code: CALL_ERRORS.notQueued.code, cause: causeOf(error), callId: id }, 'call not enqueued')
@@ -244,22 +244,32 @@ type Place = 'in the job' | 'beside it'
 /** Seals what a call asks, and puts its job into the queue. Returns where its body waits. */
 async function enqueue(
   { envelope, isEnqueued, priority }: AdmittedCall,
-  request: ChatRequest,
+  content: CallContent,
   { bodies, dispatchQueue }: DispatchDependencies,
 ): Promise<Place> {
   const { id } = envelope
   const attributes = queueAttributes(DISPATCH_QUEUE, 'send', id)
   return inSpan(`send ${DISPATCH_QUEUE}`, { kind: 'PRODUCER', attributes }, async () => {
     if (isEnqueued) return 'in the job'
-    const sealedBody = await bodies.put(id, bodyText(request))
+    const sealedBody = await bodies.put(id, bodyText(content))
     await enqueueCall(dispatchQueue, envelope, sealedBody, priority)
     return sealedBody === null ? 'beside it' : 'in the job'
   })
 }
 
 /** A CallBody, JSON. */
-export const bodyText = ({ messages, parameters, exactJson, native, task }: ChatRequest): string =>
-  JSON.stringify(native ? { native } : { messages, parameters, exactJson, task })
+export const bodyText = (content: CallContent): string => JSON.stringify(bodyOf(content))
+
+function bodyOf(content: CallContent): object {
+  switch (content.kind) {
+    case 'chat':
+      return { messages: content.messages, parameters: content.parameters, exactJson: content.exactJson }
+    case 'native':
+      return { native: content.request }
+    default:
+      return { messages: [], parameters: {}, task: content }
+  }
+}
 
 /** A CallJob, JSON. */
 export const jobData = (envelope: CallEnvelope, sealedBody: string): string =>

@@ -3,7 +3,7 @@ import type { KeyRecord } from '../../accounts/key-cache.ts'
 import type { RateLimited, RateState } from '../../billing/holds/admission.ts'
 import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
 import type { CallLabels } from '../../core/calls/call-labels.ts'
-import type { ChatRequest } from '../../core/calls/chat-request.ts'
+import type { CallRequest } from '../../core/calls/kinds/call-kinds.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
 import type { RoutingPlan } from '../../core/routing/routing-plan.ts'
@@ -39,7 +39,7 @@ export interface StartCallDependencies {
 
 /** A call as it came in. */
 interface IncomingCall {
-  chat: ChatRequest
+  call: CallRequest
   key: KeyRecord & { accountId: string }
   requestId: string
   /** The `Idempotency-Key` header, or null. */
@@ -77,7 +77,17 @@ const LOOK_AGAIN_MS = 50
  * answer with; whatever fails here leaves no trace in the queue and holds nothing.
  */
 export function startCall(incoming: IncomingCall, deps: StartCallDependencies): Promise<StartedCall> {
-  const { chat, key, requestId, idempotencyKey, body, bodyBytes, labels, noteRate, planned } = incoming
+  const {
+    call: request,
+    key,
+    requestId,
+    idempotencyKey,
+    body,
+    bodyBytes,
+    labels,
+    noteRate,
+    planned,
+  } = incoming
   return deps.load.enter(key.accountId, async () => {
     const { admission, dispatch, idempotency } = deps
     const callId = planned?.callId ?? newCallId(dispatch.clock())
@@ -91,7 +101,7 @@ export function startCall(incoming: IncomingCall, deps: StartCallDependencies): 
     try {
       const { call, rate } = await asked(
         admitCall(
-          chat,
+          request,
           key,
           {
             callId,

@@ -1,8 +1,7 @@
-import type { ChatRequest } from '../calls/chat-request.ts'
+import type { AutoPrompt, CallNeeds } from '../calls/kinds/call-kind.ts'
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
-import { type RequestShape, takesInput } from '../routing/plan-candidate.ts'
+import { takesInput } from '../routing/plan-candidate.ts'
 import { type AutoTiers, autoTiers } from './auto-tiers.ts'
-import { SHIPPED_MODEL, scoreTurns } from './difficulty/score-turns.ts'
 import { type AutoBounds, type AutoDecision, TIERS, type Tier, type TierBounds } from './tiers.ts'
 
 export interface AutoChoice extends AutoDecision {
@@ -21,20 +20,19 @@ const MODELS_OF_OWN_TIER = 2
  * preferences, so that the plan can report what rules them out.
  */
 export function chooseAutoModels(
-  request: ChatRequest,
-  shape: RequestShape,
+  { profile, scores: scoresOf, tools, toolResults }: AutoPrompt,
+  needs: CallNeeds,
   catalog: CatalogSnapshot,
   isUsable: (model: Model) => boolean,
   isPermitted: (model: Model) => boolean = () => true,
 ): AutoChoice {
-  const profile = request.routingProfile ?? 'auto'
-  const scores = scoreTurns(request.messages, request.parameters, SHIPPED_MODEL)
+  const scores = scoresOf()
   const score = scores.at(-1)!
   const byScore = tierOf(scores, catalog.autoBounds?.[profile] ?? DEFAULT_BOUNDS[profile])
-  const tier = profile === 'agentic' ? agenticTier(request, byScore) : byScore
+  const tier = profile === 'agentic' ? agenticTier(tools, toolResults, byScore) : byScore
   const { tiers, lastResorts, betterBuys } = autoTiers(catalog.autoLadder)
-  const needsTools = profile === 'agentic' || request.parameters.tools !== undefined
-  const fits = (model: Model) => isPermitted(model) && canTake(model, shape, needsTools)
+  const needsTools = profile === 'agentic' || tools > 0
+  const fits = (model: Model) => isPermitted(model) && canTake(model, needs, needsTools)
   const unsurpassed = (accepts: (model: Model) => boolean) => (model: Model) =>
     accepts(model) && !betterBuys.get(model)?.some(accepts)
   const fitsAndUsable = unsurpassed((model) => fits(model) && isUsable(model))
@@ -55,9 +53,7 @@ const MANY_TOOLS = 16
 const MANY_TOOL_RESULTS = 8
 
 /** Work with tools is rated by its shape: the number of tools, and the number of tool results so far. */
-function agenticTier(request: ChatRequest, byScore: Tier): Tier {
-  const results = request.messages.filter((message) => message.role === 'tool').length
-  const tools = request.parameters.tools?.length ?? 0
+function agenticTier(tools: number, results: number, byScore: Tier): Tier {
   if (tools >= MANY_TOOLS || results >= MANY_TOOL_RESULTS) return 'frontier'
   const isWeak = byScore === 'light' || byScore === 'standard'
   return isWeak && (tools > 0 || results > 0) ? 'strong' : byScore
@@ -92,10 +88,10 @@ function nearestFirst(tier: Tier): Tier[] {
   })
 }
 
-function canTake(model: Model, shape: RequestShape, needsTools: boolean): boolean {
+function canTake(model: Model, needs: CallNeeds, needsTools: boolean): boolean {
   return (
-    takesInput(model, shape) &&
-    shape.promptTokensAtLeast < model.contextLength &&
+    takesInput(model, needs) &&
+    needs.prompt.textTokensAtLeast < model.contextLength &&
     (!needsTools || model.supportedParameters.includes('tools'))
   )
 }

@@ -1,6 +1,6 @@
-import type { ChatRequest } from '../calls/chat-request.ts'
+import type { ChatContent } from '../calls/chat-request.ts'
+import { chatNeeds } from '../calls/kinds/chat.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
-import { requestShape } from '../routing/plan-candidate.ts'
 import { chooseAutoModels } from './auto-routing.ts'
 import { FEATURES, promptFeatures } from './difficulty/prompt-features.ts'
 import {
@@ -23,14 +23,14 @@ export interface AutoExplanation {
 const FEATURES_SHOWN = 8
 
 /** Explains the choice of `auto` for a request under each routing profile. */
-export function explainAuto(request: ChatRequest, catalog: CatalogSnapshot): AutoExplanation {
-  const shape = requestShape(request)
+export function explainAuto(content: ChatContent, catalog: CatalogSnapshot): AutoExplanation {
+  const needs = chatNeeds(content)
   const choices = ROUTING_PROFILES.map((profile) =>
-    chooseAutoModels({ ...request, routingProfile: profile }, shape, catalog, () => true),
+    chooseAutoModels({ ...needs.auto, profile }, needs, catalog, () => true),
   )
   return {
     score: choices[0]!.score,
-    features: effects(lastQuestion(request.messages)),
+    features: effects(lastQuestion(content.messages)),
     profiles: choices.map(({ profile, tier, models }) => ({
       profile,
       tier,

@@ -6,7 +6,7 @@ import type { CallId } from '../kernel/ids.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'
 import type { CallLabels } from './call-labels.ts'
 import type { ChatMessage, SamplingParameters } from './chat-request.ts'
-import type { ImageChoice } from './media-task.ts'
+import type { ImageChoice } from './kinds/call-kind.ts'
 import type { NativeRequest } from './native-message.ts'
 import type { Task } from './task.ts'
 import type { PicoText, RateTexts, Usage } from './usage.ts'
@@ -57,7 +57,7 @@ export interface CallEnvelope {
   /** As the client asked: the first of its models, or `auto`. */
   requestedModel: string
   stream: boolean
-  /** See ChatRequest. */
+  /** See ChatContent. */
   extended?: true
   /** The API instance that waits; workers publish frames to its channel. */
   replyChannel: string

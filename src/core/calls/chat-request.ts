@@ -5,11 +5,10 @@ import { createValidator } from '../api/schema-validator.ts'
 import { ROUTING_PROFILES, type RoutingProfile } from '../auto/tiers.ts'
 import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
+import type { RequestOf } from './call-request.ts'
 import type { ToolCall } from './completion.ts'
 import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from './content-part.ts'
-import type { NativeRequest } from './native-message.ts'
-import { Preferences, type ProviderPreferences, parsePreferences } from './provider-preferences.ts'
-import type { Task } from './task.ts'
+import { Preferences, parsePreferences } from './provider-preferences.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 /** Only extended requests have developers, whose messages are those of a system to models that know no others. */
@@ -52,16 +51,10 @@ export type ToolChoice = 'none' | 'required' | { type: 'function'; function: { n
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
 
-/** A validated, normalized chat-completion request. */
-export interface ChatRequest {
-  /** The models to try, in order, as the client spelled them (suffix and all); `["auto"]` by default. */
-  models: string[]
+/** What a chat completion asks. */
+export interface ChatContent {
+  kind: 'chat'
   messages: ChatMessage[]
-  stream: boolean
-  /** The client's own limit on completion tokens, or undefined. */
-  completionLimit: number | undefined
-  routingProfile: RoutingProfile | undefined
-  preferences: ProviderPreferences
   parameters: SamplingParameters
   /** Of `tools` and `response_format`, where parsing lost something of them; absent: nothing. */
   exactJson?: ExactJson | undefined
@@ -70,11 +63,11 @@ export interface ChatRequest {
    * provider's prompt cache are charged at their own rates. Absent: false.
    */
   extended?: true
-  /** What is forwarded instead of the messages, to providers that speak its wire and to no others. Absent: no such call. */
-  native?: NativeRequest | undefined
-  /** What is asked instead of a completion: the messages and parameters are empty then, and the completion limit 0. */
-  task?: Task | undefined
+  /** Absent: as the catalog says. */
+  routingProfile?: RoutingProfile | undefined
 }
+
+export type ChatRequest = RequestOf<ChatContent>
 
 export const MAX_MESSAGES = 2048
 export const MAX_MODELS = 8
@@ -172,7 +165,8 @@ export const parseChatRequest = (body: unknown, exactJson?: ExactJson): ChatRequ
 export function normalizeChatRequest(body: ChatBody, exactJson?: ExactJson): ChatRequest {
   const request = requestOf(body, parseMessage, exactJson)
   // A full tool loop is not supported: once the history holds a tool result, definitions are not forwarded.
-  if (request.messages.some((message) => message.role === 'tool')) delete request.parameters.tools
+  const { messages, parameters } = request.content
+  if (messages.some((message) => message.role === 'tool')) delete parameters.tools
   return request
 }
 
@@ -188,15 +182,19 @@ export function requestOf(
   requiresParameters = false,
 ): ChatRequest {
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
-  return {
+  const content: ChatContent = {
+    kind: 'chat',
     messages: body.messages.map(readMessage),
     parameters: parseParameters(body, exactJson),
+    ...(exactJson && { exactJson }),
+    ...(body.routing_profile != null && { routingProfile: body.routing_profile }),
+  }
+  return {
     models: parseModels(body),
     stream: body.stream ?? false,
     completionLimit: parseCompletionLimit(body),
-    routingProfile: body.routing_profile ?? undefined,
     preferences: parsePreferences(body.provider ?? {}, requiresParameters),
-    exactJson,
+    content,
   }
 }
 
@@ -204,13 +202,9 @@ export function requestOf(
  * Refuses a request of too much text, which is held, counted and scored: what is left of a body without its media.
  * Throws ApiError `request_too_large`.
  */
-export function refuseLongText(
-  { messages }: Pick<ChatRequest, 'messages'>,
-  bodyBytes: number,
-  limitBytes: number,
-): void {
+export function refuseLongText(media: readonly MediaPart[], bodyBytes: number, limitBytes: number): void {
   if (bodyBytes <= limitBytes) return
-  const mediaBytes = mediaParts(messages).reduce((sum, part) => sum + inlineChars(part), 0)
+  const mediaBytes = media.reduce((sum, part) => sum + inlineChars(part), 0)
   if (bodyBytes - mediaBytes <= limitBytes) return
   throw new ApiError(
     'request_too_large',
@@ -223,6 +217,16 @@ export const mediaParts = (messages: readonly ChatMessage[]): MediaPart[] =>
   messages.flatMap(({ content }) =>
     typeof content === 'string' ? [] : content.filter((part) => part.type !== 'text'),
   )
+
+/** Characters of text in a message, its calls of tools among them. */
+export function textLength({ content, tool_calls: calls = [] }: ChatMessage): number {
+  const ofCalls = calls.reduce(
+    (sum, call) => sum + call.function.name.length + call.function.arguments.length,
+    0,
+  )
+  if (typeof content === 'string') return content.length + ofCalls
+  return content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), ofCalls)
+}
 
 /** The refusal of a body that is nested beyond MAX_NESTING. */
 export const nestedTooDeep = (): ApiError =>

@@ -123,10 +123,11 @@ export function parseExtendedRequest(body: unknown, exactJson?: ExactJson): Chat
  */
 export function normalizeExtendedRequest(body: ExtendedBody, exactJson?: ExactJson): ChatRequest {
   const request = requestOf(body as ChatBody, readExtendedMessage, exactJson, true)
-  checkPairs(request.messages)
-  checkBreakpoints(request.messages)
-  Object.assign(request.parameters, extendedParameters(body))
-  return { ...request, extended: true }
+  const { messages, parameters } = request.content
+  checkPairs(messages)
+  checkBreakpoints(messages)
+  Object.assign(parameters, extendedParameters(body))
+  return { ...request, content: { ...request.content, extended: true } }
 }
 
 function readExtendedMessage(value: unknown, index: number): ChatMessage {

@@ -1,12 +1,14 @@
 import { type Static, Type } from 'typebox'
 import { NativeMessageFields, NativeSystemField, NativeToolFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
+import type { RoutingProfile } from '../auto/tiers.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
 import type { CallBody } from './call-job.ts'
+import type { RequestOf } from './call-request.ts'
 import {
   ChatBody,
-  type ChatRequest,
+  type ChatMessage,
   isObject,
   nestedTooDeep,
   normalizeChatRequest,
@@ -15,6 +17,18 @@ import {
 } from './chat-request.ts'
 import { refuseCacheCost, toChatMessages } from './native-content.ts'
 import type { NativeRequest } from './native-message.ts'
+
+/** What a call asks whose client speaks its provider's wire. */
+export interface NativeContent {
+  kind: 'native'
+  /** What is forwarded. */
+  request: NativeRequest
+  /** The prompt of the request, read as that of a chat. */
+  messages: ChatMessage[]
+  parameters: SamplingParameters
+  /** See ChatContent. */
+  routingProfile?: RoutingProfile | undefined
+}
 
 const object = (name: string) =>
   Type.Optional(
@@ -98,25 +112,28 @@ const COSTLY: Readonly<Record<string, readonly unknown[]>> = {
  * completions, and the rest is kept to be forwarded.
  * Throws ApiError `invalid_request` whose `param` is the JSON path of the first offending field.
  */
-export function parseMessagesRequest(body: MessagesBody): ChatRequest {
-  const native = readNative(body)
-  const call = nativeCall(native)
+export function parseMessagesRequest(body: MessagesBody): RequestOf<NativeContent> {
+  const native = nativeContent(readNative(body))
   const { model, models, routing_profile, provider, stream, max_tokens } = body
   const routed = { model, models, routing_profile, provider, stream, max_tokens, tools: body.tools ?? null }
-  return { ...normalizeChatRequest({ ...routed, messages: [] }), ...call }
+  const { content, ...request } = normalizeChatRequest({ ...routed, messages: [] })
+  const { routingProfile } = content
+  return { ...request, content: { ...native, ...(routingProfile && { routingProfile }) } }
 }
 
 /** Validates the body of a count of tokens. Throws as `parseMessagesRequest`. */
-export const parseCountRequest = (body: CountTokensBody): CallBody => nativeCall(readNative(body))
+export const parseCountRequest = (body: CountTokensBody): NativeContent => nativeContent(readNative(body))
 
-/** A call as its worker gets it, read off what is to be forwarded. Throws ApiError where that is not valid. */
-export function nativeCall(native: NativeRequest): CallBody & { native: NativeRequest } {
-  return {
-    messages: toChatMessages(native.system, native.messages),
-    parameters: parametersOf(native),
-    native,
-  }
-}
+/** What a native call asks, read off what is to be forwarded. Throws ApiError where that is not valid. */
+export const nativeContent = (request: NativeRequest): NativeContent => ({
+  kind: 'native',
+  request,
+  messages: toChatMessages(request.system, request.messages),
+  parameters: parametersOf(request),
+})
+
+/** A call as its worker gets it. */
+export const nativeCall = (native: NativeRequest): CallBody => ({ ...nativeContent(native), native })
 
 function readNative(body: object): NativeRequest {
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()

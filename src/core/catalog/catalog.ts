@@ -1,5 +1,4 @@
 import type { AutoBounds, Tier } from '../auto/tiers.ts'
-import type { ImageUnits } from '../calls/media-task.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
 import type { MediaRules } from '../media/media-rules.ts'
 
@@ -180,8 +179,11 @@ export interface Model {
   leastUnits?: number
   /** Length of the vectors, for an embeddings model. */
   dimensions?: number
-  /** The supported images and their units, for an image model. */
-  imageUnits?: ImageUnits
+  /**
+   * Units of one image by `<quality>/<size>`, such as `high/1024x1024`; `/1024x1024` for a model without qualities. The
+   * first is the default. An image model makes no others, so that every price is known.
+   */
+  imageUnits?: Readonly<Record<string, number>>
   /** Context window: tokens of prompt and completion together. */
   contextLength: number
   maxOutputTokens: number

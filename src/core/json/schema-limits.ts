@@ -11,14 +11,16 @@ export const resolvesReferences = (wire: Wire): boolean => wire === 'google-gene
  * The field whose schemas grow too large when their references are resolved, or null. Runs the conversion
  * itself, so a plan that passes cannot fail in it. Takes a few milliseconds at most, once for each request.
  */
-export const tooLargeSchema = oncePer(({ tools, response_format: format }: SamplingParameters) => {
-  const named = format?.json_schema as { schema?: unknown } | null | undefined
-  if (!isConvertible([named?.schema])) return 'response_format.json_schema.schema'
-  const parameters = (tools ?? []).map(
-    (tool) => (tool.function as { parameters?: unknown } | null)?.parameters,
-  )
-  return isConvertible(parameters) ? null : 'tools'
-})
+export const tooLargeSchema = oncePer(
+  ({ tools, response_format: format }: Pick<SamplingParameters, 'tools' | 'response_format'>) => {
+    const named = format?.json_schema as { schema?: unknown } | null | undefined
+    if (!isConvertible([named?.schema])) return 'response_format.json_schema.schema'
+    const parameters = (tools ?? []).map(
+      (tool) => (tool.function as { parameters?: unknown } | null)?.parameters,
+    )
+    return isConvertible(parameters) ? null : 'tools'
+  },
+)
 
 /** The error for a request that no offer can serve because of its schemas. */
 export const schemaTooLarge = (field: string): ApiError =>

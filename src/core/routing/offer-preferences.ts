@@ -1,5 +1,5 @@
 import type { Privacy } from '../calls/call-job.ts'
-import type { ChatRequest } from '../calls/chat-request.ts'
+import type { CallNeeds } from '../calls/kinds/call-kind.ts'
 import type { ProviderPreferences, Sort } from '../calls/provider-preferences.ts'
 import type {
   CatalogSnapshot,
@@ -13,7 +13,6 @@ import type {
 import { dearestPromptRate, mediaRate, withoutCache } from '../catalog/token-rates.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import type { AllowList } from './allow-list.ts'
-import { pricedMediaOf, pricesCache, type RequestShape } from './plan-candidate.ts'
 import { supportsParameter } from './supported-parameters.ts'
 
 /** What a request's `provider` preferences make of the offers of a model: which of them it may use, and in which order. */
@@ -41,12 +40,11 @@ export interface OfferFilter extends Privacy {
 
 /** Reads the filter off a request's preferences. Names that nobody has choose nobody, and exclude nobody. */
 export function offerFilter(
-  request: Pick<ChatRequest, 'preferences' | 'extended' | 'native'>,
-  shape: RequestShape,
+  preferences: ProviderPreferences,
+  { parameters, wire, modalities, pricesCache }: CallNeeds,
   catalog: CatalogSnapshot,
   allowList?: Pick<AllowList, 'providers'>,
 ): OfferFilter {
-  const { preferences } = request
   const { only } = preferences
   return {
     only: only && new Set(only.flatMap((name) => [...providersChosenBy(name, catalog)])),
@@ -54,12 +52,21 @@ export function offerFilter(
     ignore: providersExcludedBy(preferences.ignore, catalog),
     zdr: preferences.zdr,
     denyDataCollection: preferences.dataCollection === 'deny',
-    parameters: preferences.requireParameters ? shape.parameters : [],
+    parameters: preferences.requireParameters ? parameters : [],
     maxPrice: preferences.maxPrice,
-    wire: request.native ? 'anthropic-messages' : undefined,
-    media: pricedMediaOf(shape),
-    pricesCache: pricesCache(request),
+    wire,
+    media: pricedMediaIn(modalities),
+    pricesCache,
   }
+}
+
+/** What of the input may have a price of its own: a video has sound and pictures, a document may have pictures. */
+function pricedMediaIn(modalities: readonly string[]): PricedMedia[] {
+  const among = (...names: string[]) => names.some((name) => modalities.includes(name))
+  return [
+    ...(among('audio', 'video') ? (['audio'] as const) : []),
+    ...(among('image', 'video', 'file') ? (['image'] as const) : []),
+  ]
 }
 
 /** Whether a provider keeps to what a client demands of whoever sees its prompt. */
@@ -102,7 +109,7 @@ function isPromptWithin({ maxPrice: { prompt: most }, media }: OfferFilter, rate
 export interface OfferState {
   /** `probe`: its breaker is half-open, and the next call may try it. */
   health: 'ready' | 'probe' | 'rate-limited' | 'down'
-  /** Whether it is to get no prompts of these kinds of content; absent: it gets all. See `contentKindsOf`. */
+  /** Whether it is to get no prompts of these kinds of content; absent: it gets all. Modalities in the order of the alphabet, as `image+text`. */
   excludes?: (kinds: string) => boolean
   /** What calls measured, summed up when it is asked for; absent: nothing. */
   measures?: () => OfferMedians

@@ -1,10 +1,10 @@
 import { AUTO_MODEL } from '../auto/auto-routing.ts'
-import { type ImageTask, mediaParameters } from '../calls/media-task.ts'
-import { type Task, VECTOR_COMPONENTS_MAX } from '../calls/task.ts'
+import type { CallNeeds } from '../calls/kinds/call-kind.ts'
+import { surfaceOf } from '../calls/kinds/call-kinds.ts'
 import { type CatalogSnapshot, findModel, MODEL_KINDS, type ModelKind } from '../catalog/catalog.ts'
+import { schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
 import { ApiError, type ErrorCode, type ErrorDetails } from '../kernel/errors.ts'
 import { nearModelIds } from './near-models.ts'
-import type { RequestShape } from './plan-candidate.ts'
 
 /** Why a model or an offer is no candidate; the most telling reason decides the refusal. */
 export type Obstacle =
@@ -13,7 +13,7 @@ export type Obstacle =
   | 'shape'
   | 'wire'
   | 'context'
-  | 'task'
+  | 'result'
   | 'unserved'
   | 'preferences'
   | 'byok-keys'
@@ -55,10 +55,11 @@ const REFUSALS: ReadonlyArray<[Obstacle, ErrorCode, message: string, ErrorDetail
 /** The ApiError for a request that leaves nothing to try. */
 export function planRefusal(
   obstacles: ReadonlySet<Obstacle>,
-  { byAddress, modalities, task }: RequestShape,
+  { byAddress, modalities, schemas, result, fields }: CallNeeds,
 ): ApiError {
-  if (task && obstacles.has('task')) return taskRefused(task)
-  if (task && obstacles.has('context')) return inputTooLong()
+  if (obstacles.has('schema')) return schemaTooLarge(tooLargeSchema(schemas) ?? 'tools')
+  if (result?.refusal && obstacles.has('result')) return result.refusal()
+  if (result && obstacles.has('context')) return inputTooLong(fields.text)
   const refusal = REFUSALS.find(([obstacle]) => obstacles.has(obstacle))
   if (refusal) return new ApiError(refusal[1], refusal[2], refusal[3])
   if (obstacles.has('wire') && !obstacles.has('shape'))
@@ -69,7 +70,7 @@ export function planRefusal(
     media === ''
       ? `No eligible model takes this input (${modalities.join(', ')}). Choose a model that does.`
       : `No eligible model takes ${media} by address, since what they cost is not known before they are fetched. Send them inside the request, as a data URL.`,
-    { param: task ? 'image' : 'messages' },
+    { param: fields.media },
   )
 }
 
@@ -88,50 +89,11 @@ export const unsupportedParameter = (name: string): ApiError =>
     { param: name },
   )
 
-/** The ApiError for a task that no model of the request does as it is asked. */
-function taskRefused(task: Task): ApiError {
-  switch (task.kind) {
-    case 'image':
-      return imageRefused(task)
-    case 'transcription':
-      return task.translates
-        ? new ApiError('unsupported_shape', 'The model does not translate. Choose one that does.', {
-            param: 'model',
-          })
-        : new ApiError('unsupported_shape', 'The model gives no times of words. Ask for `segment` only.', {
-            param: 'timestamp_granularities',
-          })
-    default:
-      return vectorsRefused(task)
-  }
-}
-
-/** For a parameter that not every model takes, or for a size or quality: which of them it was is the model's matter. */
-function imageRefused(task: ImageTask): ApiError {
-  const [parameter] = mediaParameters(task)
-  if (parameter !== undefined) {
-    const message = `The model does not take \`${parameter}\`, or not in this size and quality. Leave it out, or choose another model.`
-    return new ApiError('unsupported_shape', message, { param: parameter })
-  }
-  return new ApiError(
-    'unsupported_shape',
-    'The model makes no images of this size and quality. Leave out `size` and `quality`, or send a pair of which GET /pricing.json lists the price.',
-    { param: task.size === undefined ? 'quality' : 'size' },
-  )
-}
-
-const vectorsRefused = (task: Task): ApiError =>
-  new ApiError(
-    'unsupported_shape',
-    `One answer holds ${VECTOR_COMPONENTS_MAX} numbers: so many inputs times the length of their vectors. Send fewer inputs, or ask for \`dimensions\` that the model makes.`,
-    { param: 'dimensions' in task && task.dimensions !== undefined ? 'dimensions' : 'input' },
-  )
-
-const inputTooLong = (): ApiError =>
+const inputTooLong = (param: string): ApiError =>
   new ApiError(
     'context_length_exceeded',
     'An input is longer than the context window of any eligible model. Shorten it.',
-    { param: 'input' },
+    { param },
   )
 
 const notFound = (asked: readonly string[]): string =>
@@ -146,17 +108,6 @@ export const modelNotAllowed = (asked: readonly string[]): ApiError =>
     `This API key may not use ${asked.map((name) => `"${name}"`).join(', ')}. Choose another model, or change the allowed models of the key.`,
     { param: asked.length > 1 ? 'models' : 'model' },
   )
-
-/** Where models of each kind are called. */
-const SURFACE_OF_KIND: Record<ModelKind, string> = {
-  chat: 'POST /v1/chat/completions',
-  embeddings: 'POST /v1/embeddings',
-  rerank: 'POST /v1/rerank',
-  moderation: 'POST /v1/moderations',
-  image: 'POST /v1/images/generations',
-  speech: 'POST /v1/audio/speech',
-  transcription: 'POST /v1/audio/transcriptions',
-}
 
 /** The ApiError for names of which none is a model's of this kind. Says what the first one is or may have been meant for. */
 export function modelNotFound(
@@ -173,7 +124,7 @@ export function modelNotFound(
   if (!isKnown && otherKind !== undefined)
     return new ApiError(
       'model_not_found',
-      `Model "${base}" is of kind ${otherKind}: call it by ${SURFACE_OF_KIND[otherKind]}.`,
+      `Model "${base}" is of kind ${otherKind}: call it by ${surfaceOf(otherKind)}.`,
       { param: asked.length > 1 ? 'models' : 'model' },
     )
   const near = isKnown ? [] : nearModelIds(base, catalog, kind)

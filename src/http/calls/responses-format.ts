@@ -9,7 +9,7 @@ import { type OutputEvent, ResponseOutput } from './responses-output.ts'
 /** What a response repeats of its request; not its texts, which are not kept while it is written. */
 type Asked = ReturnType<typeof askedOf>
 
-function askedOf({ parameters, completionLimit }: ChatRequest) {
+function askedOf({ content: { parameters }, completionLimit }: ChatRequest) {
   const { temperature, top_p, tool_choice, parallel_tool_calls, reasoning_effort, response_format } =
     parameters
   return {

@@ -10,7 +10,8 @@ import {
 import type { PromptLogs } from '../../calls/prompt-logs/prompt-log-writer.ts'
 import type { CallSink } from '../../calls/relay/pending-call.ts'
 import { readCallLabels } from '../../core/calls/call-labels.ts'
-import { type ChatRequest, refuseLongText } from '../../core/calls/chat-request.ts'
+import { refuseLongText } from '../../core/calls/chat-request.ts'
+import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { BoundedJson } from '../../core/json/bounded-json.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { BodyStore } from '../../platform/body-store/body-store.ts'
@@ -57,7 +58,7 @@ export interface CallServices extends StartCallDependencies {
 
 /** A call that a surface asks for. */
 export interface AskedCall {
-  chat: ChatRequest
+  call: CallRequest
   /** What makes two requests the same, for their Idempotency-Key. */
   fingerprint: unknown
   format: ResponseFormat<string | WholeBody>
@@ -77,17 +78,17 @@ export async function serveCall(
   reply: FastifyReply,
   deps: CallServices,
 ): Promise<FastifyReply> {
-  const { chat, fingerprint, format, planned, watch = (writer: CompletionWriter) => writer } = asked
+  const { call: asking, fingerprint, format, planned, watch = (writer: CompletionWriter) => writer } = asked
   const { bodyReservation: reservation, bodyBytes } = request
   const labels = readCallLabels(request.headers, request.body)
   const prompt =
-    key.promptLogDays === undefined ? null : deps.promptLogs.readPrompt(request.body ?? chat.task)
+    key.promptLogDays === undefined ? null : deps.promptLogs.readPrompt(request.body ?? asking.content)
   // The request outlives the response; its text shall not.
   request.body = undefined
   request.exactJson = undefined
-  refuseLongText(chat, bodyBytes, deps.limits.textBodyLimitBytes)
+  refuseLongText(kindOf(asking.content).media(asking.content), bodyBytes, deps.limits.textBodyLimitBytes)
   const incoming = {
-    chat,
+    call: asking,
     key,
     requestId: request.id,
     idempotencyKey: idempotencyKey(request),
@@ -103,7 +104,7 @@ export async function serveCall(
   if (affordedLimit !== undefined) reply.header('x-completion-limit', affordedLimit)
   // Nothing is awaited here from now on, so that the text of the request is freed while its response is sent.
   const writer = watch(
-    chat.stream
+    asking.stream
       ? streamTo(call, format, request, reply, deps)
       : new CompletionCollector(call.envelope, format),
   )
@@ -132,7 +133,7 @@ function logged(
 /** Enqueues an admitted call, or attaches to the original of a repeat. Its frames go to the writer. */
 function relay(
   call: StartedCall,
-  { chat, dispatched }: AskedCall,
+  { call: { content }, dispatched }: AskedCall,
   sink: CallSink,
   reservation: FastifyRequest['bodyReservation'],
   { dispatch, idempotency }: CallServices,
@@ -140,7 +141,7 @@ function relay(
   if (call.kind === 'repeat') return attachCall(call.envelope, sink, { ...dispatch, idempotency })
   reservation?.hold()
   const over = dispatched?.()
-  return dispatchCall(call, chat, sink, dispatch, () => {
+  return dispatchCall(call, content, sink, dispatch, () => {
     reservation?.release()
     over?.()
   })

@@ -1,6 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ChatBody, normalizeChatRequest, refuseLongText } from '../../core/calls/chat-request.ts'
+import {
+  ChatBody,
+  type ChatRequest,
+  mediaParts,
+  normalizeChatRequest,
+  refuseLongText,
+} from '../../core/calls/chat-request.ts'
 import { CHAT_FORMAT } from '../calls/chat-format.ts'
 import { type AskedCall, type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
 import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './x402-calls.ts'
@@ -33,10 +39,10 @@ export interface ChatServices extends CallServices {
   limits: CallServices['limits'] & { bodyLimitBytes: number }
 }
 
-function askedChat(body: ChatBody, { exactJson }: FastifyRequest): AskedCall {
-  const chat = normalizeChatRequest(body, exactJson)
+function askedChat(body: ChatBody, { exactJson }: FastifyRequest): AskedCall & { call: ChatRequest } {
+  const call = normalizeChatRequest(body, exactJson)
   // Requests whose schemas differ in what parsing loses are not the same.
-  return { chat, fingerprint: { ...body, ...exactJson }, format: CHAT_FORMAT }
+  return { call, fingerprint: { ...body, ...exactJson }, format: CHAT_FORMAT }
 }
 
 /** Validates a chat completion without a key, and makes its call once it is paid. Throws ApiError. */
@@ -48,8 +54,8 @@ async function servePaidChat(
   paidCalls: PaidCalls,
 ): Promise<FastifyReply> {
   const asked = askedChat(body, request)
-  refuseLongText(asked.chat, request.bodyBytes, deps.limits.textBodyLimitBytes)
-  const paid = await payForCall(asked.chat, request, reply, { ...paidCalls, admission: deps.admission })
+  refuseLongText(mediaParts(asked.call.content.messages), request.bodyBytes, deps.limits.textBodyLimitBytes)
+  const paid = await payForCall(asked.call, request, reply, { ...paidCalls, admission: deps.admission })
   const { key, planned, watch, admission } = paid
   try {
     return await serveCall(key, { ...asked, planned, watch }, request, reply, { ...deps, admission })

@@ -21,7 +21,7 @@ export const extendedChatRoute =
       async (request, reply) => {
         const { body, exactJson } = request
         const asked = {
-          chat: normalizeExtendedRequest(body, exactJson),
+          call: normalizeExtendedRequest(body, exactJson),
           // The same body is another request on another surface.
           fingerprint: { surface: path, body: { ...body, ...exactJson } },
           format: extendedFormat({ includeUsage: body.stream_options?.include_usage === true }),

@@ -2,11 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { isAutoModel } from '../../core/auto/auto-routing.ts'
-import type { CallBody } from '../../core/calls/call-job.ts'
 import { mediaParts, refuseLongText } from '../../core/calls/chat-request.ts'
 import {
   CountTokensBody,
   MessagesBody,
+  type NativeContent,
   parseCountRequest,
   parseMessagesRequest,
 } from '../../core/calls/messages-request.ts'
@@ -56,7 +56,7 @@ export const messagesRoute =
       },
       async (request, reply) => {
         const asked = {
-          chat: parseMessagesRequest(request.body),
+          call: parseMessagesRequest(request.body),
           // The same body on another surface asks for another answer.
           fingerprint: [path, request.body],
           format: MESSAGES_FORMAT,
@@ -103,7 +103,7 @@ export const countTokensRoute =
       async (request) => {
         const { keyId } = callingKey(request)
         const call = parseCountRequest(request.body)
-        refuseLongText(call, request.bodyBytes, limits.textBodyLimitBytes)
+        refuseLongText(mediaParts(call.messages), request.bodyBytes, limits.textBodyLimitBytes)
         const media = likelyMedia(call, request.body.model ?? 'auto', catalog())
         return slots.run(keyId, async () => ({ input_tokens: await countPromptTokens(call, media) }))
       },
@@ -111,7 +111,7 @@ export const countTokensRoute =
   }
 
 /** What a model is likely to make of a prompt's media. Throws ApiError `model_not_found`. */
-function likelyMedia({ messages }: CallBody, asked: string, catalog: CatalogSnapshot) {
+function likelyMedia({ messages }: NativeContent, asked: string, catalog: CatalogSnapshot) {
   const model = findModel(catalog, asked, 'chat')
   if (!model && !isAutoModel(asked)) throw modelNotFound([asked], [], catalog)
   const rules = model?.media ?? mediaRules(asked, '')

@@ -1,15 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify'
 import type { SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
+import { AUDIO_ROUTES } from '../calls/audio.ts'
+import { IMAGE_ROUTES } from '../calls/images.ts'
+import { TEXT_RESULT_ROUTES } from '../calls/text-results.ts'
 import { chatCompletionsRoute } from './chat-completions.ts'
 import { extendedChatRoute } from './extended-chat.ts'
-import {
-  imageEditsRoute,
-  imageGenerationsRoute,
-  speechRoute,
-  transcriptionsRoute,
-  translationsRoute,
-} from './media-tasks.ts'
-import { embeddingsRoute, moderationsRoute, rerankRoute } from './tasks.ts'
 
 type ModelRoute = (path: string) => FastifyPluginAsync
 
@@ -17,12 +12,7 @@ type ModelRoute = (path: string) => FastifyPluginAsync
 export const MODEL_ROUTES: Partial<Record<SurfaceId, ModelRoute>> = {
   'chat-completions': chatCompletionsRoute,
   'chat-completions.extended': extendedChatRoute,
-  embeddings: embeddingsRoute,
-  rerank: rerankRoute,
-  moderations: moderationsRoute,
-  'images.generations': imageGenerationsRoute,
-  'images.edits': imageEditsRoute,
-  'audio.speech': speechRoute,
-  'audio.transcriptions': transcriptionsRoute,
-  'audio.translations': translationsRoute,
+  ...TEXT_RESULT_ROUTES,
+  ...IMAGE_ROUTES,
+  ...AUDIO_ROUTES,
 }

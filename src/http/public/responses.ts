@@ -17,9 +17,9 @@ export const responsesRoute =
       },
       async (request, reply) => {
         const { body } = request
-        const chat = normalizeResponsesRequest(body)
+        const call = normalizeResponsesRequest(body)
         const fingerprint = { surface: path, body }
-        const asked = { chat, fingerprint, format: responsesFormat(chat) }
+        const asked = { call, fingerprint, format: responsesFormat(call) }
         return serveCall(callingKey(request), asked, request, reply, deps)
       },
     )

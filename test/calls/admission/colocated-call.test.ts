@@ -79,7 +79,10 @@ test('a call that was claimed with its admission runs once in the slot, with the
   const { ran, ...seen } = await admit([{ ...ADMITTED, isEnqueued: true, isClaimed: true }])
   expect(seen).toEqual({ taken: 1, givenBack: 0, claims: ['worker'] })
   expect(ran).toEqual([
-    [expect.objectContaining({ sealedBody: `sealed ${bodyText(REQUEST)}` }), bodyText(REQUEST)],
+    [
+      expect.objectContaining({ sealedBody: `sealed ${bodyText(REQUEST.content)}` }),
+      bodyText(REQUEST.content),
+    ],
   ])
 })
 

@@ -9,10 +9,10 @@ import { autoTiers } from '../../../src/core/auto/auto-tiers.ts'
 import { explainAuto } from '../../../src/core/auto/explain-auto.ts'
 import { TIERS } from '../../../src/core/auto/tiers.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
+import { chatNeeds } from '../../../src/core/calls/kinds/chat.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../../src/core/catalog/catalog.ts'
 import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'
 import { mediaRules } from '../../../src/core/media/media-rules.ts'
-import { requestShape } from '../../../src/core/routing/plan-candidate.ts'
 
 const HARD =
   'Given a directed acyclic graph with weighted edges, design an algorithm that finds, for every vertex, the number of distinct longest paths starting at it; analyze its complexity, then adapt it so that up to k edges may be reversed.'
@@ -66,7 +66,8 @@ function choose(
   isUsable: (model: Model) => boolean = () => true,
 ) {
   const request = parseChatRequest({ messages: [{ role: 'user', content: 'hello' }], ...body })
-  return chooseAutoModels(request, requestShape(request), catalogOf(models), isUsable)
+  const needs = chatNeeds(request.content)
+  return chooseAutoModels(needs.auto, needs, catalogOf(models), isUsable)
 }
 const asking = (content: unknown) => ({ messages: [{ role: 'user', content }] })
 const ids = (choice: { models: Model[] }) => choice.models.map(({ id }) => id)
@@ -198,9 +199,9 @@ describe('auto', () => {
   })
 
   test('goes by the bounds of the catalog where it has some', () => {
-    const request = parseChatRequest(asking(HARD))
+    const needs = chatNeeds(parseChatRequest(asking(HARD)).content)
     const catalog = { ...catalogOf(LADDER), autoBounds: { auto: [0.99] } }
-    const choose = (one: typeof catalog) => chooseAutoModels(request, requestShape(request), one, () => true)
+    const choose = (one: typeof catalog) => chooseAutoModels(needs.auto, needs, one, () => true)
     expect(choose(catalog).tier).toBe('light')
     expect(choose({ ...catalog, autoBounds: { auto: [0, 0, 0] } }).tier).toBe('frontier')
   })
@@ -225,8 +226,8 @@ describe('auto', () => {
   })
 
   test('explains itself to operators: score, features and what each profile would try', () => {
-    const request = parseChatRequest(asking(HARD))
-    const explained = explainAuto(request, catalogOf(LADDER))
+    const { content } = parseChatRequest(asking(HARD))
+    const explained = explainAuto(content, catalogOf(LADDER))
     expect(explained.score).toBe(choose(asking(HARD)).score)
     expect(explained.features).toHaveLength(8)
     expect(explained.profiles.map(({ profile }) => profile)).toEqual(['eco', 'auto', 'premium', 'agentic'])

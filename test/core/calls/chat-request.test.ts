@@ -30,7 +30,9 @@ describe('a chat request', () => {
       { type: 'text', text: 'Hi' },
       { type: 'image_url', image_url: { url: 'https://a/b.png', detail: 'low' } },
     ]
-    const { messages } = parse({
+    const {
+      content: { messages },
+    } = parse({
       messages: [
         { role: 'user', content: parts, name: 'ann', extra: 1 },
         { role: 'assistant', content: null, tool_calls: [{ id: 'x' }] },
@@ -46,9 +48,9 @@ describe('a chat request', () => {
 
   test('forwards tools on the first request only', () => {
     const tools = [{ type: 'function', function: { name: 'f' } }]
-    expect(parse({ tools }).parameters.tools).toEqual(tools)
+    expect(parse({ tools }).content.parameters.tools).toEqual(tools)
     const history = [...hello, { role: 'tool', content: 'r', tool_call_id: 'x' }]
-    expect(parse({ messages: history, tools }).parameters.tools).toBeUndefined()
+    expect(parse({ messages: history, tools }).content.parameters.tools).toBeUndefined()
   })
 
   test('accepts ignored and unknown fields whatever their type and drops them', () => {

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import type { ContentPart } from '../../../src/core/calls/content-part.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
-import { requestShape } from '../../../src/core/routing/plan-candidate.ts'
 import { pngUrl } from '../../helpers/content-parts.ts'
+import { needsOf } from '../../helpers/plan-of.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
 function parsed(part: unknown, role = 'user'): ContentPart {
-  const { messages } = parseChatRequest({ messages: [{ role, content: [part] }] })
+  const { messages } = parseChatRequest({ messages: [{ role, content: [part] }] }).content
   return (messages[0]!.content as ContentPart[])[0]!
 }
 
@@ -72,7 +72,7 @@ describe('a content part', () => {
   ])('%s asks for the modality of what it is', (_, part, type) => {
     expect(parsed(part).type).toBe(type)
     const request = parseChatRequest({ messages: [{ role: 'user', content: [part] }] })
-    expect(requestShape(request).modalities).toEqual(['text', type])
+    expect(needsOf(request).modalities).toEqual(['text', type])
   })
 
   test.each([

@@ -41,9 +41,8 @@ function refusal(body: Record<string, unknown>): string | undefined {
 describe('an extended request', () => {
   test('says that it is one, and requires parameters unless it says otherwise', () => {
     expect(parse({})).toMatchObject({
-      extended: true,
+      content: { extended: true, parameters: {} },
       preferences: { requireParameters: true },
-      parameters: {},
     })
     const loose = parse({ provider: { require_parameters: false } })
     expect(loose.preferences.requireParameters).toBe(false)
@@ -59,7 +58,7 @@ describe('an extended request', () => {
       { role: 'assistant', content: 'Eight.', tool_calls: [] },
       hello,
     ]
-    expect(parse({ messages, tools: TOOLS })).toMatchObject({
+    expect(parse({ messages, tools: TOOLS }).content).toMatchObject({
       parameters: { tools: TOOLS },
       messages: [
         { role: 'developer', content: 'Be brief.' },
@@ -89,8 +88,8 @@ describe('an extended request', () => {
       top_p: 1,
       response_format: { type: 'json_object' },
     }
-    expect(parse({ ...asked, n: 1, user: 'x', store: true }).parameters).toEqual(asked)
-    expect(parse({ stop: 'END' }).parameters.stop).toEqual(['END'])
+    expect(parse({ ...asked, n: 1, user: 'x', store: true }).content.parameters).toEqual(asked)
+    expect(parse({ stop: 'END' }).content.parameters.stop).toEqual(['END'])
   })
 
   test('leaves out what is the default on every wire, so that no offer is excluded by it', () => {
@@ -105,8 +104,10 @@ describe('an extended request', () => {
       reasoning_effort: null,
       seed: null,
     }
-    expect(parse(defaults).parameters).toEqual({})
-    expect(parse({ tools: TOOLS, tool_choice: 'auto', parallel_tool_calls: true }).parameters).toEqual({
+    expect(parse(defaults).content.parameters).toEqual({})
+    expect(
+      parse({ tools: TOOLS, tool_choice: 'auto', parallel_tool_calls: true }).content.parameters,
+    ).toEqual({
       tools: TOOLS,
     })
   })
@@ -210,7 +211,7 @@ describe('an extended request', () => {
 
   test('keeps up to four breakpoints of the prompt cache', () => {
     const messages = [said({ type: 'ephemeral' }), said({ type: 'ephemeral', ttl: '5m' }), said(null)]
-    const kept = parse({ messages }).messages.flatMap(({ content }) => [content].flat())
+    const kept = parse({ messages }).content.messages.flatMap(({ content }) => [content].flat())
     expect(kept).toEqual([
       { type: 'text', text: 'Hi', cacheBreakpoint: true },
       { type: 'text', text: 'Hi', cacheBreakpoint: true },
@@ -250,8 +251,9 @@ describe('an extended request', () => {
       fc.property(stable, more, (body, fields) => {
         const asked = parseChatRequest(body)
         expect(parseChatRequest({ ...body, ...fields })).toEqual(asked)
-        const { extended, preferences, ...same } = parseExtendedRequest(body)
-        expect({ extended, ...same }).toEqual({ ...asked, extended: true, preferences: undefined })
+        const { content, preferences, ...same } = parseExtendedRequest(body)
+        expect(content).toEqual({ ...asked.content, extended: true })
+        expect(same).toEqual({ ...asked, content: undefined, preferences: undefined })
         expect({ ...preferences, requireParameters: false }).toEqual({
           ...asked.preferences,
           requireParameters: false,
@@ -263,6 +265,6 @@ describe('an extended request', () => {
 
   test('may repeat the id of an earlier turn', () => {
     const messages = [hello, calls('call_0'), result('call_0'), calls('call_0'), result('call_0')]
-    expect(parse({ messages }).messages).toHaveLength(5)
+    expect(parse({ messages }).content.messages).toHaveLength(5)
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   type MessagesBody,
-  nativeCall,
+  nativeContent,
   parseMessagesRequest,
 } from '../../../src/core/calls/messages-request.ts'
 import { extrasBound, withoutCaching } from '../../../src/core/calls/native-content.ts'
@@ -47,13 +47,13 @@ describe('a request on the messages wire', () => {
       models: ['n'],
       provider: { only: ['acme'] },
     })
-    expect(request.native).toEqual(kept)
+    expect(request.content.request).toEqual(kept)
     expect(request).toMatchObject({
       models: ['m', 'n'],
       stream: true,
       completionLimit: 9,
       preferences: { only: ['acme'] },
-      parameters: { temperature: 0.5, top_p: 0.9, tools: kept.tools },
+      content: { parameters: { temperature: 0.5, top_p: 0.9, tools: kept.tools } },
     })
   })
 
@@ -76,7 +76,7 @@ describe('a request on the messages wire', () => {
         ],
       },
     ]
-    const { messages: read } = parse({ system: 'Be brief.', messages })
+    const { messages: read } = parse({ system: 'Be brief.', messages }).content
     expect(read.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool', 'user'])
     expect(JSON.stringify(read[2])).toContain('toolu_1')
     expect(read[3]).toMatchObject({
@@ -93,14 +93,13 @@ describe('a request on the messages wire', () => {
   })
 
   test('reaches its worker as what is forwarded, from which the same is read', () => {
-    const request = parse({ ...user({ type: 'text', text: 'Hi' }), tools: [TOOL], system: 'S' })
-    const { messages, parameters, native } = request
-    expect(nativeCall(JSON.parse(JSON.stringify(native)))).toEqual({ messages, parameters, native })
+    const { content } = parse({ ...user({ type: 'text', text: 'Hi' }), tools: [TOOL], system: 'S' })
+    expect(nativeContent(JSON.parse(JSON.stringify(content.request)))).toEqual(content)
   })
 
   test('is bounded with all of its blocks', () => {
     const bound = (changes: object) => {
-      const { messages, parameters } = parse(changes)
+      const { messages, parameters } = parse(changes).content
       return promptTokensBound(messages, parameters)
     }
     const text = 'abc '.repeat(400)
@@ -119,7 +118,7 @@ describe('a request on the messages wire', () => {
   })
 
   test('is held for what providers put around thinking, schemas and citations', () => {
-    const extras = (changes: object) => extrasBound(parse(changes).native!)
+    const extras = (changes: object) => extrasBound(parse(changes).content.request)
     expect(extras({})).toBe(0)
     expect(extras({ thinking: { type: 'adaptive' } })).toBe(200)
     expect(extras({ output_config: { effort: 'low' } })).toBe(0)

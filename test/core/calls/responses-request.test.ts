@@ -7,7 +7,7 @@ const parse = (body: unknown) => {
   expect(refusalOf(body)).toBeNull()
   return normalizeResponsesRequest(body as ResponsesBody)
 }
-const messagesOf = (input: unknown[]) => parse({ input }).messages
+const messagesOf = (input: unknown[]) => parse({ input }).content.messages
 
 test('a text is a user message after the instructions, and the fields are those of an extended chat request', () => {
   const request = parse({
@@ -30,20 +30,22 @@ test('a text is a user message after the instructions, and the fields are those 
   expect(request).toMatchObject({
     models: ['test/one'],
     stream: true,
-    extended: true,
     completionLimit: 9,
-    messages: [
-      { role: 'system', content: 'Be brief.' },
-      { role: 'user', content: 'Hi' },
-    ],
-    parameters: {
-      temperature: 0.5,
-      top_p: 0.9,
-      tools: [{ type: 'function', function: { name: 'add', parameters: { type: 'object' } } }],
-      tool_choice: { type: 'function', function: { name: 'add' } },
-      parallel_tool_calls: false,
-      response_format: { type: 'json_schema', json_schema: { name: 'sum', schema: { type: 'object' } } },
-      reasoning_effort: 'low',
+    content: {
+      extended: true,
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Hi' },
+      ],
+      parameters: {
+        temperature: 0.5,
+        top_p: 0.9,
+        tools: [{ type: 'function', function: { name: 'add', parameters: { type: 'object' } } }],
+        tool_choice: { type: 'function', function: { name: 'add' } },
+        parallel_tool_calls: false,
+        response_format: { type: 'json_schema', json_schema: { name: 'sum', schema: { type: 'object' } } },
+        reasoning_effort: 'low',
+      },
     },
   })
 })

@@ -96,7 +96,7 @@ describe('a field that is kept exactly', () => {
       const { value, exact } = parsed(
         `{"messages":[{"role":"user","content":"Hi"}],"tools":[{"function":{"parameters":{"maximum":1.${'0'.repeat(zeros)}}}}]}`,
       )
-      const { messages, parameters, exactJson } = parseChatRequest(value, exact)
+      const { messages, parameters, exactJson } = parseChatRequest(value, exact).content
       return promptTokensBound(messages, parameters, exactJson)
     }
     expect(bound(30_000) - bound(1)).toBeGreaterThan(10_000)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { tooLargeSchema } from '../../../src/core/json/schema-limits.ts'
-import { planRoute } from '../../../src/core/routing/routing-plan.ts'
+import { planOf } from '../../helpers/plan-of.ts'
 import { model, offer, provider, snapshot } from '../../helpers/planned-catalog.ts'
 
 /** 1,900 references to 1,900 properties: 66 kB that would come out as tens of megabytes. */
@@ -18,7 +18,7 @@ const GOOGLE = offer(provider('g', { wire: 'google-generate-content' }), 1)
 const OTHER = offer(provider('o'), 1)
 
 const plan = (offers: Array<typeof GOOGLE>, more: object) =>
-  planRoute(
+  planOf(
     parseChatRequest({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...more }),
     100,
     snapshot([model('m', offers)]),

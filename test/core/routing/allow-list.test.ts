@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { readAllowList } from '../../../src/core/routing/allow-list.ts'
 import type { ByokKey } from '../../../src/core/routing/byok.ts'
-import { planRoute } from '../../../src/core/routing/routing-plan.ts'
+import { planOf } from '../../helpers/plan-of.ts'
 import { model, offer, provider, rates, snapshot } from '../../helpers/planned-catalog.ts'
 
 const [a, b] = [provider('a', { apiKeyEnv: 'KEY' }), provider('b')]
@@ -20,7 +20,7 @@ const plan = (
 ) => {
   const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], ...asked })
   const allowList = readAllowList(models, providers)
-  return planRoute(request, 10, catalog, { ...OPTIONS, byokKeys, allowList })
+  return planOf(request, 10, catalog, { ...OPTIONS, byokKeys, allowList })
 }
 const offers = (...asked: Parameters<typeof plan>) => plan(...asked).candidates.map(({ offerId }) => offerId)
 const refused = (code: string, message: string) =>

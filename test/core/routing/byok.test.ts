@@ -7,8 +7,9 @@ import { ApiError } from '../../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsdPerToken } from '../../../src/core/kernel/money.ts'
 import { mediaRules } from '../../../src/core/media/media-rules.ts'
 import { type ByokKey, byokFailure, byokKeyStatus } from '../../../src/core/routing/byok.ts'
-import { capacityFor, feeRate, feeRateVersion } from '../../../src/core/routing/plan-candidate.ts'
-import { type PlanOptions, planRoute } from '../../../src/core/routing/routing-plan.ts'
+import { feeRate, feeRateVersion } from '../../../src/core/routing/plan-candidate.ts'
+import { capacityFor, type PlanOptions } from '../../../src/core/routing/plan-offers.ts'
+import { planOf } from '../../helpers/plan-of.ts'
 
 const rates = (prompt: bigint, completion: bigint) => ({
   prompt: picoUsdPerToken(prompt),
@@ -77,7 +78,7 @@ const catalog: CatalogSnapshot = {
 function plan(body: Record<string, unknown>, byokKeys: ByokKey[], more: Partial<PlanOptions> = {}) {
   const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 100, ...body })
   const options = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
-  return planRoute(request, 10, catalog, { ...options, byokKeys, ...more })
+  return planOf(request, 10, catalog, { ...options, byokKeys, ...more })
 }
 const targets = (body: Record<string, unknown>, keys: ByokKey[], more: Partial<PlanOptions> = {}) =>
   plan(body, keys, more).candidates.map(({ offerId, providerKeyId }) => [offerId, providerKeyId ?? 'ours'])
@@ -193,8 +194,8 @@ describe("a plan with the client's BYOK keys", () => {
     const small = { ...catalog, models: new Map([['w', models[0]!]]), offers: new Map([[long.id, long]]) }
     const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'w' })
     const options = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
-    expect(() => planRoute(request, 50, small, options)).toThrow('longer than the context')
-    const own = planRoute(request, 50, small, { ...options, byokKeys: [key('k', 'e', true)] })
+    expect(() => planOf(request, 50, small, options)).toThrow('longer than the context')
+    const own = planOf(request, 50, small, { ...options, byokKeys: [key('k', 'e', true)] })
     expect(own.candidates.map(({ providerKeyId }) => providerKeyId)).toEqual(['k'])
   })
 

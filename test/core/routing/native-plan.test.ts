@@ -3,7 +3,7 @@ import { type MessagesBody, parseMessagesRequest } from '../../../src/core/calls
 import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'
 import type { ByokKey } from '../../../src/core/routing/byok.ts'
 import { modelNotFound } from '../../../src/core/routing/plan-refusal.ts'
-import { planRoute } from '../../../src/core/routing/routing-plan.ts'
+import { planOf } from '../../helpers/plan-of.ts'
 import { model, offer, provider, rates, snapshot } from '../../helpers/planned-catalog.ts'
 
 const spoken = provider('spoken', { wire: 'anthropic-messages', apiKeyEnv: 'KEY' })
@@ -18,7 +18,7 @@ const OPTIONS = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates:
 
 const plan = (changes: object, byokKeys: ByokKey[] = []) => {
   const body = { max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }], ...changes } as MessagesBody
-  return planRoute(parseMessagesRequest(body), 10, catalog, { ...OPTIONS, byokKeys })
+  return planOf(parseMessagesRequest(body), 10, catalog, { ...OPTIONS, byokKeys })
 }
 const offers = (...asked: Parameters<typeof plan>) => plan(...asked).candidates.map(({ offerId }) => offerId)
 const refused = (code: string) => expect.objectContaining({ code })

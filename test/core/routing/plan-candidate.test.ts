@@ -1,17 +1,13 @@
 import { expect, test } from 'vitest'
-import type { ChatRequest } from '../../../src/core/calls/chat-request.ts'
-import type { MediaTask } from '../../../src/core/calls/media-task.ts'
+import type { ImageContent } from '../../../src/core/calls/kinds/image.ts'
+import type { TranscriptionContent } from '../../../src/core/calls/kinds/transcription.ts'
 import { parsePreferences } from '../../../src/core/calls/provider-preferences.ts'
 import type { CatalogSnapshot, Model } from '../../../src/core/catalog/catalog.ts'
 import { parseRate } from '../../../src/core/kernel/money.ts'
-import {
-  leastCallCost,
-  type RequestShape,
-  takesTask,
-  toCandidate,
-} from '../../../src/core/routing/plan-candidate.ts'
+import { leastCallCost, toCandidate } from '../../../src/core/routing/plan-candidate.ts'
 import { planRefusal } from '../../../src/core/routing/plan-refusal.ts'
 import { PROMPT_TOKENS_LEAST, promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
+import { needsOf } from '../../helpers/plan-of.ts'
 import { offerAt } from '../../helpers/scripted-provider.ts'
 
 const snapshot = (...rates: Array<[prompt: string, completion: string]>) =>
@@ -42,8 +38,8 @@ test('takes the shortest prompt to be what an empty message is bounded by', () =
   expect(promptTokensBound([{ role: 'user', content: '' }], {})).toBe(PROMPT_TOKENS_LEAST)
 })
 
-const IMAGE: MediaTask = { kind: 'image', prompt: 'A fox', count: 1, sources: [] }
-const TRANSCRIPTION: MediaTask = {
+const IMAGE: ImageContent = { kind: 'image', prompt: 'A fox', count: 1, sources: [] }
+const TRANSCRIPTION: TranscriptionContent = {
   kind: 'transcription',
   translates: false,
   file: { ref: 'a/b/c', bytes: 1, mediaType: 'audio/wav', fileName: 'file.wav' },
@@ -51,15 +47,7 @@ const TRANSCRIPTION: MediaTask = {
   granularities: ['segment'],
   format: 'json',
 }
-const shapeOf = (task: MediaTask): RequestShape => ({
-  modalities: ['text'],
-  byAddress: [],
-  parameters: [],
-  promptTokensAtLeast: 0,
-  task,
-})
-
-test.each<[MediaTask, string[], string | null]>([
+test.each<[ImageContent | TranscriptionContent, string[], string | null]>([
   [IMAGE, [], null],
   [{ ...IMAGE, background: 'auto' }, [], null],
   [{ ...IMAGE, background: 'transparent' }, ['style'], 'background'],
@@ -70,16 +58,19 @@ test.each<[MediaTask, string[], string | null]>([
   [{ ...TRANSCRIPTION, granularities: ['word'] }, [], 'timestamp_granularities'],
   [{ ...TRANSCRIPTION, translates: true }, ['timestamp_granularities'], 'model'],
   [{ ...TRANSCRIPTION, translates: true }, ['translations'], null],
-])('a task that asks %j of a model that knows %j is refused for %s', (task, supportedParameters, param) => {
-  const model = { supportedParameters, imageUnits: { '/1024x1024': 1 } } as unknown as Model
-  const shape = shapeOf(task)
-  expect(takesTask(model, shape)).toBe(param === null)
-  if (param !== null)
-    expect(planRefusal(new Set(['task']), shape)).toMatchObject({
-      code: 'unsupported_shape',
-      details: { param },
-    })
-})
+])(
+  'a call that asks %j of a model that knows %j is refused for %s',
+  (content, supportedParameters, param) => {
+    const model = { supportedParameters, imageUnits: { '/1024x1024': 1 } } as unknown as Model
+    const needs = needsOf({ content })
+    expect(needs.result!.isDoneBy!(model)).toBe(param === null)
+    if (param !== null)
+      expect(planRefusal(new Set(['result']), needs)).toMatchObject({
+        code: 'unsupported_shape',
+        details: { param },
+      })
+  },
+)
 
 test.each([
   [3, 10, 10],
@@ -94,14 +85,11 @@ test.each([
     maxOutputTokens: 448,
     ...(leastUnits && { leastUnits }),
   } as unknown as Model
-  const request = {
-    ...{ messages: [], parameters: {}, preferences: parsePreferences({}) },
-    task: { ...TRANSCRIPTION, secondsBound },
-  } as unknown as ChatRequest
   const candidate = toCandidate(
     { asked: 'whisper', model },
     { offer: offerAt('https://api.example/v1'), providerKeyId: null },
-    request,
+    { completionLimit: 0, preferences: parsePreferences({}) },
+    needsOf({ content: { ...TRANSCRIPTION, secondsBound } }),
     { bound: 0, atLeast: 0, text: 0, window: 448 },
     { defaultCompletionLimit: 100, byokFeePercent: 5 },
   )

@@ -11,7 +11,7 @@ import {
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'
 import { mediaRules } from '../../../src/core/media/media-rules.ts'
-import { planRoute } from '../../../src/core/routing/routing-plan.ts'
+import { planOf } from '../../helpers/plan-of.ts'
 
 const rates = (prompt: number, completion: number) => ({
   prompt: picoUsdPerToken(BigInt(prompt)),
@@ -81,7 +81,7 @@ const OPTIONS = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates:
 
 function plan(body: Record<string, unknown>, promptTokens = 10) {
   const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], ...body })
-  return planRoute(request, promptTokens, catalog, OPTIONS)
+  return planOf(request, promptTokens, catalog, OPTIONS)
 }
 const offers = (body: Record<string, unknown>) => plan(body).candidates.map((candidate) => candidate.offerId)
 function refusal(body: Record<string, unknown>) {
@@ -110,7 +110,7 @@ describe('a routing plan', () => {
       snapshot([model('x', [offer(a, 30), offer(native, 10, { shared })])])
     const body = { model: 'x', messages: [{ role: 'user', content: 'Hi' }], stop: ['x'] }
     const planned = (shared: boolean) =>
-      planRoute(normalizeExtendedRequest(body), 10, withNative(shared), OPTIONS).candidates
+      planOf(normalizeExtendedRequest(body), 10, withNative(shared), OPTIONS).candidates
     expect(planned(true).map(({ offerId }) => offerId)).toEqual(['n/up'])
     expect(() => planned(false)).toThrow(
       expect.objectContaining({
@@ -131,7 +131,7 @@ describe('a routing plan', () => {
   test('says so when it is the model that nobody serves', () => {
     const unserved = snapshot([model('u', [offer(a, 1, { shared: false })])])
     const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'u' })
-    expect(() => planRoute(request, 10, unserved, OPTIONS)).toThrow('No provider is available for this model')
+    expect(() => planOf(request, 10, unserved, OPTIONS)).toThrow('No provider is available for this model')
   })
 
   test('knows models whose own id holds a colon', () => {
@@ -173,7 +173,7 @@ describe('a routing plan', () => {
     const first: Record<string, number> = {}
     const draws = 20_000
     for (let draw = 0; draw < draws; draw++) {
-      const [winner] = planRoute(request, 10, catalog, { ...OPTIONS, random }).candidates
+      const [winner] = planOf(request, 10, catalog, { ...OPTIONS, random }).candidates
       first[winner!.offerId] = (first[winner!.offerId] ?? 0) + 1
     }
     const weight = (price: number) => 1 / (price * 4 + 1) ** 2
@@ -233,7 +233,7 @@ describe('a routing plan', () => {
   test('leaves out offers that take no prompts with such content, for as long as others are left', () => {
     const request = parseChatRequest({ model: 'x', messages: [{ role: 'user', content: 'Hi' }] })
     const planned = (excluded: string[], kinds: string) =>
-      planRoute(request, 10, catalog, {
+      planOf(request, 10, catalog, {
         ...OPTIONS,
         offerState: (offerId) => ({
           health: 'ready',

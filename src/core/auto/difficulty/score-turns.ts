@@ -1,5 +1,4 @@
-import type { ChatMessage, SamplingParameters } from '../../calls/chat-request.ts'
-import { textLength } from '../../routing/plan-candidate.ts'
+import { type ChatMessage, type SamplingParameters, textLength } from '../../calls/chat-request.ts'
 import weights from './difficulty-weights.json' with { type: 'json' }
 import { clipped, FEATURES, type PromptFeatures, promptFeatures } from './prompt-features.ts'
 import { RARITY_BITS, slotOf } from './scan-text.ts'

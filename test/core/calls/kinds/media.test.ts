@@ -1,26 +1,23 @@
+import type { Static } from 'typebox'
 import { describe, expect, test } from 'vitest'
-import { createValidator } from '../../../src/core/api/schema-validator.ts'
+import { createValidator } from '../../../../src/core/api/schema-validator.ts'
+import type { Form } from '../../../../src/core/calls/kinds/form-fields.ts'
 import {
-  type FormFile,
   ImageGenerationBody,
+  image,
   normalizeImageEdit,
   normalizeImageGeneration,
-  normalizeSpeech,
-  normalizeTranscription,
-  SpeechBody,
-} from '../../../src/core/calls/media-request.ts'
-import {
-  type ImageTask,
-  imageChoice,
-  mediaUnitsBound,
-  type SpeechTask,
-  secondsCharged,
-  type TranscriptionTask,
-} from '../../../src/core/calls/media-task.ts'
-import { fileFormat } from '../../../src/core/media/file-format.ts'
-import { encodePng } from '../../../tools/simulated-providers/tasks/png.ts'
-import { silentMp3 } from '../../../tools/simulated-providers/tasks/silent-audio.ts'
-import { encodeWav, toneSamples } from '../../../tools/simulated-providers/tasks/speech-audio.ts'
+} from '../../../../src/core/calls/kinds/image.ts'
+import { normalizeSpeech, SpeechBody, speech } from '../../../../src/core/calls/kinds/speech.ts'
+import { normalizeTranscription, secondsCharged } from '../../../../src/core/calls/kinds/transcription.ts'
+import type { Model } from '../../../../src/core/catalog/catalog.ts'
+import { fileFormat } from '../../../../src/core/media/file-format.ts'
+import { encodePng } from '../../../../tools/simulated-providers/tasks/png.ts'
+import { silentMp3 } from '../../../../tools/simulated-providers/tasks/silent-audio.ts'
+import { encodeWav, toneSamples } from '../../../../tools/simulated-providers/tasks/speech-audio.ts'
+
+type FormFile = Form['files'][number]
+type ImageBody = Partial<Static<typeof ImageGenerationBody>>
 
 const png = encodePng(64, 64, 1)
 const wav = encodeWav(toneSamples(2.4, 1))
@@ -35,18 +32,20 @@ const form = (fields: Record<string, string | string[]>, ...files: FormFile[]) =
   files,
 })
 
-const editTask = (given: ReturnType<typeof form>) => normalizeImageEdit(given).task
+const editTask = (given: ReturnType<typeof form>) => normalizeImageEdit(given).content
 const transcriptionTask = (given: ReturnType<typeof form>, translates: boolean) =>
-  normalizeTranscription(given, translates).task as TranscriptionTask
+  normalizeTranscription(given, translates).content
 
 /** Quality and size of a model whose images are priced in units of a cent. */
 const TABLE = { 'standard/1024x1024': 4, 'standard/1792x1024': 8, 'hd/1024x1024': 8, 'hd/1792x1024': 12 }
 
 describe('images', () => {
-  const task = (fields: Partial<ImageGenerationBody> = {}) =>
-    normalizeImageGeneration({ model: 'm', prompt: 'a fox', ...fields }).task as ImageTask
+  const needs = (fields: ImageBody = {}) =>
+    image.needs(normalizeImageGeneration({ model: 'm', prompt: 'a fox', ...fields }).content).result!
+  const modelOf = (imageUnits: Record<string, number>) =>
+    ({ imageUnits, supportedParameters: [] }) as unknown as Model
 
-  test.each<[Partial<ImageGenerationBody>, number | null]>([
+  test.each<[ImageBody, number | null]>([
     [{}, 4],
     [{ quality: 'auto', size: 'auto', n: 3 }, 12],
     [{ size: '1792x1024' }, 8],
@@ -56,17 +55,19 @@ describe('images', () => {
     [{ size: '512x512' }, null],
     [{ quality: 'low' }, null],
   ])('%j takes at most %s units', (fields, units) => {
-    expect(mediaUnitsBound(task(fields), TABLE)).toBe(units)
+    const { isDoneBy, unitsBound } = needs(fields)
+    expect(isDoneBy!(modelOf(TABLE))).toBe(units !== null)
+    expect(unitsBound(modelOf(TABLE))).toBe(units ?? 0)
   })
 
   test('of a model without qualities are chosen by size alone', () => {
-    const table = { '/1024x1024': 10, '/256x256': 8 }
-    expect(imageChoice(task({ size: '256x256' }), table)).toEqual({
+    const model = modelOf({ '/1024x1024': 10, '/256x256': 8 })
+    expect(needs({ size: '256x256' }).image!(model)).toEqual({
       quality: '',
       size: '256x256',
       unitsEach: 8,
     })
-    expect(imageChoice(task({ quality: 'hd' }), table)).toBeNull()
+    expect(needs({ quality: 'hd' }).image!(model)).toBeNull()
   })
 
   const validate = createValidator(ImageGenerationBody)
@@ -142,12 +143,12 @@ test('a form has preferences as JSON', () => {
 
 describe('speech', () => {
   test('is counted in Unicode characters, up to 4,096 of them', () => {
-    const speech = (input: string) =>
-      normalizeSpeech({ model: 'm', input, voice: 'alloy' }).task as SpeechTask
-    expect(speech('Grüße 🎉')).toEqual({ kind: 'speech', input: 'Grüße 🎉', voice: 'alloy', format: 'mp3' })
-    expect(mediaUnitsBound(speech('Grüße 🎉'))).toBe(7)
-    expect(mediaUnitsBound(speech('🎉'.repeat(4_096)))).toBe(4_096)
-    expect(() => speech('x'.repeat(4_097))).toThrow(/1 to 4096 characters/)
+    const asked = (input: string) => normalizeSpeech({ model: 'm', input, voice: 'alloy' }).content
+    const units = (input: string) => speech.needs(asked(input)).result!.unitsBound({})
+    expect(asked('Grüße 🎉')).toEqual({ kind: 'speech', input: 'Grüße 🎉', voice: 'alloy', format: 'mp3' })
+    expect(units('Grüße 🎉')).toBe(7)
+    expect(units('🎉'.repeat(4_096))).toBe(4_096)
+    expect(() => asked('x'.repeat(4_097))).toThrow(/1 to 4096 characters/)
   })
 
   const validate = createValidator(SpeechBody)

@@ -1,43 +1,47 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { taskUsage } from '../../../src/calls/attempts/task-usage.ts'
-import { costOf, mostPromptCost } from '../../../src/core/billing/pricing.ts'
-import type { CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
-import { type Task, taskTokensBound, taskUnitsBound } from '../../../src/core/calls/task.ts'
-import { readRates } from '../../../src/core/catalog/token-rates.ts'
-import { promptBoundOf } from '../../../src/core/text-tokens/prompt-tokens.ts'
+import { taskUsage } from '../../../../src/calls/attempts/task-usage.ts'
+import { costOf, mostPromptCost } from '../../../../src/core/billing/pricing.ts'
+import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
+import { kindOf, type ResultContent } from '../../../../src/core/calls/kinds/call-kinds.ts'
+import { readRates } from '../../../../src/core/catalog/token-rates.ts'
+import { promptBoundOf } from '../../../../src/core/text-tokens/prompt-tokens.ts'
 
-const rerank = (query: string, documents: string[]): Task => ({
+const rerank = (query: string, documents: string[]): ResultContent => ({
   kind: 'rerank',
   query,
   documents,
   returnDocuments: false,
 })
 
-describe('the bounds of a task', () => {
+const needsOf = (content: ResultContent) => kindOf(content).needs(content)
+const tokensBound = (content: ResultContent) => needsOf(content).prompt.textTokens
+const unitsBound = (content: ResultContent) => needsOf(content).result!.unitsBound({})
+
+describe('the bounds of a call for a result', () => {
   test('count every text, and the query of a rerank with every document', () => {
     const texts = ['one text', 'and another']
-    const sum = taskTokensBound({ kind: 'moderation', input: texts })
-    expect(taskTokensBound({ kind: 'embeddings', input: texts, encoding: 'float' })).toBe(sum)
-    const query = taskTokensBound({ kind: 'moderation', input: ['a query'] })
-    expect(taskTokensBound(rerank('a query', texts))).toBe(sum + 2 * query)
+    const sum = tokensBound({ kind: 'moderation', input: texts })
+    expect(tokensBound({ kind: 'embeddings', input: texts, encoding: 'float' })).toBe(sum)
+    const query = tokensBound({ kind: 'moderation', input: ['a query'] })
+    expect(tokensBound(rerank('a query', texts))).toBe(sum + 2 * query)
   })
 
   test('count token ids one by one', () => {
     const ids = Array.from({ length: 500 }, (_, id) => id)
-    const bound = taskTokensBound({ kind: 'embeddings', input: [ids, ids], encoding: 'float' })
+    const bound = tokensBound({ kind: 'embeddings', input: [ids, ids], encoding: 'float' })
     expect(bound).toBeGreaterThanOrEqual(1_000)
     expect(bound).toBeLessThan(1_100)
   })
 
   test('a search has up to 100 documents, and a long document counts for several', () => {
-    expect(taskUnitsBound(rerank('q', Array(100).fill('short')))).toBe(1)
-    expect(taskUnitsBound(rerank('q', Array(101).fill('short')))).toBe(2)
-    expect(taskUnitsBound(rerank('q', Array(100).fill('日本語の長い文章'.repeat(200))))).toBeGreaterThan(2)
+    expect(unitsBound(rerank('q', Array(100).fill('short')))).toBe(1)
+    expect(unitsBound(rerank('q', Array(101).fill('short')))).toBe(2)
+    expect(unitsBound(rerank('q', Array(100).fill('日本語の長い文章'.repeat(200))))).toBeGreaterThan(2)
   })
 })
 
-describe('the usage of a task', () => {
+describe('the usage of a call for a result', () => {
   const candidate = (more: Partial<Candidate> = {}): Candidate => ({
     offerId: 'alpha/rerank',
     modelId: 'test/rerank',

@@ -1,0 +1,49 @@
+import type { ModelKind } from '../../catalog/catalog.ts'
+import type { RequestOf } from '../call-request.ts'
+import type { ChatContent } from '../chat-request.ts'
+import type { NativeContent } from '../messages-request.ts'
+import type { CallKind } from './call-kind.ts'
+import { chat } from './chat.ts'
+import { type EmbeddingsContent, embeddings } from './embeddings.ts'
+import { type ImageContent, image } from './image.ts'
+import { type ModerationContent, moderation } from './moderation.ts'
+import { native } from './native.ts'
+import { type RerankContent, rerank } from './rerank.ts'
+import { type SpeechContent, speech } from './speech.ts'
+import { type TranscriptionContent, transcription } from './transcription.ts'
+
+/** The text of a call: sealed in its job, never logged, never stored elsewhere. */
+export type CallContent = ChatContent | NativeContent | ResultContent
+
+/** What calls ask whose answer is one result, and no completion. */
+export type ResultContent =
+  | EmbeddingsContent
+  | RerankContent
+  | ModerationContent
+  | ImageContent
+  | SpeechContent
+  | TranscriptionContent
+
+export type CallRequest = RequestOf<CallContent>
+
+export type Kind = CallContent['kind']
+export type ContentOf<K extends Kind> = Extract<CallContent, { kind: K }>
+
+/** Every kind of call. What is true of one kind alone stands in its own file and nowhere else. */
+const CALL_KINDS: { [K in Kind]: CallKind<ContentOf<K>> } = {
+  chat,
+  native,
+  embeddings,
+  rerank,
+  moderation,
+  image,
+  speech,
+  transcription,
+}
+
+/** The kind of a content. */
+export const kindOf = (content: CallContent): CallKind<CallContent> =>
+  CALL_KINDS[content.kind] as CallKind<CallContent>
+
+/** Where models of a kind are called. */
+export const surfaceOf = (kind: ModelKind): string => CALL_KINDS[kind].surface

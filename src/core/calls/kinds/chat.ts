@@ -1,0 +1,91 @@
+import { SHIPPED_MODEL, scoreTurns } from '../../auto/difficulty/score-turns.ts'
+import { promptTokensBound } from '../../text-tokens/prompt-tokens.ts'
+import { type ChatContent, type ChatMessage, mediaParts, textLength } from '../chat-request.ts'
+import { isAddress } from '../content-part.ts'
+import {
+  type AutoPrompt,
+  type CallKind,
+  type CallNeeds,
+  type PromptTexts,
+  tokensAtLeast,
+} from './call-kind.ts'
+
+/** The prompt of a chat, or of a call that is read like one. */
+export type ChatPrompt = Pick<ChatContent, 'messages' | 'parameters' | 'exactJson' | 'routingProfile'>
+
+export const chat: CallKind<ChatContent> = {
+  surface: 'POST /v1/chat/completions',
+  asksFor: 'completion',
+  modalities: modalitiesOf,
+  media: ({ messages }) => mediaParts(messages),
+  needs: (content) => ({
+    ...chatNeeds(content),
+    pricesCache: content.extended === true,
+    ...(content.extended && { extended: true }),
+  }),
+  texts: chatTexts,
+}
+
+/** What a prompt demands of a model. */
+export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } {
+  const { messages, parameters, exactJson, routingProfile = 'auto' } = prompt
+  const media = mediaParts(messages)
+  const byAddress = new Set<'file' | 'video'>()
+  for (const part of media) {
+    if ((part.type === 'file' || part.type === 'video') && isAddress(part.source)) byAddress.add(part.type)
+  }
+  return {
+    modelKind: 'chat',
+    modalities: modalitiesOf(prompt),
+    byAddress: [...byAddress],
+    parameters: parameterNames(prompt),
+    prompt: {
+      textTokens: promptTokensBound(messages, parameters, exactJson),
+      textTokensAtLeast: tokensAtLeast(messages.reduce((sum, message) => sum + textLength(message), 0)),
+      media,
+      inputs: 1,
+    },
+    pricesCache: false,
+    schemas: parameters,
+    auto: {
+      profile: routingProfile,
+      scores: () => scoreTurns(messages, parameters, SHIPPED_MODEL),
+      tools: parameters.tools?.length ?? 0,
+      toolResults: messages.filter((message) => message.role === 'tool').length,
+    },
+    fields: { text: 'messages', media: 'messages' },
+  }
+}
+
+/** A history with calls of tools demands a model that knows them, whether or not there are tools to call. */
+function parameterNames({ parameters, messages }: ChatPrompt): string[] {
+  const names = Object.keys(parameters)
+  return names.includes('tools') || !messages.some((message) => message.tool_calls)
+    ? names
+    : [...names, 'tools']
+}
+
+export function modalitiesOf({ messages }: Pick<ChatPrompt, 'messages'>): string[] {
+  const modalities = new Set(['text'])
+  for (const { content } of messages) {
+    if (typeof content === 'string') continue
+    for (const part of content) modalities.add(part.type)
+  }
+  return [...modalities]
+}
+
+export function chatTexts({ messages, parameters }: ChatPrompt): PromptTexts {
+  const extras = [parameters.tools, parameters.response_format].filter((extra) => extra !== undefined)
+  const texts = messages.map(messageText)
+  if (extras.length > 0) texts.push(JSON.stringify(extras))
+  return { texts, messages: messages.length }
+}
+
+function messageText({ content, name, tool_calls: calls = [] }: ChatMessage): string {
+  const text =
+    typeof content === 'string'
+      ? content
+      : content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
+  const texts = calls.map((call) => `${call.function.name} ${call.function.arguments}`)
+  return [...(name === undefined ? [] : [name]), text, ...texts].join('\n')
+}

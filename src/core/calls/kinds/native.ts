@@ -1,0 +1,29 @@
+import { mediaParts } from '../chat-request.ts'
+import { type NativeContent, nativeContent } from '../messages-request.ts'
+import { extrasBound } from '../native-content.ts'
+import { NATIVE_AT_LIMIT, type NativeRequest } from '../native-message.ts'
+import type { CallKind } from './call-kind.ts'
+import { chatNeeds, chatTexts, modalitiesOf } from './chat.ts'
+
+/** A call whose client speaks its provider's wire: planned and counted as a chat, forwarded as it is. */
+export const native: CallKind<NativeContent> = {
+  surface: 'POST /v1/messages',
+  asksFor: 'completion',
+  stopAtLimit: NATIVE_AT_LIMIT,
+  reportsCountedUsage: true,
+  modalities: modalitiesOf,
+  media: ({ messages }) => mediaParts(messages),
+  needs(content) {
+    const needs = chatNeeds(content)
+    const textTokens = needs.prompt.textTokens + extrasBound(content.request)
+    return {
+      ...needs,
+      prompt: { ...needs.prompt, textTokens },
+      wire: 'anthropic-messages',
+      pricesCache: true,
+    }
+  },
+  texts: chatTexts,
+  write: ({ request }) => ({ request }),
+  read: ({ request }) => nativeContent(request as NativeRequest),
+}

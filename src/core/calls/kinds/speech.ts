@@ -1,0 +1,85 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from '../../api/request-fields.ts'
+import type { RequestOf } from '../call-request.ts'
+import {
+  type CallKind,
+  invalid,
+  RESULT_FIELDS,
+  RESULT_KIND,
+  resultNeeds,
+  resultRequest,
+} from './call-kind.ts'
+
+export interface SpeechContent {
+  kind: 'speech'
+  input: string
+  voice: string
+  format: SpeechFormat
+  speed?: number
+}
+
+const FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const
+type SpeechFormat = (typeof FORMATS)[number]
+
+const MEDIA_TYPES: Record<SpeechFormat, string> = {
+  mp3: 'audio/mpeg',
+  opus: 'audio/ogg',
+  aac: 'audio/aac',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+  pcm: 'audio/pcm',
+}
+
+/** The media type of speech. */
+export const speechType = ({ format }: Pick<SpeechContent, 'format'>): string => MEDIA_TYPES[format]
+
+const CHARS_MAX = 4_096
+
+/**
+ * The body of POST /v1/audio/speech. Fields that would change the price or the form of the response in a way that is not
+ * held for are refused; other unknown ones are accepted and dropped.
+ */
+export const SpeechBody = Type.Object({
+  ...RESULT_FIELDS,
+  input: Type.String({ minLength: 1 }),
+  voice: Type.String({ minLength: 1, maxLength: 64, pattern: '^[\\w-]+$' }),
+  response_format: Type.Optional(nullable(Type.Enum([...FORMATS]))),
+  speed: Type.Optional(nullable(Type.Number({ minimum: 0.25, maximum: 4 }))),
+  instructions: Type.Optional(
+    nullable(
+      Type.Enum([''], { errorMessage: '`{param}` is not supported: its price is not that of the text.' }),
+    ),
+  ),
+  stream_format: Type.Optional(nullable(Type.Enum(['audio']))),
+})
+
+/** Throws ApiError `invalid_request`. */
+export function normalizeSpeech(body: Static<typeof SpeechBody>): RequestOf<SpeechContent> {
+  const { input, voice, response_format: format, speed } = body
+  if (charactersOf(input) > CHARS_MAX)
+    throw invalid('input', `\`input\` takes a text of 1 to ${CHARS_MAX} characters.`)
+  return resultRequest(body.model, body.provider, {
+    kind: 'speech',
+    input,
+    voice,
+    format: format ?? 'mp3',
+    ...(speed != null && { speed }),
+  })
+}
+
+export const speech: CallKind<SpeechContent> = {
+  surface: 'POST /v1/audio/speech',
+  ...RESULT_KIND,
+  outlivesClient: true,
+  // The text is priced by its characters.
+  needs: ({ input }) =>
+    resultNeeds('speech', {}, { comesWhole: true, unitsBound: () => charactersOf(input) }),
+  texts: () => ({ texts: [], messages: 0 }),
+}
+
+/** Unicode characters, which is what speech is priced by. */
+const charactersOf = (text: string): number => {
+  let count = 0
+  for (const _ of text) count++
+  return count
+}

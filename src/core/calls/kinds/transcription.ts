@@ -1,0 +1,130 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from '../../api/request-fields.ts'
+import { audioFileLength } from '../../media/audio-length.ts'
+import type { RequestOf } from '../call-request.ts'
+import {
+  type CallKind,
+  invalid,
+  ONLY_WHOLE,
+  RESULT_FIELDS,
+  RESULT_KIND,
+  resultNeeds,
+  resultRequest,
+  unsupported,
+} from './call-kind.ts'
+import { type CallFile, callFile, type Form, readFields } from './form-fields.ts'
+
+export interface TranscriptionContent {
+  kind: 'transcription'
+  /** Into English. */
+  translates: boolean
+  file: CallFile
+  /** The recording lasts so many seconds at most. */
+  secondsBound: number
+  language?: string
+  prompt?: string
+  temperature?: number
+  granularities: ReadonlyArray<(typeof GRANULARITIES)[number]>
+  format: (typeof FORMATS)[number]
+}
+
+export interface Transcript {
+  text: string
+  /** Seconds. */
+  duration: number
+  language: string
+  segments: ReadonlyArray<Record<string, unknown>>
+  words: ReadonlyArray<Record<string, unknown>>
+}
+
+const FORMATS = ['json', 'text', 'verbose_json'] as const
+const GRANULARITIES = ['word', 'segment'] as const
+const PROMPT_CHARS_MAX = 32_000
+
+/** The fields of the form of POST /v1/audio/translations beside its file. */
+const TranslationFields = Type.Object({
+  ...RESULT_FIELDS,
+  prompt: Type.Optional(nullable(Type.String({ maxLength: PROMPT_CHARS_MAX }))),
+  response_format: Type.Optional(nullable(Type.Enum([...FORMATS]))),
+  temperature: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
+})
+
+/** The same of POST /v1/audio/transcriptions. */
+const TranscriptionFields = Type.Object({
+  ...TranslationFields.properties,
+  language: Type.Optional(
+    nullable(
+      Type.String({
+        pattern: '^[a-zA-Z]{2,3}(-[a-zA-Z]{2,4})?$',
+        errorMessage: '`{param}` must be a code such as `en`.',
+      }),
+    ),
+  ),
+  timestamp_granularities: Type.Optional(
+    nullable(Type.Array(Type.Enum([...GRANULARITIES]), { maxItems: 2 })),
+  ),
+  stream: ONLY_WHOLE,
+})
+
+const FILE = Type.Unsafe<string>({ type: 'string', format: 'binary' })
+/** What the forms are, for their description. */
+export const TranscriptionForm = Type.Object({ ...TranscriptionFields.properties, file: FILE })
+export const TranslationForm = Type.Object({ ...TranslationFields.properties, file: FILE })
+
+/** Throws ApiError `invalid_request`. */
+export function normalizeTranscription(
+  { fields, files }: Form,
+  translates: boolean,
+): RequestOf<TranscriptionContent> {
+  const body: Static<typeof TranscriptionFields> = translates
+    ? readFields(TranslationFields, fields)
+    : readFields(TranscriptionFields, fields)
+  const [file, ...others] = files
+  if (file?.field !== 'file' || others.length > 0) throw invalid('file', 'Send one file, as `file`.')
+  const { prompt, temperature, language } = body
+  return resultRequest(body.model, body.provider, {
+    kind: 'transcription',
+    translates,
+    file: callFile(file, 'audio'),
+    secondsBound: Math.max(1, audioFileLength(file.head, file.bytes).most),
+    ...(prompt != null && { prompt }),
+    ...(temperature != null && { temperature }),
+    ...(language != null && { language }),
+    granularities: body.timestamp_granularities ?? [],
+    format: body.response_format ?? 'json',
+  })
+}
+
+export const transcription: CallKind<TranscriptionContent> = {
+  surface: 'POST /v1/audio/transcriptions',
+  ...RESULT_KIND,
+  outlivesClient: true,
+  needs: (content) =>
+    resultNeeds(
+      'transcription',
+      {},
+      {
+        comesWhole: true,
+        isDoneBy: ({ supportedParameters }) =>
+          parametersOf(content).every((name) => supportedParameters.includes(name)),
+        refusal: () => transcriptionRefused(content),
+        unitsBound: () => content.secondsBound,
+      },
+    ),
+  texts: () => ({ texts: [], messages: 0 }),
+}
+
+/** What is asked that not every model for transcriptions knows, named as in the catalog. */
+const parametersOf = ({ translates, granularities }: TranscriptionContent): string[] => [
+  ...(translates ? ['translations'] : []),
+  ...(granularities.includes('word') ? ['timestamp_granularities'] : []),
+]
+
+const transcriptionRefused = ({ translates }: TranscriptionContent) =>
+  translates
+    ? unsupported('model', 'The model does not translate. Choose one that does.')
+    : unsupported('timestamp_granularities', 'The model gives no times of words. Ask for `segment` only.')
+
+/** Seconds of a recording as its maker counts them: to the nearest, one at least, and never beyond what is held. */
+export const secondsCharged = ({ secondsBound }: TranscriptionContent, duration: number): number =>
+  Math.min(secondsBound, Math.max(1, Math.round(duration)))

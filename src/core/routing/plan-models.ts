@@ -1,0 +1,80 @@
+import { AUTO_MODEL, chooseAutoModels } from '../auto/auto-routing.ts'
+import type { AutoDecision } from '../auto/tiers.ts'
+import type { CallNeeds } from '../calls/kinds/call-kind.ts'
+import type { Sort } from '../calls/provider-preferences.ts'
+import { type CatalogSnapshot, findModel, type Model } from '../catalog/catalog.ts'
+import { type AllowList, allowsModel } from './allow-list.ts'
+import { isAllowed, type OfferFilter } from './offer-preferences.ts'
+import { modelNotAllowed, modelNotFound } from './plan-refusal.ts'
+
+/** One model to try: a name that a request asks for, resolved. */
+export interface PlanEntry {
+  asked: string
+  model: Model
+  sort: Sort | undefined
+  exactTools: boolean
+}
+
+const SUFFIXES: Record<string, Pick<PlanEntry, 'sort' | 'exactTools'>> = {
+  nitro: { sort: 'throughput', exactTools: false },
+  floor: { sort: 'price', exactTools: false },
+  exacto: { sort: undefined, exactTools: true },
+}
+
+interface ResolvedName {
+  entries: PlanEntry[]
+  auto?: AutoDecision
+  /** The name, if what it stands for may not be used with the client's key. */
+  refused?: string
+}
+
+/**
+ * The models that the names of a request stand for, in their order. Throws ApiError `not_permitted` or `model_not_found`
+ * when there are none.
+ */
+export function resolveModels(
+  names: readonly string[],
+  needs: CallNeeds,
+  filter: OfferFilter,
+  catalog: CatalogSnapshot,
+  allowList: AllowList | undefined,
+): { entries: PlanEntry[]; auto: AutoDecision | undefined } {
+  const resolved = names.map((asked) => resolveName(asked, needs, filter, catalog, allowList))
+  const entries = resolved.flatMap((one) => one.entries)
+  if (entries.length > 0) return { entries, auto: resolved.find((one) => one.auto)?.auto }
+  const refused = resolved.flatMap((one) => one.refused ?? [])
+  throw refused.length > 0
+    ? modelNotAllowed(refused)
+    : modelNotFound(names, Object.keys(SUFFIXES), catalog, needs.modelKind)
+}
+
+/** What one asked name stands for: a model, or those that `auto` chooses. No entries: nothing of that name. */
+function resolveName(
+  asked: string,
+  needs: CallNeeds,
+  filter: OfferFilter,
+  catalog: CatalogSnapshot,
+  allowList: AllowList | undefined,
+): ResolvedName {
+  const { modelKind: kind } = needs
+  const isPermitted = (model: Model) => allowList === undefined || allowsModel(allowList, model)
+  const entryOf = (model: Model | null, preference: Pick<PlanEntry, 'sort' | 'exactTools'>): ResolvedName => {
+    if (model === null) return { entries: [] }
+    return isPermitted(model)
+      ? { entries: [{ asked, model, ...preference }] }
+      : { entries: [], refused: asked }
+  }
+  const whole = findModel(catalog, asked, kind)
+  if (whole) return entryOf(whole, { sort: undefined, exactTools: false })
+  const colon = asked.lastIndexOf(':')
+  const suffix = colon < 0 ? null : asked.slice(colon + 1)
+  const base = colon < 0 ? asked : asked.slice(0, colon)
+  if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return { entries: [] }
+  const preference = (suffix !== null && SUFFIXES[suffix]) || { sort: undefined, exactTools: false }
+  if (base !== AUTO_MODEL || !needs.auto) return entryOf(findModel(catalog, base, kind), preference)
+  const isUsable = (model: Model) =>
+    model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools))
+  const { models, ...auto } = chooseAutoModels(needs.auto, needs, catalog, isUsable, isPermitted)
+  if (models.length === 0 && allowList?.models) return { entries: [], refused: asked }
+  return { entries: models.map((model) => ({ asked, model, ...preference })), auto }
+}

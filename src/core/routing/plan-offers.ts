@@ -1,0 +1,199 @@
+import type { Candidate } from '../calls/call-job.ts'
+import type { RequestOf } from '../calls/call-request.ts'
+import type { CallNeeds } from '../calls/kinds/call-kind.ts'
+import type { Model, Offer } from '../catalog/catalog.ts'
+import { resolvesReferences, tooLargeSchema } from '../json/schema-limits.ts'
+import { oncePer } from '../kernel/once-per.ts'
+import type { AllowList } from './allow-list.ts'
+import { type ByokKey, takesByokKeys } from './byok.ts'
+import {
+  isAllowed,
+  isHealthy,
+  type OfferFilter,
+  type OfferStates,
+  orderOffers,
+  type ProviderIds,
+  speaks,
+  UNKNOWN_OFFER_STATE,
+} from './offer-preferences.ts'
+import { fits, promptTokensAt, takesInput, toCandidate } from './plan-candidate.ts'
+import type { PlanEntry } from './plan-models.ts'
+import type { Obstacle } from './plan-refusal.ts'
+import { supportsParameter } from './supported-parameters.ts'
+
+/** A call that is planned: what it asks of every model. */
+export interface PlannedCall {
+  request: Pick<RequestOf<unknown>, 'models' | 'completionLimit' | 'preferences'>
+  needs: CallNeeds
+  filter: OfferFilter
+  pinned: readonly ProviderIds[]
+  /** Its modalities as one word: `text`, or `image+text`. */
+  contentKinds: string
+}
+
+export interface PlanOptions {
+  /** Completion limit where the client sets none. */
+  defaultCompletionLimit: number
+  maxCandidates: number
+  /** The client's BYOK keys at providers. Absent: it has none. */
+  byokKeys?: readonly ByokKey[] | undefined
+  /** What the client's key may use. Absent: everything. */
+  allowList?: AllowList | undefined
+  /** Of the listed rate: what is charged where one of them is used. */
+  byokFeePercent: number
+  /** What is known of an offer. Absent: every one is taken for healthy and unmeasured. */
+  offerState?: OfferStates | undefined
+  /** Uniform in [0, 1). */
+  random: () => number
+}
+
+/** A candidate with what is known of it now. */
+export interface Choice {
+  candidate: Candidate
+  isHealthy: boolean
+}
+
+/** What an entry of the request leads to, in the order in which to try it. Notes why where it leads nowhere. */
+export function choicesOf(
+  entry: PlanEntry,
+  { request, needs, filter, pinned, contentKinds }: PlannedCall,
+  obstacles: Set<Obstacle>,
+  options: PlanOptions,
+): Choice[] {
+  const { model } = entry
+  const { offerState: stateOf = () => UNKNOWN_OFFER_STATE, random, byokKeys = [] } = options
+  const capacity = capacityFor(model, byokKeys)
+  const { permitted } = filter
+  if (permitted && !usableOffers(capacity).some(({ provider }) => permitted.has(provider.id))) {
+    obstacles.add('allow-list')
+    return []
+  }
+  if (filter.wire !== undefined && !usableOffers(capacity).some(({ provider }) => speaks(provider, filter))) {
+    obstacles.add('wire')
+    return []
+  }
+  if (!takesInput(model, needs)) {
+    obstacles.add('shape')
+    return []
+  }
+  if (needs.result?.isDoneBy?.(model) === false) {
+    obstacles.add('result')
+    return []
+  }
+  if (needs.prompt.textTokensAtLeast >= model.contextLength) {
+    obstacles.add('context')
+    return []
+  }
+  const { sort, allowFallbacks } = request.preferences
+  const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
+  const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(contentKinds))
+  const tokensAt = (offer: Offer) => promptTokensAt(offer, model, needs.prompt)
+  // On the client's BYOK key the tokens cost us nothing, so no prompt is dearer than its rate.
+  const fitsIn = (offer: Offer) =>
+    fits(offer, needs.prompt, filter.media, capacity.own.has(offer) ? null : tokensAt(offer))
+  const allowed = (offers: Iterable<Offer>, isFit: (offer: Offer) => boolean) =>
+    [...offers].filter(
+      (offer) => isFit(offer) && isAllowed(offer, model, filter, entry.exactTools) && takesSchemas(offer),
+    )
+  const takesSchemas = ({ provider }: Offer): boolean => {
+    if (!resolvesReferences(provider.wire) || tooLargeSchema(needs.schemas) === null) return true
+    obstacles.add('schema')
+    return false
+  }
+
+  // How an offer fares with our key says nothing of another key's standing there.
+  const ownStateOf: OfferStates = (offerId) => ({ ...stateOf(offerId), health: 'ready' })
+  const own = orderOffers(allowed(capacity.own.keys(), fitsIn), order, ownStateOf, random).flatMap((offer) =>
+    capacity.own.get(offer)!.map((providerKeyId) => ({ offer, providerKeyId, isHealthy: true })),
+  )
+  const isChosen = own.length > 0 && !allowFallbacks && pinned.length === 0
+  const sharedFirst = isChosen
+    ? []
+    : orderOffers(
+        allowed(shared, (offer) => fits(offer, needs.prompt, filter.media, tokensAt(offer))),
+        order,
+        stateOf,
+        random,
+      )
+  const targets = [
+    ...own,
+    ...sharedFirst.map((offer) => ({ offer, providerKeyId: null, isHealthy: isHealthy(stateOf(offer.id)) })),
+  ]
+  const choices = targets.flatMap(({ isHealthy, ...target }) => {
+    const candidate = toCandidate(entry, target, request, needs, tokensAt(target.offer), options)
+    return candidate ? [{ candidate, isHealthy }] : []
+  })
+  if (choices.length === 0) {
+    const isTooLong = model.offers.length > 0 && !model.offers.some(fitsIn)
+    const isServed = capacity.own.size + shared.length > 0
+    const elsewise = capacity.ownOnly ? 'byok-keys' : isServed ? 'preferences' : 'unserved'
+    obstacles.add(isTooLong ? 'context' : elsewise)
+  }
+  return choices
+}
+
+/** The offers of a model that a client may use. */
+export interface ModelCapacity {
+  /** At providers the client has keys for: with those keys, oldest first. */
+  own: ReadonlyMap<Offer, readonly string[]>
+  /** With our keys. */
+  shared: readonly Offer[]
+  /** One of the client's keys forbids to go on to shared capacity. */
+  ownOnly: boolean
+}
+
+/** The offers that a call may reach, whoever's key it takes. */
+export const usableOffers = ({ own, shared }: ModelCapacity): Offer[] => [...own.keys(), ...shared]
+
+const sharedCapacity = oncePer(
+  ({ offers }: Model): ModelCapacity => ({
+    own: new Map(),
+    shared: offers.filter((offer) => offer.shared),
+    ownOnly: false,
+  }),
+)
+
+/**
+ * Splits a model's offers into those on the client's BYOK keys and those on shared capacity. A key that does not
+ * allow to fall back closes shared capacity to every model it could serve: its owner counts on paying the
+ * provider, and no failure may turn that into a charge of ours; nor may a list from which the provider left the
+ * model out, so an offer that is withdrawn closes it as well.
+ */
+export function capacityFor(model: Model, keys: readonly ByokKey[]): ModelCapacity {
+  const withoutKeys = sharedCapacity(model)
+  if (keys.length === 0) return withoutKeys
+  const own = new Map<Offer, string[]>()
+  let ownOnly = false
+  const keysFor = ({ provider }: Offer) => {
+    const fitting = keys.filter((key) => key.providerId === provider.id && takesByokKeys(provider))
+    ownOnly ||= fitting.some((key) => !key.allowFallback)
+    return fitting.map((key) => key.id)
+  }
+  for (const offer of model.offers) {
+    const ids = keysFor(offer)
+    if (ids.length > 0) own.set(offer, ids)
+  }
+  for (const { offer } of model.withdrawn ?? []) keysFor(offer)
+  return { own, shared: ownOnly ? [] : withoutKeys.shared, ownOnly }
+}
+
+/**
+ * The parameter that keeps a request from every offer that its other preferences allow: one that none of them
+ * supports, or else one that the first does not. Null where another reason keeps it from some of them.
+ */
+export function unmetParameter(
+  entries: readonly PlanEntry[],
+  { needs, filter }: PlannedCall,
+  { byokKeys = [] }: PlanOptions,
+): string | null {
+  const otherwise = { ...filter, parameters: [] }
+  const unmet = entries
+    .filter(({ model }) => takesInput(model, needs))
+    .flatMap(({ model, exactTools }) =>
+      usableOffers(capacityFor(model, byokKeys))
+        .filter((offer) => isAllowed(offer, model, otherwise, exactTools))
+        .map((offer) => filter.parameters.filter((name) => !supportsParameter(offer, model, name))),
+    )
+  if (unmet.length === 0 || unmet.some((names) => names.length === 0)) return null
+  return filter.parameters.find((name) => unmet.every((names) => names.includes(name))) ?? unmet[0]![0]!
+}

@@ -1,0 +1,65 @@
+import {
+  ImageEditForm,
+  ImageGenerationBody,
+  type MadeFile,
+  normalizeImageEdit,
+  normalizeImageGeneration,
+} from '../../core/calls/kinds/image.ts'
+import type { Usage } from '../../core/calls/usage.ts'
+import type { WholeBody } from './completion-writer.ts'
+import { type Answered, inner } from './result-format.ts'
+import { formRoute, madeFilesRoute } from './result-routes.ts'
+
+const MEGABYTE = 1024 * 1024
+
+/** The surfaces that answer with images. */
+export const IMAGE_ROUTES = {
+  'images.generations': madeFilesRoute({
+    id: 'images.generations',
+    summary: 'Images from a prompt',
+    body: ImageGenerationBody,
+    normalize: normalizeImageGeneration,
+    write: imagesBody,
+  }),
+  'images.edits': formRoute({
+    id: 'images.edits',
+    summary: 'Images from images and a prompt',
+    body: ImageEditForm,
+    normalize: normalizeImageEdit,
+    files: { files: 17, fileBytes: 25 * MEGABYTE, bodyBytes: 100 * MEGABYTE },
+    write: imagesBody,
+  }),
+}
+
+/** The images stand in the JSON as they are stored: as base64. */
+export function imagesBody({
+  head: { created },
+  result,
+  usage,
+}: Pick<Answered<unknown>, 'head' | 'result' | 'usage'>): WholeBody {
+  const images = JSON.parse(result) as MadeFile[]
+  const pieces = images.flatMap((image, index) => {
+    const { revisedPrompt: revised } = image
+    const end = revised === undefined ? '"}' : `",${inner({ revised_prompt: revised })}}`
+    return [`${index === 0 ? '' : ','}{"b64_json":"`, image, end]
+  })
+  return {
+    contentType: 'application/json; charset=utf-8',
+    pieces: [`{${inner({ created })},"data":[`, ...pieces, `]${imageUsage(usage)}}`],
+  }
+}
+
+/** Absent where nothing is counted in tokens. */
+function imageUsage(usage: Usage | null): string {
+  if (!usage || usage.promptTokens === 0) return ''
+  const { promptTokens, imageTokens = 0, units = 0 } = usage
+  const details = { text_tokens: promptTokens - imageTokens, image_tokens: imageTokens }
+  return `,${inner({
+    usage: {
+      input_tokens: promptTokens,
+      input_tokens_details: details,
+      output_tokens: units,
+      total_tokens: promptTokens + units,
+    },
+  })}`
+}

@@ -1,0 +1,157 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Static, TSchema } from 'typebox'
+import type { SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
+import type { RequestOf } from '../../core/calls/call-request.ts'
+import type { ResultContent } from '../../core/calls/kinds/call-kinds.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { newCallId } from '../../core/kernel/ids.ts'
+import { createCallFiles } from './call-files.ts'
+import { readUpload, takeForms, type Upload } from './read-upload.ts'
+import { resultFormat, type WriteResult } from './result-format.ts'
+import { type CallServices, callingKey, mayCall, serveCall } from './serve-call.ts'
+
+/** The routes of calls that ask for a result: validate, start the call, write its result. */
+
+interface ResultSurface<Content> {
+  id: SurfaceId
+  summary: string
+  write: WriteResult<Content>
+}
+
+interface JsonSurface<Schema extends TSchema, Content> extends ResultSurface<Content> {
+  body: Schema
+  normalize: (body: Static<Schema>) => RequestOf<Content>
+}
+
+interface FormSurface<Content> extends ResultSurface<Content> {
+  body: TSchema
+  normalize: (form: Upload) => RequestOf<Content>
+  files: { files: number; fileBytes: number; bodyBytes: number }
+}
+
+type Route = (path: string) => FastifyPluginAsyncTypebox
+
+const FIELD_LIMITS = { fields: 64, fieldBytes: 128 * 1024 }
+
+/** A surface without files. */
+export const textRoute =
+  <Schema extends TSchema, Content extends ResultContent>({
+    id,
+    summary,
+    body,
+    normalize,
+    write,
+  }: JsonSurface<Schema, Content>): Route =>
+  (path) =>
+  async (app) => {
+    const deps = app.services.callPath
+    app.post(
+      path,
+      {
+        onRequest: [app.requireKey, app.requireSurface(id), mayCall, app.weighBody],
+        bodyLimit: deps.limits.textBodyLimitBytes,
+        schema: { summary, body },
+      },
+      async (request, reply) => {
+        const call = normalize(request.body as Static<Schema>)
+        const { content, models } = call
+        const asked = {
+          call,
+          fingerprint: { surface: id, task: content, models },
+          format: resultFormat(content, write),
+        }
+        return serveCall(callingKey(request), asked, request, reply, deps)
+      },
+    )
+  }
+
+/** A surface that is asked in JSON and makes files. */
+export const madeFilesRoute =
+  <Schema extends TSchema, Content extends ResultContent>({
+    id,
+    summary,
+    body,
+    normalize,
+    write,
+  }: JsonSurface<Schema, Content>): Route =>
+  (path) =>
+  async (app) => {
+    const deps = app.services.callPath
+    app.post(
+      path,
+      {
+        onRequest: [app.requireKey, app.requireSurface(id), mayCall, refuseIdempotencyKey, app.weighBody],
+        bodyLimit: deps.limits.textBodyLimitBytes,
+        schema: { summary, body },
+      },
+      async (request, reply) =>
+        serveWithFiles(async () => normalize(request.body as Static<Schema>), write, request, reply, deps),
+    )
+  }
+
+/** A surface that is asked with a form, whose files are stored until the call is over. */
+export const formRoute =
+  <Content extends ResultContent>({
+    id,
+    summary,
+    body,
+    normalize,
+    files,
+    write,
+  }: FormSurface<Content>): Route =>
+  (path) =>
+  async (app) => {
+    const deps = app.services.callPath
+    const limits = { ...FIELD_LIMITS, ...files }
+    const uploads = { store: deps.files, logger: deps.dispatch.logger, idleMs: deps.limits.bodyIdleMs }
+    takeForms(app)
+    app.post(
+      path,
+      {
+        onRequest: [app.requireKey, app.requireSurface(id), mayCall, refuseIdempotencyKey],
+        schema: { summary, consumes: ['multipart/form-data'], body },
+        // The fields of a form are validated once it is read.
+        validatorCompiler: () => (value: unknown) => ({ value }),
+      },
+      async (request, reply) =>
+        serveWithFiles(
+          async (owner) => normalize(await readUpload(request, owner, limits, uploads)),
+          write,
+          request,
+          reply,
+          deps,
+        ),
+    )
+  }
+
+/** Responses with files are kept for no repeat. */
+const refuseIdempotencyKey = ({ headers }: FastifyRequest, _reply: FastifyReply, done: () => void) => {
+  if (headers['idempotency-key'] !== undefined)
+    throw new ApiError('invalid_request', 'Calls with files take no `Idempotency-Key`.', {
+      param: 'Idempotency-Key',
+    })
+  done()
+}
+
+/** Makes a call whose files are removed when it is over. */
+async function serveWithFiles<Content extends ResultContent>(
+  read: (owner: { accountId: string; callId: string }) => Promise<RequestOf<Content>>,
+  write: WriteResult<Content>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: CallServices,
+): Promise<FastifyReply> {
+  const key = callingKey(request)
+  const callId = newCallId(deps.clock())
+  const { cleanup } = deps.dispatch
+  const files = createCallFiles({ accountId: key.accountId, callId }, reply, { files: deps.files, cleanup })
+  try {
+    const call = await read(files.owner)
+    const asked = { call, fingerprint: null, format: resultFormat(call.content, write), planned: { callId } }
+    return await serveCall(key, { ...asked, dispatched: files.dispatched }, request, reply, deps)
+  } catch (error) {
+    files.failed()
+    throw error
+  }
+}

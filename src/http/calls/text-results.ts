@@ -1,0 +1,35 @@
+import { EmbeddingsBody, normalizeEmbeddings } from '../../core/calls/kinds/embeddings.ts'
+import { ModerationsBody, normalizeModerations } from '../../core/calls/kinds/moderation.ts'
+import { normalizeRerank, RerankBody } from '../../core/calls/kinds/rerank.ts'
+import { jsonAround, tokensUsed } from './result-format.ts'
+import { textRoute } from './result-routes.ts'
+
+/** The surfaces that are asked with texts, and answer with one result for them. */
+export const TEXT_RESULT_ROUTES = {
+  embeddings: textRoute({
+    id: 'embeddings',
+    summary: 'Vectors of texts',
+    body: EmbeddingsBody,
+    normalize: normalizeEmbeddings,
+    write: ({ head: { id, model }, result, usage }) =>
+      jsonAround({ id, object: 'list', model }, 'data', result, tokensUsed(usage)),
+  }),
+  rerank: textRoute({
+    id: 'rerank',
+    summary: 'Documents by their relevance to a query',
+    body: RerankBody,
+    normalize: normalizeRerank,
+    write: ({ head: { id, model }, result, usage }) =>
+      jsonAround({ id, model }, 'results', result, {
+        ...tokensUsed(usage),
+        ...(usage?.units !== undefined && { meta: { billed_units: { search_units: usage.units } } }),
+      }),
+  }),
+  moderations: textRoute({
+    id: 'moderations',
+    summary: 'Verdicts on texts and images',
+    body: ModerationsBody,
+    normalize: normalizeModerations,
+    write: ({ head: { id, model }, result }) => jsonAround({ id, model }, 'results', result),
+  }),
+}
