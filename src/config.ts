@@ -7,13 +7,13 @@ import {
   type SignInProvider,
 } from './core/accounts/sign-in-providers.ts'
 import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog/catalog-model.ts'
+import { StartError } from './core/kernel/errors.ts'
 import {
   type MailSettings,
   readMailSettings,
   readServiceAddresses,
   type ServiceAddresses,
 } from './core/kernel/service-addresses.ts'
-import { StartError } from './core/kernel/start-error.ts'
 import { type InvoiceSettings, readInvoiceSettings } from './core/payments/invoice-settings.ts'
 import { type PaymentSettings, readPaymentSettings } from './core/payments/payment-settings.ts'
 import { type CallPaymentSettings, readCallPaymentSettings } from './core/payments/x402-settings.ts'

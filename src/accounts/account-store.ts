@@ -1,7 +1,13 @@
 import type { RateLimits } from '../core/accounts/api-key.ts'
 import type { MailPreference } from '../core/accounts/mail-preference.ts'
-import { creditPosting, customerAccount, freeCreditPosting, type Posting } from '../core/billing/postings.ts'
-import { RefusedPosting } from '../core/billing/refused-posting.ts'
+import {
+  creditPosting,
+  customerAccount,
+  freeCreditPosting,
+  type Posting,
+  RefusedPosting,
+} from '../core/billing/postings.ts'
+import { ApiError } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { type PicoUsd, parseUsd, picoUsd } from '../core/kernel/money.ts'
 import {
@@ -219,3 +225,8 @@ export function createAccountDirectory(postgres: Postgres) {
 
 /** Prisma does not escape the wildcards of LIKE. */
 const escapeLike = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
+
+export const emailTaken = (): ApiError =>
+  new ApiError('email_taken', 'An account with this email already exists. Sign in, or reset its password.', {
+    param: 'email',
+  })

@@ -1,4 +1,4 @@
-import type { FreeCreditState } from '../core/billing/free-credit-state.ts'
+import type { FreeCreditState } from '../core/api/sessions.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { EmailTokenStore } from './email-token-store.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { FreeCreditState } from '../core/billing/free-credit-state.ts'
+import type { FreeCreditState } from '../core/api/sessions.ts'
 import { freeCreditPosting } from '../core/billing/postings.ts'
 import { mailboxOf } from '../core/kernel/email-address.ts'
 import type { PicoUsd } from '../core/kernel/money.ts'

@@ -1,15 +1,12 @@
 import { clientNetworks } from '../platform/network/client-networks.ts'
-import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 import type { CredentialStore } from './credential-store.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import { noSuchLink } from './email-verification.ts'
-import { noMail } from './mail/no-mail.ts'
-import type { Notify } from './mail/notify.ts'
-import type { PasswordHasher } from './password-hash.ts'
-import { refuseGuessable } from './refuse-guessable.ts'
+import { type Notify, noMail } from './mail/notify.ts'
+import { type PasswordHasher, refuseGuessable } from './password-hash.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
-import { removeWaysIn, removeWaysOut, type WaysIn, waysIn } from './ways-in.ts'
 
 /** Sets a new password with a link that is sent to the account's address. */
 export function createPasswordReset(deps: {
@@ -76,4 +73,49 @@ export function createPasswordReset(deps: {
       return remaining
     },
   }
+}
+
+/** The ways to use an account without its password. */
+export interface WaysIn {
+  /** Ids of the linked identity providers. */
+  identities: string[]
+  passkeys: number
+  /** Number of unrevoked API keys. */
+  apiKeys: number
+}
+
+/** Reads the ways to use an account. */
+async function waysIn(transaction: PostgresTransaction, accountId: string): Promise<WaysIn> {
+  const identities = await transaction.identity.findMany({
+    where: { accountId },
+    orderBy: { provider: 'asc' },
+  })
+  return {
+    identities: identities.map(({ provider }) => provider),
+    passkeys: await transaction.passkey.count({ where: { accountId } }),
+    apiKeys: await transaction.apiKey.count({ where: { accountId, state: 'active' } }),
+  }
+}
+
+/**
+ * Removes all of them and the second factor; of the keys only those that the holder created, not an operator's. The
+ * caller announces the account, so that its keys end everywhere.
+ */
+async function removeWaysIn(transaction: PostgresTransaction, accountId: string): Promise<void> {
+  const where = { accountId }
+  await transaction.identity.deleteMany({ where })
+  await transaction.passkey.deleteMany({ where })
+  await transaction.accountTotp.deleteMany({ where })
+  await transaction.recoveryCode.deleteMany({ where })
+  await transaction.apiKey.updateMany({
+    where: { accountId, createdBy: accountId, state: 'active' },
+    data: { state: 'revoked', revokedAt: new Date() },
+  })
+}
+
+/** Removes what sends prompts and events of the account elsewhere: its BYOK keys and webhooks. */
+async function removeWaysOut(transaction: PostgresTransaction, accountId: string): Promise<void> {
+  const where = { accountId }
+  await transaction.providerKey.deleteMany({ where })
+  await transaction.webhookEndpoint.deleteMany({ where })
 }

@@ -2,15 +2,13 @@ import { ApiError } from '../core/kernel/errors.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { isDuplicate } from '../platform/postgres/postgres.ts'
-import type { AccountStore, Person } from './account-store.ts'
+import { type AccountStore, emailTaken, type Person } from './account-store.ts'
 import type { CredentialStore } from './credential-store.ts'
-import { emailTaken } from './email-taken.ts'
 import type { EmailVerification } from './email-verification.ts'
 import type { FreeCredits } from './free-credit.ts'
 import type { Notify } from './mail/notify.ts'
 import { type PasswordCheck, wrongPassword } from './password-check.ts'
-import type { PasswordHasher } from './password-hash.ts'
-import { refuseGuessable } from './refuse-guessable.ts'
+import { type PasswordHasher, refuseGuessable } from './password-hash.ts'
 import type {
   AuthenticationResponseJSON,
   PasskeyRequestOptions,

@@ -1,5 +1,5 @@
+import { lastCharacters } from '../core/accounts/api-key.ts'
 import { newId } from '../core/kernel/ids.ts'
-import { lastCharacters } from '../core/kernel/last-characters.ts'
 import { BYOK_KEY_PURPOSE, byokKeyContext } from '../core/routing/byok.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { ProviderKey as ProviderKeyRow } from '../platform/prisma-client/client.ts'

@@ -8,7 +8,7 @@ import {
   type SnapshotOptions,
 } from '../core/catalog/catalog-snapshot.ts'
 import { simulatedCatalog, withStandIns } from '../core/catalog/simulated-catalog.ts'
-import { StartError } from '../core/kernel/start-error.ts'
+import { StartError } from '../core/kernel/errors.ts'
 import { readBoundedBody } from '../platform/network/read-bounded-body.ts'
 import type { OverlayDocument } from './catalog-overlay.ts'
 

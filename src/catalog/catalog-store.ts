@@ -7,7 +7,7 @@ import {
   type CatalogSource,
   type SnapshotOptions,
 } from '../core/catalog/catalog-snapshot.ts'
-import { StartError } from '../core/kernel/start-error.ts'
+import { StartError } from '../core/kernel/errors.ts'
 import { pollEvery } from '../platform/process/poll-every.ts'
 import { readOllamaCatalog } from '../providers/listings/ollama-models.ts'
 import { type CheckedCatalog, checkCatalog } from './catalog-check.ts'

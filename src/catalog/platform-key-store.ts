@@ -1,4 +1,4 @@
-import { lastCharacters } from '../core/kernel/last-characters.ts'
+import { lastCharacters } from '../core/accounts/api-key.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'

@@ -1,5 +1,5 @@
 import type { Provider } from '../core/catalog/catalog.ts'
-import { keyOrigins } from '../core/catalog/key-origins.ts'
+import { keyOrigins } from '../core/catalog/platform-key-variables.ts'
 import { oncePer } from '../core/kernel/once-per.ts'
 import { createSealer, type MasterKeys } from '../platform/sealing.ts'
 import type { OverlayPlatformKey, OverlayWatch } from './catalog-overlay.ts'

@@ -1,7 +1,7 @@
 import type { StoredOperator } from '../accounts/operators/operator-store.ts'
 import { OPERATOR_ROLES, type OperatorRole } from '../core/accounts/operator-permissions.ts'
 import { keyView } from '../http/admin/account-routes.ts'
-import { operatorView } from '../http/admin/operator-view.ts'
+import { operatorView } from '../http/admin/operator-routes.ts'
 import type { AdminCommands, AdminContext } from './admin-command.ts'
 import { issued } from './admin-keys.ts'
 import { list, named, one, UsageError } from './run-command.ts'

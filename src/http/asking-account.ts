@@ -7,7 +7,6 @@ import { ApiError } from '../core/kernel/errors.ts'
 import type { CallReader } from './call-view.ts'
 import { askingKey, standardKey } from './plugins/authenticate.ts'
 import { actingOn } from './plugins/session.ts'
-import { requireScope } from './require-scope.ts'
 
 /** Who asks for something of an account. */
 export interface Asker {
@@ -93,4 +92,20 @@ function accountToRead(key: KeyRecord, query: { account_id?: string }): string {
   throw new ApiError('invalid_request', 'An admin key belongs to no account. Name one: `account_id`.', {
     param: 'account_id',
   })
+}
+
+/** What a scope permits, in messages. */
+const PURPOSES: Record<KeyScope, string> = {
+  provider_keys: 'manage provider keys',
+  top_ups: 'open or read top-ups',
+}
+
+/** An onRequest hook after `requireKey`: 403 for a key without the scope. */
+const requireScope = (scope: KeyScope) => async (request: FastifyRequest) => {
+  if (askingKey(request).scopes.includes(scope)) return
+  throw new ApiError(
+    'not_permitted',
+    `This API key may not ${PURPOSES[scope]}: it does not have the scope \`${scope}\`. ` +
+      'An owner or admin turns it on in the console, under API keys → Edit → Permissions; the key must be of an owner or admin.',
+  )
 }

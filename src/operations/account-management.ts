@@ -12,7 +12,7 @@ import { type FactorStores, removeFactors } from '../accounts/second-factor/seco
 import type { HoldStore } from '../billing/holds/hold-store.ts'
 import type { AdjustedBalance, Adjustment } from '../billing/ledger/adjust-balance.ts'
 import type { RateLimits } from '../core/accounts/api-key.ts'
-import { RefusedPosting } from '../core/billing/refused-posting.ts'
+import { RefusedPosting } from '../core/billing/postings.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { formatUsd, type PicoUsd } from '../core/kernel/money.ts'

@@ -1,6 +1,6 @@
 import type { PlatformKeyStore } from '../catalog/platform-key-store.ts'
 import type { Provider } from '../core/catalog/catalog.ts'
-import { keyOrigins } from '../core/catalog/key-origins.ts'
+import { keyOrigins } from '../core/catalog/platform-key-variables.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import type { KeyCheck } from '../providers/listings/check-key.ts'
 import type { Operator, RunAudited } from './audit-log.ts'

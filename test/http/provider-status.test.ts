@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { GatewaySettingsView } from '../../src/core/api/gateway.ts'
 import type { OperatorActionView } from '../../src/core/api/operations.ts'
-import type { GatewaySettings, ProviderStatusList } from '../../src/core/api/provider-status.ts'
+import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { Page } from '../../src/core/api/shared.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { type AdminClient, adminClient } from './admin/admin-client.ts'
@@ -19,7 +20,7 @@ const visit = () => fetch(`${stack.url}/console/api/provider-status`)
 const publish = (isPublic: boolean) => admin.send('PATCH', '/settings', { provider_status_public: isPublic })
 
 test('the status of providers is public while an operator says so, and every change is recorded', async () => {
-  expect(await admin.get<GatewaySettings>('/settings')).toEqual({ provider_status_public: false })
+  expect(await admin.get<GatewaySettingsView>('/settings')).toEqual({ provider_status_public: false })
   await expectError(await visit(), 404, 'not_found')
   const { data } = await admin.get<ProviderStatusList>('/provider-status')
   expect(data.map(({ id }) => id)).toEqual(['alpha'])

@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import { expect, test } from 'vitest'
 import { SURFACES, type Surface } from '../../src/core/api/surfaces/surface-registry.ts'
-import { announceLifecycle, surfaceOfRoute } from '../../src/http/public/surface-lifecycle.ts'
+import { announceLifecycle, surfaceOfRoute } from '../../src/http/public/surfaces.ts'
 
 const known = (id: string): Surface => SURFACES.find((surface) => surface.id === id)!
 const lifecycle = { deprecation: '2024-06-30', sunset: '2025-01-01T12:00:00Z' }

@@ -1,6 +1,6 @@
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
-import { StartError } from '../../src/core/kernel/start-error.ts'
+import { StartError } from '../../src/core/kernel/errors.ts'
 import { checkRedisSettings, type Redis } from '../../src/platform/redis/redis.ts'
 
 const GOOD = 'redis_mode:standalone\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\ncluster_enabled:0\r\n'

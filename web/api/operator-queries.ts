@@ -5,6 +5,7 @@ import type { AlarmDestinationView } from '../../src/core/api/alarm-destinations
 import type { LedgerView, MarginView } from '../../src/core/api/billing.ts'
 import type { CallTimelineView, OperatorCall } from '../../src/core/api/calls.ts'
 import type { CatalogEditsView, CatalogView, RateHistoryView } from '../../src/core/api/catalog.ts'
+import type { GatewaySettingsView } from '../../src/core/api/gateway.ts'
 import type { MovingOffer, MovingProvider, OfferView, ProviderView } from '../../src/core/api/offers.ts'
 import type {
   AlarmCountView,
@@ -16,7 +17,7 @@ import type {
   TrafficView,
 } from '../../src/core/api/operations.ts'
 import type { OperatorDetail } from '../../src/core/api/operators.ts'
-import type { GatewaySettings, ProviderStatusList } from '../../src/core/api/provider-status.ts'
+import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { OperatorSession, OperatorVisitor } from '../../src/core/api/sessions.ts'
 import type { List } from '../../src/core/api/shared.ts'
 import type { OpenableSurface } from '../../src/core/api/surfaces/surfaces.ts'
@@ -71,7 +72,7 @@ export const movingOffersQuery = (of: OffersOf) =>
 
 export const operatorProviderStatusQuery = readOf<ProviderStatusList>('/admin/api/provider-status', LAZY_MS)
 
-export const settingsQuery = readOf<GatewaySettings>('/admin/api/settings')
+export const settingsQuery = readOf<GatewaySettingsView>('/admin/api/settings')
 
 export const operatorCallsQuery = ({ days: _, ...filters }: OperatorCallFilters, from: string) =>
   listOf<OperatorCall>('/admin/api/calls', { ...filters, from })

@@ -1,4 +1,4 @@
-import type { FreeCreditState } from '../../src/core/billing/free-credit-state.ts'
+import type { FreeCreditState } from '../../src/core/api/sessions.ts'
 
 /** Why an account was given no free credit, as a sentence; null where it was, or may be yet. */
 export function whyNoFreeCredit(state: FreeCreditState | null): string | null {

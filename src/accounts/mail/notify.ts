@@ -1,4 +1,5 @@
 import type { NoticeKind } from '../../core/accounts/notice.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 
 /** Sends a notice about a completed change, so a failure is only logged. */
@@ -17,3 +18,7 @@ export function createNotify(
     }
   }
 }
+
+/** The error for actions that need mail, if none is configured. */
+export const noMail = (): ApiError =>
+  new ApiError('conflict', 'Mail is not configured on this gateway. Contact its operator.')

@@ -1,5 +1,4 @@
-import { adjustmentPosting, customerAccount } from '../../core/billing/postings.ts'
-import { RefusedPosting } from '../../core/billing/refused-posting.ts'
+import { adjustmentPosting, customerAccount, RefusedPosting } from '../../core/billing/postings.ts'
 import { formatUsd, type PicoUsd, picoUsd } from '../../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import type { HoldStore, LedgerBalance } from '../holds/hold-store.ts'

@@ -12,3 +12,13 @@ export const GatewayView = Type.Object({
   provider_status: Type.Boolean(),
 })
 export type GatewayView = Static<typeof GatewayView>
+
+/** GET and PATCH /admin/api/settings: settings that operators can change while the gateway runs. */
+export const GatewaySettingsView = Type.Object(
+  {
+    /** Whether /status/providers is public. */
+    provider_status_public: Type.Boolean(),
+  },
+  { additionalProperties: false },
+)
+export type GatewaySettingsView = Static<typeof GatewaySettingsView>

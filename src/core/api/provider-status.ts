@@ -49,13 +49,3 @@ export const ProviderStatusList = Type.Object({
   incidents: Type.Array(ProviderIncident),
 })
 export type ProviderStatusList = Static<typeof ProviderStatusList>
-
-/** GET and PATCH /admin/api/settings: settings that operators can change while the gateway runs. */
-export const GatewaySettings = Type.Object(
-  {
-    /** Whether /status/providers is public. */
-    provider_status_public: Type.Boolean(),
-  },
-  { additionalProperties: false },
-)
-export type GatewaySettings = Static<typeof GatewaySettings>

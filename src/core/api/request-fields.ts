@@ -1,4 +1,5 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox'
+import { type PicoUsd, parseUsd, plainDecimal } from '../kernel/money.ts'
 
 /** The schema of a value that may also be null, with the same error text. */
 export function nullable<S extends TSchema & { type?: string; enum?: unknown[] }>(
@@ -46,3 +47,11 @@ export const count = (maximum = 1_000_000) => Type.Optional(nullable(Type.Intege
 
 /** Rate limits set by an operator. Absent: unchanged; null: the default. */
 export const RATE_LIMIT_FIELDS = { requests_per_minute: count(), concurrent_calls: count() }
+
+const USD_DECIMALS = 12
+
+/** An amount that fits the schema of `usd()`; null where it is null or absent. */
+export function readUsd(amount: string | number | null | undefined): PicoUsd | null {
+  const text = plainDecimal(amount ?? null, USD_DECIMALS)
+  return text === null ? null : parseUsd(text)
+}

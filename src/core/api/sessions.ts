@@ -16,7 +16,13 @@ const newPassword = Type.String({
   errorMessage: 'A password has 10 to 256 characters. Tip: use a passphrase of several words.',
 })
 
+/**
+ * The state of the free credit of an account that signed up. `unverified`: granted once the email address is verified.
+ * `granted`: in the ledger. The others say why there is none: the mailbox had one before, its network had enough for
+ * the day, or the gateway reached its hourly limit.
+ */
 const FreeCredit = Type.Enum(['unverified', 'granted', 'mailbox_used', 'network_used', 'budget_used'])
+export type FreeCreditState = Static<typeof FreeCredit>
 
 /**
  * POST /console/api/sign-up → 201 SessionView, or 409 `email_taken`. POST /console/api/sign-in → 200 SessionView,

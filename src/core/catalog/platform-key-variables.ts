@@ -1,5 +1,5 @@
+import { oncePer } from '../kernel/once-per.ts'
 import type { CatalogSnapshot, Provider } from './catalog.ts'
-import { keyOrigins } from './key-origins.ts'
 
 /** The gateway's own variables with names like a provider's key, and those of its S3 and trace clients. */
 const RESERVED = /^(?:MASTER_KEY|STRIPE_|PAYPAL_|SMTP_|BODY_BYTES_|AWS_|OTEL_)/
@@ -43,3 +43,9 @@ const keyAddress = (provider: Provider): string[] =>
   provider.apiKeyEnv === null
     ? []
     : keyOrigins(provider).map((origin) => `${provider.apiKeyEnv} to ${origin}`)
+
+/** The origins that receive a provider's key, sorted: of its base URL and of its task URLs. */
+export const keyOrigins = oncePer(({ baseUrl, quirks }: Pick<Provider, 'baseUrl' | 'quirks'>): string[] => {
+  const urls = [baseUrl, ...Object.values(quirks?.taskUrls ?? {})]
+  return [...new Set(urls.map((url) => new URL(url).origin))].sort()
+})

@@ -112,3 +112,8 @@ export function errorHeaders(error: ApiError): Record<string, string> {
     ...(shouldRetry !== undefined && { 'x-should-retry': String(shouldRetry) }),
   }
 }
+
+/** A startup problem that the operator can fix. The message contains one line per problem. */
+export class StartError extends Error {
+  override readonly name = 'StartError'
+}

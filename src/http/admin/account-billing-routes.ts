@@ -8,9 +8,8 @@ import { PICO_PER_CENT } from '../../core/payments/top-up-amount.ts'
 import { autoTopUpView } from '../account/billing/auto-top-up-routes.ts'
 import { invoiceView, sendInvoicePdf } from '../account/billing/invoice-routes.ts'
 import { OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 import { topUpView } from './account-routes.ts'
-import { askingOperator } from './asking-operator.ts'
 
 const SHOWN_MAX = 20
 const OfTopUp = Type.Object({ id: Type.String(), topUpId: Type.String() })

@@ -6,9 +6,8 @@ import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { parseUsd } from '../../core/kernel/money.ts'
 import { readNewKey } from '../account/keys/read-key-settings.ts'
 import { OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 import { accountView, keyView } from './account-routes.ts'
-import { askingOperator } from './asking-operator.ts'
 
 /** Operators set limits as they like. */
 const NO_LIMITS = { requestsPerMinute: 1_000_000, concurrentCalls: 1_000_000 }

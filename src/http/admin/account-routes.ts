@@ -25,9 +25,8 @@ import type { Payment } from '../../payments/payment-store.ts'
 import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 import { actionView } from './alarm-routes.ts'
-import { askingOperator } from './asking-operator.ts'
 
 const AccountSearch = Type.Object({ search: Type.Optional(Type.String()), ...ID_PAGE }, CLOSED)
 

@@ -8,8 +8,7 @@ import { List } from '../../core/api/shared.ts'
 import type { AlarmDestination } from '../../operations/alarm-destination-store.ts'
 import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
-import { askingOperator } from './asking-operator.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 /** /alarm-destinations: where alarms are sent. Targets appear in no answer. */
 export const alarmDestinationRoutes: FastifyPluginAsyncTypebox = async (app) => {

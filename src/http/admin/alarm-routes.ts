@@ -9,8 +9,7 @@ import type { StoredAlarm } from '../../operations/alarm-store.ts'
 import type { NamedAction } from '../../operations/audit-log.ts'
 import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
-import { askingOperator } from './asking-operator.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 const AlarmSearch = Type.Object(
   { state: Type.Enum(['open', 'all'], { default: 'open' }), ...ID_PAGE },

@@ -8,8 +8,7 @@ import { isRunning as isJobRunning } from '../../platform/redis/fleet-job.ts'
 import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis/redis-keys.ts'
 import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
-import { askingOperator } from './asking-operator.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 /** Without a settlement process, a requested audit is forgotten after this. */
 const ASKED_SECONDS = 600

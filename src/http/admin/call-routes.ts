@@ -11,9 +11,8 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { callCreatedAt } from '../../core/kernel/ids.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
-import { askingOperator } from './asking-operator.ts'
 
 const CallQuery = Type.Object(
   {

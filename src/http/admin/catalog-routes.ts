@@ -20,8 +20,7 @@ import { isoTime } from '../../core/kernel/time.ts'
 import type { AnnouncedEdits } from '../../operations/catalog-management.ts'
 import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
-import { askingOperator } from './asking-operator.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 const Listed = Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }) }, CLOSED)
 

@@ -1,13 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { KeyLimitsRequest, OperatorKey } from '../../core/api/keys.ts'
+import { readUsd } from '../../core/api/request-fields.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { KeyLimits } from '../../operations/key-management.ts'
 import { readExpiry } from '../account/keys/read-key-settings.ts'
 import { OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
-import { readUsd } from '../read-usd.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 import { keyView, readRateLimits } from './account-routes.ts'
-import { askingOperator } from './asking-operator.ts'
 
 /** Keys of accounts: revoked, paused, resumed, and edited. */
 export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {

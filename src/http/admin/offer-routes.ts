@@ -7,8 +7,7 @@ import type { Offer } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { offerViews, providerView } from '../offer-view.ts'
 import { OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
-import { askingOperator } from './asking-operator.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 const OfferSearch = Type.Object(
   { model: Type.Optional(Type.String()), provider: Type.Optional(Type.String()) },

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { StoredKey } from '../../accounts/key-store.ts'
+import type { StoredOperator } from '../../accounts/operators/operator-store.ts'
 import {
   AdminKeyView,
   CreatedAdminKey,
@@ -14,9 +15,7 @@ import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
-import { askingOperator } from './asking-operator.ts'
-import { operatorView } from './operator-view.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 /** Operators: listed, added, given another role, disabled and enabled; and their admin keys. */
 export const operatorRoutes: FastifyPluginAsyncTypebox = async (app) => {
@@ -97,3 +96,5 @@ export const operatorRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
 const adminKeyView = (key: StoredKey): AdminKeyView =>
   jsonView(AdminKeyView, { ...key, hint: `${key.prefix}…${key.suffix}` })
+
+export const operatorView = (operator: StoredOperator): OperatorView => jsonView(OperatorView, operator)

@@ -3,8 +3,7 @@ import { PlatformKeyRemoved, PlatformKeyRequest, PlatformKeyStored } from '../..
 import type { CatalogSnapshot, Provider } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
-import { askingOperator } from './asking-operator.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 const BODY_LIMIT_BYTES = 16 * 1024
 

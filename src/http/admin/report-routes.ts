@@ -8,9 +8,8 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import { needs } from '../plugins/operator-access.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 import { reportSlots } from '../slots.ts'
-import { askingOperator } from './asking-operator.ts'
 
 const MarginQuery = Type.Object(
   {

@@ -1,18 +1,17 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { GatewaySettings } from '../../core/api/provider-status.ts'
-import { needs } from '../plugins/operator-access.ts'
-import { askingOperator } from './asking-operator.ts'
+import { GatewaySettingsView } from '../../core/api/gateway.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 /** GET and PATCH /settings: what operators change while the gateway runs. */
 export const settingsRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { settings } = app.services
-  const answer = { 200: GatewaySettings }
+  const answer = { 200: GatewaySettingsView }
   app.get('/settings', { ...needs('read'), schema: { response: answer } }, async () =>
     view(await settings.read()),
   )
   app.patch(
     '/settings',
-    { ...needs('settings.write'), schema: { body: GatewaySettings, response: answer } },
+    { ...needs('settings.write'), schema: { body: GatewaySettingsView, response: answer } },
     async (request) => {
       const change = { providerStatusPublic: request.body.provider_status_public }
       return view(await settings.change(askingOperator(request), change))
@@ -20,6 +19,6 @@ export const settingsRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 
-const view = ({ providerStatusPublic }: { providerStatusPublic: boolean }): GatewaySettings => ({
+const view = ({ providerStatusPublic }: { providerStatusPublic: boolean }): GatewaySettingsView => ({
   provider_status_public: providerStatusPublic,
 })

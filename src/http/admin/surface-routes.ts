@@ -6,8 +6,7 @@ import { isoTime } from '../../core/kernel/time.ts'
 import type { SurfaceGrant as StoredGrant } from '../../operations/surface-grant-store.ts'
 import type { OpenableSurface as StoredSurface } from '../../operations/surface-management.ts'
 import { OfId } from '../page.ts'
-import { needs } from '../plugins/operator-access.ts'
-import { askingOperator } from './asking-operator.ts'
+import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 const OfHolder = Type.Partial(Type.Object({ account: Type.String(), key_id: Type.String() }))
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { type TSchema, Type } from 'typebox'
-import { eventSchema } from '../../core/api/reference/event-schema.ts'
+import { eventSchema } from '../../core/api/reference/stream-events.ts'
 
 /** The response of a route that streams server-sent events with these data. */
 export const eventsOf = (...data: TSchema[]) => ({

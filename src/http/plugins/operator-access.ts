@@ -8,6 +8,7 @@ import {
   type Permission,
 } from '../../core/accounts/operator-permissions.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import type { Operator } from '../../operations/audit-log.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import { authenticated, bearerToken } from './authenticate.ts'
 
@@ -116,4 +117,10 @@ function basicPassword(header: string | undefined): string | null {
   if (!match?.[1]) return null
   const [, password] = /^[^:]*:(.*)$/s.exec(Buffer.from(match[1], 'base64').toString('utf8')) ?? []
   return password ?? null
+}
+
+/** The operator of a request that `requireOperator` let through, as the audit log names them. */
+export function askingOperator(request: FastifyRequest): Operator {
+  const { id, key } = signedInOperator(request)
+  return { actor: key?.keyId ?? id, requestId: request.id }
 }

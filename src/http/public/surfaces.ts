@@ -1,7 +1,19 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyPluginAsync,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+  RouteOptions,
+} from 'fastify'
 import { contractDigest, type RouteContract } from '../../core/api/surfaces/surface-evidence.ts'
 import { pathUnknown, surfaceClosed } from '../../core/api/surfaces/surface-refusals.ts'
-import { SURFACES, type Surface, type SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
+import {
+  lifecycleHeaders,
+  SURFACES,
+  type Surface,
+  type SurfaceId,
+} from '../../core/api/surfaces/surface-registry.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { providerKeysRoute } from '../byok-keys.ts'
 import { generationsRoute, usageCallsRoute } from '../call-lists.ts'
@@ -15,7 +27,6 @@ import { modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
 import { responsesRoute } from './responses.ts'
-import { announceLifecycle, routerPath, surfaceOfRoute } from './surface-lifecycle.ts'
 import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
 
 /** Registers all surfaces that name it, by the path of the first. */
@@ -103,4 +114,27 @@ function routeUnavailable(
     schema: UNDOCUMENTED,
     handler: refuse,
   })
+}
+
+/** The surface that a route serves; `HEAD` is a `GET` without its body. */
+export function surfaceOfRoute(
+  { method, url }: Pick<RouteOptions, 'method' | 'url'>,
+  surfaces: readonly Surface[],
+): Surface | undefined {
+  const asked = method === 'HEAD' ? 'GET' : method
+  return surfaces.find((surface) => surface.method === asked && routerPath(surface.path) === url)
+}
+
+/** A path of the registry as the router writes it. */
+export const routerPath = (path: string): string => path.replaceAll(':', '::').replace(/\{(\w+)\}/g, ':$1')
+
+/** Announces in every response of an open surface that it goes away. To those who may not use a granted one it is not there. */
+export function announceLifecycle(route: Pick<RouteOptions, 'onRequest'>, surface: Surface): void {
+  const headers = lifecycleHeaders(surface.lifecycle)
+  if (surface.access !== 'open' || Object.keys(headers).length === 0) return
+  const announce: onRequestHookHandler = (_request, reply, done) => {
+    reply.headers(headers)
+    done()
+  }
+  route.onRequest = [announce, ...[route.onRequest ?? []].flat()]
 }

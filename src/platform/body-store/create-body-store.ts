@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { StartError } from '../../core/kernel/start-error.ts'
+import { StartError } from '../../core/kernel/errors.ts'
 import type { MasterKeys } from '../sealing.ts'
 import { type BodyStore, createBodyStore } from './body-store.ts'
 import { createFolderStorage } from './folder-storage.ts'

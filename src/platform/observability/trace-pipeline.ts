@@ -35,7 +35,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import { StartError } from '../../core/kernel/start-error.ts'
+import { StartError } from '../../core/kernel/errors.ts'
 
 /**
  * Builds and registers the trace pipeline that the OTEL_* variables describe, as `@opentelemetry/sdk-node` does. That

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
-import { StartError } from '../../core/kernel/start-error.ts'
+import { StartError } from '../../core/kernel/errors.ts'
 
 /** The part of a PostgreSQL connection that the check needs. */
 export interface CheckedConnection {

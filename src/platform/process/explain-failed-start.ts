@@ -1,4 +1,4 @@
-import { StartError } from '../../core/kernel/start-error.ts'
+import { StartError } from '../../core/kernel/errors.ts'
 
 const ADDRESS_PROBLEMS: Record<string, string> = {
   EADDRINUSE: 'something else listens there',

@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import type { Logger } from 'pino'
-import { StartError } from '../../core/kernel/start-error.ts'
+import { StartError } from '../../core/kernel/errors.ts'
 import { enforceDeadlines, type RedisDeadlines } from './redis-deadlines.ts'
 
 export type { Redis } from 'ioredis'

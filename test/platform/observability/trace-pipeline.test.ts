@@ -1,6 +1,6 @@
 import { context, propagation, trace } from '@opentelemetry/api'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { StartError } from '../../../src/core/kernel/start-error.ts'
+import { StartError } from '../../../src/core/kernel/errors.ts'
 import { startTracePipeline } from '../../../src/platform/observability/trace-pipeline.ts'
 import { startTraceCollector, type TraceCollector } from '../../helpers/trace-collector.ts'
 

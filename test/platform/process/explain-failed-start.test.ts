@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { StartError } from '../../../src/core/kernel/start-error.ts'
+import { StartError } from '../../../src/core/kernel/errors.ts'
 import { startFailure } from '../../../src/platform/process/explain-failed-start.ts'
 
 test('what an operator can mend is one line, everything else has its stack', () => {

@@ -5,7 +5,7 @@ import { readCatalogFile, readShippedCatalogs } from '../../../src/catalog/catal
 import { type Config, readConfig, UNUSED_SERVICES } from '../../../src/config.ts'
 import type { CatalogDocument } from '../../../src/core/catalog/catalog-document.ts'
 import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
-import { StartError } from '../../../src/core/kernel/start-error.ts'
+import { StartError } from '../../../src/core/kernel/errors.ts'
 import { isLoopback } from '../../../src/core/payments/development-rail-refusal.ts'
 
 type Environment = Record<string, string | undefined>

@@ -114,3 +114,14 @@ export const ResponsesEvents = Type.Union([
   numbered('response.function_call_arguments.delta', { ...ofItem, delta: text }),
   numbered('response.function_call_arguments.done', { ...ofItem, name: text, arguments: text }),
 ])
+
+/** The schema of one server-sent event, whose data is JSON of this schema. */
+export const eventSchema = (data: object) => ({
+  type: 'object',
+  description: 'One event',
+  properties: {
+    event: { type: 'string', description: 'The type in the data, where events are named' },
+    data: { type: 'string', contentMediaType: 'application/json', contentSchema: data },
+  },
+  required: ['data'],
+})

@@ -9,8 +9,7 @@ import {
   TranscriptAnswer,
 } from '../completions/task-answers.ts'
 import type { SurfaceId } from '../surfaces/surface-registry.ts'
-import { eventSchema } from './event-schema.ts'
-import { ChatEvents, ExtendedEvents, MessagesEvents, ResponsesEvents } from './stream-events.ts'
+import { ChatEvents, ExtendedEvents, eventSchema, MessagesEvents, ResponsesEvents } from './stream-events.ts'
 
 /** A response of an OpenAPI operation. */
 export interface DescribedResponse {

@@ -1,9 +1,9 @@
 import type { KeyEdit, NewKey, StoredKey } from '../../../accounts/key-store.ts'
 import { grantedLimits, type LimitDefaults } from '../../../core/accounts/api-key.ts'
 import { EXPIRY_WORDING, KeyEditBody, type NewKeyBody } from '../../../core/api/keys.ts'
+import { readUsd } from '../../../core/api/request-fields.ts'
 import type { LimitReset } from '../../../core/billing/allowance-period.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
-import { readUsd } from '../../read-usd.ts'
 
 /** The settings of a new key. Throws ApiError. */
 export function readNewKey(body: NewKeyBody, nowMs: number): NewKey {

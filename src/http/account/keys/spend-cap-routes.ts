@@ -3,12 +3,12 @@ import type { Account } from '../../../accounts/account-store.ts'
 import { readBudget } from '../../../billing/reports/budget-state.ts'
 import type { Reports } from '../../../billing/reports/reports.ts'
 import { SpendCapBody, SpendCapView } from '../../../core/api/budgets.ts'
+import { readUsd } from '../../../core/api/request-fields.ts'
 import { allowancePeriod } from '../../../core/billing/allowance-period.ts'
 import { accountBudget, MONTHLY } from '../../../core/billing/budget.ts'
 import { formatUsd } from '../../../core/kernel/money.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
 import { actingOn } from '../../plugins/session.ts'
-import { readUsd } from '../../read-usd.ts'
 
 /** What an account may spend in a month. */
 export const spendCapRoutes: FastifyPluginAsyncTypebox = async (app) => {

@@ -12,6 +12,7 @@ import {
   MemberPatch,
   SentInvitationView,
 } from '../../../core/api/organisations.ts'
+import { readUsd } from '../../../core/api/request-fields.ts'
 import { allowancePeriod } from '../../../core/billing/allowance-period.ts'
 import { MONTHLY } from '../../../core/billing/budget.ts'
 import { normalizeEmail } from '../../../core/kernel/email-address.ts'
@@ -21,7 +22,6 @@ import { isoTime } from '../../../core/kernel/time.ts'
 import { jsonView } from '../../json-view.ts'
 import { OfId } from '../../page.ts'
 import { actingOn, refuseUnpermitted } from '../../plugins/session.ts'
-import { readUsd } from '../../read-usd.ts'
 import { organisationOf } from './acting-organisation.ts'
 
 /** The members of the organisation that is acted on, and those who are invited to it. */

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { noSuchLink } from '../../../accounts/email-verification.ts'
-import { noMail } from '../../../accounts/mail/no-mail.ts'
+import { noMail } from '../../../accounts/mail/notify.ts'
 import {
   EmailChangeBody,
   NewPasswordBody,

@@ -8,7 +8,7 @@ import { ApiError } from '../../../core/kernel/errors.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
 import { signedIn } from '../../plugins/session.ts'
 import { fromOwnPages } from '../../same-origin.ts'
-import { clientOf } from './session-client.ts'
+import { clientOf } from './session-replies.ts'
 import { verifiedPerson } from './verified-person.ts'
 
 const OfProvider = Type.Object({ provider: Type.String({ maxLength: 20 }) })

@@ -13,7 +13,7 @@ import { operatorOf, type SignedInOperator } from '../../plugins/operator-access
 import { notSignedIn } from '../../plugins/session.ts'
 import { fromOwnPages, requireSameOrigin } from '../../same-origin.ts'
 import type { SessionCookies } from '../../session-cookie.ts'
-import { clientOf } from './session-client.ts'
+import { clientOf } from './session-replies.ts'
 
 const PATH = '/admin/api/session'
 const VISITOR_PATH = '/admin/api/visitor'

@@ -2,9 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { OperatorSignInOutcome } from '../../../accounts/operators/operator-sign-in.ts'
 import { OauthBody, RedirectView } from '../../../core/api/identities.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
-import { publicPathOf } from '../../../core/kernel/public-path.ts'
+import { publicPathOf } from '../../../core/kernel/service-addresses.ts'
 import { fromOwnPages } from '../../same-origin.ts'
-import { clientOf } from './session-client.ts'
+import { clientOf } from './session-replies.ts'
 
 const PATH = '/admin/api/sso'
 /** As long as its step. */

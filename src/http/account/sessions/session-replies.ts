@@ -1,5 +1,6 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type AccountStore, isPerson } from '../../../accounts/account-store.ts'
+import type { SessionClient } from '../../../accounts/session-store.ts'
 import type { BegunSession } from '../../../accounts/sign-in-service.ts'
 import type { SessionView } from '../../../core/api/sessions.ts'
 import { notSignedIn } from '../../plugins/session.ts'
@@ -32,3 +33,9 @@ export function sessionReplies(services: SessionReplyServices) {
     },
   }
 }
+
+/** Where a request comes from, as sessions remember it. */
+export const clientOf = ({ ip, headers }: FastifyRequest): SessionClient => ({
+  networkAddress: ip,
+  userAgent: headers['user-agent'] ?? '',
+})

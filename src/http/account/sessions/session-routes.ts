@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { readUsd } from '../../../core/api/request-fields.ts'
 import { SecondFactorAsked } from '../../../core/api/second-factor.ts'
 import {
   AccountPatch,
@@ -13,12 +14,10 @@ import { normalizeEmail } from '../../../core/kernel/email-address.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { formatUsd } from '../../../core/kernel/money.ts'
 import { actingOn, refuseUnpermitted, signedIn } from '../../plugins/session.ts'
-import { readUsd } from '../../read-usd.ts'
 import { fromOwnPages } from '../../same-origin.ts'
 import { sessionView } from '../account-view.ts'
 import { passkeySite } from './passkey-site.ts'
-import { clientOf } from './session-client.ts'
-import { sessionReplies } from './session-replies.ts'
+import { clientOf, sessionReplies } from './session-replies.ts'
 
 /** Signing up, in and out; who is signed in, their password, and the account they act on. */
 export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {

@@ -12,8 +12,7 @@ import { SessionView } from '../../../core/api/sessions.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { fromOwnPages } from '../../same-origin.ts'
 import { passkeySite } from './passkey-site.ts'
-import { clientOf } from './session-client.ts'
-import { sessionReplies } from './session-replies.ts'
+import { clientOf, sessionReplies } from './session-replies.ts'
 
 /** The second step of a sign-in, and signing in with a passkey alone. */
 export const signInStepRoutes: FastifyPluginAsyncTypebox = async (app) => {

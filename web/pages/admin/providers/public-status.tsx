@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { GatewaySettings } from '../../../../src/core/api/provider-status.ts'
+import type { GatewaySettingsView } from '../../../../src/core/api/gateway.ts'
 import { operatorProviderStatusQuery, settingsQuery } from '../../../api/operator-queries.ts'
 import { requestJson } from '../../../api/request.ts'
 import { ConfirmDialog } from '../../../components/feedback/dialogs.tsx'
@@ -49,7 +49,7 @@ const VisibilityDialog = ({ isPublic, onClose }: { isPublic: boolean; onClose: (
     send={() =>
       requestJson('PATCH', '/admin/api/settings', {
         provider_status_public: !isPublic,
-      } satisfies GatewaySettings)
+      } satisfies GatewaySettingsView)
     }
     stale={['/admin/api/settings']}
     done={isPublic ? 'Provider status is for operators only now.' : 'Provider status is public now.'}
