@@ -116,7 +116,7 @@ test('a run measures the relay and a slow peer turn about with the provider', as
       subject: relay,
       load,
       shared: new Map([['load generator', load.pid]]),
-      scale: 0.15,
+      scale: 0.05,
       log: () => undefined,
       failures: [],
     }

@@ -58,11 +58,10 @@ describe('a pool of threads', () => {
     const pool = new ThreadPool()
     const order: string[] = []
     const noted = (name: string, task: Promise<unknown>) => task.then(() => order.push(name))
-    const busy = [slow(pool, 1, 2_000), slow(pool, 1, 2_000)]
+    const busy = [slow(pool, 1, 500), slow(pool, 1, 500)]
     const waiting = [
-      noted('heavy', slow(pool, 9, 20_000)),
-      noted('heavy too', slow(pool, 9, 20_000)),
-      noted('last', slow(pool, 10, 20_000)),
+      noted('heavy', slow(pool, 9, 2_000)),
+      noted('last', slow(pool, 10, 2_000)),
       noted('light', parsed(pool, '1', 2)),
       noted('lightest', parsed(pool, '1', 1)),
     ]
