@@ -42,7 +42,8 @@ const RESERVED_NAMES = ['direct', 'relay', 'switchyard', 'all in one', 'against'
 export const USAGE = `npm run bench -- [options]
   --quick                   one short turn instead of three
   --turns N                 N turns (at most ${MAX_TURNS}), however long they take
-  --only NAME[,NAME]        only some measures: calls, steady, streams, tokens, fairness, stalls, redis, idle
+  --only NAME[,NAME]        only some measures: calls, steady, streams, tokens, fairness, stalls, redis,
+                            idle, propagation
   --against DIR             beside another checkout of this project, its packages installed
   --all-in-one              beside itself with API and workers in one process
   --peer NAME=URL           beside a gateway whose chat completions are at URL, on this machine; repeatable.

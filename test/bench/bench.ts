@@ -16,6 +16,7 @@ import { measureCalls } from './measures/calls.ts'
 import { measureFairness } from './measures/fairness.ts'
 import { measureIdle } from './measures/idle.ts'
 import { measureLoopStalls } from './measures/loop-stalls.ts'
+import { measurePropagation } from './measures/propagation.ts'
 import { measureRedisUse } from './measures/redis-use.ts'
 import { measureFirstToken, measureSteadyRate } from './measures/steady-rate.ts'
 import { measureTokens } from './measures/tokens.ts'
@@ -34,6 +35,7 @@ const MEASURES = new Map<string, Measure>([
   ['fairness', measureFairness],
   ['redis', measureRedisUse],
   ['idle', measureIdle],
+  ['propagation', measurePropagation],
   [HOSTILE, measureLoopStalls],
 ])
 /** Those that a gateway without streams cannot take. */

@@ -117,6 +117,13 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayTarg
         databaseUrl: postgres.url,
         redisTcpUrl: redis.tcpUrl ?? redis.url,
         operate: command,
+        async startApi() {
+          const port = await freePort()
+          const url = `http://127.0.0.1:${port}`
+          const plan = apiPlan(root, { ...environment, PORT: String(port), METRICS_PORT: '0' }, url)
+          const api = await spawnPlan(plan, { onSpawn: (pid) => guard.add(pid, 'sessions') })
+          return { url, stop: () => api.stop().finally(() => guard.remove(api.pid)) }
+        },
       },
       stop: async () => {
         await stop()

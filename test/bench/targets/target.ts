@@ -23,6 +23,8 @@ export interface GatewayAccess {
   redisTcpUrl: string
   /** Runs one of the operator's commands and returns what it prints with --json. */
   operate(command: 'admin' | 'audit', ...args: string[]): Promise<Record<string, unknown>>
+  /** Starts another API instance over the same services. */
+  startApi(): Promise<{ url: string; stop(): Promise<void> }>
 }
 
 export type GatewayTarget = Target & { gateway: GatewayAccess }
