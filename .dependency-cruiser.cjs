@@ -52,7 +52,7 @@ const layers = Object.entries(ALLOWED).map(([folder, others]) => ({
     pathNot: [
       ...(folder === 'core' ? [] : ['^src/config\\.ts$']),
       // Routes take their services from a decorator, whose type is that of what is composed.
-      ...(folder === 'http' ? ['^src/(services|api-routes)\\.ts$'] : []),
+      ...(folder === 'http' ? ['^src/compose/api\\.ts$'] : []),
       ...[folder, ...others].map((other) => `^src/${other}/`),
     ],
   },

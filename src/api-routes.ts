@@ -1,14 +1,5 @@
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import type { KeyCache } from './accounts/key-cache.ts'
-import type { CallRecords } from './billing/call-records/call-records.ts'
-import type { Reports } from './billing/reports/reports.ts'
-import type { ByokKeyChecker } from './byok/byok-key-checker.ts'
-import type { CatalogEdits } from './catalog/catalog-edits-store.ts'
-import type { CatalogStore } from './catalog/catalog-store.ts'
-import type { RateChangeTimes } from './catalog/pricing-feed.ts'
-import type { Config } from './config.ts'
-import type { CatalogSnapshot } from './core/catalog/catalog.ts'
 import { accountDataRoutes } from './http/account/account-data-routes.ts'
 import { autoTopUpRoutes } from './http/account/billing/auto-top-up-routes.ts'
 import { billingRoutes } from './http/account/billing/billing-routes.ts'
@@ -25,11 +16,7 @@ import { invitationRoutes } from './http/account/organisations/invitation-routes
 import { memberRoutes } from './http/account/organisations/member-routes.ts'
 import { organisationRoutes } from './http/account/organisations/organisation-routes.ts'
 import { playgroundRoute } from './http/account/playground-route.ts'
-import {
-  operatorProviderStatusRoute,
-  providerStatusRoute,
-  type ReadProviderStatus,
-} from './http/account/provider-status-route.ts'
+import { operatorProviderStatusRoute, providerStatusRoute } from './http/account/provider-status-route.ts'
 import { emailRoutes } from './http/account/sessions/email-routes.ts'
 import { oauthRoutes } from './http/account/sessions/oauth-routes.ts'
 import { operatorSessionRoutes } from './http/account/sessions/operator-session-routes.ts'
@@ -61,77 +48,14 @@ import { surfaceRoutes as operatorSurfaceRoutes } from './http/admin/surface-rou
 import { trafficRoutes } from './http/admin/traffic-routes.ts'
 import { consoleByokKeyRoutes } from './http/byok-keys.ts'
 import { consoleCallRoutes } from './http/call-lists.ts'
-import type { CallServices } from './http/calls/serve-call.ts'
-import type { OfferKnowledge } from './http/offer-view.ts'
 import { compressJson } from './http/plugins/compress-json.ts'
 import { statePermissions } from './http/plugins/operator-access.ts'
 import { staticConsole } from './http/plugins/static-console.ts'
 import { paymentWebhooks } from './http/public/payment-webhooks.ts'
 import { queuesDashboard } from './http/public/queues-dashboard.ts'
 import { surfaceRoutes } from './http/public/surfaces.ts'
-import type { PaidCalls } from './http/public/x402-calls.ts'
-import type { SessionCookies } from './http/session-cookie.ts'
-import type { Slots } from './http/slots.ts'
 import { consoleTopUpRoutes, topUpRoutes } from './http/top-ups.ts'
 import { consoleUsageRoute } from './http/usage.ts'
-import type { CatalogManagement } from './operations/catalog-management.ts'
-import type { PlatformKeyManagement } from './operations/platform-key-management.ts'
-import type { createRefundTopUp } from './operations/top-up-refunds.ts'
-import type { SettingsThrottle } from './payments/auto-top-up-throttle.ts'
-import type { TopUps } from './payments/create-top-ups.ts'
-import type { Logger } from './platform/observability/logger.ts'
-import type { Queues } from './platform/queues/queue-stats.ts'
-import type { JobQueue } from './platform/queues/queues.ts'
-import type { KeyChange } from './platform/redis/key-changes.ts'
-import type { Redis } from './platform/redis/redis.ts'
-import type { createSignIn, Services } from './services.ts'
-import type { WebhookThrottle } from './webhooks/webhook-throttle.ts'
-
-/** What routes take as `app.services`: every store and service of the API tier. */
-export interface ApiServices extends Services, ReturnType<typeof createSignIn> {
-  config: Readonly<Config>
-  /** The same settings, for what names only some of them. */
-  limits: Readonly<Config>
-  publicUrl: string | null
-  /** The path of `publicUrl`, without a slash at its end. */
-  publicPath: string
-  /** Browsers reach the gateway by https. */
-  isSecure: boolean
-  cookies: SessionCookies
-  /** Admin keys do not sign in. */
-  ssoOnly: boolean
-  /** Everything that a call needs, from its key to its response. */
-  callPath: CallServices & { limits: Readonly<Config> }
-  /** Null: every call needs a key. */
-  paidCalls: PaidCalls | null
-  keyCache: KeyCache
-  catalog: CatalogStore['snapshot']
-  checkEdits: CatalogStore['check']
-  previewEdits: CatalogStore['preview']
-  catalogEdits: CatalogEdits
-  catalogManagement: CatalogManagement
-  platformKeys: PlatformKeyManagement
-  offers: OfferKnowledge
-  providerStatus: ReadProviderStatus
-  keyChecker: ByokKeyChecker
-  reports: Reports
-  modelStats: Reports['models']
-  spend: Reports['spend']
-  /** Over a pool that reports do not keep waiting. */
-  recentCalls: Pick<CallRecords, 'settledSince'>
-  rateTimes: (catalog: CatalogSnapshot) => Promise<RateChangeTimes>
-  topUps: TopUps
-  refundTopUp: ReturnType<typeof createRefundTopUp>
-  webhookThrottle: WebhookThrottle
-  settingsThrottle: SettingsThrottle
-  /** Bounds the reports that signed-in accounts read at a time. */
-  consoleSlots: Slots
-  queues: Queues & Record<string, JobQueue>
-  redis: Redis
-  announce: (change: KeyChange) => Promise<void>
-  logger: Logger
-  clock: () => number
-}
 
 const PAGES_FOLDER = fileURLToPath(new URL('../web/dist', import.meta.url))
 

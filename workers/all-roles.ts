@@ -1,4 +1,3 @@
-import type { Colocation } from '../src/calls/colocation.ts'
 import type { Config } from '../src/config.ts'
 import { createAccessLogger, type Logger } from '../src/platform/observability/logger.ts'
 import type { ProcessMetrics } from '../src/platform/observability/metrics.ts'
@@ -8,7 +7,7 @@ import { startSettlementRole } from './settlement-role.ts'
 
 /**
  * The whole gateway in one process, for a small machine: API, dispatch and settlement with separate connections. They
- * share one event loop and fail together, and a call stays within the process if possible (see Colocation).
+ * share one event loop and fail together, and a call stays within the process if possible (see src/calls/colocation.ts).
  */
 export async function startAllRoles(
   config: Readonly<Config>,
@@ -16,19 +15,22 @@ export async function startAllRoles(
   metrics: ProcessMetrics,
 ): Promise<Pick<ApiRuntime, 'readiness' | 'stop'>> {
   // Workers start before the API accepts calls, and stop after the last call has ended.
-  const colocation: Colocation = {}
+  let api: ApiRuntime | null = null
   const settlement = await startSettlementRole(config, logger, metrics.of('settlement'))
-  const dispatch = await startDispatchRole(config, logger, metrics.of('dispatch'), colocation)
-  const api = await createApiRuntime(config, logger, metrics.of('api'), {
-    colocation,
+  const dispatch = await startDispatchRole(config, logger, metrics.of('dispatch'), () =>
+    api ? api.localHub() : null,
+  )
+  const runtime = await createApiRuntime(config, logger, metrics.of('api'), {
+    takeSlot: dispatch.takeSlot,
     accessLogger: config.accessLog ? createAccessLogger(config.logLevel, 'all') : null,
   })
-  const address = await api.app.listen({ port: config.port, host: config.host, backlog: 4096 })
+  api = runtime
+  const address = await runtime.app.listen({ port: config.port, host: config.host, backlog: 4096 })
   logger.info({ address }, 'api listening')
   return {
-    readiness: api.readiness,
+    readiness: runtime.readiness,
     async stop() {
-      for (const role of [api, dispatch, settlement]) await role.stop()
+      for (const role of [runtime, dispatch, settlement]) await role.stop()
     },
   }
 }

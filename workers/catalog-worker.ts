@@ -3,42 +3,29 @@ import { Worker } from 'bullmq'
 import type { Registry } from 'prom-client'
 import { announceEdits, latestEditsVersion } from '../src/catalog/catalog-edits-store.ts'
 import { readPriceFile } from '../src/catalog/catalog-file.ts'
-import {
-  hasOverlay,
-  type OverlayDocument,
-  type OverlayWatch,
-  watchOverlay,
-  writeOverlay,
-} from '../src/catalog/catalog-overlay.ts'
-import { type CatalogStore, createCatalogStore } from '../src/catalog/catalog-store.ts'
+import { hasOverlay, type OverlayDocument, writeOverlay } from '../src/catalog/catalog-overlay.ts'
 import { checkPlatformKeys } from '../src/catalog/check-platform-keys.ts'
 import { announcePlatformKeys, readPlatformKeys } from '../src/catalog/platform-key-store.ts'
-import { createPlatformKeys } from '../src/catalog/platform-keys.ts'
 import { recordRates } from '../src/catalog/rate-history-store.ts'
 import { syncListings } from '../src/catalog/sync-listings.ts'
+import type { ComposedCatalog } from '../src/compose/catalog.ts'
 import type { Config } from '../src/config.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import type { Postgres } from '../src/platform/postgres/postgres.ts'
 import { pollEvery } from '../src/platform/process/poll-every.ts'
-import {
-  CATALOG_QUEUE,
-  type CatalogQueue,
-  createCatalogQueue,
-  scheduleCatalogJob,
-} from '../src/platform/queues/queues.ts'
+import { CATALOG_QUEUE, type CatalogQueue, scheduleCatalogJob } from '../src/platform/queues/queues.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
 import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
 import { createCatalogMetrics } from './catalog-metrics.ts'
 
-export interface CatalogWorkerOptions {
+export interface CatalogWorkerOptions extends ComposedCatalog {
   config: Readonly<Config>
   redis: Redis
   /** In mode `wait`; BullMQ opens a second connection of it for blocking. */
   queueRedis: Redis
-  subscriber: Redis
   postgres: Postgres
+  queue: CatalogQueue
   registry: Registry
-  environment: Record<string, string | undefined>
   logger: Logger
   clock: () => number
   /** Uniform in [0, 1): gateways that start together do not query providers together. */
@@ -51,36 +38,24 @@ const EDITS_EVERY = 5
 const LOCK_MS = 60_000
 const JITTER = 0.2
 
-/** The dependencies of its jobs. */
-interface CatalogJobs extends CatalogWorkerOptions {
-  queue: CatalogQueue
-  overlay: OverlayWatch
-  catalog: CatalogStore
-}
-
 /**
- * Opens the catalog and keeps it up to date. On a schedule shared by the fleet it reads the model lists of providers
- * and the price files. Every second it checks that Redis has the overlay, also after a loss of data, and that every
- * rate of a model is in PostgreSQL; every five seconds that the overlay has the operator's edits and platform keys. All
- * of it is repeatable and can run in several processes. Waits for Redis.
+ * Keeps the catalog up to date. On a schedule shared by the fleet it reads the model lists of providers and the price
+ * files. Every second it checks that Redis has the overlay, also after a loss of data, and that every rate of a model is
+ * in PostgreSQL; every five seconds that the overlay has the operator's edits and platform keys. All of it is repeatable
+ * and can run in several processes. Waits for Redis.
  */
 export async function startCatalogWorker(options: CatalogWorkerOptions) {
-  const { config, redis, queueRedis, subscriber, logger } = options
-  const overlay = await watchOverlay({ redis, subscriber, logger })
-  const platformKeys = createPlatformKeys({ ...config, ...options, overlay })
-  const catalog = await createCatalogStore({ ...config, platformKeys, overlay, logger })
-  const queue = createCatalogQueue(redis)
+  const { config, queueRedis, platformKeys, catalog, logger } = options
   const metrics = createCatalogMetrics(options.registry, catalog.snapshot)
-  const parts: CatalogJobs = { ...options, queue, overlay, catalog }
   const checkKeys = () => checkPlatformKeys(catalog.snapshot(), { platformKeys, logger })
   const jobs: Record<string, () => Promise<void>> = {
     async sync() {
-      const report = await syncListings(catalog.snapshot(), { ...options, platformKeys })
+      const report = await syncListings(catalog.snapshot(), options)
       metrics.noteSync(report, options.clock())
       logger.info(report, 'model lists read')
       await checkKeys()
     },
-    prices: () => readPrices(parts),
+    prices: () => readPrices(options),
   }
   const worker = new Worker<Record<string, never>>(CATALOG_QUEUE, async ({ name }) => jobs[name]?.(), {
     connection: queueRedis,
@@ -91,14 +66,14 @@ export async function startCatalogWorker(options: CatalogWorkerOptions) {
   worker.on('failed', (job, error) =>
     logger.error({ err: error, job: job?.name }, 'catalog job failed, retrying'),
   )
-  await schedule(parts)
+  await schedule(options)
   const checking = checkKeys()
   if (config.priceFiles.length > 0) {
-    readPrices(parts).catch((error: unknown) =>
+    readPrices(options).catch((error: unknown) =>
       logger.error({ err: error }, 'price files not read, retrying on schedule'),
     )
   }
-  const stopSync = pollEvery(SYNC_MS, createSync(parts), (error) =>
+  const stopSync = pollEvery(SYNC_MS, createSync(options), (error) =>
     logger.warn({ err: error }, 'catalog sync failed'),
   )
   return {
@@ -107,21 +82,18 @@ export async function startCatalogWorker(options: CatalogWorkerOptions) {
       // Its requests have their own deadline.
       await checking
       await worker.close()
-      await queue.close()
-      catalog.close()
-      overlay.stop()
     },
   }
 }
 
-async function schedule({ queue, config, random }: CatalogJobs): Promise<void> {
+async function schedule({ queue, config, random }: CatalogWorkerOptions): Promise<void> {
   const everyMs = Math.round(config.catalogSyncMs * (1 + JITTER * (random() - 0.5)))
   await scheduleCatalogJob(queue, 'sync', everyMs)
   if (config.priceFiles.length > 0) await scheduleCatalogJob(queue, 'prices', everyMs)
 }
 
 /** The work of every second. */
-function createSync(parts: CatalogJobs): () => Promise<void> {
+function createSync(parts: CatalogWorkerOptions): () => Promise<void> {
   const { redis, postgres, queue, overlay, catalog, logger } = parts
   let recorded: string | null = null
   let looks = 0
@@ -148,7 +120,7 @@ function createSync(parts: CatalogJobs): () => Promise<void> {
 }
 
 /** Reads every price file. An unusable file keeps its last content. */
-async function readPrices({ config, redis, overlay, catalog, logger }: CatalogJobs): Promise<void> {
+async function readPrices({ config, redis, overlay, catalog, logger }: CatalogWorkerOptions): Promise<void> {
   const before = overlay.current()?.prices ?? []
   const prices: OverlayDocument[] = []
   for (const [index, location] of config.priceFiles.entries()) {

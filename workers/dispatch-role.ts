@@ -1,9 +1,9 @@
-import { Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { openByokKeyVault } from '../src/byok/byok-key-vault.ts'
 import { type AttemptChain, createAttemptChain } from '../src/calls/attempts/attempt-chain.ts'
 import { createAttemptMeter } from '../src/calls/attempts/attempt-meter.ts'
-import type { Colocation } from '../src/calls/colocation.ts'
+import type { LocalHub, TakeSlot } from '../src/calls/colocation.ts'
 import { createCallMetrics } from '../src/calls/dispatch/call-metrics.ts'
 import { createFinisher, createFinishScript, type RunFinish } from '../src/calls/dispatch/finish-calls.ts'
 import { listenForControl } from '../src/calls/dispatch/listen-for-control.ts'
@@ -11,35 +11,30 @@ import { createRedisResync } from '../src/calls/dispatch/redis-resync.ts'
 import { RunningCalls } from '../src/calls/dispatch/running-calls.ts'
 import { createLedgerLossCheck, createSettledCalls } from '../src/calls/dispatch/settled-calls.ts'
 import { SettlementOutbox } from '../src/calls/dispatch/settlement-outbox.ts'
-import { createCallBodies, createHeldBodies, type HeldBodies } from '../src/calls/relay/call-bodies.ts'
+import { createHeldBodies, type HeldBodies } from '../src/calls/relay/call-bodies.ts'
 import { FramePublisher } from '../src/calls/relay/frame-publisher.ts'
-import { type CompletionArchive, createCompletionArchive } from '../src/calls/relay/idempotency.ts'
-import { watchOverlay } from '../src/catalog/catalog-overlay.ts'
-import { createCatalogStore } from '../src/catalog/catalog-store.ts'
-import { createPlatformKeys } from '../src/catalog/platform-keys.ts'
+import type { CompletionArchive } from '../src/calls/relay/idempotency.ts'
+import { composeCallTexts } from '../src/compose/call-path.ts'
+import { composeCatalog } from '../src/compose/catalog.ts'
+import { composeClients, openQueues } from '../src/compose/clients.ts'
 import type { Config } from '../src/config.ts'
 import type { CallJob, SettlementRecord } from '../src/core/calls/call-job.ts'
 import type { CatalogSnapshot } from '../src/core/catalog/catalog.ts'
 import { newId } from '../src/core/kernel/ids.ts'
 import { openBodyStore } from '../src/platform/body-store/create-body-store.ts'
-import { openConnections } from '../src/platform/connections.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
-import { createProcessReport } from '../src/platform/observability/process-report.ts'
 import { pollEvery } from '../src/platform/process/poll-every.ts'
 import { type CallJobs, createCallJobs } from '../src/platform/queues/call-jobs.ts'
 import { type ClaimedJobs, openClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import {
-  createDispatchQueue,
-  createSettlementQueue,
   DISPATCH_QUEUE,
   type DispatchQueue,
   enqueueSettlements,
   settlementJobsLeft,
 } from '../src/platform/queues/queues.ts'
-import { type FleetTime, startFleetClock } from '../src/platform/redis/fleet-clock.ts'
-import { checkRedisSettings, type Redis } from '../src/platform/redis/redis.ts'
-import { createEpochReader, type EpochWatch, watchEpoch } from '../src/platform/redis/redis-epoch.ts'
-import { createSealer } from '../src/platform/sealing.ts'
+import type { FleetTime } from '../src/platform/redis/fleet-clock.ts'
+import type { Redis } from '../src/platform/redis/redis.ts'
+import type { EpochWatch } from '../src/platform/redis/redis-epoch.ts'
 import { createProviderClients, createTransport } from '../src/providers/provider-clients.ts'
 import { createBreakerBoard, exportBreakers } from '../src/routing/circuit-breaker/breaker-board.ts'
 import { createMeasureLog } from '../src/routing/offer-measures.ts'
@@ -60,102 +55,65 @@ const WAIT_SECONDS = 1
 export async function startDispatchRole(
   config: Readonly<Config>,
   plainLogger: Logger,
-  registry: Registry = new Registry(),
-  colocation?: Colocation,
-): Promise<{ stop(): Promise<void> }> {
-  const report = createProcessReport('dispatch', plainLogger, registry)
-  const { logger } = report
-  const connections = openConnections(config, logger)
-  const redisFor = (name: string) => connections.redis(`switchyard-dispatch-${name}`, 'wait')
-  const redis = redisFor('frames')
-  const queueRedis = redisFor('queue')
+  registry?: Registry,
+  localHub?: () => LocalHub | null,
+): Promise<{ takeSlot: TakeSlot; stop(): Promise<void> }> {
+  const clients = await composeClients('dispatch', config, plainLogger, registry)
+  const { redis, report, logger, resources } = clients
+  const redisFor = (name: string) => clients.connections.redis(`switchyard-dispatch-${name}`, 'wait')
   const subscriber = redisFor('control')
-  await checkRedisSettings(redis, logger)
-  const fleetClock = await startFleetClock({ redis, logger })
-
-  const overlay = await watchOverlay({ redis, subscriber, logger })
-  const platformKeys = createPlatformKeys({ ...config, environment: process.env, overlay, logger })
-  const catalog = await createCatalogStore({ ...config, platformKeys, overlay, logger })
+  // QUIT, not disconnect: the last frames are still on their way.
+  resources.defer(async () => void (await redis.quit()))
+  const { platformKeys, catalog } = await composeCatalog(config, clients, subscriber)
   const calls = new RunningCalls()
   const workerId = newId('worker')
   const transport = createTransport(config)
-  // Connects when the first call on a BYOK key comes.
-  const keysPostgres = connections.postgres('switchyard-dispatch-keys', KEYS_POSTGRES)
+  resources.defer(() => transport.close())
   const byokKeys = await openByokKeyVault({
-    postgres: keysPostgres,
-    redis,
-    subscriber,
-    masterKeys: config.masterKeys,
-    logger,
-    clock: Date.now,
+    // Connects when the first call on a BYOK key comes.
+    postgres: clients.connections.postgres('switchyard-dispatch-keys', KEYS_POSTGRES),
+    ...{ redis, subscriber, logger, masterKeys: config.masterKeys, clock: Date.now },
     refreshMs: config.keyReloadMs,
   })
+  resources.defer(() => byokKeys.stop())
   const board = await createBreakerBoard({ redis, subscriber, settings: config, now: Date.now, logger })
-  exportBreakers(board, registry)
+  resources.defer(() => board.close())
+  exportBreakers(board, clients.registry)
   const measures = createMeasureLog({ redis, now: Date.now, logger })
-  const budget = createRetryBudget({
-    redis,
-    limits: { percent: config.retryBudgetPercent, floor: config.retryBudgetFloor },
-    now: Date.now,
-    logger,
-  })
-  const dispatchQueue = createDispatchQueue(redis)
-  const settlementQueue = createSettlementQueue(redis)
-  const epoch = await watchEpoch({ redis, readEpoch: createEpochReader(redis), logger })
-  const bodies = createCallBodies({
-    ...config,
-    name: 'switchyard-dispatch-bodies',
-    sealer: createSealer(config.masterKeys, 'call-body'),
-    logger,
-  })
+  resources.defer(() => measures.close())
+  const limits = { percent: config.retryBudgetPercent, floor: config.retryBudgetFloor }
+  const budget = createRetryBudget({ redis, limits, now: Date.now, logger })
+  resources.defer(() => budget.close())
+  const queues = openQueues(redis, resources)
+  const { bodies, archive, epoch } = await composeCallTexts('dispatch', config, clients)
   const files = await openBodyStore(config)
+  resources.defer(() => files.close())
   const jobs = openClaimedJobs<CallJob>(DISPATCH_QUEUE, {
-    redis: queueRedis,
+    redis: redisFor('queue'),
     blocking: redisFor('wake'),
     lockMs: config.jobLockMs,
     waitSeconds: WAIT_SECONDS,
-    logger,
-    clock: Date.now,
+    ...{ logger, clock: Date.now },
   })
   const dispatch = await composeDispatch({
-    workerId,
-    redis,
-    subscriber,
-    colocation,
-    epoch,
-    jobs,
+    ...{ workerId, redis, subscriber, localHub, epoch, jobs, calls, archive, logger },
     callJobs: createCallJobs(redis),
-    dispatchQueue,
-    enqueueSettlements: (records) => enqueueSettlements(settlementQueue, records),
+    dispatchQueue: queues.dispatch,
+    enqueueSettlements: (records) => enqueueSettlements(queues.settlement, records),
     settlementJobsLeft: (jobIds) => settlementJobsLeft(redis, jobIds),
     runFinish: createFinishScript(redis, workerId, jobs.token, Date.now),
-    calls,
     chain: createAttemptChain({
       catalog: catalog.snapshot,
       providers: createProviderClients({
-        transport,
+        ...{ transport, files, connectTimeoutMs: config.connectTimeoutMs, now: Date.now },
         ourKey: (provider) => platformKeys.find(provider)?.secret ?? null,
-        files,
-        connectTimeoutMs: config.connectTimeoutMs,
-        now: Date.now,
       }),
-      byokKeys,
-      board,
-      meter: createAttemptMeter(measures, registry),
-      budget,
-      settings: config,
-      logger,
-      now: fleetClock.now,
-      random: Math.random,
+      meter: createAttemptMeter(measures, clients.registry),
+      ...{ byokKeys, board, budget, settings: config, logger, now: clients.fleetClock, random: Math.random },
     }),
     catalog: catalog.snapshot,
     bodies: createHeldBodies(bodies, config),
-    archive: createCompletionArchive(
-      redis,
-      createSealer(config.masterKeys, 'kept-reply'),
-      config.keptReplies,
-    ),
-    countCall: createCallMetrics(registry, report),
+    countCall: createCallMetrics(clients.registry, report),
     settings: {
       concurrency: config.workerConcurrency,
       lockMs: config.jobLockMs,
@@ -163,9 +121,8 @@ export async function startDispatchRole(
       unconfirmedSettlementsMax: config.unconfirmedSettlementsMax,
       wholeAnswerBytesMax: config.keptReplies.perAnswer,
     },
-    logger,
     clock: Date.now,
-    fleetClock: fleetClock.now,
+    fleetClock: clients.fleetClock,
   })
   const stopCheckingLedger = pollEvery(
     CONFIRM_MS,
@@ -174,24 +131,10 @@ export async function startDispatchRole(
     { firstAfterMs: 0 },
   )
   report.start(redis, () => ({ inFlightCalls: calls.size, concurrency: config.workerConcurrency }))
-
-  return {
-    async stop() {
-      await dispatch.stop()
-      stopCheckingLedger()
-      await report.stop()
-      epoch.stop()
-      fleetClock.stop()
-      await Promise.all([byokKeys.stop(), board.close(), measures.close(), budget.close(), transport.close()])
-      await Promise.all([dispatchQueue.close(), settlementQueue.close()])
-      catalog.close()
-      overlay.stop()
-      files.close()
-      // QUIT, not disconnect: the last frames are still on their way.
-      await redis.quit()
-      await Promise.all([connections.close(), bodies.close()])
-    },
-  }
+  resources.defer(() => report.stop())
+  resources.defer(() => stopCheckingLedger())
+  resources.defer(() => dispatch.stop())
+  return { takeSlot: dispatch.takeSlot, stop: () => resources.disposeAsync() }
 }
 
 /** The clients of one dispatch worker, and its settings. */
@@ -201,8 +144,8 @@ interface DispatchParts {
   redis: Redis
   /** A connection in subscriber mode. */
   subscriber: Redis
-  /** Absent: no API instance shares the process. */
-  colocation?: Colocation | undefined
+  /** The hub of the API instance in this process, while one runs. */
+  localHub?: (() => LocalHub | null) | undefined
   epoch: EpochWatch
   jobs: ClaimedJobs<CallJob>
   callJobs: CallJobs
@@ -238,12 +181,12 @@ export type ComposedDispatch = Awaited<ReturnType<typeof composeDispatch>>
 
 /** Composes and starts the worker of one dispatch process: everything between the queue and the providers. */
 export async function composeDispatch(parts: DispatchParts) {
-  const { redis, subscriber, colocation, epoch, calls, workerId, countCall, settings, logger, clock } = parts
+  const { redis, subscriber, localHub, epoch, calls, workerId, countCall, settings, logger, clock } = parts
   const holds = createHoldStore(redis)
   const publisher = new FramePublisher({
     worker: workerId,
     redis,
-    colocation,
+    localHub,
     logger,
     onLost: (frames) => calls.noteLost(frames),
     onUnheard: (channel, heardAt) => calls.abortChannel(channel, heardAt),
@@ -282,8 +225,8 @@ export async function composeDispatch(parts: DispatchParts) {
   const stopConfirming = pollEvery(CONFIRM_MS, confirm, () => undefined)
   await listenForControl(subscriber, workerId, (message) => calls.control(message))
   await worker.start()
-  if (colocation) colocation.takeSlot = () => worker.takeSlot()
   return {
+    takeSlot: () => worker.takeSlot(),
     /** The calls that run here. */
     running: () => worker.leases.running(),
     /** The holds of ended calls whose settlement is not confirmed. */

@@ -1,11 +1,8 @@
-import type { Registry } from 'prom-client'
 import { pruneAccountActions } from '../src/accounts/account-action-store.ts'
 import { createAccountStore } from '../src/accounts/account-store.ts'
-import { createAuditRunStore } from '../src/billing/audit/audit-run-store.ts'
 import { createAuditSchedule } from '../src/billing/audit/audit-schedule.ts'
 import { failureCreditLimits } from '../src/billing/audit/failure-credit-audit.ts'
 import { runAudit } from '../src/billing/audit/run-audit.ts'
-import type { HoldStore } from '../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../src/billing/ledger/balance-store.ts'
 import { postLedger } from '../src/billing/ledger/ledger-store.ts'
 import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
@@ -13,10 +10,11 @@ import { createProviderHours, createProviderHoursRollup } from '../src/billing/r
 import { createUnchargedCostStore } from '../src/billing/reports/uncharged-cost-store.ts'
 import { runMaintenance } from '../src/billing/run-maintenance.ts'
 import { pruneSettledKeys } from '../src/billing/settlement/settlement-statements.ts'
-import type { SettlementStore } from '../src/billing/settlement/settlement-store.ts'
 import { prunePromptLogs } from '../src/calls/prompt-logs/prompt-log-store.ts'
 import { sweepCallBodies } from '../src/calls/relay/call-bodies.ts'
 import { sweepUnheardEnds } from '../src/calls/relay/unheard-ends.ts'
+import type { Clients, openQueues } from '../src/compose/clients.ts'
+import type { Money } from '../src/compose/money.ts'
 import type { Config } from '../src/config.ts'
 import { unchargedCostLimits } from '../src/core/billing/uncharged-cost.ts'
 import { DAY_MS } from '../src/core/kernel/time.ts'
@@ -24,7 +22,6 @@ import { createAlarmNoticeStore } from '../src/operations/alarm-notice-store.ts'
 import { createAlarmStore } from '../src/operations/alarm-store.ts'
 import { createAuditLog } from '../src/operations/audit-log.ts'
 import { limitUnchargedCost } from '../src/operations/limit-uncharged-cost.ts'
-import type { TopUps } from '../src/payments/create-top-ups.ts'
 import { reconcilePayments } from '../src/payments/reconcile-payments.ts'
 import { createReturnsSchedule } from '../src/payments/returns-schedule.ts'
 import { runAutoTopUps } from '../src/payments/run-auto-top-ups.ts'
@@ -33,17 +30,11 @@ import { closeCallPayments } from '../src/payments/x402/close-call-payments.ts'
 import { createFacilitator } from '../src/payments/x402/facilitator.ts'
 import { settleDuePayments } from '../src/payments/x402/settle-due-payments.ts'
 import type { BodyStore } from '../src/platform/body-store/body-store.ts'
-import type { Logger } from '../src/platform/observability/logger.ts'
 import type { Postgres } from '../src/platform/postgres/postgres.ts'
 import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
-import {
-  type DispatchQueue,
-  enqueueSettlements,
-  type SettlementQueue,
-} from '../src/platform/queues/queues.ts'
+import { enqueueSettlements } from '../src/platform/queues/queues.ts'
 import { type Job, runOnEveryProcess, runOnOneProcess } from '../src/platform/redis/fleet-job.ts'
 import { announceKeyChange } from '../src/platform/redis/key-changes.ts'
-import type { Redis } from '../src/platform/redis/redis.ts'
 import { createEpochReader } from '../src/platform/redis/redis-epoch.ts'
 import { AUDIT_JOB } from '../src/platform/redis/redis-keys.ts'
 
@@ -54,23 +45,16 @@ interface ScheduledJob extends Job {
 }
 
 /** The dependencies of the scheduled jobs. */
-interface ScheduleParts {
+interface ScheduleParts
+  extends Pick<Clients, 'redis' | 'registry' | 'logger' | 'fleetClock'>,
+    Pick<Money, 'holds' | 'settlements' | 'payments' | 'audits'> {
   config: Readonly<Config>
-  redis: Redis
   postgres: Postgres
   /** A pool without a statement timeout, for reading whole tables. */
   auditPostgres: Postgres
-  holds: HoldStore
-  settlements: SettlementStore
-  dispatchQueue: DispatchQueue
-  settlementQueue: SettlementQueue
-  topUps: TopUps
+  queues: ReturnType<typeof openQueues>
   files: Pick<BodyStore, 'sweep'>
   metrics: BillingMetrics
-  registry: Registry
-  logger: Logger
-  /** The clock of call deadlines. */
-  fleetClock: () => number
 }
 
 const SECOND_MS = 1_000
@@ -97,14 +81,19 @@ export async function startSchedules(parts: ScheduleParts): Promise<{ stop(): Pr
 
 /** The table of scheduled jobs: what runs, how often, and where. */
 async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
-  const { config, redis, postgres, auditPostgres, settlementQueue, files, logger, fleetClock } = parts
+  const { config, redis, postgres, auditPostgres, queues, files, logger, fleetClock } = parts
   const callMs = config.queueWaitMs + config.callTimeoutMs + BODY_SLACK_MS
-  const deps = { ...parts, clock: Date.now }
-  const payments = { ...deps, ...parts.topUps, topUps: parts.topUps.service }
+  const deps = {
+    ...parts,
+    dispatchQueue: queues.dispatch,
+    settlementQueue: queues.settlement,
+    clock: Date.now,
+  }
+  const payments = { ...deps, ...parts.payments }
   const costs = createUnchargedCostStore(postgres)
   const alarms = createAlarmStore(postgres)
   const maintenance = {
-    ...parts,
+    ...deps,
     callJobs: createCallJobs(redis),
     balances: createBalanceStore(postgres),
     readEpoch: createEpochReader(redis),
@@ -113,7 +102,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
   const unheardEnds = {
     redis,
     postgres,
-    enqueueSettlements: enqueueSettlements.bind(null, settlementQueue),
+    enqueueSettlements: enqueueSettlements.bind(null, queues.settlement),
     clock: fleetClock,
   }
   const unchargedCost = {
@@ -135,7 +124,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
   const audits = createAuditSchedule({
     ...deps,
     audit: () => runAudit(audit),
-    runs: createAuditRunStore(postgres),
+    runs: parts.audits,
     everyMs: config.auditEveryMinutes * MINUTE_MS,
   })
   const prune = async (stopping: AbortSignal) => {

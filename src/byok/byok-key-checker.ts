@@ -12,8 +12,6 @@ const CHECKS_PER_ACCOUNT = 20
 const ACCOUNTS_REMEMBERED = 10_000
 const HOUR_MS = 3_600_000
 
-export type ByokKeyChecker = ReturnType<typeof createByokKeyChecker>
-
 export function createByokKeyChecker(options: {
   postgres: Pick<Postgres, '$executeRawUnsafe'>
   logger: Logger

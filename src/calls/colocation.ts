@@ -2,15 +2,18 @@ import type { CallJob } from '../core/calls/call-job.ts'
 import type { Frame } from '../core/calls/frames.ts'
 
 /**
- * Where an API instance and a dispatch worker in one process meet. A call that finds a free slot here is claimed with its
- * admission, and its frames go from one to the other without Redis. Its job, its lock, its hold and its settlement are in
- * Redis as those of any call, and so is what becomes of it when the process dies. Each side adds its part when it starts.
+ * An API instance and a dispatch worker in one process: a call that finds a free slot of the worker is claimed with its
+ * admission (`TakeSlot`), and its frames reach the API instance without Redis (`LocalHub`). Its job, lock, hold and
+ * settlement are in Redis as those of any call, so another worker takes it over if the process dies.
  */
-export interface Colocation {
-  /** A free slot of the worker, taken; null where it has none, or stops. */
-  takeSlot?: () => TakenSlot | null
-  /** The calls that the API instance waits for, and the channel that names it. */
-  hub?: { readonly channel: string; receive(worker: string, frames: readonly Frame[]): void }
+
+/** Takes a free slot of the worker; null where it has none, or stops. */
+export type TakeSlot = () => TakenSlot | null
+
+/** The calls that the API instance waits for, and the channel that names it. */
+export interface LocalHub {
+  readonly channel: string
+  receive(worker: string, frames: readonly Frame[]): void
 }
 
 /** A slot for one call, until it has run there or is given back. */

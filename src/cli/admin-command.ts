@@ -1,7 +1,8 @@
+import type { Money } from '../compose/money.ts'
+import type { People } from '../compose/people.ts'
 import type { Config } from '../config.ts'
 import type { Operator } from '../operations/audit-log.ts'
 import type { Logger } from '../platform/observability/logger.ts'
-import type { Services } from '../services.ts'
 import type { CommandClients } from './clients.ts'
 import type { CommandInput } from './command-input.ts'
 import type { CommandOutput } from './run-command.ts'
@@ -36,7 +37,7 @@ export const ADMIN_OPTIONS = {
 } as const
 
 /** The input and services of an `admin` command. */
-export interface AdminContext extends Services, CommandClients {
+export interface AdminContext extends Money, People, CommandClients {
   config: Config
   logger: Logger
   operator: Operator
@@ -48,7 +49,7 @@ export type AdminCommands = Record<string, (context: AdminContext) => Promise<Co
 
 /** The id of the account that a command names, or undefined if it names none. */
 export async function accountIdOf(
-  { accountManagement }: Pick<Services, 'accountManagement'>,
+  { accountManagement }: Pick<People, 'accountManagement'>,
   idOrEmail: string | undefined,
 ): Promise<string | undefined> {
   return idOrEmail === undefined ? undefined : (await accountManagement.find(idOrEmail)).id

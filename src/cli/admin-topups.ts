@@ -5,24 +5,15 @@ import { PAYMENT_RAILS, type PaymentRailName } from '../core/payments/payment.ts
 import { PICO_PER_CENT } from '../core/payments/top-up-amount.ts'
 import { paymentView } from '../http/top-ups.ts'
 import { createRefundTopUp } from '../operations/top-up-refunds.ts'
-import { createTopUps, type TopUps } from '../payments/create-top-ups.ts'
 import type { Payment } from '../payments/payment-store.ts'
 import { reconcileReturns } from '../payments/reconcile-returns.ts'
-import { announceKeyChange } from '../platform/redis/key-changes.ts'
 import { type AdminCommands, type AdminContext, accountIdOf } from './admin-command.ts'
 import { readUsd } from './command-input.ts'
 import { lines, list, one, UsageError } from './run-command.ts'
 
 const LISTED = 50
 
-const open = (context: AdminContext): Promise<TopUps> =>
-  createTopUps(context.config, {
-    ...context,
-    announceAccount: (accountId) => announceKeyChange(context.redis, { accountId }),
-    clock: Date.now,
-  })
-
-async function find({ input }: AdminContext, { payments }: TopUps): Promise<Payment> {
+async function find({ input, payments: { payments } }: AdminContext): Promise<Payment> {
   const id = input.subject('name the top-up: its id, as in topup list')
   const payment = await payments.find(id)
   if (!payment) throw new Error(`there is no top-up ${id}`)
@@ -44,10 +35,10 @@ export const topUpCommands: AdminCommands = {
     const amountPico = readTopUp(input.option('amount'))
     const rail = readRail(input.option('rail'))
     const { id } = await context.accountManagement.find(account)
-    const { service } = await open(context)
+    const { topUps } = context.payments
     const details = { amount_usd: formatUsd(amountPico), rail }
     return audited(context, 'topup.create', id, details, async () => {
-      const opening = await service.open(id, rail, amountPico)
+      const opening = await topUps.open(id, rail, amountPico)
       switch (opening.kind) {
         case 'opened':
           return one(view(opening.payment))
@@ -64,9 +55,8 @@ export const topUpCommands: AdminCommands = {
   },
 
   async 'topup show'(context) {
-    const topUps = await open(context)
-    const payment = await find(context, topUps)
-    const events = (await topUps.events.list(payment.id)).map(
+    const payment = await find(context)
+    const events = (await context.payments.events.list(payment.id)).map(
       ({ receivedAt, id, type, outcome, detail }) => ({
         at: isoTime(receivedAt),
         id,
@@ -95,7 +85,7 @@ export const topUpCommands: AdminCommands = {
   },
 
   async 'topup list'(context) {
-    const { payments } = await open(context)
+    const { payments } = context.payments
     const accountId = await accountIdOf(context, context.input.option('account'))
     const found = await payments.list({
       ...(accountId !== undefined && { accountId }),
@@ -106,22 +96,20 @@ export const topUpCommands: AdminCommands = {
 
   /** Reads the state of a payment from its rail instead of waiting for its webhook. */
   async 'topup check'(context) {
-    const topUps = await open(context)
-    const payment = await find(context, topUps)
+    const payment = await find(context)
     return audited(context, 'topup.check', payment.id, {}, async () =>
-      one(view(await topUps.service.check(payment))),
+      one(view(await context.payments.topUps.check(payment))),
     )
   },
 
   /** Lists refunds and disputes at the rails, and posts those that webhooks missed. */
   async 'topup reconcile'(context) {
-    const topUps = await open(context)
     const { missed, unknownPayments, ...counts } = await audited(
       context,
       'topup.reconcile',
       'payments',
       {},
-      () => reconcileReturns({ ...topUps, topUps: topUps.service, logger: context.logger }, Date.now()),
+      () => reconcileReturns({ ...context.payments, logger: context.logger }, Date.now()),
     )
     const views = missed.map(view)
     const unknown = unknownPayments.map(({ rail, paymentId, chargeId, amountPico }) => ({
@@ -143,11 +131,10 @@ export const topUpCommands: AdminCommands = {
   },
 
   async 'topup refund'(context) {
-    const topUps = await open(context)
-    const payment = await find(context, topUps)
+    const payment = await find(context)
     const amount = context.input.option('amount')
     const amountPico = amount === undefined ? null : readTopUp(amount)
-    const refund = createRefundTopUp({ ...topUps, auditedAction: context.auditLog.auditedAction })
+    const refund = createRefundTopUp({ ...context.payments, auditedAction: context.auditLog.auditedAction })
     const reason = context.input.option('reason')
     const force = context.input.flag('force')
     return one(view(await refund(context.operator, { payment, amountPico, reason, force })))

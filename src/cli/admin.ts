@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util'
 import pino from 'pino'
+import { composeMoney } from '../compose/money.ts'
+import { composePeople } from '../compose/people.ts'
 import { readConfig } from '../config.ts'
-import { announceKeyChange } from '../platform/redis/key-changes.ts'
-import { createServices } from '../services.ts'
+import { announceKeyChange, type KeyChange } from '../platform/redis/key-changes.ts'
 import { accountCommands } from './admin-accounts.ts'
 import { callPaymentCommands } from './admin-call-payments.ts'
 import { ADMIN_OPTIONS, type AdminCommands } from './admin-command.ts'
@@ -98,17 +99,18 @@ export async function admin(args: string[], environment: NodeJS.ProcessEnv): Pro
   if (!command) throw unknownCommand(name, Object.keys(ADMIN_COMMANDS))
   const input = new CommandInput(values, positionals.slice(isAlone ? 1 : 2))
   const config = readConfig(environment)
-  return withClients(config, 'switchyard-admin', (clients) => {
-    // Failures are the command's result, and standard output must contain only its JSON.
-    const logger = pino({ level: 'silent' })
-    const services = createServices(config, {
-      ...clients,
-      reportsPostgres: clients.postgres,
-      announce: (change) => announceKeyChange(clients.redis, change),
-      logger,
-      clock: Date.now,
-    })
-    return command({ ...services, ...clients, logger, config, operator: commandOperator(), input })
+  return withClients(config, 'switchyard-admin', async ({ postgres, redis }) => {
+    const announce = (change: KeyChange) => announceKeyChange(redis, change)
+    const clients = {
+      ...{ postgres, redis, announce, clock: Date.now },
+      reportsPostgres: postgres,
+      announceAccount: (accountId: string) => announce({ accountId }),
+      // Failures are the command's result, and standard output must contain only its JSON.
+      logger: pino({ level: 'silent' }),
+    }
+    const money = await composeMoney(config, clients)
+    const people = composePeople(config, clients, money)
+    return command({ ...money, ...people, ...clients, config, operator: commandOperator(), input })
   })
 }
 

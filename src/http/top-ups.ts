@@ -18,7 +18,7 @@ import { formatUsd, parseUsd } from '../core/kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../core/kernel/time.ts'
 import type { PaymentRailName } from '../core/payments/payment.ts'
 import { readTopUpAmount, TOP_UP_PRESETS_USD } from '../core/payments/top-up-amount.ts'
-import type { TopUps } from '../payments/create-top-ups.ts'
+import type { Payments } from '../payments/create-payments.ts'
 import type { Payment } from '../payments/payment-store.ts'
 import { type AccountAccess, byKey, bySession } from './asking-account.ts'
 import { OfId, pageOf } from './page.ts'
@@ -27,7 +27,7 @@ import { createRecordKeyAction } from './record-key-action.ts'
 import { createSlots, type SlotsOptions } from './slots.ts'
 
 export interface TopUpServices {
-  topUps: Pick<TopUps, 'service' | 'payments' | 'rails'>
+  payments: Pick<Payments, 'topUps' | 'payments' | 'rails'>
   limits: { topUpMinUsd: string; topUpMaxUsd: string }
 }
 
@@ -108,7 +108,7 @@ function registerRoutes(
   { asker, hooks, schema, ...audience }: Audience,
 ): void {
   const { services } = app
-  const { service, payments } = services.topUps
+  const { topUps, payments } = services.payments
   const options = topUpOptions(services)
   const range = { minPico: parseUsd(options.min_usd), maxPico: parseUsd(options.max_usd) }
   const slots = createSlots({
@@ -130,7 +130,7 @@ function registerRoutes(
     if (amount.kind === 'refused')
       throw new ApiError('invalid_request', topUpAmountWording(options), { param: 'amount_usd' })
     return slots.run(accountId, async () => {
-      const payment = openedPayment(await service.open(accountId, railOf(rail), amount.amountPico))
+      const payment = openedPayment(await topUps.open(accountId, railOf(rail), amount.amountPico))
       await audience.opened(request, payment)
       return reply.code(201).send(audience.viewOf(payment, request))
     })
@@ -166,7 +166,7 @@ function registerRoutes(
 }
 
 /** What a top-up may be here. */
-export const topUpOptions = ({ topUps: { rails }, limits }: TopUpServices): TopUpOptions => ({
+export const topUpOptions = ({ payments: { rails }, limits }: TopUpServices): TopUpOptions => ({
   presets_usd: [...TOP_UP_PRESETS_USD],
   min_usd: formatUsd(parseUsd(limits.topUpMinUsd)),
   max_usd: formatUsd(parseUsd(limits.topUpMaxUsd)),
@@ -174,7 +174,7 @@ export const topUpOptions = ({ topUps: { rails }, limits }: TopUpServices): TopU
 })
 
 /** The payment of a top-up. Throws ApiError where its rail did not open it. */
-function openedPayment(opening: Awaited<ReturnType<TopUps['service']['open']>>): Payment {
+function openedPayment(opening: Awaited<ReturnType<Payments['topUps']['open']>>): Payment {
   switch (opening.kind) {
     case 'opened':
       return opening.payment

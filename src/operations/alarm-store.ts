@@ -100,6 +100,8 @@ INSERT INTO alarm_notices (destination_id, alarm_id, event)
 SELECT DISTINCT told.destination_id, told.alarm_id, CASE WHEN $4 THEN 'resolved' ELSE 'acknowledged' END
 FROM before JOIN alarm_notices AS told ON told.alarm_id = before.id AND told.event = 'opened'`
 
+export type AlarmStore = ReturnType<typeof createAlarmStore>
+
 export function createAlarmStore(postgres: Postgres) {
   /** The cursor at the last empty read: while the stream has nothing after it, PostgreSQL need not be read. */
   let drainedAt: string | null = null

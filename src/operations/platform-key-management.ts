@@ -13,8 +13,6 @@ export interface StoredPlatformKey {
 }
 
 /** Operators' changes of the gateway's own keys at providers, recorded in the audit log. Throws ApiError. */
-export type PlatformKeyManagement = ReturnType<typeof createPlatformKeyManagement>
-
 export function createPlatformKeyManagement(options: {
   store: PlatformKeyStore
   /** Checks a key at its provider; may reject when the provider does not respond. */

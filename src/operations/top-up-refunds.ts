@@ -18,10 +18,10 @@ export type RefundTopUp = (operator: Operator, request: RefundRequest) => Promis
 
 /** Refunds top-ups for operators, recorded in the audit log first. Throws ApiError if nothing was refunded. */
 export function createRefundTopUp({
-  service,
+  topUps,
   auditedAction,
 }: {
-  service: Pick<TopUpService, 'refund'>
+  topUps: Pick<TopUpService, 'refund'>
   auditedAction: RunAudited
 }): RefundTopUp {
   return (operator, { payment, amountPico, reason, force }) => {
@@ -31,7 +31,7 @@ export function createRefundTopUp({
       ...(force && { force: 'true' }),
     }
     return auditedAction(operator, { action: 'topup.refund', target: payment.id, details }, async () => {
-      const refund = await service.refund(payment.id, amountPico, { force })
+      const refund = await topUps.refund(payment.id, amountPico, { force })
       switch (refund.kind) {
         case 'refunded':
           return refund.payment

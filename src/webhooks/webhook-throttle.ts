@@ -3,15 +3,13 @@ import { consume } from '../platform/redis/rate-limiter.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { throttlePrefix } from '../platform/redis/redis-keys.ts'
 
+const PER_MINUTE = 10
+const MINUTE_SECONDS = 60
+
 /**
  * Limits manually requested deliveries of an account. Counted in Redis for the whole fleet. Throws ApiError 429 above
  * a limit; rejects if Redis is unavailable.
  */
-export type WebhookThrottle = ReturnType<typeof createWebhookThrottle>
-
-const PER_MINUTE = 10
-const MINUTE_SECONDS = 60
-
 export function createWebhookThrottle(redis: Redis) {
   const limiter = (name: string) =>
     new RateLimiterRedis({

@@ -6,7 +6,7 @@ import type { AutoTopUpView } from '../../src/core/api/auto-top-up.ts'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
 import { FAILURES_OF_THE_CARD } from '../../src/core/payments/card-failure.ts'
-import { createTopUps, type TopUps } from '../../src/payments/create-top-ups.ts'
+import { createPayments, type Payments } from '../../src/payments/create-payments.ts'
 import { reconcilePayments } from '../../src/payments/reconcile-payments.ts'
 import { type AutoTopUpReport, runAutoTopUps } from '../../src/payments/run-auto-top-ups.ts'
 import { type ConsoleClient, PASSWORD, signedUp } from '../helpers/console-client.ts'
@@ -23,7 +23,7 @@ const CHOSEN = { enabled: true, threshold_usd: '5.00', amount_usd: '25.00', mont
 let stack: TestStack
 let stripe: FakeStripe
 /** A process of its own, whose clock the tests set: the one of the stack finds nothing that waits for it. */
-let topUps: TopUps
+let payments: Payments
 let shiftMs = 0
 const logger = pino({ level: 'silent' })
 const clock = () => Date.now() + shiftMs
@@ -37,7 +37,7 @@ beforeAll(async () => {
   // Steps are taken by the tests.
   await stack.settlement.stop()
   const deps = { postgres: stack.postgres, holds: createHoldStore(stack.redis), logger, clock }
-  topUps = await createTopUps(readConfig(stack.environment), {
+  payments = await createPayments(readConfig(stack.environment), {
     ...deps,
     announceAccount: async () => undefined,
   })
@@ -54,8 +54,7 @@ beforeEach(() => {
 
 const run = (): Promise<AutoTopUpReport> =>
   runAutoTopUps({
-    ...topUps,
-    topUps: topUps.service,
+    ...payments,
     redis: stack.redis,
     holds: createHoldStore(stack.redis),
     logger,
@@ -63,8 +62,7 @@ const run = (): Promise<AutoTopUpReport> =>
   })
 const reconcile = () =>
   reconcilePayments({
-    ...topUps,
-    topUps: topUps.service,
+    ...payments,
     postgres: stack.postgres,
     holds: createHoldStore(stack.redis),
     logger,
@@ -229,9 +227,9 @@ test('a webhook that overtakes the answer settles the charge', async () => {
 
 test('a process that died after recording the payment leaves it to the next', async () => {
   const someone = await ready()
-  const { charge } = await topUps.autoTopUps.takeStep(someone.accountId)
+  const { charge } = await payments.autoTopUps.takeStep(someone.accountId)
   expect(intentsOf(charge!.id)).toHaveLength(0)
-  expect(await topUps.autoTopUps.takeStep(someone.accountId)).toMatchObject({ charge: null })
+  expect(await payments.autoTopUps.takeStep(someone.accountId)).toMatchObject({ charge: null })
   expect(await run()).toMatchObject({ charged: 1 })
   expect(await balanceOf(someone)).toBe(25.5)
 })
@@ -378,7 +376,7 @@ test('a charge that takes its time blocks the next, and settles when it is done'
 test('nothing is charged for a suspended account, nor with top-ups switched off', async () => {
   const [suspended, off] = [await ready(), await ready({ enabled: false })]
   // Recorded before, and not asked for yet.
-  await topUps.autoTopUps.takeStep(suspended.accountId)
+  await payments.autoTopUps.takeStep(suspended.accountId)
   await stack.postgres.account.update({ where: { id: suspended.accountId }, data: { state: 'suspended' } })
   expect(await run()).toMatchObject({ charged: 0 })
   expect(await paymentsOf(off)).toHaveLength(0)

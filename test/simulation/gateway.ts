@@ -9,12 +9,12 @@ import type { SettlementStore } from '../../src/billing/settlement/settlement-st
 import type { AdmissionDependencies } from '../../src/calls/admission/admit-call.ts'
 import type { DispatchDependencies } from '../../src/calls/admission/dispatch-call.ts'
 import { type AttemptChain, createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
-import { type CallPathParts, composeCallPath } from '../../src/calls/call-path.ts'
 import { createCleanupTasks } from '../../src/calls/cleanup-tasks.ts'
-import type { Colocation } from '../../src/calls/colocation.ts'
+import type { LocalHub, TakeSlot } from '../../src/calls/colocation.ts'
 import type { RunFinish } from '../../src/calls/dispatch/finish-calls.ts'
 import { RunningCalls } from '../../src/calls/dispatch/running-calls.ts'
 import type { CompletionArchive } from '../../src/calls/relay/idempotency.ts'
+import { type CallPathParts, connectCallPath } from '../../src/compose/call-path.ts'
 import { NOTHING_USED } from '../../src/core/billing/pricing.ts'
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import { type ControlMessage, encodeFrames, type Frame } from '../../src/core/calls/frames.ts'
@@ -115,6 +115,7 @@ const CATALOG = buildCatalog()
 
 export interface Api {
   process: SimulatedProcess
+  hub: LocalHub
   admission: AdmissionDependencies
   dispatch: DispatchDependencies
 }
@@ -123,6 +124,7 @@ export interface Worker {
   process: SimulatedProcess
   /** Whether this worker has the call, or could enqueue its settlement again. */
   knows: (callId: string) => boolean
+  takeSlot: TakeSlot
 }
 
 /** The gateway's processes as they are composed in production, over models of the services they share. */
@@ -177,22 +179,25 @@ export class Gateway {
   /** API and dispatch in one process. */
   async startBoth(): Promise<{ api: Api; worker: Worker }> {
     const process = this.newProcess('both')
-    const colocation: Colocation = {}
-    const worker = await this.startDispatch(process, colocation)
-    return { worker, api: await this.startApi(process, colocation) }
+    let hub: LocalHub | null = null
+    const worker = await this.startDispatch(process, () => hub)
+    const api = await this.startApi(process, worker.takeSlot)
+    hub = api.hub
+    return { worker, api }
   }
 
-  async startApi(process = this.newProcess('api'), colocation?: Colocation): Promise<Api> {
+  async startApi(process = this.newProcess('api'), takeSlot?: TakeSlot): Promise<Api> {
     const redis = connectRedis(this.redis, this.connect(process, 'fail-fast'))
     const queues = this.connect(process, 'fail-fast')
     const subscriber = connectRedis(this.redis, this.connect(process, 'wait'))
     const postgres = this.postgresServer.connect(process, 'fail-fast')
     const readEpoch = createEpochReader(redis)
     const epoch = await this.watchedEpoch(process, redis, readEpoch)
-    const { hub, admission, dispatch } = composeCallPath({
+    const { hub, admission, dispatch } = connectCallPath({
       apiId: `${process.name}-api`,
       places: { add: () => undefined },
-      colocation,
+      takeSlot,
+      holds: createHoldStore(redis),
       redis,
       subscriber,
       epoch,
@@ -227,10 +232,13 @@ export class Gateway {
       random: this.random.unit,
     })
     await this.time.runAs(process, () => void hub.start())
-    return { process, admission, dispatch }
+    return { process, hub, admission, dispatch }
   }
 
-  async startDispatch(process = this.newProcess('dispatch'), colocation?: Colocation): Promise<Worker> {
+  async startDispatch(
+    process = this.newProcess('dispatch'),
+    localHub?: () => LocalHub | null,
+  ): Promise<Worker> {
     // One connection, as in production: what is sent first is done first.
     const connection = this.connect(process, 'wait')
     const redis = connectRedis(this.redis, connection)
@@ -240,7 +248,7 @@ export class Gateway {
       const epoch = await watchEpoch({ redis, readEpoch: createEpochReader(redis), logger: LOGGER })
       composed = await composeDispatch({
         workerId: `${process.name}-worker`,
-        colocation,
+        localHub,
         redis,
         subscriber: connectRedis(this.redis, this.connect(process, 'wait')),
         epoch: this.bug === 'no-resync' ? withoutListeners(epoch) : epoch,
@@ -252,7 +260,7 @@ export class Gateway {
           const states = await Promise.all(jobIds.map((jobId) => settlement.getJobState(jobId)))
           return states.map((state) => state !== 'unknown')
         },
-        runFinish: this.runFinish(connection, process.name, colocation),
+        runFinish: this.runFinish(connection, process.name, localHub),
         calls: this.runningCalls(),
         chain: this.bug === 'free-hang-up' ? withFreeHangUps(this.chain()) : this.chain(),
         catalog: () => CATALOG,
@@ -274,7 +282,7 @@ export class Gateway {
     const knows = (callId: string) =>
       [...(composed?.unsettled() ?? [])].some((hold) => hold.callId === callId) ||
       [...(composed?.running() ?? [])].some(({ envelope }) => envelope.id === callId)
-    return { process, knows }
+    return { process, knows, takeSlot: () => composed?.takeSlot() ?? null }
   }
 
   /** Without maintenance, which runs when the simulation says so. */
@@ -374,7 +382,7 @@ export class Gateway {
     }
   }
 
-  private runFinish(connection: Connection, token: string, colocation: Colocation = {}): RunFinish {
+  private runFinish(connection: Connection, token: string, localHub?: () => LocalHub | null): RunFinish {
     const { data, pubSub } = this.redis
     const worker = `${token}-worker`
     const models = {
@@ -392,7 +400,7 @@ export class Gateway {
       connection.send(() => finishCalls({ ...models, nowMs: this.time.nowMs }, jobId, calls))
     if (this.bug === 'settle-after-end-colocated')
       return (jobId, calls) => {
-        colocation.hub?.receive(
+        localHub?.()?.receive(
           worker,
           calls.map(({ last }) => last),
         )

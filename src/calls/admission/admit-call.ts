@@ -25,7 +25,7 @@ import { planRoute, type RoutingPlan } from '../../core/routing/routing-plan.ts'
 import { currentTraceparent } from '../../platform/observability/tracing.ts'
 import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
 import type { CleanupTasks } from '../cleanup-tasks.ts'
-import type { Colocation } from '../colocation.ts'
+import type { TakeSlot } from '../colocation.ts'
 import type { CallHub } from '../relay/call-hub.ts'
 import { budgetRefusal } from './budget-refusal.ts'
 import { type AdmittedCall, bodyText, jobData } from './dispatch-call.ts'
@@ -60,7 +60,8 @@ export interface AdmissionDependencies {
   /** Seals a body (see bodyText) for its job; null where it is too long for one. */
   sealBody: (callId: CallId, body: string) => string | null
   hub: Pick<CallHub, 'expect' | 'forget'>
-  colocation: Colocation
+  /** Absent: no worker shares the process. */
+  takeSlot?: TakeSlot | undefined
   /**
    * Takes back a call that may have been admitted and enqueued in one step. Repeatable.
    * @param askedIn the epoch of Redis's data before that step; undefined: unknown
@@ -174,7 +175,7 @@ export async function admitCall(
   const isSentAlong = idempotencyRecord === null && bodyBytes <= SENT_ALONG_BYTES
   const body = isSentAlong ? bodyText(request.content) : ''
   const sealedBody = isSentAlong ? deps.sealBody(callId, body) : null
-  const slot = sealedBody === null ? null : deps.colocation.takeSlot?.()
+  const slot = sealedBody === null ? null : deps.takeSlot?.()
   const job =
     sealedBody === null
       ? undefined

@@ -3,7 +3,7 @@ import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { tickEvery } from '../../platform/process/coalesced-timers.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
-import type { Colocation } from '../colocation.ts'
+import type { LocalHub } from '../colocation.ts'
 
 /** How long a channel may be without a listener before its calls are aborted: longer than a reconnect. */
 const UNHEARD_GRACE_MS = 2_000
@@ -15,8 +15,8 @@ interface FramePublisherOptions {
   /** The id of this worker, named in every message. */
   worker: string
   redis: Redis
-  /** Absent: no API instance shares the process. */
-  colocation?: Colocation | undefined
+  /** The hub of the API instance in this process, while one runs. */
+  localHub?: (() => LocalHub | null) | undefined
   logger: Logger
   /** Nobody listened when these frames were published. They are sent again if their API instance comes back. */
   onLost: (frames: readonly Frame[]) => void
@@ -57,7 +57,7 @@ export class FramePublisher {
   }
 
   private hubOf(channel: string) {
-    const { hub } = this.options.colocation ?? {}
+    const hub = this.options.localHub?.()
     return hub?.channel === channel ? hub : null
   }
 

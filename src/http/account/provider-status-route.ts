@@ -6,14 +6,14 @@ import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { BREAKER_ALARMS } from '../../core/failover/circuit-breaker.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
-import type { Services } from '../../services.ts'
+import type { AlarmStore } from '../../operations/alarm-store.ts'
 import { breakerViews } from '../admin/live-routes.ts'
 import type { OfferKnowledge } from '../offer-view.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { providerStatusList } from '../provider-status-view.ts'
 
 interface StatusSources {
-  alarms: Pick<Services['alarms'], 'latestOf'>
+  alarms: Pick<AlarmStore, 'latestOf'>
   providerHours: Pick<ProviderHours, 'read' | 'latency'>
   modelStats: Pick<ModelStatsStore, 'stats'>
   catalog: () => CatalogSnapshot

@@ -16,11 +16,11 @@ const OfTopUp = Type.Object({ id: Type.String(), topUpId: Type.String() })
 
 /** The saved card, automatic top-ups and invoices of an account, and refunds of its top-ups. */
 export const accountBillingRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { topUps, accountManagement, refundTopUp } = app.services
+  const { payments, accountManagement, refundTopUp } = app.services
   const reading = { ...needs('read'), schema: { params: OfId, response: { 200: AccountBilling } } }
   app.get('/accounts/:id/billing', reading, async ({ params: { id } }) => ({
-    auto_top_up: await autoTopUpView(topUps, id),
-    invoices: (await topUps.invoices.list(id, null, SHOWN_MAX)).map(invoiceView),
+    auto_top_up: await autoTopUpView(payments, id),
+    invoices: (await payments.invoices.list(id, null, SHOWN_MAX)).map(invoiceView),
   }))
 
   app.post(
@@ -32,7 +32,7 @@ export const accountBillingRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { params, body } = request
       const { id: accountId } = await accountManagement.find(params.id)
-      const payment = await topUps.payments.find(params.topUpId)
+      const payment = await payments.payments.find(params.topUpId)
       if (payment?.accountId !== accountId) throw new ApiError('not_found', 'The account has no such top-up.')
       const amountPico = parseUsd(body.amount_usd)
       if (amountPico % PICO_PER_CENT !== 0n)
@@ -46,7 +46,7 @@ export const accountBillingRoutes: FastifyPluginAsyncTypebox = async (app) => {
   )
 
   app.get('/invoices/:id/pdf', { ...needs('read'), schema: { params: OfId } }, async ({ params }, reply) => {
-    const invoice = await topUps.invoices.find(params.id)
+    const invoice = await payments.invoices.find(params.id)
     if (!invoice) throw new ApiError('not_found', 'There is no invoice of that id.')
     return sendInvoicePdf(reply, invoice)
   })

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { type Account, accountName, isPerson, type ListedSuspension } from '../../accounts/account-store.ts'
 import type { StoredKey } from '../../accounts/key-store.ts'
 import type { UsageRow } from '../../billing/reports/usage-store.ts'
+import type { ApiServices } from '../../compose/api.ts'
 import type { RateLimits } from '../../core/accounts/api-key.ts'
 import {
   AccountLimitsRequest,
@@ -22,7 +23,6 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Payment } from '../../payments/payment-store.ts'
-import type { Services } from '../../services.ts'
 import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage, OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
@@ -133,7 +133,7 @@ const SPEND_DAYS = 30
 const LISTED = 20
 
 type AccountDetailServices = Pick<
-  Services,
+  ApiServices,
   'hasHolder' | 'holds' | 'keys' | 'members' | 'usage' | 'payments' | 'directory' | 'auditLog'
 > & { clock: () => number }
 
@@ -152,7 +152,7 @@ async function accountDetail(
     membershipsOf(account, services),
     keys.list(id),
     usage.usage(id, lastDays, 'day', SPEND_DAYS + 1),
-    payments.list({ accountId: id, limit: LISTED }),
+    payments.payments.list({ accountId: id, limit: LISTED }),
     directory.suspensions(id, LISTED),
     auditLog.page({ target: id, after: null, limit: LISTED }),
   ])
@@ -174,7 +174,7 @@ async function accountDetail(
 
 async function membershipsOf(
   account: Account,
-  { members }: Pick<Services, 'members'>,
+  { members }: Pick<ApiServices, 'members'>,
 ): Promise<OperatorAccountDetail['memberships']> {
   if (isPerson(account)) {
     const found = await members.organisationsOf(account.id)

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
+import type { ApiServices } from '../../compose/api.ts'
 import { type BreakerView, LiveView } from '../../core/api/operations.ts'
 import { breakerState } from '../../core/failover/circuit-breaker.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
@@ -11,7 +12,6 @@ import { withTimeout } from '../../platform/process/with-timeout.ts'
 import { isSettlementBehind, type Queues, readQueues } from '../../platform/queues/queue-stats.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import type { OfferHealth } from '../../routing/circuit-breaker/offer-health.ts'
-import type { Services } from '../../services.ts'
 import { eventsOf, startEventStream, whenResponseCloses } from '../calls/event-stream.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { liveTraffic } from './traffic-routes.ts'
@@ -115,7 +115,7 @@ const WINDOW_MS = 10_000
 /** By then every process has reported a second. */
 const REPORTED_AFTER_MS = 2_000
 
-interface LiveServices extends Pick<Services, 'alarms'> {
+interface LiveServices extends Pick<ApiServices, 'alarms'> {
   redis: Redis
   queues: Queues
   offers: { health: Pick<OfferHealth, 'view' | 'fleetNow'> }

@@ -1,5 +1,5 @@
 import plugin from 'fastify-plugin'
-import type { ApiServices } from '../../api-routes.ts'
+import type { ApiServices } from '../../compose/api.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

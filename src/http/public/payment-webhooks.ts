@@ -15,7 +15,7 @@ const RETRY_AFTER_SECONDS = 10
  * is repeated in vain; 400 when forged; 503 when it should come again.
  */
 export const paymentWebhooks: FastifyPluginAsync = async (app) => {
-  const { topUps, logger } = app.services
+  const { payments, logger } = app.services
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 
@@ -24,11 +24,11 @@ export const paymentWebhooks: FastifyPluginAsync = async (app) => {
     const mayLog = createLogSampler()
     return async (request: FastifyRequest) => {
       // A signature that is checked on the spot costs microseconds; nothing before it may shut out a genuine webhook.
-      const leave = topUps.rails.get(rail)?.asksToVerify ? bound.enter(request.ip) : () => undefined
+      const leave = payments.rails.get(rail)?.asksToVerify ? bound.enter(request.ip) : () => undefined
       let verdict: WebhookVerdict = null
       try {
         const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-        const outcome = await topUps.service.receiveWebhook(rail, body, request.headers)
+        const outcome = await payments.topUps.receiveWebhook(rail, body, request.headers)
         verdict = outcome.kind === 'forged' ? 'forged' : 'genuine'
         if (outcome.kind === 'forged') {
           if (mayLog())
@@ -52,7 +52,7 @@ export const paymentWebhooks: FastifyPluginAsync = async (app) => {
   for (const rail of ['stripe', 'paypal'] as const) {
     const handler = receive(rail)
     app.post(`/webhooks/${rail}`, { bodyLimit: BODY_LIMIT_BYTES }, async (request) => {
-      if (!topUps.rails.has(rail))
+      if (!payments.rails.has(rail))
         throw new ApiError('surface_unavailable', 'This payment provider is not set up here.')
       return handler(request)
     })

@@ -48,16 +48,14 @@ async function admit(answers: Array<AdmissionAnswer | Error>, idempotencyRecord:
     noteLimitReached: () => undefined,
     sealBody: (_, body) => `sealed ${body}`,
     hub: { expect: () => undefined, forget: () => undefined },
-    colocation: {
-      takeSlot: () => {
-        seen.taken++
-        return {
-          token: 'worker',
-          lockMs: 1_000,
-          run: (job, body) => void seen.ran.push([job, body]),
-          giveBack: () => void seen.givenBack++,
-        }
-      },
+    takeSlot: () => {
+      seen.taken++
+      return {
+        token: 'worker',
+        lockMs: 1_000,
+        run: (job, body) => void seen.ran.push([job, body]),
+        giveBack: () => void seen.givenBack++,
+      }
     },
     cleanup: createCleanupTasks(pino({ level: 'silent' })),
     limits: {

@@ -10,7 +10,7 @@ import {
   type SettlementStore,
 } from '../../../src/billing/settlement/settlement-store.ts'
 import { type AdmissionDependencies, admitCall } from '../../../src/calls/admission/admit-call.ts'
-import { createBalanceLoaders } from '../../../src/calls/call-path.ts'
+import { createBalanceLoaders } from '../../../src/calls/admission/balance-loaders.ts'
 import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
 import { readConfig } from '../../../src/config.ts'
 import type { LimitReset } from '../../../src/core/billing/allowance-period.ts'
@@ -66,7 +66,6 @@ beforeAll(async () => {
     releaseHold: holds.release,
     sealBody: () => null,
     hub: { expect: () => undefined, forget: () => undefined },
-    colocation: {},
     undoAdmission: async () => undefined,
     noteLimitReached: () => undefined,
     cleanup: createCleanupTasks(pino({ level: 'silent' })),

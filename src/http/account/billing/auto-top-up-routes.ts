@@ -13,7 +13,7 @@ import { isoTime, isoTimeOrNull } from '../../../core/kernel/time.ts'
 import { type AutoTopUpPause, THRESHOLD_AMOUNTS_MAX } from '../../../core/payments/auto-top-up.ts'
 import { fromCents, readTopUpAmount } from '../../../core/payments/top-up-amount.ts'
 import type { AutoTopUp } from '../../../payments/auto-top-up-store.ts'
-import type { TopUps } from '../../../payments/create-top-ups.ts'
+import type { Payments } from '../../../payments/create-payments.ts'
 import type { SavedCard } from '../../../payments/saved-card-service.ts'
 import { bySession } from '../../asking-account.ts'
 import { createSlots } from '../../slots.ts'
@@ -28,7 +28,7 @@ const ASKING_MAX = 20
 export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { settingsThrottle } = services
-  const { cards, autoTopUps } = services.topUps
+  const { cards, autoTopUps } = services.payments
   const { asker, hooks } = bySession(app, 'billing')
   const options = topUpOptions(services)
   const amounts = { minPico: parseUsd(options.min_usd), maxPico: parseUsd(options.max_usd) }
@@ -38,7 +38,7 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
     maxPerHolder: 2,
     holderIsFull: 'Another request about the card of this account is running. Wait for it.',
   })
-  const view = (accountId: string) => autoTopUpView(services.topUps, accountId)
+  const view = (accountId: string) => autoTopUpView(services.payments, accountId)
   /** Asks the rail, which may be away. */
   const asking = <T>(accountId: string, work: () => Promise<T>): Promise<T> =>
     slots.run(accountId, () => work().catch(refuseUnreachable))
@@ -137,7 +137,7 @@ function refuseUnreachable(cause: unknown): never {
 
 /** The saved card of an account and its automatic top-ups, as its holder and operators see them. */
 export async function autoTopUpView(
-  { cards, autoTopUps, payments }: Pick<TopUps, 'cards' | 'autoTopUps' | 'payments'>,
+  { cards, autoTopUps, payments }: Pick<Payments, 'cards' | 'autoTopUps' | 'payments'>,
   accountId: string,
 ): Promise<AutoTopUpView> {
   const [card, settings, spentPico] = await Promise.all([

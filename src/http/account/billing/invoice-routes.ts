@@ -32,8 +32,8 @@ const PRINT_LIMIT_MS = 30_000
 
 /** The invoices of an account, and whom they are made out to. */
 export const invoiceRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { topUps, config, consoleSlots } = app.services
-  const { invoices } = topUps
+  const { payments, config, consoleSlots } = app.services
+  const { invoices } = payments
   const { asker, hooks } = bySession(app, 'billing')
   const detailsView = (details: BillingDetails | null): BillingDetailsView => ({
     name: details?.name ?? '',

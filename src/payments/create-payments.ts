@@ -15,8 +15,9 @@ import { createSavedCardService, type SavedCardService } from './saved-card-serv
 import { createStripeRail } from './stripe-rail.ts'
 import { createTopUpService, type TopUpService } from './top-up-service.ts'
 
-export interface TopUps {
-  service: TopUpService
+/** Everything payments are made of in one process: of top-ups by a rail, saved cards and invoices. */
+export interface Payments {
+  topUps: TopUpService
   payments: PaymentStore
   events: PaymentEventStore
   rails: PaymentRails
@@ -26,7 +27,7 @@ export interface TopUps {
   invoices: InvoiceStore
 }
 
-export interface TopUpsDependencies {
+export interface PaymentsDependencies {
   postgres: Postgres
   holds: HoldStore
   announceAccount: (accountId: string) => Promise<void>
@@ -36,25 +37,25 @@ export interface TopUpsDependencies {
   clock: () => number
 }
 
-/** Composes all parts of top-ups for one process. */
-export async function createTopUps(
+/** Composes payments for one process. */
+export async function createPayments(
   config: PaymentRailsConfig & Pick<Config, 'invoices'>,
-  deps: TopUpsDependencies,
-): Promise<TopUps> {
+  deps: PaymentsDependencies,
+): Promise<Payments> {
   const { postgres } = deps
   const payments = createPaymentStore(postgres)
   const events = createPaymentEventStore(postgres)
   const rails = await createPaymentRails(config, deps.developmentRefusal ?? (() => null), deps.logger)
   const advance = createAdvancePayment({ ...deps, invoices: config.invoices })
   const cards = createSavedCardService({ ...deps, rails })
-  const service = createTopUpService({
+  const topUps = createTopUpService({
     ...deps,
     ...{ payments, events, rails, advance, balances: createBalanceStore(postgres) },
     finishCardSetup: cards.finish,
   })
   const autoTopUps = createAutoTopUpStore(postgres, deps.clock)
   const invoices = createInvoiceStore(postgres)
-  return { service, payments, events, rails, advance, cards, autoTopUps, invoices }
+  return { topUps, payments, events, rails, advance, cards, autoTopUps, invoices }
 }
 
 type PaymentRailsConfig = Pick<Config, 'stripe' | 'paypal' | 'paymentsDevelopmentRail' | 'publicUrl' | 'port'>

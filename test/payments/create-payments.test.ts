@@ -1,6 +1,6 @@
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
-import { createPaymentRails } from '../../src/payments/create-top-ups.ts'
+import { createPaymentRails } from '../../src/payments/create-payments.ts'
 import type { Payment } from '../../src/payments/payment-store.ts'
 
 const CONFIG = { stripe: null, paypal: null, paymentsDevelopmentRail: true, publicUrl: null, port: 8080 }

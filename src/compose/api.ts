@@ -1,0 +1,189 @@
+import { randomBytes } from 'node:crypto'
+import { startKeyCache } from '../accounts/key-cache.ts'
+import { createKeyHasher } from '../accounts/key-hash.ts'
+import { createKeyStore } from '../accounts/key-store.ts'
+import { createCallRecords } from '../billing/call-records/call-records.ts'
+import { createReports } from '../billing/reports/reports.ts'
+import { createByokKeyChecker } from '../byok/byok-key-checker.ts'
+import { endSuspendedCalls } from '../calls/admission/end-suspended-calls.ts'
+import type { TakeSlot } from '../calls/colocation.ts'
+import { createPromptLogs } from '../calls/prompt-logs/prompt-log-writer.ts'
+import { adoptEdits } from '../catalog/adopt-edits.ts'
+import { createCatalogEdits } from '../catalog/catalog-edits-store.ts'
+import { createPlatformKeyStore } from '../catalog/platform-key-store.ts'
+import { readRateChangeTimes } from '../catalog/rate-history-store.ts'
+import type { Config } from '../config.ts'
+import { autoTiers } from '../core/auto/auto-tiers.ts'
+import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
+import { publicPathOf } from '../core/kernel/service-addresses.ts'
+import { developmentRailRefusal } from '../core/payments/development-rail-refusal.ts'
+import { createProviderStatus } from '../http/account/provider-status-route.ts'
+import { createSessionCookies } from '../http/session-cookie.ts'
+import { reportSlots } from '../http/slots.ts'
+import { createCatalogManagement } from '../operations/catalog-management.ts'
+import { createPlatformKeyManagement } from '../operations/platform-key-management.ts'
+import { createRefundTopUp } from '../operations/top-up-refunds.ts'
+import { createSettingsThrottle } from '../payments/auto-top-up-throttle.ts'
+import { createCallPayments } from '../payments/x402/call-payments.ts'
+import { createQuoteThrottle } from '../payments/x402/quote-throttle.ts'
+import { openBodyStore } from '../platform/body-store/create-body-store.ts'
+import { createReadiness } from '../platform/observability/readiness.ts'
+import { announceKeyChange, type KeyChange } from '../platform/redis/key-changes.ts'
+import { keepSubscriberLimit } from '../platform/redis/redis-subscriber-limit.ts'
+import { checkKey } from '../providers/listings/check-key.ts'
+import { enableProvider } from '../routing/circuit-breaker/health-store.ts'
+import { createOfferStates, followOfferHealth } from '../routing/circuit-breaker/offer-health.ts'
+import { followOfferMeasures } from '../routing/offer-measures.ts'
+import { createWebhookThrottle } from '../webhooks/webhook-throttle.ts'
+import { composeCallPath } from './call-path.ts'
+import { composeCatalog } from './catalog.ts'
+import { type Clients, openQueues } from './clients.ts'
+import { composeMoney } from './money.ts'
+import { composePeople, composeSignIn } from './people.ts'
+
+/** Reports that signed-in accounts read at a time, of one instance and of one account. */
+const CONSOLE_REPORTS_MAX = 16
+const CONSOLE_REPORTS_PER_ACCOUNT_MAX = 6
+/** How long a provider may take to say whether it takes a key. */
+const KEY_CHECK_MS = 4_000
+
+/** Opens the connections of an API process beside the first. */
+function openApiClients({ redis, connections }: Clients) {
+  const waiting = (name: string) => connections.redis(`switchyard-api-${name}`, 'wait')
+  const connectTimeoutMs = 2_000
+  return {
+    redis,
+    queueRedis: connections.redis('switchyard-api-queues', 'fail-fast'),
+    replySubscriber: waiting('replies'),
+    keySubscriber: waiting('keys'),
+    healthSubscriber: waiting('health'),
+    postgres: connections.postgres('switchyard-api', { connectTimeoutMs, statementTimeoutMs: 5_000 }),
+    /** Apart, so that a year of usage keeps no key and no balance waiting. */
+    reportsPostgres: connections.postgres('switchyard-api-reports', { poolSize: 3, connectTimeoutMs }),
+    /** Apart as well: made-up keys keep nobody else waiting. */
+    keysPostgres: connections.postgres('switchyard-api-keys', {
+      poolSize: 2,
+      connectTimeoutMs,
+      statementTimeoutMs: 2_000,
+    }),
+  }
+}
+
+/** What routes take as `app.services`: every store and service of the API tier. */
+export type ApiServices = Awaited<ReturnType<typeof composeApi>>['services']
+
+/** Composes what plugins and routes work with. */
+export async function composeApi(config: Readonly<Config>, common: Clients, takeSlot: TakeSlot | undefined) {
+  const clients = { ...common, ...openApiClients(common), clock: Date.now }
+  const { redis, keySubscriber, postgres, reportsPostgres, logger, registry, resources } = clients
+  await keepSubscriberLimit(redis, logger)
+  const keyCache = await startKeyCache({
+    keys: createKeyStore(clients.keysPostgres, createKeyHasher(config.masterKeys), randomBytes),
+    ...{ redis, logger, clock: Date.now },
+    subscriber: keySubscriber,
+    refreshMs: config.keyReloadMs,
+  })
+  resources.defer(() => keyCache.stop())
+  const announce = (change: KeyChange) => {
+    keyCache.forget(change)
+    return announceKeyChange(redis, change)
+  }
+  const queues = openQueues(clients.queueRedis, resources)
+  const { overlay, platformKeys, catalog } = await composeCatalog(config, clients, keySubscriber)
+  // Sorted with the catalog, so that no call waits for it.
+  const sortForAuto = ({ autoLadder }: CatalogSnapshot) => void autoTiers(autoLadder)
+  sortForAuto(catalog.snapshot())
+  catalog.onChange(sortForAuto)
+  const developmentRefusal = () => developmentRailRefusal(config, catalog.snapshot())
+  const money = await composeMoney(config, { ...clients, developmentRefusal })
+  const people = composePeople(config, { ...clients, announce }, money)
+  const signIn = composeSignIn(config, { ...clients, announce, mailQueue: queues.mail }, money, people)
+  const health = await followOfferHealth({
+    redis,
+    subscriber: clients.healthSubscriber,
+    now: Date.now,
+    logger,
+  })
+  resources.defer(() => health.stop())
+  const measures = await followOfferMeasures({ redis, now: Date.now, logger })
+  resources.defer(() => measures.stop())
+  const files = await openBodyStore(config)
+  resources.defer(() => files.close())
+  const { apiId, hub, ...call } = await composeCallPath(config, clients, {
+    catalog: catalog.snapshot,
+    offerStates: createOfferStates(health, measures),
+    accounts: people.accounts,
+    holds: money.holds,
+    ...{ queues, takeSlot },
+  })
+  keyCache.onChange(endSuspendedCalls({ hub, accounts: people.accounts, logger }))
+  const promptLogs = createPromptLogs({ store: people.promptLogs, registry, logger })
+  resources.defer(() => promptLogs.close())
+
+  const { publicUrl } = config
+  const clock = clients.fleetClock
+  const isSecure = publicUrl?.startsWith('https:') ?? false
+  const { auditedAction } = people.auditLog
+  const reports = createReports(reportsPostgres, redis, Date.now, logger)
+  const offers = { health, measures, platformKeys }
+  const catalogEdits = createCatalogEdits({ postgres, redis, check: catalog.check })
+  const services = {
+    ...money,
+    ...people,
+    ...signIn,
+    ...{ config, publicUrl, publicPath: publicPathOf(publicUrl), isSecure },
+    /** The same settings, for what names only some of them. */
+    limits: config,
+    ...{ redis, queues, announce, keyCache, logger, clock },
+    cookies: createSessionCookies(isSecure),
+    /** Admin keys do not sign in. */
+    ssoOnly: config.operatorSsoOnly,
+    /** Everything that a call needs, from its key to its response. */
+    callPath: { ...call, promptLogs, files, clock, limits: config },
+    /** Null: every call needs a key. */
+    paidCalls: config.callPayment && {
+      payments: await createCallPayments(config.callPayment, config, {
+        ...clients,
+        holds: money.holds,
+        clock,
+      }),
+      throttle: createQuoteThrottle(redis, config),
+      ...{ publicUrl, limits: config, logger },
+    },
+    catalog: catalog.snapshot,
+    checkEdits: catalog.check,
+    previewEdits: catalog.preview,
+    catalogEdits,
+    catalogManagement: createCatalogManagement(catalogEdits, auditedAction, {
+      preview: catalog.preview,
+      adopt: () => adoptEdits({ overlay, catalog, postgres, logger }),
+    }),
+    platformKeys: createPlatformKeyManagement({
+      store: createPlatformKeyStore({ ...config, postgres, redis }),
+      check: (provider, secret) => checkKey(provider, secret, AbortSignal.timeout(KEY_CHECK_MS)),
+      reread: overlay.reread,
+      closeBreaker: (providerId) => enableProvider(redis, providerId),
+      auditedAction,
+    }),
+    offers,
+    providerStatus: createProviderStatus({
+      ...{ ...money, ...people, offers, clock },
+      modelStats: reports.models,
+      catalog: catalog.snapshot,
+    }),
+    keyChecker: createByokKeyChecker(clients),
+    reports,
+    modelStats: reports.models,
+    spend: reports.spend,
+    /** Over a pool that reports do not keep waiting. */
+    recentCalls: createCallRecords(postgres),
+    rateTimes: (snapshot: CatalogSnapshot) => readRateChangeTimes(reportsPostgres, snapshot),
+    refundTopUp: createRefundTopUp({ ...money.payments, auditedAction }),
+    webhookThrottle: createWebhookThrottle(redis),
+    settingsThrottle: createSettingsThrottle(redis),
+    /** Bounds the reports that signed-in accounts read at a time. */
+    consoleSlots: reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account'),
+  }
+  const askPostgres = () => postgres.$queryRaw`SELECT 1`
+  return { services, hub, load: call.load, readiness: createReadiness({ apiId, redis, askPostgres }) }
+}

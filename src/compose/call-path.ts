@@ -1,0 +1,150 @@
+import type { AccountStore } from '../accounts/account-store.ts'
+import { findCharges } from '../billing/call-records/known-calls.ts'
+import type { HoldStore } from '../billing/holds/hold-store.ts'
+import { markRefused } from '../billing/holds/refused-accounts.ts'
+import { createSpendStore, type SpendStore } from '../billing/reports/usage-store.ts'
+import { findSettledKey } from '../billing/settlement/settlement-statements.ts'
+import type { AdmissionDependencies } from '../calls/admission/admit-call.ts'
+import { createBalanceLoaders, type Recovery } from '../calls/admission/balance-loaders.ts'
+import { type DispatchDependencies, undoAdmission } from '../calls/admission/dispatch-call.ts'
+import { createLimitNotice } from '../calls/admission/limit-notice.ts'
+import { createLoadBound, FEW_CALLS } from '../calls/admission/load-bound.ts'
+import { createCleanupTasks } from '../calls/cleanup-tasks.ts'
+import type { TakeSlot } from '../calls/colocation.ts'
+import { createCallBodies } from '../calls/relay/call-bodies.ts'
+import { CallHub, type CallHubOptions } from '../calls/relay/call-hub.ts'
+import { createCompletionArchive, createIdempotency } from '../calls/relay/idempotency.ts'
+import type { Config } from '../config.ts'
+import { newId } from '../core/kernel/ids.ts'
+import { createSharedRoom } from '../core/kernel/shared-room.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import { createCallJobs } from '../platform/queues/call-jobs.ts'
+import { watchSettlementBacklog } from '../platform/queues/settlement-backlog.ts'
+import type { Redis } from '../platform/redis/redis.ts'
+import {
+  createEpochReader,
+  type EpochWatch,
+  type ReadEpoch,
+  untilResynced,
+  watchEpoch,
+} from '../platform/redis/redis-epoch.ts'
+import { createSealer } from '../platform/sealing.ts'
+import type { Clients, openQueues } from './clients.ts'
+
+/** The bodies of calls and the completions that are kept for repeats, both encrypted. */
+export async function composeCallTexts(
+  role: 'api' | 'dispatch',
+  config: Readonly<Config>,
+  { redis, logger, resources }: Pick<Clients, 'redis' | 'logger' | 'resources'>,
+) {
+  const { masterKeys } = config
+  const sealer = createSealer(masterKeys, 'call-body')
+  const bodies = createCallBodies({ ...config, name: `switchyard-${role}-bodies`, sealer, logger })
+  resources.defer(() => bodies.close())
+  const archive = createCompletionArchive(redis, createSealer(masterKeys, 'kept-reply'), config.keptReplies)
+  const epoch = await watchEpoch({ redis, readEpoch: createEpochReader(redis), logger })
+  resources.defer(() => epoch.stop())
+  return { bodies, archive, epoch }
+}
+
+/** The way of a call in an API process, from its start to the relay of its frames. */
+export async function composeCallPath(
+  config: Readonly<Config>,
+  clients: Clients & { queueRedis: Redis; replySubscriber: Redis; postgres: Postgres },
+  given: Pick<CallPathParts, 'catalog' | 'offerStates' | 'accounts' | 'holds' | 'takeSlot'> & {
+    queues: ReturnType<typeof openQueues>
+  },
+) {
+  const { redis, queueRedis, postgres, logger, resources, fleetClock: clock } = clients
+  const apiId = newId('api')
+  const cleanup = createCleanupTasks(logger)
+  const places = createSharedRoom({ max: config.pendingCallsMax, few: FEW_CALLS })
+  const { hub, admission, dispatch } = connectCallPath({
+    ...given,
+    ...(await composeCallTexts('api', config, clients)),
+    ...{ places, apiId, redis, cleanup, logger, clock },
+    subscriber: clients.replySubscriber,
+    readEpoch: createEpochReader(redis),
+    recoveryGraceMs: config.recoveryGraceMs,
+    spend: createSpendStore(postgres),
+    charges: (callIds) => findCharges(postgres, callIds),
+    noteLimitReached: createLimitNotice({ redis, postgres, cleanup }),
+    dispatchQueue: given.queues.dispatch,
+    callJobs: createCallJobs(queueRedis),
+    settlementQueue: given.queues.settlement,
+    limits: config,
+    topUpUrl: `${config.publicUrl ?? `http://127.0.0.1:${config.port}`}/billing`,
+    random: Math.random,
+  })
+  await hub.start()
+  resources.defer(() => hub.stop())
+  const backlog = watchSettlementBacklog({ redis, maxBytes: config.settlementBacklogBytesMax, logger })
+  resources.defer(() => backlog.stop())
+  const load = createLoadBound(places, undefined, undefined, backlog.isFull)
+  const findSettled = (accountId: string, digest: string) => findSettledKey(postgres, accountId, digest)
+  const idempotency = createIdempotency({ redis, findSettled, logger })
+  return { apiId, hub, admission, dispatch, load, idempotency }
+}
+
+/** The clients that the way of a call needs in one API process, and its settings. */
+export interface CallPathParts
+  extends Pick<
+      AdmissionDependencies,
+      'catalog' | 'offerStates' | 'noteLimitReached' | 'cleanup' | 'limits' | 'topUpUrl' | 'clock' | 'random'
+    >,
+    Pick<
+      DispatchDependencies,
+      'dispatchQueue' | 'callJobs' | 'settlementQueue' | 'bodies' | 'archive' | 'logger'
+    >,
+    Pick<CallHubOptions, 'places'> {
+  apiId: string
+  redis: Redis
+  /** A connection of its own: it is put into subscriber mode. */
+  subscriber: Redis
+  epoch: Pick<EpochWatch, 'current' | 'check' | 'onEmptied'>
+  readEpoch: ReadEpoch
+  /** How long workers may take to rebuild what Redis lost. */
+  recoveryGraceMs: number
+  holds: HoldStore
+  accounts: Pick<AccountStore, 'find'>
+  spend: Pick<SpendStore, 'keysOf' | 'spending'>
+  charges: Recovery['charges']
+  /** Absent: no worker shares the process. */
+  takeSlot?: TakeSlot | undefined
+}
+
+/** The way of a call in one API process. */
+export interface CallPath {
+  hub: CallHub
+  admission: AdmissionDependencies
+  dispatch: DispatchDependencies
+}
+
+/** Connects admission and relay. The hub is still to be started. */
+export function connectCallPath(parts: CallPathParts): CallPath {
+  const { redis, holds, epoch, readEpoch, recoveryGraceMs } = parts
+  const hub = new CallHub({ ...parts, publisher: redis })
+  // By then workers have reported which calls they have.
+  epoch.onEmptied(() => void setTimeout(() => hub.checkLivenessOfAll(), recoveryGraceMs).unref())
+  const loaders = createBalanceLoaders(parts.accounts, parts.spend, holds, {
+    resynced: () => untilResynced(readEpoch, recoveryGraceMs),
+    charges: parts.charges,
+  })
+  const dispatch = { ...parts, hub }
+  return {
+    hub,
+    admission: {
+      ...parts,
+      ...loaders,
+      hub,
+      admit: markRefused(holds.admit, redis),
+      releaseHold: holds.release,
+      sealBody: parts.bodies.seal,
+      undoAdmission: (envelope, askedIn) =>
+        undoAdmission(envelope, async () => (await epoch.check()) === askedIn, dispatch),
+      replyChannel: hub.channel,
+      epoch: () => epoch.current(),
+    },
+    dispatch,
+  }
+}

@@ -1,0 +1,74 @@
+import { Registry } from 'prom-client'
+import type { Config } from '../config.ts'
+import { type Connections, openConnections } from '../platform/connections.ts'
+import type { Logger } from '../platform/observability/logger.ts'
+import { createProcessReport, type ProcessReport } from '../platform/observability/process-report.ts'
+import {
+  createCatalogQueue,
+  createDispatchQueue,
+  createEventsQueue,
+  createMailQueue,
+  createSettlementQueue,
+} from '../platform/queues/queues.ts'
+import { type FleetTime, startFleetClock } from '../platform/redis/fleet-clock.ts'
+import { announceKeyChange } from '../platform/redis/key-changes.ts'
+import { checkRedisSettings, type Redis } from '../platform/redis/redis.ts'
+
+/** The name and mode of the first Redis connection of each role. */
+const MAIN_REDIS = {
+  api: { name: 'switchyard-api-holds', mode: 'fail-fast' },
+  dispatch: { name: 'switchyard-dispatch-frames', mode: 'wait' },
+  settlement: { name: 'switchyard-settlement', mode: 'wait' },
+} as const
+
+/** What every process of the gateway begins with. */
+export interface Clients {
+  report: ProcessReport
+  logger: Logger
+  registry: Registry
+  /** Opens further connections; all are closed last. */
+  connections: Connections
+  redis: Redis
+  /** The time of the fleet, which the deadlines of calls are set by. */
+  fleetClock: FleetTime
+  /** Tells every process that an account changed. */
+  announceAccount: (accountId: string) => Promise<void>
+  /** Ends what was started, the latest first. */
+  resources: AsyncDisposableStack
+}
+
+/** Connects a process to Redis, whose settings are checked. Throws when Redis is set up unsafely. */
+export async function composeClients(
+  role: keyof typeof MAIN_REDIS,
+  config: Readonly<Config>,
+  plainLogger: Logger,
+  registry: Registry = new Registry(),
+): Promise<Clients> {
+  const resources = new AsyncDisposableStack()
+  const report = createProcessReport(role, plainLogger, registry)
+  const { logger } = report
+  const connections = openConnections(config, logger)
+  resources.defer(() => connections.close())
+  const redis = connections.redis(MAIN_REDIS[role].name, MAIN_REDIS[role].mode)
+  await checkRedisSettings(redis, logger)
+  const fleetClock = await startFleetClock({ redis, logger })
+  resources.defer(() => fleetClock.stop())
+  const announceAccount = (accountId: string) => announceKeyChange(redis, { accountId })
+  return {
+    ...{ report, logger, registry, connections, redis, announceAccount, resources },
+    fleetClock: fleetClock.now,
+  }
+}
+
+/** Every queue, over one connection. */
+export function openQueues(redis: Redis, resources: AsyncDisposableStack) {
+  const queues = {
+    dispatch: createDispatchQueue(redis),
+    settlement: createSettlementQueue(redis),
+    events: createEventsQueue(redis),
+    catalog: createCatalogQueue(redis),
+    mail: createMailQueue(redis),
+  }
+  resources.defer(async () => void (await Promise.all(Object.values(queues).map((queue) => queue.close()))))
+  return queues
+}

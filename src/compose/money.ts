@@ -1,0 +1,53 @@
+import { createAuditRunStore } from '../billing/audit/audit-run-store.ts'
+import { createCallRecords, readClaimWait } from '../billing/call-records/call-records.ts'
+import { createHoldStore } from '../billing/holds/hold-store.ts'
+import { createAccountLedgerStore } from '../billing/ledger/account-ledger-store.ts'
+import { adjustBalance } from '../billing/ledger/adjust-balance.ts'
+import { createLedgerListStore, sumLedger } from '../billing/ledger/ledger-list-store.ts'
+import { createStatementReader } from '../billing/ledger/statement-store.ts'
+import { createMarginStore } from '../billing/reports/margin-store.ts'
+import { createProviderHours } from '../billing/reports/provider-hours.ts'
+import { createKeyActivityStore, createUsageStore } from '../billing/reports/usage-store.ts'
+import { createConflictStore } from '../billing/settlement/conflict-store.ts'
+import { createQuarantineStore } from '../billing/settlement/quarantine-store.ts'
+import { createSettlementStore } from '../billing/settlement/settlement-store.ts'
+import { createAnswerDiscard } from '../calls/relay/idempotency.ts'
+import type { Config } from '../config.ts'
+import { createPayments, type PaymentsDependencies } from '../payments/create-payments.ts'
+import type { Postgres } from '../platform/postgres/postgres.ts'
+import type { Redis } from '../platform/redis/redis.ts'
+
+/** The ledger and what is read of it, holds, settlement and payments. */
+export type Money = Awaited<ReturnType<typeof composeMoney>>
+
+export async function composeMoney(
+  config: Readonly<Config>,
+  clients: Omit<PaymentsDependencies, 'holds' | 'clock'> & {
+    redis: Redis
+    /** A pool of its own for what reads many rows. */
+    reportsPostgres: Postgres
+  },
+) {
+  const { postgres, reportsPostgres, redis } = clients
+  const holds = createHoldStore(redis)
+  return {
+    holds,
+    settlements: createSettlementStore(postgres, createAnswerDiscard(redis)),
+    quarantine: createQuarantineStore(postgres),
+    conflicts: createConflictStore(postgres),
+    payments: await createPayments(config, { ...clients, holds, clock: Date.now }),
+    adjustBalance: (adjustment: Parameters<typeof adjustBalance>[0]) =>
+      adjustBalance(adjustment, { postgres, holds }),
+    audits: createAuditRunStore(reportsPostgres),
+    usage: createUsageStore(reportsPostgres),
+    calls: createCallRecords(reportsPostgres),
+    keyActivity: createKeyActivityStore(reportsPostgres),
+    ledger: createLedgerListStore(reportsPostgres),
+    readStatement: createStatementReader(reportsPostgres),
+    accountLedger: createAccountLedgerStore(reportsPostgres),
+    margin: createMarginStore(reportsPostgres),
+    providerHours: createProviderHours(reportsPostgres),
+    sumLedger: () => sumLedger(reportsPostgres),
+    claimWait: () => readClaimWait(reportsPostgres, Date.now()),
+  }
+}
