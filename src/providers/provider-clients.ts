@@ -9,9 +9,9 @@ import { googleGenerateContent } from './google-generate-content.ts'
 import { Exchange, type ResponseReceiver, type TransportRequest } from './http/exchange.ts'
 import { formStream } from './http/form-body.ts'
 import { ReadingTurns } from './http/reading-turns.ts'
+import { results } from './kinds/result-kinds.ts'
 import { ReplyFiles } from './reply-files.ts'
 import { ResponseReader } from './response-reader.ts'
-import { tasks } from './tasks.ts'
 import {
   type AttemptEnd,
   type AttemptRequest,
@@ -51,7 +51,7 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
   const { transport, ourKey, connectTimeoutMs, now } = options
   return {
     attempt(request, onProgress) {
-      const wire = request.task ? tasks : ofChats
+      const wire = request.task ? results : ofChats
       const { provider } = request.offer
       const apiKey = request.apiKey ?? ourKey(provider)
       // Without our key a provider could only refuse; the offer is marked down as if it had.

@@ -4,29 +4,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type {
-  ImageTask,
-  MadeFile,
-  MediaTask,
-  SpeechTask,
-  TranscriptionTask,
-} from '../../src/core/calls/media-task.ts'
+import type { ImageContent, MadeFile } from '../../src/core/calls/kinds/image.ts'
+import type { SpeechContent } from '../../src/core/calls/kinds/speech.ts'
+import type { TranscriptionContent } from '../../src/core/calls/kinds/transcription.ts'
 import { imageSize } from '../../src/core/media/image-size.ts'
 import { createBodyStore } from '../../src/platform/body-store/body-store.ts'
 import { createFolderStorage } from '../../src/platform/body-store/folder-storage.ts'
 import { createStreamSealer } from '../../src/platform/body-store/stream-sealer.ts'
-import {
-  type MediaModel,
-  mediaRequest,
-  readImages,
-  readSpeech,
-  readTranscript,
-} from '../../src/providers/media-tasks.ts'
+import { image as images } from '../../src/providers/kinds/image.ts'
+import { speech } from '../../src/providers/kinds/speech.ts'
+import { transcription } from '../../src/providers/kinds/transcription.ts'
 import {
   createProviderClients,
   createTransport,
   type Transport,
 } from '../../src/providers/provider-clients.ts'
+import type { ReplyFile } from '../../src/providers/reply-files.ts'
+import type { Fields } from '../../src/providers/wire.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,
@@ -55,10 +49,10 @@ beforeEach(async () => {
 const png = encodePng(64, 64, 1)
 const wav = encodeWav(toneSamples(2.6, 1))
 const CHOICE = { quality: '', size: '128x64', unitsEach: 5 }
-const IMAGE: ImageTask = { kind: 'image', prompt: 'a fox', count: 2, sources: [] }
-const SPEECH: SpeechTask = { kind: 'speech', input: 'Hello there', voice: 'alloy', format: 'wav' }
+const IMAGE: ImageContent = { kind: 'image', prompt: 'a fox', count: 2, sources: [] }
+const SPEECH: SpeechContent = { kind: 'speech', input: 'Hello there', voice: 'alloy', format: 'wav' }
 const FILE = { ref: 'acct_1/chatcmpl_1/file-0', bytes: 0, mediaType: 'image/png', fileName: 'file.png' }
-const TRANSCRIPTION: TranscriptionTask = {
+const TRANSCRIPTION: TranscriptionContent = {
   kind: 'transcription',
   translates: false,
   file: { ...FILE, mediaType: 'audio/wav', fileName: 'file.wav' },
@@ -68,7 +62,11 @@ const TRANSCRIPTION: TranscriptionTask = {
 }
 
 /** Asks a provider that refuses unknown fields, with a store in which these files are. */
-async function ask(task: MediaTask, behaviour = 'tag-media', ...files: Buffer[]) {
+async function ask(
+  task: ImageContent | SpeechContent | TranscriptionContent,
+  behaviour = 'tag-media',
+  ...files: Buffer[]
+) {
   const store = createBodyStore({
     storage: createFolderStorage(folder),
     sealer: createStreamSealer([randomBytes(32)], 'test'),
@@ -94,7 +92,7 @@ async function ask(task: MediaTask, behaviour = 'tag-media', ...files: Buffer[])
       signal: new AbortController().signal,
     },
     (progress) => {
-      if (progress[0] === 'text') content += progress[1]
+      if (progress[0] === 'result') content += progress[1]
     },
   )
   const answer = content === '' ? null : (JSON.parse(content) as MadeFile[])
@@ -109,7 +107,7 @@ async function* toStream(bytes: Buffer) {
 const sent = (file: Buffer) => ({ ...FILE, bytes: file.length })
 
 describe('images', () => {
-  test.each<[string, Partial<ImageTask>, Buffer[]]>([
+  test.each<[string, Partial<ImageContent>, Buffer[]]>([
     ['generated', {}, []],
     ['edited', { sources: [sent(png)], mask: { ...sent(png), ref: 'acct_1/chatcmpl_1/file-1' } }, [png, png]],
     ['edited from several', { sources: [sent(png), sent(png)] }, [png]],
@@ -124,10 +122,11 @@ describe('images', () => {
 
   test('name size and quality upstream where the client named none, and base64 where it is not the default', () => {
     const image = { size: '64x64', quality: 'low', unitsEach: 1 }
-    const model: MediaModel = { upstreamModel: 'm', image, asksForBase64: true }
-    expect(mediaRequest({ ...IMAGE, quality: 'auto' }, model)).toMatchObject({
+    const base = offerAt('https://api.example/v1')
+    const offer = { ...base, provider: { ...base.provider, quirks: { base64Images: true } } }
+    expect(images.request({ ...IMAGE, quality: 'auto' }, offer, image)).toMatchObject({
       path: '/generations',
-      body: { model: 'm', size: '64x64', quality: 'low', response_format: 'b64_json', n: 2 },
+      body: { model: 'large-1', size: '64x64', quality: 'low', response_format: 'b64_json', n: 2 },
     })
   })
 
@@ -136,11 +135,12 @@ describe('images', () => {
     head: Buffer.from(bytes.toString('base64')),
   }))
   const image = { b64_json: '0' }
+  const readImages = (body: Fields, made = files) => images.read(IMAGE, { body, files: made, image: CHOICE })
 
   test('of a reply are passed on without anything else, and charged for as many as there are', () => {
     const data = [{ ...image, revised_prompt: 'a red fox', url: 'https://x' }]
-    expect(readImages(IMAGE, CHOICE, { provider: 'alpha', data }, files)).toEqual({
-      answer: [{ ref: 'file-0', bytes: 9, revisedPrompt: 'a red fox' }],
+    expect(readImages({ provider: 'alpha', data })).toEqual({
+      result: [{ ref: 'file-0', bytes: 9, revisedPrompt: 'a red fox' }],
       usage: { promptTokens: 0, completionTokens: 0, units: 5 },
     })
   })
@@ -148,7 +148,7 @@ describe('images', () => {
   test('take the tokens that are reported, and of their output no more than is held for', () => {
     const usage = { input_tokens: 9, input_tokens_details: { image_tokens: 4 }, output_tokens: 3 }
     const read = (output: unknown) =>
-      readImages(IMAGE, CHOICE, { data: [image], usage: { ...usage, output_tokens: output } }, files)?.usage
+      readImages({ data: [image], usage: { ...usage, output_tokens: output } })?.usage
     expect(read(3)).toEqual({ promptTokens: 9, imageTokens: 4, completionTokens: 0, units: 3 })
     expect([read(1e9)?.units, read(0)?.units, read('3')?.units]).toEqual([5, 5, 5])
   })
@@ -162,7 +162,7 @@ describe('images', () => {
     ['no list', 'x'],
   ])('are malformed: %s', (_, data) => {
     const others = [files[0]!, { ...files[1]!, head: Buffer.from('PGh0bWw+') }]
-    expect(readImages(IMAGE, CHOICE, { data }, others)).toBeNull()
+    expect(readImages({ data }, others)).toBeNull()
   })
 
   test.each(['cut-after-1', 'html-200', 'garbage', 'status-500'])(
@@ -184,9 +184,10 @@ describe('speech', () => {
   })
 
   test('is known by its first bytes', () => {
-    const read = (head: Buffer) => readSpeech(SPEECH, [{ ref: 'f', bytes: 9, mediaType: '', head }])
-    expect(read(wav)).toEqual({ answer: [{ ref: 'f', bytes: 9 }], usage: null })
-    expect([read(Buffer.from('{"error":{}}')), read(Buffer.from('<html>')), readSpeech(SPEECH, [])]).toEqual([
+    const readSpeech = (...files: ReplyFile[]) => speech.read(SPEECH, { body: {}, files, image: undefined })
+    const read = (head: Buffer) => readSpeech({ ref: 'f', bytes: 9, mediaType: '', head })
+    expect(read(wav)).toEqual({ result: [{ ref: 'f', bytes: 9 }], usage: null })
+    expect([read(Buffer.from('{"error":{}}')), read(Buffer.from('<html>')), readSpeech()]).toEqual([
       null,
       null,
       null,
@@ -198,6 +199,9 @@ describe('speech', () => {
     expect(await readdir(folder)).toEqual([])
   })
 })
+
+const readTranscript = (body: Fields) =>
+  transcription.read(TRANSCRIPTION, { body, files: [], image: undefined })
 
 describe('a transcript', () => {
   test.each([false, true])('is read, with its seconds; translated: %s', async (translates) => {
@@ -212,12 +216,12 @@ describe('a transcript', () => {
   test.each([{ text: 'x' }, { text: 'x', duration: -1 }, { text: 'x', duration: '2' }, { duration: 2 }])(
     'is malformed without a text and its duration: %j',
     (reply) => {
-      expect(readTranscript(TRANSCRIPTION, reply)).toBeNull()
+      expect(readTranscript(reply)).toBeNull()
     },
   )
 
   test('never costs more than is held, whatever its provider says', () => {
-    expect(readTranscript(TRANSCRIPTION, { text: 'x', duration: 1e12 })?.usage?.units).toBe(3)
+    expect(readTranscript({ text: 'x', duration: 1e12 })?.usage?.units).toBe(3)
   })
 
   test('of a recording that is gone is no fault of its provider', async () => {

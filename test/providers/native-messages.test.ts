@@ -157,18 +157,18 @@ describe('a native answer', () => {
 })
 
 test('a native request is forwarded with our model, limit and stream, and as its offer takes it', () => {
-  const chat = parseMessagesRequest({
+  const { request: native, parameters } = parseMessagesRequest({
     model: 'auto',
     max_tokens: 4_000,
     messages: [{ role: 'user', content: 'Hi' }],
     thinking: { type: 'enabled', budget_tokens: 3_000 },
     temperature: 1,
     top_k: 4,
-  })
+  }).content
   const request = (changes: object = {}, quirks: object = {}) => {
     const offer = offerAt('http://localhost/v1')
     return {
-      ...chat,
+      ...{ native, parameters },
       offer: { ...offer, ...changes, provider: { ...offer.provider, quirks } },
       completionLimit: 2_000,
     } as unknown as AttemptRequest

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { CompletionEvent } from '../../src/core/calls/completion.ts'
 import type { Task } from '../../src/core/calls/task.ts'
 import type { ProviderQuirks } from '../../src/core/catalog/catalog.ts'
-import { tasks } from '../../src/providers/tasks.ts'
+import { results } from '../../src/providers/kinds/result-kinds.ts'
 import type { AttemptRequest } from '../../src/providers/wire.ts'
 import { offer, provider } from '../helpers/planned-catalog.ts'
 
@@ -25,17 +25,17 @@ function requestOf(task: Task, quirks: ProviderQuirks = {}): AttemptRequest {
 }
 
 function sent(task: Task, quirks?: ProviderQuirks) {
-  const { url, body } = tasks.request(requestOf(task, quirks), 'secret')
+  const { url, body } = results.request(requestOf(task, quirks), 'secret')
   return [url, JSON.parse(String(body))]
 }
 
 function read(task: Task, reply: unknown) {
   const events: CompletionEvent[] = []
-  const reader = tasks.openReader(requestOf(task))
+  const reader = results.openReader(requestOf(task))
   const reading = reader.whole(JSON.stringify(reply), (event) => events.push(event))
-  const [text] = events.flatMap((event) => (event[0] === 'text' ? [event[1]] : []))
+  const [json] = events.flatMap((event) => (event[0] === 'result' ? [event[1]] : []))
   const usage = events.find((event) => event[0] === 'usage')?.[1]
-  return { reading, answer: text === undefined ? undefined : JSON.parse(text), usage }
+  return { reading, answer: json === undefined ? undefined : JSON.parse(json), usage }
 }
 
 describe('a request', () => {

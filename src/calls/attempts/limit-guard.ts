@@ -82,6 +82,9 @@ export class LimitGuard {
         if (event.type === 'content_block_stop') this.#openBlock = null
         break
       }
+      case 'result':
+        // A call that asks for a result has no limit of tokens.
+        break
       default:
         progress satisfies never
     }

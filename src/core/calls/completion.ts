@@ -39,6 +39,11 @@ export type Delta =
   | readonly ['logprobs', tokens: readonly TokenLogprob[]]
   /** Of a native answer, which has no other deltas. */
   | readonly ['native', event: NativeEvent]
+  /** Of a call that asks for a result: all of it, as JSON. It is the only delta. */
+  | readonly ['result', json: string]
+
+/** A piece of a completion that is no native answer. */
+export type ChatDelta = Exclude<Delta, readonly ['native' | 'result', ...unknown[]]>
 
 /** A token with its log probability, as on the chat-completions wire. */
 export interface TokenLogprob {
@@ -72,6 +77,7 @@ const DELTA_KINDS: Record<Delta[0], true> = {
   reasoning: true,
   logprobs: true,
   native: true,
+  result: true,
 }
 
 export const isDelta = (value: readonly [kind: string, ...unknown[]]): value is Delta =>
@@ -85,6 +91,7 @@ export function deltaText(delta: Delta): string {
     case 'reasoning':
       return delta[1]
     case 'logprobs':
+    case 'result':
       return ''
     case 'tool-calls': {
       let text = ''
@@ -108,6 +115,8 @@ export interface CompletionMessage {
   logprobs?: TokenLogprob[]
   /** The blocks of a native answer, which has nothing else. */
   native?: NativeBlock[]
+  /** JSON, of a call that asks for a result; it has nothing else. */
+  result?: string
 }
 
 /** Deltas put together. */
@@ -118,6 +127,7 @@ export class CompletionBuilder {
   #reasoning = ''
   #logprobs: TokenLogprob[] = []
   #native: NativeMessageBuilder | null = null
+  #result: string | null = null
 
   /** The text so far. */
   get content(): string {
@@ -135,8 +145,8 @@ export class CompletionBuilder {
 
   /** True while there is nothing but text and tool calls, of which another model may say the same. */
   get isRepeatable(): boolean {
-    const isNative = this.#native !== null
-    return !isNative && this.#refusal === '' && this.#reasoning === '' && this.#logprobs.length === 0
+    const isOther = this.#native !== null || this.#result !== null
+    return !isOther && this.#refusal === '' && this.#reasoning === '' && this.#logprobs.length === 0
   }
 
   /** By their index. */
@@ -150,7 +160,7 @@ export class CompletionBuilder {
   }
 
   get #hasOtherAnswer(): boolean {
-    return this.#refusal !== '' || this.#toolCalls.size > 0 || this.#native !== null
+    return this.#refusal !== '' || this.#toolCalls.size > 0 || this.#native !== null || this.#result !== null
   }
 
   add(delta: Delta): void {
@@ -174,6 +184,9 @@ export class CompletionBuilder {
         this.#native ??= new NativeMessageBuilder()
         this.#native.add(delta[1])
         break
+      case 'result':
+        this.#result = delta[1]
+        break
       default:
         delta satisfies never
     }
@@ -188,6 +201,7 @@ export class CompletionBuilder {
       ...(this.#reasoning !== '' && { reasoning: this.#reasoning }),
       ...(this.#logprobs.length > 0 && { logprobs: this.#logprobs }),
       ...(this.#native && { native: this.#native.content }),
+      ...(this.#result !== null && { result: this.#result }),
     }
   }
 }

@@ -137,7 +137,8 @@ export function sizeOf(body: FrameBody): number {
   if (body[0] === 'logprobs') return logprobsChars(body[1]) + FIELDS_CHARS
   if (body[0] === 'native') return nativeSize(body[1])
   if (body[0] !== 'completion') return charsOf(body) + FIELDS_CHARS
-  const { content, refusal, tool_calls, reasoning, logprobs = [], native } = body[2]
+  const { content, refusal, tool_calls, reasoning, logprobs = [], native, result } = body[2]
+  if (result !== undefined) return result.length + FIELDS_CHARS
   if (native) return JSON.stringify(native).length + FIELDS_CHARS
   const toolChars = tool_calls?.reduce((sum, call) => sum + call.function.arguments.length + FIELDS_CHARS, 0)
   const texts = [content, refusal, reasoning].reduce((sum, text) => sum + (text?.length ?? 0), 0)

@@ -1,4 +1,4 @@
-import type { CompletionMessage, Delta, FinishReason } from '../../core/calls/completion.ts'
+import type { ChatDelta, CompletionMessage, FinishReason } from '../../core/calls/completion.ts'
 import type { FinishFrame } from '../../core/calls/frames.ts'
 import type { Usage } from '../../core/calls/usage.ts'
 import { type ApiError, errorObject } from '../../core/kernel/errors.ts'
@@ -31,7 +31,7 @@ export function renderCompletion(
 }
 
 /** What stands in a chunk's `delta`. */
-type ContentDelta = Exclude<Delta, readonly ['logprobs' | 'native', ...unknown[]]>
+type ContentDelta = Exclude<ChatDelta, readonly ['logprobs', ...unknown[]]>
 
 /** The field of a chunk's `delta` that has the content. */
 const FIELDS: Record<ContentDelta[0], string> = {

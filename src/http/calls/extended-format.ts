@@ -1,4 +1,4 @@
-import type { Delta, TokenLogprob } from '../../core/calls/completion.ts'
+import type { ChatDelta, TokenLogprob } from '../../core/calls/completion.ts'
 import type { FinishFrame, ReportedUsage, WholeFrame } from '../../core/calls/frames.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { ChunkRenderer, DONE_EVENT, usageBody } from './chat-format.ts'
@@ -53,7 +53,7 @@ class ExtendedRenderer extends ChunkRenderer {
     this.#includesUsage = includesUsage
   }
 
-  override delta(delta: Exclude<Delta, readonly ['native', ...unknown[]]>): string {
+  override delta(delta: ChatDelta): string {
     if (delta[0] !== 'logprobs') return super.delta(delta)
     const logprobs = JSON.stringify(logprobsBody(delta[1]))
     return `${this.head},"choices":[{"index":0,"delta":{},"logprobs":${logprobs},"finish_reason":null}]}\n\n`

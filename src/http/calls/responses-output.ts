@@ -32,7 +32,8 @@ export class ResponseOutput {
         )
       case 'logprobs':
       case 'native':
-        // Nobody can ask for them here.
+      case 'result':
+        // No request of this surface asks for them.
         return []
       default:
         return delta satisfies never

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
-import type { TaskFile } from '../../core/calls/media-task.ts'
+import type { CallFile } from '../../core/calls/kinds/form-fields.ts'
 
 /** A form that is sent: texts, and between them files of the call, which are read while they are sent. */
 export interface FormBody {
   contentType: string
   bytes: number
-  pieces: ReadonlyArray<string | TaskFile>
+  pieces: ReadonlyArray<string | CallFile>
 }
 
-export interface FormFile extends TaskFile {
+export interface FormFile extends CallFile {
   /** The field that it is sent as. */
   field: string
 }

@@ -1,0 +1,97 @@
+import type { ContentOf, ResultContent } from '../../core/calls/kinds/call-kinds.ts'
+import { failureOfErrorObject, failureOfStatus } from '../chat-completions.ts'
+import { formBody } from '../http/form-body.ts'
+import type { FilePlace, ReplyFile } from '../reply-files.ts'
+import {
+  type AttemptRequest,
+  type CompletionReader,
+  type Emit,
+  parseObject,
+  requestHeaders,
+  type WholeReading,
+  type WireMapping,
+} from '../wire.ts'
+import { embeddings } from './embeddings.ts'
+import { image } from './image.ts'
+import { moderation } from './moderation.ts'
+import { rerank } from './rerank.ts'
+import { FormParts, type ResultKind } from './result-kind.ts'
+import { speech } from './speech.ts'
+import { transcription } from './transcription.ts'
+
+const RESULT_KINDS: { [K in ResultContent['kind']]: ResultKind<ContentOf<K>> } = {
+  embeddings,
+  rerank,
+  moderation,
+  image,
+  speech,
+  transcription,
+}
+
+const kindOf = ({ kind }: ResultContent) => RESULT_KINDS[kind] as ResultKind<ResultContent>
+
+/** The longest reply with files: ten images of the largest size, as base64. */
+const MEDIA_BYTES_MAX = 160 * 1024 * 1024
+/** Names and values of a reply: of the most vectors as numbers, or of a transcript with a time for every word of some hours. */
+const VALUES_MAX = 400_000
+
+/** How results are asked for and read, whatever wire the provider speaks: beside the chat completions. */
+export const results: WireMapping = {
+  request(attempt, apiKey) {
+    const content = contentOf(attempt)
+    const { path, isMedia, request } = kindOf(content)
+    const { provider } = attempt.offer
+    const { path: end = '', body } = request(content, attempt.offer, attempt.image)
+    const form = body instanceof FormParts ? formBody(body.fields, body.files) : null
+    const headers = requestHeaders(provider, apiKey, 'authorization', {
+      ...(form && { contentType: form.contentType }),
+      ...(isMedia && { accept: '*/*' }),
+    })
+    if (form) headers.push('content-length', String(form.bytes))
+    return {
+      url: (provider.quirks?.taskUrls?.[content.kind] ?? provider.baseUrl + path) + end,
+      headers,
+      body: form ?? JSON.stringify(body),
+      ...(isMedia && { replyBytesMax: MEDIA_BYTES_MAX }),
+    }
+  },
+  openReader: (attempt) => new ResultReader(contentOf(attempt), attempt.image),
+  failureOfStatus,
+  failureOfErrorObject,
+}
+
+function contentOf({ task }: AttemptRequest): ResultContent {
+  if (!task) throw new Error('a chat was sent as a task')
+  return task
+}
+
+/** Reads a whole reply. One that does not answer all of the request is malformed. */
+class ResultReader implements CompletionReader {
+  readonly wholeValuesMax = VALUES_MAX
+  readonly files?: FilePlace
+  readonly #content: ResultContent
+  readonly #image: AttemptRequest['image']
+
+  constructor(content: ResultContent, choice: AttemptRequest['image']) {
+    this.#content = content
+    this.#image = choice
+    const { files } = kindOf(content)
+    if (files) this.files = files
+  }
+
+  event(): 'malformed' {
+    return 'malformed'
+  }
+
+  whole(text: string, emit: Emit, files: readonly ReplyFile[] = []): WholeReading {
+    const kind = kindOf(this.#content)
+    const body = kind.files?.kind === 'body' ? {} : parseObject(text)
+    if (body?.error != null) return { error: body.error }
+    const read = body && kind.read(this.#content, { body, files, image: this.#image })
+    if (!read) return 'malformed'
+    emit(['result', JSON.stringify(read.result)])
+    emit(['finish', 'stop'])
+    if (read.usage) emit(['usage', read.usage, 0])
+    return 'ok'
+  }
+}

@@ -1,0 +1,23 @@
+import { type SpeechContent, speechType } from '../../core/calls/kinds/speech.ts'
+import { fileFormat } from '../../core/media/file-format.ts'
+import type { ResultKind } from './result-kind.ts'
+
+export const speech: ResultKind<SpeechContent> = {
+  path: '/audio/speech',
+  request: ({ input, voice, format, speed }, { upstreamModel: model }) => ({
+    body: { model, input, voice, response_format: format, ...(speed !== undefined && { speed }) },
+  }),
+  isMedia: true,
+  files: { kind: 'body' },
+  read(content, { files: [file] }) {
+    if (!file || !isSpeech(content, file.head)) return null
+    return { result: [{ ref: file.ref, bytes: file.bytes }], usage: null }
+  },
+}
+
+/** Whether the first bytes of a reply can be the speech that was asked for. Samples and AAC have no certain start. */
+function isSpeech(content: SpeechContent, head: Uint8Array): boolean {
+  if (head.length === 0) return false
+  if (content.format === 'pcm' || content.format === 'aac') return head[0] !== 0x7b && head[0] !== 0x3c
+  return fileFormat(head)?.mediaType === speechType(content)
+}
