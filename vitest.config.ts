@@ -11,13 +11,17 @@ const FLOWS = ['test/{browser,cli,clients,flows,hostile}/**/*.test.ts']
 /** These replace modules that others import as they are. */
 const MOCKED = ['test/simulation/simulation.test.ts', 'test/calls/attempts/drip.test.ts']
 
-/** The longest files of a project first, so that no worker starts one when the others are done. New files before all. */
+/**
+ * The longest files of a project first, so that no worker starts one when the others are done. Files without a time come
+ * before all, in vitest's own order: by their size.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const seconds = ({ moduleId }: TestSpecification) => DURATIONS[relative('.', moduleId)] ?? Infinity
     const byProject = (a: TestSpecification, b: TestSpecification) =>
       a.project.name.localeCompare(b.project.name)
-    return [...files].sort((a, b) => byProject(a, b) || seconds(b) - seconds(a) || 0)
+    const sorted = await super.sort(files)
+    return sorted.sort((a, b) => byProject(a, b) || seconds(b) - seconds(a) || 0)
   }
 }
 
