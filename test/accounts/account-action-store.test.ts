@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createAccountActionStore, pruneAccountActions } from '../../src/accounts/account-action-store.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 
-let stack: TestStack
-beforeAll(async () => {
-  stack = await startStack({ models: { 'test/plain': [{ at: 'alpha', model: 'words-2' }] } })
-})
-afterAll(() => stack?.close())
+const stack = testStack({ models: { 'test/plain': [{ at: 'alpha', model: 'words-2' }] } })
 
 async function opened() {
   const { accountId } = await stack.account('0.00')

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { type AccountStore, createAccountStore } from '../../src/accounts/account-store.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import { isDuplicate } from '../../src/platform/postgres/postgres.ts'
-import { openTestLedger, type TestLedger } from '../helpers/billing.ts'
+import { testLedger } from '../helpers/resources.ts'
 
 describe('the account store', () => {
-  let ledger: TestLedger
   let accounts: AccountStore
-  beforeAll(async () => {
-    ledger = await openTestLedger()
+  const ledger = testLedger()
+  beforeAll(() => {
     accounts = createAccountStore(ledger.postgres, postLedger)
   })
-  afterAll(() => ledger.close())
 
   const free = { kind: 'free_credit' as const, amountPico: picoUsd(500n) }
   const paid = { kind: 'credit' as const, amountPico: picoUsd(900n) }

@@ -1,45 +1,35 @@
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createAccountStore } from '../../src/accounts/account-store.ts'
 import { type KeyCache, type KeyCacheOptions, startKeyCache } from '../../src/accounts/key-cache.ts'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
-import { createKeyStore, type KeyStore, type NewKey } from '../../src/accounts/key-store.ts'
+import { createKeyStore, type KeyStore } from '../../src/accounts/key-store.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { formatApiKey } from '../../src/core/accounts/api-key.ts'
 import { announceKeyChange } from '../../src/platform/redis/key-changes.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { KEYS_VERSION } from '../../src/platform/redis/redis-keys.ts'
-import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
+import { openTestAccount, PLAIN_KEY } from '../helpers/billing.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
-import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+import { testLedger, testRedis } from '../helpers/resources.ts'
 
 const HERE = '192.0.2.1'
-const PLAIN: NewKey = {
-  name: '',
-  limitPico: null,
-  limitReset: 'none',
-  expiresAt: null,
-  requestsPerMinute: null,
-  concurrentCalls: null,
-}
 /** What the contract promises for revocation. */
 /** Reloads come too late to be seen: what is noticed was announced. */
 const ANNOUNCED = { refreshMs: 3_600_000 }
 const REVOKED_WITHIN_MS = onBusyMachine(1_000)
 
 describe('the key cache', () => {
-  let ledger: TestLedger
-  let server: TestRedis
   let redis: Redis
   let keys: KeyStore
   let account: string
   const opened: Array<{ cache: KeyCache; subscriber: Redis }> = []
 
+  const ledger = testLedger()
+  const server = testRedis()
   beforeAll(async () => {
-    ledger = await openTestLedger()
-    server = await createTestRedis()
-    redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+    redis = server.connect('fail-fast')
     keys = createKeyStore(ledger.postgres, createKeyHasher([Buffer.alloc(32, 1)]), randomBytes)
     account = await openTestAccount(ledger.postgres, 1_000n)
   })
@@ -48,11 +38,6 @@ describe('the key cache', () => {
       await cache.stop()
       subscriber.disconnect()
     }
-  })
-  afterAll(async () => {
-    redis.disconnect()
-    await server.close()
-    await ledger.close()
   })
 
   /** A cache of its own, as another API instance has it; `queries` counts what reaches PostgreSQL. */
@@ -74,7 +59,7 @@ describe('the key cache', () => {
 
   test('asks PostgreSQL once and then answers at once', async () => {
     const { cache, findBySecret } = await open()
-    const { key, secret } = await keys.create(account, PLAIN)
+    const { key, secret } = await keys.create(account, PLAIN_KEY)
     const answers = await Promise.all([
       cache.lookup(secret, HERE),
       cache.lookup(secret, HERE),
@@ -97,7 +82,7 @@ describe('the key cache', () => {
 
   test('a revocation reaches every instance without waiting for the reload', async () => {
     const instances = [await open(ANNOUNCED), await open(ANNOUNCED)]
-    const { key, secret } = await keys.create(account, PLAIN)
+    const { key, secret } = await keys.create(account, PLAIN_KEY)
     for (const { cache } of instances) expect(await kindOf(cache, secret)).toBe('active')
     await keys.revoke(key.id, new Date())
     await announceKeyChange(redis, { keyId: key.id })
@@ -108,7 +93,7 @@ describe('the key cache', () => {
 
   test('a revocation whose message was lost is noticed without waiting for the reload', async () => {
     const { cache, subscriber } = await open(ANNOUNCED)
-    const { key, secret } = await keys.create(account, PLAIN)
+    const { key, secret } = await keys.create(account, PLAIN_KEY)
     expect(await kindOf(cache, secret)).toBe('active')
     await subscriber.unsubscribe()
     await keys.revoke(key.id, new Date())
@@ -118,8 +103,8 @@ describe('the key cache', () => {
 
   test('a change drops the entries it names and no others', async () => {
     const { cache, findBySecret } = await open()
-    const changed = await keys.create(account, PLAIN)
-    const kept = await keys.create(account, PLAIN)
+    const changed = await keys.create(account, PLAIN_KEY)
+    const kept = await keys.create(account, PLAIN_KEY)
     await Promise.all([cache.lookup(changed.secret, HERE), cache.lookup(kept.secret, HERE)])
     await announceKeyChange(redis, { keyId: changed.key.id })
     await eventually(() => expect(cache.lookup(changed.secret, HERE)).toBeInstanceOf(Promise))
@@ -129,7 +114,7 @@ describe('the key cache', () => {
 
   test('what is forgotten is read anew at once, without an announcement', async () => {
     const { cache, findBySecret } = await open()
-    const { secret } = await keys.create(account, PLAIN)
+    const { secret } = await keys.create(account, PLAIN_KEY)
     await cache.lookup(secret, HERE)
     cache.forget({ accountId: account })
     expect(cache.lookup(secret, HERE)).toBeInstanceOf(Promise)
@@ -140,7 +125,7 @@ describe('the key cache', () => {
     const { cache } = await open()
     const accounts = createAccountStore(ledger.postgres, postLedger)
     const suspended = await openTestAccount(ledger.postgres, 1_000n)
-    const { secret } = await keys.create(suspended, PLAIN)
+    const { secret } = await keys.create(suspended, PLAIN_KEY)
     expect(await kindOf(cache, secret)).toBe('active')
     await accounts.suspend(suspended)
     await announceKeyChange(redis, { accountId: suspended })
@@ -153,7 +138,7 @@ describe('the key cache', () => {
   test('a key expires by the clock, though it is cached', async () => {
     let now = 1_000_000
     const { cache } = await open({ clock: () => now })
-    const { secret } = await keys.create(account, { ...PLAIN, expiresAt: new Date(2_000_000) })
+    const { secret } = await keys.create(account, { ...PLAIN_KEY, expiresAt: new Date(2_000_000) })
     expect(await kindOf(cache, secret)).toBe('active')
     now = 2_000_000
     expect(cache.lookup(secret, HERE)).toMatchObject({ kind: 'expired' })
@@ -165,7 +150,7 @@ describe('the key cache', () => {
     const findBySecret: KeyStore['findBySecret'] = (secret) =>
       away ? Promise.reject(new Error('away')) : keys.findBySecret(secret)
     const { cache } = await open({ keys: { findBySecret }, clock: () => now, refreshMs: 1_000 })
-    const [known, other] = [await keys.create(account, PLAIN), await keys.create(account, PLAIN)]
+    const [known, other] = [await keys.create(account, PLAIN_KEY), await keys.create(account, PLAIN_KEY)]
     expect(await kindOf(cache, known.secret)).toBe('active')
     away = true
     now = 5_000
@@ -179,7 +164,7 @@ describe('the key cache', () => {
   test('a change that nobody announced is noticed after a while', async () => {
     let now = 0
     const { cache } = await open({ clock: () => now, refreshMs: 60_000 })
-    const { key, secret } = await keys.create(account, PLAIN)
+    const { key, secret } = await keys.create(account, PLAIN_KEY)
     expect(await kindOf(cache, secret)).toBe('active')
     await keys.revoke(key.id, new Date())
     expect(cache.lookup(secret, HERE)).toMatchObject({ kind: 'active' })
@@ -189,7 +174,7 @@ describe('the key cache', () => {
 
   test('an answer read before a change is not kept after it', async () => {
     const holds = Promise.withResolvers<void>()
-    const [target, marker] = [await keys.create(account, PLAIN), await keys.create(account, PLAIN)]
+    const [target, marker] = [await keys.create(account, PLAIN_KEY), await keys.create(account, PLAIN_KEY)]
     const findBySecret: KeyStore['findBySecret'] = async (secret) => {
       const found = await keys.findBySecret(secret)
       if (secret === target.secret) await holds.promise
@@ -210,7 +195,7 @@ describe('the key cache', () => {
 
   test('Redis losing its data drops what was cached', async () => {
     const { cache } = await open()
-    const { key, secret } = await keys.create(account, PLAIN)
+    const { key, secret } = await keys.create(account, PLAIN_KEY)
     await announceKeyChange(redis, { keyId: 'key_other' })
     expect(await kindOf(cache, secret)).toBe('active')
     await keys.revoke(key.id, new Date())
@@ -220,7 +205,7 @@ describe('the key cache', () => {
 
   test('made-up keys of one network cost so many look-ups a minute, and keep nobody else waiting', async () => {
     const { cache, findBySecret } = await open()
-    const known = await keys.create(account, PLAIN)
+    const known = await keys.create(account, PLAIN_KEY)
     const madeUp = Array.from({ length: 300 }, () => formatApiKey('standard', randomBytes(32)))
     const answers = await Promise.all(
       madeUp.map((secret, index) => cache.lookup(secret, `2001:db8:1:2::${index.toString(16)}`)),
@@ -235,7 +220,7 @@ describe('the key cache', () => {
 
   test('a thousand first calls at once with one key are one look-up, and none is refused', async () => {
     const { cache, findBySecret } = await open()
-    const { secret } = await keys.create(account, PLAIN)
+    const { secret } = await keys.create(account, PLAIN_KEY)
     const answers = await Promise.all(Array.from({ length: 1_000 }, () => cache.lookup(secret, HERE)))
     expect(new Set(answers.map(({ kind }) => kind))).toEqual(new Set(['active']))
     expect(findBySecret).toHaveBeenCalledTimes(1)
@@ -243,7 +228,7 @@ describe('the key cache', () => {
 
   test('announcements made at the same time drop what they name and nothing else', async () => {
     const { cache } = await open()
-    const kept = await keys.create(account, PLAIN)
+    const kept = await keys.create(account, PLAIN_KEY)
     await cache.lookup(kept.secret, HERE)
     const others = Array.from({ length: 4 }, () => redis.duplicate())
     await Promise.all(

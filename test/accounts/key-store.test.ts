@@ -1,33 +1,27 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
-import { createKeyStore, type KeyBounds, type KeyStore, type NewKey } from '../../src/accounts/key-store.ts'
+import { createKeyStore, type KeyBounds, type KeyStore } from '../../src/accounts/key-store.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import type { MasterKeys } from '../../src/platform/sealing.ts'
-import { openTestAccount, openTestLedger, openTestOperator, type TestLedger } from '../helpers/billing.ts'
-
-const PLAIN: NewKey = {
-  name: '',
-  limitPico: null,
-  limitReset: 'none',
-  expiresAt: null,
-  requestsPerMinute: null,
-  concurrentCalls: null,
-}
+import { openTestAccount, openTestOperator, PLAIN_KEY } from '../helpers/billing.ts'
+import { testLedger } from '../helpers/resources.ts'
 
 describe('the key store', () => {
-  let ledger: TestLedger
   let keys: KeyStore
   let account: string
+  const ledger = testLedger()
   beforeAll(async () => {
-    ledger = await openTestLedger()
     keys = createKeyStore(ledger.postgres, createKeyHasher([Buffer.alloc(32, 1)]), randomBytes)
     account = await openTestAccount(ledger.postgres, 1_000n)
   })
-  afterAll(() => ledger.close())
 
   test('finds a key by its secret, with the state of its account', async () => {
-    const { key, secret } = await keys.create(account, { ...PLAIN, name: 'backend', limitPico: picoUsd(5n) })
+    const { key, secret } = await keys.create(account, {
+      ...PLAIN_KEY,
+      name: 'backend',
+      limitPico: picoUsd(5n),
+    })
     expect(await keys.findBySecret(secret)).toEqual({
       ...key,
       accountLimits: { requestsPerMinute: null, concurrentCalls: null },
@@ -53,7 +47,7 @@ describe('the key store', () => {
     })
     await ledger.postgres.account.update({ where: { id: organisation }, data: { monthlyLimitPico: 9n } })
     const foundOf = async (createdBy: string | null) => {
-      const { secret } = await keys.create(organisation, { ...PLAIN, createdBy })
+      const { secret } = await keys.create(organisation, { ...PLAIN_KEY, createdBy })
       return keys.findBySecret(secret)
     }
     const cap = { accountLimitPico: 9n }
@@ -69,7 +63,7 @@ describe('the key store', () => {
 
   test('an admin key belongs to an operator, and to no account', async () => {
     const operatorId = await openTestOperator(ledger.postgres, 'viewer')
-    const { key, secret } = await keys.createOfOperator(operatorId, PLAIN)
+    const { key, secret } = await keys.createOfOperator(operatorId, PLAIN_KEY)
     expect(secret).toMatch(/^sk-sy-admin-/)
     expect(key).toMatchObject({ accountId: null, kind: 'admin' })
     expect(await keys.findBySecret(secret)).toMatchObject({
@@ -79,7 +73,7 @@ describe('the key store', () => {
   })
 
   test('keeps no secret: neither in clear nor as a hash that one could test without the pepper', async () => {
-    const { key, secret } = await keys.create(account, PLAIN)
+    const { key, secret } = await keys.create(account, PLAIN_KEY)
     const [row] = await ledger.postgres.$queryRawUnsafe<Array<{ text: string }>>(
       'SELECT api_keys::text AS text FROM api_keys WHERE id = $1',
       key.id,
@@ -93,8 +87,8 @@ describe('the key store', () => {
     const [before, after] = [Buffer.alloc(32, 1), Buffer.alloc(32, 3)] as const
     const storeUnder = (...masterKeys: MasterKeys) =>
       createKeyStore(ledger.postgres, createKeyHasher(masterKeys), randomBytes)
-    const used = await keys.create(account, PLAIN)
-    const unused = await keys.create(account, PLAIN)
+    const used = await keys.create(account, PLAIN_KEY)
+    const unused = await keys.create(account, PLAIN_KEY)
     expect(await storeUnder(after).findBySecret(used.secret)).toBeNull()
     expect(await storeUnder(after, before).findBySecret(used.secret)).toMatchObject({ id: used.key.id })
     expect(await storeUnder(after).findBySecret(used.secret)).toMatchObject({ id: used.key.id })
@@ -104,7 +98,7 @@ describe('the key store', () => {
   test('creations at the same time leave an account no more keys than it may have', async () => {
     const busy = await openTestAccount(ledger.postgres, 1n)
     const create = (bounds: KeyBounds) =>
-      Promise.all(Array.from({ length: 20 }, () => keys.createWithin(busy, PLAIN, bounds)))
+      Promise.all(Array.from({ length: 20 }, () => keys.createWithin(busy, PLAIN_KEY, bounds)))
     const made = await create({ active: 5, inAll: 9 })
     const created = made.flatMap((creation) => (creation.kind === 'created' ? [creation] : []))
     expect(created).toHaveLength(5)
@@ -117,7 +111,7 @@ describe('the key store', () => {
   })
 
   test('a revoked key stays, with the time of its first revocation', async () => {
-    const { key, secret } = await keys.create(account, PLAIN)
+    const { key, secret } = await keys.create(account, PLAIN_KEY)
     const first = await keys.revoke(key.id, new Date(1_000))
     expect(first).toMatchObject({ state: 'revoked', revokedAt: new Date(1_000) })
     expect(await keys.revoke(key.id, new Date(2_000))).toEqual(first)
@@ -130,13 +124,13 @@ describe('the key store', () => {
 
   test('lists the keys of one account, newest first, or all', async () => {
     const other = await openTestAccount(ledger.postgres, 1_000n)
-    const { key: older } = await keys.create(other, PLAIN)
-    const { key: newer } = await keys.create(other, PLAIN)
+    const { key: older } = await keys.create(other, PLAIN_KEY)
+    const { key: newer } = await keys.create(other, PLAIN_KEY)
     expect((await keys.list(other)).map((key) => key.id)).toEqual([newer.id, older.id])
     expect((await keys.list()).length).toBeGreaterThan(2)
   })
 
   test('a key of no account that exists is refused', async () => {
-    await expect(keys.create('acct_nobody', PLAIN)).rejects.toThrow()
+    await expect(keys.create('acct_nobody', PLAIN_KEY)).rejects.toThrow()
   })
 })

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { auditLedger } from '../../src/billing/audit/ledger-audit.ts'
 import { findSettledKey, pruneSettledKeys } from '../../src/billing/settlement/settlement-statements.ts'
 import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { createPostgres } from '../../src/platform/postgres/postgres.ts'
-import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
+import { openTestAccount, settlementOf } from '../helpers/billing.ts'
+import { testLedger } from '../helpers/resources.ts'
 
 const DAY_MS = 86_400_000
 
 describe('calls with one Idempotency-Key', () => {
-  let ledger: TestLedger
   let store: SettlementStore
-  beforeAll(async () => {
-    ledger = await openTestLedger()
+  const ledger = testLedger()
+  beforeAll(() => {
     store = createSettlementStore(ledger.postgres)
   })
-  afterAll(() => ledger.close())
 
   const balanceOf = async (id: string) =>
     (await ledger.postgres.account.findUniqueOrThrow({ where: { id } })).balancePico

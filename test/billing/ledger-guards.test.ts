@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { sqlStateOf } from '../../src/platform/postgres/postgres.ts'
-import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
+import { openTestAccount } from '../helpers/billing.ts'
+import { testLedger } from '../helpers/resources.ts'
 
 const CHECK_VIOLATION = '23514'
 const FOREIGN_KEY_VIOLATION = '23503'
@@ -8,14 +9,12 @@ const RESTRICT_VIOLATION = '23001'
 const UNIQUE_VIOLATION = '23505'
 
 describe('the database itself keeps the ledger', () => {
-  let ledger: TestLedger
   let accountId: string
 
+  const ledger = testLedger()
   beforeAll(async () => {
-    ledger = await openTestLedger()
     accountId = await openTestAccount(ledger.postgres, 1_000n)
   })
-  afterAll(() => ledger.close())
 
   /** The SQLSTATE a statement is refused with, or null when it is not. */
   const refusal = async (sql: string, ...values: unknown[]): Promise<string | null> => {

@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { createModelStatsStore } from '../../src/billing/reports/model-stats-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { AttemptRecord, SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
 import type { Postgres } from '../../src/platform/postgres/postgres.ts'
-import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
+import { openTestAccount, settlementOf } from '../helpers/billing.ts'
+import { testLedger } from '../helpers/resources.ts'
 
 const NOW = Date.UTC(2027, 2, 1)
 const DAY_MS = 86_400_000
 
-let ledger: TestLedger
 let accountId: string
 
+const ledger = testLedger()
 beforeAll(async () => {
-  ledger = await openTestLedger()
   accountId = await openTestAccount(ledger.postgres, 1_000_000n)
 })
-afterAll(() => ledger?.close())
 
 const attempt = (offerId: string, outcome: string, firstTokenMs = 100): AttemptRecord => ({
   offerId,

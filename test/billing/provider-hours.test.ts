@@ -1,21 +1,20 @@
 import { ulid } from 'ulid'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createProviderHours, HOUR_MS } from '../../src/billing/reports/provider-hours.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import type { CallId } from '../../src/core/kernel/ids.ts'
-import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
+import { openTestAccount, settlementOf } from '../helpers/billing.ts'
+import { testLedger } from '../helpers/resources.ts'
 
 const HOUR = Date.UTC(2027, 2, 1, 10)
 
-let ledger: TestLedger
 let accountId: string
 
+const ledger = testLedger()
 beforeAll(async () => {
-  ledger = await openTestLedger()
   accountId = await openTestAccount(ledger.postgres, 1_000_000_000n)
 })
-afterAll(() => ledger?.close())
 
 const attempt = (offerId: string, outcome: string, more = {}) => ({
   ...{ offerId, outcome, httpStatus: 200, startedAt: HOUR, firstTokenMs: 100, durationMs: 500, ...more },

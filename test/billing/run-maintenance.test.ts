@@ -16,27 +16,25 @@ import {
   enqueueSettlement,
   type SettlementQueue,
 } from '../../src/platform/queues/queues.ts'
-import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
+import type { Redis } from '../../src/platform/redis/redis.ts'
 import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
-import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
+import { openTestAccount, settlementOf } from '../helpers/billing.ts'
 import { openHold } from '../helpers/open-hold.ts'
-import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+import { testLedger, testRedis } from '../helpers/resources.ts'
 
 const MINUTE_MS = 60_000
 const OPENING_PICO = 1_000n
 
 describe('maintenance', () => {
-  let ledger: TestLedger
-  let server: TestRedis
   let redis: Redis
   let dispatchQueue: DispatchQueue
   let settlementQueue: SettlementQueue
   let options: MaintenanceOptions
 
-  beforeAll(async () => {
-    ledger = await openTestLedger()
-    server = await createTestRedis()
-    redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+  const ledger = testLedger()
+  const server = testRedis()
+  beforeAll(() => {
+    redis = server.connect()
     dispatchQueue = createDispatchQueue(redis)
     settlementQueue = createSettlementQueue(redis)
     options = {
@@ -54,9 +52,6 @@ describe('maintenance', () => {
   afterAll(async () => {
     await dispatchQueue.close()
     await settlementQueue.close()
-    redis.disconnect()
-    await server.close()
-    await ledger.close()
   })
 
   const callMadeAgo = (ms: number): CallId => `chatcmpl_${ulid(Date.now() - ms)}`

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { AUDIT_CHECKS } from '../../src/billing/audit/audit-checks.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { createConflictStore } from '../../src/billing/settlement/conflict-store.ts'
@@ -12,22 +12,19 @@ import {
   failedSettlementOf,
   lostSettlementOf,
   openTestAccount,
-  openTestLedger,
   settlementOf,
-  type TestLedger,
   unservedSettlementOf,
 } from '../helpers/billing.ts'
+import { testLedger } from '../helpers/resources.ts'
 
 const NOTHING = { promptTokens: 0, completionTokens: 0 }
 
 describe('two settlements of one call', () => {
-  let ledger: TestLedger
   let store: SettlementStore
-  beforeAll(async () => {
-    ledger = await openTestLedger()
+  const ledger = testLedger()
+  beforeAll(() => {
     store = createSettlementStore(ledger.postgres)
   })
-  afterAll(() => ledger.close())
 
   const accountOf = async (id: string) => {
     const { balancePico, version } = await ledger.postgres.account.findUniqueOrThrow({ where: { id } })

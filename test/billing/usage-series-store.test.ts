@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createUsageSeriesStore } from '../../src/billing/reports/usage-series-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { bucketStarts } from '../../src/core/billing/time-buckets.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
-import {
-  failedSettlementOf,
-  openTestAccount,
-  openTestLedger,
-  settlementOf,
-  type TestLedger,
-} from '../helpers/billing.ts'
+import { failedSettlementOf, openTestAccount, settlementOf } from '../helpers/billing.ts'
+import { testLedger } from '../helpers/resources.ts'
 
 const ZONE = 'Europe/Berlin'
 const RANGE = { fromMs: Date.parse('2027-03-27T23:00:00Z'), toMs: Date.parse('2027-04-02T22:00:00Z') }
 const NAMES = ['gpt-5', 'openai/gpt-5', 'gpt-5:nitro', 'acme/large', 'auto:floor']
 
-let ledger: TestLedger
 let accountId: string
 
+const ledger = testLedger()
 beforeAll(async () => {
-  ledger = await openTestLedger()
   accountId = await openTestAccount(ledger.postgres, 1_000_000_000n)
   const stranger = await openTestAccount(ledger.postgres, 1_000_000_000n)
   const callOf = (account: string, index: number) => {
@@ -46,7 +40,6 @@ beforeAll(async () => {
     ...indexes.slice(0, 20).map((index) => callOf(stranger, index)),
   ])
 })
-afterAll(() => ledger?.close())
 
 /** The same by PostgreSQL's own calendar, without a bucket or a grouping set. */
 const figures = async (condition: string, ...values: unknown[]) => {

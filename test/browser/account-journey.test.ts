@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { PASSWORD } from '../helpers/console-client.ts'
-import type { TestStack } from '../helpers/stack.ts'
-import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
-import { PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
+import { NARROW, WIDE } from './browser.ts'
+import { PROVIDER_SECRET, testConsole } from './console-stack.ts'
 import {
   createKey,
   exactAmount,
@@ -16,14 +15,7 @@ import {
   stat,
 } from './on-screen.ts'
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
-
-beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack())
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+const { stack, browser } = testConsole()
 
 const balanceOf = async (accountId: string) =>
   (await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).balancePico

@@ -9,42 +9,37 @@ import { linkFragment } from '../../web/lib/playground/playground-link.ts'
 import { PASSWORD, signedUp } from '../helpers/console-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { startGithub } from '../helpers/local-sign-in-services.ts'
-import type { TestStack } from '../helpers/stack.ts'
 import { codeOf } from '../helpers/totp-code.ts'
 import { expectAccessible } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
-import { CONSOLE_MODELS, startConsoleStack } from './console-stack.ts'
+import { NARROW, type TestBrowser, WIDE } from './browser.ts'
+import { CONSOLE_MODELS, testConsole } from './console-stack.ts'
 import { exactAmount, expectToFit, goTo, heading } from './on-screen.ts'
 import { lendSession } from './sample-account.ts'
 
 const TRIES = 3
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
 let github: Awaited<ReturnType<typeof startGithub>>
 
 beforeAll(async () => {
   github = await startGithub()
-  ;({ stack, browser, close } = await startConsoleStack({
-    models: {
-      ...CONSOLE_MODELS,
-      'birch/mirror': { offers: [{ at: 'beta', model: 'echo' }], name: 'Mirror', vendor: 'birch' },
-      'birch/painter': {
-        kind: 'image',
-        unit: 'image',
-        image_units: { '/64x64': 1, '/128x64': 2 },
-        list_price: { prompt: '0', completion: '0', units: '10000' },
-        rate: undefined,
-        offers: [{ at: 'beta', model: 'tag-image', cost: '0' }],
-        vendor: 'birch',
-      },
+})
+const { stack, browser } = testConsole(() => ({
+  models: {
+    ...CONSOLE_MODELS,
+    'birch/mirror': { offers: [{ at: 'beta', model: 'echo' }], name: 'Mirror', vendor: 'birch' },
+    'birch/painter': {
+      kind: 'image',
+      unit: 'image',
+      image_units: { '/64x64': 1, '/128x64': 2 },
+      list_price: { prompt: '0', completion: '0', units: '10000' },
+      rate: undefined,
+      offers: [{ at: 'beta', model: 'tag-image', cost: '0' }],
+      vendor: 'birch',
     },
-    environment: { SIGN_INS_PER_EMAIL: String(TRIES), ...github.environment },
-  }))
-}, BROWSER_START_TIMEOUT_MS)
+  },
+  environment: { SIGN_INS_PER_EMAIL: String(TRIES), ...github.environment },
+}))
 afterAll(async () => {
-  await close()
   await github.close()
 })
 

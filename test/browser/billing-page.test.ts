@@ -1,29 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { signedUp } from '../helpers/console-client.ts'
-import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessibleAtBothWidths } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
-import { startConsoleStack } from './console-stack.ts'
+import { NARROW, type TestBrowser, WIDE } from './browser.ts'
+import { testConsole } from './console-stack.ts'
 import { exactAmount, expectToFit, heading, stat } from './on-screen.ts'
 import { lendSession } from './sample-account.ts'
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
-
-beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack({
-    environment: {
-      PAYMENTS_DEVELOPMENT_RAIL: 'true',
-      INVOICE_ISSUER_NAME: 'Acme GmbH',
-      INVOICE_ISSUER_ADDRESS: 'Allee 1 | 10115 Berlin',
-      INVOICE_ISSUER_TAX_ID: 'DE123',
-      INVOICE_TAX_PERCENT: '19',
-    },
-  }))
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+const { stack, browser } = testConsole({
+  environment: {
+    PAYMENTS_DEVELOPMENT_RAIL: 'true',
+    INVOICE_ISSUER_NAME: 'Acme GmbH',
+    INVOICE_ISSUER_ADDRESS: 'Allee 1 | 10115 Berlin',
+    INVOICE_ISSUER_TAX_ID: 'DE123',
+    INVOICE_TAX_PERCENT: '19',
+  },
+})
 
 const panel = (page: Awaited<ReturnType<TestBrowser['open']>>['page'], name: string) =>
   page.getByRole('region', { name, exact: true })

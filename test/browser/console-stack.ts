@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { vi } from 'vitest'
+import { filled } from '../helpers/resources.ts'
 import { type StackOptions, startStack, type TestStack } from '../helpers/stack.ts'
 import type { TestModels } from '../helpers/test-catalog.ts'
-import { startBrowser, type TestBrowser } from './browser.ts'
+import { BROWSER_START_TIMEOUT_MS, startBrowser, type TestBrowser } from './browser.ts'
 
 /** Rates that no call's cost comes out round at. */
 const ODD = { prompt: '0.123457', completion: '1.234567' }
@@ -49,7 +50,19 @@ export interface ConsoleStack {
 
 type ConsoleStackOptions = Pick<Partial<StackOptions>, 'models' | 'environment'>
 
-/** Starts both, or neither. Give it BROWSER_START_TIMEOUT_MS. */
+/** Both, for the tests of a file. */
+export function testConsole(
+  options: ConsoleStackOptions | (() => ConsoleStackOptions) = {},
+): Pick<ConsoleStack, 'stack' | 'browser'> {
+  const started = filled(
+    () => startConsoleStack(typeof options === 'function' ? options() : options),
+    ({ close }) => close(),
+    BROWSER_START_TIMEOUT_MS,
+  )
+  return { stack: filled(async () => started.stack), browser: filled(async () => started.browser) }
+}
+
+/** Starts both, or neither. */
 export async function startConsoleStack(options: ConsoleStackOptions = {}): Promise<ConsoleStack> {
   const [stack, browser] = await Promise.allSettled([startGateway(options), startBrowser()])
   const close = async () => {
@@ -72,8 +85,6 @@ function startGateway({ models = CONSOLE_MODELS, environment }: ConsoleStackOpti
     environment: {
       PAYMENTS_DEVELOPMENT_RAIL: 'true',
       WEBHOOKS_ALLOW_PRIVATE: 'true',
-      SIGN_UPS_PER_ADDRESS: '1000',
-      SIGN_INS_PER_ADDRESS: '1000',
       ...environment,
     },
   })

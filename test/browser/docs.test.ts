@@ -1,30 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { DOC_PAGES } from '../../web/lib/docs/doc-pages.ts'
-import type { TestStack } from '../helpers/stack.ts'
+import { filled } from '../helpers/resources.ts'
 import { expectAccessible } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage, WIDE } from './browser.ts'
-import { startConsoleStack } from './console-stack.ts'
+import { WIDE } from './browser.ts'
+import { testConsole } from './console-stack.ts'
 import { expectToFit, goTo, heading, untilLoaded } from './on-screen.ts'
-import { createSampleAccount, lendSession, type SampleAccount } from './sample-account.ts'
+import { testSampleAccount } from './sample-account.ts'
 
 /** The smallest phone. */
 const SMALLEST = { width: 320, height: 640 }
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
-let sample: SampleAccount
-let account: WatchedPage
-let guest: WatchedPage
-
-beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack())
-  sample = await createSampleAccount(stack)
-  account = await browser.open(stack.url)
-  await lendSession(account, sample.client, stack.url)
-  guest = await browser.open(stack.url)
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+const { stack, browser } = testConsole()
+const { sample, opened: account } = testSampleAccount({ stack, browser })
+const guest = filled(() => browser.open(stack.url))
 
 test.each(DOC_PAGES)('/docs/$slug fits and is accessible from 320 pixels on', async ({ slug, title }) => {
   const { page, watch } = guest

@@ -1,28 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { TestStack } from '../helpers/stack.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, type WatchedPage } from './browser.ts'
-import { PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
+import { NARROW, type WatchedPage } from './browser.ts'
+import { PROVIDER_SECRET, testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
 import { heading } from './on-screen.ts'
 import { createSampleAccount, lendOperatorSession, type SampleAccount } from './sample-account.ts'
 
 const TEST_TIMEOUT_MS = 60_000
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
 let sample: SampleAccount
 let adminKey: string
 let operator: WatchedPage
 
+const { stack, browser } = testConsole({ environment: { BREAKER_FAILURES: '2' } })
 beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack({ environment: { BREAKER_FAILURES: '2' } }))
   sample = await createSampleAccount(stack)
   adminKey = await stack.adminKey()
   operator = await browser.open(stack.url)
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+})
 
 test(
   'the page where operators sign in',

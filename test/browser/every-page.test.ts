@@ -1,30 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { GatewayView } from '../../src/core/api/gateway.ts'
-import type { TestStack } from '../helpers/stack.ts'
+import { filled } from '../helpers/resources.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, type WatchedPage, WIDE } from './browser.ts'
-import { PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
+import { NARROW, WIDE } from './browser.ts'
+import { PROVIDER_SECRET, testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
 import { heading } from './on-screen.ts'
-import { createSampleAccount, lendSession, type SampleAccount } from './sample-account.ts'
+import { testSampleAccount } from './sample-account.ts'
 
 const TEST_TIMEOUT_MS = 60_000
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
-let sample: SampleAccount
-let account: WatchedPage
-let guest: WatchedPage
-
-beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack())
-  sample = await createSampleAccount(stack)
-  account = await browser.open(stack.url)
-  await lendSession(account, sample.client, stack.url)
-  guest = await browser.open(stack.url)
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+const { stack, browser } = testConsole()
+const { sample, opened: account } = testSampleAccount({ stack, browser })
+const guest = filled(() => browser.open(stack.url))
 
 test('what no page may do is noticed', async () => {
   const { page, watch, context } = await browser.open(stack.url)

@@ -1,26 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { ask } from '../helpers/chat-client.ts'
-import type { TestStack } from '../helpers/stack.ts'
-import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
-import { startConsoleStack } from './console-stack.ts'
+import { testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
 import { exactAmount, heading, stat } from './on-screen.ts'
-import { createSampleAccount, lendSession, type SampleAccount } from './sample-account.ts'
+import { testSampleAccount } from './sample-account.ts'
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
-let sample: SampleAccount
-let opened: WatchedPage
-
-beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack())
-  sample = await createSampleAccount(stack)
-  opened = await browser.open(stack.url)
-  await lendSession(opened, sample.client, stack.url)
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+const { stack, browser } = testConsole()
+const { sample, opened } = testSampleAccount({ stack, browser })
 
 const call = () => ask({ url: stack.url, key: sample.hidden.key }, { model: 'acme/swift' })
 

@@ -1,25 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { KeyList } from '../../src/core/api/keys.ts'
-import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessible } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
-import { startConsoleStack } from './console-stack.ts'
+import { testConsole } from './console-stack.ts'
 import { goTo, heading } from './on-screen.ts'
-import { createSampleAccount, lendSession, type SampleAccount } from './sample-account.ts'
+import { testSampleAccount } from './sample-account.ts'
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
-let sample: SampleAccount
-let account: WatchedPage
-
-beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack())
-  sample = await createSampleAccount(stack)
-  account = await browser.open(stack.url)
-  await lendSession(account, sample.client, stack.url)
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+const { stack, browser } = testConsole()
+const { sample, opened: account } = testSampleAccount({ stack, browser })
 
 test('a page that is not loaded yet says that one is offline, and opens once one is online', async () => {
   const { page, context } = account

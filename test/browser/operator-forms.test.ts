@@ -1,31 +1,26 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { ask } from '../helpers/chat-client.ts'
-import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
-import { CONSOLE_MODELS, startConsoleStack } from './console-stack.ts'
+import type { WatchedPage } from './browser.ts'
+import { CONSOLE_MODELS, testConsole } from './console-stack.ts'
 import { exactAmount, heading } from './on-screen.ts'
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
 let operator: WatchedPage
 let page: Page
 let accountId: string
 /** Opens the account to who has it. */
 let link: string
 
+const { stack, browser } = testConsole({ models: CONSOLE_MODELS })
 beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack({ models: CONSOLE_MODELS }))
   operator = await browser.open(stack.url)
   page = operator.page
   await page.goto(`${stack.url}/admin/sign-in`)
   await page.getByLabel('Admin key').fill(await stack.adminKey())
   await page.getByRole('button', { name: 'Sign in' }).click()
   await heading(page, 'Overview').waitFor()
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+})
 
 const panel = (title: string) =>
   page.locator('.panel').filter({ has: page.getByRole('heading', { name: title, exact: true }) })

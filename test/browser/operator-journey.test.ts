@@ -1,48 +1,43 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
-import type { TestStack } from '../helpers/stack.ts'
+import { testAccount } from '../helpers/resources.ts'
 import { startWebhookReceiver } from '../helpers/webhook-receiver.ts'
 import { expectAccessible, expectAccessibleAtBothWidths } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
-import { CONSOLE_MODELS, PROVIDER_SECRET, startConsoleStack } from './console-stack.ts'
+import type { WatchedPage } from './browser.ts'
+import { CONSOLE_MODELS, PROVIDER_SECRET, testConsole } from './console-stack.ts'
 import { exactAmount, heading, stat } from './on-screen.ts'
 
 const PROMPT = 'Which lever moves the points at the east throat?'
 const MESSAGES = [{ role: 'user', content: PROMPT }]
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
 let operator: WatchedPage
 let beside: WatchedPage
 let adminKey: string
-let owner: Awaited<ReturnType<TestStack['account']>>
 
+const { stack, browser } = testConsole({
+  models: {
+    ...CONSOLE_MODELS,
+    'birch/recovers': [{ at: 'zeta', model: 'words-5.tag-operator.flaky-4-status-503' }],
+    'birch/refused': [{ at: 'iota', model: 'status-401' }],
+  },
+  environment: {
+    BREAKER_FAILURES: '3',
+    BREAKER_COOLDOWN_MS: '1500',
+    QUEUE_WAIT_MS: '60000',
+    ALARMS_ALLOW_PRIVATE: 'true',
+  },
+})
+const owner = testAccount(stack, '10.00')
 beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack({
-    models: {
-      ...CONSOLE_MODELS,
-      'birch/recovers': [{ at: 'zeta', model: 'words-5.tag-operator.flaky-4-status-503' }],
-      'birch/refused': [{ at: 'iota', model: 'status-401' }],
-    },
-    environment: {
-      BREAKER_FAILURES: '3',
-      BREAKER_COOLDOWN_MS: '1500',
-      QUEUE_WAIT_MS: '60000',
-      ALARMS_ALLOW_PRIVATE: 'true',
-    },
-  }))
   adminKey = await stack.adminKey()
-  owner = await stack.account('10.00')
   operator = await browser.open(stack.url)
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+})
 
-const call = (model: string) => ask({ url: stack.url, key: owner.key }, { model, messages: MESSAGES })
+const call = (model: string) => ask(owner, { model, messages: MESSAGES })
 
 const panel = (page: Page, title: string) =>
   page.locator('.panel').filter({ has: page.getByRole('heading', { name: title, exact: true }) })

@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { TestStack } from '../helpers/stack.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { testAccount } from '../helpers/resources.ts'
 import { expectAccessibleAtBothWidths } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, type TestBrowser, type WatchedPage } from './browser.ts'
-import { startConsoleStack } from './console-stack.ts'
+import type { WatchedPage } from './browser.ts'
+import { testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
 import { heading } from './on-screen.ts'
 import { lendOperatorSession } from './sample-account.ts'
@@ -11,28 +11,23 @@ import { lendOperatorSession } from './sample-account.ts'
 const TEST_TIMEOUT_MS = 60_000
 const ANN = 'ann@company.test'
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
 let admin: WatchedPage
 let annKey = ''
-let owner: Awaited<ReturnType<TestStack['account']>>
 
+const { stack, browser } = testConsole({
+  environment: {
+    // Never asked: the provider is needed by whoever leaves the page.
+    OPERATOR_OIDC_ISSUER: 'https://id.company.test',
+    OPERATOR_OIDC_CLIENT_ID: 'switchyard',
+    OPERATOR_OIDC_CLIENT_SECRET: 'a secret of the client',
+    OPERATOR_OIDC_NAME: 'Yard ID',
+  },
+})
+const owner = testAccount(stack, '10.00')
 beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack({
-    environment: {
-      // Never asked: the provider is needed by whoever leaves the page.
-      OPERATOR_OIDC_ISSUER: 'https://id.company.test',
-      OPERATOR_OIDC_CLIENT_ID: 'switchyard',
-      OPERATOR_OIDC_CLIENT_SECRET: 'a secret of the client',
-      OPERATOR_OIDC_NAME: 'Yard ID',
-    },
-  }))
-  owner = await stack.account('10.00')
   admin = await browser.open(stack.url)
   await lendOperatorSession(admin, await stack.adminKey(), stack.url)
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+})
 
 const operatorRow = (page: Page) =>
   page.getByRole('table', { name: 'Operators, oldest first' }).getByRole('row').filter({ hasText: ANN })

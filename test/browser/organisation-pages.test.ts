@@ -1,24 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { PASSWORD } from '../helpers/console-client.ts'
 import { actOn, member, organisationOf } from '../helpers/organisation.ts'
-import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessible } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, NARROW, type TestBrowser, WIDE } from './browser.ts'
-import { CONSOLE_MODELS, startConsoleStack } from './console-stack.ts'
+import { NARROW, WIDE } from './browser.ts'
+import { CONSOLE_MODELS, testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
 import { expectToFit, heading } from './on-screen.ts'
 import { lendSession } from './sample-account.ts'
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
-
-beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack({ models: CONSOLE_MODELS }))
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+const { stack, browser } = testConsole({ models: CONSOLE_MODELS })
 
 async function openAs(client: Parameters<typeof lendSession>[1], viewport = WIDE) {
   const opened = await browser.open(stack.url, { viewport })

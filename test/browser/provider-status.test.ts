@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { onBusyMachine } from '../helpers/eventually.ts'
-import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessibleAtBothWidths } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, type TestBrowser } from './browser.ts'
-import { startConsoleStack } from './console-stack.ts'
+import { testConsole } from './console-stack.ts'
 import { heading } from './on-screen.ts'
 import { lendOperatorSession } from './sample-account.ts'
 
 const HOUR_MS = 3_600_000
 const TEST_TIMEOUT_MS = 90_000
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
-
+const { stack, browser } = testConsole()
 beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack())
   const start = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
   const rows = ['gamma', 'beta'].flatMap((providerId) =>
     Array.from({ length: 24 * 89 }, (_, index) => ({
@@ -26,8 +20,7 @@ beforeAll(async () => {
     })),
   )
   await stack.postgres.providerHour.createMany({ data: rows })
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+})
 
 test(
   'an operator publishes the status of providers, a visitor reads it, and it can be taken back',

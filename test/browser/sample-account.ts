@@ -6,8 +6,9 @@ import type { SessionView } from '../../src/core/api/sessions.ts'
 import type { CreatedWebhook } from '../../src/core/api/webhooks.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { type ConsoleClient, consoleClient, signedUp } from '../helpers/console-client.ts'
+import { filled } from '../helpers/resources.ts'
 import type { TestStack } from '../helpers/stack.ts'
-import type { WatchedPage } from './browser.ts'
+import type { TestBrowser, WatchedPage } from './browser.ts'
 
 /** An account with something on every page of it. */
 export interface SampleAccount {
@@ -17,6 +18,17 @@ export interface SampleAccount {
   topUpId: string
   /** What no page may ever receive: secrets that were shown once, what was asked and what was stored. */
   hidden: { key: string; webhookSecret: string; providerKey: string; prompt: string }
+}
+
+/** A sample account for the tests of a file, and a page that is signed in to it. */
+export function testSampleAccount({ stack, browser }: { stack: TestStack; browser: TestBrowser }) {
+  const sample = filled(() => createSampleAccount(stack))
+  const opened = filled(async () => {
+    const page = await browser.open(stack.url)
+    await lendSession(page, sample.client, stack.url)
+    return page
+  })
+  return { sample, opened }
 }
 
 export async function createSampleAccount(stack: TestStack): Promise<SampleAccount> {

@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { PASSWORD, signedUp } from '../helpers/console-client.ts'
-import type { TestStack } from '../helpers/stack.ts'
-import { BROWSER_START_TIMEOUT_MS, type TestBrowser } from './browser.ts'
-import { startConsoleStack } from './console-stack.ts'
+import { testConsole } from './console-stack.ts'
 import { heading } from './on-screen.ts'
 import { createSampleAccount, lendSession } from './sample-account.ts'
 
@@ -23,14 +21,7 @@ const KEPT_CONVERSATIONS = `new Promise((resolve, reject) => {
 })`
 const ENDED = 'Your session has ended. Sign in to continue.'
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
-
-beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack())
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+const { stack, browser } = testConsole()
 
 test(
   'a page that is loaded after its session ended says so, once, and one without a session before does not',

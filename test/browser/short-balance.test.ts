@@ -1,20 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import { signedUp } from '../helpers/console-client.ts'
-import type { TestStack } from '../helpers/stack.ts'
 import { expectAccessibleAtBothWidths } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, type TestBrowser } from './browser.ts'
-import { startConsoleStack } from './console-stack.ts'
+import { testConsole } from './console-stack.ts'
 import { lendSession } from './sample-account.ts'
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
-
-beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack())
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+const { stack, browser } = testConsole()
 
 test('the playground says how far a short balance or budget limited an answer', async () => {
   const client = await signedUp(stack.url)

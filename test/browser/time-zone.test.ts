@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { CallDetail } from '../../src/core/api/calls.ts'
-import type { TestStack } from '../helpers/stack.ts'
-import { BROWSER_START_TIMEOUT_MS, type TestBrowser } from './browser.ts'
-import { startConsoleStack } from './console-stack.ts'
+import { testConsole } from './console-stack.ts'
 import { expectGoodPage } from './good-page.ts'
 import { heading } from './on-screen.ts'
 import { createSampleAccount, lendSession } from './sample-account.ts'
 
 const TEST_TIMEOUT_MS = 90_000
 
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
-
-beforeAll(async () => {
-  ;({ stack, browser, close } = await startConsoleStack())
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(() => close())
+const { stack, browser } = testConsole()
 
 /** A moment as pages show it. */
 const shownIn = (timeZone: string, at: Date) =>

@@ -1,36 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PASSWORD } from '../helpers/console-client.ts'
-import { type MailCatcher, startMailCatcher } from '../helpers/mail-catcher.ts'
-import type { TestStack } from '../helpers/stack.ts'
+import { testMailCatcher } from '../helpers/resources.ts'
 import { expectAccessibleAtBothWidths } from './accessibility.ts'
-import { BROWSER_START_TIMEOUT_MS, type TestBrowser } from './browser.ts'
-import { startConsoleStack } from './console-stack.ts'
+import { testConsole } from './console-stack.ts'
 import { expectToFit, heading, signUp, stat } from './on-screen.ts'
 
 const EMAIL = 'verifier@example.test'
 /** Where a proxy serves the gateway: not at the root of its host. */
 const BELOW = '/gw'
 
-let catcher: MailCatcher
-let stack: TestStack
-let browser: TestBrowser
-let close = async (): Promise<void> => undefined
+const catcher = testMailCatcher()
 const address = () => stack.url + BELOW
 
-beforeAll(async () => {
-  catcher = await startMailCatcher()
-  ;({ stack, browser, close } = await startConsoleStack({
-    environment: {
-      SMTP_URL: catcher.url,
-      MAIL_FROM: 'noreply@gateway.example',
-      PUBLIC_URL: `http://gateway.example${BELOW}`,
-    },
-  }))
-}, BROWSER_START_TIMEOUT_MS)
-afterAll(async () => {
-  await close()
-  await catcher.close()
-})
+const { stack, browser } = testConsole(() => ({
+  environment: {
+    ...catcher.environment,
+    PUBLIC_URL: `http://gateway.example${BELOW}`,
+  },
+}))
 
 test('a new user is asked to verify the address, has the message sent again, follows its link and has the credit', async () => {
   const opened = await browser.open(stack.url)

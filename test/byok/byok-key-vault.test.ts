@@ -1,20 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import pino from 'pino'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type ByokKeyStore, createByokKeyStore } from '../../src/byok/byok-key-store.ts'
 import { type ByokKeyVault, openByokKeyVault } from '../../src/byok/byok-key-vault.ts'
 import { announceKeyChange } from '../../src/platform/redis/key-changes.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
+import { openTestAccount } from '../helpers/billing.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
-import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+import { testLedger, testRedis } from '../helpers/resources.ts'
 
 const MASTER_KEYS = [randomBytes(32)] as const
 const WITHIN_A_SECOND = { timeout: onBusyMachine(1_000), interval: 20 }
 
-let ledger: TestLedger
-let server: TestRedis
 let redis: Redis
 let subscriber: Redis
 let store: ByokKeyStore
@@ -25,10 +23,10 @@ let reads = vi.fn<() => void>()
 let isAway = false
 let nowMs = 0
 
-beforeAll(async () => {
-  ledger = await openTestLedger()
-  server = await createTestRedis()
-  redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+const ledger = testLedger()
+const server = testRedis()
+beforeAll(() => {
+  redis = server.connect()
   store = createByokKeyStore({
     postgres: ledger.postgres,
     masterKeys: MASTER_KEYS,
@@ -64,11 +62,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await vault.stop()
   subscriber.disconnect()
-})
-afterAll(async () => {
-  redis.disconnect()
-  await server.close()
-  await ledger.close()
 })
 
 async function stored(secret = `sk-${randomBytes(12).toString('hex')}`) {

@@ -3,9 +3,9 @@ import { type CatalogEdits, createCatalogEdits } from '../../src/catalog/catalog
 import { readOverlay, writeOverlay } from '../../src/catalog/catalog-overlay.ts'
 import { readRateHistory, recordRates } from '../../src/catalog/rate-history-store.ts'
 import type { Model } from '../../src/core/catalog/catalog.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
+import { builtCatalog } from '../helpers/built-catalog.ts'
 import {
   createTestDatabase,
   createTestRedis,
@@ -114,14 +114,7 @@ describe('the history of rates', () => {
   const modelAt = (prompt: string): Model => {
     const document = exampleDocument()
     document.models[0]!.list_price.prompt = prompt
-    const result = buildCatalogSnapshot([{ name: 'x', content: document, updatedAt: 0 }], {
-      discountPercent: 5,
-      openWeightsDiscountPercent: 20,
-      generatedAt: 0,
-      isUsable: () => true,
-    })
-    if (result.kind === 'problems') throw new Error(result.problems.join())
-    return result.snapshot.models.get('acme/large-1')!
+    return builtCatalog([document]).models.get('acme/large-1')!
   }
 
   test('has a row for every change, also for one back to an earlier rate, and none for what stays', async () => {

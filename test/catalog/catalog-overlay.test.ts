@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import {
   type OverlayWatch,
   readOverlay,
@@ -7,33 +7,27 @@ import {
 } from '../../src/catalog/catalog-overlay.ts'
 import { type CatalogStore, createCatalogStore } from '../../src/catalog/catalog-store.ts'
 import { createLogger } from '../../src/platform/observability/logger.ts'
-import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
+import type { Redis } from '../../src/platform/redis/redis.ts'
 import { CATALOG_OVERLAY } from '../../src/platform/redis/redis-keys.ts'
 import { environmentKeys } from '../helpers/environment-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+import { testRedis } from '../helpers/resources.ts'
 
 const logger = createLogger('silent', 'test')
-let server: TestRedis
 let redis: Redis
 let subscriber: Redis
 let watch: OverlayWatch | undefined
 let store: CatalogStore | undefined
 
-beforeAll(async () => {
-  server = await createTestRedis()
-  redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-  subscriber = createRedis({ url: server.url, name: 'test-subscriber', mode: 'wait' })
+const server = testRedis()
+beforeAll(() => {
+  redis = server.connect()
+  subscriber = server.connect()
 })
 afterEach(async () => {
   store?.close()
   watch?.stop()
   await redis.flushall()
-})
-afterAll(async () => {
-  redis.disconnect()
-  subscriber.disconnect()
-  await server.close()
 })
 
 const edits = (content: unknown, id = '1') => ({ id, name: 'edits', content, updatedAt: 0 })

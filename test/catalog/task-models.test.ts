@@ -1,25 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { type ImageContent, image } from '../../src/core/calls/kinds/image.ts'
-import type { Provider } from '../../src/core/catalog/catalog.ts'
-import { buildCatalogSnapshot, type CatalogSource } from '../../src/core/catalog/catalog-snapshot.ts'
+import { builtCatalog } from '../helpers/built-catalog.ts'
 
 const contentOf = (name: string): unknown =>
   JSON.parse(readFileSync(new URL(`../../src/catalog/data/${name}.json`, import.meta.url), 'utf8'))
 
-const sources: CatalogSource[] = ['builtin', 'task-models'].map((name) => ({
-  name,
-  content: contentOf(name),
-  updatedAt: 0,
-}))
-const result = buildCatalogSnapshot(sources, {
-  generatedAt: 0,
-  discountPercent: 5,
-  openWeightsDiscountPercent: 20,
-  isUsable: (_: Provider) => true,
-})
-if (result.kind === 'problems') throw new Error(result.problems.join('\n'))
-const { models } = result.snapshot
+const { models } = builtCatalog([contentOf('builtin'), contentOf('task-models')])
 
 /** USD of the list price of so many units. */
 const listed = (id: string, units: number) => (Number(models.get(id)!.listPrice.units) * units) / 1e12

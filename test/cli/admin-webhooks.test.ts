@@ -7,23 +7,19 @@ import { runCommand } from '../../src/cli/run-command.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Connections, openConnections } from '../../src/platform/connections.ts'
 import { openEventsClients, startEvents } from '../../workers/events/events-part.ts'
-import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
-import { createTestRedis, type TestRedis } from '../helpers/services.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
+import { openTestAccount } from '../helpers/billing.ts'
+import { testLedger, testRedis, testWebhookReceiver } from '../helpers/resources.ts'
 
 describe("the operator's webhook commands", () => {
-  let ledger: TestLedger
-  let server: TestRedis
-  let receiver: WebhookReceiver
   let events: { stop(): Promise<void> }
   let connections: Connections
   let environment: Record<string, string>
   let accountId: string
 
+  const ledger = testLedger()
+  const server = testRedis()
+  const receiver = testWebhookReceiver()
   beforeAll(async () => {
-    ledger = await openTestLedger()
-    server = await createTestRedis()
-    receiver = await startWebhookReceiver()
     accountId = await openTestAccount(ledger.postgres, 1_000n)
     environment = {
       DATABASE_URL: ledger.url,
@@ -38,9 +34,6 @@ describe("the operator's webhook commands", () => {
   afterAll(async () => {
     await events.stop()
     await connections.close()
-    await receiver.close()
-    await server.close()
-    await ledger.close()
   })
 
   const admin = async (

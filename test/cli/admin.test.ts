@@ -2,7 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ulid } from 'ulid'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { admin } from '../../src/cli/admin.ts'
@@ -10,29 +10,22 @@ import { audit } from '../../src/cli/audit.ts'
 import { type CommandResult, runCommand } from '../../src/cli/run-command.ts'
 import { trace } from '../../src/cli/trace.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
-import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
+import type { Redis } from '../../src/platform/redis/redis.ts'
 import { accountKeys, KEYS_CHANNEL } from '../../src/platform/redis/redis-keys.ts'
-import { lostSettlementOf, openTestLedger, settlementOf, type TestLedger } from '../helpers/billing.ts'
+import { lostSettlementOf, settlementOf } from '../helpers/billing.ts'
 import { openHold } from '../helpers/open-hold.ts'
-import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+import { testLedger, testRedis } from '../helpers/resources.ts'
 import { spawnCommand } from '../helpers/spawn-command.ts'
 
 const COMMANDS = { admin, audit, trace }
 
 describe("the operator's commands", () => {
-  let ledger: TestLedger
-  let server: TestRedis
   let redis: Redis
 
-  beforeAll(async () => {
-    ledger = await openTestLedger()
-    server = await createTestRedis()
-    redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
-  })
-  afterAll(async () => {
-    redis.disconnect()
-    await server.close()
-    await ledger.close()
+  const ledger = testLedger()
+  const server = testRedis()
+  beforeAll(() => {
+    redis = server.connect('fail-fast')
   })
 
   const environment = () => ({

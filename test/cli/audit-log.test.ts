@@ -6,14 +6,8 @@ import { createSettlementStore } from '../../src/billing/settlement/settlement-s
 import { ADMIN_COMMANDS, admin } from '../../src/cli/admin.ts'
 import { catalog } from '../../src/cli/catalog.ts'
 import { type Command, runCommand } from '../../src/cli/run-command.ts'
-import {
-  lostSettlementOf,
-  openTestAccount,
-  openTestLedger,
-  settlementOf,
-  type TestLedger,
-} from '../helpers/billing.ts'
-import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+import { lostSettlementOf, openTestAccount, settlementOf } from '../helpers/billing.ts'
+import { testLedger, testRedis } from '../helpers/resources.ts'
 
 /** Commands that read and change nothing. */
 const READING = /^[\w-]+ (list|show|deliveries|days|compare)$/
@@ -22,20 +16,16 @@ const READING = /^[\w-]+ (list|show|deliveries|days|compare)$/
 const ELSEWHERE = ['webhook test']
 
 describe('the audit log of commands', () => {
-  let ledger: TestLedger
-  let server: TestRedis
   let folder: string
   const audited = new Set<string>()
 
+  const ledger = testLedger()
+  const server = testRedis()
   beforeAll(async () => {
-    ledger = await openTestLedger()
-    server = await createTestRedis()
     folder = await mkdtemp(join(tmpdir(), 'audit-log-'))
   })
   afterAll(async () => {
     await rm(folder, { recursive: true })
-    await server.close()
-    await ledger.close()
   })
 
   const run = async (command: Command, ...args: string[]) => {

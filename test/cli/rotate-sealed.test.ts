@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { createTotpStore, TOTP_PURPOSE } from '../../src/accounts/second-factor/totp.ts'
@@ -13,22 +13,14 @@ import { resealAll } from '../../src/operations/reseal-secrets.ts'
 import { createRedis } from '../../src/platform/redis/redis.ts'
 import { createSealer, type MasterKeys } from '../../src/platform/sealing.ts'
 import { createEndpointStore, WEBHOOK_SECRET_PURPOSE } from '../../src/webhooks/endpoint-store.ts'
-import { openTestAccount, openTestLedger, type TestLedger } from '../helpers/billing.ts'
-import { createTestRedis, type TestRedis } from '../helpers/services.ts'
+import { openTestAccount, PLAIN_KEY } from '../helpers/billing.ts'
+import { testLedger, testRedis } from '../helpers/resources.ts'
 
 const before = randomBytes(32)
 const after = randomBytes(32)
 
-let ledger: TestLedger
-let server: TestRedis
-beforeAll(async () => {
-  ledger = await openTestLedger()
-  server = await createTestRedis()
-})
-afterAll(async () => {
-  await server.close()
-  await ledger.close()
-})
+const ledger = testLedger()
+const server = testRedis()
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever a command prints
 const admin = async (...args: string[]): Promise<{ code: number; json: any; out: string }> => {
@@ -71,8 +63,7 @@ describe('rotate-sealed', () => {
     const { endpoint, secret } = await endpoints.create(accountId, 'https://example.test/', [])
     const rotated = await endpoints.rotateSecret(endpoint.id, 60_000)
     const keys = createKeyStore(ledger.postgres, createKeyHasher([before]), randomBytes)
-    const limits = { name: '', limitPico: null, limitReset: 'none', expiresAt: null } as const
-    const apiKey = await keys.create(accountId, { ...limits, requestsPerMinute: null, concurrentCalls: null })
+    const apiKey = await keys.create(accountId, PLAIN_KEY)
 
     const totp = createTotpStore(ledger.postgres, createSealer([before], TOTP_PURPOSE), Date.now)
     const app = await totp.begin(accountId, 'ann@example.test')

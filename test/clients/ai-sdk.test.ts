@@ -1,43 +1,40 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, generateObject, generateText, Output, streamText, tool } from 'ai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { runAiSdkLoop } from '../gate/checks/agent-loops.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const PROMPT = 'Tell me about rail yards.'
 const TRAIN = z.object({ town: z.string(), platform: z.number() })
 
-let stack: TestStack
 let provider: ReturnType<typeof createOpenAICompatible>
-let key: string
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/paced': [{ at: 'alpha', model: 'words-2000.rate-40' }],
-      'test/failing': [{ at: 'alpha', model: 'status-500' }],
-      'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
-    },
-  })
-  ;({ key } = await stack.account('20.00'))
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/paced': [{ at: 'alpha', model: 'words-2000.rate-40' }],
+    'test/failing': [{ at: 'alpha', model: 'status-500' }],
+    'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
+  },
+})
+const owner = testAccount(stack, '20.00')
+beforeAll(() => {
   provider = createOpenAICompatible({
     name: 'switchyard',
     baseURL: `${stack.url}/v1`,
-    apiKey: key,
+    apiKey: owner.key,
     includeUsage: true,
     supportsStructuredOutputs: true,
   })
 })
-afterAll(() => stack?.close())
 
 const findTrain = () =>
   tool({ description: 'Finds a train.', inputSchema: TRAIN, execute: async ({ town }) => `07:04 to ${town}` })
 
 describe('the AI SDK', () => {
   test('runs a loop of tools of five turns, whole and streamed', async () => {
-    await runAiSdkLoop(`${stack.url}/v2`, key, 'test/plain')
+    await runAiSdkLoop(`${stack.url}/v2`, owner.key, 'test/plain')
   })
 
   test('generates text', async () => {

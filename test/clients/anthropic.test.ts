@@ -7,9 +7,9 @@ import Anthropic, {
   NotFoundError,
   RateLimitError,
 } from '@anthropic-ai/sdk'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const wire = 'anthropic-messages' as const
 const QUESTION = [{ role: 'user' as const, content: 'Tell me about rail yards.' }]
@@ -24,40 +24,38 @@ const TOOLS = ['find_train', 'book_seat'].map((name) => ({
 /** Words by which the simulated providers name themselves, their models and their ids. */
 const UPSTREAM = /delta|epsilon|theta|sim-|words-|upstream|call_/
 
-let stack: TestStack
 let key: string
 let accountId: string
 let client: Anthropic
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'delta', model: 'words-12', wire }],
-      'test/thinks': { reasoning: true, offers: [{ at: 'delta', model: 'words-60.reasoning-9', wire }] },
-      'test/whole': [{ at: 'delta', model: 'words-12.ignore-stream.reasoning-3', wire }],
-      'test/paced': [{ at: 'delta', model: 'words-2000.rate-40', wire }],
-      'test/failover': [
-        { at: 'delta', model: 'words-12.status-503.tag-failover', wire, priority: 1 },
-        { at: 'epsilon', model: 'words-12.tag-failover', wire },
-        { at: 'alpha', model: 'words-12' },
-      ],
-      'test/cut': [
-        { at: 'delta', model: 'words-12.cut-after-5', wire, priority: 1 },
-        { at: 'epsilon', model: 'words-12.tag-cut', wire },
-      ],
-      'test/refusing': [{ at: 'zeta', model: 'status-400.tag-refusing', wire }],
-      'test/failing': [{ at: 'eta', model: 'status-500.tag-failing', wire }],
-      'test/hidden': [{ at: 'theta', model: 'words-12.tag-hidden', wire }],
-      'test/chat-only': [{ at: 'alpha', model: 'words-12' }],
-    },
-    environment: { BREAKER_FAILURES: '1000' },
-  })
-  const account = await stack.account('20.00')
-  ;({ key, accountId } = account)
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'delta', model: 'words-12', wire }],
+    'test/thinks': { reasoning: true, offers: [{ at: 'delta', model: 'words-60.reasoning-9', wire }] },
+    'test/whole': [{ at: 'delta', model: 'words-12.ignore-stream.reasoning-3', wire }],
+    'test/paced': [{ at: 'delta', model: 'words-2000.rate-40', wire }],
+    'test/failover': [
+      { at: 'delta', model: 'words-12.status-503.tag-failover', wire, priority: 1 },
+      { at: 'epsilon', model: 'words-12.tag-failover', wire },
+      { at: 'alpha', model: 'words-12' },
+    ],
+    'test/cut': [
+      { at: 'delta', model: 'words-12.cut-after-5', wire, priority: 1 },
+      { at: 'epsilon', model: 'words-12.tag-cut', wire },
+    ],
+    'test/refusing': [{ at: 'zeta', model: 'status-400.tag-refusing', wire }],
+    'test/failing': [{ at: 'eta', model: 'status-500.tag-failing', wire }],
+    'test/hidden': [{ at: 'theta', model: 'words-12.tag-hidden', wire }],
+    'test/chat-only': [{ at: 'alpha', model: 'words-12' }],
+  },
+  environment: { BREAKER_FAILURES: '1000' },
+})
+const owner = testAccount(stack, '20.00')
+beforeAll(() => {
+  ;({ key, accountId } = owner)
   client = clientOf({ apiKey: key })
 })
 afterEach(() => expectLedgerInOrder(stack))
-afterAll(() => stack?.close())
 
 /** The library as it comes, with its own retries off. */
 const clientOf = (options: ConstructorParameters<typeof Anthropic>[0]) =>

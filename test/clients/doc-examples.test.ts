@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { DOC_PAGES } from '../../web/lib/docs/doc-pages.ts'
 import { bodyOf, WRITTEN_ADDRESS } from '../../web/lib/docs/doc-text.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const run = promisify(execFile)
@@ -26,23 +26,20 @@ const EXAMPLES: Example[] = DOC_PAGES.flatMap(({ file }) => {
     .filter(({ code }) => code.includes(WRITTEN_ADDRESS) && !code.includes('…'))
 })
 
-let stack: TestStack
-let key: string
 let folder: string
 
+const stack = testStack({
+  models: {
+    'gpt-5-mini': [{ at: 'alpha', model: 'words-12' }],
+    'anthropic/claude-sonnet-5': [{ at: 'beta', model: 'words-12' }],
+  },
+})
+const owner = testAccount(stack, '5')
 beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'gpt-5-mini': [{ at: 'alpha', model: 'words-12' }],
-      'anthropic/claude-sonnet-5': [{ at: 'beta', model: 'words-12' }],
-    },
-  })
-  ;({ key } = await stack.account('5'))
   // Packages are found from here.
   folder = await mkdtemp(join(ROOT, 'test', 'clients', '.examples-'))
 })
 afterAll(async () => {
-  await stack.close()
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -54,7 +51,7 @@ test.each(EXAMPLES)('example $number ($language) of $page runs', async ({ number
   const file = join(folder, `${number}.${language === 'js' ? 'mjs' : 'sh'}`)
   await writeFile(file, bodyOf(code, stack.url))
   const [program, ...options] = language === 'js' ? [process.execPath] : ['/bin/sh', '-e']
-  const env = { ...process.env, SWITCHYARD_API_KEY: key }
+  const env = { ...process.env, SWITCHYARD_API_KEY: owner.key }
   const { stdout } = await run(program, [...options, file], { env, timeout: 30_000 })
   expect(stdout.trim()).not.toBe('')
   // curl prints a refusal like any answer.

@@ -10,9 +10,9 @@ import OpenAI, {
   RateLimitError,
   UnprocessableEntityError,
 } from 'openai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const QUESTION = [{ role: 'user' as const, content: 'Tell me about rail yards.' }]
 const PIXEL =
@@ -32,32 +32,29 @@ const FIND_TRAIN = {
 }
 const TOOL_QUESTION = [{ role: 'user' as const, content: 'Use find_train to "Basel" from platform 7.' }]
 
-let stack: TestStack
-let key: string
 let client: OpenAI
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/json': [{ at: 'alpha', model: 'words-12.broken-json' }],
-      'test/vision': {
-        input_modalities: ['text', 'image'],
-        offers: [{ at: 'alpha', model: 'words-20.tag-vision' }],
-      },
-      'test/paced': [{ at: 'alpha', model: 'words-2000.rate-40.tag-paced' }],
-      'test/paced-whole': [{ at: 'alpha', model: 'words-2000.rate-40.tag-whole' }],
-      'test/flaky': [{ at: 'alpha', model: 'words-12.flaky-2' }],
-      'test/failing': [{ at: 'alpha', model: 'status-500.tag-failing' }],
-      'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
-      'test/zdr-less': [{ at: 'beta', model: 'words-12.tag-zdr' }],
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/json': [{ at: 'alpha', model: 'words-12.broken-json' }],
+    'test/vision': {
+      input_modalities: ['text', 'image'],
+      offers: [{ at: 'alpha', model: 'words-20.tag-vision' }],
     },
-    environment: { QUEUE_WAIT_MS: '1000', BREAKER_FAILURES: '1000' },
-  })
-  ;({ key } = await stack.account('20.00'))
-  client = clientOf(key)
+    'test/paced': [{ at: 'alpha', model: 'words-2000.rate-40.tag-paced' }],
+    'test/paced-whole': [{ at: 'alpha', model: 'words-2000.rate-40.tag-whole' }],
+    'test/flaky': [{ at: 'alpha', model: 'words-12.flaky-2' }],
+    'test/failing': [{ at: 'alpha', model: 'status-500.tag-failing' }],
+    'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
+    'test/zdr-less': [{ at: 'beta', model: 'words-12.tag-zdr' }],
+  },
+  environment: { QUEUE_WAIT_MS: '1000', BREAKER_FAILURES: '1000' },
 })
-afterAll(() => stack?.close())
+const owner = testAccount(stack, '20.00')
+beforeAll(() => {
+  client = clientOf(owner.key)
+})
 
 /** The library as it comes, with its own retries off unless asked for, and its requests counted. */
 function clientOf(
@@ -279,7 +276,7 @@ describe("the official client library's error classes", () => {
 
   test('get 409, which is not retried', async () => {
     const statuses: number[] = []
-    const retrying = clientOf(key, { maxRetries: 2, onResponse: (status) => statuses.push(status) })
+    const retrying = clientOf(owner.key, { maxRetries: 2, onResponse: (status) => statuses.push(status) })
     const headers = { 'Idempotency-Key': 'one-key-two-bodies' }
     await retrying.chat.completions.create({ model: 'test/plain', messages: QUESTION }, { headers })
     const failure = await failureOf(
@@ -335,7 +332,7 @@ describe("the official client library's retries", () => {
   }
 
   test('get over a 502', async () => {
-    const { statuses, by } = counted(key)
+    const { statuses, by } = counted(owner.key)
     const completion = await by.chat.completions.create({ model: 'test/flaky', messages: QUESTION })
     expect(completion.choices[0]!.message.content).toMatch(/\w/)
     expect(statuses).toEqual([502, 200])
@@ -363,7 +360,7 @@ describe("the official client library's retries", () => {
   })
 
   test('stop at `x-should-retry: false`', async () => {
-    const { statuses, by } = counted(key)
+    const { statuses, by } = counted(owner.key)
     await failureOf(
       by.chat.completions.create({
         model: 'test/zdr-less',
@@ -377,12 +374,12 @@ describe("the official client library's retries", () => {
   test('never repeat a 400, 401, 402, 404 or 422', async () => {
     const poor = await stack.account('0.000001')
     const cases: [string, Record<string, unknown>, number][] = [
-      [key, { top_p: 3 }, 400],
-      [`${key.slice(0, -1)}_`, {}, 401],
+      [owner.key, { top_p: 3 }, 400],
+      [`${owner.key.slice(0, -1)}_`, {}, 401],
       [poor.key, { max_tokens: 1000 }, 402],
-      [key, { model: 'test/none' }, 404],
+      [owner.key, { model: 'test/none' }, 404],
       [
-        key,
+        owner.key,
         { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: PIXEL } }] }] },
         422,
       ],
@@ -470,7 +467,7 @@ describe("the official client library's abort", () => {
 test("the official client library's retries get over a 408", async () => {
   await stack.dispatch[0]!.stop()
   const statuses: number[] = []
-  const by = clientOf(key, {
+  const by = clientOf(owner.key, {
     maxRetries: 3,
     onResponse: async (status) => {
       statuses.push(status)

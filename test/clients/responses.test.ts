@@ -1,9 +1,9 @@
 import OpenAI, { APIError } from 'openai'
 import type { Response, ResponseInputItem, ResponseStreamEvent } from 'openai/resources/responses/responses'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { Generation } from '../../src/core/api/calls.ts'
 import { formatUsd } from '../../src/core/kernel/money.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const QUESTION = 'Tell me about rail yards.'
 const PIXEL =
@@ -22,35 +22,31 @@ const FIND_TRAIN = {
 }
 const TOOL_QUESTION = 'Use find_train to "Basel" from platform 7.'
 
-let stack: TestStack
-let accountId: string
 let client: OpenAI
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-12' }] },
-      'test/failing': [{ at: 'alpha', model: 'status-500.tag-failing' }],
-      'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
-      // Its provider reports a third of every prompt as read from its cache.
-      'test/cached': {
-        list_price: { prompt: '1.06', completion: '2.12', cache_read: '0.20' },
-        offers: [{ at: 'beta', model: 'words-12.tag-cached', wire: 'anthropic-messages' }],
-      },
+const stack = testStack({
+  models: {
+    'test/plain': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-12' }] },
+    'test/failing': [{ at: 'alpha', model: 'status-500.tag-failing' }],
+    'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
+    // Its provider reports a third of every prompt as read from its cache.
+    'test/cached': {
+      list_price: { prompt: '1.06', completion: '2.12', cache_read: '0.20' },
+      offers: [{ at: 'beta', model: 'words-12.tag-cached', wire: 'anthropic-messages' }],
     },
-    environment: { BREAKER_FAILURES: '1000' },
-  })
-  const account = await stack.account('20.00')
-  accountId = account.accountId
-  client = new OpenAI({ apiKey: account.key, baseURL: `${stack.url}/v1`, maxRetries: 0 })
+  },
+  environment: { BREAKER_FAILURES: '1000' },
+})
+const owner = testAccount(stack, '20.00')
+beforeAll(async () => {
+  client = new OpenAI({ apiKey: owner.key, baseURL: `${stack.url}/v1`, maxRetries: 0 })
   await expect(client.responses.create({ model: 'test/plain', input: QUESTION })).rejects.toMatchObject({
     status: 404,
     code: 'surface_unavailable',
   })
-  const { code } = await stack.command('admin', 'surface', 'open', 'responses', '--account', accountId)
+  const { code } = await stack.command('admin', 'surface', 'open', 'responses', '--account', owner.accountId)
   expect(code).toBe(0)
 })
-afterAll(() => stack?.close())
 
 const callsOf = ({ output }: Response) => output.filter((item) => item.type === 'function_call')
 
@@ -247,7 +243,7 @@ describe('tokens of a prompt cache', () => {
       completion_tokens: 12,
       total_tokens: whole.usage!.prompt_tokens + 12,
     })
-    await stack.settled(accountId)
+    await stack.settled(owner.accountId)
     const settled = async (id: string) => {
       const { cost_usd, usage, rates } = (await client.get(`/generations/${id}`)) as Generation
       return { cost_usd, cached: usage.cached_tokens, rate: rates?.cache_read }

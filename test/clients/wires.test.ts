@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { WIRES } from '../../src/core/catalog/catalog.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 
 const QUESTION = [{ role: 'user' as const, content: 'Tell me about rail yards.' }]
 const PIXEL =
@@ -22,25 +22,23 @@ const FIND_TRAIN = {
 }
 const TOOL_QUESTION = [{ role: 'user' as const, content: 'Use find_train to "Basel" from platform 7.' }]
 
-let stack: TestStack
 let client: OpenAI
 
+const stack = testStack({
+  models: Object.fromEntries(
+    WIRES.map((wire) => [
+      `test/${wire}`,
+      {
+        input_modalities: ['text', 'image'],
+        offers: [{ at: wire.replaceAll('-', ''), model: `words-40.tag-${wire}`, wire }],
+      },
+    ]),
+  ),
+})
 beforeAll(async () => {
-  stack = await startStack({
-    models: Object.fromEntries(
-      WIRES.map((wire) => [
-        `test/${wire}`,
-        {
-          input_modalities: ['text', 'image'],
-          offers: [{ at: wire.replaceAll('-', ''), model: `words-40.tag-${wire}`, wire }],
-        },
-      ]),
-    ),
-  })
   const { key } = await stack.account('20.00')
   client = new OpenAI({ apiKey: key, baseURL: `${stack.url}/v1`, maxRetries: 0 })
 })
-afterAll(() => stack?.close())
 
 describe.each(WIRES)('the official client library and a model on the wire %s', (wire) => {
   const model = `test/${wire}`

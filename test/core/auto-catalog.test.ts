@@ -1,25 +1,9 @@
 import { expect, test } from 'vitest'
 import { autoTiers } from '../../src/core/auto/auto-tiers.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { exampleDocument } from '../catalog/example-document.ts'
+import { builtCatalog } from '../helpers/built-catalog.ts'
 
-const options = {
-  discountPercent: 5,
-  openWeightsDiscountPercent: 20,
-  generatedAt: 0,
-  isUsable: () => true,
-}
-const build = (content: object) => {
-  const built = buildCatalogSnapshot(
-    [
-      { name: 'a', content: exampleDocument(), updatedAt: 0 },
-      { name: 'b', content, updatedAt: 0 },
-    ],
-    options,
-  )
-  if (built.kind !== 'snapshot') throw new Error(built.problems.join('\n'))
-  return built.snapshot
-}
+const build = (content: object) => builtCatalog([exampleDocument(), content])
 
 test('a document sets tiers and bounds of auto, also by changes to what others hold', () => {
   const snapshot = build({

@@ -6,37 +6,30 @@ import { pricingFeed } from '../../src/catalog/pricing-feed.ts'
 import { costOf, mostPromptCost } from '../../src/core/billing/pricing.ts'
 import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { readRates } from '../../src/core/catalog/token-rates.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
+import { builtCatalog } from '../helpers/built-catalog.ts'
 import { planOf } from '../helpers/plan-of.ts'
 
 const LIST = { prompt: '1', completion: '4', cache_read: '0.1', cache_write: '1.25' }
 
-function catalogOf(offer: Record<string, unknown> = {}, model: Record<string, unknown> = {}) {
-  const content = {
-    replace: true,
-    providers: [{ id: 'alpha', base_url: 'http://alpha.test/v1', api_key_env: 'ALPHA_KEY' }],
-    models: [
-      {
-        id: 'test/one',
-        vendor: 'test',
-        context_length: 100_000,
-        list_price: LIST,
-        offers: [{ provider: 'alpha', upstream_model: 'one', ...offer }],
-        ...model,
-      },
-    ],
-  }
-  const result = buildCatalogSnapshot([{ name: 'test', updatedAt: 0, content }], {
-    discountPercent: 5,
-    openWeightsDiscountPercent: 20,
-    generatedAt: 0,
-    isUsable: () => true,
-  })
-  if (result.kind !== 'snapshot') throw new Error(result.problems.join())
-  return result.snapshot
-}
+const catalogOf = (offer: Record<string, unknown> = {}, model: Record<string, unknown> = {}) =>
+  builtCatalog([
+    {
+      replace: true,
+      providers: [{ id: 'alpha', base_url: 'http://alpha.test/v1', api_key_env: 'ALPHA_KEY' }],
+      models: [
+        {
+          id: 'test/one',
+          vendor: 'test',
+          context_length: 100_000,
+          list_price: LIST,
+          offers: [{ provider: 'alpha', upstream_model: 'one', ...offer }],
+          ...model,
+        },
+      ],
+    },
+  ])
 
 const modelOf = (...given: Parameters<typeof catalogOf>) => catalogOf(...given).models.get('test/one')!
 

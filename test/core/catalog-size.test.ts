@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import type { DocumentModel } from '../../src/core/catalog/catalog-document.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
+import { builtCatalog } from '../helpers/built-catalog.ts'
 import { planOf } from '../helpers/plan-of.ts'
 
 const SMALL = 600
@@ -36,16 +36,7 @@ function catalogOf(size: number) {
   return { providers, models }
 }
 
-function snapshotOf(content: object): CatalogSnapshot {
-  const result = buildCatalogSnapshot([{ name: 'size', content, updatedAt: 0 }], {
-    discountPercent: 5,
-    openWeightsDiscountPercent: 20,
-    generatedAt: 0,
-    isUsable: () => true,
-  })
-  if (result.kind === 'problems') throw new Error(result.problems.join())
-  return result.snapshot
-}
+const snapshotOf = (content: object): CatalogSnapshot => builtCatalog([content])
 
 const request = (fields: object) =>
   parseChatRequest({ messages: [{ role: 'user', content: 'Why do trains need switchyards?' }], ...fields })

@@ -6,47 +6,34 @@ import { costOf, mostPromptCost } from '../../src/core/billing/pricing.ts'
 import type { ChatMessage, ChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
 import { feeRate } from '../../src/core/routing/plan-candidate.ts'
 import type { PlanOptions } from '../../src/core/routing/plan-offers.ts'
 import { promptBoundOf } from '../../src/core/text-tokens/prompt-tokens.ts'
+import { builtCatalog } from '../helpers/built-catalog.ts'
 import { contentParts } from '../helpers/content-parts.ts'
 import { planOf } from '../helpers/plan-of.ts'
 
 const LIST = { prompt: '0.30', completion: '2.50', prompt_audio: '1.00' }
 
-function catalogOf(
-  model: Record<string, unknown> = {},
-  offer: Record<string, unknown> = {},
-): CatalogSnapshot {
-  const result = buildCatalogSnapshot(
-    [
-      {
-        name: 'test',
-        updatedAt: 0,
-        content: {
-          replace: true,
-          providers: [{ id: 'alpha', base_url: 'http://alpha.test/v1', api_key_env: 'ALPHA_KEY' }],
-          models: [
-            {
-              id: 'test/one',
-              vendor: 'test',
-              context_length: 100_000,
-              input_modalities: ['text', 'image', 'audio'],
-              list_price: LIST,
-              offers: [{ provider: 'alpha', upstream_model: 'one', ...offer }],
-              ...model,
-            },
-          ],
+const catalogOf = (model: Record<string, unknown> = {}, offer: Record<string, unknown> = {}) =>
+  builtCatalog([
+    {
+      replace: true,
+      providers: [{ id: 'alpha', base_url: 'http://alpha.test/v1', api_key_env: 'ALPHA_KEY' }],
+      models: [
+        {
+          id: 'test/one',
+          vendor: 'test',
+          context_length: 100_000,
+          input_modalities: ['text', 'image', 'audio'],
+          list_price: LIST,
+          offers: [{ provider: 'alpha', upstream_model: 'one', ...offer }],
+          ...model,
         },
-      },
-    ],
-    { discountPercent: 5, openWeightsDiscountPercent: 20, generatedAt: 0, isUsable: () => true },
-  )
-  if (result.kind !== 'snapshot') throw new Error(result.problems.join())
-  return result.snapshot
-}
+      ],
+    },
+  ])
 
 const modelOf = (catalog: CatalogSnapshot) => catalog.models.get('test/one')!
 

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { postAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 
 const CALLS = 200
 /** More than an account may have open. */
@@ -11,28 +12,23 @@ const KEY_CALLS = 5
 const ACCOUNT_CALLS = 8
 const DEFAULT_LIMITS = { requestsPerMinute: null, concurrentCalls: null }
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/held': [{ at: 'alpha', model: 'words-10.held' }],
-      'test/quick': [{ at: 'alpha', model: 'words-2' }],
-    },
-    apis: 2,
-    environment: {
-      CONCURRENT_CALLS: String(KEY_CALLS),
-      ACCOUNT_CONCURRENT_CALLS: String(ACCOUNT_CALLS),
-    },
-  })
+const stack = testStack({
+  models: {
+    'test/held': [{ at: 'alpha', model: 'words-10.held' }],
+    'test/quick': [{ at: 'alpha', model: 'words-2' }],
+  },
+  apis: 2,
+  environment: {
+    CONCURRENT_CALLS: String(KEY_CALLS),
+    ACCOUNT_CONCURRENT_CALLS: String(ACCOUNT_CALLS),
+  },
 })
-afterAll(() => stack?.close())
 
 async function call(key: string, model: string, url = stack.url) {
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, max_tokens: 10, messages: [{ role: 'user', content: 'Go.' }] }),
+  const response = await postAs(key, `${url}/v1/chat/completions`, {
+    model,
+    max_tokens: 10,
+    messages: [{ role: 'user', content: 'Go.' }],
   })
   const { error } = (await response.json()) as { error?: { code: string; message: string } }
   return { status: response.status, headers: response.headers, code: error?.code, message: error?.message }

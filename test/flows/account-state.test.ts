@@ -1,24 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { signedUp } from '../helpers/console-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { getAs, postAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-100' }],
-      'test/slow': [{ at: 'alpha', model: 'words-2000.rate-40' }],
-    },
-    apis: 2,
-  })
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-100' }],
+    'test/slow': [{ at: 'alpha', model: 'words-2000.rate-40' }],
+  },
+  apis: 2,
 })
-afterAll(() => stack?.close())
 
 describe('the state of an account', () => {
   const show = async (accountId: string) => (await stack.command('admin', 'account', 'show', accountId)).json
@@ -52,12 +48,7 @@ describe('the state of an account', () => {
   test('suspended is 403 at every instance without waiting for the reload, and resumed is not', async () => {
     const { key, accountId } = await stack.account('5.00')
     const statuses = () =>
-      Promise.all(
-        stack.urls.map(
-          async (url) =>
-            (await fetch(`${url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })).status,
-        ),
-      )
+      Promise.all(stack.urls.map(async (url) => (await getAs(key, `${url}/v1/key`)).status))
     expect(await statuses()).toEqual([200, 200])
     const suspended = await stack.command('admin', 'account', 'suspend', accountId)
     expect(suspended.json).toMatchObject({ state: 'suspended' })
@@ -71,10 +62,10 @@ describe('the state of an account', () => {
     const holder = await signedUp(stack.url)
     const { account } = await holder.json<SessionView>('/console/api/session')
     const { secret } = await holder.json<CreatedKey>('/console/api/keys', { body: { name: 'mine' } })
-    const response = await fetch(`${stack.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'test/slow', messages: [{ role: 'user', content: 'go' }], stream: true }),
+    const response = await postAs(secret, `${stack.url}/v1/chat/completions`, {
+      model: 'test/slow',
+      messages: [{ role: 'user', content: 'go' }],
+      stream: true,
     })
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
     let text = (await reader.read()).value ?? ''

@@ -1,37 +1,34 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { sweepUnheardEnds } from '../../src/calls/relay/unheard-ends.ts'
 import { createSettlementQueue, enqueueSettlements } from '../../src/platform/queues/queues.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const ABORTED_WITHIN_MS = onBusyMachine(6_000)
 const ON_THREE: number[] = [0, 1, 2]
 
-let stack: TestStack
-let key: string
 let whole: string
 
+const stack = testStack({
+  processes: ['api'],
+  apis: 3,
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-60' }],
+    'test/slow': [{ at: 'alpha', model: 'words-400.rate-20' }],
+    'test/hangs': [{ at: 'alpha', model: 'hang' }],
+    'test/quick': [{ at: 'alpha', model: 'words-60.rate-60' }],
+    'test/unread': [{ at: 'alpha', model: 'words-60.held' }],
+    'test/held': [{ at: 'alpha', model: 'words-60.held' }],
+  },
+})
+const owner = testAccount(stack, '5.00')
 beforeAll(async () => {
-  stack = await startStack({
-    processes: ['api'],
-    apis: 3,
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-60' }],
-      'test/slow': [{ at: 'alpha', model: 'words-400.rate-20' }],
-      'test/hangs': [{ at: 'alpha', model: 'hang' }],
-      'test/quick': [{ at: 'alpha', model: 'words-60.rate-60' }],
-      'test/unread': [{ at: 'alpha', model: 'words-60.held' }],
-      'test/held': [{ at: 'alpha', model: 'words-60.held' }],
-    },
-  })
-  key = (await stack.account('5.00')).key
   whole = (await ask(at(0), { model: 'test/plain' })).text!
 })
-afterAll(() => stack?.close())
 
-const at = (index: number): Caller => ({ url: stack.urls[index]!, key })
+const at = (index: number): Caller => ({ url: stack.urls[index]!, key: owner.key })
 
 describe('an API key that is revoked', () => {
   test('is refused by every instance without waiting for the reload', async () => {

@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { describe, expect, test } from 'vitest'
+import { postAs } from '../helpers/requests.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
-let stack: TestStack
-let key: string
-let accountId: string
-
-beforeAll(async () => {
-  stack = await startStack({ models: { 'test/plain': [{ at: 'alpha', model: 'words-12' }] } })
-  ;({ key, accountId } = await stack.account('1.00'))
-})
-afterAll(() => stack?.close())
+const stack = testStack()
+const owner = testAccount(stack, '1.00')
 
 async function call(body: Record<string, unknown>) {
-  const response = await fetch(`${stack.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ messages: [{ role: 'user', content: 'Tell me about rail yards.' }], ...body }),
+  const response = await postAs(owner.key, `${stack.url}/v1/chat/completions`, {
+    messages: [{ role: 'user', content: 'Tell me about rail yards.' }],
+    ...body,
   })
   expect(response.status).toBe(200)
   const text = await response.text()
-  await stack.settled(accountId)
+  await stack.settled(owner.accountId)
   const { id } = JSON.parse(text)
   const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id } })
   return { text, headers: [...response.headers], record }
@@ -33,7 +26,7 @@ describe('a call to auto', () => {
     expect(record).toMatchObject({
       autoTier: 'standard',
       autoProfile: 'premium',
-      servedModelId: 'test/plain',
+      servedModelId: 'test/one',
     })
     expect(JSON.parse(text).model).toBe('auto')
     const told = `${text} ${headers.join(' ')}`
@@ -41,7 +34,7 @@ describe('a call to auto', () => {
   })
 
   test('is told apart from one that names its model, which has no score', async () => {
-    const { record } = await call({ model: 'test/plain' })
+    const { record } = await call({ model: 'test/one' })
     expect(record).toMatchObject({ autoScore: null, autoTier: null, autoProfile: null })
   })
 })

@@ -32,7 +32,7 @@ beforeAll(async () => {
   stripe = await startFakeStripe()
   stack = await startStack({
     models: { 'test/plain': [{ at: 'alpha', model: 'words-3' }] },
-    environment: { ...stripe.environment, SIGN_UPS_PER_ADDRESS: '1000' },
+    environment: { ...stripe.environment },
   })
   // Steps are taken by the tests.
   await stack.settlement.stop()

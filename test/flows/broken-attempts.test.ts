@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { MarginView } from '../../src/core/api/billing.ts'
 import type { AttemptRecord } from '../../src/core/calls/call-job.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
+import { adminClient } from '../helpers/admin-client.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
 import { untilIdle } from '../helpers/ledger.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
-import { adminClient } from '../http/admin/admin-client.ts'
 
 /** So cheap at alpha, in pico-USD a token, that the draw by price makes it the first as good as always. */
 const ALPHA_COST = 100n
@@ -25,7 +25,7 @@ beforeAll(async () => {
     },
     environment: { RETRY_BUDGET_FLOOR: '10000', BREAKER_FAILURES: '1000' },
   })
-  caller = { url: stack.url, key: (await stack.account('5.00')).key }
+  caller = await stack.account('5.00')
 })
 afterAll(() => stack?.close())
 

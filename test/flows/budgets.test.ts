@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { readConfig } from '../../src/config.ts'
@@ -16,7 +16,8 @@ import { ask, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { signedUp } from '../helpers/console-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { getAs, postAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 
 const WORDS = 100
 const MESSAGES = [{ role: 'user' as const, content: 'Go.' }]
@@ -24,21 +25,16 @@ const BODY = { max_tokens: WORDS, messages: MESSAGES }
 /** What one call holds. */
 const HOLD = BigInt(promptTokensBound(MESSAGES, {})) * 1_000_000n + BigInt(WORDS) * 2_000_000n
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
-      'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
-      'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
-    },
-    apis: 2,
-    processes: ['dispatch'],
-    environment: { SIGN_UPS_PER_ADDRESS: '1000', RECOVERY_GRACE_MS: '3000' },
-  })
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+    'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
+    'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
+  },
+  apis: 2,
+  processes: ['dispatch'],
+  environment: { RECOVERY_GRACE_MS: '3000' },
 })
-afterAll(() => stack?.close())
 
 /** Sends calls at once, by turns with each key and to either API instance. None ends before all were decided on. */
 const storm = (keys: string[], calls: number): Promise<WholeAnswer[]> =>
@@ -60,11 +56,10 @@ async function spent(accountId: string): Promise<bigint> {
 }
 
 async function refusal(key: string) {
-  const response = await fetch(`${stack.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    // More than any of these budgets affords.
-    body: JSON.stringify({ ...BODY, model: 'test/plain', max_tokens: WORDS * 50 }),
+  const response = await postAs(key, `${stack.url}/v1/chat/completions`, {
+    ...BODY,
+    model: 'test/plain',
+    max_tokens: WORDS * 50,
   })
   expect(response.status).toBe(402)
   const { error } = (await response.json()) as {
@@ -189,7 +184,7 @@ test("a member's budget bounds the keys that the member made together, and nobod
   const rest = Number((HOLD * 9n - ofMember) / HOLD)
   expect(outcomes(await storm([key], 50))).toEqual({ succeeded: rest, refused: 50 - rest })
   await expectLedgerInOrder(stack)
-  const response = await fetch(`${stack.url}/v1/key`, { headers: { authorization: `Bearer ${keys[0]}` } })
+  const response = await getAs(keys[0]!, `${stack.url}/v1/key`)
   const resetsAt = new Date(month().endsAt!).toISOString()
   expect(await response.json()).toMatchObject({
     remaining_usd: null,

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import type { RecordedRequest } from '../../tools/simulated-providers/request-log.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
+import { getAs, postAs } from '../helpers/requests.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, completionOf, expectError } from '../http/wire.ts'
 
@@ -83,9 +84,7 @@ const seen = (): Array<[provider: string, key: string | undefined]> =>
   ])
 
 async function generation(id: string) {
-  const response = await fetch(`${stack.url}/v1/generations/${id}`, {
-    headers: { authorization: `Bearer ${key}` },
-  })
+  const response = await getAs(key, `${stack.url}/v1/generations/${id}`)
   expect(response.status).toBe(200)
   return (await response.json()) as {
     byok: boolean
@@ -97,7 +96,7 @@ async function generation(id: string) {
   }
 }
 
-const chat = (body: Record<string, unknown>) => caller(stack, key)({ max_tokens: 100, ...body })
+const chat = (body: Record<string, unknown>) => caller(stack, { key })({ max_tokens: 100, ...body })
 const balance = async () =>
   (await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).balancePico
 
@@ -149,7 +148,7 @@ describe("a call on the client's BYOK key", () => {
   test('never uses the key of another account', async () => {
     await store('alpha')
     const other = await stack.account('1.00', MAY_MANAGE_KEYS)
-    await completionOf(await caller(stack, other.key)({ model: 'own/plain', provider: { only: ['alpha'] } }))
+    await completionOf(await caller(stack, other)({ model: 'own/plain', provider: { only: ['alpha'] } }))
     expect(seen()).toEqual([['alpha', OUR_KEY]])
   })
 })
@@ -200,9 +199,7 @@ describe('a key that fails', () => {
       // Were our own key refused there, nobody would be sent there for a while.
       stack.providers.log.clear()
       const other = await stack.account('1.00', MAY_MANAGE_KEYS)
-      await completionOf(
-        await caller(stack, other.key)({ model: 'own/plain', provider: { order: ['alpha'] } }),
-      )
+      await completionOf(await caller(stack, other)({ model: 'own/plain', provider: { order: ['alpha'] } }))
       expect(seen()).toEqual([['alpha', OUR_KEY]])
       await expectLedgerInOrder(stack)
     },
@@ -291,7 +288,8 @@ describe('a change of a key', () => {
 
 describe('while PostgreSQL is away', () => {
   /** A call that the client's key may not serve: it shows whether the API knows of the key, and leaves it alone. */
-  const elsewhere = (by: string) => caller(stack, by)({ model: 'own/plain', provider: { ignore: ['alpha'] } })
+  const elsewhere = (by: string) =>
+    caller(stack, { key: by })({ model: 'own/plain', provider: { ignore: ['alpha'] } })
 
   /** An account that the API knows all of, with a key that no worker has read yet. */
   async function accountWithUnreadKey(allowFallback: boolean): Promise<string> {
@@ -320,7 +318,7 @@ describe('while PostgreSQL is away', () => {
     const asked = { model: 'own/plain', provider: { order: ['alpha'] } }
     const uses = async (by: string) => {
       stack.providers.log.clear()
-      const response = await caller(stack, by)(asked)
+      const response = await caller(stack, { key: by })(asked)
       return { response, seen: seen() }
     }
 
@@ -351,14 +349,13 @@ describe('a fee of nothing', () => {
     })
     try {
       const account = await free.account('0.01', MAY_MANAGE_KEYS)
-      const stored = await fetch(`${free.url}/v1/provider-keys`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ provider: 'alpha', key: newSecret() }),
+      const stored = await postAs(account.key, `${free.url}/v1/provider-keys`, {
+        provider: 'alpha',
+        key: newSecret(),
       })
       expect(stored.status).toBe(201)
       await eventually(async () =>
-        expect((await caller(free, account.key)({ model: 'own/plain' })).status).toBe(200),
+        expect((await caller(free, account)({ model: 'own/plain' })).status).toBe(200),
       )
       await expectLedgerInOrder(free)
       const [record] = await free.postgres.callRecord.findMany({ where: { accountId: account.accountId } })

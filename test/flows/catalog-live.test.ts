@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
 import { CATALOG_OVERLAY } from '../../src/platform/redis/redis-keys.ts'
 import { EVENTUALLY, onBusyMachine } from '../helpers/eventually.ts'
+import { postAs } from '../helpers/requests.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 /** Everything that runs sees a change within this. */
@@ -72,10 +73,9 @@ function document(baseUrl: string) {
 }
 
 async function statusOf(model: string, url = stack.url): Promise<number> {
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+  const response = await postAs(key, `${url}/v1/chat/completions`, {
+    model,
+    messages: [{ role: 'user', content: 'hi' }],
   })
   await response.body?.cancel()
   return response.status
@@ -180,10 +180,9 @@ test("an operator's edits come into force everywhere without a restart, and can 
 test('a rate that changes leaves past charges alone, and every rate is remembered', async () => {
   const account = await stack.account('5.00')
   const ask = async () => {
-    const response = await fetch(`${stack.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'test/two', messages: [{ role: 'user', content: 'hi' }] }),
+    const response = await postAs(account.key, `${stack.url}/v1/chat/completions`, {
+      model: 'test/two',
+      messages: [{ role: 'user', content: 'hi' }],
     })
     return ((await response.json()) as { id: string }).id
   }

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
 const CALLS = 2_000
@@ -16,8 +16,6 @@ const CALL_TIMEOUT_MS = 12_000
 const LONGEST_CALL_MS = onBusyMachine(CALL_TIMEOUT_MS + 30_000)
 const WORDS = 30
 
-let stack: TestStack
-let key: string
 const texts = new Map<string, string>()
 
 /** What is asked, and whether it can be answered at all. */
@@ -34,33 +32,32 @@ const MODELS = {
 }
 const NAMES = Object.keys(MODELS)
 
+const stack = testStack({
+  processes: true,
+  durableRedis: true,
+  databaseProxy: true,
+  dispatchWorkers: 2,
+  apis: 2,
+  environment: {
+    JOB_LOCK_MS: '1500',
+    QUEUE_WAIT_MS: '6000',
+    CALL_TIMEOUT_MS: String(CALL_TIMEOUT_MS),
+    NON_STREAMING_CALL_TIMEOUT_MS: String(CALL_TIMEOUT_MS),
+    BREAKER_FAILURES: '1000000',
+    RETRY_BUDGET_FLOOR: '100000',
+    TOKENS_PER_MINUTE: '1000000000',
+    SHUTDOWN_GRACE_MS: '1000',
+  },
+  models: MODELS,
+})
+const owner = testAccount(stack, '100.00')
 beforeAll(async () => {
-  stack = await startStack({
-    processes: true,
-    durableRedis: true,
-    databaseProxy: true,
-    dispatchWorkers: 2,
-    apis: 2,
-    environment: {
-      JOB_LOCK_MS: '1500',
-      QUEUE_WAIT_MS: '6000',
-      CALL_TIMEOUT_MS: String(CALL_TIMEOUT_MS),
-      NON_STREAMING_CALL_TIMEOUT_MS: String(CALL_TIMEOUT_MS),
-      BREAKER_FAILURES: '1000000',
-      RETRY_BUDGET_FLOOR: '100000',
-      TOKENS_PER_MINUTE: '1000000000',
-      SHUTDOWN_GRACE_MS: '1000',
-    },
-    models: MODELS,
-  })
-  key = (await stack.account('100.00')).key
   for (const model of NAMES) {
     if (model !== 'test/fails') texts.set(model, (await ask(at(0), { model })).text!)
   }
 })
-afterAll(() => stack?.close())
 
-const at = (index: number): Caller => ({ url: stack.urls[index]!, key })
+const at = (index: number): Caller => ({ url: stack.urls[index]!, key: owner.key })
 
 /** The instance that is never killed, and the one that is. */
 const SAFE = 0

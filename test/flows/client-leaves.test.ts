@@ -1,46 +1,42 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { apiKeyKeys } from '../../src/platform/redis/redis-keys.ts'
-import { ask, type Caller, stream } from '../helpers/chat-client.ts'
+import { ask, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { openEvents } from '../helpers/open-events.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 /** A tenth of a second; the slow answers take four when nobody ends them. */
 const ABORT_WITHIN_MS = onBusyMachine(2_000)
 
-let stack: TestStack
-let caller: Caller
 let accountId: string
 let keyId: string
 
-beforeAll(async () => {
-  stack = await startStack({
-    environment: { SLOW_CLIENT_BUFFER_BYTES: '65536', DEFAULT_COMPLETION_LIMIT: '50000' },
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/slow': [{ at: 'alpha', model: 'words-2000.rate-50' }],
-      'test/native': [{ at: 'delta', model: 'words-2000.rate-50', wire: 'anthropic-messages' }],
-      'test/hangs': [{ at: 'alpha', model: 'hang' }],
-      'test/silent': [{ at: 'alpha', model: 'hang-after-role' }],
-      'test/flood': {
-        max_output_tokens: 60_000,
-        offers: [{ at: 'alpha', model: 'words-50000.burst-20' }],
-      },
+const stack = testStack({
+  environment: { SLOW_CLIENT_BUFFER_BYTES: '65536', DEFAULT_COMPLETION_LIMIT: '50000' },
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/slow': [{ at: 'alpha', model: 'words-2000.rate-50' }],
+    'test/native': [{ at: 'delta', model: 'words-2000.rate-50', wire: 'anthropic-messages' }],
+    'test/hangs': [{ at: 'alpha', model: 'hang' }],
+    'test/silent': [{ at: 'alpha', model: 'hang-after-role' }],
+    'test/flood': {
+      max_output_tokens: 60_000,
+      offers: [{ at: 'alpha', model: 'words-50000.burst-20' }],
     },
-  })
-  const account = await stack.account('5.00')
-  ;({ accountId, keyId } = account)
-  caller = { url: stack.url, key: account.key }
+  },
+})
+const caller = testAccount(stack, '5.00')
+beforeAll(() => {
+  ;({ accountId, keyId } = caller)
 })
 beforeEach(() => stack.providers.reset())
 afterEach(async () => {
   await expectLedgerInOrder(stack)
   expect(await stack.redis.zcard(apiKeyKeys(accountId, keyId).open)).toBe(0)
 })
-afterAll(() => stack?.close())
 
 /** Milliseconds from now until the provider sees its request abandoned. */
 async function abortedAfterMs(): Promise<number> {

@@ -1,33 +1,23 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { Caller } from '../helpers/chat-client.ts'
+import { afterEach, expect, test } from 'vitest'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { postAs } from '../helpers/requests.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const MESSAGES = [{ role: 'user', content: 'Tell me about rail yards.' }]
 
-let stack: TestStack
-let caller: Caller
-
-beforeAll(async () => {
-  stack = await startStack({
-    environment: { NON_STREAMING_CALL_TIMEOUT_MS: '1500' },
-    models: {
-      'test/slow': [{ at: 'alpha', model: 'words-2000.rate-50' }],
-      'test/native': [{ at: 'delta', model: 'words-2000.rate-50', wire: 'anthropic-messages' }],
-      'test/silent': [{ at: 'alpha', model: 'hang-after-role' }],
-    },
-  })
-  caller = { url: stack.url, key: (await stack.account('5.00')).key }
+const stack = testStack({
+  environment: { NON_STREAMING_CALL_TIMEOUT_MS: '1500' },
+  models: {
+    'test/slow': [{ at: 'alpha', model: 'words-2000.rate-50' }],
+    'test/native': [{ at: 'delta', model: 'words-2000.rate-50', wire: 'anthropic-messages' }],
+    'test/silent': [{ at: 'alpha', model: 'hang-after-role' }],
+  },
 })
+const caller = testAccount(stack, '5.00')
 afterEach(() => expectLedgerInOrder(stack))
-afterAll(() => stack?.close())
 
 function post(path: string, body: object): Promise<Response> {
-  return fetch(`${caller.url}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ max_tokens: 4_000, messages: MESSAGES, ...body }),
-  })
+  return postAs(caller.key, `${caller.url}${path}`, { max_tokens: 4_000, messages: MESSAGES, ...body })
 }
 
 async function lastRecord() {

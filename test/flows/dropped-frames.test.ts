@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ask, type Caller, stream } from '../helpers/chat-client.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { ask, stream } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const STREAMS = 20
 const WORDS = 400
@@ -10,22 +10,19 @@ const BEFORE_HELD = WORDS - 20
 /** Frames are lost up to here, which is well before those. */
 const LOST_CHARACTERS = 1_200
 
-let stack: TestStack
-let caller: Caller
 let whole: string
 
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: `words-${WORDS}.multibyte` }],
+    'test/steady': [{ at: 'alpha', model: `words-${WORDS}.multibyte.rate-100.held-${BEFORE_HELD}` }],
+    'test/halves': [{ at: 'alpha', model: `words-${WORDS}.multibyte.held-60` }],
+  },
+})
+const caller = testAccount(stack, '5.00')
 beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: `words-${WORDS}.multibyte` }],
-      'test/steady': [{ at: 'alpha', model: `words-${WORDS}.multibyte.rate-100.held-${BEFORE_HELD}` }],
-      'test/halves': [{ at: 'alpha', model: `words-${WORDS}.multibyte.held-60` }],
-    },
-  })
-  caller = { url: stack.url, key: (await stack.account('5.00')).key }
   whole = (await ask(caller, { model: 'test/plain' })).text!
 })
-afterAll(() => stack?.close())
 
 /** Breaks the connection over which an API instance hears frames: what is published meanwhile is lost. */
 async function deafen(): Promise<number> {

@@ -1,27 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { getAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 
 const CALLS = 1_000
 const AFFORDABLE = 10
 const WORDS = 200
 const MESSAGES = [{ role: 'user' as const, content: 'Go.' }]
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: { 'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }] },
-    // A thousand connections at once are more than a server lets wait to be accepted.
-    apis: 2,
-  })
+const stack = testStack({
+  models: { 'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }] },
+  // A thousand connections at once are more than a server lets wait to be accepted.
+  apis: 2,
 })
-afterAll(() => stack?.close())
 
 /** A machine that is busy with others sheds the calls for which it has no turn in time: they come again. */
 async function served(...call: Parameters<typeof ask>): ReturnType<typeof ask> {
@@ -40,7 +36,7 @@ test.each([
     // A starved PostgreSQL would refuse all of them by their key before they come to the balance.
     for (const url of stack.urls)
       await eventually(async () => {
-        const response = await fetch(`${url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })
+        const response = await getAs(key, `${url}/v1/key`)
         expect(response.status).toBe(200)
       })
     const answers = await allAtOnce(stack.providers, CALLS, (index) =>

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ask, type Caller } from '../helpers/chat-client.ts'
+import { ask } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { openEvents } from '../helpers/open-events.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import type { TestModels } from '../helpers/test-catalog.ts'
 
 /**
@@ -62,19 +62,16 @@ const DEFAULTS = {
   BODY_TIMEOUT_MS: '30000',
 }
 
-let stack: TestStack
-let caller: Caller
 let whole: string
 
+const stack = testStack({ environment: DEFAULTS, models })
+const caller = testAccount(stack, '20.00')
 beforeAll(async () => {
-  stack = await startStack({ environment: DEFAULTS, models })
-  caller = { url: stack.url, key: (await stack.account('20.00')).key }
   whole = (await ask(caller, { model: 'test/plain' })).text!
   expect(whole.split(' ')).toHaveLength(WORDS)
 })
 afterAll(async () => {
   await expectLedgerInOrder(stack)
-  await stack.close()
 })
 
 interface Seen {

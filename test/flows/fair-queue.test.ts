@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ask } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder, waitingCalls } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 
 const FLOOD = 100
 const SHARE = 8
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    dispatchWorkers: 0,
-    environment: {
-      QUEUE_WAIT_MS: '170000',
-      WORKER_CONCURRENCY: '4',
-      ACCOUNT_QUEUE_SHARE: String(SHARE),
-    },
-    models: { 'test/plain': [{ at: 'alpha', model: 'words-2' }] },
-  })
+const stack = testStack({
+  dispatchWorkers: 0,
+  environment: {
+    QUEUE_WAIT_MS: '170000',
+    WORKER_CONCURRENCY: '4',
+    ACCOUNT_QUEUE_SHARE: String(SHARE),
+  },
+  models: { 'test/plain': [{ at: 'alpha', model: 'words-2' }] },
 })
-afterAll(() => stack?.close())
 
 test('a call of a quiet account behind a hundred of a flooding one is among the first to be claimed', async () => {
   const [flooding, quiet] = await Promise.all([stack.account('50.00'), stack.account('5.00')])

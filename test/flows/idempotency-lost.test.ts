@@ -1,40 +1,38 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { idempotencyKey } from '../../src/platform/redis/redis-keys.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 import { type Call, caller, completionOf, expectError, readStream } from '../http/wire.ts'
 
 const WORDS = 60
 /** Sooner than the gateway gives the silent provider up. */
 const CLAIMED_AGAIN_WITHIN_MS = 100_000
 
-let stack: TestStack
 let accountId: string
 let call: Call
 let first: string
 let second: string
 
+const stack = testStack({
+  processes: ['dispatch'],
+  apis: 2,
+  databaseProxy: true,
+  environment: { JOB_LOCK_MS: '2000', KEPT_REPLY_BYTES_MAX: '20000' },
+  models: {
+    'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+    'test/slow': [{ at: 'alpha', model: 'words-600.stall-after-20' }],
+    'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
+    'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-60` }],
+    'test/hangs-once': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang-after-role.tag-b` }],
+    'test/long': [{ at: 'alpha', model: 'words-4000' }],
+  },
+})
 beforeAll(async () => {
-  stack = await startStack({
-    processes: ['dispatch'],
-    apis: 2,
-    databaseProxy: true,
-    environment: { JOB_LOCK_MS: '2000', KEPT_REPLY_BYTES_MAX: '20000' },
-    models: {
-      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
-      'test/slow': [{ at: 'alpha', model: 'words-600.stall-after-20' }],
-      'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
-      'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-60` }],
-      'test/hangs-once': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang-after-role.tag-b` }],
-      'test/long': [{ at: 'alpha', model: 'words-4000' }],
-    },
-  })
   const account = await stack.account('20.00')
   accountId = account.accountId
-  call = caller(stack, account.key)
+  call = caller(stack, account)
   ;[first, second] = stack.urls as [string, string]
 })
-afterAll(() => stack?.close())
 
 let keys = 0
 const newKey = () => ({ 'idempotency-key': `key ${++keys}` })
@@ -145,7 +143,7 @@ describe('a repeat that waits for a running call', () => {
 describe('admission that takes longer than the claim of its Idempotency-Key', () => {
   test('runs and charges one call for it and its retry', async () => {
     const account = await stack.account('1.00')
-    const by = caller(stack, account.key)
+    const by = caller(stack, account)
     // The key is known at both instances; the balance is not in Redis, and PostgreSQL says nothing for now.
     for (const url of [first, second]) await by({ model: 'unknown' }, { url })
     const before = stack.providers.log.received
@@ -171,7 +169,7 @@ describe('admission that takes longer than the claim of its Idempotency-Key', ()
 describe('repeats', () => {
   test('count against the request limit of their key', async () => {
     const account = await stack.account('1.00', { requestsPerMinute: 5 })
-    const by = caller(stack, account.key)
+    const by = caller(stack, account)
     const headers = newKey()
     const remaining: Array<string | null> = []
     for (let count = 0; count < 5; count++) {

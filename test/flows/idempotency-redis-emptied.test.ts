@@ -1,28 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
-import { type Call, caller, completionOf, expectError } from '../http/wire.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
+import { caller, completionOf, expectError } from '../http/wire.ts'
 
-let stack: TestStack
-let accountId: string
-let call: Call
-
-beforeAll(async () => {
-  stack = await startStack({
-    apis: 2,
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/held': [{ at: 'alpha', model: 'words-12.held' }],
-    },
-  })
-  const account = await stack.account('5.00')
-  accountId = account.accountId
-  call = caller(stack, account.key)
+const stack = testStack({
+  apis: 2,
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/held': [{ at: 'alpha', model: 'words-12.held' }],
+  },
 })
-afterAll(() => stack?.close())
+const owner = testAccount(stack, '5.00')
+const call = caller(stack, owner)
 
 const captures = () =>
-  stack.postgres.ledgerTransaction.findMany({ where: { accountId, kind: 'capture' }, select: { id: true } })
+  stack.postgres.ledgerTransaction.findMany({
+    where: { accountId: owner.accountId, kind: 'capture' },
+    select: { id: true },
+  })
 const tenRepeats = (body: Record<string, unknown>, key: string) =>
   Promise.all(
     Array.from({ length: 10 }, (_, index) =>
@@ -34,7 +29,7 @@ test('repeats of a call that was charged before Redis lost its data do not run a
   const before = (await captures()).length
   const first = await call({ model: 'test/plain' }, { headers: { 'idempotency-key': 'settled' } })
   const { id } = await completionOf(first)
-  await stack.settled(accountId)
+  await stack.settled(owner.accountId)
   const received = stack.providers.log.received
   await stack.redis.flushall()
   for (const response of await tenRepeats({ model: 'test/plain' }, 'settled')) {
@@ -71,7 +66,7 @@ test('a call and its repeats are charged once in all, when Redis loses its data 
   const charged = await captures()
   expect(charged).toHaveLength(before + 1)
   const duplicates = await stack.postgres.callRecord.findMany({
-    where: { accountId, duplicateOf: { not: null } },
+    where: { accountId: owner.accountId, duplicateOf: { not: null } },
   })
   expect(duplicates).toMatchObject([{ chargePico: 0n, status: 'completed' }])
   expect(charged.map(({ id }) => id)).toContain(duplicates[0]!.duplicateOf)

@@ -20,7 +20,6 @@ beforeAll(async () => {
     environment: {
       ...stripe.environment,
       PAYMENTS_DEVELOPMENT_RAIL: 'true',
-      SIGN_UPS_PER_ADDRESS: '1000',
       INVOICE_ISSUER_NAME: 'Acme GmbH',
       INVOICE_ISSUER_ADDRESS: 'Allee 1 | 10115 Berlin',
       INVOICE_TAX_PERCENT: '19',

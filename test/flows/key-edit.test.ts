@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { CreatedKey, KeyView } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
@@ -6,18 +6,12 @@ import { ask } from '../helpers/chat-client.ts'
 import { signedUp } from '../helpers/console-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: { 'test/plain': [{ at: 'alpha', model: 'words-20' }] },
-    apis: 2,
-    environment: { SIGN_UPS_PER_ADDRESS: '1000' },
-  })
+const stack = testStack({
+  models: { 'test/plain': [{ at: 'alpha', model: 'words-20' }] },
+  apis: 2,
 })
-afterAll(() => stack?.close())
 
 async function holderOfKey(settings: Record<string, unknown>) {
   const client = await signedUp(stack.url)

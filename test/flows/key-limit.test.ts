@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { keyBudget } from '../../src/core/billing/budget.ts'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
@@ -6,7 +6,8 @@ import { allowanceKey } from '../../src/platform/redis/redis-keys.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
 import { ask, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { postAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 
 const CALLS = 200
 const WORDS = 100
@@ -14,19 +15,14 @@ const MESSAGES = [{ role: 'user' as const, content: 'Go.' }]
 /** What one call holds. */
 const HOLD = BigInt(promptTokensBound(MESSAGES, {})) * 1_000_000n + BigInt(WORDS) * 2_000_000n
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
-      'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
-      'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
-    },
-    apis: 2,
-  })
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+    'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
+    'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
+  },
+  apis: 2,
 })
-afterAll(() => stack?.close())
 
 /** Sends many calls at once, by turns to either API instance. None ends before all were decided on. */
 const storm = (key: string): Promise<WholeAnswer[]> =>
@@ -98,10 +94,10 @@ test('a call without a limit of its own gets what the key affords, and no call p
   const first = await ask(caller, { model: 'test/plain', messages: MESSAGES })
   expect(first).toMatchObject({ status: 200, finishReason: 'stop' })
   await expectLedgerInOrder(stack)
-  const response = await fetch(`${stack.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'test/plain', messages: MESSAGES, max_tokens: WORDS }),
+  const response = await postAs(key, `${stack.url}/v1/chat/completions`, {
+    model: 'test/plain',
+    messages: MESSAGES,
+    max_tokens: WORDS,
   })
   const { error } = (await response.json()) as { error: { metadata: Record<string, string> } }
   expect(response.status).toBe(402)

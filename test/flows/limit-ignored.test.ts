@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
+import { expect, test } from 'vitest'
+import { ask, streamed } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const LIMIT = 15
 /** What may pass of an answer beyond its limit, see limit-guard.ts. */
 const BYTES_MAX = (2 * LIMIT + 64) * 8
 
-let stack: TestStack
-let caller: Caller
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/runs-on': [{ at: 'alpha', model: 'words-20000.ignore-limit' }],
-      'test/whole': [{ at: 'alpha', model: 'words-20000.ignore-limit.ignore-stream' }],
-    },
-  })
-  caller = { url: stack.url, key: (await stack.account('5.00')).key }
+const stack = testStack({
+  models: {
+    'test/runs-on': [{ at: 'alpha', model: 'words-20000.ignore-limit' }],
+    'test/whole': [{ at: 'alpha', model: 'words-20000.ignore-limit.ignore-stream' }],
+  },
 })
-afterAll(() => stack?.close())
+const caller = testAccount(stack, '5.00')
 
 const asked = (model: string) => ({ model, max_tokens: LIMIT })
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
+import { postAs } from '../helpers/requests.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 import { caller, completionOf } from '../http/wire.ts'
 
@@ -25,16 +26,12 @@ afterAll(async () => {
 
 test('a changed master key loses no call in the queue, no API key and no provider key', async () => {
   const { key, accountId } = await stack.account('1.00', { scopes: ['provider_keys'] })
-  const call = (body: Record<string, unknown> = {}) => caller(stack, key)({ model: 'own/plain', ...body })
+  const call = (body: Record<string, unknown> = {}) => caller(stack, { key })({ model: 'own/plain', ...body })
   // A process that has just begun may take longer to read a key than a call waits for it.
   const served = () => eventually(async () => completionOf(await call()))
   await served()
   const secret = `sk-${randomBytes(12).toString('hex')}`
-  const stored = await fetch(`${stack.url}/v1/provider-keys`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ provider: 'alpha', key: secret }),
-  })
+  const stored = await postAs(key, `${stack.url}/v1/provider-keys`, { provider: 'alpha', key: secret })
   expect(stored.status).toBe(201)
 
   // A call waits in the queue, sealed under the old key, while its worker comes back with the new one.

@@ -1,35 +1,34 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ask, type Caller } from '../helpers/chat-client.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { postAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 
 const MEASURED = 'test/measured'
-let stack: TestStack
 /** The same client at two API instances. */
 let callers: Caller[]
 
+const stack = testStack({
+  apis: 2,
+  dispatchWorkers: 2,
+  environment: { BREAKER_FAILURES: '3', BREAKER_COOLDOWN_MS: '60000', RETRY_BUDGET_FLOOR: '10000' },
+  models: {
+    // alpha begins at once and dawdles, beta begins late and hurries, gamma is neither, and the cheapest. An answer
+    // whose words all come at once, as after a stall, is measured with the time to its first: beta is the fastest even so.
+    [MEASURED]: [
+      { at: 'alpha', model: 'words-16.rate-4', cost: '0.50' },
+      { at: 'beta', model: 'words-16.first-token-1200.rate-300', cost: '0.50' },
+      { at: 'gamma', model: 'words-16.first-token-600.rate-8', cost: '0.10' },
+    ],
+    'test/half-down': [
+      { at: 'delta', model: 'status-503.tag-half', cost: '0.01' },
+      { at: 'alpha', model: 'words-5.tag-half', cost: '0.90' },
+    ],
+  },
+})
 beforeAll(async () => {
-  stack = await startStack({
-    apis: 2,
-    dispatchWorkers: 2,
-    environment: { BREAKER_FAILURES: '3', BREAKER_COOLDOWN_MS: '60000', RETRY_BUDGET_FLOOR: '10000' },
-    models: {
-      // alpha begins at once and dawdles, beta begins late and hurries, gamma is neither, and the cheapest. An answer
-      // whose words all come at once, as after a stall, is measured with the time to its first: beta is the fastest even so.
-      [MEASURED]: [
-        { at: 'alpha', model: 'words-16.rate-4', cost: '0.50' },
-        { at: 'beta', model: 'words-16.first-token-1200.rate-300', cost: '0.50' },
-        { at: 'gamma', model: 'words-16.first-token-600.rate-8', cost: '0.10' },
-      ],
-      'test/half-down': [
-        { at: 'delta', model: 'status-503.tag-half', cost: '0.01' },
-        { at: 'alpha', model: 'words-5.tag-half', cost: '0.90' },
-      ],
-    },
-  })
   const { key } = await stack.account('20.00')
   callers = stack.urls.map((url) => ({ url, key }))
 })
-afterAll(() => stack?.close())
 
 /** Who is asked first when a call prefers a sort. */
 async function first(caller: Caller, body: Record<string, unknown>): Promise<string | undefined> {
@@ -79,13 +78,9 @@ describe('a list of models', () => {
       'test/last': [{ at: 'alpha', model: 'words-5.tag-last' }],
     })
     const model = async () => {
-      const response = await fetch(`${callers[0]!.url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${callers[0]!.key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          models: [...broken, 'test/last:floor'],
-          messages: [{ role: 'user', content: 'Hi' }],
-        }),
+      const response = await postAs(callers[0]!.key, `${callers[0]!.url}/v1/chat/completions`, {
+        models: [...broken, 'test/last:floor'],
+        messages: [{ role: 'user', content: 'Hi' }],
       })
       return ((await response.json()) as { model?: string }).model
     }

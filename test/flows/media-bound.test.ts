@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pngUrl } from '../helpers/content-parts.ts'
+import { postAs } from '../helpers/requests.ts'
 import {
   DONE,
   finishEvent,
@@ -66,10 +67,10 @@ interface Answer {
 }
 
 async function send(key: string, model: string, ...content: unknown[]): Promise<Answer> {
-  const response = await fetch(`${stack.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, max_tokens: 10, messages: [{ role: 'user', content }] }),
+  const response = await postAs(key, `${stack.url}/v1/chat/completions`, {
+    model,
+    max_tokens: 10,
+    messages: [{ role: 'user', content }],
   })
   return { status: response.status, body: (await response.json()) as Answer['body'] }
 }

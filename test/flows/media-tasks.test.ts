@@ -2,14 +2,15 @@ import { rmSync, watch, writeFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import OpenAI, { type APIError, toFile } from 'openai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { imageSize } from '../../src/core/media/image-size.ts'
 import { encodePng } from '../../tools/simulated-providers/tasks/png.ts'
 import { encodeWav, secondsOf, toneSamples } from '../../tools/simulated-providers/tasks/speech-audio.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { postAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 
 /** Discounted as usual. */
 const rate = undefined
@@ -54,27 +55,26 @@ const SURFACES = [
 const png = encodePng(64, 64, 1)
 const wav = encodeWav(toneSamples(2.6, 1))
 
-let stack: TestStack
 let accountId: string
 let client: OpenAI
 let key: string
 
+const stack = testStack({
+  models: {
+    'test/image': { ...IMAGE, offers: [{ at: 'alpha', model: 'tag-image', cost: '0' }] },
+    'test/image-held': { ...IMAGE, offers: both('held.tag-full') },
+    'test/image-failing': { ...IMAGE, offers: both('fail-on-alpha') },
+    'test/image-cut': { ...IMAGE, offers: both('on-alpha-cut-after-1') },
+    'test/edit': { ...EDIT, offers: [{ at: 'alpha', model: 'image-tokens-3.tag-edit', cost: '0' }] },
+    'test/speech': { ...SPEECH, offers: [{ at: 'alpha', model: 'tag-speech', cost: '0' }] },
+    'test/speech-garbage': { ...SPEECH, offers: both('on-alpha-html-200') },
+    'test/speech-held': { ...SPEECH, offers: [{ at: 'alpha', model: 'held', cost: '0' }] },
+    'test/hear': { ...TRANSCRIPTION, offers: [{ at: 'alpha', model: 'tag-hear', cost: '0' }] },
+    'test/hear-failing': { ...TRANSCRIPTION, offers: both('fail-on-alpha') },
+  },
+  environment: { BREAKER_FAILURES: '1000' },
+})
 beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/image': { ...IMAGE, offers: [{ at: 'alpha', model: 'tag-image', cost: '0' }] },
-      'test/image-held': { ...IMAGE, offers: both('held.tag-full') },
-      'test/image-failing': { ...IMAGE, offers: both('fail-on-alpha') },
-      'test/image-cut': { ...IMAGE, offers: both('on-alpha-cut-after-1') },
-      'test/edit': { ...EDIT, offers: [{ at: 'alpha', model: 'image-tokens-3.tag-edit', cost: '0' }] },
-      'test/speech': { ...SPEECH, offers: [{ at: 'alpha', model: 'tag-speech', cost: '0' }] },
-      'test/speech-garbage': { ...SPEECH, offers: both('on-alpha-html-200') },
-      'test/speech-held': { ...SPEECH, offers: [{ at: 'alpha', model: 'held', cost: '0' }] },
-      'test/hear': { ...TRANSCRIPTION, offers: [{ at: 'alpha', model: 'tag-hear', cost: '0' }] },
-      'test/hear-failing': { ...TRANSCRIPTION, offers: both('fail-on-alpha') },
-    },
-    environment: { BREAKER_FAILURES: '1000' },
-  })
   const account = await stack.account('20.00')
   accountId = account.accountId
   key = account.key
@@ -82,7 +82,6 @@ beforeAll(async () => {
     await stack.command('admin', 'surface', 'open', surface, '--account', accountId)
   client = new OpenAI({ apiKey: key, baseURL: `${stack.url}/v1`, maxRetries: 0 })
 })
-afterAll(() => stack?.close())
 
 /** The record of the account's latest call, once it is settled. */
 async function latestCall() {
@@ -315,10 +314,10 @@ test('of an answer whose file is lost the client hears the truth, and pays nothi
   const losing = watch(folder, (_, name) => {
     if (name && !name.endsWith('.part')) rmSync(join(folder, name), { force: true })
   })
-  const response = await fetch(`${stack.url}/v1/audio/speech`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${other}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'test/speech', voice: 'alloy', input }),
+  const response = await postAs(other, `${stack.url}/v1/audio/speech`, {
+    model: 'test/speech',
+    voice: 'alloy',
+    input,
   })
   losing.close()
   expect(response.status).toBe(500)

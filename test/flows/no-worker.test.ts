@@ -1,33 +1,23 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { accountKeys, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
-import { ask, type Caller, stream } from '../helpers/chat-client.ts'
+import { ask, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, untilIdle, waitingCalls } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const QUEUE_WAIT_MS = 8_000
 
-let stack: TestStack
-let caller: Caller
-let accountId: string
-
-beforeAll(async () => {
-  stack = await startStack({
-    dispatchWorkers: 0,
-    environment: { QUEUE_WAIT_MS: String(QUEUE_WAIT_MS) },
-    models: { 'test/plain': [{ at: 'alpha', model: 'words-12' }] },
-  })
-  const account = await stack.account('5.00')
-  accountId = account.accountId
-  caller = { url: stack.url, key: account.key }
+const stack = testStack({
+  dispatchWorkers: 0,
+  environment: { QUEUE_WAIT_MS: String(QUEUE_WAIT_MS) },
 })
-afterAll(() => stack?.close())
+const caller = testAccount(stack, '5.00')
 
-const figures = () => stack.redis.get(accountKeys(accountId).held)
+const figures = () => stack.redis.get(accountKeys(caller.accountId).held)
 
 describe('while no worker runs', () => {
   test('a call that waited its time out gives its hold back before its client reads the 408', async () => {
-    expect(await ask(caller, { model: 'test/plain' })).toMatchObject({ status: 408 })
+    expect(await ask(caller, { model: 'test/one' })).toMatchObject({ status: 408 })
     expect(await figures()).toBe('0')
     await expectLedgerInOrder(stack)
   })
@@ -35,8 +25,8 @@ describe('while no worker runs', () => {
   test('a call that waited its time out is answered 408, leaves the queue, and costs nothing', async () => {
     const startedAt = Date.now()
     const [answer, open] = await Promise.all([
-      ask(caller, { model: 'test/plain' }),
-      stream(caller, { model: 'test/plain' }),
+      ask(caller, { model: 'test/one' }),
+      stream(caller, { model: 'test/one' }),
     ])
     const waitedMs = Date.now() - startedAt
     expect(answer).toMatchObject({ status: 408, errorCode: 'request_timeout' })
@@ -50,7 +40,7 @@ describe('while no worker runs', () => {
 
   test('a client that hangs up takes its call off the queue', async () => {
     const leaving = new AbortController()
-    const refused = expect(ask(caller, { model: 'test/plain' }, leaving.signal)).rejects.toThrow()
+    const refused = expect(ask(caller, { model: 'test/one' }, leaving.signal)).rejects.toThrow()
     await expect.poll(() => waitingCalls(stack.redis)).toBe(1)
     expect(Number(await figures())).toBeGreaterThan(0)
     leaving.abort()
@@ -64,7 +54,7 @@ describe('while no worker runs', () => {
   test('a client that hangs up at once leaves nothing behind', async () => {
     for (let index = 0; index < 20; index++) {
       const leaving = new AbortController()
-      const refused = expect(ask(caller, { model: 'test/plain' }, leaving.signal)).rejects.toThrow()
+      const refused = expect(ask(caller, { model: 'test/one' }, leaving.signal)).rejects.toThrow()
       setImmediate(() => leaving.abort())
       await refused
     }
@@ -73,7 +63,7 @@ describe('while no worker runs', () => {
   })
 
   test('calls wait for a worker that starts in time', async () => {
-    const asking = Promise.all(Array.from({ length: 10 }, () => ask(caller, { model: 'test/plain' })))
+    const asking = Promise.all(Array.from({ length: 10 }, () => ask(caller, { model: 'test/one' })))
     await expect.poll(() => waitingCalls(stack.redis)).toBe(10)
     await stack.startDispatch()
     for (const answer of await asking) expect(answer.status).toBe(200)

@@ -1,32 +1,25 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createSettlementQueue } from '../../src/platform/queues/queues.ts'
 import { SETTLEMENT_BYTES } from '../../src/platform/queues/settlement-backlog.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
-let stack: TestStack
-let key: string
-let accountId: string
-
-beforeAll(async () => {
-  stack = await startStack({
-    environment: { CORS_ORIGINS: 'https://app.example,https://other.example' },
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/failover': [
-        { at: 'alpha', model: 'status-500', cost: '0.10' },
-        { at: 'beta', model: 'words-12', cost: '0.50' },
-      ],
-    },
-  })
-  ;({ key, accountId } = await stack.account('1.00'))
+const stack = testStack({
+  environment: { CORS_ORIGINS: 'https://app.example,https://other.example' },
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/failover': [
+      { at: 'alpha', model: 'status-500', cost: '0.10' },
+      { at: 'beta', model: 'words-12', cost: '0.50' },
+    ],
+  },
 })
-afterAll(() => stack?.close())
+const owner = testAccount(stack, '1.00')
 
 const call = (body: Record<string, unknown>, headers: Record<string, string> = {}) =>
   fetch(`${stack.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify({ messages: [{ role: 'user', content: 'Tell me about rail yards.' }], ...body }),
   })
 
@@ -41,7 +34,7 @@ describe('one call through the whole gateway', () => {
       choices: [{ index: 0, message: { role: 'assistant' }, finish_reason: 'stop' }],
     })
     expect(body.id).toMatch(/^chatcmpl_[0-9A-Z]{26}$/)
-    await stack.settled(accountId)
+    await stack.settled(owner.accountId)
     const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: body.id } })
     const { prompt_tokens: prompt, completion_tokens: completion } = body.usage
     expect(record.chargePico).toBe(BigInt(prompt) * 1_000_000n + BigInt(completion) * 2_000_000n)

@@ -4,28 +4,27 @@ import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { freePort } from '../../tools/launcher/ports.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 import { type Part, spawnPart } from '../helpers/stack-part.ts'
 
 const MODEL = 'test/plain'
 const WORDS = 60
 /** Connections of workers wait for ten seconds. */
 const HANGS_MS = 12_000
-let stack: TestStack
 let gateway: Part
 let url: string
 let metricsUrl: string
 
+const stack = testStack({
+  durableRedis: true,
+  environment: { JOB_LOCK_MS: '2000', QUEUE_WAIT_MS: '5000' },
+  models: {
+    [MODEL]: [{ at: 'alpha', model: `words-${WORDS}` }],
+    'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
+    'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-20` }],
+  },
+})
 beforeAll(async () => {
-  stack = await startStack({
-    durableRedis: true,
-    environment: { JOB_LOCK_MS: '2000', QUEUE_WAIT_MS: '5000' },
-    models: {
-      [MODEL]: [{ at: 'alpha', model: `words-${WORDS}` }],
-      'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
-      'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-20` }],
-    },
-  })
   // Nobody else is there to serve or to settle.
   await Promise.all([...stack.apis, ...stack.dispatch, stack.settlement].map((part) => part.stop()))
   gateway = await startGateway()
@@ -45,7 +44,6 @@ async function startGateway(): Promise<Part> {
 }
 afterAll(async () => {
   await gateway?.stop()
-  await stack?.close()
 })
 
 test('the metrics port tells health and readiness too', async () => {

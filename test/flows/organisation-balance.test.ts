@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { CallSummary } from '../../src/core/api/calls.ts'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
@@ -8,13 +8,10 @@ import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { type Member, organisationOf } from '../helpers/organisation.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { postAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 
-let stack: TestStack
-beforeAll(async () => {
-  stack = await startStack({ models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] } })
-})
-afterAll(() => stack.close())
+const stack = testStack()
 
 test('two members spend one balance, to the last digit, and usage tells who', async () => {
   const { accountId, members } = await organisationOf(stack, ['owner', 'developer'])
@@ -24,10 +21,9 @@ test('two members spend one balance, to the last digit, and usage tells who', as
     one.json<CreatedKey>('/console/api/keys', { body: { name: one.email } }).then(({ secret }) => secret)
   const [ofOwner, ofDeveloper] = [await keyOf(owner), await keyOf(developer)]
   const call = (key: string) =>
-    fetch(`${stack.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'test/one', messages: [{ role: 'user', content: 'Hello' }] }),
+    postAs(key, `${stack.url}/v1/chat/completions`, {
+      model: 'test/one',
+      messages: [{ role: 'user', content: 'Hello' }],
     })
   const answers = await Promise.all([ofOwner, ofDeveloper, ofDeveloper].map(call))
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FakePaypal, startFakePaypal } from '../helpers/fake-paypal.ts'
 import { type FakeStripe, startFakeStripe } from '../helpers/fake-stripe.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
+import { postAs } from '../helpers/requests.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 let stack: TestStack
@@ -23,11 +24,7 @@ afterAll(async () => {
 /** An account with a settled top-up of 25 USD. */
 async function settled(rail: 'card' | 'paypal') {
   const { accountId, key } = await stack.account('1.00', { scopes: ['top_ups'] })
-  const response = await fetch(`${stack.url}/billing/topups`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ rail, amount_usd: '25.00' }),
-  })
+  const response = await postAs(key, `${stack.url}/billing/topups`, { rail, amount_usd: '25.00' })
   const { payment_id: paymentId, checkout_url: url } = (await response.json()) as Record<string, string>
   const delivery =
     rail === 'card'
@@ -109,11 +106,7 @@ test('what is not ours is left alone, and one rail that is down does not keep th
 
 test('money at a rail whose payment is not known here is listed and fails the comparison; what nobody told of is settled', async () => {
   const { accountId, key } = await stack.account('1.00', { scopes: ['top_ups'] })
-  const response = await fetch(`${stack.url}/billing/topups`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ rail: 'card', amount_usd: '25.00' }),
-  })
+  const response = await postAs(key, `${stack.url}/billing/topups`, { rail: 'card', amount_usd: '25.00' })
   const { payment_id: paymentId, checkout_url: url } = (await response.json()) as Record<string, string>
   stripe.pay(url!)
   stripe.chargeFor(null, 700)

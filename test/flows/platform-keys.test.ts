@@ -8,10 +8,10 @@ import type { PlatformKeyStored, ProviderView } from '../../src/core/api/offers.
 import type { OperatorActionView } from '../../src/core/api/operations.ts'
 import type { List, Page } from '../../src/core/api/shared.ts'
 import { CATALOG_OVERLAY } from '../../src/platform/redis/redis-keys.ts'
+import { type AdminClient, adminClient } from '../helpers/admin-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
-import { type AdminClient, adminClient } from '../http/admin/admin-client.ts'
 import { type Call, caller, completionOf, expectError } from '../http/wire.ts'
 
 const ENVIRONMENT_KEY = 'sk-environment-0123456789abcdef'
@@ -44,7 +44,7 @@ beforeAll(async () => {
   })
   admin = adminClient(stack, await stack.adminKey())
   const account = await stack.account('1.00')
-  call = caller(stack, account.key)
+  call = caller(stack, account)
 })
 afterAll(async () => {
   await stack?.close()

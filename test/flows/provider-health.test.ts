@@ -10,7 +10,7 @@ let caller: Caller
 
 const start = async (...[options]: Parameters<typeof startStack>) => {
   stack = await startStack(options)
-  caller = { url: stack.url, key: (await stack.account('20.00')).key }
+  caller = await stack.account('20.00')
 }
 afterEach(async () => {
   await expectLedgerInOrder(stack)

@@ -1,11 +1,11 @@
 import { ulid } from 'ulid'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { CallId } from '../../src/core/kernel/ids.ts'
 import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
-import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
+import { ask, streamed } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
 import { openHold } from '../helpers/open-hold.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
 const WORDS = 20
@@ -13,28 +13,22 @@ const WORDS = 20
 const AWAY_MS = 8_000
 const AT_A_TIME = 10
 
-let stack: TestStack
-let caller: Caller
-let accountId: string
 let settlement: Part
 
+const stack = testStack({
+  processes: ['dispatch', 'settlement'],
+  databaseProxy: true,
+  dispatchWorkers: 2,
+  environment: { JOB_LOCK_MS: '2000' },
+  models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}.latency-50` }] },
+})
+const caller = testAccount(stack, '50.00')
 beforeAll(async () => {
-  stack = await startStack({
-    processes: ['dispatch', 'settlement'],
-    databaseProxy: true,
-    dispatchWorkers: 2,
-    environment: { JOB_LOCK_MS: '2000' },
-    models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}.latency-50` }] },
-  })
   settlement = stack.settlement
-  const account = await stack.account('50.00')
-  accountId = account.accountId
-  caller = { url: stack.url, key: account.key }
   // The key is cached and the balance in Redis from here on.
   await ask(caller, { model: 'test/plain' })
   await untilIdle(stack)
 })
-afterAll(() => stack?.close())
 afterEach(async () => {
   stack.databaseProxy!.restore()
   await expectLedgerInOrder(stack)
@@ -74,11 +68,11 @@ describe('PostgreSQL away under load', () => {
 })
 
 describe('maintenance', () => {
-  const holds = (field: 'avail' | 'held' | 'holds') => accountKeys(accountId)[field]
+  const holds = (field: 'avail' | 'held' | 'holds') => accountKeys(caller.accountId)[field]
 
   test('finds a hold whose call is gone, gives it back, and settles the call as failed', async () => {
     const callId: CallId = `chatcmpl_${ulid(Date.now() - 120_000)}`
-    await openHold(stack.redis, accountId, callId, 1_000_000n)
+    await openHold(stack.redis, caller.accountId, callId, 1_000_000n)
     expect(await stack.redis.hget(holds('holds'), callId)).not.toBeNull()
     expect(await sweepNow(stack)).toBe(1)
     expect(await stack.postgres.callRecord.findUnique({ where: { id: callId } })).toMatchObject({
@@ -97,7 +91,7 @@ describe('maintenance', () => {
     expect(red.code).toBe(1)
     expect(red.json.ok).toBe(false)
     const subjects = (red.json.discrepancies as Array<{ subject: string }>).map(({ subject }) => subject)
-    expect(new Set(subjects)).toEqual(new Set([accountId]))
+    expect(new Set(subjects)).toEqual(new Set([caller.accountId]))
     await sweepNow(stack)
     const green = await stack.command('audit')
     expect(green.json).toMatchObject({ ok: true })
@@ -105,12 +99,12 @@ describe('maintenance', () => {
   })
 
   test('corrects by a new entry what an operator found wrong', async () => {
-    const before = await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })
+    const before = await stack.postgres.account.findUniqueOrThrow({ where: { id: caller.accountId } })
     const adjusted = await stack.command(
       'admin',
       'account',
       'adjust',
-      accountId,
+      caller.accountId,
       '--amount',
       '-1.00',
       '--reason',
@@ -119,14 +113,14 @@ describe('maintenance', () => {
       'TICKET-1',
     )
     expect(adjusted).toMatchObject({ code: 0, json: { adjusted_usd: '-1.00', spendable_now: true } })
-    const after = await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })
+    const after = await stack.postgres.account.findUniqueOrThrow({ where: { id: caller.accountId } })
     expect(after.balancePico).toBe(before.balancePico - 1_000_000_000_000n)
     expect(await stack.redis.get(holds('avail'))).toBe(String(after.balancePico))
     const refused = await stack.command(
       'admin',
       'account',
       'adjust',
-      accountId,
+      caller.accountId,
       '--amount',
       '-1000',
       '--reason',

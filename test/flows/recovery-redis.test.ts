@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
-import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
+import { ask, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
 const WORDS = 100
@@ -12,34 +12,31 @@ const QUEUE_WAIT_MS = 8_000
 const EMPTIED_FOR_MS = 6_000
 const EMPTIED_EVERY_MS = 1_700
 
-let stack: TestStack
-let caller: Caller
 let whole: string
 let workers: Part[]
 
+const stack = testStack({
+  processes: ['dispatch'],
+  databaseProxy: true,
+  dispatchWorkers: 2,
+  environment: {
+    JOB_LOCK_MS: '2000',
+    RECOVERY_GRACE_MS: String(GRACE_MS),
+    QUEUE_WAIT_MS: String(QUEUE_WAIT_MS),
+  },
+  models: {
+    'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+    'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-40` }],
+    'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-20` }],
+    'test/quick': [{ at: 'alpha', model: `words-${WORDS}.rate-200` }],
+    'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
+  },
+})
+const caller = testAccount(stack, '5.00')
 beforeAll(async () => {
-  stack = await startStack({
-    processes: ['dispatch'],
-    databaseProxy: true,
-    dispatchWorkers: 2,
-    environment: {
-      JOB_LOCK_MS: '2000',
-      RECOVERY_GRACE_MS: String(GRACE_MS),
-      QUEUE_WAIT_MS: String(QUEUE_WAIT_MS),
-    },
-    models: {
-      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
-      'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-40` }],
-      'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-20` }],
-      'test/quick': [{ at: 'alpha', model: `words-${WORDS}.rate-200` }],
-      'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
-    },
-  })
   workers = stack.dispatch
-  caller = { url: stack.url, key: (await stack.account('5.00')).key }
   whole = (await ask(caller, { model: 'test/plain' })).text!
 })
-afterAll(() => stack?.close())
 // The balance of the caller is in Redis at the beginning of each case.
 beforeEach(async () => expect((await ask(caller, { model: 'test/plain' })).status).toBe(200))
 afterEach(async () => {

@@ -1,39 +1,36 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ask, type Caller, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { ask, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const WORDS = 100
 /** Far longer than Redis takes to be back after the short outage, on a busy machine too. */
 const LOCK_MS = 5_000
 const BACK_WITHIN_MS = onBusyMachine(2_000)
 
-let stack: TestStack
-let caller: Caller
 let whole: string
 
+const stack = testStack({
+  processes: true,
+  durableRedis: true,
+  dispatchWorkers: 2,
+  environment: {
+    SHUTDOWN_GRACE_MS: '1000',
+    QUEUE_WAIT_MS: '5000',
+    JOB_LOCK_MS: String(LOCK_MS),
+  },
+  models: {
+    'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+    'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-50` }],
+    'test/late': [{ at: 'alpha', model: `words-${WORDS}.latency-4000` }],
+  },
+})
+const caller = testAccount(stack, '5.00')
 beforeAll(async () => {
-  stack = await startStack({
-    processes: true,
-    durableRedis: true,
-    dispatchWorkers: 2,
-    environment: {
-      SHUTDOWN_GRACE_MS: '1000',
-      QUEUE_WAIT_MS: '5000',
-      JOB_LOCK_MS: String(LOCK_MS),
-    },
-    models: {
-      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
-      'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-50` }],
-      'test/late': [{ at: 'alpha', model: `words-${WORDS}.latency-4000` }],
-    },
-  })
-  caller = { url: stack.url, key: (await stack.account('5.00')).key }
   whole = (await ask(caller, { model: 'test/plain' })).text!
 })
-afterAll(() => stack?.close())
 
 /** Kills Redis without warning and starts it again after a while. Returns when it was back. */
 async function outage(ms: number): Promise<number> {

@@ -1,36 +1,33 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { DISPATCH_QUEUE } from '../../src/platform/queues/queues.ts'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
-import { ask, type Caller, type OpenStream, stream } from '../helpers/chat-client.ts'
+import { ask, type OpenStream, stream } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const WORDS = 100
 
-let stack: TestStack
-let caller: Caller
 let whole: string
 
+const stack = testStack({
+  processes: ['dispatch'],
+  durableRedis: true,
+  environment: { WORKER_CONCURRENCY: '1', JOB_LOCK_MS: '5000' },
+  models: {
+    'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+    'test/short': [{ at: 'alpha', model: 'words-5.first-token-2500' }],
+    'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-25` }],
+    // A second run comes from beta.
+    'test/other': [
+      { at: 'alpha', model: `words-${WORDS}.rate-25.different-text.every-2-status-503`, priority: 1 },
+      { at: 'beta', model: `words-${WORDS}.rate-25.different-text`, priority: 2 },
+    ],
+  },
+})
+const caller = testAccount(stack, '5.00')
 beforeAll(async () => {
-  stack = await startStack({
-    processes: ['dispatch'],
-    durableRedis: true,
-    environment: { WORKER_CONCURRENCY: '1', JOB_LOCK_MS: '5000' },
-    models: {
-      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
-      'test/short': [{ at: 'alpha', model: 'words-5.first-token-2500' }],
-      'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-25` }],
-      // A second run comes from beta.
-      'test/other': [
-        { at: 'alpha', model: `words-${WORDS}.rate-25.different-text.every-2-status-503`, priority: 1 },
-        { at: 'beta', model: `words-${WORDS}.rate-25.different-text`, priority: 2 },
-      ],
-    },
-  })
-  caller = { url: stack.url, key: (await stack.account('5.00')).key }
   whole = (await ask(caller, { model: 'test/plain' })).text!
 })
-afterAll(() => stack?.close())
 afterEach(() => expectLedgerInOrder(stack))
 
 const jobsIn = (list: 'active' | 'wait', count: number) =>

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
+import { getAs } from '../helpers/requests.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
 
 const WORDS = 40
@@ -40,7 +41,7 @@ beforeAll(async () => {
       ],
     },
   })
-  caller = { url: stack.url, key: (await stack.account('5.00')).key }
+  caller = await stack.account('5.00')
   const answer = await ask(caller, { model: 'test/plain' })
   whole = answer.text!
   await untilIdle(stack)
@@ -72,9 +73,7 @@ describe('a stream that breaks after content', () => {
     expect(charged).toMatchObject({ status: 'completed', requestedModel: 'test/broken' })
     expect(charged.chargePico).toBe(BigInt(promptTokens) * 1_000_000n + BigInt(WORDS) * 2_000_000n)
     expect(charged.attempts).toMatchObject([{}, {}, { outcome: 'ok', rescued: true }])
-    const lookup = await fetch(`${stack.url}/v1/generations/${answer.id}`, {
-      headers: { authorization: `Bearer ${caller.key}` },
-    })
+    const lookup = await getAs(caller.key, `${stack.url}/v1/generations/${answer.id}`)
     expect(await lookup.json()).toMatchObject({ model: 'test/broken', rescued: true })
   })
 

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { keyBudget } from '../../src/core/billing/budget.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { allowanceKey } from '../../src/platform/redis/redis-keys.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 
 const CALLS = 40
 const MESSAGES = [{ role: 'user' as const, content: 'Go.' }]
@@ -15,18 +15,13 @@ const BALANCE = '0.010000000000'
 const MAX_TOKENS = 4_900
 const BODY = { model: 'test/plain', max_tokens: MAX_TOKENS, messages: MESSAGES }
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
-      'test/broken': [{ at: 'alpha', model: 'status-500' }],
-    },
-    apis: 2,
-  })
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+    'test/broken': [{ at: 'alpha', model: 'status-500' }],
+  },
+  apis: 2,
 })
-afterAll(() => stack?.close())
 
 describe('a caller that sends one call after another, with a balance that covers one hold', () => {
   test('is never refused, whichever API instance it asks', async () => {

@@ -1,35 +1,30 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { createSettlementQueue, enqueueSettlement } from '../../src/platform/queues/queues.ts'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
-import { ask, type Caller, streamed } from '../helpers/chat-client.ts'
+import { ask, streamed } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
+import type { TestStack } from '../helpers/stack.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
 const WORDS = 20
 const WAITING = `${QUEUE_PREFIX}:settlement:wait`
 
-let stack: TestStack
-let caller: Caller
-let accountId: string
 let settlement: Part
 
+const stack = testStack({
+  processes: ['settlement'],
+  databaseProxy: true,
+  models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }] },
+})
+const caller = testAccount(stack, '50.00')
 beforeAll(async () => {
-  stack = await startStack({
-    processes: ['settlement'],
-    databaseProxy: true,
-    models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }] },
-  })
   settlement = stack.settlement
-  const account = await stack.account('50.00')
-  accountId = account.accountId
-  caller = { url: stack.url, key: account.key }
   // The key is cached and the balance in Redis from here on.
   await ask(caller, { model: 'test/plain' })
 })
-afterAll(() => stack?.close())
 
 /** Makes calls, some at a time, and returns their ids. Every one of them must succeed. */
 async function load(calls: number, atATime = 20): Promise<string[]> {
@@ -59,7 +54,7 @@ async function loseCommits(ids: string[], before: { balancePico: bigint; version
       ['call_records', 'id'],
     ])
       await transaction.$executeRawUnsafe(`DELETE FROM ${table} WHERE ${column} = ANY($1)`, ids)
-    await transaction.account.update({ where: { id: accountId }, data: before })
+    await transaction.account.update({ where: { id: caller.accountId }, data: before })
   })
 }
 
@@ -74,8 +69,11 @@ async function expectSettledOnce(ids: string[]): Promise<void> {
     _count: true,
   })
   expect(captures).toHaveLength(ids.length)
-  const { balancePico } = await postgres.account.findUniqueOrThrow({ where: { id: accountId } })
-  const { _sum } = await postgres.callRecord.aggregate({ where: { accountId }, _sum: { chargePico: true } })
+  const { balancePico } = await postgres.account.findUniqueOrThrow({ where: { id: caller.accountId } })
+  const { _sum } = await postgres.callRecord.aggregate({
+    where: { accountId: caller.accountId },
+    _sum: { chargePico: true },
+  })
   expect(balancePico + (_sum.chargePico ?? 0n)).toBe(50_000_000_000_000n)
 }
 
@@ -106,7 +104,7 @@ describe('a settlement worker', () => {
     const [id] = await load(1, 1)
     await untilIdle(stack)
     const { balancePico, version } = await stack.postgres.account.findUniqueOrThrow({
-      where: { id: accountId },
+      where: { id: caller.accountId },
     })
     const call = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: id! } })
     const queue = createSettlementQueue(stack.redis)
@@ -114,10 +112,12 @@ describe('a settlement worker', () => {
     await untilIdle(stack)
     await enqueueSettlement(queue, again(call, String(call.holdPico)))
     await untilIdle(stack)
-    expect(await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).toMatchObject({
-      balancePico,
-      version,
-    })
+    expect(await stack.postgres.account.findUniqueOrThrow({ where: { id: caller.accountId } })).toMatchObject(
+      {
+        balancePico,
+        version,
+      },
+    )
     const { json } = await stack.command('audit')
     expect(json.discrepancies).toMatchObject([{ subject: id }, { subject: id }])
     await stack.command('admin', 'conflict', 'close', id!, '--reason', 'made up by this test')
@@ -127,7 +127,7 @@ describe('a settlement worker', () => {
   test('PostgreSQL loses its last commits: what was settled in them is settled again', async () => {
     await untilIdle(stack)
     const { balancePico, version } = await stack.postgres.account.findUniqueOrThrow({
-      where: { id: accountId },
+      where: { id: caller.accountId },
     })
     const ids = await load(10)
     await untilIdle(stack)

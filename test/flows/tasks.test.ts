@@ -1,7 +1,8 @@
 import OpenAI, { type APIError } from 'openai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { getAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 
 const EMBEDDINGS = {
   kind: 'embeddings',
@@ -17,49 +18,48 @@ const RERANK = { kind: 'rerank', list_price: { prompt: '1.06', completion: '0' }
 const MODERATION = { kind: 'moderation', list_price: { prompt: '0', completion: '0' }, rate: RATE }
 const SEARCHES = { prompt: '0', completion: '0', units: '2000' }
 
-let stack: TestStack
 let accountId: string
 let client: OpenAI
 let call: (path: string, body: unknown, signal?: AbortSignal) => Promise<Response>
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/chat': [{ at: 'alpha', model: 'words-5' }],
-      'test/embed': { ...EMBEDDINGS, offers: [{ at: 'alpha', model: 'dimensions-8', cost: '0' }] },
-      'test/failing': {
-        ...EMBEDDINGS,
-        offers: [
-          { at: 'alpha', model: 'fail-on-alpha.dimensions-8', cost: '0' },
-          { at: 'beta', model: 'fail-on-alpha.dimensions-8', cost: '0' },
-        ],
-      },
-      'test/broken': {
-        ...EMBEDDINGS,
-        offers: [
-          { at: 'alpha', model: 'on-alpha-cut-after-1.dimensions-8', cost: '0' },
-          { at: 'beta', model: 'on-alpha-cut-after-1.dimensions-8', cost: '0' },
-        ],
-      },
-      'test/absurd': {
-        ...EMBEDDINGS,
-        offers: [{ at: 'alpha', model: 'absurd-usage.dimensions-8', cost: '0' }],
-      },
-      'test/held': { ...EMBEDDINGS, offers: [{ at: 'alpha', model: 'held.dimensions-8', cost: '0' }] },
-      'test/rerank': { ...RERANK, offers: [{ at: 'alpha', model: 'tag-rerank', cost: '0' }] },
-      'test/search': {
-        ...RERANK,
-        unit: 'search',
-        list_price: SEARCHES,
-        offers: [{ at: 'alpha', model: 'tag-search', cost: '0' }],
-      },
-      'omni-moderation-latest': {
-        ...MODERATION,
-        offers: [{ at: 'alpha', model: 'tag-moderation', cost: '0' }],
-      },
+const stack = testStack({
+  models: {
+    'test/chat': [{ at: 'alpha', model: 'words-5' }],
+    'test/embed': { ...EMBEDDINGS, offers: [{ at: 'alpha', model: 'dimensions-8', cost: '0' }] },
+    'test/failing': {
+      ...EMBEDDINGS,
+      offers: [
+        { at: 'alpha', model: 'fail-on-alpha.dimensions-8', cost: '0' },
+        { at: 'beta', model: 'fail-on-alpha.dimensions-8', cost: '0' },
+      ],
     },
-    environment: { BREAKER_FAILURES: '1000' },
-  })
+    'test/broken': {
+      ...EMBEDDINGS,
+      offers: [
+        { at: 'alpha', model: 'on-alpha-cut-after-1.dimensions-8', cost: '0' },
+        { at: 'beta', model: 'on-alpha-cut-after-1.dimensions-8', cost: '0' },
+      ],
+    },
+    'test/absurd': {
+      ...EMBEDDINGS,
+      offers: [{ at: 'alpha', model: 'absurd-usage.dimensions-8', cost: '0' }],
+    },
+    'test/held': { ...EMBEDDINGS, offers: [{ at: 'alpha', model: 'held.dimensions-8', cost: '0' }] },
+    'test/rerank': { ...RERANK, offers: [{ at: 'alpha', model: 'tag-rerank', cost: '0' }] },
+    'test/search': {
+      ...RERANK,
+      unit: 'search',
+      list_price: SEARCHES,
+      offers: [{ at: 'alpha', model: 'tag-search', cost: '0' }],
+    },
+    'omni-moderation-latest': {
+      ...MODERATION,
+      offers: [{ at: 'alpha', model: 'tag-moderation', cost: '0' }],
+    },
+  },
+  environment: { BREAKER_FAILURES: '1000' },
+})
+beforeAll(async () => {
   const account = await stack.account('20.00')
   accountId = account.accountId
   for (const surface of ['embeddings', 'rerank', 'moderations'])
@@ -67,7 +67,6 @@ beforeAll(async () => {
   client = new OpenAI({ apiKey: account.key, baseURL: `${stack.url}/v1`, maxRetries: 0 })
   call = post(account.key)
 })
-afterAll(() => stack?.close())
 
 const post = (key: string) => (path: string, body: unknown, signal?: AbortSignal) =>
   fetch(`${stack.url}${path}`, {
@@ -219,9 +218,7 @@ describe('rerank', () => {
     expect(record).toMatchObject({ units: 2, unit: 'search', unitsRatePico: 1_900_000_000n })
     expect(record.chargePico).toBe(2n * 1_900_000_000n)
     expect(record.holdPico).toBe(record.chargePico)
-    const generation = await fetch(`${stack.url}/v1/generations/${id}`, {
-      headers: { authorization: `Bearer ${client.apiKey}` },
-    })
+    const generation = await getAs(client.apiKey!, `${stack.url}/v1/generations/${id}`)
     expect(await generation.json()).toMatchObject({
       usage: { units: 2, unit: 'search' },
       rates: { units: '1900.00' },

@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createAccountStore } from '../../src/accounts/account-store.ts'
 import { auditUnchargedCost } from '../../src/billing/audit/uncharged-cost-audit.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
@@ -11,33 +11,27 @@ import { limitUnchargedCost } from '../../src/operations/limit-uncharged-cost.ts
 import { createLogger } from '../../src/platform/observability/logger.ts'
 import { announceKeyChange } from '../../src/platform/redis/key-changes.ts'
 import { lockKey } from '../../src/platform/redis/redis-keys.ts'
-import { ask, type Caller } from '../helpers/chat-client.ts'
+import { adminClient } from '../helpers/admin-client.ts'
+import { ask } from '../helpers/chat-client.ts'
 import { untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
-import { adminClient } from '../http/admin/admin-client.ts'
+import { postAs } from '../helpers/requests.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 /** A hang-up costs 13 tokens at 1 USD per million: one is allowed, two slow the account. */
 const FLOOR_USD = '0.000015'
 const LIMITS = { percent: 25, floorPico: parseUsd(FLOOR_USD) }
 
-let stack: TestStack
-let caller: Caller
-let accountId: string
-
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-2' }],
+    'test/hangs': [{ at: 'alpha', model: 'hang', cost: '1.00' }],
+  },
+})
+const caller = testAccount(stack, '5.00')
 beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-2' }],
-      'test/hangs': [{ at: 'alpha', model: 'hang', cost: '1.00' }],
-    },
-  })
   // The settlement process of the stack does not interfere.
   await stack.redis.set(lockKey('uncharged-cost'), 'the test')
-  const account = await stack.account('5.00')
-  accountId = account.accountId
-  caller = { url: stack.url, key: account.key }
 })
-afterAll(() => stack?.close())
 
 async function hangUp(): Promise<void> {
   const leaving = new AbortController()
@@ -69,7 +63,10 @@ async function limit(): Promise<void> {
 
 const audited = async () =>
   (
-    await stack.postgres.operatorAction.findMany({ where: { target: accountId }, orderBy: { id: 'asc' } })
+    await stack.postgres.operatorAction.findMany({
+      where: { target: caller.accountId },
+      orderBy: { id: 'asc' },
+    })
   ).map(({ actor, action }) => `${actor.split(':')[0]} ${action}`)
 
 const statusOf = async () => (await ask(caller, { model: 'test/plain' })).status
@@ -84,10 +81,9 @@ test('an account that costs what nobody pays is slowed, then stopped, until an o
   await limit()
   expect(await audited()).toEqual(['gateway account.slow'])
   await expect.poll(statusOf).toBe(429)
-  const refused = await fetch(`${caller.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'test/plain', messages: [{ role: 'user', content: 'Go.' }] }),
+  const refused = await postAs(caller.key, `${caller.url}/v1/chat/completions`, {
+    model: 'test/plain',
+    messages: [{ role: 'user', content: 'Go.' }],
   })
   expect(refused.status).toBe(429)
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
@@ -95,33 +91,35 @@ test('an account that costs what nobody pays is slowed, then stopped, until an o
 
   const causedPico = parseUsd('1.00')
   await stack.postgres.accountProviderCost.updateMany({
-    where: { accountId },
+    where: { accountId: caller.accountId },
     data: { causedPico, unchargedPico: causedPico },
   })
   expect(await auditUnchargedCost(stack.postgres, LIMITS)).toMatchObject({ broken: 0 })
-  await stack.postgres.account.update({ where: { id: accountId }, data: { slowedAt: null } })
+  await stack.postgres.account.update({ where: { id: caller.accountId }, data: { slowedAt: null } })
   expect(await auditUnchargedCost(stack.postgres, LIMITS)).toMatchObject({
     broken: 1,
-    discrepancies: [{ subject: accountId }],
+    discrepancies: [{ subject: caller.accountId }],
   })
   await limit()
   await expect.poll(statusOf).toBe(403)
   expect(await audited()).toContain('gateway account.suspend')
   expect(logged.map((line) => JSON.parse(line))).toMatchObject([
-    { alarm: 'uncharged-cost', accountId, action: 'account.slow' },
-    { alarm: 'uncharged-cost', accountId, action: 'account.suspend' },
+    { alarm: 'uncharged-cost', accountId: caller.accountId, action: 'account.slow' },
+    { alarm: 'uncharged-cost', accountId: caller.accountId, action: 'account.suspend' },
   ])
 
-  await stack.command('admin', 'account', 'resume', accountId)
+  await stack.command('admin', 'account', 'resume', caller.accountId)
   await limit()
-  expect(await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).toMatchObject({
+  expect(await stack.postgres.account.findUniqueOrThrow({ where: { id: caller.accountId } })).toMatchObject({
     state: 'active',
     slowedAt: null,
   })
 })
 
 test('the margin report names what each account cost that nobody paid', async () => {
-  const records = await stack.postgres.callRecord.findMany({ where: { accountId, chargePico: 0n } })
+  const records = await stack.postgres.callRecord.findMany({
+    where: { accountId: caller.accountId, chargePico: 0n },
+  })
   const spent = records
     .flatMap(({ attempts }) => attempts as unknown as Array<{ spent?: { costPico: string } }>)
     .reduce((sum, attempt) => sum + BigInt(attempt.spent?.costPico ?? 0), 0n)
@@ -129,5 +127,5 @@ test('the margin report names what each account cost that nobody paid', async ()
   const { data } = await adminClient(stack, await stack.adminKey()).get<MarginView>(
     '/margin?group_by=account',
   )
-  expect(data).toMatchObject([{ group: accountId, broken_cost_usd: formatUsd(picoUsd(spent)) }])
+  expect(data).toMatchObject([{ group: caller.accountId, broken_cost_usd: formatUsd(picoUsd(spent)) }])
 })

@@ -1,27 +1,23 @@
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 
-let stack: TestStack
 let receiver: WebhookReceiver
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: { 'test/short': [{ at: 'alpha', model: 'words-20' }] },
-    environment: { WEBHOOKS_ALLOW_PRIVATE: 'true' },
-    processes: ['settlement'],
-    apis: 2,
-  })
+const stack = testStack({
+  models: { 'test/short': [{ at: 'alpha', model: 'words-20' }] },
+  environment: { WEBHOOKS_ALLOW_PRIVATE: 'true' },
+  processes: ['settlement'],
+  apis: 2,
 })
 beforeEach(async () => {
   receiver = await startWebhookReceiver()
 })
 afterEach(() => receiver.close())
-afterAll(() => stack?.close())
 
 const admin = async (...args: string[]) => {
   const { code, json } = await stack.command('admin', ...args)

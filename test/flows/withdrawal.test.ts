@@ -29,7 +29,7 @@ async function start(
     models,
     environment: { JOB_LOCK_MS: String(LOCK_MS), QUEUE_WAIT_MS: String(queueWaitMs) },
   })
-  caller = { url: stack.url, key: (await stack.account('50.00')).key }
+  caller = await stack.account('50.00')
   whole = (await ask(caller, { model: 'test/plain' })).text!
 }
 

@@ -2,14 +2,15 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, isStepCount, streamText, tool } from 'ai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { encodeWav, toneSamples } from '../../tools/simulated-providers/tasks/speech-audio.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { type Caller, type OpenEvents, openEvents, type ReceivedEvent } from '../helpers/open-events.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { postAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 
 const WORDS = 60
 const QUESTION = [{ role: 'user', content: 'Tell me about rail yards.' }]
@@ -82,51 +83,45 @@ const modelsOf = ({ path, model }: Surface) => {
   }
 }
 
-let stack: TestStack
 let caller: Caller
 
 // Calls that nobody takes over would be answered after two minutes, when the wait for a first token ends.
-beforeAll(async () => {
-  stack = await startStack({
-    processes: ['dispatch'],
-    environment: { JOB_LOCK_MS: '2000' },
-    models: {
-      ...Object.assign({}, ...Object.values(SURFACES).map(modelsOf)),
-      'embed/hangs-once': {
-        ...EMBEDDINGS,
-        offers: [{ at: 'alpha', model: 'dimensions-8.flaky-1-hang', cost: '0' }],
-      },
-      'hear/hangs-once': {
-        kind: 'transcription',
-        unit: 'second',
-        list_price: { prompt: '0', completion: '0', units: '100' },
-        rate: undefined,
-        offers: [{ at: 'alpha', model: 'flaky-1-hang.tag-hear', cost: '0' }],
-      },
-      'loop/whole': [{ at: 'alpha', model: `words-${WORDS}.every-${LOST_TURN}-hang.tag-whole` }],
-      'loop/streamed': [
-        { at: 'alpha', model: `words-${WORDS}.every-${LOST_TURN}-hang-after-role.tag-streamed` },
-      ],
-      'thinks/stalls': {
-        reasoning: true,
-        offers: [{ at: 'alpha', model: `reasoning-40.words-${WORDS}.stall-after-10` }],
-      },
-      'calls/stalls': [{ at: 'alpha', model: `words-${WORDS}.stall-after-2.tag-calls` }],
+const stack = testStack({
+  processes: ['dispatch'],
+  environment: { JOB_LOCK_MS: '2000' },
+  models: {
+    ...Object.assign({}, ...Object.values(SURFACES).map(modelsOf)),
+    'embed/hangs-once': {
+      ...EMBEDDINGS,
+      offers: [{ at: 'alpha', model: 'dimensions-8.flaky-1-hang', cost: '0' }],
     },
-  })
+    'hear/hangs-once': {
+      kind: 'transcription',
+      unit: 'second',
+      list_price: { prompt: '0', completion: '0', units: '100' },
+      rate: undefined,
+      offers: [{ at: 'alpha', model: 'flaky-1-hang.tag-hear', cost: '0' }],
+    },
+    'loop/whole': [{ at: 'alpha', model: `words-${WORDS}.every-${LOST_TURN}-hang.tag-whole` }],
+    'loop/streamed': [
+      { at: 'alpha', model: `words-${WORDS}.every-${LOST_TURN}-hang-after-role.tag-streamed` },
+    ],
+    'thinks/stalls': {
+      reasoning: true,
+      offers: [{ at: 'alpha', model: `reasoning-40.words-${WORDS}.stall-after-10` }],
+    },
+    'calls/stalls': [{ at: 'alpha', model: `words-${WORDS}.stall-after-2.tag-calls` }],
+  },
+})
+beforeAll(async () => {
   const { accountId, key } = await stack.account('5.00')
   for (const surface of ['responses', 'embeddings', 'audio.transcriptions'])
     await stack.command('admin', 'surface', 'open', surface, '--account', accountId)
   caller = { url: stack.url, key }
 })
-afterAll(() => stack?.close())
 
 const post = async (path: string, body: object): Promise<Written> => {
-  const response = await fetch(stack.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+  const response = await postAs(caller.key, stack.url + path, body)
   return { status: response.status, ...((await response.json()) as object) }
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import {
@@ -12,40 +12,38 @@ import {
 } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 import type { Part } from '../helpers/stack-part.ts'
 
 const WORDS = 60
 /** Of the streams of `test/begun`, at the most. */
 const BEGUN_CHARACTERS = 30
 
-let stack: TestStack
 let caller: Caller
 /** The one worker that runs when a group of tests begins. */
 let worker: Part
 let whole: string
 
 // Calls that nobody takes over would be answered after two minutes, when the wait for a first token ends.
+const stack = testStack(() => ({
+  processes: ['dispatch'],
+  environment: { SHUTDOWN_GRACE_MS: '5000', JOB_LOCK_MS: '2000' },
+  models: {
+    'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+    'test/hangs-once': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang` }],
+    'test/hangs-once-streaming': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang-after-role.tag-b` }],
+    'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
+    'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
+    // Says its first words, and the others much later than a worker may take to stop.
+    'test/stalls': [{ at: 'alpha', model: `words-${WORDS}.stall-after-10` }],
+  },
+}))
 beforeAll(async () => {
-  stack = await startStack({
-    processes: ['dispatch'],
-    environment: { SHUTDOWN_GRACE_MS: '5000', JOB_LOCK_MS: '2000' },
-    models: {
-      'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
-      'test/hangs-once': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang` }],
-      'test/hangs-once-streaming': [{ at: 'alpha', model: `words-${WORDS}.flaky-1-hang-after-role.tag-b` }],
-      'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
-      'test/begun': [{ at: 'alpha', model: `words-${WORDS}.held-10` }],
-      // Says its first words, and the others much later than a worker may take to stop.
-      'test/stalls': [{ at: 'alpha', model: `words-${WORDS}.stall-after-10` }],
-    },
-  })
   worker = stack.dispatch[0]!
   const { key } = await stack.account('5.00')
   caller = { url: stack.url, key }
   whole = (await ask(caller, { model: 'test/plain' })).text!
 })
-afterAll(() => stack?.close())
 
 const record = (id: string) => stack.postgres.callRecord.findUniqueOrThrow({ where: { id } })
 

@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createConflictStore } from '../../src/billing/settlement/conflict-store.ts'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
-import { type Caller, stream } from '../helpers/chat-client.ts'
+import { stream } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const STREAMS = 30
 /** Of the ten words that are shown before the worker is paused, at the most. */
 const BEGUN_CHARACTERS = 30
 
-let stack: TestStack
-let caller: Caller
-
-beforeAll(async () => {
-  stack = await startStack({
-    processes: ['dispatch'],
-    models: { 'test/begun': [{ at: 'alpha', model: 'words-14.held-10' }] },
-  })
-  caller = { url: stack.url, key: (await stack.account('5.00')).key }
+const stack = testStack({
+  processes: ['dispatch'],
+  models: { 'test/begun': [{ at: 'alpha', model: 'words-14.held-10' }] },
 })
-afterAll(() => stack?.close())
+const caller = testAccount(stack, '5.00')
 
 test('a stream whose client was told an error while its worker stood still costs what was delivered', async () => {
   const open = await Promise.all(

@@ -1,4 +1,5 @@
 import { createAccountStore } from '../../src/accounts/account-store.ts'
+import type { NewKey } from '../../src/accounts/key-store.ts'
 import { createOperatorStore } from '../../src/accounts/operators/operator-store.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import type { OperatorRole } from '../../src/core/accounts/operator-permissions.ts'
@@ -37,6 +38,16 @@ export async function openTestAccount(postgres: Postgres, balancePico: bigint): 
   const email = `account-${accounts}-${process.pid}@example.test`
   const { id } = await store.create(email, { kind: 'credit', amountPico: picoUsd(balancePico) })
   return id
+}
+
+/** The settings of a key without a name and without limits of its own. */
+export const PLAIN_KEY: NewKey = {
+  name: '',
+  limitPico: null,
+  limitReset: 'none',
+  expiresAt: null,
+  requestsPerMinute: null,
+  concurrentCalls: null,
 }
 
 /** An operator with a role; returns its id. */

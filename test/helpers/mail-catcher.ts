@@ -11,8 +11,8 @@ export interface CaughtMail {
 }
 
 export interface MailCatcher {
-  /** For SMTP_URL. */
-  url: string
+  /** Has a gateway send its mail here. */
+  environment: { SMTP_URL: string; MAIL_FROM: string }
   received: CaughtMail[]
   /** Answers each recipient: null takes it, a code such as 451 or 550 refuses it. */
   answer: (recipient: string) => number | null
@@ -28,6 +28,7 @@ const WAIT_MS = 60_000
 /** A mail server, as far as sending to it goes: asks for a password, keeps what it gets. */
 export async function startMailCatcher(): Promise<MailCatcher> {
   const received: CaughtMail[] = []
+  let answer: MailCatcher['answer'] = () => null
   const server = new SMTPServer({
     disabledCommands: ['STARTTLS'],
     allowInsecureAuth: true,
@@ -36,7 +37,7 @@ export async function startMailCatcher(): Promise<MailCatcher> {
       done(new Error('wrong name or password'))
     },
     onRcptTo({ address }, _, done) {
-      const code = catcher.answer(address)
+      const code = answer(address)
       done(code === null ? null : Object.assign(new Error('refused'), { responseCode: code }))
     },
     onData(stream, session, done) {
@@ -51,10 +52,18 @@ export async function startMailCatcher(): Promise<MailCatcher> {
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')
   const { port } = server.server.address() as AddressInfo
-  const catcher: MailCatcher = {
-    url: `smtp://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`,
+  return {
+    environment: {
+      SMTP_URL: `smtp://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`,
+      MAIL_FROM: 'Switchyard <noreply@gateway.example>',
+    },
     received,
-    answer: () => null,
+    get answer() {
+      return answer
+    },
+    set answer(next) {
+      answer = next
+    },
     tokens(recipient, wanted = 1, page = 'verify') {
       const link = new RegExp(`/${page}#([\\w-]{43})\\s`)
       return vi.waitFor(
@@ -70,5 +79,4 @@ export async function startMailCatcher(): Promise<MailCatcher> {
     },
     close: () => new Promise((done) => server.close(() => done())),
   }
-  return catcher
 }

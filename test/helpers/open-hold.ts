@@ -1,32 +1,35 @@
-import type { AdmissionOutcome } from '../../src/billing/holds/admission.ts'
+import type { AdmissionOutcome, AdmissionRequest } from '../../src/billing/holds/admission.ts'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
-import type { CallId } from '../../src/core/kernel/ids.ts'
+import { type CallId, newCallId } from '../../src/core/kernel/ids.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
 
+/** What is asked of admission for a call of a key without limits. */
+export const admissionOf = (accountId: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest => ({
+  callId: newCallId(),
+  accountId,
+  keyId: 'key_test',
+  holdLifetimeMs: 60_000,
+  amountPico: 100n,
+  flexible: false,
+  promptPico: 0n,
+  completionRate: 1n,
+  completionLimit: 1,
+  requestsPerMinute: 1_000_000,
+  tokensPerMinute: 1_000_000_000,
+  tokens: 1,
+  concurrentCalls: 1_000_000,
+  accountRequestsPerMinute: 1_000_000,
+  accountConcurrentCalls: 1_000_000,
+  budgets: [],
+  ...more,
+})
+
 /** Holds an amount for a call, as admission does, for a key without limits. */
-export async function openHold(
+export const openHold = (
   redis: Redis,
   accountId: string,
   callId: CallId,
   amountPico: bigint,
   holdLifetimeMs = 60_000,
-): Promise<AdmissionOutcome> {
-  return createHoldStore(redis).admit({
-    callId,
-    accountId,
-    keyId: 'key_test',
-    holdLifetimeMs,
-    amountPico,
-    flexible: false,
-    promptPico: 0n,
-    completionRate: 1n,
-    completionLimit: 1,
-    requestsPerMinute: 1_000_000,
-    tokensPerMinute: 1_000_000_000,
-    tokens: 1,
-    concurrentCalls: 1_000_000,
-    accountRequestsPerMinute: 1_000_000,
-    accountConcurrentCalls: 1_000_000,
-    budgets: [],
-  })
-}
+): Promise<AdmissionOutcome> =>
+  createHoldStore(redis).admit(admissionOf(accountId, { callId, amountPico, holdLifetimeMs }))

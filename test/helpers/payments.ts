@@ -11,6 +11,7 @@ import type { ReconcileDependencies } from '../../src/payments/reconcile-payment
 import { createTopUpService, type TopUpService } from '../../src/payments/top-up-service.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { openTestLedger, type TestLedger } from './billing.ts'
+import { filled } from './resources.ts'
 import { createTestRedis } from './services.ts'
 
 export const AMOUNT_PICO = 25_000_000_000_000n
@@ -47,7 +48,9 @@ export interface TestPayments extends ReconcileDependencies {
 let eventNumber = 0
 
 /** Everything top-ups are made of, over a database and a Redis of their own and a scripted rail. */
-export async function startTestPayments(): Promise<TestPayments> {
+export const testPayments = (): TestPayments => filled(startTestPayments, (kit) => kit.close())
+
+async function startTestPayments(): Promise<TestPayments> {
   const [ledger, server] = await Promise.all([openTestLedger(), createTestRedis()])
   const redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
   const holds = createHoldStore(redis)

@@ -11,7 +11,7 @@ import { mediaRules } from '../../src/core/media/media-rules.ts'
 /** Builders of catalogs for tests of planning: everything that a test does not name is plain. */
 
 /** Pico-USD per token: a million of it is one USD per million tokens. */
-export const rates = (prompt: number, completion: number) => ({
+export const rates = (prompt: number | bigint, completion: number | bigint) => ({
   prompt: picoUsdPerToken(BigInt(prompt)),
   completion: picoUsdPerToken(BigInt(completion)),
 })

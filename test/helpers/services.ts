@@ -3,6 +3,7 @@ import { cp, mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
+import { createRedis, type Redis, type RedisClientOptions } from '../../src/platform/redis/redis.ts'
 import { prepareEmbeddedRedis } from '../../tools/launcher/embedded-redis.ts'
 import { startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
 import { spawnPlan } from '../../tools/launcher/processes/spawn-plan.ts'
@@ -29,6 +30,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 
 export interface TestRedis {
   url: string
+  /** A client, named `test`, that ends with the server; by default one that waits for it. */
+  connect(mode?: RedisClientOptions['mode']): Redis
   /** Stops the server and removes its data. */
   close(): Promise<void>
   /** `kill -9`; the data stays for `restart`. */
@@ -59,10 +62,17 @@ export async function createTestRedis(options: { durable?: boolean } = {}): Prom
     await running.kill()
     guard.remove(running.pid)
   }
+  const clients: Redis[] = []
   const [onDisk, kept] = ['appendonlydir', 'kept'].map((name) => join(folder, name)) as [string, string]
   return {
     url: redis.url,
+    connect(mode = 'wait') {
+      const client = createRedis({ url: redis.url, name: 'test', mode })
+      clients.push(client)
+      return client
+    },
     async close() {
+      for (const client of clients) client.disconnect()
       await running.stop()
       guard.close()
       await redis.cleanUp()

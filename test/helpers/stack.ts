@@ -55,7 +55,8 @@ const PATIENCE = {
 type Role = 'api' | 'dispatch' | 'settlement'
 
 export interface StackOptions {
-  models: TestModels
+  /** By default one model, `test/one`, that answers with twelve words. */
+  models?: TestModels
   /** Of providers that ask for a key: the environment variable with ours. */
   providerKeyNames?: Record<string, string>
   /** Over the defaults of the contract. */
@@ -72,6 +73,14 @@ export interface StackOptions {
   logger?: Logger
   /** Puts a proxy before PostgreSQL, so that it can go away. The test's own client goes around it. */
   databaseProxy?: boolean
+}
+
+export interface TestAccount {
+  /** Of the gateway, so that an account is the caller of its calls. */
+  url: string
+  accountId: string
+  keyId: string
+  key: string
 }
 
 export interface TestStack {
@@ -94,10 +103,7 @@ export interface TestStack {
   /** Starts an API instance again that was ended, at the same address. */
   restartApi(index: number): Promise<void>
   /** A new account with a balance in USD, and a key of it. */
-  account(
-    balanceUsd: string,
-    key?: Partial<NewKey>,
-  ): Promise<{ accountId: string; keyId: string; key: string }>
+  account(balanceUsd: string, key?: Partial<NewKey>): Promise<TestAccount>
   adminKey(role?: OperatorRole): Promise<string>
   writeCatalog(models: TestModels): Promise<void>
   /** Runs one of the gateway's commands, in this process, and returns its exit code and JSON. */
@@ -113,7 +119,7 @@ export interface TestStack {
 const QUIET = pino({ level: process.env.TEST_LOG_LEVEL ?? 'silent' })
 
 /** Brings up the whole gateway over services of its own. */
-export async function startStack(options: StackOptions): Promise<TestStack> {
+export async function startStack(options: StackOptions = {}): Promise<TestStack> {
   const resources = new AsyncDisposableStack()
   try {
     return await startWith(resources, options)
@@ -140,7 +146,7 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
   const catalogFile = join(folder, 'catalog.json')
   const writeCatalog = (models: TestModels) =>
     writeFile(catalogFile, JSON.stringify(catalogDocument(models, providers.url, options.providerKeyNames)))
-  await writeCatalog(options.models)
+  await writeCatalog(options.models ?? { 'test/one': [{ at: 'alpha', model: 'words-12' }] })
   const databaseProxy = options.databaseProxy ? await startTcpProxy(database.url) : null
   resources.defer(() => databaseProxy?.close())
   const environment: Record<string, string> = {
@@ -158,6 +164,8 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
     SHUTDOWN_DELAY_MS: '0',
     ...PATIENCE,
     // Every account that a test signs up comes from one address.
+    SIGN_UPS_PER_ADDRESS: '1000',
+    SIGN_INS_PER_ADDRESS: '1000',
     FREE_CREDITS_PER_ADDRESS: '1000',
     ...options.environment,
   }
@@ -250,7 +258,7 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
       const email = `${randomBytes(6).toString('hex')}@example.test`
       const account = await accounts.create(email, { kind: 'credit', amountPico: parseUsd(balanceUsd) })
       const created = await keys.create(account.id, { ...UNLIMITED_KEY, ...key })
-      return { accountId: account.id, keyId: created.key.id, key: created.secret }
+      return { url: urls[0]!, accountId: account.id, keyId: created.key.id, key: created.secret }
     },
     async adminKey(role = 'admin') {
       return (await keys.createOfOperator(await openTestOperator(postgres, role), UNLIMITED_KEY)).secret

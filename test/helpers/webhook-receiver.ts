@@ -27,12 +27,13 @@ const WAIT_MS = 60_000
 /** A customer's server, as far as webhooks go: keeps what it gets and answers as it is told. */
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const waiting = new Set<() => void>()
+  let answer: AnswerWebhook = (response) => response.writeHead(204).end()
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request.setEncoding('utf8')) body += chunk
     const webhook = { path: request.url ?? '', headers: request.headers, body }
     const index = receiver.received.push(webhook) - 1
-    receiver.answer(response, index, webhook)
+    answer(response, index, webhook)
     for (const look of waiting) look()
   })
   server.listen(0, '127.0.0.1')
@@ -42,7 +43,12 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     url: `http://127.0.0.1:${port}/hook`,
     port,
     received: [],
-    answer: (response) => response.writeHead(204).end(),
+    get answer() {
+      return answer
+    },
+    set answer(next) {
+      answer = next
+    },
     count(wanted) {
       const { promise, resolve, reject } = Promise.withResolvers<ReceivedWebhook[]>()
       const look = () => {

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { KEY_SCOPES } from '../../src/core/accounts/key-scope.ts'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
 import { SURFACES } from '../../src/core/api/surfaces/surface-registry.ts'
 import type { CreatedWebhook } from '../../src/core/api/webhooks.ts'
 import { routerPath } from '../../src/http/public/surfaces.ts'
 import { signedUp } from '../helpers/console-client.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 import type { Known } from './any-body.ts'
 import { anyRequest, type Reach } from './any-request.ts'
 import { QUIET_MODELS, type QuietCaller, quietCaller } from './quiet-caller.ts'
@@ -28,24 +28,22 @@ interface Asker {
   known: Known
 }
 
-let stack: TestStack
 let routes: RegisteredRoute[]
 let quiet: QuietCaller
 
+const stack = testStack({
+  processes: true,
+  models: QUIET_MODELS,
+  environment: {
+    SIGN_UPS_PER_ADDRESS: '100000',
+    ACCOUNT_REQUESTS_PER_MINUTE: '100000',
+    REFUSED_REQUESTS_PER_MINUTE: '100000',
+  },
+})
 beforeAll(async () => {
-  stack = await startStack({
-    processes: true,
-    models: QUIET_MODELS,
-    environment: {
-      SIGN_UPS_PER_ADDRESS: '100000',
-      ACCOUNT_REQUESTS_PER_MINUTE: '100000',
-      REFUSED_REQUESTS_PER_MINUTE: '100000',
-    },
-  })
   routes = await registeredRoutes(stack.environment)
   quiet = await quietCaller(stack)
 })
-afterAll(() => stack?.close())
 
 const noIds: Known = { ids: ['chatcmpl_01KB2Q3R4S5T6V7W8X9Y0Z1A2B'], model: 'test/quiet' }
 

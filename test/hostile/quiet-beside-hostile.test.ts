@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { formatApiKey } from '../../src/core/accounts/api-key.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 import {
   LONG_BODIES,
   largePng,
@@ -31,40 +31,38 @@ const cheap = (model: string, more: Record<string, unknown> = {}) => ({
   offers: [{ at: 'alpha', model, cost: '0.005' }],
 })
 
-let stack: TestStack
 let quiet: QuietCaller
 let hostile: HostileCaller
 /** Resolves when all half requests have been cut off; they are there while the other attacks go on. */
 let halfRequests: Promise<unknown>
 
+const stack = testStack({
+  processes: true,
+  environment: {
+    FREE_CREDIT_USD: '5.00',
+    FREE_CREDIT_BUDGET_USD: '1000.00',
+    // As long as a body of 31 MB may take on a busy machine.
+    BODY_TIMEOUT_MS: '45000',
+    // The provider of these tests shares a process with who reads its streams, and outruns it.
+    SLOW_CLIENT_BUFFER_BYTES: String(8 * 1024 * 1024),
+    TOKENS_PER_MINUTE: '1000000000',
+    STRIPE_SECRET_KEY: 'sk_test_of_nobody',
+    STRIPE_WEBHOOK_SECRET: 'whsec_of_nobody',
+    STRIPE_API_BASE: 'http://127.0.0.1:9',
+  },
+  models: {
+    ...QUIET_MODELS,
+    'test/slow': cheap('words-4000.rate-20'),
+    'test/flood': cheap('words-9999.burst-50'),
+    'test/echo': cheap('echo.burst-500.missing-usage'),
+    'test/image': cheap('words-5', { input_modalities: ['text', 'image'] }),
+    'test/schema': {
+      ...CHEAP,
+      offers: [{ at: 'epsilon', model: 'words-5', wire: 'google-generate-content', cost: '0.005' }],
+    },
+  },
+})
 beforeAll(async () => {
-  stack = await startStack({
-    processes: true,
-    environment: {
-      FREE_CREDIT_USD: '5.00',
-      FREE_CREDIT_BUDGET_USD: '1000.00',
-      SIGN_UPS_PER_ADDRESS: '1000',
-      // As long as a body of 31 MB may take on a busy machine.
-      BODY_TIMEOUT_MS: '45000',
-      // The provider of these tests shares a process with who reads its streams, and outruns it.
-      SLOW_CLIENT_BUFFER_BYTES: String(8 * 1024 * 1024),
-      TOKENS_PER_MINUTE: '1000000000',
-      STRIPE_SECRET_KEY: 'sk_test_of_nobody',
-      STRIPE_WEBHOOK_SECRET: 'whsec_of_nobody',
-      STRIPE_API_BASE: 'http://127.0.0.1:9',
-    },
-    models: {
-      ...QUIET_MODELS,
-      'test/slow': cheap('words-4000.rate-20'),
-      'test/flood': cheap('words-9999.burst-50'),
-      'test/echo': cheap('echo.burst-500.missing-usage'),
-      'test/image': cheap('words-5', { input_modalities: ['text', 'image'] }),
-      'test/schema': {
-        ...CHEAP,
-        offers: [{ at: 'epsilon', model: 'words-5', wire: 'google-generate-content', cost: '0.005' }],
-      },
-    },
-  })
   const { key } = await stack.account('1.00')
   const heads = [
     'POST /v1/chat/completions HTTP/1.1\nhost: a\ncontent-le',
@@ -84,7 +82,6 @@ beforeEach(async () => {
 afterEach(() => {
   for (const part of [...stack.apis, ...stack.dispatch, stack.settlement]) expect(part.isRunning()).toBe(true)
 })
-afterAll(() => stack?.close())
 
 const say = (content: unknown, more: Record<string, unknown>) =>
   JSON.stringify({ messages: [{ role: 'user', content }], ...more })

@@ -1,57 +1,39 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { accountKeys, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
-import { type Call, CHAT_PATH, caller, expectError, MESSAGES, rawExchange } from './wire.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
+import { CHAT_PATH, caller, expectError, MESSAGES, rawExchange } from './wire.ts'
 
 const BODY_LIMIT_BYTES = 32 * 1024 * 1024
 const IMAGE = [{ type: 'image_url', image_url: { url: 'https://images.example/cat.png' } }]
 
-let stack: TestStack
-let key: string
-let accountId: string
-let poorKey: string
-let adminKey: string
-let revokedKey: string
-let suspendedKey: string
-let expiredKey: string
-let call: Call
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'beta', model: 'words-12' }],
-      'test/paced': [{ at: 'beta', model: 'words-2000.rate-40' }],
-    },
-  })
-  const account = await stack.account('20.00')
-  key = account.key
-  accountId = account.accountId
-  call = caller(stack, key)
-  adminKey = await stack.adminKey()
-  poorKey = (await stack.account('0.000001')).key
-  expiredKey = (await stack.account('1.00', { expiresAt: new Date(Date.now() - 1_000) })).key
-  const [revoked, suspended] = await Promise.all([stack.account('1.00'), stack.account('1.00')])
-  revokedKey = revoked.key
-  suspendedKey = suspended.key
-  const done = await Promise.all([
-    stack.command('admin', 'key', 'revoke', revoked.keyId),
-    stack.command('admin', 'account', 'suspend', suspended.accountId),
-  ])
-  expect(done.map(({ code }) => code)).toEqual([0, 0])
-  // A revocation takes effect everywhere within a second.
-  for (const refusedKey of [revokedKey, suspendedKey]) {
-    await eventually(async () => expect((await caller(stack, refusedKey)({})).status).toBe(403))
-  }
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'beta', model: 'words-12' }],
+    'test/paced': [{ at: 'beta', model: 'words-2000.rate-40' }],
+  },
 })
-afterAll(() => stack?.close())
+const owner = testAccount(stack, '20.00')
+const poor = testAccount(stack, '0.000001')
+const expired = testAccount(stack, '1.00', { expiresAt: new Date(Date.now() - 1_000) })
+const revoked = testAccount(stack, '1.00')
+const suspended = testAccount(stack, '1.00')
+const call = caller(stack, owner)
+const operator = { key: '' }
+beforeAll(async () => {
+  operator.key = await stack.adminKey()
+  await stack.command('admin', 'key', 'revoke', revoked.keyId)
+  await stack.command('admin', 'account', 'suspend', suspended.accountId)
+  for (const refused of [revoked, suspended])
+    await eventually(async () => expect((await caller(stack, refused)({})).status).toBe(403))
+})
 
 /** Sends anything at all to the chat-completions endpoint. */
 const send = (body: string | ReadableStream, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(stack.url + CHAT_PATH, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json', ...headers },
     body,
     ...(body instanceof ReadableStream && { duplex: 'half' }),
   } as RequestInit)
@@ -87,25 +69,25 @@ describe('authentication', () => {
   })
 
   test('answers 401 to a key with a typo, without repeating it', async () => {
+    const { key } = owner
     const typo = key.slice(0, 20) + (key[20] === 'a' ? 'b' : 'a') + key.slice(21)
-    const response = await caller(stack, typo)({ model: 'test/plain' })
+    const response = await caller(stack, { key: typo })({ model: 'test/plain' })
     const error = await expectError(response, 401, 'invalid_api_key')
     expect(error.message).not.toContain(typo.slice(6, 14))
   })
 
   test('takes the scheme in any case', async () => {
-    expect((await send(bodyWith({}), { authorization: `bearer ${key}` })).status).toBe(200)
+    expect((await send(bodyWith({}), { authorization: `bearer ${owner.key}` })).status).toBe(200)
   })
 
   test('answers 403 to revoked, expired, suspended and admin keys', async () => {
-    const codes: [string, string][] = [
-      [revokedKey, 'key_revoked'],
-      [expiredKey, 'key_revoked'],
-      [suspendedKey, 'account_suspended'],
-      [adminKey, 'not_permitted'],
-    ]
-    for (const [refusedKey, code] of codes) {
-      const response = await caller(stack, refusedKey)({ model: 'test/plain' })
+    for (const [refused, code] of [
+      [revoked, 'key_revoked'],
+      [expired, 'key_revoked'],
+      [suspended, 'account_suspended'],
+      [operator, 'not_permitted'],
+    ] as const) {
+      const response = await caller(stack, refused)({ model: 'test/plain' })
       expect((await expectError(response, 403, code)).type).toBe('permission_error')
       expect(response.headers.get('www-authenticate')).toBeNull()
     }
@@ -115,7 +97,7 @@ describe('authentication', () => {
 describe('limits of a key', () => {
   test('answer 429 with Retry-After of 1 to 60 s beyond its requests a minute', async () => {
     const limited = await stack.account('1.00', { requestsPerMinute: 3 })
-    const by = caller(stack, limited.key)
+    const by = caller(stack, limited)
     const statuses = await Promise.all(Array.from({ length: 6 }, () => by({ model: 'test/plain' })))
     expect(statuses.map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429, 429])
     for (const response of statuses.filter(({ status }) => status === 429)) {
@@ -127,7 +109,7 @@ describe('limits of a key', () => {
 
   test('answer 429 beyond its concurrent calls, and admit again when one has ended', async () => {
     const limited = await stack.account('1.00', { concurrentCalls: 1 })
-    const by = caller(stack, limited.key)
+    const by = caller(stack, limited)
     const leave = new AbortController()
     const open = await by({ model: 'test/paced', stream: true }, { signal: leave.signal })
     expect(open.status).toBe(200)
@@ -140,7 +122,7 @@ describe('limits of a key', () => {
 
   test('answer 402 with what is needed, available and affordable beyond its spending limit', async () => {
     const limited = await stack.account('1.00', { limitPico: parseUsd('0.0001') })
-    const response = await caller(stack, limited.key)({ model: 'test/plain', max_tokens: 1_000 })
+    const response = await caller(stack, limited)({ model: 'test/plain', max_tokens: 1_000 })
     const error = await expectError(response, 402, 'key_limit_exceeded')
     expect(error.type).toBe('billing_error')
     expect(error.metadata).toEqual({
@@ -151,13 +133,13 @@ describe('limits of a key', () => {
       limited_by: 'key',
     })
     const affordable = error.metadata!.affordable_max_tokens as number
-    const within = await caller(stack, limited.key)({ model: 'test/plain', max_tokens: affordable })
+    const within = await caller(stack, limited)({ model: 'test/plain', max_tokens: affordable })
     expect(within.status).toBe(200)
   })
 
   test('answer 402 to an account that cannot pay, streaming or not', async () => {
     for (const stream of [false, true]) {
-      const response = await caller(stack, poorKey)({ model: 'test/plain', max_tokens: 1_000, stream })
+      const response = await caller(stack, poor)({ model: 'test/plain', max_tokens: 1_000, stream })
       const error = await expectError(response, 402, 'insufficient_balance')
       expect(error.metadata).toMatchObject({ available_usd: '0.000001', affordable_max_tokens: 0 })
       // No token limit would be low enough.
@@ -172,33 +154,32 @@ describe('the order of checks', () => {
   /** A key that neither its rate limit nor its balance lets call. */
   const spent = async () => {
     const account = await stack.account('0.001', { requestsPerMinute: 1 })
-    expect((await caller(stack, account.key)({ model: 'test/plain', max_tokens: 1 })).status).toBe(200)
-    return account.key
+    expect((await caller(stack, account)({ model: 'test/plain', max_tokens: 1 })).status).toBe(200)
+    return caller(stack, account)
   }
 
   test('is key, then request, then rate, then balance', async () => {
     const brokenBody = { model: 'test/none', temperature: 9, messages: [{ role: 'user', content: IMAGE }] }
-    await expectError(await caller(stack, 'sk-sy-none')(brokenBody), 401, 'invalid_api_key')
-    await expectError(await caller(stack, revokedKey)(brokenBody), 403, 'key_revoked')
-    await expectError(await caller(stack, adminKey)(brokenBody), 403, 'not_permitted')
-    const spentKey = await spent()
-    const by = caller(stack, spentKey)
+    await expectError(await caller(stack, { key: 'sk-sy-none' })(brokenBody), 401, 'invalid_api_key')
+    await expectError(await caller(stack, revoked)(brokenBody), 403, 'key_revoked')
+    await expectError(await caller(stack, operator)(brokenBody), 403, 'not_permitted')
+    const by = await spent()
     await expectError(await by(brokenBody), 400, 'invalid_request')
     await expectError(await by({ model: 'test/none' }), 404, 'model_not_found')
     const image = { model: 'test/plain', messages: [{ role: 'user', content: IMAGE }] }
     await expectError(await by(image), 422, 'unsupported_shape')
     await expectError(await by({ model: 'test/plain', max_tokens: 4_000 }), 429, 'rate_limit_exceeded')
     await expectError(
-      await caller(stack, poorKey)({ model: 'test/plain', max_tokens: 1_000 }),
+      await caller(stack, poor)({ model: 'test/plain', max_tokens: 1_000 }),
       402,
       'insufficient_balance',
     )
   })
 
   test('refuses a key before the body is read, whatever it is', async () => {
-    const headers = { authorization: `Bearer ${revokedKey}`, 'content-type': 'text/plain' }
+    const headers = { authorization: `Bearer ${revoked.key}`, 'content-type': 'text/plain' }
     await expectError(await send('not JSON', headers), 403, 'key_revoked')
-    const admin = { authorization: `Bearer ${adminKey}` }
+    const admin = { authorization: `Bearer ${operator.key}` }
     await expectError(await send('not JSON', admin), 403, 'not_permitted')
     await expectError(
       await send('not JSON', { ...admin, 'content-type': 'text/plain' }),
@@ -214,29 +195,29 @@ describe('the order of checks', () => {
   })
 
   test('leaves nothing behind of a refused call: no job, no hold, no record', async () => {
-    const spentKey = await spent()
+    const bySpent = await spent()
     const before = await traces()
     await Promise.all([
       call({ model: 'test/none' }),
       call({ model: 'test/plain', temperature: 9 }),
       call({ model: 'test/plain', provider: { zdr: true } }),
       call({ model: 'test/plain', messages: [{ role: 'user', content: IMAGE }] }),
-      caller(stack, poorKey)({ model: 'test/plain', max_tokens: 1_000 }),
-      caller(stack, spentKey)({ model: 'test/plain', max_tokens: 4_000 }),
-      caller(stack, adminKey)({ model: 'test/plain' }),
+      caller(stack, poor)({ model: 'test/plain', max_tokens: 1_000 }),
+      bySpent({ model: 'test/plain', max_tokens: 4_000 }),
+      caller(stack, operator)({ model: 'test/plain' }),
       send('{'),
     ])
     expect(await traces()).toEqual(before)
   })
 
   async function traces() {
-    await stack.settled(accountId)
+    await stack.settled(owner.accountId)
     return {
       jobs: await stack.redis.get(`${QUEUE_PREFIX}:dispatch:events:length`),
       dispatched: await stack.redis.xlen(`${QUEUE_PREFIX}:dispatch:events`),
       settlements: await stack.redis.xlen(`${QUEUE_PREFIX}:settlement:events`),
       holds: await stack.redis.keys(accountKeys('*').holds),
-      held: await stack.redis.get(accountKeys(accountId).held),
+      held: await stack.redis.get(accountKeys(owner.accountId).held),
       records: await stack.postgres.callRecord.count(),
       upstream: stack.providers.log.received,
     }

@@ -1,36 +1,32 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { OfferView, ProviderView } from '../../src/core/api/offers.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
-import { type Call, caller, completionOf, expectError } from './wire.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
+import { caller, completionOf, expectError } from './wire.ts'
 
-let stack: TestStack
-let call: Call
-let key: string
 let adminKey: string
 
+const stack = testStack(() => ({
+  models: {
+    'test/shown': [
+      { at: 'alpha', model: 'words-30.tag-shown', cost: '0.25' },
+      { at: 'beta', model: 'status-503.tag-shown' },
+    ],
+    'test/dear': [{ at: 'alpha', model: 'words-10.tag-dear', cost: '2.00' }],
+    'test/key-refused': [{ at: 'gamma', model: 'status-401.tag-key' }],
+    'test/key-refused-too': [{ at: 'gamma', model: 'status-402.tag-key' }],
+    'test/key-refused-also': [{ at: 'gamma', model: 'status-401.tag-also' }],
+    'test/sibling': [{ at: 'gamma', model: 'words-10.tag-sibling' }],
+    'test/model-refused': [{ at: 'delta', model: 'status-404.tag-model' }],
+    'test/model-served': [{ at: 'delta', model: 'words-10.tag-served' }],
+  },
+  environment: { BREAKER_FAILURES: '1000', RETRY_BUDGET_FLOOR: '10000' },
+}))
+const owner = testAccount(stack, '20.00')
+const call = caller(stack, owner)
 beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/shown': [
-        { at: 'alpha', model: 'words-30.tag-shown', cost: '0.25' },
-        { at: 'beta', model: 'status-503.tag-shown' },
-      ],
-      'test/dear': [{ at: 'alpha', model: 'words-10.tag-dear', cost: '2.00' }],
-      'test/key-refused': [{ at: 'gamma', model: 'status-401.tag-key' }],
-      'test/key-refused-too': [{ at: 'gamma', model: 'status-402.tag-key' }],
-      'test/key-refused-also': [{ at: 'gamma', model: 'status-401.tag-also' }],
-      'test/sibling': [{ at: 'gamma', model: 'words-10.tag-sibling' }],
-      'test/model-refused': [{ at: 'delta', model: 'status-404.tag-model' }],
-      'test/model-served': [{ at: 'delta', model: 'words-10.tag-served' }],
-    },
-    environment: { BREAKER_FAILURES: '1000', RETRY_BUDGET_FLOOR: '10000' },
-  })
-  key = (await stack.account('20.00')).key
-  call = caller(stack, key)
   adminKey = await stack.adminKey()
 })
-afterAll(() => stack?.close())
 
 const admin = (path: string, init: RequestInit = {}, as = adminKey): Promise<Response> =>
   fetch(`${stack.url}/admin/api${path}`, { ...init, headers: { authorization: `Bearer ${as}` } })
@@ -97,9 +93,13 @@ describe('GET /admin/api/offers', () => {
   test('is for operators only', async () => {
     for (const path of ['/offers', '/providers']) {
       await expectError(await fetch(`${stack.url}/admin/api${path}`), 401, 'missing_api_key')
-      await expectError(await admin(path, {}, key), 403, 'not_permitted')
+      await expectError(await admin(path, {}, owner.key), 403, 'not_permitted')
     }
-    await expectError(await admin('/offers/alpha%2Fx/enable', { method: 'POST' }, key), 403, 'not_permitted')
+    await expectError(
+      await admin('/offers/alpha%2Fx/enable', { method: 'POST' }, owner.key),
+      403,
+      'not_permitted',
+    )
   })
 
   test('takes its two filters and nothing else', async () => {

@@ -4,10 +4,11 @@ import type { CreatedKey } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { SURFACES } from '../../src/core/api/surfaces/surface-registry.ts'
 import { formatUsd, parseRate, picoUsd } from '../../src/core/kernel/money.ts'
+import { adminClient } from '../helpers/admin-client.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { type ConsoleClient, signedUp } from '../helpers/console-client.ts'
+import { getAs } from '../helpers/requests.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
-import { adminClient } from './admin/admin-client.ts'
 
 /** Rates that occur nowhere by chance. */
 const RATE = { prompt: '0.731903', completion: '1.297307' }
@@ -50,7 +51,7 @@ afterAll(async () => {
 })
 
 const read = async (path: string, key = caller.key) => {
-  const response = await fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } })
+  const response = await getAs(key, stack.url + path)
   return `${path} ${response.status} ${await response.text()}`
 }
 

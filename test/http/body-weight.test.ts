@@ -1,39 +1,31 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { describe, expect, test } from 'vitest'
+import { testAccount, testStack } from '../helpers/resources.ts'
 
 const LIMIT = 1024 * 1024
 const TEXT_LIMIT = 64 * 1024
 const REFUSED_BYTES = 256 * 1024
 
-let stack: TestStack
-let key: string
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-2' }],
-      'test/slow': [{ at: 'alpha', model: 'words-2.latency-60000' }],
-    },
-    environment: {
-      BODY_LIMIT_BYTES: String(LIMIT),
-      BODY_BYTES_PER_KEY: String(LIMIT),
-      TEXT_BODY_LIMIT_BYTES: String(TEXT_LIMIT),
-      REFUSED_REQUESTS_PER_MINUTE: '5',
-      REFUSED_BYTES_PER_MINUTE: String(REFUSED_BYTES),
-    },
-  })
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-2' }],
+    'test/slow': [{ at: 'alpha', model: 'words-2.latency-60000' }],
+  },
+  environment: {
+    BODY_LIMIT_BYTES: String(LIMIT),
+    BODY_BYTES_PER_KEY: String(LIMIT),
+    TEXT_BODY_LIMIT_BYTES: String(TEXT_LIMIT),
+    REFUSED_REQUESTS_PER_MINUTE: '5',
+    REFUSED_BYTES_PER_MINUTE: String(REFUSED_BYTES),
+  },
 })
-beforeAll(async () => {
-  key = (await stack.account('5.00')).key
-})
-afterAll(() => stack?.close())
+const owner = testAccount(stack, '5.00')
 
 const body = (content: string, model = 'test/plain') =>
   JSON.stringify({ model, max_tokens: 4, messages: [{ role: 'user', content }] })
 
-async function post(text: string, by = key) {
+async function post(text: string, by = owner.key) {
   const response = await fetch(`${stack.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${by}`, 'content-type': 'application/json' },
@@ -48,7 +40,7 @@ function announce(headers: Record<string, string>) {
   const sent = request(`${stack.url}/v1/chat/completions`, {
     method: 'POST',
     agent: false,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json', ...headers },
   })
   sent.on('error', () => undefined)
   sent.flushHeaders()

@@ -1,21 +1,17 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { afterAll, expect, test } from 'vitest'
+import { testStack } from '../helpers/resources.ts'
 
-let stack: TestStack
 const opened: Socket[] = []
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: { 'test/one': [{ at: 'alpha', model: 'words-3' }] },
-    environment: { CONNECTIONS_PER_ADDRESS: '5', BODY_TIMEOUT_MS: '2000', UNREAD_TIMEOUT_MS: '1000' },
-  })
+const stack = testStack({
+  models: { 'test/one': [{ at: 'alpha', model: 'words-3' }] },
+  environment: { CONNECTIONS_PER_ADDRESS: '5', BODY_TIMEOUT_MS: '2000', UNREAD_TIMEOUT_MS: '1000' },
 })
 afterAll(async () => {
   for (const socket of opened) socket.destroy()
-  await stack?.close()
 })
 
 /** A connection from one of our addresses that keeps its side open whatever the server does. */

@@ -1,34 +1,28 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { untilIdle } from '../helpers/ledger.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import { CHAT_PATH, caller, expectError, readStream } from './wire.ts'
 
 /** Many times what the short answers take. */
 const GRACE_MS = 5_000
 const DELAY_MS = 2_000
 
-let stack: TestStack
-let key: string
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/short': [{ at: 'alpha', model: 'words-10.rate-40' }],
-      'test/long': [{ at: 'alpha', model: 'words-2000.rate-40' }],
-    },
-    environment: {
-      SHUTDOWN_GRACE_MS: String(GRACE_MS),
-      SHUTDOWN_DELAY_MS: String(DELAY_MS),
-      PENDING_CALLS_MAX: '5',
-    },
-  })
-  ;({ key } = await stack.account('1.00'))
+const stack = testStack({
+  models: {
+    'test/short': [{ at: 'alpha', model: 'words-10.rate-40' }],
+    'test/long': [{ at: 'alpha', model: 'words-2000.rate-40' }],
+  },
+  environment: {
+    SHUTDOWN_GRACE_MS: String(GRACE_MS),
+    SHUTDOWN_DELAY_MS: String(DELAY_MS),
+    PENDING_CALLS_MAX: '5',
+  },
 })
-afterAll(() => stack?.close())
+const owner = testAccount(stack, '1.00')
 
 /** A connection on which a client has sent so much and then nothing. */
 async function silentConnection(sent: string): Promise<Socket> {
@@ -42,7 +36,7 @@ async function silentConnection(sent: string): Promise<Socket> {
 }
 
 test('an instance that serves as many calls as it can refuses the next at once, with Retry-After', async () => {
-  const call = caller(stack, key)
+  const call = caller(stack, owner)
   const leave = new AbortController()
   const open = await Promise.all(
     [1, 2, 3, 4, 5].map(() => call({ model: 'test/long', stream: true }, { signal: leave.signal })),
@@ -59,7 +53,7 @@ test('an instance that serves as many calls as it can refuses the next at once, 
 
 test('an instance that stops is not ready, takes calls for a while, finishes its answers, ends long ones truthfully, and waits for no silent client', async () => {
   await untilIdle(stack)
-  const head = `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\n`
+  const head = `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${owner.key}\r\n`
   stack.providers.log.clear()
   const connections = await Promise.all([
     silentConnection(''),
@@ -67,7 +61,7 @@ test('an instance that stops is not ready, takes calls for a while, finishes its
     silentConnection(`${head}content-type: application/json\r\ncontent-length: 100\r\n\r\n{"messages"`),
   ])
   const closed = connections.map((socket) => once(socket, 'close'))
-  const call = caller(stack, key)
+  const call = caller(stack, owner)
   const [short, long, longWhole, whole] = await Promise.all([
     call({ model: 'test/short', stream: true }),
     call({ model: 'test/long', stream: true }),

@@ -195,7 +195,7 @@ describe('the secret of a provider key', () => {
     await say(await ask('POST', PATH, { provider: 'alpha', key: secret, name: 7 }))
     await say(await ask('PATCH', `${PATH}/${stored.id}`, { key: secret }))
     await say(await ask('GET'))
-    const call = caller(stack, key)
+    const call = caller(stack, { key })
     for (const fault of [
       'plain',
       'echo',
@@ -239,7 +239,7 @@ describe('the secret of a provider key', () => {
       UPDATE provider_keys SET secret_sealed = (SELECT secret_sealed FROM provider_keys WHERE id = ${victim.id})
       WHERE id = ${stolen.id}`
     stack.providers.log.clear()
-    await expectError(await caller(stack, thief.key)({ model: 'own/plain' }), 503, 'overloaded')
+    await expectError(await caller(stack, thief)({ model: 'own/plain' }), 503, 'overloaded')
     expect(stack.providers.log.requests).toEqual([])
   })
 })

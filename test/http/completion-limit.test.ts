@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 import { type CallOptions, caller, completionOf, readStream } from './wire.ts'
 
 const WORDS = 100
@@ -10,16 +10,11 @@ const MESSAGES = [{ role: 'user' as const, content: 'Go.' }]
 /** What a call of AFFORDED completion tokens holds. */
 const SHORT = picoUsd(BigInt(promptTokensBound(MESSAGES, {})) * 1_000_000n + BigInt(AFFORDED) * 2_000_000n)
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({ models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }] } })
-})
-afterAll(() => stack?.close())
+const stack = testStack({ models: { 'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }] } })
 
 /** Makes a call and reads what its head and its end say of the limit. */
 async function limitOf(key: string, body: Record<string, unknown>, options?: CallOptions) {
-  const response = await caller(stack, key)({ model: 'test/plain', messages: MESSAGES, ...body }, options)
+  const response = await caller(stack, { key })({ model: 'test/plain', messages: MESSAGES, ...body }, options)
   const header = response.headers.get('x-completion-limit')
   if (!body.stream) {
     const { choices, usage } = await completionOf(response)

@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { formatUsd, parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
+import { adminClient } from '../helpers/admin-client.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
-import { adminClient } from './admin/admin-client.ts'
+import { getAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 import { expectError } from './wire.ts'
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/paced': [{ at: 'alpha', model: 'words-40.rate-20' }],
-    },
-  })
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/paced': [{ at: 'alpha', model: 'words-40.rate-20' }],
+  },
 })
-afterAll(() => stack?.close())
 
-const get = (path: string, key: string) =>
-  fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } })
+const get = (path: string, key: string) => getAs(key, stack.url + path)
 
 async function read(path: string, key: string) {
   const response = await get(path, key)

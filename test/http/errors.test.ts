@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { watchLoopTurns } from '../helpers/loop-turns.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
-import { type Call, CHAT_PATH, caller, expectError, expectRawError, MESSAGES, rawExchange } from './wire.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
+import { CHAT_PATH, caller, expectError, expectRawError, MESSAGES, rawExchange } from './wire.ts'
 
 const BODY_LIMIT_BYTES = 32 * 1024 * 1024
 const IMAGE = [{ type: 'image_url', image_url: { url: 'https://images.example/cat.png' } }]
-
-let stack: TestStack
-let key: string
-let accountId: string
-let call: Call
 
 let withoutBody: Promise<string>
 let withoutHeaders: Promise<string>
@@ -19,29 +14,28 @@ const longestTurnMs = watchLoopTurns()
 /** Far above what a turn takes, and below what working such a body off in one does. */
 const TURN_BOUND_MS = 1_500
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'beta', model: 'words-12' }],
-      'test/tiny': {
-        context_length: 64,
-        max_output_tokens: 32,
-        offers: [{ at: 'beta', model: 'words-12.tag-tiny' }],
-      },
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'beta', model: 'words-12' }],
+    'test/tiny': {
+      context_length: 64,
+      max_output_tokens: 32,
+      offers: [{ at: 'beta', model: 'words-12.tag-tiny' }],
     },
-    environment: { BODY_TIMEOUT_MS: '10000', TEXT_BODY_LIMIT_BYTES: String(BODY_LIMIT_BYTES) },
-  })
-  ;({ key, accountId } = await stack.account('20.00'))
-  call = caller(stack, key)
+  },
+  environment: { BODY_TIMEOUT_MS: '10000', TEXT_BODY_LIMIT_BYTES: String(BODY_LIMIT_BYTES) },
+})
+const owner = testAccount(stack, '20.00')
+const call = caller(stack, owner)
+beforeAll(() => {
   // They take the whole time that a request may take to come.
   withoutBody = rawExchange(
     stack.url,
-    `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\n` +
+    `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${owner.key}\r\n` +
       `content-type: application/json\r\ncontent-length: 100\r\n\r\n{"messages"`,
   )
   withoutHeaders = rawExchange(stack.url, `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gat`)
 })
-afterAll(() => stack?.close())
 
 /** Sends anything at all to the chat-completions endpoint. */
 const send = (
@@ -50,7 +44,7 @@ const send = (
 ): Promise<Response> =>
   fetch(stack.url + CHAT_PATH, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json', ...headers },
     body,
     ...(body instanceof ReadableStream && { duplex: 'half' }),
   } as RequestInit)
@@ -212,7 +206,7 @@ describe('a request that is not valid', () => {
   test('is a 415 when it is compressed, before its body is read', async () => {
     const answer = await rawExchange(
       stack.url,
-      `POST ${CHAT_PATH} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\nexpect: 100-continue\r\n` +
+      `POST ${CHAT_PATH} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${owner.key}\r\nexpect: 100-continue\r\n` +
         'content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: 100\r\n\r\n',
     )
     expectRawError(answer, 415, 'unsupported_media_type')
@@ -263,7 +257,7 @@ describe('a body beyond the limit', () => {
   test('is a 413 by its content-length, before it is sent', async () => {
     const answer = await rawExchange(
       stack.url,
-      `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\n` +
+      `POST ${CHAT_PATH} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${owner.key}\r\n` +
         `content-type: application/json\r\ncontent-length: ${BODY_LIMIT_BYTES + 1}\r\n\r\n{`,
     )
     expect(answer).toMatch(/^HTTP\/1\.1 413 /)
@@ -337,7 +331,7 @@ describe('a text with NUL characters and every script', () => {
       messages: [{ role: 'user', content, name: 'n\u0000ul' }],
     })
     expect(response.status).toBe(200)
-    await stack.settled(accountId)
+    await stack.settled(owner.accountId)
     const requestId = response.headers.get('x-request-id')!
     expect(await stack.postgres.callRecord.count({ where: { requestId } })).toBe(1)
   })

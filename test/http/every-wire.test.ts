@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
-import { type Call, caller, MESSAGES, readStream, recordOf } from './wire.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
+import { caller, MESSAGES, readStream, recordOf } from './wire.ts'
 
 /** Behaviours of docs/simulated-providers.md. What they lead to is in the tests of the stream. */
 const BEHAVIOURS = [
@@ -68,10 +68,6 @@ const offer = (behaviour: string, wire: Wire, way: string) => ({
   wire,
 })
 
-let stack: TestStack
-let call: Call
-let accountId: string
-
 interface Answer {
   status: number
   headers: string
@@ -86,40 +82,37 @@ const ALONE = ['missing-usage', 'absurd-usage', 'negative-usage']
 /** These run into a limit of time, so they go first, and the others do not wait for them. */
 const SLOW = ['hang', 'slow-headers', 'hang-after-headers', 'hang-after-role', 'stall-after-5']
 
+const stack = testStack({
+  models: {
+    ...Object.fromEntries(
+      BEHAVIOURS.flatMap((behaviour) =>
+        WIRES.flatMap((wire) => WAYS.map((way) => [id(behaviour, wire, way), [offer(behaviour, wire, way)]])),
+      ),
+    ),
+    ...Object.fromEntries(
+      WIRES.map((wire, index) => [
+        `rescue/${wire}`,
+        [
+          { ...offer('words-40.cut-after-7', wire, 'rescue'), cost: '0.10' },
+          offer('words-40', WIRES[(index + 1) % WIRES.length]!, 'rescuer'),
+        ],
+      ]),
+    ),
+  },
+  environment: {
+    CONNECT_TIMEOUT_MS: '1000',
+    // Only what never comes runs into these, on a busy machine too.
+    FIRST_TOKEN_TIMEOUT_MS: '4000',
+    LAST_FIRST_TOKEN_TIMEOUT_MS: '5000',
+    IDLE_TIMEOUT_MS: '4000',
+    ATTEMPTS_PER_CALL: '3',
+    RETRY_BUDGET_PERCENT: '100',
+    RETRY_BUDGET_FLOOR: '10000',
+  },
+})
+const owner = testAccount(stack, '20.00')
+const call = caller(stack, owner)
 beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      ...Object.fromEntries(
-        BEHAVIOURS.flatMap((behaviour) =>
-          WIRES.flatMap((wire) =>
-            WAYS.map((way) => [id(behaviour, wire, way), [offer(behaviour, wire, way)]]),
-          ),
-        ),
-      ),
-      ...Object.fromEntries(
-        WIRES.map((wire, index) => [
-          `rescue/${wire}`,
-          [
-            { ...offer('words-40.cut-after-7', wire, 'rescue'), cost: '0.10' },
-            offer('words-40', WIRES[(index + 1) % WIRES.length]!, 'rescuer'),
-          ],
-        ]),
-      ),
-    },
-    environment: {
-      CONNECT_TIMEOUT_MS: '1000',
-      // Only what never comes runs into these, on a busy machine too.
-      FIRST_TOKEN_TIMEOUT_MS: '4000',
-      LAST_FIRST_TOKEN_TIMEOUT_MS: '5000',
-      IDLE_TIMEOUT_MS: '4000',
-      ATTEMPTS_PER_CALL: '3',
-      RETRY_BUDGET_PERCENT: '100',
-      RETRY_BUDGET_FLOOR: '10000',
-    },
-  })
-  const account = await stack.account('20.00')
-  accountId = account.accountId
-  call = caller(stack, account.key)
   const begin = (behaviours: string[]) =>
     Promise.all(
       behaviours.flatMap((behaviour) =>
@@ -150,9 +143,8 @@ beforeAll(async () => {
     await begin(others.slice(first, first + BEHAVIOURS_AT_ONCE))
   }
   await slow
-  await stack.settled(accountId)
+  await stack.settled(owner.accountId)
 })
-afterAll(() => stack?.close())
 
 async function answerOf(model: string, way: Way): Promise<Answer> {
   const response = await call({ model, stream: way === 'streamed', max_tokens: 400 })
@@ -211,6 +203,6 @@ test.each(WIRES)('a stream that breaks on %s is carried on by another wire', asy
   expect(stream.isDone).toBe(true)
   expect(stream.content.split(' ')).toHaveLength(40)
   expect(stream.content).toContain(MESSAGES[0]!.content)
-  await stack.settled(accountId)
+  await stack.settled(owner.accountId)
   expect((await recordOf(stack, response)).attempts).toHaveLength(2)
 })

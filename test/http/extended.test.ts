@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { WIRES, type Wire } from '../../src/core/catalog/catalog.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import { type Chunk, caller, expectError, MESSAGES, readStream, recordOf } from './wire.ts'
 
 const PATH = '/v2/chat/completions'
@@ -23,51 +23,47 @@ const definition = (name: string) => ({
 })
 const TOOLS = [definition('add'), definition('multiply')]
 
-let stack: TestStack
 let client: OpenAI
-let key: string
-let accountId: string
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      ...perWire('plain', 'words-12'),
-      ...perWire('parallel', 'words-12.parallel'),
-      ...perWire('reasoning', 'reasoning-20.words-12', { reasoning: true }),
-      ...perWire('cut', 'reasoning-20.words-12.cut-after-5', { reasoning: true, auto: false }),
-      // Every other call dies, before its content or within it, and another provider, of another wire, goes on.
-      'dying/before': {
-        auto: false,
-        offers: [
-          { at: 'alpha', model: 'words-12.every-2-reset', cost: '0.10' },
-          { at: at('anthropic-messages', '2'), model: 'words-12', wire: 'anthropic-messages', cost: '0.60' },
-        ],
-      },
-      'dying/within': {
-        auto: false,
-        offers: [
-          { at: 'beta', model: 'words-12.every-2-cut-after-3', cost: '0.10' },
-          { at: at('anthropic-messages', '4'), model: 'words-12', wire: 'anthropic-messages', cost: '0.60' },
-        ],
-      },
-      'dying/alone': { auto: false, offers: [{ at: 'gamma', model: 'words-12.cut-after-3' }] },
-      'mixed/wires': [
-        { at: at('anthropic-messages', '3'), model: 'words-12', wire: 'anthropic-messages', cost: '0.10' },
-        { at: 'delta', model: 'words-12', cost: '0.60' },
+const stack = testStack({
+  models: {
+    ...perWire('plain', 'words-12'),
+    ...perWire('parallel', 'words-12.parallel'),
+    ...perWire('reasoning', 'reasoning-20.words-12', { reasoning: true }),
+    ...perWire('cut', 'reasoning-20.words-12.cut-after-5', { reasoning: true, auto: false }),
+    // Every other call dies, before its content or within it, and another provider, of another wire, goes on.
+    'dying/before': {
+      auto: false,
+      offers: [
+        { at: 'alpha', model: 'words-12.every-2-reset', cost: '0.10' },
+        { at: at('anthropic-messages', '2'), model: 'words-12', wire: 'anthropic-messages', cost: '0.60' },
       ],
-      'plain/fixed': { supported_parameters: ['tools'], offers: [{ at: 'epsilon', model: 'words-12' }] },
     },
-    environment: { RETRY_BUDGET_PERCENT: '100', RETRY_BUDGET_FLOOR: '10000' },
-  })
-  ;({ key, accountId } = await stack.account('20.00'))
-  client = new OpenAI({ apiKey: key, baseURL: `${stack.url}/v2`, maxRetries: 0 })
+    'dying/within': {
+      auto: false,
+      offers: [
+        { at: 'beta', model: 'words-12.every-2-cut-after-3', cost: '0.10' },
+        { at: at('anthropic-messages', '4'), model: 'words-12', wire: 'anthropic-messages', cost: '0.60' },
+      ],
+    },
+    'dying/alone': { auto: false, offers: [{ at: 'gamma', model: 'words-12.cut-after-3' }] },
+    'mixed/wires': [
+      { at: at('anthropic-messages', '3'), model: 'words-12', wire: 'anthropic-messages', cost: '0.10' },
+      { at: 'delta', model: 'words-12', cost: '0.60' },
+    ],
+    'plain/fixed': { supported_parameters: ['tools'], offers: [{ at: 'epsilon', model: 'words-12' }] },
+  },
+  environment: { RETRY_BUDGET_PERCENT: '100', RETRY_BUDGET_FLOOR: '10000' },
 })
-afterAll(() => stack?.close())
+const owner = testAccount(stack, '20.00')
+beforeAll(() => {
+  client = new OpenAI({ apiKey: owner.key, baseURL: `${stack.url}/v2`, maxRetries: 0 })
+})
 
 const post = (body: Record<string, unknown>, headers = {}) =>
   fetch(stack.url + PATH, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify({ messages: MESSAGES, ...body }),
   })
 
@@ -172,7 +168,7 @@ describe.each(WIRES)('a loop of tools on the wire %s, by the official client lib
     expect(shown.split(' ')).toHaveLength(5)
     expect({ isDone, code: last.error?.code }).toEqual({ isDone: false, code: 'all_providers_failed' })
     expect(last.choices[0]!.finish_reason).toBe('error')
-    await stack.settled(accountId)
+    await stack.settled(owner.accountId)
     const record = await recordOf(stack, response)
     expect(record).toMatchObject({ status: 'interrupted', usageSource: 'counted' })
     expect(record.completionTokens).toBeGreaterThanOrEqual(5)
@@ -302,13 +298,13 @@ test('an Idempotency-Key stands for one request at one surface', async () => {
   const first = await (await post(body, headers)).text()
   expect(await (await post(body, headers)).text()).toBe(first)
   expect(first).toContain('"reasoning":')
-  await expectError(await caller(stack, key)(body, { headers }), 409, 'idempotency_conflict')
+  await expectError(await caller(stack, owner)(body, { headers }), 409, 'idempotency_conflict')
 })
 
 test('a request of the stable contract is not extended by its fields', async () => {
   const response = await caller(
     stack,
-    key,
+    owner,
   )({
     model: 'reasoning/chat-completions',
     reasoning_effort: 'high',
@@ -325,8 +321,8 @@ test('a request of the stable contract is not extended by its fields', async () 
 })
 
 test('every call is held for and charged for exactly', async () => {
-  await stack.settled(accountId)
-  const records = await stack.postgres.callRecord.findMany({ where: { accountId } })
+  await stack.settled(owner.accountId)
+  const records = await stack.postgres.callRecord.findMany({ where: { accountId: owner.accountId } })
   expect(records.length).toBeGreaterThan(60)
   for (const { status, promptTokens, completionTokens, chargePico, holdPico } of records) {
     expect(chargePico <= holdPico).toBe(true)

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { costOf } from '../../src/core/billing/pricing.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
 import { formatUsd, parseRate, picoUsd } from '../../src/core/kernel/money.ts'
 import { ask, streamed } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { getAs } from '../helpers/requests.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import { expectError } from './wire.ts'
 
 interface Generation {
@@ -22,26 +23,18 @@ interface Generation {
   timings: Record<string, string | number | null>
 }
 
-let stack: TestStack
-let owner: { accountId: string; keyId: string; key: string }
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/other': [{ at: 'beta', model: 'words-9' }],
-      'test/cut': { offers: [{ at: 'alpha', model: 'words-12.cut-after-5.different-text' }], auto: false },
-      'test/gone': { offers: [{ at: 'gamma', model: 'status-503' }], auto: false },
-      'test/down': { offers: [{ at: 'alpha', model: 'status-400' }], auto: false },
-    },
-    databaseProxy: true,
-  })
-  owner = await stack.account('20.00')
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/other': [{ at: 'beta', model: 'words-9' }],
+    'test/cut': { offers: [{ at: 'alpha', model: 'words-12.cut-after-5.different-text' }], auto: false },
+    'test/gone': { offers: [{ at: 'gamma', model: 'status-503' }], auto: false },
+    'test/down': { offers: [{ at: 'alpha', model: 'status-400' }], auto: false },
+  },
 })
-afterAll(() => stack?.close())
+const owner = testAccount(stack, '20.00')
 
-const lookUp = (id: string, key = owner.key) =>
-  fetch(`${stack.url}/v1/generations/${id}`, { headers: { authorization: `Bearer ${key}` } })
+const lookUp = (id: string, key = owner.key) => getAs(key, `${stack.url}/v1/generations/${id}`)
 
 async function found(id: string | null, key?: string): Promise<Generation> {
   const response = await lookUp(id ?? '', key)
@@ -57,15 +50,13 @@ async function captured(id: string): Promise<bigint> {
   return row!.paid
 }
 
-const caller = () => ({ url: stack.url, key: owner.key })
-
 describe('GET /v1/generations/{id}', () => {
   test('says right after the answer what the call used and cost, to the last pico', async () => {
     const calls = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
         index % 2 === 0
-          ? ask(caller(), { model: 'test/plain' }).then(({ id }) => found(id))
-          : streamed(caller(), { model: 'test/plain' }).then(({ id }) => found(id)),
+          ? ask(owner, { model: 'test/plain' }).then(({ id }) => found(id))
+          : streamed(owner, { model: 'test/plain' }).then(({ id }) => found(id)),
       ),
     )
     expect(calls.filter(({ stream }) => stream)).toHaveLength(6)
@@ -99,7 +90,7 @@ describe('GET /v1/generations/{id}', () => {
   })
 
   test('tells how long the call waited, until its first token, and in all', async () => {
-    const { id } = await streamed(caller(), { model: 'test/plain' })
+    const { id } = await streamed(owner, { model: 'test/plain' })
     const { timings } = await found(id)
     const [queued, first, whole] = [
       timings.queued_ms,
@@ -113,7 +104,7 @@ describe('GET /v1/generations/{id}', () => {
   })
 
   test('leaves `auto` as it is, and names neither model nor provider behind it', async () => {
-    const { id } = await ask(caller(), { model: 'auto' })
+    const { id } = await ask(owner, { model: 'auto' })
     const response = await lookUp(id!)
     const text = await response.text()
     expect(JSON.parse(text)).toMatchObject({ model: 'auto', status: 'completed' })
@@ -121,12 +112,12 @@ describe('GET /v1/generations/{id}', () => {
   })
 
   test('names the entry that served, as the answer did', async () => {
-    const { id } = await ask(caller(), { models: ['test/gone', 'test/other:floor'] })
+    const { id } = await ask(owner, { models: ['test/gone', 'test/other:floor'] })
     expect(await found(id)).toMatchObject({ model: 'test/other:floor', usage: { completion_tokens: 9 } })
   })
 
   test('tells of an answer that broke off what was delivered and charged', async () => {
-    const { id, done } = await streamed(caller(), { model: 'test/cut' })
+    const { id, done } = await streamed(owner, { model: 'test/cut' })
     expect(done).toBe(false)
     const call = await found(id)
     expect(call).toMatchObject({
@@ -139,7 +130,7 @@ describe('GET /v1/generations/{id}', () => {
   })
 
   test('tells of a failed call that it cost nothing', async () => {
-    const { status } = await ask(caller(), { model: 'test/down' })
+    const { status } = await ask(owner, { model: 'test/down' })
     expect(status).toBe(400)
     await stack.settled(owner.accountId)
     const { id } = await stack.postgres.callRecord.findFirstOrThrow({
@@ -154,7 +145,7 @@ describe('GET /v1/generations/{id}', () => {
   })
 
   test("answers any key of the account, and no other account's", async () => {
-    const { id } = await ask(caller(), { model: 'test/plain' })
+    const { id } = await ask(owner, { model: 'test/plain' })
     const stranger = await stack.account('1.00')
     await expectError(await lookUp(id!, stranger.key), 404, 'not_found')
     // An admin key does not wait for the settlement.
@@ -182,24 +173,10 @@ describe('GET /v1/generations/{id}', () => {
     await expectError(response, 405, 'method_not_allowed')
   })
 
-  test('answers 503 while PostgreSQL is away', async () => {
-    const { id } = await ask(caller(), { model: 'test/plain' })
-    await found(id)
-    stack.databaseProxy!.refuse()
-    try {
-      const response = await lookUp(id!)
-      expect(response.headers.get('retry-after')).toBe('1')
-      await expectError(response, 503, 'overloaded')
-    } finally {
-      stack.databaseProxy!.restore()
-    }
-    await expect.poll(async () => (await lookUp(id!)).status).toBe(200)
-  })
-
   test('says so when a settlement does not come, and is found once it has', async () => {
     await stack.settled(owner.accountId)
     await stack.settlement.stop()
-    const { id } = await ask(caller(), { model: 'test/plain' })
+    const { id } = await ask(owner, { model: 'test/plain' })
     const stranger = await stack.account('1.00')
     await expectError(await lookUp(id!, stranger.key), 404, 'not_found')
 

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { getAs } from '../helpers/requests.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import { caller, expectRawError, rawExchange } from './wire.ts'
 
-let stack: TestStack
-let key: string
 let adminKey: string
 
+const stack = testStack({ models: { 'test/plain': [{ at: 'beta', model: 'words-12' }] } })
+const owner = testAccount(stack, '1.00', { scopes: ['top_ups'] })
 beforeAll(async () => {
-  stack = await startStack({ models: { 'test/plain': [{ at: 'beta', model: 'words-12' }] } })
-  ;({ key } = await stack.account('1.00', { scopes: ['top_ups'] }))
   adminKey = await stack.adminKey()
 })
-afterAll(() => stack?.close())
 
 const head = (target: string, ...headers: string[]) =>
   [`GET ${target} HTTP/1.1`, ...headers, 'connection: close', '', ''].join('\r\n')
@@ -20,17 +18,25 @@ describe('a request that a proxy may have read as another one is refused', () =>
   test.each([
     ['two hosts', () => head('/v1/models', 'host: one.example', 'Host: two.example')],
     ['no host', () => head('/healthz')],
-    ['a NUL in its path', () => head('/v1/generations/a%00b', 'host: a', `authorization: Bearer ${key}`)],
+    [
+      'a NUL in its path',
+      () => head('/v1/generations/a%00b', 'host: a', `authorization: Bearer ${owner.key}`),
+    ],
     ['a NUL in its query', () => head('/admin/api/calls?model=%00', 'host: a')],
     ['two hosts that are the same', () => head('/healthz', 'HOST: one.example', 'host: one.example')],
     [
       'two keys',
       () =>
-        head('/v1/models', 'host: one.example', `authorization: Bearer ${key}`, 'Authorization: Bearer sk-2'),
+        head(
+          '/v1/models',
+          'host: one.example',
+          `authorization: Bearer ${owner.key}`,
+          'Authorization: Bearer sk-2',
+        ),
     ],
     [
       'an absolute target',
-      () => head('http://two.example/v1/models', 'host: one.example', `authorization: Bearer ${key}`),
+      () => head('http://two.example/v1/models', 'host: one.example', `authorization: Bearer ${owner.key}`),
     ],
     [
       'an absolute target of the queue board',
@@ -41,28 +47,27 @@ describe('a request that a proxy may have read as another one is refused', () =>
   })
 
   test('a request with one host and one key is served', async () => {
-    const request = head('/v1/key', 'host: one.example', `authorization: Bearer ${key}`)
+    const request = head('/v1/key', 'host: one.example', `authorization: Bearer ${owner.key}`)
     expect(await rawExchange(stack.url, request)).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 
 describe('answers', () => {
-  const get = (path: string, secret: string) =>
-    fetch(stack.url + path, { headers: { authorization: `Bearer ${secret}` } })
+  const get = (path: string, secret: string) => getAs(secret, stack.url + path)
 
   test('say that they are what they say, streams and errors included', async () => {
-    const call = caller(stack, key)
+    const call = caller(stack, owner)
     const answers = await Promise.all([
       call({ model: 'test/plain' }),
       call({ model: 'test/plain', stream: true }),
       call({ model: 'test/none' }),
-      get('/v1/models', key),
-      get('/v1/nothing', key),
-      get('/billing/topups', key),
+      get('/v1/models', owner.key),
+      get('/v1/nothing', owner.key),
+      get('/billing/topups', owner.key),
       get('/admin/api/offers', adminKey),
       get('/admin/queues', adminKey),
-      get('/healthz', key),
-      get('/pricing.json', key),
+      get('/healthz', owner.key),
+      get('/pricing.json', owner.key),
     ])
     for (const answer of answers) {
       expect([answer.url, answer.headers.get('x-content-type-options')]).toEqual([answer.url, 'nosniff'])
@@ -87,7 +92,7 @@ describe('answers', () => {
   })
 
   test('for who may not ask are kept by no browser either', async () => {
-    const { headers, status } = await get('/admin/api/accounts', key)
+    const { headers, status } = await get('/admin/api/accounts', owner.key)
     expect([status, headers.get('cache-control')]).toEqual([403, 'no-store'])
   })
 

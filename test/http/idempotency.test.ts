@@ -1,32 +1,30 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 import { type Call, caller, completionOf, expectError, readStream } from './wire.ts'
 
-let stack: TestStack
 let call: Call
 let accountId: string
 let first: string
 let second: string
 
+const stack = testStack(() => ({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/paced': [{ at: 'alpha', model: 'words-40.rate-40' }],
+    'test/flaky': [{ at: 'alpha', model: 'words-12.flaky-2' }],
+    'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
+  },
+  apis: 2,
+  // A busy machine must not let a claim lapse: the call would rightly reach the provider a second time.
+  environment: { SHUTDOWN_GRACE_MS: '100', JOB_LOCK_MS: '30000' },
+}))
 beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/paced': [{ at: 'alpha', model: 'words-40.rate-40' }],
-      'test/flaky': [{ at: 'alpha', model: 'words-12.flaky-2' }],
-      'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
-    },
-    apis: 2,
-    // A busy machine must not let a claim lapse: the call would rightly reach the provider a second time.
-    environment: { SHUTDOWN_GRACE_MS: '100', JOB_LOCK_MS: '30000' },
-  })
   const account = await stack.account('20.00')
   accountId = account.accountId
-  call = caller(stack, account.key)
+  call = caller(stack, account)
   ;[first, second] = stack.urls as [string, string]
 })
-afterAll(() => stack?.close())
 
 let keys = 0
 const newKey = () => ({ 'idempotency-key': `key ${++keys}` })
@@ -135,7 +133,7 @@ describe('a repeat with the same Idempotency-Key', () => {
     const headers = newKey()
     const other = await stack.account('1.00')
     const mine = await completionOf(await call({ model: 'test/plain' }, { headers }))
-    const theirs = await completionOf(await caller(stack, other.key)({ model: 'test/plain' }, { headers }))
+    const theirs = await completionOf(await caller(stack, other)({ model: 'test/plain' }, { headers }))
     expect(theirs.id).not.toBe(mine.id)
   })
 
@@ -147,7 +145,7 @@ describe('a repeat with the same Idempotency-Key', () => {
 
   test('runs the call again after it was refused', async () => {
     const account = await stack.account('0.000001')
-    const by = caller(stack, account.key)
+    const by = caller(stack, account)
     const headers = newKey()
     const body = { model: 'test/plain', max_tokens: 50 }
     await expectError(await by(body, { headers }), 402, 'insufficient_balance')
@@ -185,7 +183,7 @@ describe('an Idempotency-Key', () => {
 
   test('sent by many at once is charged once', async () => {
     const account = await stack.account('1.00')
-    const by = caller(stack, account.key)
+    const by = caller(stack, account)
     const headers = newKey()
     const answers = await Promise.all(
       Array.from({ length: 16 }, (_, index) =>

@@ -2,10 +2,12 @@ import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { adminClient } from '../helpers/admin-client.ts'
+import { ask } from '../helpers/chat-client.ts'
 import { consoleClient, PASSWORD, signedUp } from '../helpers/console-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
+import { getAs } from '../helpers/requests.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
-import { adminClient } from './admin/admin-client.ts'
 import { expectError } from './wire.ts'
 
 const NOT_NOW = 'The gateway cannot do this right now. Retry shortly.'
@@ -20,7 +22,6 @@ beforeAll(async () => {
   await once(rail, 'listening')
   stack = await startStack({
     databaseProxy: true,
-    models: { 'test/plain': [{ at: 'alpha', model: 'words-12' }] },
     environment: {
       STRIPE_API_BASE: `http://127.0.0.1:${(rail.address() as AddressInfo).port}`,
       STRIPE_SECRET_KEY: 'sk_test_fake',
@@ -53,8 +54,10 @@ const expectNotNow = async (response: Response) => {
 test('without PostgreSQL every feature is refused with the same 503', async () => {
   const [client, admin] = [await signedUp(stack.url), adminClient(stack, await stack.adminKey())]
   const { key } = await stack.account('1.00')
-  const keyReads = () => fetch(`${stack.url}/v1/credits`, { headers: { authorization: `Bearer ${key}` } })
-  expect((await keyReads()).status).toBe(200)
+  const { id } = await ask({ url: stack.url, key }, { model: 'test/one' })
+  const paths = ['/v1/credits', '/v1/key', `/v1/generations/${id}`, '/v1/usage', '/v1/usage/calls?format=csv']
+  const answers = () => Promise.all(paths.map((path) => getAs(key, stack.url + path)))
+  expect((await answers()).map(({ status }) => status)).toEqual(paths.map(() => 200))
   expect((await admin.send('GET', '/accounts')).status).toBe(200)
 
   stack.databaseProxy!.refuse()
@@ -63,10 +66,11 @@ test('without PostgreSQL every feature is refused with the same 503', async () =
     await expectNotNow(await consoleClient(stack.url).ask('/console/api/sign-up', { body }))
     await expectNotNow(await client.ask('/console/api/keys'))
     await expectNotNow(await admin.send('GET', '/accounts'))
-    await expectNotNow(await keyReads())
+    for (const answer of await answers()) await expectNotNow(answer)
   } finally {
     stack.databaseProxy!.restore()
   }
+  await expect.poll(async () => (await answers()).every(({ ok }) => ok)).toBe(true)
 })
 
 test('a closed, a not granted and an unknown surface are refused without asking Redis or PostgreSQL', async () => {

@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedKey, KeyList, KeyView } from '../../src/core/api/keys.ts'
 import type { SessionView } from '../../src/core/api/sessions.ts'
 import { SURFACES } from '../../src/core/api/surfaces/surface-registry.ts'
 import { newId } from '../../src/core/kernel/ids.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { type ConsoleClient, signedUp } from '../helpers/console-client.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { getAs, postAs } from '../helpers/requests.ts'
+import { testStack } from '../helpers/resources.ts'
 import { expectError, MESSAGES } from './wire.ts'
 
-let stack: TestStack
 let client: ConsoleClient
 let accountId: string
 
@@ -19,32 +19,31 @@ const EMBEDDINGS = {
   rate: undefined,
 }
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'acme/one': { vendor: 'acme', offers: [{ at: 'alpha', model: 'words-5' }] },
-      'acme/two': {
-        vendor: 'acme',
-        offers: [
-          { at: 'alpha', model: 'status-500', cost: '0.10' },
-          { at: 'beta', model: 'words-5.tag-two', cost: '0.60' },
-        ],
-      },
-      'gpt-birch': { vendor: 'openai', auto: false, offers: [{ at: 'beta', model: 'words-5.tag-birch' }] },
-      // Without a provider of its wire, the messages surface is closed.
-      'acme/native': {
-        vendor: 'acme',
-        auto: false,
-        offers: [{ at: 'anthropicmessages', model: 'words-5', wire: 'anthropic-messages' }],
-      },
-      'birch/vectors': {
-        ...EMBEDDINGS,
-        vendor: 'birch',
-        offers: [{ at: 'alpha', model: 'dimensions-8', cost: '0' }],
-      },
+const stack = testStack({
+  models: {
+    'acme/one': { vendor: 'acme', offers: [{ at: 'alpha', model: 'words-5' }] },
+    'acme/two': {
+      vendor: 'acme',
+      offers: [
+        { at: 'alpha', model: 'status-500', cost: '0.10' },
+        { at: 'beta', model: 'words-5.tag-two', cost: '0.60' },
+      ],
     },
-    environment: { SIGN_UPS_PER_ADDRESS: '1000' },
-  })
+    'gpt-birch': { vendor: 'openai', auto: false, offers: [{ at: 'beta', model: 'words-5.tag-birch' }] },
+    // Without a provider of its wire, the messages surface is closed.
+    'acme/native': {
+      vendor: 'acme',
+      auto: false,
+      offers: [{ at: 'anthropicmessages', model: 'words-5', wire: 'anthropic-messages' }],
+    },
+    'birch/vectors': {
+      ...EMBEDDINGS,
+      vendor: 'birch',
+      offers: [{ at: 'alpha', model: 'dimensions-8', cost: '0' }],
+    },
+  },
+})
+beforeAll(async () => {
   client = await signedUp(stack.url)
   accountId = (await client.json<SessionView>('/console/api/session')).account.id
   await stack.postgres.surfaceGrant.createMany({
@@ -55,21 +54,15 @@ beforeAll(async () => {
     })),
   })
 })
-afterAll(() => stack?.close())
 
 const newKey = (body: Record<string, unknown> = {}) =>
   client.json<CreatedKey>('/console/api/keys', { body: { name: 'app', ...body } })
 const edit = ({ id }: KeyView, body: unknown) =>
   client.ask(`/console/api/keys/${id}`, { method: 'PATCH', body })
 const call = (key: string, body: { model?: string; models?: string[] }) => ask({ url: stack.url, key }, body)
-const post = (key: string, path: string, body: Record<string, unknown>) =>
-  fetch(stack.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+const post = (key: string, path: string, body: Record<string, unknown>) => postAs(key, stack.url + path, body)
 const get = async (key: string, path: string) =>
-  (await fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } })).json() as Promise<{
+  (await getAs(key, stack.url + path)).json() as Promise<{
     data: unknown[]
     allowed_models: unknown
     allowed_providers: unknown

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { plainKey } from '../../src/accounts/key-cache.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import { createLimitedCallers } from '../../src/http/limited-callers.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 
 const LIMITS = {
   requestsPerMinute: 60,
@@ -75,11 +75,7 @@ test('an account has a bounded number of requests under way, and others have the
 })
 
 describe('a key beyond its limit per minute', () => {
-  let stack: TestStack
-  beforeAll(async () => {
-    stack = await startStack({ models: { 'test/plain': [{ at: 'alpha', model: 'words-2' }] } })
-  })
-  afterAll(() => stack?.close())
+  const stack = testStack({ models: { 'test/plain': [{ at: 'alpha', model: 'words-2' }] } })
 
   test('is a 429 before the body of its next call is read, with the time that is left', async () => {
     const { key } = await stack.account('1.00', { requestsPerMinute: 2 })

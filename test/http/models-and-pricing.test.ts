@@ -1,10 +1,10 @@
 import { Ajv } from 'ajv'
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ModelFactsList, ModelProviderList } from '../../src/core/api/models.ts'
 import { consoleClient, signedUp } from '../helpers/console-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import { caller, completionOf, expectError } from './wire.ts'
 
 const DECIMAL = '^\\d+\\.\\d{2,6}$'
@@ -82,20 +82,14 @@ const MODELS = {
   },
 }
 
-let stack: TestStack
-let key: string
-
-beforeAll(async () => {
-  stack = await startStack({ models: MODELS, durableRedis: true })
-  ;({ key } = await stack.account('1.00'))
-})
-afterAll(() => stack?.close())
+const stack = testStack({ models: MODELS, durableRedis: true })
+const owner = testAccount(stack, '1.00')
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(stack.url + path, { headers })
 
 describe('GET /v1/models', () => {
   test('gives an ordinary key one opaque entry', async () => {
-    const response = await get('/v1/models', { authorization: `Bearer ${key}` })
+    const response = await get('/v1/models', { authorization: `Bearer ${owner.key}` })
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual({
       object: 'list',
@@ -174,7 +168,7 @@ describe('GET /pricing.json', () => {
     await stack.writeCatalog({ ...MODELS, 'test/new': [{ at: 'alpha', model: 'words-12.tag-new' }] })
     await expect.poll(async () => (await feed()).version).not.toBe(before.version)
     expect((await feed()).data.map(({ id }) => id)).toContain('test/new')
-    const call = caller(stack, key)
+    const call = caller(stack, owner)
     // Each process reads the file for itself; a worker that has not yet answers with a failure.
     await expect.poll(async () => (await call({ model: 'test/new' })).status).toBe(200)
     await stack.writeCatalog({ 'test/new': [] })
@@ -222,7 +216,7 @@ describe('health', () => {
 
   test('is ready without PostgreSQL, says that it is away, and calls go on', async () => {
     const database = new URL(stack.environment.DATABASE_URL!).pathname.slice(1)
-    const call = caller(stack, key)
+    const call = caller(stack, owner)
     expect((await call({ model: 'test/plain' })).status).toBe(200)
     const admin = new Client({ connectionString: process.env.TEST_DATABASE_URL })
     await admin.connect()
@@ -253,7 +247,7 @@ describe('health', () => {
         message: 'Not ready: Redis refuses writes.',
       })
       expect(response.headers.get('retry-after')).toBe('1')
-      await expectError(await caller(stack, key)({ model: 'test/plain' }), 503, 'overloaded')
+      await expectError(await caller(stack, owner)({ model: 'test/plain' }), 503, 'overloaded')
     } finally {
       await stack.redis.config('SET', 'maxmemory', '0')
     }
@@ -265,7 +259,7 @@ describe('health', () => {
     stack.redis.on('error', () => undefined)
     await stack.redisServer.kill()
     await expect.poll(readiness).toBe(503)
-    const call = caller(stack, key)
+    const call = caller(stack, owner)
     const startedAt = performance.now()
     const response = await call({ model: 'test/plain' })
     await expectError(response, 503, 'overloaded')

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codeSamples } from '../../src/core/api/surfaces/code-samples.ts'
 import { SURFACES } from '../../src/core/api/surfaces/surface-registry.ts'
 import { PublishedSurface, type PublishedSurfaceList } from '../../src/core/api/surfaces/surfaces.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import { rawExchange } from './wire.ts'
 
 type OpenApi = {
@@ -43,30 +43,28 @@ const task = (fields: object, model: string) => ({
 
 const AsyncFunction = (async () => undefined).constructor as new (...source: string[]) => unknown
 
-let stack: TestStack
 let document: OpenApi
 
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/reasons': { reasoning: true, offers: [{ at: 'alpha', model: 'reasoning-5.words-12' }] },
+    'test/refuses': [{ at: 'alpha', model: 'refuse' }],
+    'test/cut': [{ at: 'beta', model: 'words-12.cut-after-5' }],
+    'test/native': { reasoning: true, offers: [{ ...NATIVE, model: 'reasoning-5.words-12' }] },
+    'test/native-cut': [{ ...NATIVE, model: 'words-12.cut-after-5' }],
+    'test/embed': task(EMBEDDINGS, 'dimensions-4'),
+    'test/rerank': task(RERANK, 'tag-rerank'),
+    'omni-moderation-latest': task(MODERATION, 'tag-moderation'),
+  },
+})
 beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/reasons': { reasoning: true, offers: [{ at: 'alpha', model: 'reasoning-5.words-12' }] },
-      'test/refuses': [{ at: 'alpha', model: 'refuse' }],
-      'test/cut': [{ at: 'beta', model: 'words-12.cut-after-5' }],
-      'test/native': { reasoning: true, offers: [{ ...NATIVE, model: 'reasoning-5.words-12' }] },
-      'test/native-cut': [{ ...NATIVE, model: 'words-12.cut-after-5' }],
-      'test/embed': task(EMBEDDINGS, 'dimensions-4'),
-      'test/rerank': task(RERANK, 'tag-rerank'),
-      'omni-moderation-latest': task(MODERATION, 'tag-moderation'),
-    },
-  })
   const response = await fetch(`${stack.url}/openapi.json`)
   expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
   document = (await response.json()) as OpenApi
 })
 afterAll(() => {
   delete process.env.SWITCHYARD_API_KEY
-  return stack?.close()
 })
 
 test('the document is valid OpenAPI 3.1', async () => {
@@ -196,20 +194,18 @@ describe('what is answered is as the document says', () => {
   const FIND = { name: 'find', description: 'Finds.' }
   const SCHEMA = { type: 'object', properties: { town: { type: 'string' } } }
   const USE = [{ role: 'user', content: 'Use find to "Basel".' }]
-  let key: string
 
+  const owner = testAccount(stack, '20.00')
   beforeAll(async () => {
-    const account = await stack.account('20.00')
-    key = account.key
     for (const { id } of SURFACES.filter(({ access }) => access === 'granted'))
-      await stack.command('admin', 'surface', 'open', id, '--account', account.accountId)
+      await stack.command('admin', 'surface', 'open', id, '--account', owner.accountId)
   })
 
   const ask = (id: string, body: unknown, headers: Record<string, string> = {}) => {
     const { path } = SURFACES.find((surface) => surface.id === id)!
     return fetch(stack.url + path, {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+      headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json', ...headers },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
   }

@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { GatewaySettingsView } from '../../src/core/api/gateway.ts'
 import type { OperatorActionView } from '../../src/core/api/operations.ts'
 import type { ProviderStatusList } from '../../src/core/api/provider-status.ts'
 import type { Page } from '../../src/core/api/shared.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
-import { type AdminClient, adminClient } from './admin/admin-client.ts'
+import { testOperator, testStack } from '../helpers/resources.ts'
 import { expectError } from './wire.ts'
 
-let stack: TestStack
-let admin: AdminClient
-
-beforeAll(async () => {
-  stack = await startStack({ models: { 'test/plain': [{ at: 'alpha', model: 'words-12' }] } })
-  admin = adminClient(stack, await stack.adminKey())
-})
-afterAll(() => stack?.close())
+const stack = testStack()
+const admin = testOperator(stack)
 
 const visit = () => fetch(`${stack.url}/console/api/provider-status`)
 const publish = (isPublic: boolean) => admin.send('PATCH', '/settings', { provider_status_public: isPublic })

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { RecordedRequest } from '../../tools/simulated-providers/request-log.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import { CHAT_PATH, MESSAGES } from './wire.ts'
 
 /** The simulated model that most tests call; its name finds the request at the provider. */
@@ -11,24 +11,18 @@ const SCHEMA_FORMAT = {
   json_schema: { name: 'train', strict: true, schema: { type: 'object', properties: {} } },
 }
 
-let stack: TestStack
-let key: string
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: UPSTREAM }],
-      'test/small': { max_output_tokens: 100, offers: [{ at: 'alpha', model: 'words-12.tag-small' }] },
-      'test/vision': {
-        input_modalities: ['text', 'image', 'audio', 'file'],
-        offers: [{ at: 'alpha', model: 'words-12.tag-vision' }],
-      },
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: UPSTREAM }],
+    'test/small': { max_output_tokens: 100, offers: [{ at: 'alpha', model: 'words-12.tag-small' }] },
+    'test/vision': {
+      input_modalities: ['text', 'image', 'audio', 'file'],
+      offers: [{ at: 'alpha', model: 'words-12.tag-vision' }],
     },
-    environment: { DEFAULT_COMPLETION_LIMIT: '777' },
-  })
-  ;({ key } = await stack.account('20.00'))
+  },
+  environment: { DEFAULT_COMPLETION_LIMIT: '777' },
 })
-afterAll(() => stack?.close())
+const owner = testAccount(stack, '20.00')
 
 type Body = Record<string, unknown>
 
@@ -40,7 +34,7 @@ async function forwarded(
   stack.providers.log.clear()
   const response = await fetch(stack.url + CHAT_PATH, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json', ...headers },
     body:
       typeof body === 'string' ? body : JSON.stringify({ model: 'test/plain', messages: MESSAGES, ...body }),
   })
@@ -235,7 +229,7 @@ describe('tools', () => {
       fetch(stack.url + CHAT_PATH, {
         method: 'POST',
         headers: {
-          authorization: `Bearer ${key}`,
+          authorization: `Bearer ${owner.key}`,
           'content-type': 'application/json',
           'idempotency-key': 'schemas that differ',
         },

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { getAs, postAs } from '../helpers/requests.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
 import { caller, rawExchange, rawRequest } from './wire.ts'
 
 /** Words of the simulated providers' names, models, ids, headers and error texts. */
@@ -53,43 +54,39 @@ const TOOL = `tool_${randomBytes(12).toString('hex')}`
 const IDEMPOTENCY_KEY = `repeat-${randomBytes(12).toString('hex')}`
 
 const logLines: string[] = []
-let stack: TestStack
-let key: string
 let adminKey: string
-let accountId: string
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      ...Object.fromEntries(
-        FAULTS.flatMap((fault) =>
-          ['streamed', 'whole'].map((way) => [
-            modelOf(fault, way),
-            [
-              { at: 'zanzibar', model: `words-12.tag-xyzzy-${way}.${fault}` },
-              { at: 'quillon', model: `words-12.tag-xyzzy-too-${way}.${fault}` },
-            ],
-          ]),
-        ),
+const stack = testStack({
+  models: {
+    ...Object.fromEntries(
+      FAULTS.flatMap((fault) =>
+        ['streamed', 'whole'].map((way) => [
+          modelOf(fault, way),
+          [
+            { at: 'zanzibar', model: `words-12.tag-xyzzy-${way}.${fault}` },
+            { at: 'quillon', model: `words-12.tag-xyzzy-too-${way}.${fault}` },
+          ],
+        ]),
       ),
-      'secret/echo': [{ at: 'zanzibar', model: 'echo.tag-xyzzy' }],
-      'secret/failing-echo': [{ at: 'zanzibar', model: 'echo.tag-xyzzy-failing.cut-after-5' }],
-      'secret/paced': [{ at: 'zanzibar', model: 'words-2000.rate-40.tag-xyzzy' }],
-    },
-    environment: {
-      CONNECT_TIMEOUT_MS: '1000',
-      FIRST_TOKEN_TIMEOUT_MS: '3000',
-      LAST_FIRST_TOKEN_TIMEOUT_MS: '4000',
-      IDLE_TIMEOUT_MS: '3000',
-      RETRY_BUDGET_FLOOR: '10000',
-    },
-    // No redaction to lean on: what is not logged cannot leak.
-    logger: pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }),
-  })
-  ;({ key, accountId } = await stack.account('20.00'))
+    ),
+    'secret/echo': [{ at: 'zanzibar', model: 'echo.tag-xyzzy' }],
+    'secret/failing-echo': [{ at: 'zanzibar', model: 'echo.tag-xyzzy-failing.cut-after-5' }],
+    'secret/paced': [{ at: 'zanzibar', model: 'words-2000.rate-40.tag-xyzzy' }],
+  },
+  environment: {
+    CONNECT_TIMEOUT_MS: '1000',
+    FIRST_TOKEN_TIMEOUT_MS: '3000',
+    LAST_FIRST_TOKEN_TIMEOUT_MS: '4000',
+    IDLE_TIMEOUT_MS: '3000',
+    RETRY_BUDGET_FLOOR: '10000',
+  },
+  // No redaction to lean on: what is not logged cannot leak.
+  logger: pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }),
+})
+const owner = testAccount(stack, '20.00')
+beforeAll(async () => {
   adminKey = await stack.adminKey()
 })
-afterAll(() => stack?.close())
 
 describe('the target', () => {
   test.concurrent.each(
@@ -100,7 +97,7 @@ describe('the target', () => {
   )('is in no byte of an answer: $fault, streaming $stream', async ({ fault, stream }) => {
     const answer = await rawExchange(
       stack.url,
-      rawRequest(key, {
+      rawRequest(owner.key, {
         model: modelOf(fault, stream ? 'streamed' : 'whole'),
         stream,
         messages: [{ role: 'user', content: 'Tell me.' }],
@@ -114,9 +111,9 @@ describe('the target', () => {
   test('is not in the lists of models and prices, nor in refusals', async () => {
     const texts = await Promise.all([
       fetch(`${stack.url}/pricing.json`).then((response) => response.text()),
-      fetch(`${stack.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } }).then((r) => r.text()),
-      caller(stack, key)({ model: 'secret/echo', provider: { only: ['nobody'] } }).then((r) => r.text()),
-      caller(stack, key)({ model: 'secret/none' }).then((r) => r.text()),
+      getAs(owner.key, `${stack.url}/v1/models`).then((r) => r.text()),
+      caller(stack, owner)({ model: 'secret/echo', provider: { only: ['nobody'] } }).then((r) => r.text()),
+      caller(stack, owner)({ model: 'secret/none' }).then((r) => r.text()),
     ])
     for (const text of texts) expect(text).not.toMatch(UPSTREAM)
   })
@@ -128,7 +125,7 @@ const tools = [{ type: 'function', function: { name: TOOL, description: PROMPT, 
 describe('what a client says', () => {
   test('is in Redis sealed only while its call runs, and not on the dashboard', async () => {
     const leave = new AbortController()
-    const call = caller(stack, key)
+    const call = caller(stack, owner)
     const open = await call(
       { model: 'secret/paced', stream: true, messages, tools },
       { signal: leave.signal },
@@ -136,7 +133,7 @@ describe('what a client says', () => {
     expect(open.status).toBe(200)
     const during = await redisText(stack)
     expect(during).toContain('sealedBody')
-    expectAbsent(during, [PROMPT, TOOL, key], 'Redis, while the call runs')
+    expectAbsent(during, [PROMPT, TOOL, owner.key], 'Redis, while the call runs')
 
     // Jobs of the calls before end while they are looked at.
     await eventually(async () => {
@@ -145,7 +142,7 @@ describe('what a client says', () => {
     })
     const dashboard = await dashboardText()
     expect(dashboard).toContain('chatcmpl_')
-    expectAbsent(dashboard, [PROMPT, TOOL, key], 'the dashboard')
+    expectAbsent(dashboard, [PROMPT, TOOL, owner.key], 'the dashboard')
     const [jobId] = /chatcmpl_[0-9A-Z]{26}/.exec(dashboard)!
     const stored = JSON.parse((await stack.redis.hget(`${QUEUE_PREFIX}:dispatch:${jobId}`, 'data'))!)
     expect(dashboard).not.toContain(stored.sealedBody.slice(0, 40))
@@ -154,7 +151,7 @@ describe('what a client says', () => {
   })
 
   test('rests nowhere after the call: not in Redis, not in PostgreSQL, not in a log line', async () => {
-    const call = caller(stack, key)
+    const call = caller(stack, owner)
     const headers = { 'idempotency-key': IDEMPOTENCY_KEY, cookie: `session=${PROMPT}` }
     const answers = await Promise.all([
       call({ model: 'secret/echo', messages: [{ role: 'user', content: `${PROMPT}: use ${TOOL}` }], tools }),
@@ -171,22 +168,26 @@ describe('what a client says', () => {
       call({ model: 'secret/echo', messages, max_tokens: PROMPT }),
       fetch(`${stack.url}/v1/chat/completions`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' },
         body: `{"broken": "${PROMPT}`,
       }),
-      fetch(`${stack.url}/v1/embeddings`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ input: PROMPT }),
-      }),
+      postAs(owner.key, `${stack.url}/v1/embeddings`, { input: PROMPT }),
     ])
     const texts = await Promise.all(answers.map((answer) => answer.text()))
     expect(texts[0]).toContain(TOOL)
     expect(texts[1]).toContain(PROMPT.slice(0, 10))
-    for (const refusal of texts.slice(7)) expectAbsent(refusal, [PROMPT, key], 'a refusal')
-    await stack.settled(accountId)
+    for (const refusal of texts.slice(7)) expectAbsent(refusal, [PROMPT, owner.key], 'a refusal')
+    await stack.settled(owner.accountId)
 
-    const secrets = [PROMPT, TOOL, key, key.slice(10, -4), adminKey, adminKey.slice(12, -4), IDEMPOTENCY_KEY]
+    const secrets = [
+      PROMPT,
+      TOOL,
+      owner.key,
+      owner.key.slice(10, -4),
+      adminKey,
+      adminKey.slice(12, -4),
+      IDEMPOTENCY_KEY,
+    ]
     expectAbsent(await redisText(stack), secrets, 'Redis')
     expectAbsent(await postgresText(stack), secrets, 'PostgreSQL')
     expectAbsent(logLines.join(''), secrets, 'the logs')
@@ -225,7 +226,7 @@ describe('the dashboard', () => {
       const without = await fetch(stack.url + path)
       expect(without.status).toBe(401)
       expect(without.headers.get('www-authenticate')).toMatch(/^Basic /)
-      const ordinary = await fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } })
+      const ordinary = await getAs(owner.key, stack.url + path)
       expect(ordinary.status).toBe(403)
       const basic = Buffer.from(`admin:${adminKey}`).toString('base64')
       expect((await fetch(stack.url + path, { headers: { authorization: `Basic ${basic}` } })).status).toBe(

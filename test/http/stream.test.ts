@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { accountKeys } from '../../src/platform/redis/redis-keys.ts'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { testStack } from '../helpers/resources.ts'
 import {
   type Call,
   caller,
@@ -142,7 +142,6 @@ function faultModels() {
   )
 }
 
-let stack: TestStack
 let call: Call
 let accountId: string
 let healthyText: string
@@ -164,46 +163,46 @@ async function answerOf(body: Record<string, unknown>): Promise<Answer> {
   return { response, text: await response.text() }
 }
 
+const stack = testStack({
+  models: {
+    ...faultModels(),
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/multibyte': [{ at: 'alpha', model: 'words-30.multibyte.split-bytes' }],
+    'test/empty': [{ at: 'alpha', model: 'empty' }],
+    'test/refusing': [{ at: 'alpha', model: 'refuse' }],
+    'test/filtered': [{ at: 'alpha', model: 'words-12.finish-content_filter' }],
+    'test/long': [{ at: 'alpha', model: 'words-300' }],
+    'test/other-text': [
+      { at: 'alpha', model: 'words-12.cut-after-5' },
+      { at: 'beta', model: 'words-12.different-text' },
+    ],
+    'test/prefill': [
+      { at: 'alpha', model: 'words-40.cut-after-5.tag-prefill' },
+      { at: 'beta', model: 'words-40.prefill', assistant_prefill: true },
+    ],
+    'test/thinks-then-hangs': {
+      reasoning: true,
+      offers: [{ at: 'alpha', model: 'hang-after-role.tag-keepalive' }],
+    },
+    'test/thinks-long': { reasoning: true, offers: [{ at: 'alpha', model: 'words-12.first-token-6500' }] },
+  },
+  environment: {
+    CONNECT_TIMEOUT_MS: '1000',
+    // Only what never comes runs into these, on a busy machine too.
+    FIRST_TOKEN_TIMEOUT_MS: '4000',
+    LAST_FIRST_TOKEN_TIMEOUT_MS: '5000',
+    REASONING_LAST_FIRST_TOKEN_TIMEOUT_MS: '9000',
+    IDLE_TIMEOUT_MS: '4000',
+    KEEP_ALIVE_MS: '6000',
+    ATTEMPTS_PER_CALL: '3',
+    RETRY_BUDGET_PERCENT: '100',
+    RETRY_BUDGET_FLOOR: '10000',
+  },
+})
 beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      ...faultModels(),
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/multibyte': [{ at: 'alpha', model: 'words-30.multibyte.split-bytes' }],
-      'test/empty': [{ at: 'alpha', model: 'empty' }],
-      'test/refusing': [{ at: 'alpha', model: 'refuse' }],
-      'test/filtered': [{ at: 'alpha', model: 'words-12.finish-content_filter' }],
-      'test/long': [{ at: 'alpha', model: 'words-300' }],
-      'test/other-text': [
-        { at: 'alpha', model: 'words-12.cut-after-5' },
-        { at: 'beta', model: 'words-12.different-text' },
-      ],
-      'test/prefill': [
-        { at: 'alpha', model: 'words-40.cut-after-5.tag-prefill' },
-        { at: 'beta', model: 'words-40.prefill', assistant_prefill: true },
-      ],
-      'test/thinks-then-hangs': {
-        reasoning: true,
-        offers: [{ at: 'alpha', model: 'hang-after-role.tag-keepalive' }],
-      },
-      'test/thinks-long': { reasoning: true, offers: [{ at: 'alpha', model: 'words-12.first-token-6500' }] },
-    },
-    environment: {
-      CONNECT_TIMEOUT_MS: '1000',
-      // Only what never comes runs into these, on a busy machine too.
-      FIRST_TOKEN_TIMEOUT_MS: '4000',
-      LAST_FIRST_TOKEN_TIMEOUT_MS: '5000',
-      REASONING_LAST_FIRST_TOKEN_TIMEOUT_MS: '9000',
-      IDLE_TIMEOUT_MS: '4000',
-      KEEP_ALIVE_MS: '6000',
-      ATTEMPTS_PER_CALL: '3',
-      RETRY_BUDGET_PERCENT: '100',
-      RETRY_BUDGET_FLOOR: '10000',
-    },
-  })
   const account = await stack.account('20.00')
   accountId = account.accountId
-  call = caller(stack, account.key)
+  call = caller(stack, account)
   healthyText = (await textOf(await call({ model: 'test/plain' }))) ?? ''
   expect(healthyText.split(' ')).toHaveLength(12)
   slowToBegin = answerOf({ model: 'test/thinks-long', stream: true })
@@ -226,7 +225,6 @@ beforeAll(async () => {
   }
   await slow
 })
-afterAll(() => stack?.close())
 
 describe.each(CASES)('a provider with $fault', ({ fault, alone, helped }) => {
   test.each(WAYS)('has the outcome of the contract, $name', async (way) => {

@@ -14,18 +14,16 @@ import { createSurfaceGrantStore } from '../../src/operations/surface-grant-stor
 import { createSurfaceManagement } from '../../src/operations/surface-management.ts'
 import { announceKeyChange } from '../../src/platform/redis/key-changes.ts'
 import { createRedis } from '../../src/platform/redis/redis.ts'
-import { openTestAccount, openTestLedger, openTestOperator, type TestLedger } from '../helpers/billing.ts'
+import {
+  openTestAccount,
+  openTestLedger,
+  openTestOperator,
+  PLAIN_KEY,
+  type TestLedger,
+} from '../helpers/billing.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { createTestRedis } from '../helpers/services.ts'
 
-const SETTINGS = {
-  name: '',
-  limitPico: null,
-  limitReset: 'none',
-  expiresAt: null,
-  requestsPerMinute: null,
-  concurrentCalls: null,
-} as const
 const LIMITS = {
   requestsPerMinute: 600,
   refusedRequestsPerMinute: 1_000_000,
@@ -111,9 +109,9 @@ test('a surface opened to an account is open to its keys and no others, and clos
     await openTestAccount(ledger.postgres, 1n),
   ]
   const [mine, mineToo, stranger] = await Promise.all([
-    keys.create(account, SETTINGS),
-    keys.create(account, SETTINGS),
-    keys.create(other, SETTINGS),
+    keys.create(account, PLAIN_KEY),
+    keys.create(account, PLAIN_KEY),
+    keys.create(other, PLAIN_KEY),
   ])
   const holder = await surfaces.findHolder({ account })
   for (const { secret } of [mine, mineToo, stranger]) await expectEverywhere(secret, 404)
@@ -134,7 +132,7 @@ test('a surface opened to an account is open to its keys and no others, and clos
 
 test('a surface opened to one key is open to that key alone', async () => {
   const account = await openTestAccount(ledger.postgres, 1n)
-  const [opened, other] = [await keys.create(account, SETTINGS), await keys.create(account, SETTINGS)]
+  const [opened, other] = [await keys.create(account, PLAIN_KEY), await keys.create(account, PLAIN_KEY)]
   await surfaces.open(OPERATOR, 'embeddings', { keyId: opened.key.id })
   await surfaces.open(OPERATOR, 'rerank', { keyId: other.key.id })
   await expectEverywhere(opened.secret, 200)
@@ -144,7 +142,7 @@ test('a surface opened to one key is open to that key alone', async () => {
 
 test('only surfaces that wait for it are opened, and only to what may use them', async () => {
   const account = await openTestAccount(ledger.postgres, 1n)
-  const admin = await keys.createOfOperator(await openTestOperator(ledger.postgres), SETTINGS)
+  const admin = await keys.createOfOperator(await openTestOperator(ledger.postgres), PLAIN_KEY)
   const holder = { accountId: account }
   await expect(surfaces.open(OPERATOR, 'chat-completions', holder)).rejects.toThrow('Every key may use')
   await expect(surfaces.open(OPERATOR, 'videos', holder)).rejects.toThrow('cannot be opened')

@@ -1,25 +1,19 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { SURFACES, type Surface } from '../../src/core/api/surfaces/surface-registry.ts'
 import type { SurfaceList } from '../../src/core/api/surfaces/surfaces.ts'
 import { SURFACES_PAGE, withSurfacesTable } from '../../tools/surfaces-table.ts'
-import { startStack, type TestStack } from '../helpers/stack.ts'
-import { type Call, CHAT_PATH, caller, expectError, expectRawError, rawExchange } from './wire.ts'
+import { getAs } from '../helpers/requests.ts'
+import { testAccount, testStack } from '../helpers/resources.ts'
+import { CHAT_PATH, caller, expectError, expectRawError, rawExchange } from './wire.ts'
 
-let stack: TestStack
-let key: string
-let call: Call
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'beta', model: 'words-12' }],
-    },
-  })
-  ;({ key } = await stack.account('20.00'))
-  call = caller(stack, key)
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'beta', model: 'words-12' }],
+  },
 })
-afterAll(() => stack?.close())
+const owner = testAccount(stack, '20.00')
+const call = caller(stack, owner)
 
 /** The path of a surface with a value for each of its parameters. */
 const pathOf = ({ path }: Surface) => path.replace(/\{\w+\}/g, 'x1')
@@ -28,7 +22,7 @@ const pathOf = ({ path }: Surface) => path.replace(/\{\w+\}/g, 'x1')
 async function rawAnswer(method: string, path: string, body = ''): Promise<string> {
   const answer = await rawExchange(
     stack.url,
-    `${method} ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\nx-request-id: same\r\n` +
+    `${method} ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${owner.key}\r\nx-request-id: same\r\n` +
       `content-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
   )
   return answer.replace(/^date: .*\r\n/im, '')
@@ -45,7 +39,7 @@ describe('surfaces', () => {
         await expectError(without, 401, 'missing_api_key')
         const response = await fetch(stack.url + pathOf(surface), {
           method,
-          headers: { authorization: `Bearer ${key}`, 'content-type': 'text/plain' },
+          headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'text/plain' },
           ...(method === 'POST' && { body: 'anything at all' }),
         })
         expect((await expectError(response, 404, 'surface_unavailable')).type).toBe('not_found_error')
@@ -73,7 +67,7 @@ describe('surfaces', () => {
   ])('the refusal of %s says what is wrong with the path', async (path, hint) => {
     const response = await fetch(stack.url + path, {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}` },
+      headers: { authorization: `Bearer ${owner.key}` },
     })
     expect((await expectError(response, 404, 'surface_unavailable')).message).toContain(hint)
   })
@@ -87,7 +81,7 @@ describe('surfaces', () => {
         const startedAt = performance.now()
         const response = await fetch(stack.url + path, {
           method: 'POST',
-          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' },
           body: '{"model":"auto"}',
         })
         await response.text()
@@ -104,7 +98,7 @@ describe('surfaces', () => {
   })
 
   test('are listed to a key, with those that it may use', async () => {
-    const response = await fetch(`${stack.url}/v1/surfaces`, { headers: { authorization: `Bearer ${key}` } })
+    const response = await getAs(owner.key, `${stack.url}/v1/surfaces`)
     const { data } = (await response.json()) as SurfaceList
     expect(data.map(({ method, path }) => `${method} ${path}`)).toEqual(
       SURFACES.map(({ method, path }) => `${method} ${path}`),
@@ -152,14 +146,14 @@ describe('surfaces', () => {
     '/v1/..%2fadmin',
     `/v1/${'x'.repeat(3_000)}`,
   ])('%s is unavailable', async (path) => {
-    const response = await fetch(stack.url + path, { headers: { authorization: `Bearer ${key}` } })
+    const response = await getAs(owner.key, stack.url + path)
     await expectError(response, 404, 'surface_unavailable')
   })
 
   test('is a 404, not a crash, for a path that cannot be decoded', async () => {
     const answer = await rawExchange(
       stack.url,
-      `GET /v1/%E0%A4%A HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\nconnection: close\r\n\r\n`,
+      `GET /v1/%E0%A4%A HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${owner.key}\r\nconnection: close\r\n\r\n`,
     )
     expectRawError(answer, 404, 'surface_unavailable')
   })
@@ -175,7 +169,10 @@ describe('surfaces', () => {
     ['DELETE', '/v1/models', 'GET'],
     ['POST', '/pricing.json', 'GET'],
   ])('%s %s is a 405 that allows %s', async (method, path, allowed) => {
-    const response = await fetch(stack.url + path, { method, headers: { authorization: `Bearer ${key}` } })
+    const response = await fetch(stack.url + path, {
+      method,
+      headers: { authorization: `Bearer ${owner.key}` },
+    })
     expect(response.headers.get('allow')).toContain(allowed)
     if (method === 'HEAD') expect(response.status).toBe(405)
     else await expectError(response, 405, 'method_not_allowed')
@@ -186,7 +183,7 @@ describe('a path that takes other methods', () => {
   const answer = (method: string, path: string) =>
     rawExchange(
       stack.url,
-      `${method} ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\nconnection: close\r\n\r\n`,
+      `${method} ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${owner.key}\r\nconnection: close\r\n\r\n`,
     )
 
   test.each([
@@ -242,15 +239,15 @@ describe('headers', () => {
 
   test('tell the rate limits on every authenticated response', async () => {
     const limited = await stack.account('1.00', { requestsPerMinute: 50 })
-    const by = caller(stack, limited.key)
+    const by = caller(stack, limited)
     const answers = [
       await by({ model: 'test/plain' }),
       await by({ model: 'test/plain', stream: true }),
       await by({ model: 'test/none' }),
       await by({ temperature: 9 }),
       await by({ model: 'test/plain', provider: { zdr: true } }),
-      await fetch(`${stack.url}/v1/models`, { headers: { authorization: `Bearer ${limited.key}` } }),
-      await fetch(`${stack.url}/v1/embeddings`, { headers: { authorization: `Bearer ${limited.key}` } }),
+      await getAs(limited.key, `${stack.url}/v1/models`),
+      await getAs(limited.key, `${stack.url}/v1/embeddings`),
     ]
     for (const { headers } of answers) {
       expect(headers.get('x-ratelimit-limit-requests')).toBe('50')

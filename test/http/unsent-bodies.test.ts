@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startStack, type TestStack } from '../helpers/stack.ts'
+import { describe, expect, test } from 'vitest'
+import { testStack } from '../helpers/resources.ts'
+import type { TestStack } from '../helpers/stack.ts'
 
 const MODELS = { 'test/plain': [{ at: 'alpha' as const, model: 'words-2' }] }
 const BODY = JSON.stringify({
@@ -33,11 +34,7 @@ async function call(stack: TestStack, key: string): Promise<number> {
 }
 
 describe('bodies that are announced and not sent', () => {
-  let stack: TestStack
-  beforeAll(async () => {
-    stack = await startStack({ models: MODELS })
-  })
-  afterAll(() => stack?.close())
+  const stack = testStack({ models: MODELS })
 
   test.each([
     [8, { 'content-length': String(32 * 1024 * 1024) }],
@@ -57,14 +54,10 @@ describe('bodies that are announced and not sent', () => {
 })
 
 describe('a body of which nothing comes', () => {
-  let stack: TestStack
-  beforeAll(async () => {
-    stack = await startStack({
-      models: MODELS,
-      environment: { BODY_IDLE_MS: '200', REFUSED_REQUESTS_PER_MINUTE: '5' },
-    })
+  const stack = testStack({
+    models: MODELS,
+    environment: { BODY_IDLE_MS: '200', REFUSED_REQUESTS_PER_MINUTE: '5' },
   })
-  afterAll(() => stack?.close())
 
   test('is a 408 that ends its connection, and counts as a refused request of its account', async () => {
     const [{ key }, { key: other }] = await Promise.all([stack.account('1.00'), stack.account('1.00')])

@@ -18,11 +18,11 @@ export type Call = (body: Record<string, unknown>, options?: CallOptions) => Pro
 
 /** A client of the chat-completions endpoint; `messages` are filled in where the body has none. */
 export const caller =
-  (stack: TestStack, key: string): Call =>
+  (stack: TestStack, by: { key: string }): Call =>
   (body, { headers = {}, signal, url = stack.url } = {}) =>
     fetch(url + CHAT_PATH, {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+      headers: { authorization: `Bearer ${by.key}`, 'content-type': 'application/json', ...headers },
       body: JSON.stringify({ messages: MESSAGES, ...body }),
       signal: signal ?? null,
     })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { auditLedger } from '../../src/billing/audit/ledger-audit.ts'
 import { sweepHolds } from '../../src/billing/holds/hold-sweep.ts'
 import { createBalanceStore } from '../../src/billing/ledger/balance-store.ts'
@@ -11,22 +11,12 @@ import { createAdvancePayment } from '../../src/payments/advance-payment.ts'
 import { collectDebts } from '../../src/payments/reconcile-payments.ts'
 import { openTestAccount, settlementOf } from '../helpers/billing.ts'
 import { openHold } from '../helpers/open-hold.ts'
-import {
-  AMOUNT_PICO,
-  refundFact,
-  settledFact,
-  startTestPayments,
-  type TestPayments,
-} from '../helpers/payments.ts'
+import { AMOUNT_PICO, refundFact, settledFact, testPayments } from '../helpers/payments.ts'
 
 const OPENING_PICO = 1_000_000_000_000n
 
 describe('advancePayment', () => {
-  let kit: TestPayments
-  beforeAll(async () => {
-    kit = await startTestPayments()
-  })
-  afterAll(() => kit.close())
+  const kit = testPayments()
 
   const accountOf = (id: string) => kit.postgres.account.findUniqueOrThrow({ where: { id } })
   const settledAccount = async () => {

@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { reconcilePayments } from '../../src/payments/reconcile-payments.ts'
 import { openTestAccount } from '../helpers/billing.ts'
-import {
-  AMOUNT_PICO,
-  noticeOf,
-  settledFact,
-  startTestPayments,
-  type TestPayments,
-} from '../helpers/payments.ts'
+import { AMOUNT_PICO, noticeOf, settledFact, testPayments } from '../helpers/payments.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
 describe('reconcilePayments', () => {
-  let kit: TestPayments
-  beforeAll(async () => {
-    kit = await startTestPayments()
-  })
-  afterAll(() => kit.close())
+  const kit = testPayments()
 
   const openPayment = async () => {
     const accountId = await openTestAccount(kit.postgres, 1n)

@@ -1,26 +1,16 @@
 import pino from 'pino'
 import { Registry } from 'prom-client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createReturnsSchedule } from '../../src/payments/returns-schedule.ts'
 import { runOnOneProcess } from '../../src/platform/redis/fleet-job.ts'
 import { RETURNS_NEXT_AT } from '../../src/platform/redis/redis-keys.ts'
 import { openTestAccount } from '../helpers/billing.ts'
 import { eventually } from '../helpers/eventually.ts'
-import {
-  noticeOf,
-  refundFact,
-  settledFact,
-  startTestPayments,
-  type TestPayments,
-} from '../helpers/payments.ts'
+import { noticeOf, refundFact, settledFact, testPayments } from '../helpers/payments.ts'
 
 const DAY_MS = 86_400_000
 
-let kit: TestPayments
-beforeAll(async () => {
-  kit = await startTestPayments()
-})
-afterAll(() => kit.close())
+const kit = testPayments()
 
 test('refunds are reconciled once a day by one process of the fleet; what was missed raises an alarm', async () => {
   const payment = await kit.open(await openTestAccount(kit.postgres, 1n))

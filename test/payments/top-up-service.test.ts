@@ -1,29 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { newCallId } from '../../src/core/kernel/ids.ts'
 import { RefundRefused } from '../../src/payments/payment-rail.ts'
 import { openTestAccount } from '../helpers/billing.ts'
 import { openHold } from '../helpers/open-hold.ts'
-import {
-  AMOUNT_PICO,
-  refundFact,
-  settledFact,
-  startTestPayments,
-  type TestPayments,
-} from '../helpers/payments.ts'
+import { AMOUNT_PICO, refundFact, settledFact, type TestPayments, testPayments } from '../helpers/payments.ts'
 
 const OPENING_PICO = 1_000_000_000_000n
 
 describe('a refund', () => {
-  let kit: TestPayments
+  const kit = testPayments()
   let refundAtRail: TestPayments['rail']['refund']
-  beforeAll(async () => {
-    kit = await startTestPayments()
+  beforeAll(() => {
     refundAtRail = kit.rail.refund
   })
   afterEach(() => {
     kit.rail.refund = refundAtRail
   })
-  afterAll(() => kit.close())
 
   const settledAccount = async () => {
     const accountId = await openTestAccount(kit.postgres, OPENING_PICO)

@@ -6,8 +6,8 @@ import { ROUTING_PROFILES, TIERS } from '../../src/core/auto/tiers.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { chatNeeds } from '../../src/core/calls/kinds/chat.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../src/core/catalog/catalog.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { picoUsdPerToken } from '../../src/core/kernel/money.ts'
+import { builtCatalog } from '../helpers/built-catalog.ts'
 
 const price = ({ listPrice }: Model) => listPrice.prompt * 3n + listPrice.completion
 const tools = [{ type: 'function', function: { name: 'look', parameters: {} } }]
@@ -100,14 +100,7 @@ describe('no candidate of auto costs more than a newer model of its line that ca
   })
 
   test('in the built-in catalog: of what was replaced, none that costs more', () => {
-    const built = buildCatalogSnapshot([{ name: 'builtin', content: builtin, updatedAt: 0 }], {
-      discountPercent: 5,
-      openWeightsDiscountPercent: 20,
-      generatedAt: 0,
-      isUsable: () => true,
-    })
-    if (built.kind !== 'snapshot') throw new Error(built.problems.join('\n'))
-    const { snapshot } = built
+    const snapshot = builtCatalog([builtin])
     const replaced = [
       ['anthropic/claude-haiku-4.5', 'anthropic/claude-haiku-5.5'],
       ['gpt-5.6-terra', 'gpt-6.1-terra'],

@@ -6,13 +6,13 @@ import { settlementOf } from '../../src/core/billing/pricing.ts'
 import type { CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
 import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
-import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import { parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import type { PlanOptions } from '../../src/core/routing/plan-offers.ts'
 import type { RoutingPlan } from '../../src/core/routing/routing-plan.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
 import { NOTHING_PRODUCED } from '../../src/providers/wire.ts'
+import { builtCatalog } from '../helpers/built-catalog.ts'
 import { planOf } from '../helpers/plan-of.ts'
 
 const price = fc.tuple(fc.nat(400), fc.nat(999_999)).map(([whole, decimals]) => `${whole}.${decimals}`)
@@ -23,34 +23,24 @@ const model = fc.record({
 })
 const models = fc.array(model, { minLength: 1, maxLength: 4 })
 
-function catalogOf(described: Array<Record<string, unknown>>) {
-  const result = buildCatalogSnapshot(
-    [
-      {
-        name: 'test',
-        updatedAt: 0,
-        content: {
-          replace: true,
-          providers: ['alpha', 'beta'].map((id) => ({
-            id,
-            base_url: `http://${id}.test/v1`,
-            api_key_env: `${id.toUpperCase()}_KEY`,
-          })),
-          models: described.map((fields, index) => ({
-            id: `test/${index}`,
-            vendor: 'test',
-            context_length: 100_000,
-            offers: ['alpha', 'beta'].map((provider) => ({ provider, upstream_model: `m${index}` })),
-            ...fields,
-          })),
-        },
-      },
-    ],
-    { discountPercent: 5, openWeightsDiscountPercent: 20, generatedAt: 0, isUsable: () => true },
-  )
-  if (result.kind !== 'snapshot') throw new Error(result.problems.join())
-  return result.snapshot
-}
+const catalogOf = (described: Array<Record<string, unknown>>) =>
+  builtCatalog([
+    {
+      replace: true,
+      providers: ['alpha', 'beta'].map((id) => ({
+        id,
+        base_url: `http://${id}.test/v1`,
+        api_key_env: `${id.toUpperCase()}_KEY`,
+      })),
+      models: described.map((fields, index) => ({
+        id: `test/${index}`,
+        vendor: 'test',
+        context_length: 100_000,
+        offers: ['alpha', 'beta'].map((provider) => ({ provider, upstream_model: `m${index}` })),
+        ...fields,
+      })),
+    },
+  ])
 
 const asked = fc.record({
   /** Which models, in what order; `auto` when none. */

@@ -1,25 +1,16 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { auditLedger } from '../../src/billing/audit/ledger-audit.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
-import {
-  failedSettlementOf,
-  openTestAccount,
-  openTestLedger,
-  settlementOf,
-  type TestLedger,
-} from '../helpers/billing.ts'
+import { failedSettlementOf, openTestAccount, settlementOf } from '../helpers/billing.ts'
+import { testLedger } from '../helpers/resources.ts'
 
 const CALLS = 8
 const OPENING_PICO = 1_000_000n
 
 describe('settlement replays', () => {
-  let ledger: TestLedger
-  beforeAll(async () => {
-    ledger = await openTestLedger()
-  })
-  afterAll(() => ledger.close())
+  const ledger = testLedger()
 
   /** Which calls are charged, and in what batches (indices into the calls) they are settled. */
   const history = fc.record({

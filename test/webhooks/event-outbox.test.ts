@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../src/accounts/key-store.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
@@ -8,20 +8,11 @@ import { creditPosting } from '../../src/core/billing/postings.ts'
 import { formatUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import { eventIdOf } from '../../src/core/webhooks/event.ts'
 import { recordEvent } from '../../src/webhooks/event-outbox.ts'
-import {
-  openTestAccount,
-  openTestLedger,
-  openTestOperator,
-  settlementOf,
-  type TestLedger,
-} from '../helpers/billing.ts'
+import { openTestAccount, openTestOperator, PLAIN_KEY, settlementOf } from '../helpers/billing.ts'
+import { testLedger } from '../helpers/resources.ts'
 
 describe('the outbox of events', () => {
-  let ledger: TestLedger
-  beforeAll(async () => {
-    ledger = await openTestLedger()
-  })
-  afterAll(() => ledger.close())
+  const ledger = testLedger()
 
   const eventsOf = (accountId: string) =>
     ledger.postgres.event.findMany({
@@ -135,14 +126,7 @@ describe('the outbox of events', () => {
   test('a revoked key is told once, an admin key never', async () => {
     const accountId = await openTestAccount(ledger.postgres, 100n)
     const keys = createKeyStore(ledger.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
-    const settings = {
-      name: 'ci',
-      limitPico: null,
-      limitReset: 'none',
-      expiresAt: null,
-      requestsPerMinute: null,
-      concurrentCalls: null,
-    } as const
+    const settings = { ...PLAIN_KEY, name: 'ci' }
     const { key } = await keys.create(accountId, settings)
     const { key: admin } = await keys.createOfOperator(await openTestOperator(ledger.postgres), settings)
     const before = await ledger.postgres.event.count()

@@ -54,7 +54,10 @@ function start(changes: Partial<AlarmSenderOptions> = {}) {
     notices: createAlarmNoticeStore(postgres),
     sealer,
     post: createPostWebhook({ allowPrivate: true, timeoutMs: 10_000 }),
-    mailer: createMailer({ transport: { kind: 'smtp', url: mail.url }, from: 'Switchyard <sy@example.com>' }),
+    mailer: createMailer({
+      transport: { kind: 'smtp', url: mail.environment.SMTP_URL },
+      from: 'Switchyard <sy@example.com>',
+    }),
     sender,
     logger: pino({ level: 'silent' }),
     random: () => 0.5,

@@ -1,21 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { auditFailureCredits } from '../../../src/billing/audit/failure-credit-audit.ts'
 import { createSettlementStore } from '../../../src/billing/settlement/settlement-store.ts'
 import { DAY_MS } from '../../../src/core/kernel/time.ts'
-import {
-  openTestAccount,
-  openTestLedger,
-  settlementOf,
-  type TestLedger,
-  unservedSettlementOf,
-} from '../../helpers/billing.ts'
+import { openTestAccount, settlementOf, unservedSettlementOf } from '../../helpers/billing.ts'
+import { testLedger } from '../../helpers/resources.ts'
 
 const CALL = '50'
-let ledger: TestLedger
-beforeAll(async () => {
-  ledger = await openTestLedger()
-})
-afterAll(() => ledger.close())
+const ledger = testLedger()
 
 /** Settles calls of one account, of which callers of the first were told a failure. */
 async function settled(calls: number, told: number): Promise<string> {

@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
 import { createSettlementStore } from '../../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../../src/core/calls/call-job.ts'
-import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../../helpers/billing.ts'
+import { openTestAccount, settlementOf } from '../../helpers/billing.ts'
+import { testLedger } from '../../helpers/resources.ts'
 
 const CHECK = 'every call has the rates that were published as the version it names'
 
 describe('the audit of rates', () => {
-  let ledger: TestLedger
   let account: string
+  const ledger = testLedger()
   beforeAll(async () => {
-    ledger = await openTestLedger()
     account = await openTestAccount(ledger.postgres, 1_000_000n)
     await ledger.postgres.rateVersion.create({
       data: {
@@ -26,7 +26,6 @@ describe('the audit of rates', () => {
       },
     })
   })
-  afterAll(() => ledger.close())
 
   const settle = async (served: Partial<NonNullable<SettlementRecord['served']>>, chargePico = '50') => {
     const record = settlementOf(account)

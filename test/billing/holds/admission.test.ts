@@ -1,6 +1,6 @@
 import { Worker } from 'bullmq'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   type AdmissionRequest,
   type AdmitToRedis,
@@ -14,48 +14,31 @@ import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import { type CallId, newId } from '../../../src/core/kernel/ids.ts'
 import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
 import { createDispatchQueue, DISPATCH_QUEUE, enqueueCall } from '../../../src/platform/queues/queues.ts'
-import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import type { Redis } from '../../../src/platform/redis/redis.ts'
 import { accountKeys, allowanceKey, QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
-import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+import { admissionOf } from '../../helpers/open-hold.ts'
+import { testRedis } from '../../helpers/resources.ts'
 
-let server: TestRedis
 let redis: Redis
 let admit: AdmitToRedis
 let holds: ReturnType<typeof createHoldStore>
 
-beforeAll(async () => {
-  server = await createTestRedis()
-  redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+const server = testRedis()
+beforeAll(() => {
+  redis = server.connect('fail-fast')
   holds = createHoldStore(redis)
   admit = holds.admit
 })
-afterAll(async () => {
-  redis.disconnect()
-  await server.close()
-})
 
-let calls = 0
-function request(accountId: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
-  return {
-    callId: `chatcmpl_${calls++}` as CallId,
-    accountId,
+const request = (accountId: string, more: Partial<AdmissionRequest> = {}) =>
+  admissionOf(accountId, {
     keyId: 'key_1',
-    holdLifetimeMs: 60_000,
-    amountPico: 100n,
-    flexible: false,
     promptPico: 20n,
     completionRate: 8n,
     completionLimit: 10,
-    requestsPerMinute: 1_000_000,
-    tokensPerMinute: 1_000_000_000,
     tokens: 30,
-    concurrentCalls: 1_000_000,
-    accountRequestsPerMinute: 1_000_000,
-    accountConcurrentCalls: 1_000_000,
-    budgets: [],
     ...more,
-  }
-}
+  })
 
 /** The limit of the key for good. */
 const ofKey = (accountId: string) => ({ ...keyBudget(accountId, 'key_1'), period: { id: 'total' } })

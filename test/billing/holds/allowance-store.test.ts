@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../../src/accounts/key-store.ts'
 import { auditAllowances } from '../../../src/billing/audit/allowance-audit.ts'
@@ -16,41 +16,29 @@ import { type AllowancePeriod, allowancePeriod } from '../../../src/core/billing
 import { accountBudget, keyBudget, memberBudget } from '../../../src/core/billing/budget.ts'
 import { type CallId, newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
-import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import type { Redis } from '../../../src/platform/redis/redis.ts'
 import { allowanceKey } from '../../../src/platform/redis/redis-keys.ts'
-import {
-  lostSettlementOf,
-  openTestAccount,
-  openTestLedger,
-  settlementOf,
-  type TestLedger,
-} from '../../helpers/billing.ts'
-import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+import { lostSettlementOf, openTestAccount, PLAIN_KEY, settlementOf } from '../../helpers/billing.ts'
+import { admissionOf } from '../../helpers/open-hold.ts'
+import { testLedger, testRedis } from '../../helpers/resources.ts'
 
 const TOTAL = allowancePeriod('none', 0)
 const BALANCE = 1_000_000n
 
-let ledger: TestLedger
-let server: TestRedis
 let redis: Redis
 let holds: HoldStore
 let settlements: SettlementStore
 let spend: SpendStore
 let allowances: AllowanceStore
 
-beforeAll(async () => {
-  ledger = await openTestLedger()
-  server = await createTestRedis()
-  redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+const ledger = testLedger()
+const server = testRedis()
+beforeAll(() => {
+  redis = server.connect('fail-fast')
   holds = createHoldStore(redis)
   settlements = createSettlementStore(ledger.postgres)
   spend = createSpendStore(ledger.postgres)
   allowances = createAllowanceStore(holds, spend)
-})
-afterAll(async () => {
-  redis.disconnect()
-  await server.close()
-  await ledger.close()
 })
 
 /** A key of its own account with a limit, and what happens to it. */
@@ -66,24 +54,7 @@ async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
     left: () => holds.allowance(key, period),
     lose: () => redis.del(leftKey),
     hold: (callId: CallId, amountPico = 100n) =>
-      holds.admit({
-        callId,
-        accountId,
-        keyId,
-        holdLifetimeMs: 60_000,
-        amountPico,
-        flexible: false,
-        promptPico: 0n,
-        completionRate: 1n,
-        completionLimit: 1,
-        requestsPerMinute: 1_000_000,
-        tokensPerMinute: 1_000_000_000,
-        tokens: 1,
-        concurrentCalls: 1_000_000,
-        accountRequestsPerMinute: 1_000_000,
-        accountConcurrentCalls: 1_000_000,
-        budgets: [{ ...key, period }],
-      }),
+      holds.admit(admissionOf(accountId, { callId, keyId, amountPico, budgets: [{ ...key, period }] })),
     /** Settles a call of 50 pico-USD in the ledger, and returns how the balance cache is told. */
     async settle(id: CallId, admittedAt = 999) {
       const { accounts } = await settlements.settle([settlementOf(accountId, { id, keyId, admittedAt })])
@@ -98,11 +69,10 @@ async function limitedKey(limitPico: bigint, period: AllowancePeriod = TOTAL) {
 async function storedKeys(limits: bigint[]) {
   const accountId = await openTestAccount(ledger.postgres, BALANCE)
   const store = createKeyStore(ledger.postgres, createKeyHasher([randomBytes(32)]), randomBytes)
-  const settings = { name: '', limitReset: 'none', expiresAt: null, requestsPerMinute: null } as const
   const keys = await Promise.all(
     limits.map(async (limit) => {
       const limitPico = picoUsd(limit)
-      const { key } = await store.create(accountId, { ...settings, limitPico, concurrentCalls: null })
+      const { key } = await store.create(accountId, { ...PLAIN_KEY, limitPico })
       return { ...keyBudget(accountId, key.id), limitPico }
     }),
   )
@@ -218,17 +188,12 @@ async function organisation() {
   const accountId = await openTestAccount(postgres, BALANCE)
   await holds.load(accountId, { balancePico: BALANCE, version: 1n })
   const store = createKeyStore(postgres, createKeyHasher([randomBytes(32)]), randomBytes)
-  const settings = { name: '', limitPico: null, limitReset: 'none', expiresAt: null } as const
   const members = await Promise.all(
     [1, 2].map(async () => {
       const personId = await openTestAccount(postgres, 1n)
       const membership = { accountId, personId, role: 'developer', monthlyBudgetPico: 2_000n } as const
       await postgres.organisationMember.create({ data: membership })
-      const { key } = await store.create(accountId, {
-        ...settings,
-        requestsPerMinute: null,
-        concurrentCalls: null,
-      })
+      const { key } = await store.create(accountId, PLAIN_KEY)
       await postgres.apiKey.update({ where: { id: key.id }, data: { createdBy: personId } })
       return { keyId: key.id, budget: { ...memberBudget(accountId, personId), limitPico: 2_000n } }
     }),
@@ -247,24 +212,7 @@ async function organisation() {
       budgets: Parameters<typeof holds.admit>[0]['budgets'],
       callId = newCallId(),
     ) => {
-      const answer = await holds.admit({
-        callId,
-        accountId,
-        keyId,
-        holdLifetimeMs: 60_000,
-        amountPico: 100n,
-        flexible: false,
-        promptPico: 0n,
-        completionRate: 1n,
-        completionLimit: 1,
-        requestsPerMinute: 1_000_000,
-        tokensPerMinute: 1_000_000_000,
-        tokens: 1,
-        concurrentCalls: 1_000_000,
-        accountRequestsPerMinute: 1_000_000,
-        accountConcurrentCalls: 1_000_000,
-        budgets,
-      })
+      const answer = await holds.admit(admissionOf(accountId, { callId, keyId, budgets }))
       expect(answer.kind).toBe('admitted')
       return callId
     },

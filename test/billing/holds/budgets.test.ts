@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { AdmissionAnswer } from '../../../src/billing/holds/admission.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import {
@@ -11,25 +11,21 @@ import {
   memberBudget,
 } from '../../../src/core/billing/budget.ts'
 import { type CallId, newCallId, newId } from '../../../src/core/kernel/ids.ts'
-import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import type { Redis } from '../../../src/platform/redis/redis.ts'
 import { accountKeys, allowanceKey } from '../../../src/platform/redis/redis-keys.ts'
-import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+import { admissionOf } from '../../helpers/open-hold.ts'
+import { testRedis } from '../../helpers/resources.ts'
 
 const MONTH = { id: 'm2035-05-01' }
 const AMOUNT = 100n
 
-let server: TestRedis
 let redis: Redis
 let holds: HoldStore
 
-beforeAll(async () => {
-  server = await createTestRedis()
-  redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+const server = testRedis()
+beforeAll(() => {
+  redis = server.connect('fail-fast')
   holds = createHoldStore(redis)
-})
-afterAll(async () => {
-  redis.disconnect()
-  await server.close()
 })
 
 /** An account with members, keys and what is left of their budgets; null: no budget. */
@@ -55,25 +51,17 @@ async function budgeted(left: { keys: Array<bigint | null>; member: bigint | nul
     accountId,
     budgetsOf,
     admit: (key: number, more: { callId?: CallId; amountPico?: bigint; flexible?: boolean } = {}) =>
-      holds.admit({
-        callId: newCallId(),
-        accountId,
-        keyId: `key_${key}`,
-        holdLifetimeMs: 60_000,
-        amountPico: AMOUNT,
-        flexible: false,
-        promptPico: 20n,
-        completionRate: 8n,
-        completionLimit: 10,
-        requestsPerMinute: 1_000_000,
-        tokensPerMinute: 1_000_000_000,
-        tokens: 1,
-        concurrentCalls: 1_000_000,
-        accountRequestsPerMinute: 1_000_000,
-        accountConcurrentCalls: 1_000_000,
-        budgets: budgetsOf(key),
-        ...more,
-      }),
+      holds.admit(
+        admissionOf(accountId, {
+          keyId: `key_${key}`,
+          amountPico: AMOUNT,
+          promptPico: 20n,
+          completionRate: 8n,
+          completionLimit: 10,
+          budgets: budgetsOf(key),
+          ...more,
+        }),
+      ),
     left: async (holder: BudgetHolder) => BigInt((await redis.get(allowanceKey(holder, MONTH.id))) ?? '0'),
     async figures() {
       const lefts = holders.map(async ([holder, amount]) =>

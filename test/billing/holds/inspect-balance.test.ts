@@ -1,25 +1,20 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { compareWithLedger } from '../../../src/billing/audit/balance-cache-audit.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { newCallId, newId } from '../../../src/core/kernel/ids.ts'
-import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import type { Redis } from '../../../src/platform/redis/redis.ts'
 import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
 import { openHold } from '../../helpers/open-hold.ts'
-import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+import { testRedis } from '../../helpers/resources.ts'
 
 describe('balance cache inspection', () => {
-  let server: TestRedis
   let redis: Redis
   let holds: HoldStore
-  beforeAll(async () => {
-    server = await createTestRedis()
-    redis = createRedis({ url: server.url, name: 'test', mode: 'fail-fast' })
+  const server = testRedis()
+  beforeAll(() => {
+    redis = server.connect('fail-fast')
     holds = createHoldStore(redis)
-  })
-  afterAll(async () => {
-    redis.disconnect()
-    await server.close()
   })
 
   const amounts = fc.array(fc.bigInt({ min: 1n, max: 2n ** 60n }), { maxLength: 7 })

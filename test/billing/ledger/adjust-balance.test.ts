@@ -1,33 +1,26 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
 import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { type AdjustmentDependencies, adjustBalance } from '../../../src/billing/ledger/adjust-balance.ts'
 import { newCallId, newId } from '../../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
-import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { openTestAccount, openTestLedger, type TestLedger } from '../../helpers/billing.ts'
+import type { Redis } from '../../../src/platform/redis/redis.ts'
+import { openTestAccount } from '../../helpers/billing.ts'
 import { openHold } from '../../helpers/open-hold.ts'
-import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+import { testLedger, testRedis } from '../../helpers/resources.ts'
 
 const OPENING_PICO = 1_000n
 
 describe('an adjustment', () => {
-  let ledger: TestLedger
-  let server: TestRedis
   let redis: Redis
   let deps: AdjustmentDependencies
 
-  beforeAll(async () => {
-    ledger = await openTestLedger()
-    server = await createTestRedis()
-    redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+  const ledger = testLedger()
+  const server = testRedis()
+  beforeAll(() => {
+    redis = server.connect()
     const holds = createHoldStore(redis)
     deps = { postgres: ledger.postgres, holds }
-  })
-  afterAll(async () => {
-    redis.disconnect()
-    await server.close()
-    await ledger.close()
   })
 
   const loadedAccount = async () => {

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
 import { createSettlementStore } from '../../../src/billing/settlement/settlement-store.ts'
 import { adjustmentPosting, capturePosting, creditPosting } from '../../../src/core/billing/postings.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
-import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../../helpers/billing.ts'
+import { openTestAccount, settlementOf } from '../../helpers/billing.ts'
+import { testLedger } from '../../helpers/resources.ts'
 
 describe('postLedger', () => {
-  let ledger: TestLedger
-  beforeAll(async () => {
-    ledger = await openTestLedger()
-  })
-  afterAll(() => ledger.close())
+  const ledger = testLedger()
 
   test('moves balance and version together', async () => {
     const account = await openTestAccount(ledger.postgres, 100n)

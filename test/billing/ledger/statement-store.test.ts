@@ -1,20 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createStatementReader, type Statement } from '../../../src/billing/ledger/statement-store.ts'
 import { createSettlementStore } from '../../../src/billing/settlement/settlement-store.ts'
 import { DAY_MS } from '../../../src/core/kernel/time.ts'
-import { openTestAccount, openTestLedger, settlementOf, type TestLedger } from '../../helpers/billing.ts'
+import { openTestAccount, settlementOf } from '../../helpers/billing.ts'
+import { testLedger } from '../../helpers/resources.ts'
 
 const OPENING = 1_000n
 
-let ledger: TestLedger
 let accountId: string
 /** The first days of two months long ago, in which the account had calls only. */
 const JANUARY = Date.parse('2026-01-01T00:00:00Z')
 const FEBRUARY = Date.parse('2026-02-01T00:00:00Z')
 const MARCH = Date.parse('2026-03-01T00:00:00Z')
 
+const ledger = testLedger()
 beforeAll(async () => {
-  ledger = await openTestLedger()
   accountId = await openTestAccount(ledger.postgres, OPENING)
   const other = await openTestAccount(ledger.postgres, OPENING)
   const call = (of: string, requestedModel: string, admittedAt: number) =>
@@ -29,7 +29,6 @@ beforeAll(async () => {
     call(other, 'a', JANUARY),
   ])
 })
-afterAll(() => ledger.close())
 
 const read = (fromMs: number, toMs: number, linesMax = 100) =>
   createStatementReader(ledger.postgres)(accountId, { fromMs, toMs }, linesMax)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
 import { toListedCall } from '../../../src/billing/call-records/call-records.ts'
 import { operatorCall } from '../../../src/billing/call-records/operator-call.ts'
@@ -8,22 +8,15 @@ import {
   type SettlementStore,
 } from '../../../src/billing/settlement/settlement-store.ts'
 import { formatUsd, picoUsd } from '../../../src/core/kernel/money.ts'
-import {
-  failedSettlementOf,
-  openTestAccount,
-  openTestLedger,
-  settlementOf,
-  type TestLedger,
-} from '../../helpers/billing.ts'
+import { failedSettlementOf, openTestAccount, settlementOf } from '../../helpers/billing.ts'
+import { testLedger } from '../../helpers/resources.ts'
 
 describe('the settlement store', () => {
-  let ledger: TestLedger
   let store: SettlementStore
-  beforeAll(async () => {
-    ledger = await openTestLedger()
+  const ledger = testLedger()
+  beforeAll(() => {
     store = createSettlementStore(ledger.postgres)
   })
-  afterAll(() => ledger.close())
 
   const balanceOf = async (id: string) => {
     const { balancePico, version } = await ledger.postgres.account.findUniqueOrThrow({ where: { id } })

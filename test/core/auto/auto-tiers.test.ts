@@ -3,19 +3,12 @@ import builtin from '../../../src/catalog/data/builtin.json' with { type: 'json'
 import { autoTiers, compareVersions, modelLine } from '../../../src/core/auto/auto-tiers.ts'
 import { TIERS } from '../../../src/core/auto/tiers.ts'
 import type { Model } from '../../../src/core/catalog/catalog.ts'
-import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
+import { builtCatalog } from '../../helpers/built-catalog.ts'
 
 /** The built-in catalog as it is where the keys of these providers are set; without providers, of all of them. */
-function ladderOf(providers?: readonly string[]): readonly Model[] {
-  const built = buildCatalogSnapshot([{ name: 'builtin', content: builtin, updatedAt: 0 }], {
-    discountPercent: 5,
-    openWeightsDiscountPercent: 20,
-    generatedAt: 0,
-    isUsable: ({ id }) => providers === undefined || providers.includes(id),
-  })
-  if (built.kind !== 'snapshot') throw new Error(built.problems.join('\n'))
-  return built.snapshot.autoLadder
-}
+const ladderOf = (providers?: readonly string[]): readonly Model[] =>
+  builtCatalog([builtin], { isUsable: ({ id }) => providers === undefined || providers.includes(id) })
+    .autoLadder
 
 const price = ({ listPrice }: Model) => Number(listPrice.prompt * 3n + listPrice.completion)
 const LEADS = 3

@@ -1,13 +1,7 @@
 import { expect, test } from 'vitest'
 import { catalogEffects } from '../../../src/core/catalog/catalog-effects.ts'
-import { buildCatalogSnapshot, type SnapshotOptions } from '../../../src/core/catalog/catalog-snapshot.ts'
-
-const OPTIONS: SnapshotOptions = {
-  discountPercent: 5,
-  openWeightsDiscountPercent: 20,
-  generatedAt: 0,
-  isUsable: ({ id }) => id !== 'keyless',
-}
+import type { SnapshotOptions } from '../../../src/core/catalog/catalog-snapshot.ts'
+import { builtCatalog } from '../../helpers/built-catalog.ts'
 
 const model = (id: string, providers: string[], more: object = {}) => ({
   id,
@@ -37,12 +31,8 @@ const base = {
   ],
 }
 
-function snapshot(edits: object | null, options: Partial<SnapshotOptions> = {}) {
-  const sources = [base, ...(edits ? [edits] : [])].map((content) => ({ name: 'x', content, updatedAt: 0 }))
-  const built = buildCatalogSnapshot(sources, { ...OPTIONS, ...options })
-  if (built.kind === 'problems') throw new Error(built.problems.join('\n'))
-  return built.snapshot
-}
+const snapshot = (edits: object | null, options: Partial<SnapshotOptions> = {}) =>
+  builtCatalog([base, ...(edits ? [edits] : [])], { isUsable: ({ id }) => id !== 'keyless', ...options })
 
 const effectsOf = (edits: object, options: Partial<SnapshotOptions> = {}) =>
   catalogEffects(snapshot(null, options), snapshot(edits, options)).map(

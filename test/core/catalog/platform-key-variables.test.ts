@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
-import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
 import { parseCatalogDocument } from '../../../src/core/catalog/parse-catalog-document.ts'
 import {
   isPlatformKeyVariable,
   keyAddressProblems,
 } from '../../../src/core/catalog/platform-key-variables.ts'
 import { exampleDocument } from '../../catalog/example-document.ts'
+import { builtCatalog } from '../../helpers/built-catalog.ts'
 
 /** Every variable that the configuration looks at. */
 function configurationNames(): string[] {
@@ -56,12 +56,7 @@ test('an edit may send a key to no other address, of chats or of other tasks', (
   const snapshotOf = (provider: object) => {
     const document = exampleDocument()
     document.providers[0] = { ...document.providers[0]!, ...provider }
-    const built = buildCatalogSnapshot([{ name: 'the document', content: document, updatedAt: 0 }], {
-      ...{ discountPercent: 5, openWeightsDiscountPercent: 20, generatedAt: 0 },
-      isUsable: () => true,
-    })
-    if (built.kind === 'problems') throw new Error(built.problems.join('\n'))
-    return built.snapshot
+    return builtCatalog([document])
   }
   const before = snapshotOf({ api_key_env: 'ACME_API_KEY' })
   const after = (provider: object) => snapshotOf({ api_key_env: 'ACME_API_KEY', ...provider })

@@ -2,78 +2,29 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { costOf } from '../../../src/core/billing/pricing.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
-import type { CatalogSnapshot, Model, Offer, Provider } from '../../../src/core/catalog/catalog.ts'
+import type { Offer, Provider } from '../../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
-import { parseUsd, picoUsdPerToken } from '../../../src/core/kernel/money.ts'
-import { mediaRules } from '../../../src/core/media/media-rules.ts'
+import { parseUsd } from '../../../src/core/kernel/money.ts'
 import { type ByokKey, byokFailure, byokKeyStatus } from '../../../src/core/routing/byok.ts'
 import { feeRate, feeRateVersion } from '../../../src/core/routing/plan-candidate.ts'
 import { capacityFor, type PlanOptions } from '../../../src/core/routing/plan-offers.ts'
 import { planOf } from '../../helpers/plan-of.ts'
+import { offer, model as plainModel, provider, rates, snapshot } from '../../helpers/planned-catalog.ts'
 
-const rates = (prompt: bigint, completion: bigint) => ({
-  prompt: picoUsdPerToken(prompt),
-  completion: picoUsdPerToken(completion),
-})
-const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
-  id,
-  name: id.toUpperCase(),
-  wire: 'chat-completions',
-  baseUrl: 'http://127.0.0.1',
-  apiKeyEnv: `${id}_KEY`,
-  zdr: false,
-  dataCollection: 'allow',
-  limitParameter: 'max_tokens',
-  ...more,
-})
-const offer = (at: Provider, more: Partial<Offer> = {}): Offer => ({
-  id: `${at.id}/up`,
-  provider: at,
-  upstreamModel: 'up',
-  cost: rates(10n, 10n),
-  shared: true,
-  priority: 100,
-  exactTools: false,
-  assistantPrefill: false,
-  ...more,
-})
-const model = (id: string, offers: Offer[]): Model => ({
-  id,
-  name: id,
-  vendor: 'v',
-  kind: 'chat',
-  contextLength: 1_000,
-  maxOutputTokens: 500,
-  inputModalities: ['text'],
-  media: mediaRules(id, 'v'),
-  supportedParameters: ['tools'],
-  reasoning: false,
-  openWeights: false,
-  listPrice: rates(1_000_000n, 2_000_000n),
-  rate: rates(1_000_019n, 2_000_000n),
-  rateVersion: 'r1',
-  updatedAt: 0,
-  auto: true,
-  offers,
-})
+const keyed = (id: string, more: Partial<Provider> = {}) => provider(id, { apiKeyEnv: `${id}_KEY`, ...more })
+const model = (id: string, offers: Offer[]) =>
+  plainModel(id, offers, { contextLength: 1_000, rate: rates(1_000_019, 2_000_000) })
 const key = (id: string, providerId: string, allowFallback = false): ByokKey => ({
   id,
   providerId,
   allowFallback,
 })
 
-const a = offer(provider('a', { zdr: true }))
-const b = offer(provider('b'))
-const unshared = offer(provider('c'), { shared: false })
-const keyless = offer(provider('d', { apiKeyEnv: null }))
-const models = [model('x', [a, b, unshared]), model('y', [b]), model('z', [keyless])]
-const catalog: CatalogSnapshot = {
-  version: 'v',
-  generatedAt: 0,
-  models: new Map(models.map((one) => [one.id, one])),
-  offers: new Map([a, b, unshared, keyless].map((one) => [one.id, one])),
-  autoLadder: models,
-}
+const a = offer(keyed('a', { zdr: true }), 10)
+const b = offer(keyed('b'), 10)
+const unshared = offer(keyed('c'), 10, { shared: false })
+const keyless = offer(provider('d'), 10)
+const catalog = snapshot([model('x', [a, b, unshared]), model('y', [b]), model('z', [keyless])])
 
 function plan(body: Record<string, unknown>, byokKeys: ByokKey[], more: Partial<PlanOptions> = {}) {
   const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 100, ...body })
@@ -164,7 +115,7 @@ describe("a plan with the client's BYOK keys", () => {
     const capped = plan({ model: 'x', provider: { max_price: { request: '0.00005' } } }, keys)
     const listed = costOf(
       { promptTokens: 10, completionTokens: capped.candidates[0]!.completionLimit },
-      models[0]!.rate,
+      catalog.models.get('x')!.rate,
     )
     expect(capped.candidates[0]!.completionLimit).toBeGreaterThan(0)
     expect(listed).toBeLessThanOrEqual(parseUsd('0.00005'))
@@ -189,9 +140,8 @@ describe("a plan with the client's BYOK keys", () => {
   })
 
   test('sends prompts that would cost us more than they bring in to a key that somebody else pays for', () => {
-    const long = offer(provider('e'), { coveredTokens: 1 })
-    const models = [model('w', [long])]
-    const small = { ...catalog, models: new Map([['w', models[0]!]]), offers: new Map([[long.id, long]]) }
+    const long = offer(keyed('e'), 10, { coveredTokens: 1 })
+    const small = snapshot([model('w', [long])])
     const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], model: 'w' })
     const options = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
     expect(() => planOf(request, 50, small, options)).toThrow('longer than the context')
@@ -207,7 +157,10 @@ describe("a plan with the client's BYOK keys", () => {
 
   test('brings no key to a provider that asks for none', () => {
     expect(targets({ model: 'z' }, [key('k', 'd')])).toEqual([['d/up', 'ours']])
-    expect(capacityFor(models[2]!, [key('k', 'd')])).toMatchObject({ ownOnly: false, shared: [keyless] })
+    expect(capacityFor(catalog.models.get('z')!, [key('k', 'd')])).toMatchObject({
+      ownOnly: false,
+      shared: [keyless],
+    })
   })
 })
 

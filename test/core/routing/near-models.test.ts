@@ -1,23 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { buildCatalogSnapshot } from '../../../src/core/catalog/catalog-snapshot.ts'
 import { nearModelIds } from '../../../src/core/routing/near-models.ts'
+import { builtCatalog } from '../../helpers/built-catalog.ts'
 import { model, offer, provider, snapshot } from '../../helpers/planned-catalog.ts'
 
-const builtin = buildCatalogSnapshot(
-  [
-    {
-      name: 'builtin',
-      content: JSON.parse(
-        readFileSync(new URL('../../../src/catalog/data/builtin.json', import.meta.url), 'utf8'),
-      ),
-      updatedAt: 0,
-    },
-  ],
-  { discountPercent: 5, openWeightsDiscountPercent: 20, generatedAt: 0, isUsable: () => true },
-)
-if (builtin.kind === 'problems') throw new Error(builtin.problems.join())
-const catalog = builtin.snapshot
+const catalog = builtCatalog([
+  JSON.parse(readFileSync(new URL('../../../src/catalog/data/builtin.json', import.meta.url), 'utf8')),
+])
 
 describe('an id that nobody has', () => {
   test.each([

@@ -1,74 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { normalizeExtendedRequest } from '../../../src/core/calls/extended-request.ts'
-import {
-  type CatalogSnapshot,
-  compareByPrice,
-  type Model,
-  type Offer,
-  type Provider,
-} from '../../../src/core/catalog/catalog.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
-import { picoUsdPerToken } from '../../../src/core/kernel/money.ts'
-import { mediaRules } from '../../../src/core/media/media-rules.ts'
 import { planOf } from '../../helpers/plan-of.ts'
+import { offer, model as plainModel, provider, rates, snapshot } from '../../helpers/planned-catalog.ts'
 
-const rates = (prompt: number, completion: number) => ({
-  prompt: picoUsdPerToken(BigInt(prompt)),
-  completion: picoUsdPerToken(BigInt(completion)),
-})
-const provider = (id: string, more: Partial<Provider> = {}): Provider => ({
-  id,
-  name: id.toUpperCase(),
-  wire: 'chat-completions',
-  baseUrl: 'http://127.0.0.1',
-  apiKeyEnv: null,
-  zdr: false,
-  dataCollection: 'allow',
-  limitParameter: 'max_tokens',
-  ...more,
-})
-const offer = (at: Provider, cost: number, more: Partial<Offer> = {}): Offer => ({
-  id: `${at.id}/up`,
-  provider: at,
-  upstreamModel: 'up',
-  cost: rates(cost, cost),
-  shared: true,
-  priority: 100,
-  exactTools: false,
-  assistantPrefill: false,
-  ...more,
-})
-const model = (id: string, offers: Offer[], more: Partial<Model> = {}): Model => ({
-  id,
-  name: id,
-  vendor: 'v',
-  kind: 'chat',
-  contextLength: 1_000,
-  maxOutputTokens: 500,
-  inputModalities: ['text'],
-  media: mediaRules(id, 'v'),
-  supportedParameters: ['tools'],
-  reasoning: false,
-  openWeights: false,
-  listPrice: rates(1_000_000, 2_000_000),
-  rate: rates(1_000_000, 2_000_000),
-  rateVersion: 'r1',
-  updatedAt: 0,
-  auto: true,
-  offers,
-  ...more,
-})
-function snapshot(models: Model[]): CatalogSnapshot {
-  return {
-    version: 'v',
-    generatedAt: 0,
-    models: new Map(models.map((one) => [one.id, one])),
-    offers: new Map(models.flatMap((one) => one.offers).map((one) => [one.id, one])),
-    autoLadder: models.filter((one) => one.auto).sort(compareByPrice),
-  }
-}
-
+const model: typeof plainModel = (id, offers, more) =>
+  plainModel(id, offers, { contextLength: 1_000, ...more })
 const a = provider('a', { zdr: true, dataCollection: 'deny' })
 const b = provider('b')
 const c = provider('c')
@@ -140,7 +78,8 @@ describe('a routing plan', () => {
 
   test('refuses unknown models and suffixes, and skips an unknown entry beside a known one', () => {
     expect(refusal({ model: 'nope' }).code).toBe('model_not_found')
-    expect(refusal({ model: 'x:fast' }).code).toBe('model_not_found')
+    for (const suffix of ['fast', 'floor:nitro', ''])
+      expect(refusal({ model: `x:${suffix}` }).code).toBe('model_not_found')
     expect(offers({ models: ['nope', 'gpt-y'] })).toEqual(['b/up'])
   })
 
@@ -194,6 +133,7 @@ describe('a routing plan', () => {
     ])
     expect(offers({ model: 'x', provider: { sort: 'price', allow_fallbacks: false } })).toEqual(['b/up'])
     expect(offers({ model: 'x', provider: { only: ['A'] } })).toEqual(['a/up'])
+    expect(offers({ model: 'x:floor', provider: { order: ['a'] } })[0]).toBe('a/up')
     expect(offers({ model: 'x', provider: { ignore: ['a', 'nobody'], sort: 'price' } })).toEqual([
       'b/up',
       'c/up',
@@ -209,6 +149,8 @@ describe('a routing plan', () => {
       { model: 'gpt-y', provider: { only: ['nobody'] } },
       { model: 'gpt-y', provider: { only: [] } },
       { model: 'gpt-y:exacto' },
+      { model: 'gpt-y', provider: { order: ['nobody'], allow_fallbacks: false } },
+      { model: 'gpt-y', provider: { order: ['b'], zdr: true, allow_fallbacks: false } },
       { model: 'gpt-y', provider: { max_price: { prompt: '2.999999' } } },
       { model: 'gpt-y', provider: { max_price: { request: '0.000032' } } },
     ]) {

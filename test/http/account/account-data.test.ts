@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import { accountKeys, KNOWN_ACCOUNTS } from '../../../src/platform/redis/redis-keys.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { expectAbsent } from '../../helpers/everything-stored.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
 
 const CONFIRMED = { current_password: PASSWORD }
@@ -25,15 +25,9 @@ const KEPT = [
   'surface_grants',
 ]
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
-    environment: { SIGN_UPS_PER_ADDRESS: '1000', WEBHOOKS_ALLOW_PRIVATE: 'true' },
-  })
+const stack = testStack({
+  environment: { WEBHOOKS_ALLOW_PRIVATE: 'true' },
 })
-afterAll(() => stack.close())
 
 /** An account with something of everything. */
 async function furnished() {

@@ -1,36 +1,23 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { SessionList, SessionView } from '../../../src/core/api/sessions.ts'
 import { newId } from '../../../src/core/kernel/ids.ts'
 import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { expectAbsent } from '../../helpers/everything-stored.ts'
-import { type MailCatcher, startMailCatcher } from '../../helpers/mail-catcher.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { getAs } from '../../helpers/requests.ts'
+import { testMailCatcher, testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
 
 const NEXT_PASSWORD = 'switches and signals'
 
-let catcher: MailCatcher
-let stack: TestStack
-
-beforeAll(async () => {
-  catcher = await startMailCatcher()
-  stack = await startStack({
-    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
-    environment: {
-      SMTP_URL: catcher.url,
-      MAIL_FROM: 'Switchyard <noreply@gateway.example>',
-      PUBLIC_URL: 'https://gateway.example',
-      SIGN_UPS_PER_ADDRESS: '1000',
-      SIGN_INS_PER_ADDRESS: '1000',
-    },
-  })
-})
-afterAll(async () => {
-  await stack.close()
-  await catcher.close()
-})
+const catcher = testMailCatcher()
+const stack = testStack(() => ({
+  environment: {
+    ...catcher.environment,
+    PUBLIC_URL: 'https://gateway.example',
+  },
+}))
 
 const signIn = (email: string, password: string, headers: Record<string, string> = {}) => {
   const client = consoleClient(stack.url)
@@ -112,7 +99,7 @@ describe('a password that was forgotten', () => {
     expect(await waysOut(account.id)).toEqual([0, 0])
     expect(await stack.postgres.identity.count({ where: { accountId: account.id } })).toBe(0)
     await eventually(async () => {
-      const called = await fetch(`${stack.url}/v1/key`, { headers: { authorization: `Bearer ${secret}` } })
+      const called = await getAs(secret, `${stack.url}/v1/key`)
       await expectError(called, 403, 'key_revoked')
     })
   })

@@ -1,34 +1,22 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import type { EventData, EventType } from '../../../src/core/webhooks/event.ts'
 import { recordEvent } from '../../../src/webhooks/event-outbox.ts'
 import { signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { type MailCatcher, startMailCatcher } from '../../helpers/mail-catcher.ts'
 import { organisationOf } from '../../helpers/organisation.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testMailCatcher, testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
 
 const SITE = 'https://gateway.example'
 
-let catcher: MailCatcher
-let stack: TestStack
-
-beforeAll(async () => {
-  catcher = await startMailCatcher()
-  stack = await startStack({
-    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
-    environment: {
-      SMTP_URL: catcher.url,
-      MAIL_FROM: 'Switchyard <noreply@gateway.example>',
-      PUBLIC_URL: SITE,
-    },
-  })
-})
-afterAll(async () => {
-  await stack.close()
-  await catcher.close()
-})
+const catcher = testMailCatcher()
+const stack = testStack(() => ({
+  environment: {
+    ...catcher.environment,
+    PUBLIC_URL: SITE,
+  },
+}))
 
 async function verifiedAccount() {
   const client = await signedUp(stack.url)

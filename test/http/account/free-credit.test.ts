@@ -3,6 +3,7 @@ import { readConfig } from '../../../src/config.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import { consoleClient, PASSWORD } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
+import { testStack } from '../../helpers/resources.ts'
 import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
 
@@ -122,14 +123,10 @@ describe('the free credit of an hour', () => {
 })
 
 describe('one mailbox', () => {
-  let stack: TestStack
-  beforeAll(async () => {
-    stack = await startStack({
-      models: MODELS,
-      environment: { PAYMENTS_DEVELOPMENT_RAIL: 'true', SIGN_UPS_PER_ADDRESS: '1000' },
-    })
+  const stack = testStack({
+    models: MODELS,
+    environment: { PAYMENTS_DEVELOPMENT_RAIL: 'true' },
   })
-  afterAll(() => stack.close())
   const HERE = '127.0.0.1'
 
   test.each([

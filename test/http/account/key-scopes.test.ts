@@ -1,38 +1,25 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CreatedKey, KeyView } from '../../../src/core/api/keys.ts'
 import type { ActivityEntry } from '../../../src/core/api/organisations.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
 import type { ConsoleClient } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { type MailCatcher, startMailCatcher } from '../../helpers/mail-catcher.ts'
 import { member, organisationOf } from '../../helpers/organisation.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testMailCatcher, testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
 
 const API = '/console/api'
 const NEW_PROVIDER_KEY = { provider: 'alpha', key: 'sk-invented-0123456789', name: 'of the team' }
 
-let catcher: MailCatcher
-let stack: TestStack
-
-beforeAll(async () => {
-  catcher = await startMailCatcher()
-  stack = await startStack({
-    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
-    providerKeyNames: { alpha: 'SCOPES_TEST_ALPHA_KEY' },
-    environment: {
-      SMTP_URL: catcher.url,
-      MAIL_FROM: 'Switchyard <noreply@gateway.example>',
-      PUBLIC_URL: 'https://gateway.example',
-      SIGN_UPS_PER_ADDRESS: '1000',
-      PAYMENTS_DEVELOPMENT_RAIL: 'true',
-    },
-  })
-})
-afterAll(async () => {
-  await stack?.close()
-  await catcher?.close()
-})
+const catcher = testMailCatcher()
+const stack = testStack(() => ({
+  providerKeyNames: { alpha: 'SCOPES_TEST_ALPHA_KEY' },
+  environment: {
+    ...catcher.environment,
+    PUBLIC_URL: 'https://gateway.example',
+    PAYMENTS_DEVELOPMENT_RAIL: 'true',
+  },
+}))
 
 const makeKey = (by: ConsoleClient, scopes?: string[]) =>
   by.json<CreatedKey>(`${API}/keys`, { body: { name: 'robot', ...(scopes && { scopes }) } })

@@ -27,13 +27,10 @@ beforeAll(async () => {
   oidc = await startOidcProvider(SITE_PORT)
   github = await startGithub()
   stack = await startStack({
-    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
     environment: {
       ...oidc.environment,
       ...github.environment,
       PUBLIC_URL: `http://127.0.0.1:${SITE_PORT}`,
-      SIGN_UPS_PER_ADDRESS: '1000',
-      SIGN_INS_PER_ADDRESS: '1000',
     },
   })
 })

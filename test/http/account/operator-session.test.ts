@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { OperatorSession, OperatorSignInBody } from '../../../src/core/api/sessions.ts'
 import { consoleClient, signedUp } from '../../helpers/console-client.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
 
 const SESSION = '/admin/api/session'
 const QUEUES = '/admin/queues'
 
-let stack: TestStack
 let adminKey: string
 
+const stack = testStack()
 beforeAll(async () => {
-  stack = await startStack({ models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] } })
   adminKey = await stack.adminKey()
 })
-afterAll(() => stack.close())
 
 async function signedIn(key = adminKey) {
   const client = consoleClient(stack.url)

@@ -55,7 +55,6 @@ describe('single sign-on of operators', () => {
         ...oidc.environment,
         OPERATOR_OIDC_NAME: 'Yard ID',
         PUBLIC_URL: `http://127.0.0.1:${SITE_PORT}`,
-        SIGN_INS_PER_ADDRESS: '1000',
       },
     })
   })
@@ -178,7 +177,7 @@ describe('ID tokens', () => {
     provider = await startClaimsProvider(PREFIX)
     stack = await startStack({
       models: MODELS,
-      environment: { ...provider.environment, OPERATOR_SSO_ONLY: 'true', SIGN_INS_PER_ADDRESS: '1000' },
+      environment: { ...provider.environment, OPERATOR_SSO_ONLY: 'true' },
     })
   })
   afterAll(async () => {

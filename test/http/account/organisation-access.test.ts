@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { MEMBER_ROLES, type MemberRole } from '../../../src/core/accounts/member-permissions.ts'
 import type { BillingView } from '../../../src/core/api/billing.ts'
 import type { CreatedKey, KeyList } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import { actOn, type Member, member, organisationOf } from '../../helpers/organisation.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testStack } from '../../helpers/resources.ts'
 import { registeredRoutes } from '../../hostile/registered-routes.ts'
 import { expectError } from '../wire.ts'
 
-let stack: TestStack
 let accountId: string
 let members: Record<MemberRole, Member>
 
+const stack = testStack()
 beforeAll(async () => {
-  stack = await startStack({
-    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
-    environment: { SIGN_UPS_PER_ADDRESS: '1000' },
-  })
   ;({ accountId, members } = await organisationOf(stack, MEMBER_ROLES))
 })
-afterAll(() => stack.close())
 
 const ALL = 'owner admin developer billing'
 const KEY_MAKERS = 'owner admin developer'

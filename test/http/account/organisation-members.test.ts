@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CreatedKey, KeyView } from '../../../src/core/api/keys.ts'
 import type {
   ActivityEntry,
@@ -16,33 +16,20 @@ import { ask } from '../../helpers/chat-client.ts'
 import { type ConsoleClient, PASSWORD } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../../helpers/ledger.ts'
-import { type MailCatcher, startMailCatcher } from '../../helpers/mail-catcher.ts'
 import { actOn, type Member, member, organisationOf } from '../../helpers/organisation.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { getAs } from '../../helpers/requests.ts'
+import { testMailCatcher, testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
 
 const API = '/console/api'
 
-let catcher: MailCatcher
-let stack: TestStack
-
-beforeAll(async () => {
-  catcher = await startMailCatcher()
-  stack = await startStack({
-    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
-    environment: {
-      SMTP_URL: catcher.url,
-      MAIL_FROM: 'Switchyard <noreply@gateway.example>',
-      PUBLIC_URL: 'https://gateway.example',
-      SIGN_UPS_PER_ADDRESS: '1000',
-      SIGN_INS_PER_ADDRESS: '1000',
-    },
-  })
-})
-afterAll(async () => {
-  await stack.close()
-  await catcher.close()
-})
+const catcher = testMailCatcher()
+const stack = testStack(() => ({
+  environment: {
+    ...catcher.environment,
+    PUBLIC_URL: 'https://gateway.example',
+  },
+}))
 
 const verify = (email: string) =>
   stack.postgres.account.update({ where: { email }, data: { emailVerifiedAt: new Date() } })
@@ -263,8 +250,7 @@ describe('a membership', () => {
     const { developer } = members
     const made = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'theirs' } })
     await stack.command('admin', 'account', 'credit', accountId, '5')
-    const call = () =>
-      fetch(`${stack.url}/v1/credits`, { headers: { authorization: `Bearer ${made.secret}` } })
+    const call = () => getAs(made.secret, `${stack.url}/v1/credits`)
     expect((await call()).status).toBe(200)
     const live = await developer.ask(`${API}/live`)
     expect((await owner.ask(`${API}/members/${developer.personId}/remove`, { body: {} })).status).toBe(204)
@@ -284,10 +270,7 @@ describe('a membership', () => {
     const { owner, members, accountId } = await organisation('developer', 'admin')
     const { developer, admin } = members
     const { key, secret } = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'kept' } })
-    const status = (bearer: string) =>
-      fetch(`${stack.url}/v1/credits`, { headers: { authorization: `Bearer ${bearer}` } }).then(
-        (r) => r.status,
-      )
+    const status = (bearer: string) => getAs(bearer, `${stack.url}/v1/credits`).then((r) => r.status)
     expect(await status(secret)).toBe(200)
     const leaving = { body: { keys_go_to: owner.personId } }
     await expectError(await developer.ask(`${API}/organisation/leave`, leaving), 403, 'not_permitted')
@@ -326,7 +309,7 @@ describe('a membership', () => {
     const { members, accountId } = await organisation('developer')
     const { developer } = members
     const { key, secret } = await developer.json<CreatedKey>(`${API}/keys`, { body: { name: 'theirs' } })
-    const call = () => fetch(`${stack.url}/v1/credits`, { headers: { authorization: `Bearer ${secret}` } })
+    const call = () => getAs(secret, `${stack.url}/v1/credits`)
     expect((await call()).status).toBe(200)
     await stack.command('admin', 'account', 'suspend', developer.personId)
     await eventually(async () => expectError(await call(), 403, 'account_suspended'))

@@ -9,7 +9,8 @@ import { answerErrors } from '../../../src/http/plugins/answer-errors.ts'
 import { staticConsole } from '../../../src/http/plugins/static-console.ts'
 import { unroutedRequests } from '../../../src/http/plugins/unrouted-requests.ts'
 import { consoleClient, signedUp } from '../../helpers/console-client.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { getAs } from '../../helpers/requests.ts'
+import { testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
 
 const POLICY =
@@ -133,15 +134,9 @@ test('below a path of its host the document names its files there', async () => 
 })
 
 describe('headers', () => {
-  let stack: TestStack
-
-  beforeAll(async () => {
-    stack = await startStack({
-      models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
-      environment: { PUBLIC_URL: 'https://gateway.example' },
-    })
+  const stack = testStack({
+    environment: { PUBLIC_URL: 'https://gateway.example' },
   })
-  afterAll(() => stack.close())
 
   test('of the console forbid framing, sniffing and keeping; its cookies are for this host over https alone', async () => {
     const client = consoleClient(stack.url)
@@ -166,9 +161,7 @@ describe('headers', () => {
   })
 
   test('of the queue board allow its own styles and nothing else more', async () => {
-    const response = await fetch(`${stack.url}/admin/queues`, {
-      headers: { authorization: `Bearer ${await stack.adminKey()}` },
-    })
+    const response = await getAs(await stack.adminKey(), `${stack.url}/admin/queues`)
     expect(response.status).toBe(200)
     const page = await response.text()
     expect(page).toContain('<div id="root">')
@@ -183,7 +176,7 @@ describe('headers', () => {
 
   test('of the API are none of these: a call pays for no page', async () => {
     const { key } = await stack.account('1.00')
-    const response = await fetch(`${stack.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })
+    const response = await getAs(key, `${stack.url}/v1/key`)
     expect(response.status).toBe(200)
     for (const name of ['content-security-policy', 'x-frame-options', 'set-cookie']) {
       expect(response.headers.get(name)).toBeNull()

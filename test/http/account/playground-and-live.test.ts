@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CallDetail, CallSummary } from '../../../src/core/api/calls.ts'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { PlaygroundSurfaces } from '../../../src/core/api/playground.ts'
@@ -10,7 +10,8 @@ import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../hel
 import { eventually, onBusyMachine } from '../../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../../helpers/everything-stored.ts'
 import { expectLedgerInOrder } from '../../helpers/ledger.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testStack } from '../../helpers/resources.ts'
+import { startStack } from '../../helpers/stack.ts'
 import { expectError, readStream } from '../wire.ts'
 
 const PROMPT = `prompt-${randomBytes(12).toString('hex')}`
@@ -24,34 +25,29 @@ const media = (kind: string, unit: string) => ({
 })
 
 const logLines: string[] = []
-let stack: TestStack
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/one': [{ at: 'alpha', model: 'words-12' }],
-      'test/slow': [{ at: 'alpha', model: 'words-2000.rate-40' }],
-      'test/vectors': {
-        kind: 'embeddings',
-        dimensions: 8,
-        list_price: { prompt: '1.06', completion: '0' },
-        rate: { prompt: '1.00', completion: '0' },
-        offers: [{ at: 'alpha', model: 'dimensions-8', cost: '0' }],
-      },
-      'test/speech': {
-        ...media('speech', 'character'),
-        offers: [{ at: 'alpha', model: 'tag-speech', cost: '0' }],
-      },
-      'test/hear': {
-        ...media('transcription', 'second'),
-        offers: [{ at: 'alpha', model: 'tag-hear', cost: '0' }],
-      },
+const stack = testStack({
+  models: {
+    'test/one': [{ at: 'alpha', model: 'words-12' }],
+    'test/slow': [{ at: 'alpha', model: 'words-2000.rate-40' }],
+    'test/vectors': {
+      kind: 'embeddings',
+      dimensions: 8,
+      list_price: { prompt: '1.06', completion: '0' },
+      rate: { prompt: '1.00', completion: '0' },
+      offers: [{ at: 'alpha', model: 'dimensions-8', cost: '0' }],
     },
-    environment: { SIGN_UPS_PER_ADDRESS: '1000' },
-    logger: pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }),
-  })
+    'test/speech': {
+      ...media('speech', 'character'),
+      offers: [{ at: 'alpha', model: 'tag-speech', cost: '0' }],
+    },
+    'test/hear': {
+      ...media('transcription', 'second'),
+      offers: [{ at: 'alpha', model: 'tag-hear', cost: '0' }],
+    },
+  },
+  logger: pino({ level: 'trace' }, { write: (line: string) => void logLines.push(line) }),
 })
-afterAll(() => stack.close())
 
 async function withKey(body: Record<string, unknown> = { name: 'playground' }) {
   const client = await signedUp(stack.url)
@@ -308,7 +304,7 @@ describe('live figures', () => {
   })
 
   test('do not keep an instance from stopping', async () => {
-    const lonely = await startStack({ models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] } })
+    const lonely = await startStack()
     const client = await signedUp(lonely.url)
     const live = await listen(client)
     const before = Date.now()

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   createPromptLogStore,
   PROMPT_LOG_PURPOSE,
@@ -16,22 +16,17 @@ import { type ConsoleClient, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../../helpers/everything-stored.ts'
 import { actOn, member, organisationOf } from '../../helpers/organisation.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { getAs } from '../../helpers/requests.ts'
+import { testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/one': [{ at: 'alpha', model: 'words-12' }],
-      'test/echo': [{ at: 'alpha', model: 'echo' }],
-      'test/refused': [{ at: 'alpha', model: 'status-400-policy' }],
-    },
-    environment: { SIGN_UPS_PER_ADDRESS: '1000' },
-  })
+const stack = testStack({
+  models: {
+    'test/one': [{ at: 'alpha', model: 'words-12' }],
+    'test/echo': [{ at: 'alpha', model: 'echo' }],
+    'test/refused': [{ at: 'alpha', model: 'status-400-policy' }],
+  },
 })
-afterAll(() => stack?.close())
 
 const PROMPT = 'Which engine pulled the night mail of 1927?'
 const asking = (model = 'test/echo') => ({ model, messages: [{ role: 'user' as const, content: PROMPT }] })
@@ -92,9 +87,7 @@ describe('a key whose holder opted in', () => {
     expectAbsent(await redisText(stack), [PROMPT], 'Redis')
     const adminKey = await stack.adminKey()
     for (const path of [`calls/${id}/timeline`, `calls?account=${accountId}`, `accounts/${accountId}`]) {
-      const response = await fetch(`${stack.url}/admin/api/${path}`, {
-        headers: { authorization: `Bearer ${adminKey}` },
-      })
+      const response = await getAs(adminKey, `${stack.url}/admin/api/${path}`)
       const text = await response.text()
       expect(response.status).toBe(200)
       expectAbsent(text, [PROMPT], path)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type {
   NewRecoveryCodes,
   NewTotp,
@@ -8,8 +8,8 @@ import type {
 } from '../../../src/core/api/second-factor.ts'
 import { type ConsoleClient, consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { expectAbsent } from '../../helpers/everything-stored.ts'
+import { testStack } from '../../helpers/resources.ts'
 import { createSoftwarePasskey } from '../../helpers/software-passkey.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
 import { codeOf } from '../../helpers/totp-code.ts'
 import { expectError } from '../wire.ts'
 
@@ -17,21 +17,16 @@ const BASE = '/console/api/second-factor'
 const SIGN_IN = '/console/api/sign-in'
 const CONFIRMED = { current_password: PASSWORD }
 
-let stack: TestStack
 let origin: string
 
-beforeAll(async () => {
-  stack = await startStack({
-    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
-    environment: {
-      SIGN_UPS_PER_ADDRESS: '1000',
-      SIGN_INS_PER_ADDRESS: '1000',
-      TRUSTED_PROXIES: '127.0.0.1',
-    },
-  })
+const stack = testStack({
+  environment: {
+    TRUSTED_PROXIES: '127.0.0.1',
+  },
+})
+beforeAll(() => {
   origin = stack.url
 })
-afterAll(() => stack.close())
 
 async function withApp() {
   const client = await signedUp(stack.url)

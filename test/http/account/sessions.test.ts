@@ -1,21 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testStack } from '../../helpers/resources.ts'
+import { startStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
 
-let stack: TestStack
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
-    environment: { SIGN_UPS_PER_ADDRESS: '1000', SIGN_INS_PER_ADDRESS: '1000' },
-  })
-})
-afterAll(() => stack.close())
+const stack = testStack()
 
 const signIn = (email: string, password: string, url = stack.url) =>
   consoleClient(url).ask('/console/api/sign-in', { body: { email, password } })
@@ -161,7 +154,6 @@ describe('signing in and out', () => {
 
   test('lets its holder in from elsewhere while somebody guesses from one address', async () => {
     const behindProxy = await startStack({
-      models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] },
       environment: { TRUSTED_PROXIES: '127.0.0.1', SIGN_INS_PER_EMAIL: '3' },
     })
     try {
@@ -191,7 +183,7 @@ describe('signing in and out', () => {
   })
 
   test('answers 503 while Redis is away, rather than let anybody guess', async () => {
-    const lonely = await startStack({ models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] } })
+    const lonely = await startStack()
     try {
       await lonely.redisServer.kill()
       const response = await signIn('nobody@example.test', PASSWORD, lonely.url)

@@ -1,35 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
 import type { SessionView, VerifiedView } from '../../../src/core/api/sessions.ts'
 import { QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { expectAbsent } from '../../helpers/everything-stored.ts'
-import { type MailCatcher, startMailCatcher } from '../../helpers/mail-catcher.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testMailCatcher, testStack } from '../../helpers/resources.ts'
+import { startStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
 
 const MODELS = { 'test/one': [{ at: 'alpha', model: 'words-12' }] }
 const SITE = 'https://gateway.example'
 
-let catcher: MailCatcher
-let stack: TestStack
-
 const mailEnvironment = () => ({
-  SMTP_URL: catcher.url,
-  MAIL_FROM: 'Switchyard <noreply@gateway.example>',
+  ...catcher.environment,
   PUBLIC_URL: SITE,
-  SIGN_UPS_PER_ADDRESS: '1000',
 })
 
-beforeAll(async () => {
-  catcher = await startMailCatcher()
-  stack = await startStack({ models: MODELS, environment: mailEnvironment() })
-})
-afterAll(async () => {
-  await stack.close()
-  await catcher.close()
-})
+const catcher = testMailCatcher()
+const stack = testStack(() => ({ models: MODELS, environment: mailEnvironment() }))
 
 const verify = (token: string, url = stack.url) =>
   consoleClient(url).ask('/console/api/verify', { body: { token } })

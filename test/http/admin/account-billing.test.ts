@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
 import type { RefundTopUpRequest } from '../../../src/core/api/accounts.ts'
 import type { OperatorTopUp } from '../../../src/core/api/billing.ts'
@@ -7,21 +7,14 @@ import type { Page } from '../../../src/core/api/shared.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
 import { expectLedgerInOrder } from '../../helpers/ledger.ts'
 import { openHold } from '../../helpers/open-hold.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testOperator, testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
-import { type AdminClient, adminClient } from './admin-client.ts'
 
-let stack: TestStack
-let billing: AdminClient
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: { 'test/plain': [{ at: 'alpha', model: 'words-3' }] },
-    environment: { PAYMENTS_DEVELOPMENT_RAIL: 'true' },
-  })
-  billing = adminClient(stack, await stack.adminKey('billing'))
+const stack = testStack({
+  models: { 'test/plain': [{ at: 'alpha', model: 'words-3' }] },
+  environment: { PAYMENTS_DEVELOPMENT_RAIL: 'true' },
 })
-afterAll(() => stack?.close())
+const billing = testOperator(stack, 'billing')
 
 /** An account with a settled top-up of 25 USD beside a credit of one. */
 async function toppedUp(): Promise<{ accountId: string; topUpId: string; refundPath: string }> {

@@ -1,35 +1,29 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { AccountLedgerRow, AccountLedgerTotals } from '../../../src/core/api/account-ledger.ts'
 import type { BalanceChanged } from '../../../src/core/api/accounts.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
 import { parseUsd } from '../../../src/core/kernel/money.ts'
 import { ask } from '../../helpers/chat-client.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testAccount, testOperator, testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
-import { type AdminClient, adminClient } from './admin-client.ts'
 
 const CALLS = 5
 
-let stack: TestStack
-let admin: AdminClient
-let accountId: string
 let creditReference: string
 
+const stack = testStack()
+const admin = testOperator(stack)
+const owner = testAccount(stack, '10.00')
 beforeAll(async () => {
-  stack = await startStack({ models: { 'test/plain': [{ at: 'alpha', model: 'words-12' }] } })
-  admin = adminClient(stack, await stack.adminKey())
-  const owner = await stack.account('10.00')
-  accountId = owner.accountId
-  for (let call = 0; call < CALLS; call++)
-    await ask({ url: stack.url, key: owner.key }, { model: 'test/plain' })
-  await stack.settled(accountId)
+  for (let call = 0; call < CALLS; call++) await ask(owner, { model: 'test/one' })
+  await stack.settled(owner.accountId)
   const credit = { amount_usd: '3.00', reason: '=goodwill, "large"' }
-  creditReference = (await admin.post<BalanceChanged>(`/accounts/${accountId}/credit`, credit)).reference
-  await admin.post(`/accounts/${accountId}/adjust`, { amount_usd: '-1.25', reason: 'posted twice' })
+  creditReference = (await admin.post<BalanceChanged>(`/accounts/${owner.accountId}/credit`, credit))
+    .reference
+  await admin.post(`/accounts/${owner.accountId}/adjust`, { amount_usd: '-1.25', reason: 'posted twice' })
 })
-afterAll(() => stack?.close())
 
-const page = (query = '') => admin.get<Page<AccountLedgerRow>>(`/accounts/${accountId}/ledger${query}`)
+const page = (query = '') => admin.get<Page<AccountLedgerRow>>(`/accounts/${owner.accountId}/ledger${query}`)
 async function allPages(query: string): Promise<AccountLedgerRow[]> {
   const rows: AccountLedgerRow[] = []
   for (let cursor = ''; ; ) {
@@ -43,11 +37,11 @@ const sumOf = (rows: readonly AccountLedgerRow[]) =>
   rows.reduce((sum, { amount_usd: amount }) => sum + signed(amount), 0n)
 const signed = (usd: string) => (usd.startsWith('-') ? -parseUsd(usd.slice(1)) : parseUsd(usd))
 const balance = async () =>
-  (await stack.postgres.account.findUniqueOrThrow({ where: { id: accountId } })).balancePico
+  (await stack.postgres.account.findUniqueOrThrow({ where: { id: owner.accountId } })).balancePico
 const ledgerSum = async () => {
   const [row] = await stack.postgres.$queryRawUnsafe<Array<{ sum: string }>>(
     "SELECT sum(amount_pico)::text AS sum FROM ledger_entries WHERE ledger_account = 'customer:' || $1",
-    accountId,
+    owner.accountId,
   )
   return BigInt(row!.sum)
 }
@@ -83,11 +77,11 @@ test('a posting by hand has its reason and its operator; calls are summed by day
   expect(day).toMatchObject({ calls: CALLS, call_id: null, reason: null })
   expect(opening).toMatchObject({ amount_usd: '10.00', balance_usd: '10.00', by: null })
   const each = (await allPages('&calls=each')).filter(({ kind }) => kind === 'capture')
-  const records = await stack.postgres.callRecord.findMany({ where: { accountId } })
+  const records = await stack.postgres.callRecord.findMany({ where: { accountId: owner.accountId } })
   expect(each.map(({ call_id: id }) => id).sort()).toEqual(records.map(({ id }) => id).sort())
   for (const { call_id: id, amount_usd: amount, model } of each) {
     expect(-signed(amount)).toBe(records.find((record) => record.id === id)!.chargePico)
-    expect(model).toBe('test/plain')
+    expect(model).toBe('test/one')
   }
 })
 
@@ -103,14 +97,14 @@ test('one kind is listed alone, without balances', async () => {
 })
 
 test('the totals by kind come to the balance', async () => {
-  const totals = await admin.get<AccountLedgerTotals>(`/accounts/${accountId}/ledger/totals`)
+  const totals = await admin.get<AccountLedgerTotals>(`/accounts/${owner.accountId}/ledger/totals`)
   expect(totals.sum_usd).toBe(totals.balance_usd)
   expect(parseUsd(totals.balance_usd)).toBe(await balance())
   const [rows] = [
     await stack.postgres.$queryRawUnsafe<Array<{ kind: string; count: number; sum: string }>>(
       `SELECT kind::text, count(*)::integer AS count, sum(amount_pico)::text AS sum FROM ledger_entries
      WHERE ledger_account = 'customer:' || $1 GROUP BY kind ORDER BY kind::text`,
-      accountId,
+      owner.accountId,
     ),
   ]
   expect(
@@ -119,7 +113,7 @@ test('the totals by kind come to the balance', async () => {
 })
 
 test('all of it is exported as CSV, without formulas', async () => {
-  const response = await admin.send('GET', `/accounts/${accountId}/ledger.csv?calls=each`)
+  const response = await admin.send('GET', `/accounts/${owner.accountId}/ledger.csv?calls=each`)
   expect(response.headers.get('content-type')).toContain('text/csv')
   const [head, ...lines] = (await response.text()).trimEnd().split('\r\n')
   expect(head).toMatch(/^"at","kind","amount_usd","balance_usd","id",/)
@@ -142,7 +136,7 @@ test('an account without lines is empty, and what is wrong is refused', async ()
   })
   for (const query of ['?kind=gift', '?calls=all', '?cursor=x', '?cursor=eA.1', '?limit=0'])
     await expectError(
-      await admin.send('GET', `/accounts/${accountId}/ledger${query}`),
+      await admin.send('GET', `/accounts/${owner.accountId}/ledger${query}`),
       400,
       'invalid_request',
     )

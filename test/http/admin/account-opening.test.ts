@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type {
   AccountInvited,
   AccountOpened,
@@ -8,26 +8,21 @@ import type {
 import type { CreatedOperatorKey, OperatorKey } from '../../../src/core/api/keys.ts'
 import type { OperatorActionView } from '../../../src/core/api/operations.ts'
 import type { Page } from '../../../src/core/api/shared.ts'
+import { adminClient } from '../../helpers/admin-client.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { consoleClient } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { type MailCatcher, startMailCatcher } from '../../helpers/mail-catcher.ts'
 import { organisationOf } from '../../helpers/organisation.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testOperator, testStack } from '../../helpers/resources.ts'
+import { startStack } from '../../helpers/stack.ts'
 import { expectError } from '../wire.ts'
-import { type AdminClient, adminClient } from './admin-client.ts'
 
 const PASSWORD = 'switches and signals'
 const MODELS = { 'test/plain': [{ at: 'alpha', model: 'words-12' }] }
 
-let stack: TestStack
-let admin: AdminClient
-
-beforeAll(async () => {
-  stack = await startStack({ models: MODELS })
-  admin = adminClient(stack, await stack.adminKey())
-})
-afterAll(() => stack?.close())
+const stack = testStack({ models: MODELS })
+const admin = testOperator(stack)
 
 const choosePassword = (token: string, url = stack.url) =>
   consoleClient(url).ask('/console/api/password-resets/use', { body: { token, password: PASSWORD } })
@@ -127,8 +122,7 @@ describe('an account that an operator opens', () => {
     const other = await startStack({
       models: MODELS,
       environment: {
-        SMTP_URL: catcher.url,
-        MAIL_FROM: 'Switchyard <noreply@gateway.example>',
+        ...catcher.environment,
         PUBLIC_URL: 'https://gateway.example',
       },
     })

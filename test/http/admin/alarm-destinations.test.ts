@@ -1,30 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { AlarmDestinationView } from '../../../src/core/api/alarm-destinations.ts'
 import type { AlarmView, OperatorActionView } from '../../../src/core/api/operations.ts'
 import type { List, Page } from '../../../src/core/api/shared.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.ts'
+import { testOperator, testStack, testWebhookReceiver } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
-import { type AdminClient, adminClient } from './admin-client.ts'
 
-let stack: TestStack
-let admin: AdminClient
-let receiver: WebhookReceiver
-
-beforeAll(async () => {
-  receiver = await startWebhookReceiver()
-  stack = await startStack({
-    models: { 'test/refused': [{ at: 'beta', model: 'status-401' }] },
-    environment: { ALARMS_ALLOW_PRIVATE: 'true', PUBLIC_URL: 'https://gateway.example' },
-  })
-  admin = adminClient(stack, await stack.adminKey())
+const receiver = testWebhookReceiver()
+const stack = testStack({
+  models: { 'test/refused': [{ at: 'beta', model: 'status-401' }] },
+  environment: { ALARMS_ALLOW_PRIVATE: 'true', PUBLIC_URL: 'https://gateway.example' },
 })
-afterAll(async () => {
-  await stack?.close()
-  await receiver.close()
-})
+const admin = testOperator(stack)
 
 const PATH = '/alarm-destinations'
 const slack = (changes = {}) => ({
@@ -43,7 +31,7 @@ test('a destination gets a test, then the alarms of its severity; its address is
     expect(await list()).toMatchObject([{ delivered_at: expect.any(String), waiting: 0, error: null }]),
   )
   const owner = await stack.account('1.00')
-  await ask({ url: stack.url, key: owner.key }, { model: 'test/refused' })
+  await ask(owner, { model: 'test/refused' })
   const told = (await receiver.count(2))[1]!
   expect(JSON.parse(told.body).text).toContain('https://gateway.example/admin/providers/beta')
   const { data } = await admin.get<Page<AlarmView>>('/alarms')

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type {
   CatalogCheckView,
   CatalogEditsApplied,
@@ -12,24 +12,17 @@ import type { OperatorActionView } from '../../../src/core/api/operations.ts'
 import type { List, Page } from '../../../src/core/api/shared.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testOperator, testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
-import { type AdminClient, adminClient } from './admin-client.ts'
 
-let stack: TestStack
-let admin: AdminClient
-
-beforeAll(async () => {
-  stack = await startStack({ models: { 'test/plain': [{ at: 'alpha', model: 'words-12' }] } })
-  admin = adminClient(stack, await stack.adminKey())
-})
-afterAll(() => stack?.close())
+const stack = testStack()
+const admin = testOperator(stack)
 
 const dearer = {
   changes: {
     models: [
       {
-        id: 'test/plain',
+        id: 'test/one',
         list_price: { prompt: '3.20', completion: '4.25' },
         rate: { prompt: '3.00', completion: '4.00' },
       },
@@ -37,7 +30,7 @@ const dearer = {
   },
 }
 const history = async () =>
-  (await admin.get<List<RateHistoryView>>(`/models/${encodeURIComponent('test/plain')}/history`)).data
+  (await admin.get<List<RateHistoryView>>(`/models/${encodeURIComponent('test/one')}/history`)).data
 
 test('an edit is checked, applied to calls, kept as a version of a price, and taken back', async () => {
   const before = await admin.get<CatalogView>('/catalog')
@@ -50,8 +43,8 @@ test('an edit is checked, applied to calls, kept as a version of a price, and ta
     effects: [
       {
         kind: 'change',
-        model: 'test/plain',
-        message: 'test/plain: input $1.00 → $3.00, output $2.00 → $4.00',
+        model: 'test/one',
+        message: 'test/one: input $1.00 → $3.00, output $2.00 → $4.00',
       },
     ],
   })
@@ -62,11 +55,11 @@ test('an edit is checked, applied to calls, kept as a version of a price, and ta
   // Whoever applied them sees them at once.
   expect((await history()).map(({ prompt }) => prompt)).toEqual(['3.00', '1.00'])
   const { data: actions } = await admin.get<Page<OperatorActionView>>('/actions?target=catalog')
-  expect(actions[0]?.details.effects).toBe('test/plain: input $1.00 → $3.00, output $2.00 → $4.00')
+  expect(actions[0]?.details.effects).toBe('test/one: input $1.00 → $3.00, output $2.00 → $4.00')
 
   const owner = await stack.account('10.00')
   await eventually(async () => {
-    const { id } = await ask({ url: stack.url, key: owner.key }, { model: 'test/plain' })
+    const { id } = await ask(owner, { model: 'test/one' })
     await stack.settled(owner.accountId)
     const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id: id ?? '' } })
     expect(record.promptRatePico).toBe(3_000_000n)
@@ -96,16 +89,16 @@ test('what an edit does to calls is told before it does: a model offline, a loss
   const offer = { provider: 'alpha', upstream_model: 'words-12' }
   expect(await effectsOf({ changes: { offers: [{ ...offer, disabled: true }] } })).toEqual(
     expect.arrayContaining([
-      'offline: test/plain will answer 503: its only offer is disabled',
+      'offline: test/one will answer 503: its only offer is disabled',
       'offline: auto will return 503: no model is left to choose',
     ]),
   )
-  const free = { changes: { models: [{ id: 'test/plain', rate: { prompt: '0', completion: '0' } }] } }
+  const free = { changes: { models: [{ id: 'test/one', rate: { prompt: '0', completion: '0' } }] } }
   expect(await effectsOf(free)).toEqual(
     expect.arrayContaining([
-      'offline: test/plain will answer 503: its only offer costs more than its price',
-      'loss: alpha receives no calls for test/plain: it costs $0.50 / $0.50 and earns $0.00 / $0.00',
-      'free: test/plain: input and output will cost nothing',
+      'offline: test/one will answer 503: its only offer costs more than its price',
+      'loss: alpha receives no calls for test/one: it costs $0.50 / $0.50 and earns $0.00 / $0.00',
+      'free: test/one: input and output will cost nothing',
     ]),
   )
   // Asking changes nothing.

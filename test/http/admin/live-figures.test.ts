@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CallTimelineView, OperatorCall } from '../../../src/core/api/calls.ts'
 import type { LiveView, ProcessView, QueuesView, TrafficView } from '../../../src/core/api/operations.ts'
 import type { List, Page } from '../../../src/core/api/shared.ts'
 import { QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
 import { ask, streamed } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testAccount, testOperator, testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
-import { type AdminClient, adminClient } from './admin-client.ts'
 
 const PROMPT = 'A prompt that no operator may read'
 const PATHS = [
@@ -40,25 +39,16 @@ const POSTS = [
   '/alarm-destinations/adest_none/test',
 ]
 
-let stack: TestStack
-let admin: AdminClient
-let owner: { accountId: string; keyId: string; key: string }
-
-beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/hangs': [{ at: 'alpha', model: 'hang' }],
-      'test/broken': [{ at: 'beta', model: 'status-500' }],
-    },
-    environment: { LAST_FIRST_TOKEN_TIMEOUT_MS: '60000' },
-  })
-  admin = adminClient(stack, await stack.adminKey())
-  owner = await stack.account('10.00')
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/hangs': [{ at: 'alpha', model: 'hang' }],
+    'test/broken': [{ at: 'beta', model: 'status-500' }],
+  },
+  environment: { LAST_FIRST_TOKEN_TIMEOUT_MS: '60000' },
 })
-afterAll(() => stack?.close())
-
-const caller = () => ({ url: stack.url, key: owner.key })
+const admin = testOperator(stack)
+const owner = testAccount(stack, '10.00')
 
 describe('who may look', () => {
   test.each([
@@ -80,7 +70,7 @@ describe('who may look', () => {
 })
 
 test('every process reports itself with what it has finished', async () => {
-  await ask(caller(), { model: 'test/plain' })
+  await ask(owner, { model: 'test/plain' })
   await eventually(async () => {
     const { data } = await admin.get<List<ProcessView>>('/processes')
     const byRole = Object.fromEntries(data.map((process) => [process.role, process]))
@@ -109,11 +99,11 @@ test('a process that ends leaves the board', async () => {
 
 test('traffic counts requests, errors, calls, tokens and spend, each once', async () => {
   const before = await admin.get<TrafficView>('/traffic?minutes=5&step=10')
-  const whole = await ask(caller(), { model: 'test/plain' })
-  const streaming = await streamed(caller(), { model: 'test/plain' })
+  const whole = await ask(owner, { model: 'test/plain' })
+  const streaming = await streamed(owner, { model: 'test/plain' })
   expect([whole.status, streaming.status]).toEqual([200, 200])
-  expect((await ask(caller(), { model: 'test/none' })).status).toBe(404)
-  expect((await ask(caller(), { model: 'test/broken' })).status).toBe(502)
+  expect((await ask(owner, { model: 'test/none' })).status).toBe(404)
+  expect((await ask(owner, { model: 'test/broken' })).status).toBe(502)
   await stack.settled(owner.accountId)
   const records = await stack.postgres.callRecord.findMany({
     where: { accountId: owner.accountId, id: { in: [whole.id ?? '', streaming.id ?? ''] } },
@@ -165,7 +155,7 @@ test('a waiting settlement shows its age, and that settlement is behind', async 
 
 describe('calls', () => {
   test('a settled call has a timeline with what it cost and earned', async () => {
-    const { id } = await ask(caller(), { model: 'test/plain' })
+    const { id } = await ask(owner, { model: 'test/plain' })
     await stack.settled(owner.accountId)
     const call = await admin.get<CallTimelineView>(`/calls/${id}/timeline`)
     if (call.state !== 'settled') throw new Error('not settled')
@@ -190,7 +180,7 @@ describe('calls', () => {
   test('a call in flight shows where it is and what it holds, and nothing of its text', async () => {
     const controller = new AbortController()
     void ask(
-      caller(),
+      owner,
       { model: 'test/hangs', messages: [{ role: 'user', content: PROMPT }] },
       controller.signal,
     ).catch(() => undefined)
@@ -231,9 +221,9 @@ describe('calls', () => {
   test('calls are found by each of their marks, and paged through without a gap', async () => {
     const other = await stack.account('10.00')
     for (let count = 0; count < 5; count++) {
-      await ask({ url: stack.url, key: other.key }, { model: 'test/plain' })
+      await ask(other, { model: 'test/plain' })
     }
-    await ask({ url: stack.url, key: other.key }, { model: 'test/broken' })
+    await ask(other, { model: 'test/broken' })
     await stack.settled(other.accountId)
     const find = async (query: string) =>
       (await admin.get<Page<OperatorCall>>(`/calls?account=${other.accountId}&${query}`)).data
@@ -288,7 +278,7 @@ test('the live board sends a message a second to all who listen, and reads nothi
     }
     return views
   }
-  await ask(caller(), { model: 'test/plain' })
+  await ask(owner, { model: 'test/plain' })
   const [one, other] = await Promise.all([listen(4), listen(4)])
   for (const views of [one, other]) {
     expect(views).toHaveLength(4)

@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type {
   AccountLimitsRequest,
   AdjustRequest,
@@ -21,28 +21,26 @@ import type { List, Page } from '../../../src/core/api/shared.ts'
 import type { OpenableSurface } from '../../../src/core/api/surfaces/surfaces.ts'
 import { parseUsd } from '../../../src/core/kernel/money.ts'
 import { accountKeys } from '../../../src/platform/redis/redis-keys.ts'
+import { type AdminClient, adminClient } from '../../helpers/admin-client.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { organisationOf } from '../../helpers/organisation.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testStack } from '../../helpers/resources.ts'
 import { expectError } from '../wire.ts'
-import { type AdminClient, adminClient } from './admin-client.ts'
 
-let stack: TestStack
 let admin: AdminClient
 let adminKey: string
 
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/refused': [{ at: 'beta', model: 'status-401' }],
+  },
+})
 beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/refused': [{ at: 'beta', model: 'status-401' }],
-    },
-  })
   adminKey = await stack.adminKey()
   admin = adminClient(stack, adminKey)
 })
-afterAll(() => stack?.close())
 
 const callOf = ({ key }: { key: string }) => ask({ url: stack.url, key }, { model: 'test/plain' })
 const actionsOn = async (target: string) =>
@@ -342,7 +340,7 @@ describe('alarms', () => {
 
   test('an alarm of a worker is open until somebody acknowledges it, and says nothing of what the provider said', async () => {
     const owner = await stack.account('10.00')
-    const refused = () => ask({ url: stack.url, key: owner.key }, { model: 'test/refused' })
+    const refused = () => ask(owner, { model: 'test/refused' })
     expect((await refused()).status).toBeGreaterThanOrEqual(502)
     const [alarm] = await eventually(async () => {
       const found = await open('provider-refused')

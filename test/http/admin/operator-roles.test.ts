@@ -1,8 +1,8 @@
 import Fastify from 'fastify'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { OPERATOR_ROLES, type OperatorRole } from '../../../src/core/accounts/operator-permissions.ts'
 import { needs, statePermissions } from '../../../src/http/plugins/operator-access.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testStack } from '../../helpers/resources.ts'
 import { type RegisteredRoute, registeredRoutes } from '../../hostile/registered-routes.ts'
 import { expectError } from '../wire.ts'
 
@@ -56,18 +56,16 @@ const isRead = ({ method }: RegisteredRoute) => method === 'GET' || method === '
 /** Bull Board's own routes that change queues: read-only for everyone, so 405 for whoever may see it. */
 const isBoard = ({ path }: RegisteredRoute) => path.startsWith('/admin/queues')
 
-let stack: TestStack
 let routes: RegisteredRoute[]
 const keys = {} as Record<OperatorRole, string>
 
+const stack = testStack()
 beforeAll(async () => {
-  stack = await startStack({ models: { 'test/one': [{ at: 'alpha', model: 'words-12' }] } })
   routes = (await registeredRoutes(stack.environment)).filter(
     ({ path }) => /^\/admin\/(api|queues)/.test(path) && !OPEN.test(path),
   )
   for (const role of OPERATOR_ROLES) keys[role] = await stack.adminKey(role)
 })
-afterAll(() => stack?.close())
 
 /** Asks for a route with ids that nothing has, and leaves what streams. */
 async function statusOf({ method, path }: RegisteredRoute, key: string): Promise<Response> {

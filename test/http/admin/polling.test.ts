@@ -1,26 +1,24 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { MovingOffer, MovingProvider, OfferView } from '../../../src/core/api/offers.ts'
 import type { List } from '../../../src/core/api/shared.ts'
+import { type AdminClient, adminClient } from '../../helpers/admin-client.ts'
 import { ask } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
-import { type AdminClient, adminClient } from './admin-client.ts'
+import { testStack } from '../../helpers/resources.ts'
 
-let stack: TestStack
 let admin: AdminClient
 let key: string
 
+const stack = testStack({
+  models: {
+    'test/plain': [{ at: 'alpha', model: 'words-12' }],
+    'test/idle': [{ at: 'beta', model: 'words-12' }],
+  },
+})
 beforeAll(async () => {
-  stack = await startStack({
-    models: {
-      'test/plain': [{ at: 'alpha', model: 'words-12' }],
-      'test/idle': [{ at: 'beta', model: 'words-12' }],
-    },
-  })
   key = await stack.adminKey()
   admin = adminClient(stack, key)
 })
-afterAll(() => stack?.close())
 
 test('what a page has already is not sent again until it changes', async () => {
   const read = (tag?: string) =>
@@ -34,7 +32,7 @@ test('what a page has already is not sent again until it changes', async () => {
   expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', tag])
   expect((await read('W/"other"')).status).toBe(200)
   const owner = await stack.account('1.00')
-  await ask({ url: stack.url, key: owner.key }, { model: 'test/plain' })
+  await ask(owner, { model: 'test/plain' })
   await eventually(async () => {
     const changed = await read(tag)
     expect(changed.status).toBe(200)

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { whenResponseCloses } from '../../../src/http/calls/event-stream.ts'
 import { signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { startStack, type TestStack } from '../../helpers/stack.ts'
+import { testStack } from '../../helpers/resources.ts'
 
 const MODELS = { 'test/one': [{ at: 'alpha', model: 'words-12' }] }
 
@@ -55,15 +55,10 @@ describe('what is held for a response', () => {
 })
 
 describe('a client that resets while its session or key is looked up', () => {
-  let stack: TestStack
-  beforeAll(async () => {
-    stack = await startStack({
-      models: MODELS,
-      databaseProxy: true,
-      environment: { SIGN_UPS_PER_ADDRESS: '1000' },
-    })
+  const stack = testStack({
+    models: MODELS,
+    databaseProxy: true,
   })
-  afterAll(() => stack.close())
 
   /** Opens connections that ask for a path, resets them all during the look-up, and lets PostgreSQL go on. */
   async function abortDuringLookup(count: number, path: string, headers: Record<string, string>) {

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
 import { CALL_PAYMENT_ACCOUNT, paymentTerms, unitsToPico } from '../../../src/core/payments/x402.ts'
 import {
   type CallPaymentStore,
   createCallPaymentStore,
 } from '../../../src/payments/x402/call-payment-store.ts'
-import { openTestLedger, type TestLedger } from '../../helpers/billing.ts'
+import { testLedger } from '../../helpers/resources.ts'
 
 const OPEN_MAX_UNITS = 1_000n
 const SETTINGS = {
@@ -13,13 +13,11 @@ const SETTINGS = {
   ...{ assetName: 'USD Coin', assetVersion: '2', payTo: '0xb' },
 }
 
-let ledger: TestLedger
 let store: CallPaymentStore
-beforeAll(async () => {
-  ledger = await openTestLedger()
+const ledger = testLedger()
+beforeAll(() => {
   store = createCallPaymentStore(ledger.postgres)
 })
-afterAll(() => ledger.close())
 
 let nonces = 0
 /** Reserves a payment of a wallet, of an authorization of its own unless one is named. */

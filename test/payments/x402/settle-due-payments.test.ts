@@ -1,20 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pino from 'pino'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createCallPaymentStore } from '../../../src/payments/x402/call-payment-store.ts'
 import type { FacilitatorRequest } from '../../../src/payments/x402/facilitator.ts'
 import { settleDuePayments } from '../../../src/payments/x402/settle-due-payments.ts'
-import { openTestLedger, type TestLedger } from '../../helpers/billing.ts'
+import { testLedger } from '../../helpers/resources.ts'
 
 const SETTLE_WAIT_MS = 15_000
 const LATENCY_MS = 500
 const PAYMENTS = 3_000
 
-let ledger: TestLedger
-beforeAll(async () => {
-  ledger = await openTestLedger()
-})
-afterAll(() => ledger.close())
+const ledger = testLedger()
 beforeEach(async () => {
   await ledger.postgres.callPayment.deleteMany({})
 })

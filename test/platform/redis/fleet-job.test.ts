@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { isRunning, runOnOneProcess } from '../../../src/platform/redis/fleet-job.ts'
-import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import type { Redis } from '../../../src/platform/redis/redis.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+import { testRedis } from '../../helpers/resources.ts'
 
-let server: TestRedis
 let redis: Redis
-beforeAll(async () => {
-  server = await createTestRedis()
-  redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-})
-afterAll(async () => {
-  redis.disconnect()
-  await server.close()
+const server = testRedis()
+beforeAll(() => {
+  redis = server.connect()
 })
 
 test('a job runs at one process at a time, and its lock is released after each run', async () => {

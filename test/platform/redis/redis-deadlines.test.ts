@@ -2,15 +2,14 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createRedis } from '../../../src/platform/redis/redis.ts'
 import { enforceDeadlines, isRedisAway, RedisAwayError } from '../../../src/platform/redis/redis-deadlines.ts'
-import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+import { testRedis } from '../../helpers/resources.ts'
 import { startTcpProxy, type TcpProxy } from '../../helpers/tcp-proxy.ts'
 
-let server: TestRedis
 let proxy: TcpProxy
 const clients: Redis[] = []
 
+const server = testRedis()
 beforeAll(async () => {
-  server = await createTestRedis()
   proxy = await startTcpProxy(server.url)
 })
 afterEach(() => {
@@ -20,7 +19,6 @@ afterEach(() => {
 })
 afterAll(async () => {
   await proxy.close()
-  await server.close()
 })
 
 const opened = (client: Redis): Redis => {

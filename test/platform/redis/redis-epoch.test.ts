@@ -1,6 +1,6 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Redis } from '../../../src/platform/redis/redis.ts'
 import {
   createEpochReader,
   type EpochWatch,
@@ -8,24 +8,19 @@ import {
   watchEpoch,
 } from '../../../src/platform/redis/redis-epoch.ts'
 import { onBusyMachine } from '../../helpers/eventually.ts'
-import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+import { testRedis } from '../../helpers/resources.ts'
 
 describe("the epoch of Redis's data", () => {
-  let server: TestRedis
   let redis: Redis
   let told: string[]
 
-  beforeAll(async () => {
-    server = await createTestRedis()
-    redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
+  const server = testRedis()
+  beforeAll(() => {
+    redis = server.connect()
   })
   beforeEach(async () => {
     told = []
     await redis.flushall()
-  })
-  afterAll(async () => {
-    redis.disconnect()
-    await server.close()
   })
 
   const watch = async (): Promise<EpochWatch> => {

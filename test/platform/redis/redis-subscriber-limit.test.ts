@@ -1,13 +1,12 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Redis } from '../../../src/platform/redis/redis.ts'
 import { keepSubscriberLimit } from '../../../src/platform/redis/redis-subscriber-limit.ts'
-import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
+import { testRedis } from '../../helpers/resources.ts'
 
 const SETTING = 'client-output-buffer-limit'
 
 describe("Redis' limit for subscribers", () => {
-  let server: TestRedis
   let redis: Redis
   let warnings: string[]
   const logger = pino(
@@ -15,13 +14,9 @@ describe("Redis' limit for subscribers", () => {
     { write: (line) => void warnings.push((JSON.parse(line) as { msg: string }).msg) },
   )
 
-  beforeAll(async () => {
-    server = await createTestRedis()
-    redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
-  })
-  afterAll(async () => {
-    redis.disconnect()
-    await server.close()
+  const server = testRedis()
+  beforeAll(() => {
+    redis = server.connect()
   })
 
   const limit = async () => ((await redis.config('GET', SETTING)) as string[])[1]

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { TestStack } from '../../helpers/stack.ts'
+import type { TestStack } from './stack.ts'
 
 /** An operator at /admin/api with an admin key. */
 export interface AdminClient {
