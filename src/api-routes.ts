@@ -73,7 +73,7 @@ export async function apiRoutes(app: FastifyInstance): Promise<void> {
   await app.register(staticConsole, { pagesFolder: PAGES_FOLDER, isSecure, publicPath })
 }
 
-/** For operators; times of their routes are those of this host. */
+/** For operators; their routes use the clock of this host. */
 async function adminRoutes(app: FastifyInstance): Promise<void> {
   app.decorate('services', { ...app.services, clock: Date.now })
   await compressJson(app)
@@ -111,7 +111,7 @@ async function consolePages(app: FastifyInstance): Promise<void> {
   await app.register(playgroundRoute)
 }
 
-/** For account holders who are signed in. */
+/** For signed-in account holders. */
 async function consoleRoutes(app: FastifyInstance): Promise<void> {
   await compressJson(app)
   for (const routes of CONSOLE_ROUTES) await app.register(routes)

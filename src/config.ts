@@ -21,7 +21,7 @@ import type { MasterKeys } from './platform/sealing.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** What a setting's schema says beside its type. */
+/** The annotations of a setting's schema. */
 interface SettingOptions {
   default: unknown
   description: string
@@ -49,8 +49,7 @@ const MEGABYTE = 1024 * 1024
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /**
- * Settings that other settings decide about, so functions of their own read them; here for the table in
- * docs/operating.md.
+ * Settings that depend on others and are read by separate functions; listed here for the table in docs/operating.md.
  */
 const DEPENDENT = {
   DATABASE_URL: text('required', 'PostgreSQL; see [What is not supported](#what-is-not-supported)'),
@@ -145,7 +144,7 @@ const DEPENDENT = {
   X402_FACILITATOR_AUTHORIZATION: text('', 'sent to the facilitator as `Authorization`, `Bearer …`'),
 }
 
-/** The settings that stand for themselves, by their names in Config; PRICE_FILES sets `priceFiles`. Durations are in milliseconds. */
+/** Independent settings, by their names in Config; PRICE_FILES sets `priceFiles`. Durations are in milliseconds. */
 const Settings = Type.Object({
   port: integer(8080, 'under `npm start` the next free port when it is taken', [0, 65_535]),
   host: text('0.0.0.0', 'under `npm start` 127.0.0.1'),
@@ -358,7 +357,7 @@ const Settings = Type.Object({
   ),
 
   webhooksAllowPrivate: flag('allows webhooks to private addresses, any port and plain http'),
-  // Shorter than the lease of a queued delivery, which must not be made twice at once.
+  // Must be shorter than the lease of a queued delivery, so that it is not made twice at once.
   webhookTimeoutMs: integer(15_000, 'one delivery attempt of an event, at most 30000', [100, 30_000]),
   webhookDisableAfterDays: integer(5, 'of failures without a success', [1, 365]),
   eventRetentionDays: integer(30, 'events and their delivery log', [7, 3_650]),
@@ -409,38 +408,41 @@ const ofVariables = Object.entries(Settings.properties).map(
   ([name, schema]) => [variableOf(name), schema] as const,
 )
 
-/** Every setting, as the table in docs/operating.md names it. */
+/** Every setting, as named in the table in docs/operating.md. */
 export const SETTINGS = [...Object.entries(DEPENDENT), ...ofVariables].map(([variable, schema]) => ({
   variable,
   ...(schema as unknown as SettingOptions),
 }))
 
-/** The environment, read once into one frozen, validated Config. Every default of the contract stands in its schema. */
+/** The environment, read once into one frozen, validated Config. The schema contains every default of the contract. */
 export interface Config extends Static<typeof Settings>, ServiceAddresses, PaymentSettings {
-  /** MASTER_KEY, then those of MASTER_KEY_PREVIOUS: seal job bodies and provider keys; the key pepper derives from them. */
+  /**
+   * MASTER_KEY, then those of MASTER_KEY_PREVIOUS: they seal job bodies and provider keys, and the key pepper is
+   * derived from them.
+   */
   masterKeys: MasterKeys
-  /** Null: there is no mail, and no email is verified. */
+  /** Null: mail is not configured, and emails are not verified. */
   mail: MailSettings | null
-  /** Other services that sign in. */
+  /** Identity providers for sign-in. */
   signInProviders: SignInProvider[]
-  /** Null: operators sign in with admin keys alone. */
+  /** Null: operators sign in only with admin keys. */
   operatorProvider: OperatorProvider | null
-  /** Null: nobody issues invoices. */
+  /** Null: no invoices are issued. */
   invoices: InvoiceSettings | null
   /** Null: every call needs a key. */
   callPayment: CallPaymentSettings | null
-  /** Answers kept for repeats with the same Idempotency-Key, bytes. */
+  /** Maximum size of responses kept for repeats with the same Idempotency-Key, bytes. */
   keptReplies: { perAnswer: number; perAccount: number; inAll: number }
 }
 
-/** For commands that use no service and no secret: makes an environment without them valid. */
+/** Placeholders for commands that use no service and no secret, which make their environment valid. */
 export const UNUSED_SERVICES = {
   DATABASE_URL: 'postgresql://not.used/none',
   REDIS_URL: 'redis://not.used',
   MASTER_KEY: '0'.repeat(64),
 }
 
-/** Reads and validates the environment. Throws one StartError that lists everything wrong with it. */
+/** Reads and validates the environment. Throws one StartError that lists every problem. */
 export function readConfig(environment: Environment): Readonly<Config> {
   const problems: string[] = []
   const masterKeys = readMasterKeys(environment, problems)
@@ -489,7 +491,7 @@ function readSettings(environment: Environment, problems: string[]): Static<type
   return Object.fromEntries(entries)
 }
 
-/** What settings use of JSON Schema. A validator for all of it would take an eighth of the start of every process. */
+/** The keywords of JSON Schema that settings use. A complete validator would take an eighth of the start of every process. */
 interface SettingSchema {
   type?: string | string[]
   enum?: string[]
@@ -498,7 +500,7 @@ interface SettingSchema {
   pattern?: string
 }
 
-/** The value that a text stands for; undefined: it does not fit the schema. */
+/** The value of a text; undefined if it does not match the schema. */
 function parseSetting(given: string, schema: SettingSchema): unknown {
   const { type, enum: words, minimum = 0, maximum = 0, pattern = '' } = schema
   switch (type) {
@@ -521,20 +523,18 @@ function wordingOf({ type, enum: words, minimum, maximum }: SettingSchema): stri
   return type === 'boolean' ? 'true or false' : 'an amount of USD such as 0.50'
 }
 
-/** Once the default of docker-compose.yml. Whoever kept it has sealed everything under a key that anybody can read. */
+/** A former default of docker-compose.yml. Data sealed under it can be read by anyone. */
 const PUBLISHED_MASTER_KEYS = new Set(['dHJ5aW5nLWl0LW91dC1vbmx5LW5vdC1hLXNlY3JldCE='])
 
 function readMasterKeys(environment: Environment, problems: string[]): MasterKeys {
   const current = readMasterKey(environment.MASTER_KEY ?? '')
   if (PUBLISHED_MASTER_KEYS.has(environment.MASTER_KEY ?? ''))
-    problems.push(
-      'MASTER_KEY is one that was published as an example: make your own with openssl rand -base64 32',
-    )
+    problems.push('MASTER_KEY was published as an example; generate one with openssl rand -base64 32')
   if (!environment.MASTER_KEY)
     problems.push('MASTER_KEY is required: 32 random bytes, base64 or hex (openssl rand -base64 32)')
   else if (current.length !== 32)
     problems.push(
-      `MASTER_KEY holds ${current.length} bytes: it takes 32 random ones, base64 or hex (openssl rand -base64 32)`,
+      `MASTER_KEY has ${current.length} bytes; it must have 32 random bytes in base64 or hex (openssl rand -base64 32)`,
     )
   const texts = (environment.MASTER_KEY_PREVIOUS ?? '').split(',').map((text) => text.trim())
   const others = texts.filter((text) => text !== '').map(readMasterKey)

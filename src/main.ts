@@ -7,7 +7,7 @@ import { explainFailedStart } from './platform/process/explain-failed-start.ts'
 import { stopOnSignal } from './platform/process/stop-on-signal.ts'
 import { createApiRuntime } from './runtime.ts'
 
-/** The API tier's entry: listens until SIGTERM or SIGINT, then drains. */
+/** The entry point of the API tier: listens until SIGTERM or SIGINT, then drains. */
 process.title = 'switchyard-api'
 const started = explainFailedStart(process.title)
 const config = readConfig(process.env)

@@ -10,12 +10,12 @@ import { buildApp } from './http/app.ts'
 import type { Logger } from './platform/observability/logger.ts'
 import type { Readiness } from './platform/observability/readiness.ts'
 
-/** The API tier, composed. */
+/** The composed API tier. */
 export interface ApiRuntime {
   app: FastifyInstance
   /** Calls in flight. */
   pendingCalls: () => number
-  /** Whether calls can be taken right now. */
+  /** Whether the instance can take calls. */
   readiness: () => Promise<Readiness>
   /** What a dispatch worker in this process delivers frames to; null once it has stopped. */
   localHub: () => LocalHub | null
@@ -23,7 +23,7 @@ export interface ApiRuntime {
   stop(): Promise<void>
 }
 
-/** Builds and connects the API tier; nothing listens yet. Throws when Redis is set up unsafely. */
+/** Builds and connects the API tier, which does not listen yet. Throws for unsafe Redis settings. */
 export async function createApiRuntime(
   config: Readonly<Config>,
   plainLogger: Logger,
@@ -50,9 +50,9 @@ export async function createApiRuntime(
     localHub: () => (hasStopped ? null : hub),
     async stop() {
       isStopping = true
-      // A call that outlasts the grace period ends truthfully.
+      // A call that exceeds the grace period ends with its real state.
       const timer = setTimeout(() => hub.failAll(), config.shutdownGraceMs)
-      // Load balancers see that it is not ready before it refuses connections.
+      // Load balancers see the failed readiness before connections are refused.
       await delay(Math.min(config.shutdownDelayMs, config.shutdownGraceMs))
       await app.close()
       clearTimeout(timer)

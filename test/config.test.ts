@@ -35,7 +35,7 @@ describe('settings', () => {
 
   test.each<[string, Record<string, string | undefined>, RegExp]>([
     ['no master key', { MASTER_KEY: undefined }, /^MASTER_KEY is required/],
-    ['a short master key', { MASTER_KEY: 'short' }, /^MASTER_KEY holds 3 bytes: it takes 32/],
+    ['a short master key', { MASTER_KEY: 'short' }, /^MASTER_KEY has 3 bytes; it must have 32/],
     ['no database', { DATABASE_URL: '' }, /^DATABASE_URL is required$/],
     [
       'another database',

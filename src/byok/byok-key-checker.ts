@@ -32,7 +32,7 @@ export function createByokKeyChecker(options: {
 
   return {
     /**
-     * Tries a new key once at its provider, and stores the result. Resolves to whether there was one: a key stays
+     * Tries a new key once at its provider, and stores the result. Resolves to whether there was a result: a key stays
      * unchecked if its provider does not respond in time or publishes its model list without a key. Never rejects.
      */
     async check(
@@ -46,20 +46,14 @@ export function createByokKeyChecker(options: {
         const found = await checkKey(provider, secret, signal).catch((error: unknown) => {
           if (signal.aborted) throw error
           // Neither this error nor that of the database contains the key.
-          logger.info(
-            { err: error, providerId: provider.id },
-            'the provider of a new key could not be reached',
-          )
+          logger.info({ err: error, providerId: provider.id }, 'provider of a new BYOK key unreachable')
           return 'unreachable' as const
         })
         if (found === 'unknown') return false
         await writeReception(postgres, id, found)
         return true
       } catch (error) {
-        logger.warn(
-          { err: error, providerKeyId: id, providerId: provider.id },
-          'a new BYOK key could not be checked',
-        )
+        logger.warn({ err: error, providerKeyId: id, providerId: provider.id }, 'BYOK key check failed')
         return false
       } finally {
         running -= 1

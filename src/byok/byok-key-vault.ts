@@ -92,7 +92,7 @@ export async function openByokKeyVault(options: {
       if (drops === dropsBefore) entries.set(keyId, entry)
       return entry
     } catch (error) {
-      logger.warn({ err: error, providerKeyId: keyId }, 'a BYOK key could not be looked up')
+      logger.warn({ err: error, providerKeyId: keyId }, 'BYOK key lookup failed')
       return null
     } finally {
       reads.delete(keyId)
@@ -121,8 +121,7 @@ export async function openByokKeyVault(options: {
     const note = writeReception(postgres, keyId, reception)
       .then(
         () => undefined,
-        (error: unknown) =>
-          logger.warn({ err: error, providerKeyId: keyId }, 'a BYOK key could not be noted'),
+        (error: unknown) => logger.warn({ err: error, providerKeyId: keyId }, 'BYOK key result not stored'),
       )
       .finally(() => notes.delete(note))
     notes.add(note)
@@ -132,7 +131,7 @@ export async function openByokKeyVault(options: {
     ...options,
     onChange: drop,
     onUnknown: dropAll,
-    onFailure: (error) => logger.error({ err: error }, 'changes of BYOK keys cannot be polled'),
+    onFailure: (error) => logger.error({ err: error }, 'BYOK key changes poll failed'),
   })
 
   return {
@@ -148,7 +147,7 @@ export async function openByokKeyVault(options: {
       } catch (error) {
         logger.error(
           { alarm: 'provider-key-sealed', err: error, providerKeyId: keyId },
-          'a BYOK key does not open; is its master key configured?',
+          'BYOK key cannot be decrypted; check the configured master keys',
         )
         return { kind: 'unavailable' }
       }
@@ -179,7 +178,7 @@ export async function openByokKeyVault(options: {
   }
 }
 
-/** How a BYOK key fared at its provider; a failure has the reason that its owner sees. */
+/** The result of a BYOK key at its provider; a failure has the reason that its owner sees. */
 export type KeyReception = 'accepted' | 'unauthorized' | 'payment_required' | 'forbidden' | 'unreachable'
 
 /** Consecutive failures after which a key counts as failing. */

@@ -26,7 +26,7 @@ import { healthRoutes } from './public/health.ts'
 export interface AppDependencies {
   /** What plugins and routes take as `app.services`. */
   services: ApiServices
-  /** Whether calls can be taken right now. */
+  /** Whether the instance can take calls. */
   readiness: () => Promise<Readiness>
   /** Calls in flight. */
   pendingCalls: () => number
@@ -38,12 +38,12 @@ export interface AppDependencies {
 
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 const PARAM_LENGTH_MAX = 512
-/** Of requests that are no call: the longest is a catalog. */
+/** For requests other than calls: the longest is a catalog. */
 const OTHER_BODY_LIMIT_BYTES = 8 * 1024 * 1024
 
 /**
- * The HTTP API, ready to listen, with the routes that `registerRoutes` adds. Registration order is the order of a
- * request's way.
+ * Builds the HTTP API, ready to listen, with the routes that `registerRoutes` adds. The registration order is the
+ * request order.
  */
 export async function buildApp(
   deps: AppDependencies,
@@ -64,14 +64,14 @@ export async function buildApp(
     bodyLimit: OTHER_BODY_LIMIT_BYTES,
     requestTimeout: limits.bodyTimeoutMs,
     trustProxy: limits.trustedProxies.length > 0 ? limits.trustedProxies : false,
-    // Node swaps the two limits when the one for headers is longer, and would wait its minute for a body.
+    // If the headers limit is longer, Node swaps the two, and would wait a minute for a body.
     http: {
       connectionsCheckingInterval: 1_000,
       headersTimeout: limits.bodyTimeoutMs,
-      // Node would refuse a request without one with an empty body; guardRequests refuses it with ours.
+      // Node would reject a request without one with an empty body; guardRequests rejects it with ours.
       requireHostHeader: false,
     },
-    // A proxy in front may pass on the path below which it serves us, or take it off.
+    // A proxy in front may forward the base path or strip it.
     rewriteUrl: ({ url = '/' }) =>
       publicPath !== '' && url.startsWith(`${publicPath}/`) ? url.slice(publicPath.length) : url,
     genReqId: ({ headers }) => {
@@ -84,7 +84,7 @@ export async function buildApp(
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: answerUnroutable,
   })
-  // Node would answer an expectation it does not know with an empty 417; it may be ignored as well (RFC 9110, 10.1.1).
+  // Node would respond to an unknown expectation with an empty 417; RFC 9110, 10.1.1, allows ignoring it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
@@ -120,7 +120,7 @@ export async function buildApp(
   return app
 }
 
-/** Answers a request that broke before it was one: a body too slow, or bytes that are no HTTP. */
+/** Responds to a request that broke before parsing: a slow body, or bytes that are not HTTP. */
 function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -133,7 +133,7 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
         '408 Request Timeout',
         'timeout_error',
         'request_timeout',
-        'The request did not arrive in time. Send it again.',
+        'The request did not arrive in time. Retry it.',
       ]
     : tooLarge
       ? [
@@ -154,27 +154,27 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
 }
 
 interface BoundConnectionsOptions {
-  /** Open connections of one IPv4 address or IPv6 /64. */
+  /** Maximum open connections of one IPv4 address or IPv6 /64. */
   perAddress: number
-  /** Proxies in front of the gateway, as addresses or networks; they bring many clients, and bound them themselves. */
+  /** Proxies in front of the gateway, as addresses or networks; they carry many clients and limit them themselves. */
   trustedProxies: readonly string[]
-  /** How long a client may read nothing of an answer that waits to be sent. */
+  /** How long a client may leave a sent response unread. */
   unreadMs: number
-  /** How long connections with an answer under way may stay open once the server closes. */
+  /** How long connections with a pending response may stay open once the server closes. */
   graceMs: number
 }
 
 /**
- * After the grace period, calls are ended truthfully: their workers have a second to say how, and their last bytes another to
- * leave.
+ * After the grace period, calls end with their real state: workers have a second to report it, and the last bytes
+ * another to leave.
  */
 const LAST_BYTES_MS = 2_500
 
 /**
- * Refuses connections of one network beyond a number, so that nobody takes up the files of a process, and lets the
- * server close while clients keep connections open. Node itself closes those that wait between two requests, but one
- * that was opened and said nothing yet, or half a request, would hold it open for good. Connections with an answer
- * under way close when it has ended, all others at once, and whatever is left after the grace period then.
+ * Limits the connections of one network, so that it cannot use up a process's file descriptors, and lets the server
+ * close while clients keep connections open. Node closes connections that are idle between two requests, but a new one
+ * without a request, or with half a request, would keep it open. Connections with a pending response close when it has
+ * ended, all others at once, and the rest after the grace period.
  */
 function boundConnections(
   app: FastifyInstance,
@@ -182,7 +182,7 @@ function boundConnections(
 ): void {
   /** Open connections by network. */
   const open = new Map<string, number>()
-  /** Answers under way by connection. */
+  /** Pending responses by connection. */
   const answers = new Map<Socket, number>()
   const isProxy = createProxyTest(trustedProxies)
   let closing = false
@@ -213,11 +213,11 @@ function boundConnections(
   })
   app.server.on('request', ({ socket }, response) => {
     answers.set(socket, (answers.get(socket) ?? 0) + 1)
-    // Time without any bytes also passes while an answer is made: only what was written and is not read counts.
+    // The timeout also runs while a response is prepared, so only unread written data counts.
     response.setTimeout(unreadMs, () => socket.writableLength > 0 && socket.destroy())
     response.once('close', () => {
       const open = answers.get(socket)
-      // Absent when the connection is gone already.
+      // Absent if the connection is closed already.
       if (open === undefined) return
       answers.set(socket, open - 1)
       if (closing && open === 1) socket.destroySoon()

@@ -8,35 +8,35 @@ import type { CallReader } from './call-view.ts'
 import { askingKey, standardKey } from './plugins/authenticate.ts'
 import { actingOn } from './plugins/session.ts'
 
-/** Who asks for something of an account. */
+/** The requester of an account's data. */
 export interface Asker {
   accountId: string
-  /** What bounds count the request under: a key, or the account of a session. */
+  /** The owner that limits count the request for: a key, or the account of a session. */
   holder: string
-  /** As whom calls are read. */
+  /** The reader that views of calls are made for. */
   reader: CallReader
 }
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
-/** An onSend hook: what was read of an account is kept nowhere. */
+/** An onSend hook that forbids caching of an account's data. */
 export const noStore: Hook = async (_request, reply) => {
   if (reply.statusCode < 400) reply.header('cache-control', 'no-store')
 }
 
-/** How the routes of an account's resource authenticate. They differ by this and by their JSON. */
+/** The authentication of an account resource's routes. Variants differ in this and in their JSON. */
 export interface AccountAccess {
   /** `onRequest`: 401 and 403, before a body is read. */
   hooks: { onRequest: Hook[]; preValidation?: Hook; onSend?: Hook }
-  /** Of the operations, what they need beside a key. */
+  /** The operations' requirements besides a key. */
   schema?: { description: string }
-  /** The asker of a request that the hooks let through. */
+  /** The requester of a request that the hooks accepted. */
   asker(request: FastifyRequest): Asker
-  /** What a holder is called in messages about its bounds. */
+  /** The name of the owner in messages about its limits. */
   holder: 'key' | 'account'
 }
 
-/** For a key of the account with this scope. `refusal` is the message of the 403 for admin keys, which have none. */
+/** Access with a key of the account with this scope. `refusal` is the message of the 403 for admin keys, which have none. */
 export const byKey = (app: FastifyInstance, scope: KeyScope, refusal: string): AccountAccess => ({
   hooks: {
     onRequest: [app.requireKey, async (request) => void standardKey(request, refusal), requireScope(scope)],
@@ -50,7 +50,7 @@ export const byKey = (app: FastifyInstance, scope: KeyScope, refusal: string): A
   holder: 'key',
 })
 
-/** For a key that reads its account, and for admin keys, which name one by `account_id`. */
+/** Access with a key of the account, and with admin keys, which name one by `account_id`. */
 export const byReadingKey = (app: FastifyInstance): AccountAccess => ({
   hooks: { onRequest: [app.requireKey, refuseOtherAccount], onSend: noStore },
   asker: (request) => {
@@ -61,7 +61,7 @@ export const byReadingKey = (app: FastifyInstance): AccountAccess => ({
   holder: 'key',
 })
 
-/** For who is signed in and permitted to do this on the account they act on. */
+/** Access for a signed-in person with this permission on the session's account. */
 export const bySession = (app: FastifyInstance, permission: Permission): AccountAccess => ({
   hooks: { onRequest: [app.requirePermission(permission)] },
   asker: (request) => {
@@ -71,30 +71,30 @@ export const bySession = (app: FastifyInstance, permission: Permission): Account
   holder: 'account',
 })
 
-/** As whom a key reads calls. */
+/** The reader of calls for a key. */
 export const callReader = (key: KeyRecord): CallReader => (key.kind === 'admin' ? 'operator' : 'owner')
 
 /** The parameter by which an admin key names an account. */
 export const ACCOUNT_ID = { account_id: Type.Optional(Type.String()) }
 
-/** 403 for a key that names another account than its own. */
+/** Throws 403 for a key that names another account than its own. */
 async function refuseOtherAccount(request: FastifyRequest): Promise<void> {
   const { accountId } = askingKey(request)
   const { account_id: named } = request.query as Record<string, unknown>
   if (accountId !== null && typeof named === 'string' && named !== '' && named !== accountId)
-    throw new ApiError('not_permitted', 'This key reads its own account only.')
+    throw new ApiError('not_permitted', 'This key can read only its own account.')
 }
 
-/** The account a key reads: its own; for an admin key the one it names. Throws ApiError where it names none. */
+/** The account that a key reads: its own, or the named one for an admin key. Throws ApiError if it names none. */
 function accountToRead(key: KeyRecord, query: { account_id?: string }): string {
   const accountId = key.accountId ?? query.account_id
   if (accountId !== undefined) return accountId
-  throw new ApiError('invalid_request', 'An admin key belongs to no account. Name one: `account_id`.', {
+  throw new ApiError('invalid_request', 'An admin key has no account. Name one in `account_id`.', {
     param: 'account_id',
   })
 }
 
-/** What a scope permits, in messages. */
+/** The texts for what each scope permits. */
 const PURPOSES: Record<KeyScope, string> = {
   provider_keys: 'manage provider keys',
   top_ups: 'open or read top-ups',
@@ -106,6 +106,6 @@ const requireScope = (scope: KeyScope) => async (request: FastifyRequest) => {
   throw new ApiError(
     'not_permitted',
     `This API key may not ${PURPOSES[scope]}: it does not have the scope \`${scope}\`. ` +
-      'An owner or admin turns it on in the console, under API keys → Edit → Permissions; the key must be of an owner or admin.',
+      'An owner or admin can enable it in the console under API keys → Edit → Permissions, for a key created by an owner or admin.',
   )
 }

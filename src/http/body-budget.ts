@@ -9,35 +9,35 @@ export interface BodyBudgetLimits {
   bodyBytesPerInstance: number
 }
 
-/** Who sends a body. A call from the console names its key in the body: the account alone is known before. */
+/** The sender of a body. A call from the console names its key in the body, so at first only the account is known. */
 export interface BodySender {
   accountId: string
   keyId: string | null
 }
 
-/** What a body takes of the budget. Given back when everybody who holds it has released it. */
+/** The part of the budget that a body uses, released when all its holders have released it. */
 export interface BodyReservation {
-  /** More of the body has arrived. Throws ApiError 429 where the key or its account, 503 where this instance, has no room. */
+  /** Adds received bytes. Throws ApiError 429 if the key or its account, or 503 if this instance, has no space. */
   grow(bytes: number): void
-  /** One more holder, who releases it too. */
+  /** Adds a holder, which must release it too. */
   hold(): void
   release(): void
 }
 
-/** Bodies up to this length have more room than large ones, and those of an account that has no more in flight always. */
+/** Bodies up to this size may use more than large ones, and always if the account has no more in flight. */
 const SMALL_BODY_BYTES = 256 * 1024
 const SMALL_BODY_SHARE = 8
 
 /**
- * The weight of calls, beside their number: bytes from the moment they arrive until their call has ended. Nothing is
- * taken for what a request only announces. Every call in the queue is held here by the instance that enqueued it, so
- * the queue carries at the most what all instances may hold. What a key or account has open at all instances together
- * is counted by the balance cache (admit.lua), once a body has been read.
+ * Bounds the bytes of calls in flight: they count from their arrival until the call has ended. Announced bytes do not
+ * count. The instance that enqueued a call holds its body, so the queue contains at most what all instances may hold.
+ * The open bodies of a key or account over all instances are counted by the balance cache (admit.lua), once a body has
+ * been read.
  */
 export function createBodyBudget(limits: BodyBudgetLimits) {
   const room = createSharedRoom({ max: limits.bodyBytesPerInstance, few: SMALL_BODY_BYTES })
   const taken = new Map<string, number>()
-  /** Throws where a body that has `held` bytes may not take so many more. */
+  /** Throws if a body with `held` bytes may not use this many more. */
   const check = ({ accountId, keyId }: BodySender, held: number, bytes: number) => {
     const sum = (scope: string) => (taken.get(scope) ?? 0) + bytes
     if (keyId !== null && sum(keyId) > limits.bodyBytesPerKey) throw bodyIsFull('key')
@@ -54,7 +54,7 @@ export function createBodyBudget(limits: BodyBudgetLimits) {
     }
   }
   return {
-    /** For a body that is about to arrive. Throws as `grow` does where it would not fit now; takes nothing yet. */
+    /** For a body that is about to arrive. Throws like `grow` if it would not fit; reserves nothing yet. */
     open(sender: BodySender, announcedBytes: number): BodyReservation {
       check(sender, 0, announcedBytes)
       let bytes = 0
@@ -76,6 +76,6 @@ export function createBodyBudget(limits: BodyBudgetLimits) {
 }
 
 const instanceIsFull = () =>
-  new ApiError('overloaded', 'This gateway holds as many bytes of requests as it can. Retry shortly.', {
+  new ApiError('overloaded', 'The request memory of this gateway is full. Retry shortly.', {
     retryAfterSeconds: 1,
   })

@@ -25,11 +25,11 @@ import { createSlots } from './slots.ts'
 
 type Providers = ReadonlyMap<string, Provider>
 
-/** Who manages the keys, and the JSON they see. */
+/** A group of users of the keys, and their JSON. */
 interface Audience extends AccountAccess {
-  /** The hooks of what changes keys. */
+  /** The hooks of routes that change keys. */
   changing: AccountAccess['hooks']
-  /** The person or key that a request is of. */
+  /** The person or key that made a request. */
   author(request: FastifyRequest): string
   /** Called after a change. */
   changed(request: FastifyRequest, action: AccountActionName, target: string, of: string): Promise<void>
@@ -37,9 +37,9 @@ interface Audience extends AccountAccess {
   viewOf(key: StoredByokKey, providers: Providers): unknown
   list: TSchema
   listOf(keys: readonly StoredByokKey[], providers: Providers): unknown
-  /** What a DELETE answers; null: nothing, 204. */
+  /** The response of a DELETE; null: none, 204. */
   deleted: ((id: string) => ByokKeyDeleted) | null
-  /** Of a 400 for a provider that takes no keys. */
+  /** The text of a 400 for a provider that accepts no BYOK keys. */
   unknownProvider: string
 }
 
@@ -72,7 +72,7 @@ export const providerKeysRoute =
     }))(app, {})
   }
 
-/** The same under /console/api, for the account that is signed in. */
+/** The same under /console/api, for the session's account. */
 export const consoleByokKeyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { limits } = app.services
   await byokKeyRoutes('/provider-keys', (scope) => ({
@@ -95,7 +95,7 @@ export const consoleByokKeyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }))(app, {})
 }
 
-/** Of a secret, nobody sees more than its end again. */
+/** The routes return only the last characters of a secret. */
 function byokKeyRoutes(
   path: string,
   audienceOf: (app: FastifyInstance) => Audience,
@@ -113,15 +113,15 @@ function byokKeyRoutes(
     })
 
     /**
-     * Stores a key and tries it once. Whatever comes of that, the key is stored: an outage of its provider is no
-     * reason against it.
+     * Stores a key and tries it once. The key is stored whatever the result, because an outage of its provider does not
+     * speak against it.
      */
     const store = async (accountId: string, settings: NewByokKey, provider: Provider) => {
       const created = await byokKeys.create(accountId, settings)
       if (created === null)
         throw new ApiError(
           'invalid_request',
-          `An account has ${BYOK_KEYS_PER_ACCOUNT_MAX} provider keys at most. Delete one first.`,
+          `An account can have at most ${BYOK_KEYS_PER_ACCOUNT_MAX} provider keys. Delete one first.`,
         )
       const { id } = created
       if (!(await keyChecker.check({ id, accountId, secret: settings.secret }, provider))) return created
@@ -206,9 +206,9 @@ function byokKeyRoutes(
 const nameOf = ({ providerId }: StoredByokKey, providers: Providers): string =>
   providers.get(providerId)?.name ?? providerId
 
-const unknownKey = () => new ApiError('not_found', 'This account has no provider key of that id.')
+const unknownKey = () => new ApiError('not_found', 'This account has no provider key with this id.')
 
-/** The providers of the catalog that clients may bring keys for, by id. */
+/** The providers of the catalog that accept BYOK keys, by id. */
 function providersTakingKeys(catalog: CatalogSnapshot): Map<string, Provider> {
   const offers = [...catalog.offers.values()]
   return new Map(
@@ -216,7 +216,7 @@ function providersTakingKeys(catalog: CatalogSnapshot): Map<string, Provider> {
   )
 }
 
-/** A BYOK key as its owner sees it; of the secret only its last characters. */
+/** A BYOK key for its owner, with only the last characters of the secret. */
 export const byokKeyView = (key: StoredByokKey): ByokKeyBody =>
   jsonView(ByokKeyBody, {
     ...key,
@@ -226,7 +226,7 @@ export const byokKeyView = (key: StoredByokKey): ByokKeyBody =>
     failures: key.refusals,
   })
 
-/** What a key failed with at its provider, in words. */
+/** The texts of failures of a key at its provider. */
 const FAILURES: Record<string, string> = {
   unauthorized: 'The provider does not accept this key.',
   payment_required: 'The provider asks for payment.',

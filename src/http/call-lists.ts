@@ -27,13 +27,13 @@ import { askingKey } from './plugins/authenticate.ts'
 import { CSV_PAGE, cursorOf, REPORT_FORMAT, reportFormat, streamCallsCsv } from './report-format.ts'
 import { holdReportSlot, lookupSlots, reportSlots, type Slots } from './slots.ts'
 
-/** Who lists calls, and the parameters and JSON that are theirs. */
+/** A group of readers of calls, with their parameters and JSON. */
 interface Audience extends AccountAccess {
   slots: Slots
   query: object
   response: TSchema
   viewOf(call: ListedCall, reader: CallReader): unknown
-  /** When the prompt logs of some calls expire; absent: nobody is told. */
+  /** When the prompt logs of some calls expire; absent: not shown. */
   promptLogExpiries?: PromptLogStore['expiries']
   format(request: FastifyRequest<{ Querystring: unknown }>): 'json' | 'csv'
 }
@@ -43,7 +43,7 @@ const pageSize = (maximum: number, byDefault: number) => ({
 })
 const cursor = { cursor: Type.Optional(Cursor) }
 
-/** GET /v1/usage/calls: an account's settled calls, newest first, by the page or as one CSV stream. */
+/** GET /v1/usage/calls: an account's settled calls, newest first, in pages or as one CSV stream. */
 export const usageCallsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) =>
@@ -56,7 +56,7 @@ export const usageCallsRoute =
       format: reportFormat,
     })
 
-/** GET /v1/generations/{id}: what became of a call of the key's account, and what it cost. */
+/** GET /v1/generations/{id}: the result and cost of a call of the key's account. */
 export const generationsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
@@ -82,18 +82,18 @@ export const generationsRoute =
 
 const FILTERS = {
   ...TIME_ZONE,
-  /** Of the call, or the client's own of the request. */
+  /** The id of the call, or the client's own id of the request. */
   id: Type.Optional(Type.String({ maxLength: 200 })),
-  /** A part of what the client said about the call, see Labels. */
+  /** Part of the client's labels, see Labels. */
   tag: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   model: Type.Optional(Type.String()),
   key_id: Type.Optional(Type.String()),
-  /** Who made the key. */
+  /** The creator of the key. */
   member_id: Type.Optional(Type.String()),
   status: Type.Enum([...CALL_STATUSES, 'any'], { default: 'any' }),
 }
 
-/** GET /console/api/calls, its download and one call of it, for the account that is signed in. */
+/** GET /console/api/calls, its CSV export and single calls, for the session's account. */
 export const consoleCallRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { consoleSlots: slots, promptLogs } = services
@@ -117,7 +117,7 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const schema = { params: OfId, response: { 200: CallDetail } }
   app.get('/calls/:id', { ...hooks, schema }, async (request) => {
     const { accountId, holder } = asker(request)
-    // One that runs is waited for beside the reports: only its reads take a slot of theirs.
+    // Waiting for a running call does not occupy a report slot; only its reads do.
     const find = settledCall(services.reports, request.params.id, accountId, '', (read) =>
       slots.run(holder, read),
     )
@@ -139,7 +139,7 @@ function registerList(
 ): void {
   const { reports, clock } = app.services
   const schema = {
-    summary: "An account's settled calls, newest first, by the page or as one CSV stream",
+    summary: "An account's settled calls, newest first, in pages or as one CSV stream",
     querystring: Type.Object({ ...TIME_RANGE, ...(audience.query as Record<never, TSchema>) }, CLOSED),
     response: { 200: audience.response },
   }
@@ -178,7 +178,7 @@ const filterOf = ({
   ...(status !== 'any' && { status: status as CallRecord['status'] }),
 })
 
-/** Looks up a settled call of an account, or of any for null. Throws ApiError 404, also while it is not settled. */
+/** Finds a settled call of an account, or of any for null. Throws ApiError 404, also while it is not settled. */
 function settledCall(
   reports: Pick<Reports, 'findCall'>,
   id: string,
@@ -186,7 +186,7 @@ function settledCall(
   hint = '',
   inSlot?: RunRead,
 ): () => Promise<CallRecord> {
-  const unknown = new ApiError('not_found', `This account has no call of that id.${hint}`)
+  const unknown = new ApiError('not_found', `This account has no call with this id.${hint}`)
   if (callCreatedAt(id) === null) throw unknown
   return async () => {
     const found = await reports.findCall(id, accountId, inSlot)
@@ -194,7 +194,7 @@ function settledCall(
       case 'settled':
         return found.call
       case 'unsettled':
-        throw new ApiError('not_found', 'This call is not settled yet. Ask again shortly.', {
+        throw new ApiError('not_found', 'This call is not settled yet. Retry shortly.', {
           retryAfterSeconds: 1,
           shouldRetry: true,
         })
@@ -206,13 +206,13 @@ function settledCall(
   }
 }
 
-/** A call with when its prompt log expires, if it has one. */
+/** Adds the expiry of a call's prompt log, if it has one. */
 function withPromptLog<Call extends { id: string }>(call: Call, expiries?: ReadonlyMap<string, Date>): Call {
   const expiresAt = expiries?.get(call.id)
   return expiresAt ? { ...call, prompt_log_until: isoTime(expiresAt) } : call
 }
 
-/** A settled call in a line, as its owner sees it. */
+/** The summary of a settled call for its owner. */
 export function callSummary(call: ListedCall): CallSummary {
   const { timings, usage, ...view } = callView(call, 'owner')
   return {

@@ -7,13 +7,13 @@ import { isoTime } from '../core/kernel/time.ts'
 import { byokFailure } from '../core/routing/byok.ts'
 import type { CsvCell } from './csv.ts'
 
-/** Who reads a call: its owner, or an operator, from whom nothing is hidden. */
+/** The reader of a call: its owner, or an operator, who sees everything. */
 export type CallReader = 'owner' | 'operator'
 
 /**
- * A settled call: everything that made its price, and nothing that names its target. `model` is the one the answer
- * named, so `auto` stays `auto`; where we chose the model, its rates and the BYOK key that served it would
- * tell the owner which it was.
+ * A settled call: everything that determined its price, and nothing that names its target. `model` is the name in the
+ * response, so `auto` stays `auto`. If the gateway chose the model, its rates and the BYOK key that served it are
+ * hidden, because they would reveal it.
  */
 export function callView(call: ListedCall, reader: CallReader): Generation {
   const isHidden = reader === 'owner' && isAutoModel(call.requestedModel)
@@ -58,11 +58,11 @@ export function callView(call: ListedCall, reader: CallReader): Generation {
   }
 }
 
-/** Whether the answer broke off and another attempt finished it without a seam. */
+/** Whether the completion broke off and another attempt finished it. */
 export const isRescued = ({ attempts }: CallRecord): boolean =>
   attempts.some(({ rescued }) => rescued === true)
 
-/** The client's BYOK keys that were tried for a call and did not work, in order. */
+/** The client's BYOK keys that failed for a call, in order. */
 export function byokFailures(call: CallRecord, reader: CallReader): ByokFailureView[] {
   const isHidden = reader === 'owner' && isAutoModel(call.requestedModel)
   return call.attempts.flatMap(({ providerKeyId, outcome, httpStatus }) => {
@@ -72,7 +72,7 @@ export function byokFailures(call: CallRecord, reader: CallReader): ByokFailureV
   })
 }
 
-/** The columns of an export of calls, each read off a view. */
+/** The columns of an export of calls, each computed from a view. */
 const CSV_COLUMNS: ReadonlyArray<readonly [name: string, read: (view: Generation) => CsvCell]> = [
   ['id', (view) => view.id],
   ['admitted_at', (view) => view.timings.admitted_at],

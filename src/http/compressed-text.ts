@@ -1,13 +1,13 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 
-/** How a body may be encoded on its way. */
+/** Content encodings of a response body. */
 type BodyEncoding = 'br' | 'gzip' | 'identity'
 
-/** A text in each encoding, compressed when first asked for and kept. */
+/** A text in each encoding, compressed on first use and cached. */
 export type CompressedText = (encoding: BodyEncoding) => Promise<Buffer>
 
-/** Far cheaper than the highest, for a few percent more. */
+/** Much cheaper than the highest, for a few percent more bytes. */
 const BROTLI_QUALITY = 6
 
 export function compressedText(text: string): CompressedText {

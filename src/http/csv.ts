@@ -8,14 +8,14 @@ const AMOUNT = /^-?\d+(?:\.\d+)?$/
 export const csvLine = (cells: readonly CsvCell[]): string => `${cells.map(csvField).join(',')}\r\n`
 
 /**
- * Where a spreadsheet may begin a cell and read a formula in it: at the start of a text, and after what it separates cells or
- * lines by, which in many countries is a semicolon; it skips spaces and quotes. Characters of full width count as plain ones.
+ * Where a spreadsheet may start a cell with a formula: at the start of a text, and after a separator of cells or lines,
+ * which in many countries is a semicolon; it skips spaces and quotes. Full-width characters count as plain ones.
  */
 const FORMULA = /(?<=^|[;\t\r\n])(?=[" ]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g
 
 /**
- * One field. Text is untrusted: it is quoted, and an apostrophe keeps from being a formula what a spreadsheet would
- * interpret as one. Amounts are safe unchanged.
+ * One field. Text is untrusted: it is quoted, and an apostrophe prevents a spreadsheet from interpreting it as a
+ * formula. Amounts are safe unchanged.
  */
 function csvField(cell: CsvCell): string {
   if (cell === null) return ''
@@ -23,7 +23,7 @@ function csvField(cell: CsvCell): string {
   return `"${cell.replace(FORMULA, "'").replaceAll('"', '""')}"`
 }
 
-/** Headers of a CSV answer, to be saved under a name. */
+/** Sets the headers of a CSV response, to be saved under a name. */
 export function asCsv(reply: FastifyReply, name: string): FastifyReply {
   return reply.headers({
     'content-type': 'text/csv; charset=utf-8; header=present',

@@ -23,7 +23,7 @@ type JsonValue<Name extends string, Value> = Value extends Date
 type Json<Row> = { [Name in keyof Row & string as JsonName<Name>]: JsonValue<Name, Row[Name]> }
 
 /**
- * The fields of a row that a schema has, named and written as the API does: `balancePico: 1500000000000n` becomes
+ * Converts the fields of a row that a schema has to the API's names and formats: `balancePico: 1500000000000n` becomes
  * `balance_usd: "1.50"`, `createdAt: Date` becomes `created_at` in ISO 8601. In the schema's order.
  */
 export function jsonView<Schema extends TObject, Row extends object>(

@@ -7,7 +7,7 @@ import { ApiError } from '../core/kernel/errors.ts'
 
 const REMEMBERED = 10_000
 
-/** Requests of an account beside its calls, such as reports and calls that are about to be refused. */
+/** Limit for requests of an account besides its calls, such as reports and rejected calls. */
 const OTHER_REQUESTS = 100
 
 export interface LimitedCallersOptions {
@@ -16,15 +16,15 @@ export interface LimitedCallersOptions {
 }
 
 /**
- * Keys and accounts that the balance cache refused for their requests per minute: until it would take one again, their
- * calls are refused from memory, before their body is read. Also counts the requests of an account that are under way.
+ * Keys and accounts that the balance cache refused for their requests per minute: until it would accept one again,
+ * their calls are refused from memory, before their body is read. Also counts the requests in flight of an account.
  */
 export function createLimitedCallers({ limits, clock }: LimitedCallersOptions) {
-  /** By key and by account: from when until when, and under which limit. */
+  /** By key and by account: the period, and the limit that was exceeded. */
   const limited = new LRUCache<string, { fromMs: number; untilMs: number; perMinute: number }>({
     max: REMEMBERED,
   })
-  /** Under a higher limit, or by a clock that was put back, the balance cache is asked again. */
+  /** With a higher limit, or after the clock was set back, the balance cache decides again. */
   const retryAfter = (id: string, perMinute: number, now: number): number | null => {
     const found = limited.get(id)
     return found && found.fromMs <= now && now < found.untilMs && perMinute <= found.perMinute
@@ -40,13 +40,13 @@ export function createLimitedCallers({ limits, clock }: LimitedCallersOptions) {
     }
   }
   return {
-    /** `askedAtMs`: a moment before the balance cache was asked. */
+    /** `askedAtMs`: a time before the request to the balance cache. */
     note(key: KeyRecord, { scope, retryAfterMs }: RateLimited, askedAtMs: number): void {
       const { id, perMinute } = scopesOf(key)[scope]
       limited.set(id, { fromMs: askedAtMs, untilMs: askedAtMs + retryAfterMs, perMinute })
     },
 
-    /** Throws ApiError 429 where the balance cache would refuse a call of the key now. */
+    /** Throws ApiError 429 if the balance cache would refuse a call of the key now. */
     check(key: KeyRecord): void {
       const now = clock()
       const scopes = scopesOf(key)
@@ -57,14 +57,14 @@ export function createLimitedCallers({ limits, clock }: LimitedCallersOptions) {
       }
     },
 
-    /** Counts a request of an account; the returned function ends it. Throws ApiError 429 where there are too many. */
+    /** Counts a request of an account; the returned function ends it. Throws ApiError 429 if there are too many. */
     begin(key: KeyRecord & { accountId: string }): () => void {
       const { accountId } = key
       const count = underWay.get(accountId) ?? 0
       if (count >= 2 * effectiveLimits(key, limits).accountConcurrentCalls + OTHER_REQUESTS)
         throw new ApiError(
           'concurrency_limit_exceeded',
-          'This account has as many requests under way as it may. Wait for one to end.',
+          'This account has reached its limit of concurrent requests. Wait for one to end.',
           { retryAfterSeconds: 1 },
         )
       underWay.set(accountId, count + 1)

@@ -15,14 +15,14 @@ import { type Endings, sumEndings } from '../core/routing/measures.ts'
 import type { OfferHealth } from '../routing/circuit-breaker/offer-health.ts'
 import type { OfferMeasures } from '../routing/offer-measures.ts'
 
-/** What is known of offers, as the API tier follows it. */
+/** The data about offers that the API tier follows. */
 export interface OfferKnowledge {
   health: OfferHealth
   measures: OfferMeasures
   platformKeys: PlatformKeys
 }
 
-/** The offers of a model as operators see them, with those that nobody may use at the end. */
+/** The offers of a model for operators; withdrawn ones come last. */
 export const offerViews = (model: Model, known: OfferKnowledge): OfferView[] => [
   ...model.offers.map((offer) => offerView(model, offer, offer.withheld ?? null, known)),
   ...(model.withdrawn ?? []).map(({ offer, reason }) => offerView(model, offer, reason, known)),
@@ -58,7 +58,7 @@ function offerView(
   }
 }
 
-/** One provider with its offers summed up. */
+/** A provider with the summary of its offers. */
 export function providerView(
   provider: Provider,
   offers: readonly Offer[],

@@ -13,7 +13,7 @@ export const ID_PAGE = {
   ),
 }
 
-/** A page of rows that were read with one more than `limit`, to tell whether there is another page. */
+/** Builds a page from rows that were read with one more than `limit`, to detect a further page. */
 export function pageOf<Row, T>(
   rows: readonly Row[],
   limit: number,

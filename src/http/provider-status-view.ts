@@ -8,14 +8,14 @@ import { providerOfOffer } from '../core/failover/circuit-breaker.ts'
 import { DAY_MS, isoTime } from '../core/kernel/time.ts'
 import type { StoredAlarm } from '../operations/alarm-store.ts'
 
-/** What is known of providers at a moment. */
+/** The data about providers at a time. */
 export interface ProviderFacts {
   catalog: CatalogSnapshot
   /** Of the last 91 days. */
   hours: readonly ProviderHour[]
   latency: readonly ProviderLatency[]
   breakers: readonly Pick<BreakerView, 'subject' | 'state'>[]
-  /** Of breakers, the latest first. */
+  /** Alarms of breakers, latest first. */
   alarms: readonly Pick<StoredAlarm, 'subject' | 'firstAt' | 'resolvedAt'>[]
   stats: CallStats | null
   nowMs: number
@@ -29,15 +29,15 @@ const PERIODS = {
 } as const
 type PeriodName = keyof typeof PERIODS
 
-/** Below it a provider is degraded. */
+/** A provider below it is degraded. */
 const GOOD_UPTIME = 0.99
 const RECENT_MS = 3 * HOUR_MS
 const INCIDENTS_MAX = 20
 const INCIDENTS_MS = 7 * DAY_MS
 
 /**
- * The status of every provider that serves calls with our keys. What it says of an offer's breaker is said only of offers
- * that calls by their model's name have tried often: on a quiet one it would tell where a call to `auto` just went.
+ * The status of every provider that serves calls with platform keys. The breaker of an offer is shown only if calls by
+ * the model's name have tried it often; otherwise it would reveal the target of a call to `auto`.
  */
 export function providerStatusList(facts: ProviderFacts): ProviderStatusList {
   const { catalog, nowMs } = facts
@@ -64,7 +64,7 @@ const periodOf = (name: PeriodName, nowMs: number) => ({
   step_hours: PERIODS[name].stepHours,
 })
 
-/** Steps begin at multiples of their length in UTC; the last one has the present moment. */
+/** Steps start at multiples of their length in UTC; the last one contains the present. */
 function startOf(name: PeriodName, nowMs: number): number {
   const { bars, stepHours } = PERIODS[name]
   const stepMs = stepHours * HOUR_MS
@@ -104,11 +104,11 @@ function stateOf(open: string[], providerId: string, recent: number | null): Pro
   return recent >= GOOD_UPTIME ? 'operational' : 'degraded'
 }
 
-/** Whether something may be told of this subject: a provider, or an offer with enough calls by name. */
+/** Whether the status of this subject may be shown: a provider, or an offer with enough calls by name. */
 function isTold(subject: string, { stats }: ProviderFacts): boolean {
   const provider = providerOfOffer(subject)
   const offer = subject.split('#')[0] ?? subject
-  // What a breaker before one account's calls does is that account's.
+  // The breaker of one account's calls concerns that account only.
   if (subject.includes('#account:')) return false
   const isBusy = (offerId: string) => stats?.offers.get(offerId)?.uptime != null
   if (offer !== provider) return isBusy(offer)
@@ -126,7 +126,7 @@ function period(name: PeriodName, hours: readonly ProviderHour[], nowMs: number)
   }
 }
 
-/** To a hundredth of a percent, rounded down: only what never failed is 1. */
+/** To a hundredth of a percent, rounded down, so that only an offer without failures has 1. */
 function uptimeOf(hours: readonly ProviderHour[]): number | null {
   const succeeded = hours.reduce((sum, hour) => sum + hour.succeeded, 0)
   const tried = hours.reduce((sum, hour) => sum + hour.failed, succeeded)

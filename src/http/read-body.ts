@@ -3,17 +3,17 @@ import { ApiError } from '../core/kernel/errors.ts'
 import { GatheredBytes } from '../providers/http/gathered-bytes.ts'
 
 export interface ReadBodyOptions {
-  /** More is refused with 413. */
+  /** A longer body is refused with 413. */
   maxBytes: number
-  /** A body of which nothing arrives for so long is refused with 408. */
+  /** A body that pauses for this long is refused with 408. */
   idleMs: number
-  /** Called with the length of each part as it arrives; what it throws refuses the body. */
+  /** Called with the length of each received part; an error it throws refuses the body. */
   arrived: (bytes: number) => void
 }
 
 /**
- * The bytes of a body. Once it is refused nothing more of it is kept: what still arrives is read and dropped, so that the
- * client gets to its response. Throws ApiError.
+ * Reads the bytes of a body. After a refusal the rest is read and dropped, so that the client reads the response.
+ * Throws ApiError.
  */
 export function readBody(payload: IncomingMessage, options: ReadBodyOptions): Promise<Buffer> {
   const { maxBytes, idleMs, arrived } = options
@@ -44,23 +44,23 @@ export function readBody(payload: IncomingMessage, options: ReadBodyOptions): Pr
     }
     const whole = () => {
       end()
-      // Always a copy: a chunk is a part of a buffer that the socket shares with others.
+      // Always a copy: a chunk is part of a buffer that the socket shares.
       resolve(gathered.take())
     }
     const broken = (cause?: unknown) =>
-      refuse(new ApiError('invalid_request', 'The request body ended before its end.', { cause }))
+      refuse(new ApiError('invalid_request', 'The request body is incomplete.', { cause }))
     payload.on('data', take).on('end', whole).on('error', broken).on('close', broken)
     const stopTimer = watchProgress(payload, idleMs, () => refuse(bodyStalled(idleMs)))
   })
 }
 
 /**
- * Calls `stalled` once nothing of a body that is read has arrived for so long. Returns what ends the watch. Adds a
- * listener of `data`, so whoever reads the body does already.
+ * Calls `stalled` when a body has paused for `idleMs`. Returns a function that ends the watch. Adds a `data` listener,
+ * so the body must already be read.
  */
 export function watchProgress(payload: IncomingMessage, idleMs: number, stalled: () => void): () => void {
   const refresh = () => void timer.refresh()
-  // Whoever stores it may be what is slow.
+  // While paused, the delay may be that of the store.
   const timer = setTimeout(() => (payload.isPaused() ? refresh() : stalled()), idleMs)
   payload.on('data', refresh)
   return () => {
@@ -72,7 +72,7 @@ export function watchProgress(payload: IncomingMessage, idleMs: number, stalled:
 export const bodyStalled = (idleMs: number): ApiError =>
   new ApiError(
     'request_timeout',
-    `Nothing of the request body arrived for ${Math.ceil(idleMs / 1000)} seconds. Send it again.`,
+    `No data of the request body arrived for ${Math.ceil(idleMs / 1000)} seconds. Retry the request.`,
   )
 
 const bodyTooLarge = (): ApiError =>

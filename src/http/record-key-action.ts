@@ -10,8 +10,8 @@ export interface KeyActionServices {
 }
 
 /**
- * Records what was done to an account with one of its keys, as an action of who made the key; of the account itself
- * where that is not known. It has been done: a failure is logged, and fails no request.
+ * Records an action on an account with one of its keys, in the name of the key's creator, or of the account itself if
+ * the creator is unknown. The action is completed, so a failure is logged and does not fail the request.
  */
 export const createRecordKeyAction =
   ({ accountActions, logger }: KeyActionServices) =>
@@ -27,6 +27,6 @@ export const createRecordKeyAction =
     try {
       await accountActions.record({ accountId, personId, action, target, details: byKey })
     } catch (error) {
-      logger.error({ err: error, accountId, action, target }, 'an account action could not be recorded')
+      logger.error({ err: error, accountId, action, target }, 'account action not recorded')
     }
   }

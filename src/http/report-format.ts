@@ -9,7 +9,7 @@ import { asCsv, csvLine } from './csv.ts'
 /** The parameter of the format of a report. */
 export const REPORT_FORMAT = { format: Type.Optional(Type.Enum(['json', 'csv'])) }
 
-/** The format of a report: as asked for, else CSV where the client accepts nothing but that, else JSON. */
+/** The format of a report: the requested one, otherwise CSV if the client accepts only that, otherwise JSON. */
 export function reportFormat({ query, headers }: FastifyRequest<{ Querystring: unknown }>): 'json' | 'csv' {
   const { format } = query as { format?: 'json' | 'csv' }
   const accepted = (headers.accept ?? '').split(',').map((type) => type.split(';')[0]?.trim())
@@ -17,17 +17,17 @@ export function reportFormat({ query, headers }: FastifyRequest<{ Querystring: u
   return format ?? (wantsCsv ? 'csv' : 'json')
 }
 
-/** Calls read at a time. */
+/** Calls read per page. */
 export const CSV_PAGE = 1_000
-/** A client that takes nothing of its export for so long is cut off, and its slot is free again. */
+/** A client that reads nothing of its export for this long is disconnected, and its slot is free again. */
 const SILENCE_MAX_MS = 60_000
 
 /** Reads the page after a cursor. */
 export type ReadPage = (after: CallCursor | null, limit: number) => Promise<ListedCall[]>
 
 /**
- * Streams every call from the first page on, a page at a time and as fast as the client reads. When a page
- * cannot be read the connection breaks off, so that half an export does not look like a whole one.
+ * Streams every call from the first page on, one page at a time and as fast as the client reads. If a page cannot be
+ * read, the connection is broken, so that an incomplete export is not taken for a complete one.
  */
 export function streamCallsCsv(
   first: ListedCall[],

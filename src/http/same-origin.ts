@@ -2,9 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../core/kernel/errors.ts'
 
 /**
- * For routes that a cookie opens, or a password that the browser keeps: a request that changes something must come
- * from our own pages. Browsers say where it comes from in headers that no page can set: `Sec-Fetch-Site`, and
- * `Origin` on everything but GET and HEAD. Throws ApiError `not_permitted` where they say otherwise, or nothing.
+ * For routes with authentication by a cookie, or by a password that the browser remembers: a request for a change must
+ * come from our own pages. Browsers state its origin in headers that no page can set: `Sec-Fetch-Site`, and `Origin` on
+ * everything but GET and HEAD. Throws ApiError `not_permitted` if they name another origin, or none.
  */
 export function requireSameOrigin(request: FastifyRequest, publicUrl: string | null): void {
   const { method, headers } = request
@@ -12,7 +12,7 @@ export function requireSameOrigin(request: FastifyRequest, publicUrl: string | n
   const site = headers['sec-fetch-site']
   const isOurs = site === undefined ? isOwnOrigin(request, publicUrl) : site === 'same-origin'
   if (!isOurs)
-    throw new ApiError('not_permitted', 'This can only be done from the pages of this gateway itself.')
+    throw new ApiError('not_permitted', 'This request is accepted only from the pages of this gateway.')
 }
 
 function isOwnOrigin(
@@ -23,11 +23,11 @@ function isOwnOrigin(
   const given = new URL(origin).origin
   const known = publicUrl === null ? null : new URL(publicUrl)
   if (given === known?.origin) return true
-  // A proxy may speak https for us without saying so: of the host it is known by, only the public address tells the scheme.
+  // A proxy may serve us by https without announcing it, so for the public host only the public URL states the scheme.
   return known?.host !== host && given === `${protocol}://${host}`
 }
 
-/** An onRequest hook for routes without a session: the same check. */
+/** The same check as an onRequest hook, for routes without a session. */
 export const fromOwnPages = (publicUrl: string | null) => ({
   onRequest: async (request: FastifyRequest) => requireSameOrigin(request, publicUrl),
 })

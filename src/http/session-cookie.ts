@@ -2,12 +2,12 @@ import { parseCookie, stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * Whose session a cookie carries; a browser may have both. `oauth` and `operator_sso`: no session, but the step of a
- * sign-in that went to another service.
+ * The kind of a cookie's session; a browser may have both. `oauth` and `operator_sso`: not a session, but the step of a
+ * sign-in with a provider.
  */
 export type SessionKind = 'account' | 'operator' | 'oauth' | 'operator_sso'
 
-/** Reads and writes the cookies of sessions. No script can read them, and no other site's form sends them. */
+/** Reads and writes session cookies. Scripts cannot read them, and forms of other sites do not send them. */
 export type SessionCookies = ReturnType<typeof createSessionCookies>
 
 const NAMES: Record<SessionKind, string> = {
@@ -17,7 +17,7 @@ const NAMES: Record<SessionKind, string> = {
   operator_sso: 'switchyard_operator_sso',
 }
 
-/** `isSecure`: browsers reach us by https. Then a browser takes these cookies from this very host alone. */
+/** `isSecure`: browsers connect by https. Then a browser accepts these cookies from this host only. */
 export function createSessionCookies(isSecure: boolean) {
   const nameOf = (kind: SessionKind) => (isSecure ? `__Host-${NAMES[kind]}` : NAMES[kind])
   const set = (reply: FastifyReply, kind: SessionKind, value: string, expires: Date) =>

@@ -8,19 +8,19 @@ export interface SlotsOptions {
   max: number
   /** The message when all slots are taken: 503. */
   allTaken: string
-  /** For one key or account. */
+  /** Maximum for one key or account. */
   maxPerHolder?: number
-  /** The message for a holder that has its share: 429. */
+  /** The message for an owner that has reached its maximum: 429. */
   holderIsFull?: string
 }
 
-/** Bounds how much of one kind of work runs at once, in all and for one holder. */
+/** Limits concurrent work of one kind, in total and per owner. */
 export type Slots = ReturnType<typeof createSlots>
 
-/** Of many slots the last are for holders that have none. */
+/** The last of many slots are for owners that have none. */
 const SHARE = 8
 
-/** Slots of one instance. */
+/** Creates the slots of one instance. */
 export function createSlots({
   max,
   allTaken,
@@ -47,9 +47,9 @@ export function createSlots({
     }
   }
   return {
-    /** Takes a slot; the returned function gives it back. Throws 429 or 503 when none is free. */
+    /** Takes a slot; the returned function releases it. Throws 429 or 503 if none is free. */
     take,
-    /** Runs work in a slot. Throws as `take` does. */
+    /** Runs work in a slot. Throws like `take`. */
     async run<T>(holder: string, work: () => Promise<T>) {
       const giveBack = take(holder)
       try {
@@ -64,7 +64,7 @@ export function createSlots({
 const REPORTS_MAX = 8
 const REPORTS_PER_KEY_MAX = 2
 
-/** Slots for one kind of report that keys ask for, or accounts. */
+/** Slots for one kind of report, for keys or accounts. */
 export const reportSlots = (
   max = REPORTS_MAX,
   maxPerHolder = REPORTS_PER_KEY_MAX,
@@ -77,11 +77,11 @@ export const reportSlots = (
     allTaken: 'This gateway runs as many reports as it can. Retry shortly.',
   })
 
-/** Look-ups may wait for a settlement, so they are bounded; each but reads by primary key. */
+/** Lookups may wait for a settlement, so they are limited; each only reads by primary key. */
 const LOOKUPS_MAX = 500
 const LOOKUPS_PER_ACCOUNT_MAX = 100
 
-/** Slots for look-ups of single calls. */
+/** Slots for lookups of single calls. */
 export const lookupSlots = (): Slots =>
   createSlots({
     max: LOOKUPS_MAX,
@@ -91,9 +91,9 @@ export const lookupSlots = (): Slots =>
   })
 
 /**
- * Holds a slot for a report until its response is over and no page is being read for it: a query runs on without its
- * client, so clients that leave at once could otherwise have more of them running than there are slots. Reads pages
- * for the report; once its response is over, none.
+ * Holds a slot for a report until its response is over and no page is being read: a query continues without its client,
+ * so clients that leave at once could otherwise have more running than there are slots. Returns a reader of pages,
+ * which reads none after the response is over.
  */
 export function holdReportSlot(response: ServerResponse, giveBack: () => void, readPage: ReadPage): ReadPage {
   let reading = 0

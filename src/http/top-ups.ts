@@ -31,26 +31,26 @@ export interface TopUpServices {
   limits: { topUpMinUsd: string; topUpMaxUsd: string }
 }
 
-/** Who fills a balance, and the JSON they see. */
+/** A group of users of top-ups, and their JSON. */
 interface Audience extends AccountAccess {
-  /** Bounds on checkouts opened at once by one account. */
+  /** Limits of concurrently opened checkouts of one account. */
   opening: Pick<SlotsOptions, 'maxPerHolder' | 'holderIsFull'>
-  /** Options of the schema of the body. */
+  /** Options of the body's schema. */
   body: TObjectOptions
   topUp: TSchema
   viewOf(payment: Payment, request: FastifyRequest): unknown
-  /** Called after one was opened. */
+  /** Called after a checkout was opened. */
   opened(request: FastifyRequest, payment: Payment): Promise<void>
-  /** The parameter of a list that names the last top-up of the page before. */
+  /** The parameter of a list that names the last top-up of the previous page. */
   cursor: 'before' | 'cursor'
   page: TSchema
   listOf(page: Page<unknown>): unknown
 }
 
-/** Checkouts opened at a time, of one instance: each waits for a rail. */
+/** Concurrently opened checkouts of one instance: each waits for a rail. */
 const OPENING_MAX = 50
 
-/** POST and GET /billing/topups, GET /billing/topups/{id}: an account fills its balance and sees how it did. */
+/** POST and GET /billing/topups, GET /billing/topups/{id}: an account opens top-ups and reads their state. */
 export const topUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const record = createRecordKeyAction(services)
@@ -60,7 +60,7 @@ export const topUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
     ...access,
     hooks: {
       ...access.hooks,
-      // What is no object has no fields: the first one missing is named.
+      // A body other than an object has no fields, so the first missing field is reported.
       preValidation: async (request) => {
         if (Object(request.body) !== request.body || Array.isArray(request.body)) request.body = {}
       },
@@ -77,7 +77,7 @@ export const topUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
   })
 }
 
-/** The same under /console/api, with receipts, for the account that is signed in. */
+/** The same under /console/api, with receipts, for the session's account. */
 export const consoleTopUpRoutes: FastifyPluginAsyncTypebox = async (app) =>
   registerRoutes(app, '/top-ups', {
     ...bySession(app, 'billing'),
@@ -160,12 +160,12 @@ function registerRoutes(
   app.get(`${path}/:id`, { ...hooks, schema: showing }, async (request) => {
     const payment = await payments.find(request.params.id)
     if (payment?.accountId !== asker(request).accountId)
-      throw new ApiError('not_found', 'This account has no top-up of that id.')
+      throw new ApiError('not_found', 'This account has no top-up with this id.')
     return audience.viewOf(payment, request)
   })
 }
 
-/** What a top-up may be here. */
+/** The options of a top-up. */
 export const topUpOptions = ({ payments: { rails }, limits }: TopUpServices): TopUpOptions => ({
   presets_usd: [...TOP_UP_PRESETS_USD],
   min_usd: formatUsd(parseUsd(limits.topUpMinUsd)),
@@ -173,13 +173,13 @@ export const topUpOptions = ({ payments: { rails }, limits }: TopUpServices): To
   rails: [...rails.keys()].map((rail) => METHODS[rail]),
 })
 
-/** The payment of a top-up. Throws ApiError where its rail did not open it. */
+/** The payment of a top-up. Throws ApiError if its rail did not open it. */
 function openedPayment(opening: Awaited<ReturnType<Payments['topUps']['open']>>): Payment {
   switch (opening.kind) {
     case 'opened':
       return opening.payment
     case 'no_such_rail':
-      throw new ApiError('invalid_request', '`rail` names no way to pay here.', { param: 'rail' })
+      throw new ApiError('invalid_request', 'Unknown payment method in `rail`.', { param: 'rail' })
     case 'too_many_open':
       throw new ApiError(
         'rate_limit_exceeded',
@@ -196,7 +196,7 @@ function openedPayment(opening: Awaited<ReturnType<Payments['topUps']['open']>>)
   }
 }
 
-/** The ways to pay as customers name them, by the rail behind. */
+/** The customers' names of payment methods, by rail. */
 const METHODS: Record<PaymentRailName, RailName> = {
   stripe: 'card',
   paypal: 'paypal',
@@ -205,7 +205,7 @@ const METHODS: Record<PaymentRailName, RailName> = {
 
 const railOf = (method: RailName): PaymentRailName => (method === 'card' ? 'stripe' : method)
 
-/** A top-up as its account sees it. */
+/** A top-up for its account. */
 export const paymentView = (payment: Payment): TopUp => ({
   payment_id: payment.id,
   rail: METHODS[payment.rail],

@@ -12,7 +12,7 @@ import { asCsv, csvLine } from './csv.ts'
 import { REPORT_FORMAT, reportFormat } from './report-format.ts'
 import { reportSlots, type Slots } from './slots.ts'
 
-/** Who reads, and the parameters and JSON that are theirs alone. */
+/** A group of readers, with their parameters and JSON. */
 interface Audience extends AccountAccess {
   slots: Slots
   query: object
@@ -34,7 +34,7 @@ export const usageRoute =
       shown: (usage) => ({ object: 'usage', ...usage }),
     })
 
-/** The same under /console/api, for the account that is signed in. */
+/** The same under /console/api, for the session's account. */
 export const consoleUsageRoute: FastifyPluginAsyncTypebox = async (app) =>
   registerRoute(app, '/usage', {
     ...bySession(app, 'usage'),
@@ -70,7 +70,10 @@ function registerRoute(
     return audience.slots.run(holder, async () => {
       const usage = await reports.usage.usage(accountId, range, group, ROWS_MAX)
       if (usage === null)
-        throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Choose a shorter period.`)
+        throw new ApiError(
+          'invalid_request',
+          `The result has more than ${ROWS_MAX} rows. Choose a shorter period.`,
+        )
       return format === 'csv'
         ? asCsv(reply, `usage-by-${group}`).send(usageCsv(usage, group))
         : audience.shown(usageView(usage, range, group))
@@ -99,7 +102,7 @@ function groupView({ group, keyName }: UsageRow, by: UsageGroup) {
   }
 }
 
-/** Counts are exact as JSON numbers up to 2^53, which no account's tokens of a year come near; money is text. */
+/** Counts are exact as JSON numbers up to 2^53, far above a year's tokens of any account; money is text. */
 const sumsView = ({ calls, promptTokens, completionTokens, chargePico }: UsageSums) => ({
   calls: Number(calls),
   prompt_tokens: Number(promptTokens),
@@ -110,7 +113,7 @@ const sumsView = ({ calls, promptTokens, completionTokens, chargePico }: UsageSu
 
 const NO_CALLS = { calls: 0n, promptTokens: 0n, completionTokens: 0n, chargePico: 0n }
 
-/** The rows without their total: a sum over the file's column must not count everything twice. */
+/** The rows without their total, so that a sum over the file's column counts each value once. */
 function usageCsv({ rows }: StoredUsage, by: UsageGroup): string {
   const head = Object.keys(rowView({ group: '', keyName: null, ...NO_CALLS }, by))
   const lines = rows.map((row) => csvLine(Object.values(rowView(row, by))))

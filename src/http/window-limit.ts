@@ -11,16 +11,16 @@ export interface WindowLimitOptions {
   clock: () => number
 }
 
-/** How often a holder may do something within a window of time, in the memory of this instance. */
+/** Limits how often an owner may do something in a period, in the memory of this instance. */
 export function createWindowLimit({ max, windowMs, refusal, clock }: WindowLimitOptions) {
   const counted = new LRUCache<string, { count: number; endsAtMs: number }>({ max: HOLDERS_REMEMBERED })
   const current = (holder: string) => {
     const found = counted.get(holder)
     const leftMs = found ? found.endsAtMs - clock() : 0
-    // More than a window is left where the clock was put back.
+    // More than a window remains if the clock was set back.
     return found && leftMs > 0 && leftMs <= windowMs ? found : { count: 0, endsAtMs: clock() + windowMs }
   }
-  /** Throws ApiError 429 where the holder has none left. */
+  /** Throws ApiError 429 if the owner has reached the limit. */
   const check = (holder: string): void => {
     const { count, endsAtMs } = current(holder)
     if (count >= max)
@@ -33,7 +33,7 @@ export function createWindowLimit({ max, windowMs, refusal, clock }: WindowLimit
   return {
     check,
     count,
-    /** Counts it, or throws as `check` does. */
+    /** Counts it, or throws like `check`. */
     take(holder: string): void {
       check(holder)
       count(holder)

@@ -1,8 +1,8 @@
--- Adds to the counts of one slot of measures. New counters beyond the bound are dropped.
+-- Adds to the counts of one slot of measurements. New counters beyond the maximum are dropped.
 --
 -- KEYS  1 slot (hash)
--- ARGV  1 lifetime ms  2 counters at most  3… field, count to add, by turns
--- Returns how many counters were dropped.
+-- ARGV  1 lifetime ms  2 maximum number of counters  3… field, count to add, alternating
+-- Returns the number of dropped counters.
 local slot, lifetime, most = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local room = most - redis.call('HLEN', slot)
 local dropped = 0

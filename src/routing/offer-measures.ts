@@ -20,7 +20,7 @@ import { withTimeout } from '../platform/process/with-timeout.ts'
 import { defineScript, type Redis } from '../platform/redis/redis.ts'
 import { healthMeasures } from '../platform/redis/redis-keys.ts'
 
-/** How long after its end a slot is still read: its last counts are on their way. */
+/** How long after its end a slot is still read, because its last counts may be late. */
 const LATE_MS = 5_000
 
 export interface OfferMeasuresOptions {
@@ -35,14 +35,14 @@ export interface OfferMeasuresOptions {
 /** Counts of one slot by offer id. */
 type Slot = Map<string, SlotCounts>
 
-/** What the fleet measured of offers, as one process follows it. Reading costs no round trip. */
+/** The fleet's measurements of offers, as followed by one process. Reading costs no round trip. */
 export type OfferMeasures = Awaited<ReturnType<typeof followOfferMeasures>>
 
-/** Starts following: reads what is remembered, then the present slot again and again. Rejects when Redis does. */
+/** Starts following: reads the stored slots once, then the current slot repeatedly. Rejects when Redis does. */
 export async function followOfferMeasures(options: OfferMeasuresOptions) {
   const { redis, now, logger, pollMs = 2_000 } = options
   const slots = new Map<number, Slot>()
-  /** Summed up on demand, once between two readings. */
+  /** Computed on demand, once between two readings. */
   const stats = new Map<string, OfferStats>()
 
   const read = async (first: number, last: number): Promise<void> => {
@@ -62,7 +62,7 @@ export async function followOfferMeasures(options: OfferMeasuresOptions) {
 
   await readOn()
   const stop = pollEvery(pollMs, readOn, (error) =>
-    logger.warn({ err: error }, 'the measures of offers cannot be read'),
+    logger.warn({ err: error }, 'offer measurements read failed'),
   )
   return {
     stats(offerId: string) {
@@ -83,7 +83,7 @@ function* slotsOf(offerId: string, slots: ReadonlyMap<number, Slot>): Generator<
   }
 }
 
-/** Reads a slot's hash. What cannot be read is left out: it is advice. */
+/** Parses a slot's hash. Unreadable counts are ignored, because measurements are only advice. */
 function parseSlot(hash: Record<string, string>): Slot {
   const slot: Slot = new Map()
   for (const [field, text] of Object.entries(hash)) {
@@ -100,13 +100,13 @@ function parseSlot(hash: Record<string, string>): Slot {
   return slot
 }
 
-/** How long a slot's hash is kept in Redis after it was last added to. */
+/** How long a slot's hash is kept in Redis after its last change. */
 export const SLOT_LIFETIME_MS = (SLOTS_KEPT + 1) * SLOT_MS
 
 const SCRIPT = readFileSync(new URL('./add-measures.lua', import.meta.url), 'utf8')
 const FLUSH_MS = 1_000
 const CLOSE_WITHIN_MS = 500
-/** Counters waiting here, and in one slot in Redis: hundreds of offers with dozens of buckets each. */
+/** Maximum counters waiting here, and in one slot in Redis: hundreds of offers with dozens of buckets each. */
 const WAITING_MAX = 10_000
 const COUNTERS_MAX = 50_000
 
@@ -117,10 +117,10 @@ export interface MeasureLogOptions {
   logger: Logger
 }
 
-/** Gathers what attempts showed and tells the fleet once a second. No method ever rejects. */
+/** Collects measurements of attempts and adds them to the fleet's once a second. No method ever rejects. */
 export type MeasureLog = ReturnType<typeof createMeasureLog>
 
-/** Opens the log of one worker. Measures are advice: a batch that Redis is not there to take is lost. */
+/** Opens the log of one worker. A batch that Redis does not accept is lost, because measurements are only advice. */
 export function createMeasureLog({ redis, now, logger }: MeasureLogOptions) {
   const script = defineScript(redis, 'syAddMeasures', SCRIPT)
   let waiting = new Map<string, number>()
@@ -138,9 +138,9 @@ export function createMeasureLog({ redis, now, logger }: MeasureLogOptions) {
       [healthMeasures(slotOf(now()))],
       [SLOT_LIFETIME_MS, COUNTERS_MAX, ...[...batch].flat()],
     )
-    if (Number(dropped) > 0) logger.warn({ dropped }, 'measures of offers were dropped: too many counters')
+    if (Number(dropped) > 0) logger.warn({ dropped }, 'offer measurements dropped, too many counters')
   }
-  const onFailure = (err: unknown) => logger.warn({ err }, 'measures of offers were lost')
+  const onFailure = (err: unknown) => logger.warn({ err }, 'offer measurements lost')
   const stop = pollEvery(FLUSH_MS, flush, onFailure)
 
   return {

@@ -1,10 +1,10 @@
--- Counts calls and grants retries from the budget the whole fleet shares. The rule is that of
--- src/routing/retry-budget.ts, here because counting and granting have to be one step.
+-- Counts calls and grants retries from the fleet's shared budget. The rule is that of
+-- src/routing/retry-budget.ts, implemented here because counting and granting must be one step.
 --
 -- KEYS  1 budget (hash: c<second> calls, r<second> retries)
 -- ARGV  1 now, unix ms  2 window ms  3 calls to add  4 '1' to ask for a retry
 --       5 retries per hundred calls  6 retries always allowed in a window
--- Returns 1 when a retry is granted, else 0.
+-- Returns 1 when a retry is granted, otherwise 0.
 local budget = KEYS[1]
 local second, seconds = math.floor(tonumber(ARGV[1]) / 1000), math.ceil(tonumber(ARGV[2]) / 1000)
 local calls_to_add, asks = tonumber(ARGV[3]), ARGV[4] == '1'

@@ -5,7 +5,7 @@ import { withTimeout } from '../platform/process/with-timeout.ts'
 import { defineScript, type Redis } from '../platform/redis/redis.ts'
 import { RETRY_BUDGET } from '../platform/redis/redis-keys.ts'
 
-/** Attempts beyond the first are bounded across the fleet, so that an upstream incident is not multiplied. */
+/** Attempts beyond the first are limited across the fleet, so that an upstream incident does not multiply requests. */
 export interface RetryBudgetLimits {
   /** Retries per hundred calls. */
   percent: number
@@ -15,7 +15,7 @@ export interface RetryBudgetLimits {
 
 export const RETRY_BUDGET_WINDOW_MS = 10_000
 
-/** How many retries the calls of a window allow. */
+/** The number of retries that the calls of a window allow. */
 export function retriesAllowed(calls: number, limits: RetryBudgetLimits): number {
   return Math.max(limits.floor, Math.floor((calls * limits.percent) / 100))
 }
@@ -54,7 +54,7 @@ export class RollingCount {
 
 const SCRIPT = readFileSync(new URL('./retry-budget.lua', import.meta.url), 'utf8')
 const FLUSH_MS = 1_000
-/** Asked only after a failure, and only Redis knows the whole fleet's budget: worth a wait. */
+/** Requested only after a failure, and only Redis knows the fleet's budget, so it is worth the wait. */
 const ANSWER_WITHIN_MS = 1_000
 const CLOSE_WITHIN_MS = 250
 
@@ -69,8 +69,8 @@ export interface RetryBudgetOptions {
 export type RetryBudget = ReturnType<typeof createRetryBudget>
 
 /**
- * The fleet's budget of attempts beyond the first, kept in Redis. Without Redis, retries stay within this process's own
- * share of calls.
+ * The fleet's budget of attempts beyond the first, kept in Redis. Without Redis, retries are limited by this process's
+ * own share of calls.
  */
 export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOptions) {
   const script = defineScript(redis, 'syRetryBudget', SCRIPT)
@@ -87,8 +87,8 @@ export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOpt
     )
     return granted === 1
   }
-  const report = (err: unknown) => logger.warn({ err }, 'the retry budget could not be reached')
-  // Without the floor, which belongs to the fleet and not to each process: fails towards fewer retries.
+  const report = (err: unknown) => logger.warn({ err }, 'retry budget unavailable')
+  // Without the floor, which is for the whole fleet, so that a failure of Redis gives fewer retries.
   const ownEstimate = (): boolean =>
     ownRetries.total(now()) < retriesAllowed(ownCalls.total(now()), { percent: limits.percent, floor: 0 })
 
@@ -98,12 +98,12 @@ export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOpt
   const stopFlushing = pollEvery(FLUSH_MS, flush, report)
 
   return {
-    /** Notes a call; told to the fleet in batches. */
+    /** Counts a call; sent to the fleet in batches. */
     countCall(): void {
       uncounted++
       ownCalls.add(now())
     },
-    /** Whether one more retry is within the budget; if so it is spent. Never rejects. */
+    /** Whether one more retry is within the budget, in which case it is spent. Never rejects. */
     async ask(): Promise<boolean> {
       const granted =
         (await withTimeout<boolean | null>(run(true), ANSWER_WITHIN_MS, null, report)) ?? ownEstimate()
@@ -111,7 +111,7 @@ export function createRetryBudget({ redis, limits, now, logger }: RetryBudgetOpt
       return granted
     },
     async close(): Promise<void> {
-      // Counts that Redis is not there to take are lost with the process.
+      // Counts that Redis did not accept are lost with the process.
       await withTimeout(stopFlushing(), CLOSE_WITHIN_MS, undefined)
     },
   }

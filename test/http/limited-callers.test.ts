@@ -68,7 +68,7 @@ describe('what the balance cache refused for its limit per minute', () => {
 test('an account has a bounded number of requests under way, and others have theirs', () => {
   const { callers } = startCallers()
   const ends = Array.from({ length: 106 }, (_, index) => callers.begin(index % 2 ? KEY : OTHER_KEY))
-  expect(() => callers.begin(KEY)).toThrow(/as many requests under way/)
+  expect(() => callers.begin(KEY)).toThrow(/limit of concurrent requests/)
   callers.begin({ ...plainKey('acct_2', 'key_3') })
   ends[0]!()
   callers.begin(KEY)

@@ -6,7 +6,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
     'Your email address has an account here whose address is not verified. Sign in with its password, and link the service in the settings.',
   identity_taken: 'This account of the other service is linked already, here or to another account.',
   suspended: 'This account is suspended. Contact the operator.',
-  sign_up_closed: 'Accounts are opened by the operator here. Ask them for one.',
+  sign_up_closed: 'Sign-up is closed. Ask the operator of this gateway for an account.',
 }
 
 const OPERATOR_PROBLEMS: Readonly<Record<string, string>> = {

@@ -15,7 +15,7 @@ const Name = Type.Optional(
 )
 const AllowFallback = Type.Optional(Type.Boolean(takes('true or false')))
 
-/** Messages never repeat the input: it may contain a key in the wrong field. */
+/** Messages never repeat the input, which may contain a key in the wrong field. */
 const closed = (known: string) => ({
   additionalProperties: false,
   errorMessage: {
@@ -24,12 +24,12 @@ const closed = (known: string) => ({
   },
 })
 
-/** The body of a POST. The key is never shown again. */
+/** The body of a POST. The key is never returned. */
 export const NewByokKeyBody = Type.Object(
   {
     provider: Type.String(takes('the id of a provider')),
     key: Type.String({
-      // It travels in a header: no spaces, no control characters.
+      // It is sent in a header, so it must not contain spaces or control characters.
       pattern: '^[\\x21-\\x7e]{1,4096}$',
       ...takes('1 to 4096 printable ASCII characters without spaces'),
     }),
@@ -56,21 +56,21 @@ const KEY = {
   provider: Type.String(),
   name: Type.String(),
   last4: Type.String(),
-  /** Whether calls go on to shared capacity (at listed rates) when this key fails. */
+  /** Whether calls fall back to platform keys (at listed rates) when this key fails. */
   allow_fallback: Type.Boolean(),
   /**
-   * `unchecked`: it is not known whether its provider takes it. `refused`: the last time it did not. `unreachable`: its
-   * provider could not be reached with it.
+   * `unchecked`: not used yet. `refused`: the provider rejected it at the last attempt. `unreachable`: the provider
+   * could not be reached with it.
    */
   status: Type.Enum(['active', 'unchecked', 'unreachable', 'refused', 'failing', 'disabled']),
-  /** Failures since the last attempt that worked; one a second is counted. */
+  /** Failures since the last successful attempt, counted at most once a second. */
   failures: Type.Integer(),
   last_error: nullable(Type.String()),
   last_error_at: nullable(IsoTime),
   created_at: IsoTime,
 }
 
-/** A key as /v1/provider-keys shows it. */
+/** A key in responses of /v1/provider-keys. */
 export const ByokKeyBody = Type.Object({
   ...KEY,
   object: Type.Literal('provider_key'),
@@ -90,14 +90,14 @@ export const ByokKeyDeleted = Type.Object({
 })
 export type ByokKeyDeleted = Static<typeof ByokKeyDeleted>
 
-/** The same under /console/api; `last_error` is worded for people. */
+/** The same under /console/api; `last_error` is a text for people. */
 export const ByokKeyView = Type.Object({ ...KEY, provider_name: Type.String() })
 export type ByokKeyView = Static<typeof ByokKeyView>
 
 /** GET /console/api/provider-keys */
 export const ByokKeyList = Type.Object({
   data: Type.Array(ByokKeyView),
-  /** The providers a key can be stored for, by name. */
+  /** The providers that accept a BYOK key, by name. */
   providers: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
   /** The routing fee on calls with a BYOK key, percent of the listed cost: "5". */
   fee_percent: DecimalUsd,

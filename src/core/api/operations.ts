@@ -109,7 +109,7 @@ export const OperatorActionView = Type.Object({
   actor: Type.String(),
   /** The operator's name; null for commands. */
   actor_name: nullable(Type.String()),
-  /** First and last characters of the admin key that was used; null without one. */
+  /** First and last characters of the admin key; null without one. */
   actor_key: nullable(Type.String()),
   /** `account.suspend`, `key.revoke`, … */
   action: Type.String(),

@@ -50,7 +50,7 @@ export const RATE_LIMIT_FIELDS = { requests_per_minute: count(), concurrent_call
 
 const USD_DECIMALS = 12
 
-/** An amount that fits the schema of `usd()`; null where it is null or absent. */
+/** Parses an amount that matches the schema of `usd()`; null if it is null or absent. */
 export function readUsd(amount: string | number | null | undefined): PicoUsd | null {
   const text = plainDecimal(amount ?? null, USD_DECIMALS)
   return text === null ? null : parseUsd(text)

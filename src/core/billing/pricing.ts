@@ -58,7 +58,7 @@ export interface CallEnd {
   finishReason: string | null
   /** Whose rates are charged. */
   served: Candidate | null
-  /** Of another model, which finished what the one that served had begun; absent otherwise. */
+  /** The candidate of another model that finished what `served` had started; absent otherwise. */
   rescuedBy?: Candidate
   usage: Usage
   usageSource: SettlementRecord['usageSource']

@@ -1,11 +1,11 @@
 import type { FrameError } from './frames.ts'
 
 /**
- * What the caller of an admitted call is told when the gateway ends it: in the response, or in the last chunk of a stream.
- * Errors that providers cause are composed in core/failover/give-up-error.ts.
+ * The errors that the gateway sends to the client of an admitted call: in the response, or in the last chunk of a
+ * stream. Errors caused by providers are composed in core/failover/give-up-error.ts.
  */
 export const CALL_ERRORS = {
-  /** It could not be enqueued, or Redis went away during its admission. */
+  /** The call could not be enqueued, or Redis failed during its admission. */
   notQueued: {
     code: 'overloaded',
     message: 'The gateway cannot take calls right now. Retry shortly.',
@@ -15,7 +15,7 @@ export const CALL_ERRORS = {
     code: 'request_timeout',
     message: 'The call waited too long for a free worker. Retry shortly.',
   },
-  /** Its body waited beside the queue and is gone. */
+  /** The body was stored beside the queue and is gone. */
   bodyGone: {
     code: 'overloaded',
     message: 'The gateway cannot take large requests right now. Retry shortly.',
@@ -23,20 +23,20 @@ export const CALL_ERRORS = {
   },
   failedInside: {
     code: 'internal_error',
-    message: 'Something went wrong inside the gateway. Retry, and report the request id if it stays.',
+    message: 'An internal error occurred. Retry, and report the request id if it persists.',
   },
-  /** A stream whose provider or worker broke it off after content. */
+  /** A provider or worker broke off a stream after content. */
   brokeOff: {
     code: 'all_providers_failed',
     message:
       'The answer broke off and could not be continued. What was delivered is all there is; retry the request.',
   },
-  /** Frames are missing that nobody can send again. */
+  /** Frames are missing and cannot be sent again. */
   partLost: {
     code: 'internal_error',
     message: 'Part of the answer was lost inside the gateway. Retry the request.',
   },
-  /** The call has ended, and its last frame is gone. */
+  /** The call has ended, and its last frame is lost. */
   answerLost: {
     code: 'internal_error',
     message: 'The answer was lost inside the gateway. Retry the request.',
@@ -45,7 +45,7 @@ export const CALL_ERRORS = {
     code: 'upstream_timeout',
     message: 'The answer did not finish in time. Retry, or ask for a shorter answer.',
   },
-  /** The API instance or the worker stops. */
+  /** The API instance or the worker is stopping. */
   stopping: {
     code: 'overloaded',
     message: 'This gateway instance is stopping. Retry the request.',

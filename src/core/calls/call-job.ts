@@ -14,47 +14,50 @@ import type { PicoText, RateTexts, Usage } from './usage.ts'
 /** How a call ended. */
 export type CallStatus = 'completed' | 'failed' | 'cancelled' | 'interrupted'
 
-/** What a client demands of whoever sees its prompt. */
+/** A client's privacy requirements for providers that receive its prompt. */
 export interface Privacy {
   zdr: boolean
   denyDataCollection: boolean
 }
 
-/** One target the failover chain may try, with the rate it was held at. */
+/** A target of the failover chain, with the rate of its hold. */
 export interface Candidate {
   offerId: string
   modelId: string
-  /** The entry of the request that led here, as the client spelled it; echoed as `model`. */
+  /** The entry of the request that selected it, as the client spelled it; returned as `model`. */
   requestedModel: string
-  /** What we charge: the listed rate, or the routing fee where the client's BYOK key is used. */
+  /** The rate that we charge: the listed rate, or the routing fee for a BYOK key. */
   rate: RateTexts
   rateVersion: string
   contextLength: number
   /** Upper bound of the prompt's tokens at this target, as held. */
   promptTokensBound: number
-  /** What of it is media; absent: nothing. */
+  /** The part that is media; absent: none. */
   media?: MediaTokens
-  /** What is not priced by tokens, as held, and what is charged at least; absent: nothing. */
+  /** Units besides tokens, as held, and the minimum charge; absent: none. */
   units?: { kind: UnitKind; bound: number; least?: number }
-  /** Of a task that makes images: what each of them is, as held and as asked of the provider. */
+  /** For images: the properties of each one, as held and as requested. */
   image?: ImageChoice
   /** Sent upstream, so that the hold is a true bound. */
   completionLimit: number
   /** Its first token may be late. */
   reasoning: boolean
-  /** What its provider has to keep to when it is called; absent: nothing. A catalog may change while a call waits. */
+  /**
+   * Requirements that its provider must still meet at the time of the attempt, because the catalog may change while a
+   * call waits; absent: none.
+   */
   privacy?: Privacy
-  /** The client's BYOK key at the provider is used: its id, never its secret. Absent: ours is. */
+  /** The id of the client's BYOK key to use, never its secret. Absent: a platform key. */
   providerKeyId?: string
 }
 
-/** Everything about a call but its text. This is what an operator may see in the queue's dashboard. */
+/** Everything about a call except its text. Operators may see it in the queue's dashboard. */
 export interface CallEnvelope {
   id: CallId
   accountId: string
   keyId: string
   requestId: string
-  /** As the client asked: the first of its models, or `auto`. */
+  /** As requested: the first of the models, or `auto`. */
   requestedModel: string
   stream: boolean
   /** See ChatContent. */
@@ -62,35 +65,35 @@ export interface CallEnvelope {
   /** The API instance that waits; workers publish frames to its channel. */
   replyChannel: string
   candidates: Candidate[]
-  /** What `auto` chose the candidates by; absent where the call named its model. */
+  /** The basis of `auto`'s choice; absent if the call named its model. */
   auto?: AutoDecision
   holdPico: PicoText
-  /** What the cheapest call of the catalog would have held; a balance below it pays for nothing. */
+  /** The hold of the catalog's cheapest call; a lower balance counts as exhausted. */
   leastCallPico?: PicoText
   /**
-   * Digest of the call's `Idempotency-Key`, which names its record; or null. Such a call runs to its end even
-   * when its client leaves, since a repeat may come for its answer.
+   * Digest of the call's `Idempotency-Key`, which names its record; or null. Such a call runs to its end even if its
+   * client leaves, because a repeat may request its response.
    */
   idempotencyRecord: string | null
   /** The budgets that the hold was taken from, see drawText; absent: none. */
   draws?: string
-  /** The completion limit that a short balance or budget left of a longer one; absent: it covered all. */
+  /** The completion limit that a short balance or budget afforded; absent: not reduced. */
   affordedLimit?: number
-  /** The epoch of Redis's data in which the hold was taken, or one before. */
+  /** The epoch of Redis's data in which the hold was taken, or an earlier one. */
   epoch?: string
-  /** The trace this call is part of, as W3C text; absent where there is none. */
+  /** The trace of this call, as W3C text; absent: none. */
   traceparent?: string
-  /** What the client says about it; absent: nothing. */
+  /** The client's labels; absent: none. */
   labels?: CallLabels
   /** Unix milliseconds. */
   admittedAt: number
-  /** Unix milliseconds; a claim after this answers `request_timeout`. */
+  /** Unix milliseconds; a later claim fails the call with `request_timeout`. */
   queueDeadlineAt: number
-  /** Unix milliseconds; the whole call ends by then. */
+  /** Unix milliseconds; the deadline of the whole call. */
   callDeadlineAt: number
 }
 
-/** What of an envelope is needed to wait for the call's answer and to write it. */
+/** The envelope fields that the API needs to relay a response. */
 export type ResponseEnvelope = Pick<
   CallEnvelope,
   | 'id'
@@ -107,11 +110,11 @@ export type ResponseEnvelope = Pick<
 export interface CallJob {
   envelope: CallEnvelope
   /**
-   * `CallBody` as JSON, sealed with AES-256-GCM under the master key, base64. Null: it is too large for a job, and
-   * kept beside the queue (src/calls/relay/call-bodies.ts).
+   * `CallBody` as JSON, sealed with AES-256-GCM under the master key, base64. Null: it is too large for a job and
+   * stored beside the queue (src/calls/relay/call-bodies.ts).
    */
   sealedBody: string | null
-  /** How often the call was claimed before Redis lost its job and this one took its place. */
+  /** Number of claims before Redis lost its job and this one replaced it. */
   claims?: number
 }
 
@@ -121,48 +124,48 @@ export interface CallBody {
   parameters: SamplingParameters
   /** See ChatRequest. */
   exactJson?: ExactJson | undefined
-  /** See ChatRequest. In a sealed body it stands alone: the messages and parameters are read from it again. */
+  /** See ChatRequest. A sealed body contains only this: the messages and parameters are derived from it. */
   native?: NativeRequest | undefined
   /** See ChatRequest. */
   task?: Task | undefined
 }
 
-/** One try at one offer. */
+/** One attempt at one offer. */
 export interface AttemptRecord {
   offerId: string
   /** `ok`, or the failure's kind. */
   outcome: string
-  /** The provider's HTTP status, where there was one. */
+  /** The provider's HTTP status, if any. */
   httpStatus: number | null
   startedAt: number
   firstTokenMs: number | null
   durationMs: number
-  /** The client's BYOK key that was used; absent where ours was. */
+  /** The client's BYOK key that was used; absent: a platform key. */
   providerKeyId?: string
-  /** True: it finished an answer that the client had the beginning of, and that another attempt broke off. */
+  /** True if it finished a completion that another attempt had started and broken off. */
   rescued?: boolean
   /** See AttemptFailure. */
   providerMessage?: string
-  /** Of one that did not serve the call, what it used and what we pay for that; absent where nothing is known. */
+  /** For an attempt that did not serve the call: its usage and our cost; absent if unknown. */
   spent?: Usage & { costPico: PicoText }
 }
 
-/** Who served a call, and at which rates. */
+/** The offer that served a call, and its rates. */
 export interface ServedBy {
   offerId: string
-  /** The model that the answer began with, whose rates are charged; another may have finished it. */
+  /** The model that started the completion, whose rates are charged; another may have finished it. */
   modelId: string
   rate: RateTexts
   rateVersion: string
-  /** What we pay the provider; nothing where it bills the client. */
+  /** Our price at the provider; zero if the provider bills the client. */
   cost: RateTexts
-  /** What the units of the usage are; absent: there are none. */
+  /** The unit of the usage's units; absent: none. */
   unit?: UnitKind
-  /** The client's BYOK key that it was served with; absent where ours was. */
+  /** The client's BYOK key that served it; absent: a platform key. */
   providerKeyId?: string
 }
 
-/** What happened to a call, as the settlement queue carries it: enough to charge it and to recompute the charge. */
+/** The result of a call in the settlement queue: enough to charge it and to recompute the charge. */
 export interface SettlementRecord {
   id: CallId
   accountId: string
@@ -171,32 +174,32 @@ export interface SettlementRecord {
   status: CallStatus
   errorCode: ErrorCode | null
   finishReason: string | null
-  /** As the answer named it: the entry of the request that served, or the first, as the client spelled it. */
+  /** The model as named in the response: the entry of the request that served, or the first, as the client spelled it. */
   requestedModel: string
   stream: boolean
-  /** The candidate that served; null when nothing was delivered. */
+  /** The candidate that served; null if nothing was delivered. */
   served: ServedBy | null
   usage: Usage
-  /** Where the usage came from. */
+  /** The source of the usage. */
   usageSource: 'upstream' | 'counted' | 'estimated' | 'none'
-  /** The usage that the provider reported could not be, and a count of ours took its place. */
+  /** The provider reported impossible usage, and our count replaced it. */
   usageClamped: boolean
   chargePico: PicoText
   holdPico: PicoText
-  /** What Redis held when the call ended, where that was not `holdPico`; added by finish-calls.lua. */
+  /** The hold in Redis at the end of the call, if it was not `holdPico`; added by finish-calls.lua. */
   redisHoldPico?: PicoText
-  /** See CallEnvelope; absent where it is not known. */
+  /** See CallEnvelope; absent if unknown. */
   leastCallPico?: PicoText
   attempts: AttemptRecord[]
   /** See CallEnvelope. */
   auto?: AutoDecision
-  /** Digest of the `Idempotency-Key` that stands for this call from now on; absent where it had none, or freed it. */
+  /** Digest of the `Idempotency-Key` that identifies this call from now on; absent if it had none or released it. */
   idempotencyDigest?: string
   /** See CallEnvelope. */
   traceparent?: string
   /** See CallEnvelope. */
   labels?: CallLabels
-  /** Unix milliseconds; null where the call did not get there. */
+  /** Unix milliseconds; null if the call ended earlier. */
   admittedAt: number
   claimedAt: number | null
   firstTokenAt: number | null
@@ -204,8 +207,8 @@ export interface SettlementRecord {
 }
 
 /**
- * Whether this record names nobody who served: the call was withdrawn from the queue or lost, or all attempts of one
- * worker failed, whose successor may have been luckier. It releases the hold and charges nothing, and a record of a
- * call that was served outranks it.
+ * Whether this record has no serving offer: the call was withdrawn from the queue or lost, or all attempts of one
+ * worker failed, whose successor may have succeeded. It releases the hold and charges nothing, and a record of a served
+ * call outranks it.
  */
 export const isUnserved = ({ served }: Pick<SettlementRecord, 'served'>): boolean => served === null

@@ -1,13 +1,13 @@
 /**
- * What a client says about a call for its own records: shown in its request log, never forwarded to a provider. All of it
- * is short, and absent where nothing usable was sent.
+ * The client's labels of a call for its own records: shown in its request log, never forwarded to a provider. All of
+ * them are short, and absent if nothing usable was sent.
  */
 export interface CallLabels {
-  /** The app, as the header `X-Title` names it. */
+  /** The app's name, from the header `X-Title`. */
   title?: string
-  /** Where the app is, as the header `HTTP-Referer` says: without query, fragment and credentials. */
+  /** The app's URL, from the header `HTTP-Referer`: without query, fragment and credentials. */
   referer?: string
-  /** Of the body's `metadata`: names and texts. */
+  /** From the body's `metadata`: names and texts. */
   metadata?: Record<string, string>
 }
 
@@ -18,8 +18,8 @@ const NAME_CHARS_MAX = 40
 const VALUE_CHARS_MAX = 100
 
 /**
- * Reads the labels of a request; undefined without any. Never refuses one: `metadata` is a field that the contract
- * accepts whatever its type, so what is no text is left out, and what is too long is cut.
+ * Reads the labels of a request; undefined if there are none. Never rejects a request: the contract accepts `metadata`
+ * of any type, so values other than texts are ignored, and long ones are truncated.
  */
 export function readCallLabels(
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -38,7 +38,7 @@ export function readCallLabels(
 
 function headerText(given: string | string[] | undefined, charsMax: number): string | undefined {
   if (typeof given !== 'string') return undefined
-  // Node reads headers as Latin-1; clients that send anything but ASCII send UTF-8.
+  // Node reads headers as Latin-1; clients that send other characters send UTF-8.
   const decoded = Buffer.from(given, 'latin1').toString('utf8')
   return cleanText(decoded.includes('\uFFFD') ? given : decoded, charsMax)
 }
@@ -66,7 +66,7 @@ function readMetadata(body: unknown): Record<string, string> | undefined {
   return pairs.length === 0 ? undefined : Object.fromEntries(pairs)
 }
 
-/** Without control characters and halves of characters, which PostgreSQL's JSON takes none of. */
+/** Removes control characters and lone surrogates, which PostgreSQL's JSON does not accept. */
 function cleanText(text: string, charsMax: number): string | undefined {
   const cut = text.length > 2 * charsMax ? text.slice(0, 2 * charsMax) : text
   const clean = cut

@@ -11,29 +11,29 @@ import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from 
 import { Preferences, parsePreferences } from './provider-preferences.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
-/** Only extended requests have developers, whose messages are those of a system to models that know no others. */
+/** Developer messages exist only in extended requests; models without this role receive them as system messages. */
 export const EXTENDED_ROLES = [...ROLES, 'developer'] as const
 export type Role = (typeof EXTENDED_ROLES)[number]
 
-/** A message after normalization: only these fields survive. */
+/** A normalized message; other fields are dropped. */
 export interface ChatMessage {
   role: Role
   content: string | readonly ContentPart[]
   name?: string
   tool_call_id?: string
-  /** Of an assistant in an extended request: the messages that follow are their results, each once. Never empty. */
+  /** For an assistant in an extended request: its tool calls; the following messages have one result for each. Never empty. */
   tool_calls?: readonly ToolCall[]
-  /** Of an assistant in an extended request: what it reasoned before its calls, where the client sends that back. */
+  /** For an assistant in an extended request: its reasoning before the calls, if the client returns it. */
   reasoning?: string
 }
 
-/** What is forwarded to a provider besides the messages. Names as on the wire. */
+/** The parameters that are forwarded to a provider besides the messages. Names as on the wire. */
 export interface SamplingParameters {
   temperature?: number
   top_p?: number
   tools?: ReadonlyArray<Record<string, unknown>>
   response_format?: Record<string, unknown>
-  /** From here on of extended requests only; what equals the default of every wire is left out. */
+  /** The following are of extended requests only; values equal to the default of every wire are omitted. */
   tool_choice?: ToolChoice
   parallel_tool_calls?: false
   stop?: readonly string[]
@@ -56,11 +56,11 @@ export interface ChatContent {
   kind: 'chat'
   messages: ChatMessage[]
   parameters: SamplingParameters
-  /** Of `tools` and `response_format`, where parsing lost something of them; absent: nothing. */
+  /** The exact text of `tools` and `response_format`, if parsing alters it; absent: it does not. */
   exactJson?: ExactJson | undefined
   /**
-   * Of the extended contract (extended-request.ts): its response shows reasoning and log probabilities, and tokens of a
-   * provider's prompt cache are charged at their own rates. Absent: false.
+   * Whether the request has the extended contract (extended-request.ts): its response contains reasoning and log
+   * probabilities, and tokens of a provider's prompt cache are charged at their own rates. Absent: false.
    */
   extended?: true
   /** Absent: as the catalog says. */
@@ -73,7 +73,7 @@ export const MAX_MESSAGES = 2048
 export const MAX_MODELS = 8
 const MAX_MODEL_ID_LENGTH = 256
 export const MAX_TOOLS = 1024
-/** `tools` and `response_format` take so many characters each, as JSON. */
+/** Maximum length of `tools` and of `response_format` as JSON. */
 const SCHEMA_CHARS_MAX = 1024 * 1024
 
 export const modelId = Type.String({
@@ -87,7 +87,7 @@ const tokenLimit = Type.Integer({
   maximum: Number.MAX_SAFE_INTEGER,
   errorMessage: '`{param}` must be an integer of at least 1.',
 })
-/** Tools as each wire has them. */
+/** The tools in the format of each wire. */
 export const toolDefinitions = (documented?: TSchema) =>
   Type.Optional(
     nullable(
@@ -101,7 +101,7 @@ export const toolDefinitions = (documented?: TSchema) =>
     ),
   )
 
-/** The body of a chat completion, as far as its outer shape goes. Other top-level fields are accepted and dropped. */
+/** The outer shape of a chat completion's body. Other top-level fields are accepted and dropped. */
 export const ChatBody = Type.Object(
   {
     messages: Type.Array(Type.Unknown({ documented: ChatMessageFields }), {
@@ -158,22 +158,22 @@ export const parseChatRequest = (body: unknown, exactJson?: ExactJson): ChatRequ
   normalizeChatRequest(readChatBody(body), exactJson)
 
 /**
- * Normalizes a body that fits its schema, and validates what the schema leaves open: messages and what fields say of
- * each other. `exactJson` is what parsing the body lost of its schemas.
- * Throws ApiError `invalid_request` whose `param` is the JSON path of the first offending field.
+ * Normalizes a body that matches its schema, and validates what the schema does not: messages and dependencies between
+ * fields. `exactJson` is the schemas' text that parsing alters. Throws ApiError `invalid_request` whose `param` is the
+ * JSON path of the first offending field.
  */
 export function normalizeChatRequest(body: ChatBody, exactJson?: ExactJson): ChatRequest {
   const request = requestOf(body, parseMessage, exactJson)
-  // A full tool loop is not supported: once the history holds a tool result, definitions are not forwarded.
+  // A full tool loop is not supported: once the history contains a tool result, definitions are not forwarded.
   const { messages, parameters } = request.content
   if (messages.some((message) => message.role === 'tool')) delete parameters.tools
   return request
 }
 
 /**
- * What bodies of every dialect say in the same way.
+ * Reads the fields that all dialects share.
  * @param readMessage reads one message; throws ApiError
- * @param requiresParameters whether parameters are required where the body does not say
+ * @param requiresParameters whether parameters are required if the body does not say
  */
 export function requestOf(
   body: ChatBody,
@@ -199,8 +199,8 @@ export function requestOf(
 }
 
 /**
- * Refuses a request of too much text, which is held, counted and scored: what is left of a body without its media.
- * Throws ApiError `request_too_large`.
+ * Rejects a request with too much text, which would be held, counted and scored: the body without its media. Throws
+ * ApiError `request_too_large`.
  */
 export function refuseLongText(media: readonly MediaPart[], bodyBytes: number, limitBytes: number): void {
   if (bodyBytes <= limitBytes) return
@@ -208,7 +208,7 @@ export function refuseLongText(media: readonly MediaPart[], bodyBytes: number, l
   if (bodyBytes - mediaBytes <= limitBytes) return
   throw new ApiError(
     'request_too_large',
-    `The request body may take ${limitBytes} bytes beside its media. Shorten the messages.`,
+    `The request body may have at most ${limitBytes} bytes besides its media. Shorten the messages.`,
   )
 }
 
@@ -218,7 +218,7 @@ export const mediaParts = (messages: readonly ChatMessage[]): MediaPart[] =>
     typeof content === 'string' ? [] : content.filter((part) => part.type !== 'text'),
   )
 
-/** Characters of text in a message, its calls of tools among them. */
+/** Characters of text in a message, including its tool calls. */
 export function textLength({ content, tool_calls: calls = [] }: ChatMessage): number {
   const ofCalls = calls.reduce(
     (sum, call) => sum + call.function.name.length + call.function.arguments.length,
@@ -228,19 +228,19 @@ export function textLength({ content, tool_calls: calls = [] }: ChatMessage): nu
   return content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), ofCalls)
 }
 
-/** The refusal of a body that is nested beyond MAX_NESTING. */
+/** The error for a body that is nested deeper than MAX_NESTING. */
 export const nestedTooDeep = (): ApiError =>
-  invalid(undefined, `The request body may be nested ${MAX_NESTING} levels deep at most.`)
+  invalid(undefined, `The request body may be nested at most ${MAX_NESTING} levels deep.`)
 
-/** The refusal of a body of more names and values than are parsed for anybody. */
+/** The error for a body with more names and values than are parsed. */
 export const tooManyValues = (max: number): ApiError =>
-  invalid(undefined, `The request body may hold ${max} names and values at most, however short.`)
+  invalid(undefined, `The request body may contain at most ${max} names and values.`)
 
 function parseMessage(value: unknown, index: number): ChatMessage {
   return readMessage(value, `messages[${index}]`, ROLES)
 }
 
-/** Reads the fields of a message that requests of every dialect keep. Throws ApiError `invalid_request`. */
+/** Reads the fields of a message that all dialects share. Throws ApiError `invalid_request`. */
 export function readMessage(value: unknown, path: string, roles: readonly Role[]): ChatMessage {
   if (!isObject(value)) throw invalid(path, 'Each message must be an object.')
   const role = roles.find((known) => known === value.role)

@@ -8,10 +8,10 @@ import {
 import type { Usage } from './usage.ts'
 
 /**
- * A completion as it goes from a provider's wire to the client's stream, after everything that could name a provider
- * has been stripped. To add a kind of content, extend `Delta` and what is beside it here, emit it where a wire reads
- * it, and render it in src/http/calls/chat-format.ts; every stage between passes deltas on as they are. Frames (frames.ts)
- * carry them from a worker to an API instance.
+ * A completion on its way from a provider's wire to the client's stream, without anything that could name a provider.
+ * To add a kind of content, extend `Delta` and the types beside it, emit it in the reader of a wire, and render it in
+ * src/http/calls/chat-format.ts; the stages in between pass deltas on unchanged. Frames (frames.ts) carry them from a
+ * worker to an API instance.
  */
 
 /** A tool-call delta as on the chat-completions wire. */
@@ -28,16 +28,16 @@ export interface ToolCall {
   function: { name: string; arguments: string }
 }
 
-/** A piece of content. As frames carry it. */
+/** A piece of content, as carried in frames. */
 export type Delta =
   | readonly ['text', text: string]
   | readonly ['refusal', text: string]
   | readonly ['tool-calls', deltas: ToolCallDelta[]]
-  /** Extended calls only: they are shown what a model reasons. */
+  /** Extended calls only: the reasoning of a model. */
   | readonly ['reasoning', text: string]
-  /** Extended calls only: of the text before it. */
+  /** Extended calls only: log probabilities of the text before it. */
   | readonly ['logprobs', tokens: readonly TokenLogprob[]]
-  /** Of a native answer, which has no other deltas. */
+  /** Of a native completion, which has no other deltas. */
   | readonly ['native', event: NativeEvent]
   /** Of a call that asks for a result: all of it, as JSON. It is the only delta. */
   | readonly ['result', json: string]
@@ -53,7 +53,7 @@ export interface TokenLogprob {
   top_logprobs: ReadonlyArray<Omit<TokenLogprob, 'top_logprobs'>>
 }
 
-/** What comes of a completion while it is generated. Hidden reasoning is measured in bytes and never passed on. */
+/** The events of a completion while it is generated. Hidden reasoning is measured in bytes and never passed on. */
 export type Progress = Delta | readonly ['thinking', bytes: number]
 
 /** A stage that content passes through. */
@@ -62,12 +62,12 @@ export type OnProgress = (progress: Progress) => void
 export const FINISH_REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'] as const
 export type FinishReason = (typeof FINISH_REASONS)[number]
 
-/** What a provider's stream contains, in its order. Emitted by a wire's `CompletionReader`. */
+/** The contents of a provider's stream, in order. Emitted by a wire's `CompletionReader`. */
 export type CompletionEvent =
   | Progress
-  /** `native`: the same in the words of a native answer. */
+  /** `native`: the same in the terms of a native completion. */
   | readonly ['finish', reason: FinishReason, native?: NativeStop]
-  /** `reasoningTokens`: so many of the completion tokens are not content, where the provider reports it. */
+  /** `reasoningTokens`: the part of the completion tokens that is reasoning, if the provider reports it. */
   | readonly ['usage', usage: Usage, reasoningTokens: number]
 
 const DELTA_KINDS: Record<Delta[0], true> = {
@@ -83,7 +83,7 @@ const DELTA_KINDS: Record<Delta[0], true> = {
 export const isDelta = (value: readonly [kind: string, ...unknown[]]): value is Delta =>
   Object.hasOwn(DELTA_KINDS, value[0])
 
-/** The characters of a delta: its text, refusal or reasoning, the arguments of its tool calls. */
+/** The characters of a delta: its text, refusal or reasoning, or the arguments of its tool calls. */
 export function deltaText(delta: Delta): string {
   switch (delta[0]) {
     case 'text':
@@ -110,16 +110,16 @@ export interface CompletionMessage {
   content: string | null
   refusal?: string
   tool_calls?: ToolCall[]
-  /** Of extended calls. */
+  /** Extended calls only. */
   reasoning?: string
   logprobs?: TokenLogprob[]
-  /** The blocks of a native answer, which has nothing else. */
+  /** The blocks of a native completion, which has no other content. */
   native?: NativeBlock[]
   /** JSON, of a call that asks for a result; it has nothing else. */
   result?: string
 }
 
-/** Deltas put together. */
+/** Assembles deltas. */
 export class CompletionBuilder {
   #content = ''
   #refusal = ''
@@ -138,12 +138,12 @@ export class CompletionBuilder {
     return this.#content === '' && this.isTextOnly
   }
 
-  /** True while there is nothing but text. */
+  /** True while there is only text. */
   get isTextOnly(): boolean {
     return this.isRepeatable && this.#toolCalls.size === 0
   }
 
-  /** True while there is nothing but text and tool calls, of which another model may say the same. */
+  /** True while there are only text and tool calls, which another model may reproduce. */
   get isRepeatable(): boolean {
     const isOther = this.#native !== null || this.#result !== null
     return !isOther && this.#refusal === '' && this.#reasoning === '' && this.#logprobs.length === 0
@@ -154,7 +154,7 @@ export class CompletionBuilder {
     return this.#toolCalls
   }
 
-  /** Whether there is an answer, and not just reasoning. */
+  /** Whether there is content besides reasoning. */
   get hasAnswer(): boolean {
     return this.#content !== '' || this.#hasOtherAnswer
   }
@@ -213,12 +213,12 @@ function addTo(calls: Map<number, ToolCall>, delta: ToolCallDelta): void {
     calls.set(delta.index, call)
   }
   if (delta.id !== undefined) call.id = delta.id
-  // A name is sent whole, but some providers repeat it with every delta.
+  // A name is sent as a whole, but some providers repeat it in every delta.
   if (delta.function?.name) call.function.name = delta.function.name
   if (delta.function?.arguments !== undefined) call.function.arguments += delta.function.arguments
 }
 
-/** Whole tool calls, ordered by index. Ids that a provider left out are numbered, since clients need one. */
+/** Complete tool calls, ordered by index. Missing ids are numbered, since clients need one. */
 const inOrder = (calls: ReadonlyMap<number, ToolCall>): ToolCall[] =>
   [...calls]
     .sort(([a], [b]) => a - b)

@@ -7,12 +7,12 @@ import { audioFormat, type Modality, modalityOfAddress, readMediaType } from '..
 
 /** Media inside the request. */
 export interface InlineData {
-  /** Such as `image/png`; lowercase, in the spelling that providers know. */
+  /** Such as `image/png`; lowercase, as providers spell it. */
   mediaType: string
   base64: string
 }
 
-/** Media at an http or https address, which the provider fetches. */
+/** Media at an http or https URL, which the provider fetches. */
 export interface Address {
   url: string
 }
@@ -28,13 +28,13 @@ export interface ImagePart {
   type: 'image'
   source: InlineData | Address
   detail?: ImageDetail
-  /** Absent where it cannot be read. */
+  /** Absent if it cannot be read. */
   size?: ImageSize
 }
 export interface AudioPart {
   type: 'audio'
   source: InlineData
-  /** As `input_audio` names it, such as `wav`. */
+  /** As in `input_audio`, such as `wav`. */
   format: string
   length: AudioLength
 }
@@ -50,13 +50,16 @@ export interface DocumentPart {
   likelyPages: number
 }
 
-/** One part of a message's content, measured. Its type is the input modality that a model needs for it. */
+/** A measured part of a message's content. Its type is the input modality that a model needs. */
 export type MediaPart = ImagePart | AudioPart | VideoPart | DocumentPart
 export type ContentPart = (TextPart | MediaPart) & CacheMark
 
-/** Of a part of an extended request. */
+/** The mark of a part of an extended request. */
 export interface CacheMark {
-  /** The prompt up to the end of this part is to be kept in the provider's prompt cache. Absent: as the provider likes. */
+  /**
+   * Whether the prompt up to the end of this part should be kept in the provider's prompt cache. Absent: the provider's
+   * default.
+   */
   cacheBreakpoint?: true
 }
 
@@ -68,9 +71,9 @@ const PART_TYPES = ['text', 'image_url', 'input_audio', 'video_url', 'file']
 const ADDRESS_MAX = 8_192
 
 /**
- * Reads one content part as clients send it. What it becomes is told by the media type of its data and not by the
- * part's name; text in a data URL becomes text. Fields that its type does not have are dropped.
- * Throws ApiError `invalid_request` with the path of what is wrong.
+ * Parses one content part. Its type follows from the media type of its data, not from the part's name; text in a data
+ * URL becomes text. Fields that its type does not have are dropped. Throws ApiError `invalid_request` with the path of
+ * the problem.
  */
 export function parseContentPart(value: unknown, role: string, path: string): ContentPart {
   if (!isObject(value)) throw invalid(path, 'Each content part must be an object with a `type`.')
@@ -86,7 +89,7 @@ export function parseContentPart(value: unknown, role: string, path: string): Co
     case 'file':
       return parseFile(value.file, `${path}.file`)
     case 'refusal':
-      // What a model refused with earlier is text to the next one.
+      // An earlier refusal of a model is text for the next one.
       if (role === 'assistant') return { type: 'text', text: string(value.refusal, `${path}.refusal`) }
   }
   const known = role === 'assistant' ? [...PART_TYPES, 'refusal'] : PART_TYPES
@@ -119,28 +122,25 @@ function parseAudio(value: unknown, path: string): ContentPart {
 function parseFile(value: unknown, path: string): ContentPart {
   if (!isObject(value)) throw invalid(path, 'Send an object with `file_data`.')
   if (value.file_data == null) {
-    throw invalid(
-      `${path}.file_data`,
-      'Send the file itself in `file_data`; ids of files are not known here.',
-    )
+    throw invalid(`${path}.file_data`, 'Send the file itself in `file_data`; file ids are not supported.')
   }
   const filename = value.filename == null ? undefined : string(value.filename, `${path}.filename`)
   const part = parseSource(string(value.file_data, `${path}.file_data`), 'file', `${path}.file_data`)
   return part.type === 'file' && filename !== undefined ? { ...part, filename } : part
 }
 
-/** The address of a part; clients send it as a string or within an object. */
+/** The URL of a part, sent as a string or within an object. */
 function urlOf(value: unknown, path: string): string {
   if (typeof value === 'string') return value
   if (!isObject(value)) throw invalid(path, 'Send an object with a `url`.')
   return string(value.url, `${path}.url`)
 }
 
-/** Reads media inside the request, by its media type. Throws ApiError `invalid_request`. */
+/** Parses media inside the request by its media type. Throws ApiError `invalid_request`. */
 export const partOfData = (mediaType: string, base64: string, path: string): ContentPart =>
   fromData({ mediaType: mediaType.toLowerCase(), isBase64: true, data: base64 }, path)
 
-/** Reads a data URL or an address; `named` is what the request takes it for. Throws ApiError `invalid_request`. */
+/** Parses a data URL or a URL; `named` is the type that the request states. Throws ApiError `invalid_request`. */
 export function parseSource(text: string, named: Modality, path: string): ContentPart {
   const data = parseDataUrl(text)
   if (data) return fromData(data, path)
@@ -148,7 +148,7 @@ export function parseSource(text: string, named: Modality, path: string): Conten
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw invalid(path, 'Send a data URL (`data:image/png;base64,…`), or an http or https address.')
   }
-  // What is named an image may lead to something that costs more; never the other way round.
+  // A URL stated as an image may lead to something more expensive, but not the other way round.
   const modality = named === 'video' ? 'video' : (modalityOfAddress(url) ?? named)
   switch (modality) {
     case 'image':
@@ -169,7 +169,7 @@ function fromData(url: DataUrl, path: string): ContentPart {
   if (!known) {
     throw invalid(
       path,
-      `The media type ${JSON.stringify(url.mediaType.slice(0, 80))} of this data is not known.`,
+      `The media type ${JSON.stringify(url.mediaType.slice(0, 80))} of this data is not supported.`,
     )
   }
   const { modality, mediaType } = known
@@ -203,10 +203,10 @@ const audioPart = (format: string, base64: string): AudioPart => ({
   length: audioLength(base64),
 })
 
-/** Characters that inline media take in the request; 0 for an address. */
+/** Characters of inline media in the request; 0 for a URL. */
 export const inlineChars = ({ source }: MediaPart): number => (isAddress(source) ? 0 : source.base64.length)
 
-/** Bytes of media inside the request; 0 for an address. */
+/** Bytes of inline media; 0 for a URL. */
 export const inlineBytes = ({ source }: MediaPart): number =>
   isAddress(source) ? 0 : decodedLength(source.base64)
 

@@ -2,8 +2,8 @@ import type { CompletionMessage, ToolCall } from './completion.ts'
 import type { NativeBlock } from './native-message.ts'
 
 /**
- * An answer that was cut off, as it may be given whole: without the tool calls that were still being written. A client
- * would run half a call as if it were all of it.
+ * The message of a completion that was cut off, without incomplete tool calls, which a client would run as if they were
+ * complete.
  */
 export function withoutHalfCalls({ tool_calls: calls, ...message }: CompletionMessage): CompletionMessage {
   const whole = (calls ?? []).filter((call: ToolCall) => isJsonObject(call.function.arguments))

@@ -21,8 +21,8 @@ import {
 import type { ToolCall } from './completion.ts'
 
 /**
- * The extended dialect of a chat request (POST /v2/chat/completions): tool loops, and the fields that the stable
- * contract leaves out. It makes the same ChatRequest, with more of its fields.
+ * The extended dialect of a chat request (POST /v2/chat/completions): tool loops, and fields that the stable contract
+ * lacks. It produces the same ChatRequest with more fields.
  */
 
 const FUNCTION_NAME = '^[A-Za-z0-9_-]{1,64}$'
@@ -61,7 +61,7 @@ const Choice = Type.Unsafe<'auto' | ToolChoice | null>({
   errorMessage: '`tool_choice` must be none, auto, required, or the function to call.',
 })
 
-/** The body of an extended chat completion, as far as its outer shape goes. Other top-level fields are dropped. */
+/** The outer shape of an extended chat completion's body. Other top-level fields are dropped. */
 export const ExtendedBody = Type.Object(
   {
     ...ChatBody.properties,
@@ -117,9 +117,9 @@ export function parseExtendedRequest(body: unknown, exactJson?: ExactJson): Chat
 }
 
 /**
- * Normalizes a body that fits its schema, and validates what the schema leaves open. Parameters are required of the
- * models unless `provider.require_parameters` is false. Throws ApiError `invalid_request` whose `param` is the JSON
- * path of the first offending field.
+ * Normalizes a body that matches its schema, and validates what the schema does not. Models must support the parameters
+ * unless `provider.require_parameters` is false. Throws ApiError `invalid_request` whose `param` is the JSON path of
+ * the first offending field.
  */
 export function normalizeExtendedRequest(body: ExtendedBody, exactJson?: ExactJson): ChatRequest {
   const request = requestOf(body as ChatBody, readExtendedMessage, exactJson, true)
@@ -152,7 +152,7 @@ function readExtendedMessage(value: unknown, index: number): ChatMessage {
   return { ...message, tool_calls: toolCalls, ...(typeof thought === 'string' && { reasoning: thought }) }
 }
 
-/** Marks the parts of a message whose fields say `cache_control`. */
+/** Marks the parts of a message with `cache_control`. */
 function withBreakpoints(message: ChatMessage, value: unknown, path: string): ChatMessage {
   const { content } = value as { content: unknown }
   if (typeof message.content === 'string' || !Array.isArray(content)) return message
@@ -171,7 +171,7 @@ function isBreakpoint(control: unknown, path: string): boolean {
   throw invalid(path, '`cache_control` takes {"type": "ephemeral"}, which lasts five minutes.')
 }
 
-/** Providers that take them take no more. */
+/** The maximum of the providers that support them. */
 const BREAKPOINTS_MAX = 4
 
 function checkBreakpoints(messages: readonly ChatMessage[]): void {
@@ -191,15 +191,15 @@ function readToolCall(value: unknown, path: string): ToolCall {
   if (!new RegExp(FUNCTION_NAME).test(name ?? ''))
     throw invalid(
       `${path}.function.name`,
-      'A function name takes 1 to 64 letters, digits, underscores and hyphens.',
+      'A function name must have 1 to 64 letters, digits, underscores and hyphens.',
     )
   const text = optionalString(value.function.arguments, `${path}.function.arguments`) ?? ''
   return { id, type: 'function', function: { name: name!, arguments: text } }
 }
 
-/** Every call of an assistant is answered once by the tool messages right after it, and they answer nothing else. */
+/** Checks that the tool messages right after an assistant's turn have exactly one result for each of its calls. */
 function checkPairs(messages: readonly ChatMessage[]): void {
-  /** The paths of the calls without an answer yet, by their ids. */
+  /** The paths of the calls without a result yet, by id. */
   const open = new Map<string, string>()
   const refuseOpen = () => {
     for (const [id, path] of open)
@@ -210,7 +210,7 @@ function checkPairs(messages: readonly ChatMessage[]): void {
       if (open.delete(id!)) continue
       throw invalid(
         `messages[${index}].tool_call_id`,
-        `No tool call ${id} of the assistant's turn before this message waits for an answer.`,
+        `The assistant's turn before this message has no tool call ${id} without a result.`,
       )
     }
     refuseOpen()
@@ -241,7 +241,7 @@ function extendedParameters(body: ExtendedBody): SamplingParameters {
   }
 }
 
-/** Undefined where the model decides, or has no tools to decide upon. Names of tools are told apart here. */
+/** Undefined if the model decides, or has no tools. Also checks that names of tools are unique. */
 function toolChoice({ tools, tool_choice: choice }: ExtendedBody): ToolChoice | undefined {
   const names = (tools ?? []).map((tool) => tool.function.name)
   for (const [index, name] of names.entries()) {

@@ -11,14 +11,14 @@ import {
 import { type NativeStop, nativeSize } from './native-message.ts'
 import type { PicoText, Usage } from './usage.ts'
 
-/** The frames that carry a completion from a worker to an API instance, and what is said the other way. */
+/** The frames that carry a completion from a worker to an API instance, and the control messages in the other direction. */
 
 /**
- * What a dispatch worker publishes to the API instance that waits for a call. Many frames, of many calls, travel in one
- * message: a JSON array of tuples, of which the first names the sender. Frames of one claim of one call are numbered
- * from 0; `generation` is the number of that claim, so frames of a worker that lost its claim are recognized. `run` names
- * what one worker does under one claim: a Redis that lost a claim gives its number away again. Absent in frames of an
- * earlier release.
+ * A message from a dispatch worker to the API instance that waits for a call. One message carries many frames, of many
+ * calls: a JSON array of tuples, of which the first names the sender. Frames of one claim of one call are numbered from
+ * 0; `generation` is the number of that claim, which reveals frames of a worker that lost its claim. `run` identifies
+ * one worker's run under one claim, because a Redis that lost a claim reuses its number. Absent in frames of an earlier
+ * release.
  */
 export type Frame = readonly [
   callId: CallId,
@@ -29,21 +29,21 @@ export type Frame = readonly [
 ]
 
 export type FrameBody =
-  /** The first content is on its way; `candidate` indexes the envelope's candidates. */
+  /** The first content follows; `candidate` is an index into the envelope's candidates. */
   | readonly ['open', candidate: number]
   | Delta
   | FinishFrame
   | WholeFrame
   /** The call failed, or a stream broke after content. Ends the call. */
   | readonly ['error', FrameError]
-  /** A worker claimed this call again after another stalled, and asks what the client has received. Not numbered (-1). */
+  /** A worker claimed this call after another stalled, and asks what the client has received. Not numbered (-1). */
   | readonly ['takeover']
-  /** First in every message: its sender's id stands in the place of the call's. Not numbered. */
+  /** First in every message, with the sender's id in place of the call's. Not numbered. */
   | readonly ['from']
-  /** What was asked for again has been sent, as far as it is kept. Not numbered. */
+  /** The requested frames have been sent again, as far as they are kept. Not numbered. */
   | readonly ['caught-up']
 
-/** A stream's truthful end. */
+/** The proper end of a stream. */
 export type FinishFrame = readonly [
   'finish',
   reason: FinishReason,
@@ -51,7 +51,7 @@ export type FinishFrame = readonly [
   native?: NativeStop,
 ]
 
-/** The whole answer of a non-streaming call. */
+/** The complete response of a non-streaming call. */
 export type WholeFrame = readonly [
   'completion',
   candidate: number,
@@ -61,15 +61,15 @@ export type WholeFrame = readonly [
   native?: NativeStop,
 ]
 
-/** What clients are told that a completion used. */
+/** The usage of a completion as reported to clients. */
 export interface ReportedUsage extends Usage {
-  /** Of extended calls, where the provider reports it: so many of the completion tokens were reasoning. */
+  /** For extended calls, if the provider reports it: the part of the completion tokens that is reasoning. */
   reasoningTokens?: number
-  /** Of extended calls: what the call is charged. */
+  /** For extended calls: the charge of the call. */
   chargePico?: PicoText
 }
 
-/** A last frame whose usage says what the call is charged. */
+/** Adds the charge to the usage of a last frame. */
 export function withCharge(last: FrameBody, chargePico: PicoText): FrameBody {
   const told = (usage: ReportedUsage | null) => usage && { ...usage, chargePico }
   switch (last[0]) {
@@ -85,24 +85,24 @@ export function withCharge(last: FrameBody, chargePico: PicoText): FrameBody {
 export interface FrameError {
   code: ErrorCode
   message: string
-  /** The field of the request that is at fault. */
+  /** The field of the request at fault. */
   param?: string
   retryAfterSeconds?: number
   shouldRetry?: boolean
 }
 
-/** True for the frame after which no other comes. */
+/** True for a frame that no other follows. */
 export const endsCall = (body: FrameBody): boolean =>
   body[0] === 'finish' || body[0] === 'completion' || body[0] === 'error'
 
-/** A message for a reply channel. One without frames is a heartbeat, and may carry a number. */
+/** A message for a reply channel. One without frames is a heartbeat, and may have a number. */
 export const encodeFrames = (sender: string, frames: readonly Frame[], number = -1): string =>
   JSON.stringify([openingFrame(sender, number), ...frames])
 
-/** What every message begins with. */
+/** The start of every message. */
 export const openingFrame = (sender: string, number = -1): unknown => [sender, 0, number, ['from']]
 
-/** What a message carries. One of an earlier release does not say from whom it is. */
+/** Parses a message. A message of an earlier release does not name its sender. */
 export function decodeFrames(message: string): { from?: string; number: number; frames: Frame[] } {
   const frames = JSON.parse(message) as Frame[]
   if (frames[0]?.[3][0] !== 'from') return { number: -1, frames }
@@ -110,12 +110,12 @@ export function decodeFrames(message: string): { from?: string; number: number; 
   return { from, number, frames }
 }
 
-/** A message carries no more, unless it is one frame: of text a quarter of a megabyte at the most. */
+/** Maximum length of a message, unless it is one frame: text of at most a quarter of a megabyte. */
 export const MESSAGE_CHARS = 64 * 1024
-/** What the numbers of a frame take there. */
+/** Characters of the numbers of a frame. */
 const NUMBERS_CHARS = 64
 
-/** Frames of one channel, in their order, as messages of bounded length. */
+/** Splits the frames of one channel into messages of bounded length, in order. */
 export function* inPieces(frames: readonly Frame[]): Iterable<readonly Frame[]> {
   let [from, chars] = [0, 0]
   for (const [index, [, , , body]] of frames.entries()) {
@@ -132,7 +132,7 @@ export function* inPieces(frames: readonly Frame[]): Iterable<readonly Frame[]> 
 
 const FIELDS_CHARS = 16
 
-/** About the characters of a frame as JSON. Cheap, since most frames are a token. */
+/** The approximate characters of a frame as JSON. Cheap, since most frames are a token. */
 export function sizeOf(body: FrameBody): number {
   if (body[0] === 'logprobs') return logprobsChars(body[1]) + FIELDS_CHARS
   if (body[0] === 'native') return nativeSize(body[1])
@@ -145,36 +145,36 @@ export function sizeOf(body: FrameBody): number {
   return texts + (toolChars ?? 0) + logprobsChars(logprobs) + FIELDS_CHARS
 }
 
-/** Of one token, its bytes and its probability. */
+/** For one token, its bytes and its probability. */
 const LOGPROB_CHARS = 80
 const logprobsChars = (tokens: readonly TokenLogprob[]): number =>
   tokens.reduce((sum, { top_logprobs: top }) => sum + (1 + top.length) * LOGPROB_CHARS, 0)
 
 /**
- * What API instances tell workers: on a channel of the worker that has the call, or where they do not know which has,
- * on one that every worker hears.
+ * Messages from API instances to workers, on the channel of the worker that has the call or, if that is unknown, on the
+ * channel of all workers.
  */
 export type ControlMessage =
-  /** The call ended before its answer did: abort the upstream and settle what its end makes due. */
+  /** The call ended before its completion: abort the upstream request and settle what is due. */
   | { kind: 'cancel'; callId: CallId; ending: EarlyEnd }
   /** Frames of a run from `sequence` on did not arrive. */
   | ({ kind: 'resend'; callId: CallId; sequence: number } & RunOfCall)
   /**
-   * A repeat of a call waits for its answer too: send its frames to `channel` as `label`, from `sequence` on
-   * where it has heard the run before, else from the first. Sent again, it is a resend.
+   * A repeat of a call also waits for its response: send its frames to `channel` as `label`, from `sequence` on if it
+   * has received frames of the run before, otherwise from the first. Sent again, it is a resend.
    */
   | ({ kind: 'attach'; callId: CallId; channel: string; label: CallId; sequence: number } & RunOfCall)
-  /** The repeat waits no more. */
+  /** The repeat no longer waits. */
   | { kind: 'detach'; callId: CallId; label: CallId }
   /**
-   * The answer to `takeover`. `delivered` is null when the client still waits and was delivered nothing. Unasked, it is
-   * told to a run whose frames cannot follow upon what another has delivered.
+   * The response to `takeover`. `delivered` is null if the client still waits and received nothing. Also sent without a
+   * request, to a run whose frames cannot follow those that another run delivered.
    */
   | ({ kind: 'delivered'; callId: CallId; delivered: DeliveredPrefix | null } & RunOfCall)
 
-/** One run of a call; the name is absent where an earlier release sent its frames, or none came yet. */
+/** One run of a call. The name is absent if an earlier release sent its frames, or none arrived yet. */
 export interface RunOfCall {
-  /** The number of its claim; 0 while no run was heard of. */
+  /** The number of its claim; 0 before the first frame. */
   generation: number
   run?: string | undefined
 }
@@ -184,26 +184,26 @@ export const isSameRun = (one: RunOfCall, other: RunOfCall): boolean =>
   one.generation === other.generation &&
   (one.run === undefined || other.run === undefined || one.run === other.run)
 
-/** What the gateway's own failure leaves of a call: its client pays for no more than the text it was sent. */
+/** An error of the gateway that ended a call: its client pays only for the text it was sent. */
 export interface GatewayFailure {
   code: ErrorCode
-  /** Characters of the answer that its client was sent. */
+  /** Characters of the completion that its client was sent. */
   deliveredChars: number
 }
 
-/** Who ended a call before its answer did. A client that left pays for what was produced until then. */
+/** Who ended a call before its completion. A client that left pays for the output produced until then. */
 export type EarlyEnd = { by: 'client' } | ({ by: 'gateway' } & GatewayFailure)
 
 /** Characters of content in one frame. */
 export const charsOf = (body: FrameBody): number => (isDelta(body) ? deltaText(body).length : 0)
 
-/** What a client had received of an answer when its worker was lost, or its connection ended. */
+/** What a client had received when its worker was lost, or its connection ended. */
 export interface DeliveredPrefix {
   text: string
-  /** Index of the candidate that served; null when nothing was delivered. */
+  /** Index of the candidate that served; null if nothing was delivered. */
   candidate: number | null
-  /** The answer was delivered to its end, so its settlement was enqueued before. */
+  /** The response was delivered to its end, so its settlement was enqueued before. */
   finished: boolean
-  /** Who ended the call before that; absent while its client waits. */
+  /** Who ended the call before its completion; absent while its client waits. */
   ending?: EarlyEnd
 }

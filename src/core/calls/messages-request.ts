@@ -36,7 +36,7 @@ const object = (name: string) =>
   )
 const { model, models, routing_profile, provider, stream, messages, top_p } = ChatBody.properties
 
-/** What a prompt consists of on the messages wire, as far as its outer shape goes. */
+/** The outer shape of a prompt on the messages wire. */
 const PROMPT = {
   model,
   messages: {
@@ -52,7 +52,7 @@ const PROMPT = {
   cache_control: object('cache_control'),
 }
 
-/** The body of POST /v1/messages, as far as its outer shape goes. */
+/** The outer shape of the body of POST /v1/messages. */
 export const MessagesBody = Type.Object(
   {
     ...PROMPT,
@@ -80,7 +80,7 @@ export const CountTokensBody = Type.Object(PROMPT, {
 })
 export type CountTokensBody = Static<typeof CountTokensBody>
 
-/** Forwarded as they are. What a call may cost follows from these and from the completion limit, so nothing else is. */
+/** Forwarded unchanged. The cost of a call follows from these and the completion limit, so nothing else is forwarded. */
 const FORWARDED = [
   'system',
   'messages',
@@ -96,7 +96,7 @@ const FORWARDED = [
   'top_k',
 ] as const
 
-/** Fields whose cost is not held for, with the values that cost nothing beside the tokens. */
+/** Fields whose cost is not held, with the values that cost nothing besides tokens. */
 const COSTLY: Readonly<Record<string, readonly unknown[]>> = {
   container: [],
   context_management: [],
@@ -108,9 +108,9 @@ const COSTLY: Readonly<Record<string, readonly unknown[]>> = {
 }
 
 /**
- * Validates and normalizes the body of POST /v1/messages: what routing and the hold need is read as on chat
- * completions, and the rest is kept to be forwarded.
- * Throws ApiError `invalid_request` whose `param` is the JSON path of the first offending field.
+ * Validates and normalizes the body of POST /v1/messages: the fields for routing and the hold are read as for chat
+ * completions, and the rest is kept to be forwarded. Throws ApiError `invalid_request` whose `param` is the JSON path
+ * of the first offending field.
  */
 export function parseMessagesRequest(body: MessagesBody): RequestOf<NativeContent> {
   const native = nativeContent(readNative(body))
@@ -121,7 +121,7 @@ export function parseMessagesRequest(body: MessagesBody): RequestOf<NativeConten
   return { ...request, content: { ...native, ...(routingProfile && { routingProfile }) } }
 }
 
-/** Validates the body of a count of tokens. Throws as `parseMessagesRequest`. */
+/** Validates the body of a token count. Throws as `parseMessagesRequest`. */
 export const parseCountRequest = (body: CountTokensBody): NativeContent => nativeContent(readNative(body))
 
 /** What a native call asks, read off what is to be forwarded. Throws ApiError where that is not valid. */
@@ -156,13 +156,10 @@ function readNative(body: object): NativeRequest {
 const toolsOf = ({ tools }: NativeRequest): ReadonlyArray<Record<string, unknown>> =>
   (tools ?? []) as ReadonlyArray<Record<string, unknown>>
 
-/** Tools of a type of their own are run by the provider, or come with a prompt of its own. */
+/** Tools with their own type are run by the provider, or add a prompt. */
 function checkTool(tool: Record<string, unknown>, path: string): void {
   if (tool.type != null && tool.type !== 'custom') {
-    throw invalid(
-      `${path}.type`,
-      'Only tools that you define and run yourself are supported: leave `type` out.',
-    )
+    throw invalid(`${path}.type`, 'Only tools that you define and run yourself are supported. Omit `type`.')
   }
   refuseCacheCost(tool, `${path}.`)
   if (typeof tool.name !== 'string' || tool.name === '') throw invalid(`${path}.name`, 'A tool has a name.')
@@ -170,7 +167,7 @@ function checkTool(tool: Record<string, unknown>, path: string): void {
     throw invalid(`${path}.input_schema`, 'A tool has an `input_schema`, a JSON schema of an object.')
 }
 
-/** The parameters that decide about models, and that are counted with the prompt. */
+/** The parameters that decide about models, and that count as part of the prompt. */
 function parametersOf(native: NativeRequest): SamplingParameters {
   const { temperature, top_p, output_config: config, output_format } = native
   const tools = toolsOf(native)

@@ -8,7 +8,10 @@ type Fields = Record<string, unknown>
 const ROLES = ['user', 'assistant', 'system'] as const
 type NativeRole = (typeof ROLES)[number]
 
-/** The blocks that may stand in the turns of a role and in other blocks. Others are run by the provider, and not held for. */
+/**
+ * The blocks allowed in the turns of a role and in other blocks. Others are run by the provider, and their cost is not
+ * held.
+ */
 const BLOCKS = {
   system: ['text'],
   user: ['text', 'image', 'document', 'search_result', 'tool_result'],
@@ -19,10 +22,9 @@ const BLOCKS = {
 } as const satisfies Record<string, readonly string[]>
 
 /**
- * Reads the prompt of a request on the messages wire as chat messages: its text and its media are what the hold, the
- * count of tokens and `auto` go by. Blocks that are neither count as the JSON that they are. What is forwarded is
- * the request itself.
- * Throws ApiError `invalid_request` with the path of what is wrong.
+ * Reads the prompt of a request on the messages wire as chat messages: the hold, the token count and `auto` use its
+ * text and media. Other blocks count as their JSON. The request itself is forwarded. Throws ApiError `invalid_request`
+ * with the path of the problem.
  */
 export function toChatMessages(system: unknown, messages: unknown): ChatMessage[] {
   const first = system == null ? [] : toMessages('system', system, 'system')
@@ -36,7 +38,7 @@ export function toChatMessages(system: unknown, messages: unknown): ChatMessage[
   return [...first, ...turns]
 }
 
-/** The messages of one turn: results of tools are messages of their own. */
+/** The messages of one turn: results of tools are separate messages. */
 function toMessages(role: NativeRole, content: unknown, path: string): ChatMessage[] {
   if (typeof content === 'string') return [{ role, content }]
   if (!Array.isArray(content))
@@ -115,16 +117,19 @@ function toMedia(source: unknown, named: 'image' | 'file', path: string): Conten
   const known = named === 'file' ? 'base64, url, text, content' : 'base64, url'
   throw invalid(
     `${path}.type`,
-    `The \`type\` of this source must be one of ${known}. Files are not known here.`,
+    `The \`type\` of this source must be one of ${known}. File ids are not supported.`,
   )
 }
 
-/** What providers put around a prompt for thinking, for a schema and for citations: published of none, so generous. */
+/**
+ * What providers add to a prompt for thinking, for a schema and for citations. None are published, so the values are
+ * generous.
+ */
 const TOKENS_OF_THINKING = 200
 const TOKENS_OF_SCHEMA = 600
 const TOKENS_OF_CITATIONS = 1_500
 
-/** A bound of what a native request adds to the tokens of its prompt beside what it says. */
+/** A bound of the tokens that a native request adds to those of its prompt. */
 export function extrasBound({ thinking, output_config, output_format, messages }: NativeRequest): number {
   const hasSchema = output_format !== undefined || (isObject(output_config) && output_config.format != null)
   const cites = (messages as Fields[]).some(
@@ -139,15 +144,15 @@ export function extrasBound({ thinking, output_config, output_format, messages }
   )
 }
 
-/** Writing to the cache for longer costs more than is held for. */
+/** Longer cache lifetimes cost more than is held. */
 export function refuseCacheCost({ cache_control: cache }: Fields, path: string): void {
   if (!isObject(cache) || cache.ttl == null || cache.ttl === '5m') return
-  throw invalid(`${path}cache_control.ttl`, 'The prompt cache is kept for 5 minutes: leave `ttl` out.')
+  throw invalid(`${path}cache_control.ttl`, 'Only a cache lifetime of 5 minutes is supported. Omit `ttl`.')
 }
 
 /**
- * A request that writes nothing to the prompt cache on purpose: for targets where that is not priced. Caching changes
- * what a prompt costs and nothing of its answer.
+ * Removes the explicit writes to the prompt cache of a request, for targets without cache prices. Caching changes the
+ * price of a prompt and nothing of its completion.
  */
 export function withoutCaching(native: NativeRequest): NativeRequest {
   const { cache_control: _, ...request } = native
@@ -159,7 +164,7 @@ export function withoutCaching(native: NativeRequest): NativeRequest {
   )
 }
 
-/** Blocks, tools or messages without their marks for the cache. */
+/** Blocks, tools or messages without their cache marks. */
 function uncached(blocks: unknown): unknown {
   if (!Array.isArray(blocks)) return blocks
   return blocks.map(({ cache_control: _, ...block }: Fields) =>

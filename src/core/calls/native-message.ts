@@ -4,9 +4,9 @@ import type { Usage } from './usage.ts'
 export type NativeRequest = Readonly<Fields>
 
 /**
- * An answer on the messages wire as it goes from a provider that speaks it to a client that does: native events, of
- * which nothing is left but what every target of the wire says. Its id and model are the call's own, and are put in
- * where it is written (src/http/calls/messages-format.ts).
+ * A completion on the messages wire on its way from a provider with that wire to a client with it: native events,
+ * reduced to what every target of the wire sends. Its id and model are the call's own, and are inserted where it is
+ * written (src/http/calls/messages-format.ts).
  */
 
 export type NativeBlock =
@@ -23,43 +23,43 @@ export type NativeBlockDelta =
   | { type: 'signature_delta'; signature: string }
   | { type: 'input_json_delta'; partial_json: string }
 
-/** One event of a native answer, before its end. Blocks begin empty and are numbered from 0 without gaps. */
+/** One event of a native completion, before its end. Blocks start empty and are numbered from 0 without gaps. */
 export type NativeEvent =
-  /** `usage`: as far as it is known at the start; null where it is not. */
+  /** `usage`: as far as it is known at the start; otherwise null. */
   | { type: 'message_start'; usage: Usage | null }
   | { type: 'content_block_start'; index: number; content_block: NativeBlock }
   | { type: 'content_block_delta'; index: number; delta: NativeBlockDelta }
   | { type: 'content_block_stop'; index: number }
 
-/** Why a native answer ended, in the wire's own words. */
+/** Why a native completion ended, in the wire's terms. */
 export interface NativeStop {
   stop_reason: string
   stop_sequence: string | null
 }
 
-/** How a native answer says that it reached its limit. */
+/** How a native completion reports that it reached its limit. */
 export const NATIVE_AT_LIMIT: NativeStop = { stop_reason: 'max_tokens', stop_sequence: null }
 
 type Fields = Record<string, unknown>
 
-/** What an event adds to the answer's billed text; thinking is measured apart. */
+/** The billed text that an event adds; thinking is measured separately. */
 export function nativeText(event: NativeEvent): string {
   if (event.type !== 'content_block_delta') return ''
   if (event.delta.type === 'text_delta') return event.delta.text
   return event.delta.type === 'input_json_delta' ? event.delta.partial_json : ''
 }
 
-/** Everything a model said in an answer but its thinking: its text, and its tool calls with their input. */
+/** All output of a model except its thinking: its text, and its tool calls with their input. */
 export const nativeTexts = (content: readonly NativeBlock[]): string[] =>
   content.flatMap((block) => {
     if (block.type === 'text') return block.text
     return block.type === 'tool_use' ? `${block.name} ${block.json}` : []
   })
 
-/** Characters of an event as JSON besides what is in it, about. */
+/** Approximate characters of an event as JSON besides its content. */
 export const NATIVE_EVENT_CHARS = 80
 
-/** About the characters of an event as JSON. */
+/** The approximate characters of an event as JSON. */
 export function nativeSize(event: NativeEvent): number {
   if (event.type === 'content_block_start')
     return NATIVE_EVENT_CHARS + JSON.stringify(event.content_block).length
@@ -81,7 +81,7 @@ export function nativeSize(event: NativeEvent): number {
   }
 }
 
-/** Native events put together. */
+/** Assembles native events. */
 export class NativeMessageBuilder {
   /** The blocks so far. */
   readonly content: NativeBlock[] = []

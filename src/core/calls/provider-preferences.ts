@@ -31,7 +31,7 @@ const names = Type.Array(Type.String(), {
 })
 const price = Type.Unknown({ description: 'USD, a number or a decimal string', documented: PriceField })
 
-/** A mistyped `zdr` must not pass silently: it would route to a provider the client meant to exclude. */
+/** A mistyped `zdr` must be rejected: it would route to a provider the client meant to exclude. */
 const closed = (name: string, path: string, known: string) => ({
   additionalProperties: false,
   errorMessage: {
@@ -42,7 +42,7 @@ const closed = (name: string, path: string, known: string) => ({
 
 const dataCollection = Type.Enum(['allow', 'deny'])
 
-/** The shape of `provider`; what fields say of prices is read by `parsePreferences`. */
+/** The shape of `provider`; prices are read by `parsePreferences`. */
 export const Preferences = Type.Partial(
   Type.Object({
     order: nullable(names),
@@ -68,8 +68,8 @@ export const Preferences = Type.Partial(
 )
 
 /**
- * Reads what a body's `provider` says, and what it leaves out.
- * @param required whether parameters are required where the request does not say
+ * Reads a body's `provider`, with defaults.
+ * @param required whether parameters are required if the request does not say
  */
 export function parsePreferences(given: Static<typeof Preferences>, required = false): ProviderPreferences {
   return {

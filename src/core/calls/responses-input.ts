@@ -1,6 +1,6 @@
 import { invalid, isObject } from './chat-request.ts'
 
-/** A message as the extended chat request takes it, before it is validated. */
+/** A message in the format of the extended chat request, before validation. */
 interface Message {
   role: unknown
   content: unknown
@@ -12,15 +12,15 @@ interface Message {
 
 export interface InputItems {
   messages: Message[]
-  /** Where a message, by its index, came from; null: anywhere. */
+  /** The path of a message's source, by its index; null: unknown. */
   pathOf: (message: number | null) => string
 }
 
 type Fields = Record<string, unknown>
 
 /**
- * The input of a response as messages. Reasoning and calls of functions belong to the turn of the assistant that they
- * stand in. Throws ApiError `invalid_request` for items and parts of other kinds.
+ * Converts the input of a response to messages. Reasoning and function calls belong to the assistant's turn that
+ * contains them. Throws ApiError `invalid_request` for items and parts of other kinds.
  */
 export function readInput({
   input,
@@ -86,7 +86,7 @@ const callOf = ({ call_id: id, name, arguments: text }: Fields): object => ({
   function: { name, arguments: text },
 })
 
-/** What a response showed of its reasoning, or a summary of it. */
+/** The reasoning that a response contained, or a summary of it. */
 function thoughtOf({ content, summary }: Fields): string {
   const texts = [content, summary].map((parts) =>
     (Array.isArray(parts) ? parts : [])

@@ -19,8 +19,7 @@ import { parseExtendedRequest } from './extended-request.ts'
 import { type InputItems, readInput } from './responses-input.ts'
 
 /**
- * The dialect of POST /v1/responses: one turn that keeps nothing. It is mapped to an extended chat request, which
- * validates it.
+ * The dialect of POST /v1/responses: one stateless turn. It is mapped to an extended chat request, which validates it.
  */
 
 const notStored = (name: string, instead: string) =>
@@ -49,7 +48,7 @@ const Format = Type.Object(
   { errorMessage: { type: '`text.format` must be an object with a `type`.' } },
 )
 
-/** The body of a response, as far as its outer shape goes. Other top-level fields are accepted and dropped. */
+/** The outer shape of a response's body. Other top-level fields are accepted and dropped. */
 export const ResponsesBody = Type.Object(
   {
     input: Type.Unsafe<string | unknown[]>({
@@ -102,7 +101,7 @@ export const ResponsesBody = Type.Object(
 export type ResponsesBody = Static<typeof ResponsesBody>
 
 /**
- * Normalizes a body that fits its schema. Throws ApiError `invalid_request` whose `param` is the JSON path of the
+ * Normalizes a body that matches its schema. Throws ApiError `invalid_request` whose `param` is the JSON path of the
  * first offending field.
  */
 export function normalizeResponsesRequest(body: ResponsesBody): ChatRequest {
@@ -132,10 +131,10 @@ export function normalizeResponsesRequest(body: ResponsesBody): ChatRequest {
   }
 }
 
-/** Tools are flat here, and some clients send none of the optional fields. */
+/** Tools have no nesting here, and some clients omit the optional fields. */
 function toTool({ type, ...definition }: Record<string, unknown>, index: number): object {
   if (type !== 'function')
-    throw invalid(`tools[${index}].type`, 'Tools must be functions: other tools do not run here.')
+    throw invalid(`tools[${index}].type`, 'Only tools of type `function` are supported.')
   return { type, function: definition }
 }
 
@@ -150,7 +149,7 @@ function toResponseFormat(format: Static<typeof Format> | null | undefined): obj
   return type === 'json_object' ? { type } : { type, json_schema: definition }
 }
 
-/** Where the paths of the chat request lie in a response's. */
+/** The paths of the chat request in a response's body. */
 const PATHS: ReadonlyArray<readonly [RegExp, string]> = [
   [/^tools\[(\d+)\]\.function\b/, 'tools[$1]'],
   [/^tool_choice\.function\b/, 'tool_choice'],
@@ -159,7 +158,7 @@ const PATHS: ReadonlyArray<readonly [RegExp, string]> = [
   [/^max_completion_tokens\b/, 'max_output_tokens'],
 ]
 
-/** A refusal of the chat request as one of the response that it was made from. */
+/** Converts an error of the chat request to one of the response request it was made from. */
 function inOwnWords(error: ApiError, { pathOf }: InputItems): ApiError {
   const { param } = error.details
   if (param === undefined) return error

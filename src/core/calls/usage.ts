@@ -1,14 +1,14 @@
-/** What a call used: of its prompt, of its completion, and of what is not priced by tokens. */
+/** The usage of a call: of its prompt, its completion, and units besides tokens. */
 export interface Usage {
   promptTokens: number
   completionTokens: number
-  /** Of the prompt tokens, those of audio and of images; absent: none are known. */
+  /** The prompt tokens of audio and of images; absent: unknown. */
   audioTokens?: number
   imageTokens?: number
-  /** Of the other prompt tokens, those read from and written to the provider's prompt cache; absent: none are known. */
+  /** Of the other prompt tokens, those read from and written to the provider's prompt cache; absent: unknown. */
   cachedTokens?: number
   cacheWriteTokens?: number
-  /** What is not priced by tokens, in units of the model that served; absent: none. */
+  /** Units besides tokens, in the unit of the model that served; absent: none. */
   units?: number
 }
 

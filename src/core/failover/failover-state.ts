@@ -11,13 +11,13 @@ export type RouteHealth =
   /** No longer in the catalog. */
   | { kind: 'gone' }
 
-/** One candidate of the plan as the decision sees it. */
+/** A candidate of the plan, as input of the decision. */
 export interface Route {
   modelId: string
   /** Tokens. */
   contextLength: number
   health: RouteHealth
-  /** The client's BYOK key that this route uses; absent where it uses ours. */
+  /** The client's BYOK key of this route; absent: a platform key. */
   providerKeyId?: string | undefined
 }
 
@@ -28,15 +28,15 @@ export interface PastAttempt {
   endedAt: number
 }
 
-/** What the client already has of a streamed answer. */
+/** The streamed output that the client already has. */
 type Relayed =
   | { kind: 'nothing' }
-  /** Text and tool calls, so an attempt that says the same may take over. `routeIndex` is where they came from. */
+  /** Text and tool calls, which an attempt with the same output may continue. `routeIndex` is their source. */
   | { kind: 'repeatable'; routeIndex: number }
-  /** Reasoning, a refusal or native blocks: nothing can be compared with them. */
+  /** Reasoning, a refusal or native blocks, which cannot be compared. */
   | { kind: 'more' }
 
-/** How far a call came, and where it may still go. */
+/** The attempts of a call so far, and its remaining routes. */
 export interface FailoverState {
   /** In the order of the plan; the offers of one model follow each other. */
   routes: readonly Route[]
@@ -45,7 +45,7 @@ export interface FailoverState {
   maxAttempts: number
   /** How long the call has waited between attempts, ms. */
   waitedMs: number
-  /** `auto` chose the models: errors say nothing that describes them. */
+  /** `auto` chose the models: errors must not describe them. */
   hidesTarget: boolean
   /** Unix milliseconds. */
   nowMs: number

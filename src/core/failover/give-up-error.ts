@@ -9,9 +9,9 @@ const MAX_RETRY_AFTER_SECONDS = 60
 const TIMEOUTS: readonly FailureKind[] = ['silent', 'stalled', 'call-timeout']
 
 /**
- * The public error of a call that ends without an answer, or in the middle of one. It repeats what a provider said only
- * to the owner of the BYOK key that it was said of; hints come from our own vocabulary.
- * @param isBackLater a route that could still be tried is back later than the call may wait
+ * The public error of a call that ends without a complete response. It quotes a provider's message only to the owner of
+ * the BYOK key that was used; hints are constant words.
+ * @param isBackLater a route could still be tried, but is back later than the call may wait
  */
 export function giveUpError(state: FailoverState, isBackLater: boolean): FrameError {
   const { attempts, nowMs, deadlineMs } = state
@@ -52,7 +52,7 @@ export function giveUpError(state: FailoverState, isBackLater: boolean): FrameEr
   }
 }
 
-/** The time stands in the text as well: an error within a stream has no headers. */
+/** The text contains the time, because an error within a stream has no headers. */
 function allUnavailable(state: FailoverState): FrameError {
   const seconds = retryAfterSeconds(state)
   const message = `All providers of this model are temporarily unavailable. Retry in ${seconds} s.`
@@ -63,13 +63,13 @@ function allUnavailable(state: FailoverState): FrameError {
   }
 }
 
-/** What went wrong with the client's BYOK keys is theirs to mend, so it is said by the key's id. */
+/** Failures of the client's BYOK keys are reported with the key's id, because only the client can fix them. */
 function withByokFailures(message: string, state: FailoverState): string {
   const said = new Set(state.attempts.flatMap((attempt) => byokFailureText(attempt, state) ?? []))
   return [message, ...said].join(' ')
 }
 
-/** Null where our own key was used, or where the failure says nothing of the client's. */
+/** Null if a platform key was used, or if the failure does not concern the client's key. */
 function byokFailureText(attempt: PastAttempt, state: FailoverState): string | null {
   const { providerKeyId } = state.routes[attempt.routeIndex]!
   if (providerKeyId === undefined) return null
@@ -91,7 +91,7 @@ function byokFailureText(attempt: PastAttempt, state: FailoverState): string | n
   }
 }
 
-/** What a provider said to the client's own key. It may describe the target, which `auto` hides. */
+/** The provider's message about the client's own key. It may describe the target, which `auto` hides. */
 function messageForOwner(
   { failure, routeIndex }: PastAttempt,
   { routes, hidesTarget }: FailoverState,
@@ -125,11 +125,11 @@ function brokeOff(state: FailoverState): FrameError {
   return {
     code: ranOutOfTime(state) ? 'upstream_timeout' : 'all_providers_failed',
     message:
-      'The answer broke off and could not be continued. What came before this is incomplete. Retry the call.',
+      'The completion broke off and could not be continued. The text before this error is incomplete. Retry the call.',
   }
 }
 
-/** True when time was what ran out: the deadline passed, or every attempt waited in vain. */
+/** True if time ran out: the deadline passed, or every attempt timed out. */
 function ranOutOfTime({ attempts, nowMs, deadlineMs }: FailoverState): boolean {
   if (attempts.length === 0) return false
   return (

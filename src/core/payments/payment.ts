@@ -165,7 +165,7 @@ function lossesOf(facts: readonly PaymentFact[]): Losses {
 const sum = (items: ReadonlyArray<{ amountPico: bigint }>): bigint =>
   items.reduce((total, { amountPico }) => total + amountPico, 0n)
 
-/** The rails money comes in by; each has an account in the ledger. */
+/** The payment rails; each has an account in the ledger. */
 export const PAYMENT_RAILS = ['stripe', 'paypal', 'development'] as const
 export type PaymentRailName = (typeof PAYMENT_RAILS)[number]
 

@@ -1,6 +1,6 @@
 import type { Model } from '../catalog/catalog.ts'
 
-/** The models and providers that a key may use. Read off the key once, when it is looked up. */
+/** The models and providers that a key may use. Built once, when the key is looked up. */
 export interface AllowList {
   /** Undefined: every model. */
   models: { ids: ReadonlySet<string>; developers: ReadonlySet<string> } | undefined
@@ -8,14 +8,14 @@ export interface AllowList {
   providers: ReadonlySet<string> | undefined
 }
 
-/** Ends the name of a developer whose models are all allowed: `acme/*`. */
+/** The suffix for all models of a developer: `acme/*`. */
 const ALL_OF_DEVELOPER = '/*'
 
-/** The developer of an entry such as `acme/*`; null where it is the id of a model. */
+/** The developer of an entry such as `acme/*`; null for the id of a model. */
 export const developerOf = (entry: string): string | null =>
   entry.endsWith(ALL_OF_DEVELOPER) ? entry.slice(0, -ALL_OF_DEVELOPER.length) : null
 
-/** The allow-list of a key's entries, of which none allow everything; undefined where there is nothing to check. */
+/** The allow list of a key's entries; undefined if everything is allowed. */
 export function readAllowList(
   models: readonly string[],
   providers: readonly string[],

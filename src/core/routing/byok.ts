@@ -1,25 +1,25 @@
 import type { Provider } from '../catalog/catalog.ts'
 
-/** A BYOK key at a provider, as planning knows it: never its secret. */
+/** A BYOK key for planning, without its secret. */
 export interface ByokKey {
   id: string
   providerId: string
-  /** Whether its owner lets calls go on to shared capacity when it fails. */
+  /** Whether its owner permits calls to use shared capacity when it fails. */
   allowFallback: boolean
 }
 
-/** Whether clients may bring keys for a provider: one that asks for none has nothing to bill them by. */
+/** Whether clients may bring keys for a provider; a provider without keys cannot bill them. */
 export const takesByokKeys = ({ apiKeyEnv }: Pick<Provider, 'apiKeyEnv'>): boolean => apiKeyEnv !== null
 
-/** The purpose of the sealer of BYOK keys. */
+/** The sealing purpose of BYOK keys. */
 export const BYOK_KEY_PURPOSE = 'provider-key'
 
-/** What a sealed BYOK key is bound to: in another account's row, or another key's, it does not open. */
+/** The context of a sealed BYOK key, which does not open in another account's or key's row. */
 export const byokKeyContext = (accountId: string, keyId: string): string => `${accountId}/${keyId}`
 
 /**
- * How a key does: `unreachable` while its provider cannot be reached with it, `failing` after three refusals in a row,
- * `refused` when the last word of its provider was a refusal, `unchecked` until its provider is known to have taken it.
+ * The state of a key: `unreachable` while its provider cannot be reached with it, `failing` after three consecutive
+ * refusals, `refused` if its provider's last verdict was a refusal, `unchecked` until its provider has accepted it.
  */
 export type ByokKeyStatus = 'active' | 'unchecked' | 'unreachable' | 'refused' | 'failing' | 'disabled'
 
@@ -45,7 +45,7 @@ const REFUSALS: Record<number, ByokFailure> = {
   404: 'model_not_found',
 }
 
-/** Why an attempt on a BYOK key did not work, as its owner is told. */
+/** Why an attempt with a BYOK key failed, for its owner. */
 export type ByokFailure =
   | 'unauthorized'
   | 'payment_required'
@@ -57,7 +57,7 @@ export type ByokFailure =
   | 'unreachable'
   | 'provider_failed'
 
-/** Reads it off an attempt's record; null for one that worked, was cancelled, or failed for the request's own sake. */
+/** Derives it from an attempt's record; null for one that succeeded, was cancelled, or failed because of the request. */
 export function byokFailure(outcome: string, httpStatus: number | null): ByokFailure | null {
   switch (outcome) {
     case 'ok':
@@ -69,7 +69,7 @@ export function byokFailure(outcome: string, httpStatus: number | null): ByokFai
     case 'rescue-mismatch':
       return null
     case 'refused':
-      // Without a status no provider was asked: the key was deleted or switched off meanwhile.
+      // Without a status no request was sent: the key was deleted or disabled meanwhile.
       return httpStatus === null ? 'not_in_use' : (REFUSALS[httpStatus] ?? 'forbidden')
     case 'rate-limited':
       return 'rate_limited'

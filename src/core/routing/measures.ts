@@ -1,34 +1,34 @@
 /**
- * What real calls showed of an offer, kept so that many workers can add to it and percentiles can be read off:
- * counts in logarithmic buckets, by slots of time. Older slots weigh less; see docs/operating.md.
+ * Measurements of real calls at an offer, stored so that many workers can add to them and percentiles can be computed:
+ * counts in logarithmic buckets, by time slots. Older slots weigh less; see docs/operating.md.
  */
 
-/** Length of a slot, and how many are remembered. */
+/** Length of a slot, and number of slots kept. */
 export const SLOT_MS = 20_000
 export const SLOTS_KEPT = 60
 /** A measurement weighs half as much after this long. */
 export const HALF_LIFE_MS = 300_000
-/** With less than half a measurement left, an offer counts as unmeasured. */
+/** An offer with less than half a measurement left counts as unmeasured. */
 const WEIGHT_MIN = 0.5
 
-/** The slot a time lies in; `nowMs` in unix ms. */
+/** The slot of a time; `nowMs` in unix ms. */
 export const slotOf = (nowMs: number): number => Math.floor(nowMs / SLOT_MS)
 
-/** How an attempt ended: as it should, not as it should, or turned away for its rate. */
+/** The result of an attempt: success, failure, or rejected for its rate. */
 export const ATTEMPT_ENDS = ['success', 'failure', 'rate-limited'] as const
 export type AttemptEnding = (typeof ATTEMPT_ENDS)[number]
 
 const BUCKETS_PER_DOUBLING = 8
-/** From 1 to 2^24, in whatever unit: ms up to hours, tokens a second up to millions. */
+/** From 1 to 2^24, in any unit: ms up to hours, tokens a second up to millions. */
 const BUCKET_MAX = 24 * BUCKETS_PER_DOUBLING
 
-/** The bucket of a value: each reaches 9 % further than the one before. Values under 1 share the first. */
+/** The bucket of a value: each is 9 % wider than the one before. Values under 1 are in the first. */
 export function bucketOf(value: number): number {
   const bucket = Math.floor(Math.log2(Math.max(1, value)) * BUCKETS_PER_DOUBLING)
   return Math.min(BUCKET_MAX, bucket)
 }
 
-/** The value that stands for a bucket: its geometric middle. */
+/** The representative value of a bucket: its geometric middle. */
 const middleOf = (bucket: number): number => 2 ** ((bucket + 0.5) / BUCKETS_PER_DOUBLING)
 
 /** One counter of one offer in one slot: an ending, a first token in a bucket, or a speed in a bucket. */
@@ -61,7 +61,7 @@ export function parseCounter(field: string): { offerId: string; counter: Counter
   return { offerId, counter: { kind, bucket } }
 }
 
-/** What one slot holds of one offer. */
+/** The counts of one offer in one slot. */
 export interface SlotCounts {
   endings: Record<AttemptEnding, number>
   /** Bucket → count. */
@@ -93,17 +93,17 @@ export interface Percentiles {
 
 export type Endings = Record<AttemptEnding, number>
 
-/** What is known of one offer now. */
+/** The current statistics of one offer. */
 export interface OfferStats {
-  /** Of the slots that reach into the last minute and the last ten. */
+  /** Of the slots that overlap the last minute and the last ten. */
   lastMinute: Endings
   lastTenMinutes: Endings
-  /** Of decayed measurements; null while there are none. */
+  /** Of decayed measurements; null if there are none. */
   firstTokenMs: Percentiles | null
   tokensPerSecond: Percentiles | null
 }
 
-/** Sums an offer's slots up. `slots` holds its counts by slot number; those of the future count as of now. */
+/** Sums an offer's slots. `slots` has its counts by slot number; future slots count as the current one. */
 export function statsOf(slots: Iterable<readonly [number, SlotCounts]>, nowMs: number): OfferStats {
   const now = slotOf(nowMs)
   const lastMinute = emptyCounts().endings
@@ -128,7 +128,7 @@ export function statsOf(slots: Iterable<readonly [number, SlotCounts]>, nowMs: n
   }
 }
 
-/** Counts of several offers as one. */
+/** The sum of the counts of several offers. */
 export function sumEndings(all: readonly Endings[]): Endings {
   const sum = emptyCounts().endings
   for (const endings of all) for (const ending of ATTEMPT_ENDS) sum[ending] += endings[ending]
@@ -139,7 +139,7 @@ function addWeighted(sum: Float64Array, counts: ReadonlyMap<number, number>, wei
   for (const [bucket, count] of counts) sum[bucket]! += count * weight
 }
 
-/** Reads percentiles off the weights of all buckets; null where there is too little weight. */
+/** Computes percentiles from the weights of all buckets; null if there is too little weight. */
 function percentiles(weights: Float64Array): Percentiles | null {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   if (total < WEIGHT_MIN) return null
@@ -158,8 +158,8 @@ const TOKENS_MIN = 8
 const STREAMED_MS_MIN = 10
 
 /**
- * Completion tokens a second, or null where an answer is too short to tell. Counted from the first token on;
- * over the whole attempt where the answer came in one piece, or where tokens were thought before the first.
+ * Completion tokens a second, or null if the completion is too short to measure. Counted from the first token; over the
+ * whole attempt if the completion came in one piece, or if reasoning preceded the first token.
  */
 export function tokensPerSecond(answer: {
   completionTokens: number

@@ -2,12 +2,12 @@ import { type CatalogSnapshot, isAvailable, type Model, type ModelKind } from '.
 import { oncePer } from '../kernel/once-per.ts'
 
 const SUGGESTIONS_MAX = 3
-/** Of an unknown id, so that a long one costs no more to look up. */
+/** Maximum compared characters, so that a long unknown id costs no more to look up. */
 const COMPARED_CHARS = 80
-/** Dice coefficient of the letter pairs from which on two names are near. */
+/** Minimum Dice coefficient of the letter pairs of two near names. */
 const NEAR_FROM = 0.6
 
-/** A name as it is compared: without its vendor, in lower case, with one kind of separator. */
+/** A name in its compared form: without its vendor, in lower case, with one kind of separator. */
 const comparable = (id: string): string =>
   id
     .slice(0, COMPARED_CHARS)
@@ -24,7 +24,7 @@ const namesOf = oncePer(({ models }: CatalogSnapshot): KnownName[] =>
   [...models.values()].map((model) => ({ model, pairs: pairsOf(comparable(model.id)) })),
 )
 
-/** The neighbouring letters of a name, its beginning and end included. */
+/** The letter pairs of a name, including its start and end. */
 function pairsOf(name: string): Set<string> {
   const padded = `^${name}$`
   const pairs = new Set<string>()
@@ -33,9 +33,9 @@ function pairsOf(name: string): Set<string> {
 }
 
 /**
- * Ids of the pricing feed that look like one that nobody has: another case or separator, a vendor that is missing, a
- * slip. Of the kind that is asked for, the nearest first, of equal ones those that can be called, three at the most. Takes a fraction of a
- * millisecond for 600 models, whatever is asked for.
+ * Ids of the pricing feed that are similar to an unknown one: another case or separator, a missing vendor, a typo. Of
+ * the requested kind, nearest first, of equal ones available models first, at most three. Takes a fraction of a
+ * millisecond for 600 models, for any id.
  */
 export function nearModelIds(asked: string, catalog: CatalogSnapshot, kind: ModelKind = 'chat'): string[] {
   const pairs = pairsOf(comparable(asked))

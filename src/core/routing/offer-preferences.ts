@@ -15,30 +15,30 @@ import { oncePer } from '../kernel/once-per.ts'
 import type { AllowList } from './allow-list.ts'
 import { supportsParameter } from './supported-parameters.ts'
 
-/** What a request's `provider` preferences make of the offers of a model: which of them it may use, and in which order. */
+/** Applies a request's `provider` preferences to the offers of a model: which ones it may use, and in which order. */
 
 /** The ids of providers. */
 export type ProviderIds = ReadonlySet<string>
 
-/** The preferences of a request that exclude offers, with the names of providers looked up. */
+/** The preferences of a request that exclude offers, with provider names resolved. */
 export interface OfferFilter extends Privacy {
   /** Undefined: every provider. */
   only: ProviderIds | undefined
-  /** Those that the client's key may use; undefined: every provider. */
+  /** The providers that the client's key may use; undefined: every provider. */
   permitted: ProviderIds | undefined
   ignore: ProviderIds
-  /** Parameters that a model has to support; none unless the request demands it. */
+  /** Parameters that a model must support; none unless the request requires it. */
   parameters: readonly string[]
   maxPrice: ProviderPreferences['maxPrice']
-  /** The wire that providers have to speak; undefined: any. */
+  /** The wire that providers must speak; undefined: any. */
   wire: Wire | undefined
-  /** What of the prompt may have a price of its own. */
+  /** The media of the prompt that may have separate prices. */
   media: readonly PricedMedia[]
   /** Whether tokens of the prompt cache are charged at their own rates. */
   pricesCache: boolean
 }
 
-/** Reads the filter off a request's preferences. Names that nobody has choose nobody, and exclude nobody. */
+/** Builds the filter of a request's preferences. Unknown names select nothing, and exclude nothing. */
 export function offerFilter(
   preferences: ProviderPreferences,
   { parameters, wire, modalities, pricesCache }: CallNeeds,
@@ -60,7 +60,7 @@ export function offerFilter(
   }
 }
 
-/** What of the input may have a price of its own: a video has sound and pictures, a document may have pictures. */
+/** The parts of the input that may have separate prices: a video has sound and pictures, a document may have pictures. */
 function pricedMediaIn(modalities: readonly string[]): PricedMedia[] {
   const among = (...names: string[]) => names.some((name) => modalities.includes(name))
   return [
@@ -69,19 +69,19 @@ function pricedMediaIn(modalities: readonly string[]): PricedMedia[] {
   ]
 }
 
-/** Whether a provider keeps to what a client demands of whoever sees its prompt. */
+/** Whether a provider meets a client's privacy requirements. */
 export const keepsPrivate = (
   { zdr, dataCollection }: Pick<Provider, 'zdr' | 'dataCollection'>,
   privacy: Privacy,
 ): boolean => (!privacy.zdr || zdr) && (!privacy.denyDataCollection || dataCollection === 'deny')
 
-/** Whether a provider speaks the wire that a request demands, if it demands one. */
+/** Whether a provider speaks the wire that a request requires, if any. */
 export const speaks = (provider: Pick<Provider, 'wire'>, { wire }: Pick<OfferFilter, 'wire'>): boolean =>
   wire === undefined || provider.wire === wire
 
 /**
- * Whether a request may use an offer of a model. Fails closed: what is not known to meet a preference does not
- * meet it. Prices are compared with the listed rate, which is the same at every offer of a model, whoever bills.
+ * Whether a request may use an offer of a model. Fails closed: an unknown property does not meet a preference. Prices
+ * are compared with the listed rate, which is the same at every offer of a model, whoever bills.
  */
 export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exactTools: boolean): boolean {
   const { provider } = offer
@@ -105,17 +105,17 @@ function isPromptWithin({ maxPrice: { prompt: most }, media }: OfferFilter, rate
   )
 }
 
-/** What the fleet knows of one offer when a call is planned. */
+/** The fleet's state of one offer when a call is planned. */
 export interface OfferState {
   /** `probe`: its breaker is half-open, and the next call may try it. */
   health: 'ready' | 'probe' | 'rate-limited' | 'down'
   /** Whether it is to get no prompts of these kinds of content; absent: it gets all. Modalities in the order of the alphabet, as `image+text`. */
   excludes?: (kinds: string) => boolean
-  /** What calls measured, summed up when it is asked for; absent: nothing. */
+  /** Medians of measurements, computed on demand; absent: none. */
   measures?: () => OfferMedians
 }
 
-/** Undefined while it is not measured. */
+/** Undefined if not measured. */
 export interface OfferMedians {
   /** Time to the first token, ms. */
   firstTokenMs?: number | undefined
@@ -123,31 +123,30 @@ export interface OfferMedians {
   tokensPerSecond?: number | undefined
 }
 
-/** Looks the state of an offer up by its id. Costs next to nothing: it is asked for every offer of a plan. */
+/** Looks up the state of an offer by id. Must be cheap, because it is called for every offer of a plan. */
 export type OfferStates = (offerId: string) => OfferState
 
-/** An offer that nothing is known of is taken for healthy. */
+/** The state of an offer without data counts as healthy. */
 export const UNKNOWN_OFFER_STATE: OfferState = Object.freeze({ health: 'ready' })
 
-/** Whether a call may be sent to the offer right now. */
+/** Whether a call may be sent to the offer now. */
 export const isHealthy = ({ health }: OfferState): boolean => health === 'ready' || health === 'probe'
 
 export interface OfferOrder {
   /** Providers to try first, in this order, whatever their health. */
   pinned: readonly ProviderIds[]
   sort: Sort | undefined
-  /** False: nothing but the pinned ones, or the first choice where none is pinned. */
+  /** False: only the pinned providers, or only the first choice if none is pinned. */
   allowFallbacks: boolean
 }
 
-/** How often a sort by measurement begins with an offer that is not measured, so that it gets measured. */
+/** How often a sort by measurement starts with an unmeasured offer, so that it gets measured. */
 export const EXPLORED_SHARE = 0.05
 
 /**
- * Puts the offers of one model that a request may use in the order in which to try them: by their priority in the
- * catalog, unless the request sorts them itself. Those that cannot be called right now come after those that can,
- * but stay: a breaker may close before the call gets there.
- * `random` is uniform in [0, 1).
+ * Sorts the offers of one model that a request may use into the order of attempts: by their priority in the catalog,
+ * unless the request sorts them itself. Unavailable offers come after available ones, but are kept, because a breaker
+ * may close before the call gets there. `random` is uniform in [0, 1).
  */
 export function orderOffers(
   offers: readonly Offer[],
@@ -170,7 +169,7 @@ export function orderOffers(
 interface KnownOffer {
   offer: Offer
   state: OfferState
-  /** Uniform in [0, 1): decides between equals, so that no place in the catalog is favoured. */
+  /** Uniform in [0, 1): breaks ties, so that no position in the catalog is favoured. */
   draw: number
 }
 
@@ -194,18 +193,18 @@ function sortKnown(
   }
 }
 
-/** Stable: equal ones stay in the order they have. */
+/** Stable: equal ones keep their order. */
 const byPriority = (offers: readonly KnownOffer[]): KnownOffer[] =>
   [...offers].sort((a, b) => a.offer.priority - b.offer.priority)
 
-/** What an offer costs us, three prompt tokens to one completion token; never 0, so that it can be divided by. */
+/** Our price of an offer, three prompt tokens to one completion token; never 0, so that it can be a divisor. */
 const priceOf = ({ cost }: Offer): number => Number(cost.prompt * 3n + cost.completion) + 1
 
 const negative = (value: number | undefined): number | undefined => (value === undefined ? undefined : -value)
 
 /**
- * Sorts by a measure, the least first. An offer without one counts as the median of those that have one, and
- * once in a while as the best: otherwise one that was never tried would never be. Equals go by price.
+ * Sorts by a measurement, lowest first. An unmeasured offer counts as the median of the others, and occasionally as the
+ * best, because an offer that is never tried is never measured. Ties are sorted by price.
  */
 function byMeasure(
   offers: readonly KnownOffer[],
@@ -229,7 +228,7 @@ function byKey(offers: readonly KnownOffer[], keyOf: (known: KnownOffer) => numb
   return keyed.sort((a, b) => compare(a.key, b.key) || a.known.draw - b.known.draw).map(({ known }) => known)
 }
 
-/** Unlike a difference, right for infinities too. */
+/** Unlike a difference, correct for infinities too. */
 const compare = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0)
 
 function median(values: readonly number[]): number {
@@ -237,14 +236,14 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor((sorted.length - 1) / 2)]!
 }
 
-/** How requests may name the providers of one catalog. All names as `comparable` has them. */
+/** The names of the providers of one catalog in requests, in the form of `comparable`. */
 interface ProviderNames {
   ids: ProviderIds
   /** Display name → the providers that have it. */
   byName: ReadonlyMap<string, ProviderIds>
 }
 
-/** Names that look alike are alike: case, form of accents, and white space around and within do not matter. */
+/** Case, the form of accents, and white space around and within a name are ignored. */
 const comparable = (name: string): string => name.normalize('NFC').trim().replace(/\s+/g, ' ').toLowerCase()
 
 const NOBODY: ProviderIds = new Set()
@@ -261,8 +260,8 @@ const namesOf = oncePer((catalog: CatalogSnapshot): ProviderNames => {
 })
 
 /**
- * The providers that a name chooses: the one of that id, or else those of that display name. So
- * a provider cannot be chosen by calling itself what another's id is. Nobody for an unknown name.
+ * The providers that a name selects: the one with that id, or otherwise those with that display name. So a provider
+ * cannot be selected by taking another's id as its name. Empty for an unknown name.
  */
 export function providersChosenBy(name: string, catalog: CatalogSnapshot): ProviderIds {
   const { ids, byName } = namesOf(catalog)
@@ -270,7 +269,7 @@ export function providersChosenBy(name: string, catalog: CatalogSnapshot): Provi
   return ids.has(wanted) ? new Set([wanted]) : (byName.get(wanted) ?? NOBODY)
 }
 
-/** The providers that names exclude: in doubt all of them, by id and by display name. */
+/** The providers that names exclude: all that match, by id and by display name. */
 export function providersExcludedBy(names: readonly string[], catalog: CatalogSnapshot): ProviderIds {
   if (names.length === 0) return NOBODY
   const { byName } = namesOf(catalog)

@@ -21,29 +21,29 @@ import { PROMPT_TOKENS_LEAST, promptBoundOf } from '../text-tokens/prompt-tokens
 
 /** What a call comes to at an offer, and the candidate that this makes. */
 
-/** Whether a model takes every kind of input of a request, and each in the way it is sent. */
+/** Whether a model accepts every kind of input of a request, in the way it is sent. */
 export const takesInput = (model: Model, { modalities, byAddress }: CallNeeds): boolean =>
   modalities.every((modality) => model.inputModalities.includes(modality)) &&
   byAddress.every((modality) => model.media.byAddress.includes(modality))
 
-/** The bound of a prompt's tokens comes out at about so many times their count: 1.8 for prose, 2.2 for code. */
+/** The typical ratio of the bound of a prompt's tokens to their count: 1.8 for prose, 2.2 for code. */
 const BOUND_PER_TOKEN = 2
 
-/** What an offer makes of a prompt, in tokens. */
+/** The tokens of a prompt at an offer. */
 export interface PromptTokens {
-  /** No more than this, text and media together. */
+  /** Upper bound of text and media together. */
   bound: number
-  /** No fewer than this. */
+  /** Lower bound. */
   atLeast: number
-  /** Of the text, a bound; see BOUND_PER_TOKEN. */
+  /** Upper bound of the text; see BOUND_PER_TOKEN. */
   text: number
-  /** Tokens of prompt and completion together that the provider takes. */
+  /** The provider's limit on tokens of prompt and completion together. */
   window: number
-  /** Absent where the prompt has none. */
+  /** Absent if the prompt has none. */
   media?: MediaTokens
 }
 
-/** What an offer makes of a prompt: never more than its provider's window, beyond which a prompt is refused. */
+/** The tokens of a prompt at an offer: never more than its provider's window, which refuses longer prompts. */
 export function promptTokensAt(offer: Offer, model: Model, prompt: PromptSize): PromptTokens {
   const { textTokens, textTokensAtLeast: atLeast, media, inputs } = prompt
   const window = offer.providerContextLength ?? offer.contextLength ?? model.contextLength
@@ -71,13 +71,13 @@ export function fits(
   return paid.text <= (coveredTokens - sumOfTokens(paid.media?.likely)) * BOUND_PER_TOKEN
 }
 
-/** An offer, and the client's BYOK key that it is to be used with; null: with ours. */
+/** An offer, and the client's BYOK key to use; null: a platform key. */
 export interface Target {
   offer: Offer
   providerKeyId: string | null
 }
 
-/** The candidate with the completion limit it gets, or null when not one token fits under the price cap. */
+/** The candidate with its completion limit, or null if not one token fits under the price cap. */
 export function toCandidate(
   { asked, model }: { asked: string; model: Model },
   { offer, providerKeyId }: Target,
@@ -131,9 +131,9 @@ function unitsOf(model: Model, result: ResultNeeds): Pick<Candidate, 'units'> {
 }
 
 /**
- * The completion limit that leaves the prompt its place in the window, or most of it: providers refuse a call whose
- * prompt and limit exceed it together. Where the prompt's bound leaves less than half of what is wanted the prompt is
- * likely to leave more, and the limit that is sent is found when it is counted (src/calls/attempts/attempt.ts).
+ * The completion limit that leaves space for the prompt in the window, since providers refuse a call whose prompt and
+ * limit exceed it together. If the prompt's bound leaves less than half of the wanted limit, the prompt probably leaves
+ * more, and the sent limit is computed when it is counted (src/calls/attempts/attempt.ts).
  */
 function limitBeside({ bound, atLeast, window }: PromptTokens, wanted: number): number {
   const sure = window - bound
@@ -162,20 +162,20 @@ function limitUnderCap(
 }
 
 /**
- * What we charge for a call on the client's BYOK key: a percentage of the listed rate, cut down (never up) to
- * whole pico-USD per token, so that every fee is exact. The provider bills its client for the tokens themselves.
+ * Our fee for a call on the client's BYOK key: a percentage of the listed rate, rounded down to whole pico-USD per
+ * token, so that every fee is exact. The provider bills its client for the tokens themselves.
  */
 export function feeRate(rate: TokenRates, feePercent: number): TokenRates {
   return mapRates(rate, (listed) => (listed * BigInt(feePercent)) / 100n)
 }
 
-/** The version of a fee rate: it changes with the listed rate and with the percentage. */
+/** The version of a fee rate, which changes with the listed rate and with the percentage. */
 export const feeRateVersion = (model: Pick<Model, 'rateVersion'>, feePercent: number): string =>
   `${model.rateVersion}-byok-${feePercent}`
 
 /**
- * What the cheapest call of a catalog holds: the shortest prompt and one token of answer at the lowest rate
- * above zero. A balance below it pays for nothing. Zero where nothing has a price. Computed once a snapshot.
+ * The hold of a catalog's cheapest call: the shortest prompt and one token of completion at the lowest rate above zero.
+ * A lower balance counts as exhausted. Zero if nothing has a price. Computed once a snapshot.
  */
 export const leastCallCost = oncePer(({ models }: CatalogSnapshot): PicoUsd => {
   let least: PicoUsd | null = null

@@ -24,7 +24,7 @@ const SUFFIXES: Record<string, Pick<PlanEntry, 'sort' | 'exactTools'>> = {
 interface ResolvedName {
   entries: PlanEntry[]
   auto?: AutoDecision
-  /** The name, if what it stands for may not be used with the client's key. */
+  /** The requested name, if the client's key may not use its model. */
   refused?: string
 }
 
@@ -48,7 +48,7 @@ export function resolveModels(
     : modelNotFound(names, Object.keys(SUFFIXES), catalog, needs.modelKind)
 }
 
-/** What one asked name stands for: a model, or those that `auto` chooses. No entries: nothing of that name. */
+/** The models of one requested name: one, or those that `auto` chooses. No entries: unknown name. */
 function resolveName(
   asked: string,
   needs: CallNeeds,

@@ -32,28 +32,28 @@ export interface PlannedCall {
 }
 
 export interface PlanOptions {
-  /** Completion limit where the client sets none. */
+  /** Completion limit if the client sets none. */
   defaultCompletionLimit: number
   maxCandidates: number
-  /** The client's BYOK keys at providers. Absent: it has none. */
+  /** The client's BYOK keys at providers. Absent: none. */
   byokKeys?: readonly ByokKey[] | undefined
-  /** What the client's key may use. Absent: everything. */
+  /** The models and providers that the client's key may use. Absent: all. */
   allowList?: AllowList | undefined
-  /** Of the listed rate: what is charged where one of them is used. */
+  /** Percentage of the listed rate, charged if a BYOK key is used. */
   byokFeePercent: number
-  /** What is known of an offer. Absent: every one is taken for healthy and unmeasured. */
+  /** The state of offers. Absent: all count as healthy and unmeasured. */
   offerState?: OfferStates | undefined
   /** Uniform in [0, 1). */
   random: () => number
 }
 
-/** A candidate with what is known of it now. */
+/** A candidate with its current health. */
 export interface Choice {
   candidate: Candidate
   isHealthy: boolean
 }
 
-/** What an entry of the request leads to, in the order in which to try it. Notes why where it leads nowhere. */
+/** The choices of an entry of the request, in the order of attempts. Records the reasons if there are none. */
 export function choicesOf(
   entry: PlanEntry,
   { request, needs, filter, pinned, contentKinds }: PlannedCall,
@@ -88,7 +88,7 @@ export function choicesOf(
   const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
   const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(contentKinds))
   const tokensAt = (offer: Offer) => promptTokensAt(offer, model, needs.prompt)
-  // On the client's BYOK key the tokens cost us nothing, so no prompt is dearer than its rate.
+  // On the client's BYOK key the tokens cost us nothing, so no prompt costs more than its rate.
   const fitsIn = (offer: Offer) =>
     fits(offer, needs.prompt, filter.media, capacity.own.has(offer) ? null : tokensAt(offer))
   const allowed = (offers: Iterable<Offer>, isFit: (offer: Offer) => boolean) =>
@@ -101,7 +101,7 @@ export function choicesOf(
     return false
   }
 
-  // How an offer fares with our key says nothing of another key's standing there.
+  // The health of an offer with our key says nothing about another key.
   const ownStateOf: OfferStates = (offerId) => ({ ...stateOf(offerId), health: 'ready' })
   const own = orderOffers(allowed(capacity.own.keys(), fitsIn), order, ownStateOf, random).flatMap((offer) =>
     capacity.own.get(offer)!.map((providerKeyId) => ({ offer, providerKeyId, isHealthy: true })),
@@ -134,15 +134,15 @@ export function choicesOf(
 
 /** The offers of a model that a client may use. */
 export interface ModelCapacity {
-  /** At providers the client has keys for: with those keys, oldest first. */
+  /** With the client's keys at their providers, oldest first. */
   own: ReadonlyMap<Offer, readonly string[]>
   /** With our keys. */
   shared: readonly Offer[]
-  /** One of the client's keys forbids to go on to shared capacity. */
+  /** One of the client's keys forbids falling back to shared capacity. */
   ownOnly: boolean
 }
 
-/** The offers that a call may reach, whoever's key it takes. */
+/** The offers that a call may reach with any key. */
 export const usableOffers = ({ own, shared }: ModelCapacity): Offer[] => [...own.keys(), ...shared]
 
 const sharedCapacity = oncePer(
@@ -154,10 +154,10 @@ const sharedCapacity = oncePer(
 )
 
 /**
- * Splits a model's offers into those on the client's BYOK keys and those on shared capacity. A key that does not
- * allow to fall back closes shared capacity to every model it could serve: its owner counts on paying the
- * provider, and no failure may turn that into a charge of ours; nor may a list from which the provider left the
- * model out, so an offer that is withdrawn closes it as well.
+ * Splits a model's offers into those on the client's BYOK keys and those on shared capacity. A key that does not permit
+ * fallback closes shared capacity for every model it could serve: its owner expects to pay the provider, and no failure
+ * may turn that into a charge of ours. The same applies if the provider no longer lists the model, so a withdrawn offer
+ * closes it as well.
  */
 export function capacityFor(model: Model, keys: readonly ByokKey[]): ModelCapacity {
   const withoutKeys = sharedCapacity(model)
@@ -178,8 +178,8 @@ export function capacityFor(model: Model, keys: readonly ByokKey[]): ModelCapaci
 }
 
 /**
- * The parameter that keeps a request from every offer that its other preferences allow: one that none of them
- * supports, or else one that the first does not. Null where another reason keeps it from some of them.
+ * The parameter that excludes a request from every offer that its other preferences allow: one that none of them
+ * supports, or otherwise one that the first does not. Null if another reason excludes some of them.
  */
 export function unmetParameter(
   entries: readonly PlanEntry[],

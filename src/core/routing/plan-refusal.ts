@@ -6,7 +6,7 @@ import { schemaTooLarge, tooLargeSchema } from '../json/schema-limits.ts'
 import { ApiError, type ErrorCode, type ErrorDetails } from '../kernel/errors.ts'
 import { nearModelIds } from './near-models.ts'
 
-/** Why a model or an offer is no candidate; the most telling reason decides the refusal. */
+/** Why a model or an offer is not a candidate; the most informative reason determines the error. */
 export type Obstacle =
   | 'allow-list'
   | 'schema'
@@ -18,7 +18,7 @@ export type Obstacle =
   | 'preferences'
   | 'byok-keys'
 
-/** Refusals by their obstacle, the most telling first. */
+/** Errors by their obstacle, the most informative first. */
 const REFUSALS: ReadonlyArray<[Obstacle, ErrorCode, message: string, ErrorDetails]> = [
   [
     'allow-list',
@@ -52,7 +52,7 @@ const REFUSALS: ReadonlyArray<[Obstacle, ErrorCode, message: string, ErrorDetail
   ],
 ]
 
-/** The ApiError for a request that leaves nothing to try. */
+/** The ApiError for a request without a candidate. */
 export function planRefusal(
   obstacles: ReadonlySet<Obstacle>,
   { byAddress, modalities, schemas, result, fields }: CallNeeds,
@@ -74,18 +74,18 @@ export function planRefusal(
   )
 }
 
-/** The ApiError for a request of the messages wire where nobody speaks it: `who` begins the sentence. */
+/** The ApiError for a request on the messages wire without a provider that speaks it: `who` starts the sentence. */
 export const messagesWireUnspoken = (who: string): ApiError =>
   new ApiError(
     'surface_unavailable',
     `${who} speaks the messages wire. Use POST /v1/chat/completions, which reaches every model.`,
   )
 
-/** The ApiError for an extended request with a parameter that no offer honours. */
+/** The ApiError for an extended request with a parameter that no offer supports. */
 export const unsupportedParameter = (name: string): ApiError =>
   new ApiError(
     'unsupported_shape',
-    `No eligible provider supports \`${name}\` in this request. Leave it out, choose another model, or set \`provider.require_parameters\` to false to have it ignored.`,
+    `No eligible provider supports \`${name}\` in this request. Omit it, choose another model, or set \`provider.require_parameters\` to false to ignore it.`,
     { param: name },
   )
 
@@ -101,7 +101,7 @@ const notFound = (asked: readonly string[]): string =>
     ? `Model "${asked[0]}" not found.`
     : `Models not found: ${asked.map((name) => `"${name}"`).join(', ')}.`
 
-/** The ApiError for names of which none is of a model that the key may use. */
+/** The ApiError for names of which none is a model that the key may use. */
 export const modelNotAllowed = (asked: readonly string[]): ApiError =>
   new ApiError(
     'not_permitted',
@@ -109,7 +109,7 @@ export const modelNotAllowed = (asked: readonly string[]): ApiError =>
     { param: asked.length > 1 ? 'models' : 'model' },
   )
 
-/** The ApiError for names of which none is a model's of this kind. Says what the first one is or may have been meant for. */
+/** The ApiError for names of which none is a model of this kind. It describes the first one, or suggests similar ids. */
 export function modelNotFound(
   asked: readonly string[],
   suffixes: readonly string[],

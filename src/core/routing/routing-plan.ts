@@ -13,19 +13,19 @@ import { resolveModels } from './plan-models.ts'
 import { type Choice, choicesOf, type PlannedCall, type PlanOptions, unmetParameter } from './plan-offers.ts'
 import { type Obstacle, planRefusal, unsupportedParameter } from './plan-refusal.ts'
 
-/** Where a call may go, in order, and what it can cost at most. */
+/** The targets of a call, in order, and its maximum cost. */
 export interface RoutingPlan {
   candidates: Candidate[]
-  /** The most the call can cost at `completionLimit`, at the dearest candidate. */
+  /** The maximum cost at `completionLimit`, at the most expensive candidate. */
   worstCase: PicoUsd
-  /** Terms of the hold when the completion limit has to shrink to what the balance affords. */
+  /** The terms of the hold, if the completion limit has to shrink to what the balance affords. */
   dearestPrompt: PicoUsd
   dearestCompletionRate: bigint
   /** The longest completion limit among the candidates. */
   completionLimit: number
-  /** Tokens of the prompt, for the rate limit: a bound of its text, and what its media are likely to be. */
+  /** Tokens of the prompt for the rate limit: a bound of its text, and its likely media tokens. */
   promptTokens: number
-  /** What `auto` chose by; absent where the request does not ask for it. */
+  /** The basis of `auto`'s choice; absent if the request names its model. */
   auto?: AutoDecision
 }
 
@@ -52,7 +52,7 @@ export function planRoute(
   const obstacles = new Set<Obstacle>()
   const taken = new Set<string>()
   const choices = entries.map((entry) =>
-    // An entry that leads where an earlier one has led already adds nothing.
+    // An entry with the same target as an earlier one adds nothing.
     choicesOf(entry, call, obstacles, options).filter(({ candidate }) => isNew(targetOf(candidate), taken)),
   )
   if (taken.size === 0) {
@@ -73,9 +73,9 @@ export function planRoute(
 }
 
 /**
- * The choices that get one of the plan's slots, in their order. Where there are more than slots, the healthy come
- * first, and every entry gets its best before any gets its second, so that a long list of offers of one model
- * leaves room for the models after it.
+ * The choices that get one of the plan's slots, in their order. If there are more than slots, healthy ones come first,
+ * and every entry gets its best before any gets its second, so that a long list of offers of one model leaves slots for
+ * the models after it.
  */
 function allocateSlots(entries: readonly Choice[][], slots: number): Candidate[] {
   const all = entries.flat()
@@ -94,7 +94,7 @@ function allocateSlots(entries: readonly Choice[][], slots: number): Candidate[]
   return all.flatMap((choice) => (placed.has(choice) ? [choice.candidate] : []))
 }
 
-/** What makes two candidates the same try. */
+/** Identifies the target of a candidate. */
 const targetOf = ({ modelId, offerId, providerKeyId = '' }: Candidate): string =>
   `${modelId} ${offerId} ${providerKeyId}`
 
@@ -103,7 +103,7 @@ function isNew(key: string, taken: Set<string>): boolean {
   return taken.add(key).size > before
 }
 
-/** The candidates of a model share the texts of its rates. */
+/** Candidates of one model share the parsed rates. */
 const ratesOf = oncePer(readRates)
 
 function priced(candidates: Candidate[]): Omit<RoutingPlan, 'promptTokens' | 'auto'> {

@@ -1,13 +1,13 @@
 import type { Model, Offer, Wire } from '../catalog/catalog.ts'
 
-/** Parameters that a wire has no field for. */
+/** Parameters for which a wire has no field. */
 const NOT_CARRIED: Record<Wire, readonly string[]> = {
   'chat-completions': [],
   'anthropic-messages': ['seed', 'presence_penalty', 'frequency_penalty', 'logprobs', 'top_logprobs'],
   'google-generate-content': ['parallel_tool_calls'],
 }
 
-/** Parameters that listings of models seldom name, by the one they name instead. */
+/** Parameters that model lists seldom name, by the one that implies them. */
 const IMPLIED_BY: Readonly<Record<string, string>> = {
   tool_choice: 'tools',
   parallel_tool_calls: 'tools',
@@ -21,8 +21,8 @@ const IMPLIED_BY: Readonly<Record<string, string>> = {
 }
 
 /**
- * Whether an offer honours a parameter: its wire carries it, its provider does not reject it, and its model supports
- * it, as the catalog states or as what it states implies.
+ * Whether an offer supports a parameter: its wire has a field, its provider does not reject it, and its model supports
+ * it according to the catalog, explicitly or by implication.
  */
 export function supportsParameter(
   { provider: { wire, quirks } }: Offer,
@@ -33,7 +33,7 @@ export function supportsParameter(
   if (quirks?.omit?.some((field) => field === name)) return false
   if (supportedParameters.includes(name)) return true
   if (name === 'reasoning_effort') return reasoning
-  // On the other wires it is a rule of the server.
+  // On the other wires the server implements it.
   if (name === 'stop' && wire !== 'chat-completions') return true
   const implying = Object.hasOwn(IMPLIED_BY, name) ? IMPLIED_BY[name] : undefined
   return implying !== undefined && supportedParameters.includes(implying)

@@ -8,10 +8,7 @@ import { organisationOf } from './organisations/acting-organisation.ts'
 
 const EXPORTS_PER_HOUR = 20
 
-/**
- * What is stored of the person who is signed in, and of the organisation that they act on: a copy of it, and its
- * deletion.
- */
+/** Export and deletion of the stored data of the signed-in person, and of the session's organisation. */
 export const accountDataRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { accountExport, accountDeletion, cookies, consoleSlots, clock } = app.services
   const ofSession = { onRequest: [app.requireSession] }

@@ -21,7 +21,7 @@ export interface SessionViewServices {
 
 export type ActingPerson = Pick<ActingSession, 'person' | 'account' | 'role'>
 
-/** Who is signed in, the account they act on, and its money. Throws ApiError where it was suspended just now. */
+/** The signed-in person, the session's account, and its money. Throws ApiError if the account was just suspended. */
 export async function sessionView(
   { person, account, role }: ActingPerson,
   services: SessionViewServices,
@@ -72,8 +72,8 @@ const mailsView = ({ mutedMails }: Account) =>
   >
 
 /**
- * The balance of the ledger, and what of it the balance cache lets be spent. Where Redis does not have the balance
- * cache, or is away, nothing is known to be held.
+ * The balance in the ledger, and the spendable part in the balance cache. If Redis does not have the balance cache, or
+ * is away, no holds are known.
  */
 export async function balanceView(account: Account, holds: BalanceReader): Promise<BalanceView> {
   const balance = await holds.balance(account.id).catch(() => null)

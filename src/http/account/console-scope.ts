@@ -10,19 +10,22 @@ export interface ConsoleScopeOptions {
 const PREFIX = '/console/api'
 const BODY_LIMIT_BYTES = 16 * 1024
 
-/** The JSON of the console's pages; src/core/api has its types. Registered apart, so that calls pay nothing for it. */
+/**
+ * The JSON API of the console's pages; src/core/api has its types. A separate scope, so that its hooks do not slow down
+ * calls.
+ */
 export const consoleScope: FastifyPluginAsync<ConsoleScopeOptions> = async (app, { routes }) => {
   const { isSecure } = app.services
   await secureHeaders(app, 'own-pages', isSecure)
   app.addHook('onRequest', async (_, reply) => {
     reply.header('cache-control', 'no-store')
   })
-  // Before anyone is known; a call to a model may be as long as any.
+  // Bounds bodies before authentication; only a playground call may be as long as any call.
   app.addHook('onRoute', (route) => {
     if (!route.url.startsWith(`${PREFIX}${PLAYGROUND_PATH}/`)) route.bodyLimit = BODY_LIMIT_BYTES
   })
   await app.register(routes, { prefix: PREFIX })
-  // Also what is not there is answered with the headers of this scope.
+  // Unknown paths also get the headers of this scope.
   app.all(`${PREFIX}/*`, async (request, reply) => {
     throw app.refusalOfUnrouted(request, reply)
   })

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { GatewayView } from '../../core/api/gateway.ts'
 import { answersSource } from '../../core/catalog/answers-source.ts'
 
-/** What every page of the console needs to know of this gateway, signed in or not. */
+/** The settings of this gateway that every page of the console needs, with or without a session. */
 export const gatewayRoute: FastifyPluginAsyncTypebox = async (app) => {
   const { config, catalog, settings } = app.services
   app.get('/gateway', { schema: { response: { 200: GatewayView } } }, async () => ({

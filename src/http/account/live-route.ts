@@ -17,18 +17,18 @@ import { balanceView } from './account-view.ts'
 const CONNECTIONS_MAX = 2_000
 const CONNECTIONS_PER_ACCOUNT_MAX = 6
 const HEARTBEAT_MS = 15_000
-/** Ends so that a browser connects anew, perhaps to another instance. */
+/** Maximum duration, so that a browser reconnects, perhaps to another instance. */
 const CONNECTION_MS = 15 * 60_000
-/** A browser that leaves more than this unread is cut off. */
+/** A browser with more unread data is disconnected. */
 const UNREAD_MAX_BYTES = 256 * 1024
 
-/** GET /live: an account's balance and settled calls as they happen, as server-sent events. */
+/** GET /live: an account's balance changes and settled calls, as server-sent events. */
 export const liveRoute: FastifyPluginAsync = async (app) => {
   const { services } = app
   const { accounts, holds, logger } = services
   const feed = createLiveFeed(services)
   const open = new Set<ServerResponse>()
-  // Before the server waits for answers to end: these never would.
+  // Runs before the server waits for responses to end, because these never would.
   app.addHook('preClose', async () => {
     feed.stop()
     for (const response of open) response.end()
@@ -36,18 +36,24 @@ export const liveRoute: FastifyPluginAsync = async (app) => {
 
   const options = {
     onRequest: [app.requirePermission('view')],
-    // No HEAD: Node would send nothing of its answer before its end.
+    // No HEAD: Node would send nothing of its response before its end.
     exposeHeadRoute: false,
     schema: eventsOf(LiveBalance, CallSummary, LiveBye),
   }
   app.get('/live', options, async (request, reply) => {
     const { account, stored } = actingOn(request)
     if (feed.size >= CONNECTIONS_MAX)
-      throw new ApiError('overloaded', 'Too many live views at once.', { retryAfterSeconds: 30 })
-    if (feed.listenersOf(account.id) >= CONNECTIONS_PER_ACCOUNT_MAX)
-      throw new ApiError('concurrency_limit_exceeded', 'Too many live views of this account are open.', {
+      throw new ApiError('overloaded', 'Too many live views are open on this gateway. Retry shortly.', {
         retryAfterSeconds: 30,
       })
+    if (feed.listenersOf(account.id) >= CONNECTIONS_PER_ACCOUNT_MAX)
+      throw new ApiError(
+        'concurrency_limit_exceeded',
+        'Too many live views of this account are open. Close one of them.',
+        {
+          retryAfterSeconds: 30,
+        },
+      )
 
     const response = startEventStream(reply)
     const send = (event: string, data: unknown) => {
@@ -66,7 +72,7 @@ export const liveRoute: FastifyPluginAsync = async (app) => {
       accountId: account.id,
       sessionId: stored.id,
       moved: () => {
-        sendBalance().catch((error: unknown) => logger.warn({ err: error }, 'a live balance is not read'))
+        sendBalance().catch((error: unknown) => logger.warn({ err: error }, 'live balance read failed'))
       },
       settled: (call) => send('call', callSummary(call)),
       ended: (reason) => {
@@ -85,14 +91,14 @@ export const liveRoute: FastifyPluginAsync = async (app) => {
   })
 }
 
-/** Who hears of an account while its session runs. Nothing here may throw. */
+/** A subscriber to an account's events while its session runs. Its methods must not throw. */
 interface LiveListener {
   accountId: string
   sessionId: string
-  /** The balance cache moved: money was held, given back, charged or came in. */
+  /** The balance cache changed: money was held, released, charged or added. */
   moved(figures: SpendableBalance): void
   settled(call: ListedCall): void
-  /** Its session is over, or acts on another account. */
+  /** The session has ended, or acts on another account. */
   ended(reason: LiveBye['reason']): void
 }
 
@@ -106,13 +112,13 @@ interface LiveFeedOptions {
 }
 
 const EVERY_MS = 700
-/** A settlement's time is read before it commits, so that a later one may be seen first. */
+/** A settlement takes its time before it commits, so that a later one may be visible first. */
 const LOOK_BACK_MS = 5_000
 const CALLS_REMEMBERED = 20_000
 
 /**
- * Watches the accounts that somebody looks at, all of them at once: what the balance cache in Redis says of each, and
- * only where that moved, which calls were settled. Costs nothing while nobody looks.
+ * Watches all accounts with subscribers at once: reads their balance caches in Redis and, for those that changed, their
+ * settled calls. Costs nothing without subscribers.
  */
 function createLiveFeed(options: LiveFeedOptions) {
   const { holds, recentCalls, sessions, logger, clock, everyMs = EVERY_MS } = options
@@ -155,18 +161,18 @@ function createLiveFeed(options: LiveFeedOptions) {
     })
   }
 
-  const stop = pollEvery(everyMs, look, (error) => logger.warn({ err: error }, 'live figures are not read'))
+  const stop = pollEvery(everyMs, look, (error) => logger.warn({ err: error }, 'live balances read failed'))
   return {
-    /** Starts telling; the returned function stops it. */
+    /** Subscribes; the returned function unsubscribes. */
     listen(listener: LiveListener): () => void {
       listeners.add(listener)
-      // Its first look tells it where things stand.
+      // Its first reading sends the current state.
       seen.delete(listener.accountId)
       return () => void listeners.delete(listener)
     },
     listenersOf: (accountId: string): number =>
       [...listeners].filter((listener) => listener.accountId === accountId).length,
-    /** How many listen in all. */
+    /** Number of subscribers. */
     get size() {
       return listeners.size
     },

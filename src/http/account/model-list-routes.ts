@@ -15,7 +15,7 @@ import { bySession } from '../asking-account.ts'
 import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'
 import { OfId } from '../page.ts'
 
-/** What models can do and how fast they are, for everyone; and who serves a model, for those who can pin a provider. */
+/** Capabilities and speed of models, for everyone; and the providers of a model, for people who can pin one. */
 export const modelRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { catalog, modelStats } = app.services
   const list = renderedOnce()
@@ -34,13 +34,13 @@ export const modelRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const ofModel = { params: OfId, response: { 200: ModelProviderList } }
   app.get('/models/:id/providers', { ...hooks, schema: ofModel }, async (request) => {
     const model = findModel(catalog(), request.params.id)
-    if (!model) throw new ApiError('not_found', 'There is no model of that id.')
+    if (!model) throw new ApiError('not_found', 'There is no model with this id.')
     const stats = await modelStats.stats()
     return { model: model.id, measured: measuredView(stats), data: providersOf(model, stats) }
   })
 }
 
-/** Renders the list when the catalog or the figures change. */
+/** Renders the list again when the catalog or the statistics change. */
 function renderedOnce() {
   let kept: { catalog: CatalogSnapshot; stats: CallStats | null; body: CompressedText } | undefined
   return (catalog: CatalogSnapshot, stats: CallStats | null): CompressedText => {
@@ -87,7 +87,7 @@ function modelFacts(model: Model, stats: CallStats | null, ranks: ReadonlyMap<st
   }
 }
 
-/** One entry for each provider, in the order of their names; those that serve calls with our keys come first. */
+/** One entry for each provider, by name; providers that serve calls with platform keys come first. */
 function providersOf(model: Model, stats: CallStats | null): ModelProvider[] {
   const byProvider = Map.groupBy(model.offers, ({ provider }) => provider.id)
   return [...byProvider.values()]

@@ -8,14 +8,14 @@ import { askingKey, liveKey } from '../plugins/authenticate.ts'
 import { actingOn, mayUseKey } from '../plugins/session.ts'
 import { MODEL_ROUTES } from '../public/model-routes.ts'
 
-/** Below the prefix of the console; what is called there may be as long as any call. */
+/** Below the prefix of the console; its bodies may be as long as those of any call. */
 export const PLAYGROUND_PATH = '/playground'
 
 const pathOf = (id: SurfaceId): string => `${PLAYGROUND_PATH}/${id}`
 
 /**
- * Calls with one of the account's keys, which `?key_id=` names: the public routes themselves, in a scope where a key is
- * found by a session. So checks, grants, limits, hold, charge and answer are those of any call.
+ * Calls with one of the account's keys, named by `?key_id=`: the public routes in a scope that finds the key by the
+ * session. So checks, grants, limits, hold, charge and response are those of any call.
  */
 export const playgroundRoute: FastifyPluginAsync = async (app) => {
   const { keys, clock } = app.services
@@ -27,10 +27,11 @@ export const playgroundRoute: FastifyPluginAsync = async (app) => {
   })
   app.decorate('requireKey', async (request) => {
     const found = await lookUpKey(keys, keyIdOf(request), clock())
-    // Of another account is as unknown as none at all.
+    // A key of another account is as unknown as one that does not exist.
     const isTheirs =
       'key' in found && found.key.accountId === actingOn(request).account.id && mayUseKey(request, found.key)
-    if (!isTheirs) throw new ApiError('not_found', 'This account has no key of that id.', { param: 'key_id' })
+    if (!isTheirs)
+      throw new ApiError('not_found', 'This account has no key with this id.', { param: 'key_id' })
     request.key = liveKey(found)
   })
   for (const { id } of SURFACES) if (MODEL_ROUTES[id]) await app.register(MODEL_ROUTES[id](pathOf(id)))
@@ -56,5 +57,7 @@ const playgroundSurfacesRoute: FastifyPluginAsyncTypebox = async (app) => {
 function keyIdOf({ query }: FastifyRequest): string {
   const { key_id: keyId } = query as Record<string, unknown>
   if (typeof keyId === 'string' && keyId !== '') return keyId
-  throw new ApiError('invalid_request', '`key_id` names the key to call with.', { param: 'key_id' })
+  throw new ApiError('invalid_request', 'Set `key_id` to the id of the key to call with.', {
+    param: 'key_id',
+  })
 }

@@ -21,10 +21,10 @@ interface StatusSources {
   clock: () => number
 }
 
-/** Read at most so often for each instance, however many watch. */
+/** How long a computed status is used by an instance. */
 const FRESH_MS = 30_000
 
-/** The status of providers, computed for all who ask. */
+/** Computes the status of providers, shared by concurrent requests. */
 export type ReadProviderStatus = () => Promise<ProviderStatusList>
 
 export function createProviderStatus(sources: StatusSources): ReadProviderStatus {
@@ -54,19 +54,19 @@ export function createProviderStatus(sources: StatusSources): ReadProviderStatus
 
 const schema = { response: { 200: ProviderStatusList } }
 
-/** GET /provider-status, for everyone while operators publish it. */
+/** GET /provider-status, public if operators publish it. */
 export const providerStatusRoute: FastifyPluginAsync = async (app) => {
   const { services } = app
   app.get('/provider-status', { schema }, async (_request, reply) => {
     const { providerStatusPublic } = await services.settings.read()
     if (!providerStatusPublic)
-      throw new ApiError('not_found', 'This gateway does not publish the status of its providers.')
+      throw new ApiError('not_found', 'The status of providers is not public on this gateway.')
     reply.header('cache-control', 'public, max-age=30')
     return services.providerStatus()
   })
 }
 
-/** The same for operators, published or not. */
+/** The same for operators, regardless of that setting. */
 export const operatorProviderStatusRoute: FastifyPluginAsync = async (app) => {
   const { providerStatus } = app.services
   app.get('/provider-status', { ...needs('read'), schema }, () => providerStatus())

@@ -36,14 +36,14 @@ const Query = Type.Object(
   CLOSED,
 )
 
-/** Of one account; a page asks for a few. */
+/** Per account; a page requests a few. */
 const READS_PER_MINUTE = 120
 
-/** What an account's calls used and cost over time, by model, key or member, as JSON and as a download. */
+/** Usage and cost of an account's calls over time, by model, key or member, as JSON and as a download. */
 export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { reports, clock, consoleSlots } = app.services
   const { asker, hooks } = bySession(app, 'usage')
-  // The buckets of a year take some milliseconds of the processor before anything is asked for.
+  // Computing the buckets of a year takes some milliseconds of the processor before any query.
   const reads = createWindowLimit({
     max: READS_PER_MINUTE,
     windowMs: 60_000,
@@ -67,7 +67,10 @@ export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const query = { accountId, range, starts, group, ...filter }
     const cells = await consoleSlots.run(holder, () => reports.series.series(query, CELLS_MAX))
     if (cells === null)
-      throw new ApiError('invalid_request', `More than ${CELLS_MAX} values. Choose a shorter period.`)
+      throw new ApiError(
+        'invalid_request',
+        `The result has more than ${CELLS_MAX} values. Choose a shorter period.`,
+      )
     return {
       ...rangeView(range),
       interval,
@@ -133,14 +136,14 @@ const FIGURES = [
   'duration_ms',
 ] as const
 
-/** How the file names a group: its id, and its name where it has one. */
+/** The columns of a group in the file: its id and, if it has one, its name. */
 const GROUP_COLUMNS: Record<UsageSeriesView['group_by'], string[]> = {
   model: ['model'],
   key: ['key_id', 'key_name'],
   member: ['member_id', 'member_email'],
 }
 
-/** The cells without their totals: a sum over the file's column must not count everything twice. */
+/** The cells without totals, so that a sum over the file's column counts each value once. */
 function seriesCsv({ interval, group_by: group, cells }: UsageSeriesView): string {
   const names = GROUP_COLUMNS[group]
   const lines = cells.map((cell) =>

@@ -20,11 +20,11 @@ import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { actingOn } from '../plugins/session.ts'
 
-/** A rotated secret goes on signing beside the new one for a day. */
+/** A rotated secret also signs for a day. */
 export const ROTATION_OVERLAP_MS = DAY_MS
 export const DELIVERIES_SHOWN = 50
 
-/** Where the account hears of its events: endpoints, their secrets (shown once), what was delivered. */
+/** The webhooks of an account: endpoints, their secrets (shown once), and deliveries. */
 export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { endpoints, deliveries, retryDelivery, webhookThrottle } = services
@@ -32,7 +32,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const toChange = { onRequest: [app.requirePermission('integrations')] }
   const ofEndpoint = { ...toChange, schema: { params: OfId } }
 
-  /** An endpoint of the account that is signed in. Throws ApiError `not_found` for any other. */
+  /** An endpoint of the session's account. Throws ApiError `not_found` for any other. */
   const own = async (request: FastifyRequest<{ Params: { id: string } }>): Promise<WebhookEndpoint> => {
     const all = await endpoints.list(actingOn(request).account.id)
     const found = all.find(({ id }) => id === request.params.id)
@@ -50,11 +50,14 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const accountId = actingOn(request).account.id
     const check = checkWebhookUrl(request.body.url, services.config.webhooksAllowPrivate)
     if (check.kind === 'refused')
-      throw new ApiError('invalid_request', `This address ${check.reason}.`, { param: 'url' })
+      throw new ApiError('invalid_request', `This URL ${check.reason}.`, { param: 'url' })
     const types = readEventTypes(request.body.event_types)
     const existing = await endpoints.list(accountId)
     if (existing.length >= ENDPOINTS_PER_ACCOUNT_MAX)
-      throw new ApiError('invalid_request', `An account has ${ENDPOINTS_PER_ACCOUNT_MAX} endpoints at most.`)
+      throw new ApiError(
+        'invalid_request',
+        `An account can have at most ${ENDPOINTS_PER_ACCOUNT_MAX} endpoints. Delete one first.`,
+      )
     const created = await endpoints.create(accountId, check.url.href, types)
     await app.recordAction(request, 'webhook.added', created.endpoint.id, { url: created.endpoint.url })
     return reply.code(201).send({ secret: created.secret, webhook: endpointView(created.endpoint) })
@@ -103,10 +106,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
     await webhookThrottle.retry(accountId)
     const delivery = await retryDelivery(request.params.id, accountId)
     if (!delivery)
-      throw new ApiError(
-        'not_found',
-        'There is no failed delivery of that id to an endpoint that is enabled.',
-      )
+      throw new ApiError('not_found', 'There is no failed delivery with this id to an enabled endpoint.')
     return reply.code(202).send(deliveryView(delivery))
   })
 
@@ -127,14 +127,14 @@ function readEventTypes(given: unknown = []): SubscribedEventType[] {
     : [undefined]
   const known = types.filter((type) => type !== undefined)
   if (known.length < types.length)
-    throw new ApiError('invalid_request', `\`event_types\` is a list of ${EVENT_TYPES.join(', ')}.`, {
+    throw new ApiError('invalid_request', `\`event_types\` must be a list of ${EVENT_TYPES.join(', ')}.`, {
       param: 'event_types',
     })
   return [...new Set(known)]
 }
 
 const unknownEndpoint = (): ApiError =>
-  new ApiError('not_found', 'This account has no webhook endpoint of that id.')
+  new ApiError('not_found', 'This account has no webhook endpoint with this id.')
 
 export const endpointView = (endpoint: WebhookEndpoint): WebhookView => jsonView(WebhookView, endpoint)
 

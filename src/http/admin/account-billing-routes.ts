@@ -36,9 +36,9 @@ export const accountBillingRoutes: FastifyPluginAsyncTypebox = async (app) => {
       if (payment?.accountId !== accountId) throw new ApiError('not_found', 'The account has no such top-up.')
       const amountPico = parseUsd(body.amount_usd)
       if (amountPico % PICO_PER_CENT !== 0n)
-        throw new ApiError('invalid_request', '`amount_usd` takes whole cents.', { param: 'amount_usd' })
+        throw new ApiError('invalid_request', '`amount_usd` must be in whole cents.', { param: 'amount_usd' })
       if (payment.returnedPico !== parseUsd(body.returned_usd))
-        throw new ApiError('conflict', 'More of this top-up was returned meanwhile. Reload the page.')
+        throw new ApiError('conflict', 'The returned amount of this top-up has changed. Reload the page.')
       const { reason, force } = body
       const refund = { payment, amountPico, reason: reason.trim(), force }
       return topUpView(await refundTopUp(askingOperator(request), refund))
@@ -47,7 +47,7 @@ export const accountBillingRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get('/invoices/:id/pdf', { ...needs('read'), schema: { params: OfId } }, async ({ params }, reply) => {
     const invoice = await payments.invoices.find(params.id)
-    if (!invoice) throw new ApiError('not_found', 'There is no invoice of that id.')
+    if (!invoice) throw new ApiError('not_found', 'There is no invoice with this id.')
     return sendInvoicePdf(reply, invoice)
   })
 }

@@ -21,7 +21,7 @@ import { reportSlots } from '../slots.ts'
 
 const FILTER = {
   kind: Type.Optional(Type.Enum([...LEDGER_KINDS])),
-  /** `each`: a line for every charged call, instead of one for those of a day. */
+  /** `each`: a line for every charged call instead of one for each day. */
   calls: Type.Enum(['by_day', 'each'], { default: 'by_day' }),
 }
 const PageQuery = Type.Object(
@@ -36,12 +36,12 @@ const REPORTS_MAX = 4
 const REPORTS_PER_OPERATOR_MAX = 2
 const CSV_PAGE = 1_000
 
-/** The ledger of one account: every movement with the balance after it, its sums by kind, and all of it as CSV. */
+/** The ledger of one account: every movement with the balance after it, its totals by kind, and a CSV export. */
 export const accountLedgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { accountManagement, accountLedger, auditLog } = app.services
   const slots = reportSlots(REPORTS_MAX, REPORTS_PER_OPERATOR_MAX, 'account')
 
-  /** Who posted credits and adjustments, by their reference. */
+  /** The authors of credits and adjustments, by reference. */
   const authorsOf = async (accountId: string): Promise<Map<string, string>> => {
     const posted = await Promise.all(
       ['account.credit', 'account.adjust'].map((action) => auditLog.latest(action, [accountId])),
@@ -141,7 +141,7 @@ function rowOf(line: BalancedLine, authors: ReadonlyMap<string, string>): Accoun
       return { ...row, id: line.id, kind: 'capture', call_id: line.id, model: line.model }
     default: {
       const { id, kind, note } = line
-      // Movements of a top-up are named `<top-up>` and `<top-up>/<number>`.
+      // Movements of a top-up have the ids `<top-up>` and `<top-up>/<number>`.
       const [owner = ''] = id.split('/')
       const topUpId = owner.startsWith('pay_') ? owner : null
       return {

@@ -9,10 +9,10 @@ import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 import { accountView, keyView } from './account-routes.ts'
 
-/** Operators set limits as they like. */
+/** Operators can set any limits. */
 const NO_LIMITS = { requestsPerMinute: 1_000_000, concurrentCalls: 1_000_000 }
 
-/** Accounts and keys that operators make for customers: opened, invited, issued. */
+/** Opening accounts for customers, inviting them, and issuing their keys. */
 export const accountOpeningRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { accountManagement, accountOpening, clock } = app.services
   app.post(

@@ -30,7 +30,7 @@ import { actionView } from './alarm-routes.ts'
 
 const AccountSearch = Type.Object({ search: Type.Optional(Type.String()), ...ID_PAGE }, CLOSED)
 
-/** Accounts: looked up, suspended, resumed, limited, credited and adjusted. */
+/** Accounts: search, suspend, resume, limit, credit and adjust. */
 export const accountRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { accountManagement, directory } = services
@@ -137,7 +137,7 @@ type AccountDetailServices = Pick<
   'hasHolder' | 'holds' | 'keys' | 'members' | 'usage' | 'payments' | 'directory' | 'auditLog'
 > & { clock: () => number }
 
-/** All that operators see of one account. Redis being away does not hide what the ledger knows. */
+/** The view of one account for operators. It shows the ledger's data even if Redis is away. */
 async function accountDetail(
   account: Account,
   services: AccountDetailServices,
@@ -203,7 +203,7 @@ const spendView = (row: UsageRow): OperatorAccountDetail['spend'][number] => ({
   cost_usd: formatUsd(row.chargePico),
 })
 
-/** Reads rate limits; what is absent stays absent. Throws ApiError `invalid_request` for a body without a field. */
+/** Reads rate limits; absent limits stay absent. Throws ApiError `invalid_request` for a body without a field. */
 export function readRateLimits(body: AccountLimitsRequest, known: readonly string[]): Partial<RateLimits> {
   if (Object.keys(body).length === 0)
     throw new ApiError('invalid_request', `Send at least one of ${known.join(', ')}.`)

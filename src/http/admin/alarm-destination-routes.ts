@@ -10,7 +10,7 @@ import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 
-/** /alarm-destinations: where alarms are sent. Targets appear in no answer. */
+/** /alarm-destinations: where alarms are sent. Responses never contain targets. */
 export const alarmDestinationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { alarmDestinations } = app.services
   const answer = { 200: AlarmDestinationView }

@@ -17,7 +17,7 @@ const AlarmSearch = Type.Object(
 )
 const ActionSearch = Type.Object({ target: Type.Optional(Type.String()), ...ID_PAGE }, CLOSED)
 
-/** GET /alarms and POST /alarms/:id/acknowledge; GET /actions: what operators did. */
+/** GET /alarms and POST /alarms/:id/acknowledge; GET /actions: the audit log of operators. */
 export const alarmRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { alarms, auditLog, clock } = app.services
   app.get(

@@ -10,10 +10,10 @@ import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 
-/** Without a settlement process, a requested audit is forgotten after this. */
+/** Without a settlement process, a requested audit expires after this. */
 const ASKED_SECONDS = 600
 
-/** GET /audit/latest and /audit/runs: what audits found; POST /audit/run asks the settlement process for one. */
+/** GET /audit/latest and /audit/runs: results of audits; POST /audit/run requests one from the settlement process. */
 export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { audits, auditLog, config, redis } = app.services
   const view = async (): Promise<AuditView> => {

@@ -30,7 +30,7 @@ const CallQuery = Type.Object(
 )
 const SEARCHES_MAX = 4
 
-/** GET /calls: settled calls of every account, searched; GET /calls/:id/timeline: one call, also while it runs. */
+/** GET /calls: a search over settled calls of all accounts; GET /calls/:id/timeline: one call, also while it runs. */
 export const callRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { calls, promptLogs, redis, queues, clock } = app.services
   const slots = reportSlots(SEARCHES_MAX, SEARCHES_MAX)
@@ -63,7 +63,7 @@ export const callRoutes: FastifyPluginAsyncTypebox = async (app) => {
       if (record) return settledTimeline(record)
       const inFlight = await findCallInFlight(id, redis, both)
       if (inFlight) return inFlight
-      // It may have been settled between the two looks.
+      // It may have been settled between the two reads.
       const settled = await calls.find(id)
       return settled && settledTimeline(settled)
     }
@@ -85,4 +85,4 @@ const filterOf = (query: Static<typeof CallQuery>): CallSearch => ({
 })
 
 const unknownCall = (): ApiError =>
-  new ApiError('not_found', 'There is no such call: it was refused before the queue, or never was.')
+  new ApiError('not_found', 'Call not found. Rejected requests have no record.')

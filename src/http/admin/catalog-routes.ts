@@ -26,7 +26,7 @@ const Listed = Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, def
 
 const EFFECTS_SHOWN = 100
 
-/** The catalog: what is in use, the operator's edits and their versions, and the rates that models had. */
+/** The current catalog, the operator's edits and their versions, and the rate history of models. */
 export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { catalog, catalogEdits, catalogManagement, checkEdits, previewEdits, rateHistory } = app.services
   app.get('/catalog', { ...needs('read'), schema: { response: { 200: CatalogView } } }, async () => {
@@ -105,7 +105,7 @@ export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async ({ params: { id }, query }) => {
       const entries = await rateHistory(id, query.limit)
       if (entries.length === 0 && !catalog().models.has(id))
-        throw new ApiError('not_found', 'There is no such model, and never was.')
+        throw new ApiError('not_found', 'There is no model with this id, and none had it before.')
       return listOf(entries, rateView)
     },
   )

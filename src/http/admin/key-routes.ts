@@ -8,7 +8,7 @@ import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 import { keyView, readRateLimits } from './account-routes.ts'
 
-/** Keys of accounts: revoked, paused, resumed, and edited. */
+/** Keys of accounts: revoke, pause, resume and edit. */
 export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { keyManagement, clock } = app.services
   app.post(
@@ -16,7 +16,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     { ...needs('accounts.suspend'), schema: { params: OfId, response: { 200: OperatorKey } } },
     async (request) => {
       const { id, kind } = await keyManagement.find(request.params.id)
-      // Whoever suspends accounts does not lock operators out.
+      // The permission to suspend accounts must not allow revoking operators' keys.
       if (kind === 'admin')
         throw new ApiError('invalid_request', 'Admin keys are revoked on the page of operators.')
       return keyView(await keyManagement.revoke(askingOperator(request), id))

@@ -16,19 +16,19 @@ import { eventsOf, startEventStream, whenResponseCloses } from '../calls/event-s
 import { needs } from '../plugins/operator-access.ts'
 import { liveTraffic } from './traffic-routes.ts'
 
-/** GET /live: the figures of this moment, every second, as server-sent events. */
+/** GET /live: the current metrics, every second, as server-sent events. */
 export const liveRoutes: FastifyPluginAsync = async (app) => {
   const { services } = app
   const board = new LiveBoard(() => liveView(services))
   app.addHook('preClose', async () => board.close())
 
-  // No HEAD: Node would send nothing of its answer before its end.
+  // No HEAD: Node would send nothing of its response before its end.
   app.get(
     '/live',
     { exposeHeadRoute: false, ...needs('read'), schema: eventsOf(LiveView) },
     async (request, reply) => {
       if (!board.hasRoom) {
-        throw new ApiError('overloaded', 'Too many watch this instance already. Retry shortly.', {
+        throw new ApiError('overloaded', 'Too many live views are open on this instance. Retry shortly.', {
           retryAfterSeconds: 5,
         })
       }
@@ -42,11 +42,11 @@ export const liveRoutes: FastifyPluginAsync = async (app) => {
 
 const ACCESS_CHECKED_EVERY_MS = 2_000
 
-/** Ends a stream once its operator may not read it any more: signed out, disabled, or the key revoked. */
+/** Ends a stream when its operator loses access: signed out, disabled, or the key revoked. */
 function endWithAccess(response: ServerResponse, requireAccess: () => Promise<void>): void {
   const timer = setInterval(() => {
     requireAccess().catch((error: unknown) => {
-      // Whether it has ended is not known while PostgreSQL is unavailable.
+      // While PostgreSQL is unavailable, the access is unknown and the stream continues.
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) response.destroy()
     })
   }, ACCESS_CHECKED_EVERY_MS)
@@ -55,12 +55,12 @@ function endWithAccess(response: ServerResponse, requireAccess: () => Promise<vo
 
 const EVERY_MS = 1_000
 const LISTENERS_MAX = 50
-/** Unread by a listener, then it is cut off. */
+/** A listener with more unread data is disconnected. */
 const UNREAD_MAX_BYTES = 512 * 1024
 
 /**
- * The live board of one instance: one message a second, computed once for all who listen, and not at all while
- * nobody does.
+ * The live metrics of one instance: one message a second, computed once for all listeners, and not at all without
+ * listeners.
  */
 class LiveBoard {
   readonly #compute: () => Promise<LiveView>
@@ -71,7 +71,7 @@ class LiveBoard {
     this.#compute = compute
   }
 
-  /** Whether one more may listen. */
+  /** Whether one more listener is allowed. */
   get hasRoom(): boolean {
     return this.#listeners.size < LISTENERS_MAX
   }
@@ -109,10 +109,10 @@ class LiveBoard {
   }
 }
 
-/** What cannot be read within this is null in the message. */
+/** Values that take longer are null in the message. */
 const TIMEOUT_MS = 900
 const WINDOW_MS = 10_000
-/** By then every process has reported a second. */
+/** Every process has reported a second by then. */
 const REPORTED_AFTER_MS = 2_000
 
 interface LiveServices extends Pick<ApiServices, 'alarms'> {
@@ -122,7 +122,7 @@ interface LiveServices extends Pick<ApiServices, 'alarms'> {
   clock: () => number
 }
 
-/** The message of one moment. Never rejects: what cannot be read is null. */
+/** Builds one message. Never rejects: unavailable values are null. */
 async function liveView(services: LiveServices): Promise<LiveView> {
   const { redis, queues, alarms, offers, clock } = services
   const now = clock()
@@ -147,7 +147,7 @@ async function liveView(services: LiveServices): Promise<LiveView> {
   }
 }
 
-/** The breakers that are not closed; times in the clock of the fleet. */
+/** The breakers that are not closed; times by the fleet's clock. */
 export function breakerViews({ view, fleetNow }: Pick<OfferHealth, 'view' | 'fleetNow'>): BreakerView[] {
   const now = fleetNow()
   return view.subjects().flatMap((subject): BreakerView[] => {
@@ -163,5 +163,5 @@ export function breakerViews({ view, fleetNow }: Pick<OfferHealth, 'view' | 'fle
   })
 }
 
-/** A reading that fails is null here; a route of its own reports the error. */
+/** A failed reading is null here; its own route reports the error. */
 const orNull = <T>(reading: Promise<T>): Promise<T | null> => withTimeout<T | null>(reading, TIMEOUT_MS, null)

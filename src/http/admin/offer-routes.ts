@@ -14,7 +14,7 @@ const OfferSearch = Type.Object(
   CLOSED,
 )
 
-/** Every offer and provider with its health, measures and margin; and closing a breaker by hand. */
+/** All offers and providers with health, measurements and margin; and closing breakers. */
 export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { catalog, offers, offerManagement } = app.services
   const offersByProvider = (): Map<string, Offer[]> =>
@@ -41,7 +41,7 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     async ({ query }) => ({ object: 'list' as const, data: findOffers(query) }),
   )
 
-  // What pages poll.
+  // Polled by pages.
   app.get(
     '/offers/moving',
     {
@@ -59,7 +59,7 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
     if (!catalog().offers.has(id))
       throw new ApiError(
         'not_found',
-        'No such offer. Ids are those of GET /admin/api/offers, percent-encoded.',
+        'There is no such offer. Use an id of GET /admin/api/offers, percent-encoded.',
       )
     const closed = await offerManagement.enableOffer(askingOperator(request), id)
     return { object: 'enabled' as const, id, closed }
@@ -88,7 +88,7 @@ export const offerRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post('/providers/:id/enable', enabling, async (request) => {
     const { id } = request.params
-    if (!offersByProvider().has(id)) throw new ApiError('not_found', 'No provider of that id.')
+    if (!offersByProvider().has(id)) throw new ApiError('not_found', 'There is no provider with this id.')
     const closed = await offerManagement.enableProvider(askingOperator(request), id)
     return { object: 'enabled' as const, id, closed }
   })
@@ -115,7 +115,7 @@ const movingProvider = (provider: ProviderView): MovingProvider => ({
   last_ten_minutes: provider.last_ten_minutes,
 })
 
-/** Whether its figures differ from those of an offer that works and that no call has tried lately. */
+/** Whether the metrics of an offer differ from those of a healthy offer without recent calls. */
 const isMovingOffer = (offer: OfferView): boolean =>
   wasTried(offer) || offer.health.state !== 'ready' || offer.health.breaker !== 'closed'
 

@@ -17,7 +17,7 @@ import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 
-/** Operators: listed, added, given another role, disabled and enabled; and their admin keys. */
+/** Operators and their admin keys: list, add, change the role, disable and enable. */
 export const operatorRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { operatorManagement, clock } = app.services
   app.get(

@@ -7,7 +7,7 @@ import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 const BODY_LIMIT_BYTES = 16 * 1024
 
-/** The gateway's own keys at providers: stored and removed, never shown. */
+/** The gateway's own keys at providers: store and remove; they are never returned. */
 export const platformKeyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { catalog, platformKeys } = app.services
   app.post(
@@ -40,5 +40,5 @@ export const platformKeyRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
 function findProvider({ offers }: CatalogSnapshot, id: string): Provider {
   for (const { provider } of offers.values()) if (provider.id === id) return provider
-  throw new ApiError('not_found', 'No provider of that id.')
+  throw new ApiError('not_found', 'There is no provider with this id.')
 }

@@ -7,7 +7,7 @@ import { readProcesses } from '../../platform/observability/process-report.ts'
 import { isSettlementBehind, readQueues } from '../../platform/queues/queue-stats.ts'
 import { needs } from '../plugins/operator-access.ts'
 
-/** GET /processes and /queues: what runs, and what waits. */
+/** GET /processes and /queues: running processes and waiting jobs. */
 export const processRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { redis, queues, claimWait, clock } = app.services
   const once = createSingleFlight()

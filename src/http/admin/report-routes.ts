@@ -21,7 +21,7 @@ const MarginQuery = Type.Object(
 const ROWS_MAX = 1_000
 const REPORTS_MAX = 2
 
-/** GET /margin: revenue, cost and what is left; GET /ledger: the sums of the ledger's accounts. */
+/** GET /margin: revenue, cost and margin; GET /ledger: the sums of the ledger's accounts. */
 export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { margin, sumLedger, clock } = app.services
   const slots = reportSlots(REPORTS_MAX, REPORTS_MAX)
@@ -37,7 +37,10 @@ export const reportRoutes: FastifyPluginAsyncTypebox = async (app) => {
     return slots.run(askingOperator(request).actor, async () => {
       const found = await margin.margin(range, groupBy, ROWS_MAX)
       if (!found)
-        throw new ApiError('invalid_request', `More than ${ROWS_MAX} rows. Choose a shorter period.`)
+        throw new ApiError(
+          'invalid_request',
+          `The result has more than ${ROWS_MAX} rows. Choose a shorter period.`,
+        )
       return {
         object: 'margin' as const,
         from: isoTime(range.fromMs),

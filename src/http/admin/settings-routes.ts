@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { GatewaySettingsView } from '../../core/api/gateway.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 
-/** GET and PATCH /settings: what operators change while the gateway runs. */
+/** GET and PATCH /settings: settings that operators can change while the gateway runs. */
 export const settingsRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { settings } = app.services
   const answer = { 200: GatewaySettingsView }

@@ -10,7 +10,7 @@ import { askingOperator, needs } from '../plugins/operator-access.ts'
 
 const OfHolder = Type.Partial(Type.Object({ account: Type.String(), key_id: Type.String() }))
 
-/** Surfaces: opened to accounts and keys, and closed again. */
+/** Granting surfaces to accounts and keys, and revoking grants. */
 export const surfaceRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { accountManagement, surfaceManagement } = app.services
   const findHolder = ({ account, key_id: keyId }: SurfaceHolderRequest) =>
@@ -62,7 +62,7 @@ const openableView = ({ id, method, path, behaviour, grants }: StoredSurface): O
   grants: grants.map((grant) => ({ ...grantView(grant), opened_by: grant.openedBy })),
 })
 
-/** A grant as operators see it. */
+/** A grant for operators. */
 export const grantView = (grant: StoredGrant): SurfaceGrant => ({
   id: grant.id,
   surface: grant.surface,

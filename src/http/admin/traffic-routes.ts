@@ -35,7 +35,7 @@ export const trafficRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }
   app.get('/traffic', ofTraffic, async ({ query: { minutes, step } }) => {
     const stepMs = Number(step ?? (minutes > 10 ? '60' : '10')) * 1000
-    // Up to the end of the step that runs, so that all steps are whole ones of the clock.
+    // Until the end of the current step, so that all steps are complete.
     const toMs = (Math.floor(clock() / stepMs) + 1) * stepMs
     const fromMs = toMs - minutes * MINUTE_MS
     const hashes = await once(`${fromMs} ${toMs}`, () => readTraffic(redis, fromMs, toMs))
@@ -43,7 +43,7 @@ export const trafficRoutes: FastifyPluginAsyncTypebox = async (app) => {
   })
 }
 
-/** The series of some slots that follow each other, and their sum. */
+/** The series of consecutive slots, and their total. */
 function trafficView(slots: readonly TrafficSlot[], stepMs: number, toMs: number): TrafficView {
   const total: TrafficCounts = new Map()
   for (const { counts } of slots) addCounts(total, counts)

@@ -44,7 +44,7 @@ export const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () 
 }
 
 export interface CallServices extends StartCallDependencies {
-  /** Where the files of calls are. */
+  /** The store for files of calls. */
   files: BodyStore
   clock: () => number
   promptLogs: Pick<PromptLogs, 'readPrompt' | 'watch'>

@@ -3,12 +3,12 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
 
 const PATH_CHARS_MAX = 200
-/** Asked every few seconds by what watches the process. */
+/** Polled every few seconds by monitors. */
 const PROBES = new Set(['/healthz', '/readyz'])
 
 /**
- * Logs one line for each request once its response is over, refused and aborted ones too: who asked for what, how it ended
- * and how long it took. No content, no query and no key. Null: access logging is off, and costs nothing.
+ * Logs one line for each request once its response is over, including refused and aborted ones: the requester, the
+ * route, the result and the duration. No content, no query and no key. Null: access logging is off, and costs nothing.
  */
 export const accessLog = plugin<{ accessLogger: Logger | null }>(
   async (app, { accessLogger }) => {
@@ -24,7 +24,7 @@ export const accessLog = plugin<{ accessLogger: Logger | null }>(
           {
             requestId: request.id,
             method: request.method,
-            // Parameters of a route may be secrets, such as those of links in mails.
+            // Parameters of a route may be secrets, such as those of links in messages.
             path: route.includes('*') ? path.slice(0, PATH_CHARS_MAX) : route,
             status: reply.raw.writableFinished ? reply.raw.statusCode : 'aborted',
             ms: Math.round(performance.now() - startedAt),
@@ -35,7 +35,7 @@ export const accessLog = plugin<{ accessLogger: Logger | null }>(
           'request',
         )
       }
-      // Also of a stream that its writer took over, and of one whose client left: Fastify hooks miss those.
+      // Covers streams that a writer took over and clients that left, which Fastify hooks miss.
       whenResponseCloses(reply.raw, log)
       done()
     })

@@ -7,12 +7,12 @@ import type { Logger } from '../../platform/observability/logger.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The body of an error, set by a surface that has one of its own. */
+    /** The error body of a surface with its own format. */
     errorBody: ((error: ApiError, requestId: string) => object) | null
   }
 }
 
-/** Every failure on every route leaves as the one error body with its headers. */
+/** Sends every failure on every route as the one error body with its headers. */
 export const answerErrors = plugin<{ logger: Logger }>(
   async (app, { logger }) => {
     app.decorateRequest('errorBody', null)
@@ -26,7 +26,7 @@ export const answerErrors = plugin<{ logger: Logger }>(
   { name: 'answer-errors' },
 )
 
-/** For what Fastify refuses before any route or hook is found: a path that cannot be decoded or is too long. */
+/** For errors before routing: a path that cannot be decoded or is too long. */
 export function answerUnroutable(_error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-request-id', request.id)
   sendError(pathUnknown(request.method, request.url), request, reply)
@@ -35,7 +35,7 @@ export function answerUnroutable(_error: unknown, request: FastifyRequest, reply
 /** Sends an error as its status, headers and body. */
 export function sendError(error: ApiError, request: FastifyRequest, reply: FastifyReply) {
   request.errorCode = error.code
-  // What is left of a body that stalled would be waited for, on a connection that serves nobody.
+  // Otherwise the server would wait for the rest of a stalled body on an unused connection.
   if (error.code === 'request_timeout' && !request.raw.complete) reply.header('connection', 'close')
   return reply.code(error.status).headers(errorHeaders(error)).send(bodyOf(error, request))
 }
@@ -64,12 +64,12 @@ function toPublicError(error: unknown, request: FastifyRequest, logger: Logger):
   const failure = infrastructureError(error)
   if (failure) {
     if (failure.code === 'overloaded')
-      logger.error({ ...where, err: error }, 'request refused: PostgreSQL or Redis failed')
+      logger.error({ ...where, err: error }, 'request failed: postgres or redis unavailable')
     return failure
   }
   logger.error({ ...where, err: error }, 'request failed')
   return new ApiError(
     'internal_error',
-    'Something went wrong inside the gateway. Retry, and report the request id if it stays.',
+    'An internal error occurred. Retry, and report the request id if it persists.',
   )
 }

@@ -16,34 +16,33 @@ export interface AuthenticateOptions {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The key that authenticated this request; null before, and on routes that need none. */
+    /** The key that authenticated this request; null before authentication and on routes without it. */
     key: KeyRecord | null
     /**
-     * Notes what the balance cache said of the key's rate limits, for the response headers; and where it admits no call
-     * for a time, for `refuseLimited`.
+     * Records the key's rate limits from the balance cache for the response headers, and a refusal for `refuseLimited`.
      */
     noteRate(rate: RateState, limited?: RateLimited | null): void
-    /** Throws ApiError 429 where the balance cache would refuse any call of the key for its rate limits. */
+    /** Throws ApiError 429 if the balance cache would refuse any call of the key for its rate limits. */
     refuseLimited(): void
-    /** When the request was authenticated, unix ms. */
+    /** Time of authentication, unix ms. */
     askedAtMs: number
     /** The rate-limit headers of the key; empty before authentication. */
     rateHeaders(): Record<string, string>
   }
   interface FastifyInstance {
-    /** An onRequest hook: 401 or 403 unless a live key is presented. */
+    /** An onRequest hook: 401 or 403 unless the request has a valid key. */
     requireKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
-    /** The same where clients of the messages wire call: the key may also come in `x-api-key`. */
+    /** The same for clients of the messages wire, whose key may be in `x-api-key`. */
     requireMessagesKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
   }
 }
 
 const KEYS_REMEMBERED = 10_000
 
-/** What the balance cache said of a key's rate limits, and when (unix ms). */
+/** A key's rate limits from the balance cache, and the time of the reading (unix ms). */
 type SeenRate = RateState & { seenAt: number }
 
-/** Key authentication, and the rate-limit headers that every authenticated response carries. */
+/** Key authentication, and the rate-limit headers of every authenticated response. */
 export const authenticate = plugin<AuthenticateOptions>(
   async (app, { keys, limits, clock }) => {
     const refused = createRefusedRequests({ ...limits, clock })
@@ -86,7 +85,7 @@ export const authenticate = plugin<AuthenticateOptions>(
     app.addHook('onSend', (request, reply, _payload, done) => {
       reply.headers(request.rateHeaders())
       const { key, bodyBytes, raw } = request
-      // A client that stops sending a body takes up a connection. One that leaves takes up nothing.
+      // A client that stops sending a body occupies a connection; one that disconnects does not.
       const isRefused = REFUSED.has(reply.statusCode) || (reply.statusCode === 408 && !raw.complete)
       if (key && isRefused && !raw.socket.destroyed) refused.note(senderOf(key), bodyBytes)
       done()
@@ -96,8 +95,8 @@ export const authenticate = plugin<AuthenticateOptions>(
 )
 
 /**
- * The rate-limit headers of a key: its limits, or its account's where those leave fewer requests, and what was left of
- * them when this instance last asked the balance cache; everything, once that has reset since. Resets in seconds.
+ * The rate-limit headers of a key: its limits, or its account's if those leave fewer requests, and the rest at this
+ * instance's last reading of the balance cache; everything, if the window has reset since. Resets in seconds.
  */
 function rateHeaders(
   key: KeyRecord,
@@ -120,7 +119,7 @@ function rateHeaders(
   }
 }
 
-/** The key of a secret if it may be used. Throws ApiError 401, 403, 429 or 503 if not. */
+/** The key of a secret if it may be used; otherwise throws ApiError 401, 403, 429 or 503. */
 export async function authenticated(
   keys: Pick<KeyCache, 'lookup'>,
   secret: string | null,
@@ -137,7 +136,7 @@ export async function authenticated(
   return liveKey(await keys.lookup(secret, networkAddress), challenge)
 }
 
-/** The key of a lookup if it may be used. Throws ApiError 401, 403, 429 or 503 if not. */
+/** The key of a lookup if it may be used; otherwise throws ApiError 401, 403, 429 or 503. */
 export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
   switch (found.kind) {
     case 'active':
@@ -164,10 +163,10 @@ export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
     case 'creator_suspended':
       throw new ApiError(
         'account_suspended',
-        'The person who made this API key is suspended. Use another key, or contact the operator.',
+        'The creator of this API key is suspended. Use another key, or contact the operator.',
       )
     case 'disabled':
-      throw new ApiError('not_permitted', 'The operator whom this admin key belongs to is disabled.')
+      throw new ApiError('not_permitted', 'The operator of this admin key is disabled. Contact an admin.')
     case 'unavailable':
       throw new ApiError('overloaded', 'The key cannot be checked right now. Retry shortly.', {
         retryAfterSeconds: 1,
@@ -175,7 +174,7 @@ export function liveKey(found: KeyLookup, challenge?: string): KeyRecord {
     case 'throttled':
       throw new ApiError(
         'rate_limit_exceeded',
-        'Too many keys that do not exist were sent from this network. Check the key, then retry in a minute.',
+        'Too many unknown keys were sent from this network. Check the key, then retry in a minute.',
         { retryAfterSeconds: 60 },
       )
     default:
@@ -188,13 +187,13 @@ export type StandardKey = KeyRecord & { accountId: string }
 
 const isStandard = (key: KeyRecord): key is StandardKey => key.kind === 'standard' && key.accountId !== null
 
-/** The key of a request that `requireKey` let through. */
+/** The key of a request that `requireKey` accepted. */
 export function askingKey({ key }: FastifyRequest): KeyRecord {
   if (key === null) throw new Error('this route does not ask for a key')
   return key
 }
 
-/** The key of a request if it is an account's. Throws ApiError 403 with the message given. */
+/** The key of a request if it belongs to an account. Throws ApiError 403 with the given message. */
 export function standardKey(request: FastifyRequest, refusal: string): StandardKey {
   const key = askingKey(request)
   if (isStandard(key)) return key
@@ -207,28 +206,28 @@ export function bearerToken(header: string | undefined): string | null {
   return match?.[1] ?? null
 }
 
-/** The key of `Authorization` or of `x-api-key`. Throws ApiError 401 where they carry different ones. */
+/** The key of `Authorization` or `x-api-key`. Throws ApiError 401 if they differ. */
 function tokenOfEither({ headers }: FastifyRequest): string | null {
   const bearer = bearerToken(headers.authorization)
   const header = String(headers['x-api-key'] ?? '').trim() || null
   if (bearer !== null && header !== null && bearer !== header) {
     throw new ApiError(
       'invalid_api_key',
-      'The headers `Authorization` and `x-api-key` carry different keys. Send one.',
+      'The headers `Authorization` and `x-api-key` contain different keys. Send only one.',
     )
   }
   return bearer ?? header
 }
 
 interface RefusedRequestsOptions {
-  /** What an account may send of them in a minute, with all its keys together. */
+  /** Maximum refused requests of an account in a minute, over all its keys. */
   refusedRequestsPerMinute: number
   refusedBytesPerMinute: number
   clock: () => number
 }
 
 const WINDOW_MS = 60_000
-/** What a request is refused with for what it says, or for what its balance does not cover. */
+/** Statuses of requests refused for their content, or for lack of balance. */
 const REFUSED = new Set([400, 402, 403, 404, 405, 413, 415, 422])
 
 interface Counted {
@@ -241,8 +240,8 @@ interface Counted {
 const senderOf = ({ accountId, keyId }: KeyRecord): string => accountId ?? keyId
 
 /**
- * Counts requests that were refused for what they say, in the memory of this instance: the balance cache never hears of
- * them.
+ * Counts requests that were refused for their content, in the memory of this instance; they never reach the balance
+ * cache.
  */
 function createRefusedRequests(options: RefusedRequestsOptions) {
   const { refusedRequestsPerMinute, refusedBytesPerMinute, clock } = options
@@ -250,18 +249,18 @@ function createRefusedRequests(options: RefusedRequestsOptions) {
   const current = (sender: string): Counted | undefined => {
     const counts = counted.get(sender)
     const leftMs = counts ? counts.endsAtMs - clock() : 0
-    // More than a window is left where the clock was put back.
+    // More than a window remains if the clock was set back.
     return leftMs > 0 && leftMs <= WINDOW_MS ? counts : undefined
   }
   return {
-    /** Throws ApiError 429 where an account sent too many of them, or too much, within a minute. */
+    /** Throws ApiError 429 if an account sent too many refused requests, or too many bytes of them, within a minute. */
     check(sender: string): void {
       const counts = current(sender)
       if (!counts || (counts.requests < refusedRequestsPerMinute && counts.bytes < refusedBytesPerMinute))
         return
       throw new ApiError(
         'rate_limit_exceeded',
-        'Too many requests of this account were refused within a minute. Read their errors, and retry later.',
+        'Too many requests of this account were rejected within a minute. Check their errors, and retry later.',
         { retryAfterSeconds: (counts.endsAtMs - clock()) / 1000 },
       )
     },

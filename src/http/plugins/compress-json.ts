@@ -2,18 +2,22 @@ import { createHash } from 'node:crypto'
 import compress from '@fastify/compress'
 import type { FastifyInstance } from 'fastify'
 
-/** Compresses the longer JSON and CSV responses of a scope, and sends what did not change as 304. Not for calls: their answers are short, or streams. */
+/**
+ * Compresses the longer JSON and CSV responses of a scope, and sends unchanged ones as 304. Not for calls, whose
+ * responses are short or streams.
+ */
 export async function compressJson(scope: FastifyInstance): Promise<void> {
   tagUnchangedJson(scope)
-  // Requests come as they are: a compressed body is refused.
+  // Compressed request bodies are rejected.
   await scope.register(compress, { globalDecompression: false })
 }
 
 const TAG_BYTES = 12
 
 /**
- * Tags JSON that a page reads with a hash of it, and answers 304 to whoever has it already: what is polled is sent when it
- * has changed. Weak, since the same answer may be compressed. Register it before the plugin that compresses.
+ * Tags JSON responses for pages with a hash, and returns 304 if the client has the same one, so that polled data is
+ * sent only after a change. Weak tags, since the same response may be compressed. Register it before the plugin that
+ * compresses.
  */
 function tagUnchangedJson(scope: FastifyInstance): void {
   scope.addHook('onSend', async (request, reply, payload) => {

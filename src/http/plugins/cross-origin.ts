@@ -2,12 +2,12 @@ import cors from '@fastify/cors'
 import plugin from 'fastify-plugin'
 
 export interface CrossOriginOptions {
-  /** `*`: any. None: browsers keep the API to pages of its own origin. */
+  /** `*`: any. None: browsers restrict the API to pages of its own origin. */
   corsOrigins: readonly string[]
 }
 
 const PREFLIGHT_CACHE_SECONDS = 600
-/** What pages may read of a response, beside its body. */
+/** The response headers that pages may read. */
 const EXPOSED_HEADERS = [
   'x-request-id',
   'x-completion-limit',
@@ -21,8 +21,8 @@ const EXPOSED_HEADERS = [
 ]
 
 /**
- * Lets pages of these origins use the routes of a scope with a key of their own; cookies stay at home. A preflight is
- * answered before anybody is asked for a key, since browsers send none with it.
+ * Allows pages of these origins to use the routes of a scope with their own key, without cookies. A preflight is
+ * answered before authentication, because browsers send no key with it.
  */
 export const crossOrigin = plugin<CrossOriginOptions>(
   async (app, { corsOrigins }) => {
@@ -34,7 +34,7 @@ export const crossOrigin = plugin<CrossOriginOptions>(
       maxAge: PREFLIGHT_CACHE_SECONDS,
     }
     await app.register(cors, {
-      // Any other OPTIONS is answered like any method that a path does not have.
+      // Any other OPTIONS is handled like an unsupported method of a path.
       delegator: ({ headers }, decide) =>
         decide(null, { ...options, preflight: headers['access-control-request-method'] !== undefined }),
     })

@@ -15,14 +15,14 @@ export interface ObserveRequestsOptions {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The code of the error this request was answered with, also within a stream; null so far. */
+    /** The code of the error sent for this request, also within a stream; null so far. */
     errorCode: ErrorCode | null
-    /** The span of this request, where traces are on. */
+    /** The span of this request, if traces are on. */
     span: OpenSpan | null
   }
 }
 
-/** Traces requests, where traces are on, and counts them. */
+/** Traces requests, if traces are on, and counts them. */
 export const observeRequests = plugin<ObserveRequestsOptions>(
   async (app, options) => {
     traceRequests(app)
@@ -35,7 +35,10 @@ const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 
 const VERSION = /^\/v\d+\//
 
-/** A server span for every request under /v1 and /v2, part of the client's trace where it sent one. Off: no hook at all. */
+/**
+ * A server span for every request under /v1 and /v2, part of the client's trace if it sent one. If traces are off, no
+ * hook is added.
+ */
 function traceRequests(app: FastifyInstance): void {
   if (!tracesAreOn()) return
   app.decorateRequest('span', null)
@@ -57,7 +60,7 @@ function traceRequests(app: FastifyInstance): void {
     })
     done()
   })
-  // Here, since the events of a body that is read run outside of what ran before them.
+  // Set here, because the events of reading a body run outside of the earlier context.
   app.addHook('preValidation', (request, _reply, done) => {
     if (request.span) request.span.run(done)
     else done()
@@ -71,23 +74,23 @@ function traceRequests(app: FastifyInstance): void {
 }
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
-/** What clients pay for: the operators' traffic is these alone, without pages and look-ups. */
+/** Paid calls: the operators' traffic counts only these, without pages and lookups. */
 const CALL_ROUTE = /^\/v1\//
 
-/** Counts answered requests and how long they took, by route, in memory. */
+/** Counts responses and their durations, by route, in memory. */
 function measureRequests(
   app: FastifyInstance,
   { registry, report, pendingCalls }: ObserveRequestsOptions,
 ): void {
   const requests = new Counter({
     name: 'switchyard_http_requests_total',
-    help: 'Answered HTTP requests; aborted: the client left before.',
+    help: 'HTTP requests with a response; aborted: the client left before.',
     labelNames: ['route', 'status_class'],
     registers: [registry],
   })
   const duration = new Histogram({
     name: 'switchyard_http_request_duration_seconds',
-    help: 'From the head of a request to the end of its answer.',
+    help: 'From the head of a request to the end of its response.',
     labelNames: ['route', 'status_class'],
     buckets: SECONDS,
     registers: [registry],
@@ -116,7 +119,7 @@ function measureRequests(
       report.traffic.add([[`requests:${statusClass}`, 1n]])
       if (request.errorCode !== null) report.traffic.add([[`errors:${request.errorCode}`, 1n]])
     }
-    // Also of a stream that its writer took over, and of one whose client left: Fastify hooks miss those.
+    // Covers streams that a writer took over and clients that left, which Fastify hooks miss.
     whenResponseCloses(reply.raw, count)
     done()
   })

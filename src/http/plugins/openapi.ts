@@ -8,7 +8,7 @@ import { SURFACES } from '../../core/api/surfaces/surface-registry.ts'
 
 type Security = FailingOperation['security']
 
-/** Who may use the routes under a path, the first that fits. */
+/** The authentication of the routes under a path; the first match applies. */
 const AUDIENCES: ReadonlyArray<readonly [path: RegExp, tag: string, security: Security]> = [
   [/^\/v\d/, 'Gateway', 'apiKey'],
   [/^\/billing\//, 'Billing', 'apiKey'],
@@ -53,13 +53,13 @@ export const openapi = plugin(
   { name: 'openapi' },
 )
 
-/** A schema as readers are to know it: with what is inside, and without formats of our own. */
+/** The published form of a schema: with its documented contents, and without our own formats. */
 function documentedSchema({ documented, ...schema }: Record<string, unknown>, format: object | undefined) {
   if (format) delete schema.format
   return { ...format, ...schema, ...(documented as object | undefined) }
 }
 
-/** Adds to each operation who may use it and how it fails, and leaves out what is meant for validation alone. */
+/** Adds the authentication and errors of each operation, and removes what is for validation only. */
 function described<T extends { paths?: object | undefined; components?: object | undefined }>(
   document: T,
 ): T {
@@ -67,7 +67,7 @@ function described<T extends { paths?: object | undefined; components?: object |
     if (name === 'errorMessage') return undefined
     const format = typeof value?.format === 'string' ? DESCRIBED_FORMATS[value.format] : undefined
     if (value?.documented !== undefined || format) return documentedSchema(value, format)
-    // A parameter with a default may be left out.
+    // A parameter with a default is optional.
     if (value?.schema?.default !== undefined && value.in === 'query') return { ...value, required: false }
     return value
   })

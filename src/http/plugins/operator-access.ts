@@ -12,18 +12,18 @@ import type { Operator } from '../../operations/audit-log.ts'
 import { requireSameOrigin } from '../same-origin.ts'
 import { authenticated, bearerToken } from './authenticate.ts'
 
-/** An operator whose request was let through. */
+/** An operator whose request was accepted. */
 export interface SignedInOperator {
   id: string
   name: string
   role: OperatorRole
-  /** The admin key that the request or its session uses; null after single sign-on. */
+  /** The admin key of the request or its session; null after single sign-on. */
   key: KeyRecord | null
 }
 
 export interface OperatorAccessOptions {
   keys: Pick<KeyCache, 'lookup'>
-  /** The operator who signed in with a browser; null for anyone else. Throws ApiError. */
+  /** The operator who signed in with a browser; otherwise null. Throws ApiError. */
   readOperatorSession: (request: FastifyRequest) => Promise<SignedInOperator | null>
   publicUrl: string | null
   /** Browsers are not asked for an admin key. */
@@ -32,7 +32,7 @@ export interface OperatorAccessOptions {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a route for operators takes. */
+    /** The permission that an operator route requires. */
     permission?: Permission
   }
   interface FastifyRequest {
@@ -41,21 +41,21 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     /**
-     * An onRequest hook: 401 unless an operator asks, by an admin key as bearer token or as the password of HTTP Basic,
-     * or by a session; 403 unless the operator's role has the permission that the route states.
+     * An onRequest hook: 401 unless the request is an operator's, by an admin key as bearer token or as the password of
+     * HTTP Basic, or by a session; 403 unless the operator's role has the permission that the route declares.
      */
     requireOperator(request: FastifyRequest): Promise<void>
   }
 }
 
 /**
- * A browser asks its user for a name and password when it sees Basic. What our own pages ask for in the background
- * is answered without: they lead to the page to sign in at.
+ * A browser shows a password prompt when it sees Basic. Background requests of our own pages get no Basic challenge:
+ * the pages redirect to the sign-in page.
  */
 const adminChallenge = ({ headers }: FastifyRequest): string =>
   headers['sec-fetch-site'] === 'same-origin' ? 'Bearer' : 'Basic realm="Switchyard admin", Bearer'
 
-/** The one place where operators are let in, and where their roles are enforced. */
+/** The only place that authenticates operators and enforces their roles. */
 export const operatorAccess = plugin<OperatorAccessOptions>(
   async (app, { keys, readOperatorSession, publicUrl, operatorSsoOnly }) => {
     const challengeOf = operatorSsoOnly ? () => 'Bearer' : adminChallenge
@@ -63,8 +63,7 @@ export const operatorAccess = plugin<OperatorAccessOptions>(
     app.decorate('requireOperator', async (request: FastifyRequest) => {
       const { authorization } = request.headers
       const password = operatorSsoOnly ? null : basicPassword(authorization)
-      // A browser that was given the password sends it for any site's page; programs say nothing of where they are
-      // from.
+      // A browser that knows the password sends it for any site's page; programs send no origin.
       if (password !== null && isFromBrowser(request)) requireSameOrigin(request, publicUrl)
       const secret = password ?? bearerToken(authorization)
       const operator =
@@ -78,23 +77,23 @@ export const operatorAccess = plugin<OperatorAccessOptions>(
   { name: 'operator-access', dependencies: ['authenticate'] },
 )
 
-/** The permission that a route for operators takes, for its options. */
+/** The permission that an operator route requires, for its options. */
 export const needs = (permission: Permission) => ({ config: { permission } })
 
-/** Refuses, when the server starts, to register a route of this scope that states no permission. */
+/** Fails the start of the server if a route of this scope declares no permission. */
 export function statePermissions(scope: FastifyInstance): void {
   scope.addHook('onRoute', ({ method, url, config }) => {
     if (config?.permission === undefined) throw new Error(`${method} ${url} states no permission`)
   })
 }
 
-/** The operator whom an admin key belongs to. Throws ApiError 403 for a key of an account. */
+/** The operator of an admin key. Throws ApiError 403 for a key of an account. */
 export function operatorOf(key: KeyRecord): SignedInOperator {
-  if (key.operator === null) throw new ApiError('not_permitted', 'This needs an admin key.')
+  if (key.operator === null) throw new ApiError('not_permitted', 'This requires an admin key.')
   return { ...key.operator, key }
 }
 
-/** The operator of a request that `requireOperator` let through. */
+/** The operator of a request that `requireOperator` accepted. */
 export function signedInOperator({ operator }: FastifyRequest): SignedInOperator {
   if (operator === null) throw new Error('this route is not for operators')
   return operator
@@ -105,7 +104,7 @@ function requirePermission({ role }: SignedInOperator, permission: Permission | 
   if (isPermitted(role, permission)) return
   throw new ApiError(
     'not_permitted',
-    `Your role, ${role}, does not include this. It takes the role ${PERMISSIONS[permission].join(' or ')}.`,
+    `Your role, ${role}, does not permit this. It requires the role ${PERMISSIONS[permission].join(' or ')}.`,
   )
 }
 
@@ -119,7 +118,7 @@ function basicPassword(header: string | undefined): string | null {
   return password ?? null
 }
 
-/** The operator of a request that `requireOperator` let through, as the audit log names them. */
+/** The operator of a request that `requireOperator` accepted, as named in the audit log. */
 export function askingOperator(request: FastifyRequest): Operator {
   const { id, key } = signedInOperator(request)
   return { actor: key?.keyId ?? id, requestId: request.id }

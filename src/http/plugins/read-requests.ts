@@ -25,23 +25,23 @@ import { whenResponseCloses } from '../calls/event-stream.ts'
 import { readBody } from '../read-body.ts'
 
 /**
- * How a request is read, in this order, until its route's handler has it: its head is guarded, its body weighed, parsed
- * and validated. Each is a plugin of its own, since hooks of other plugins run between them.
+ * The steps before a route's handler, in this order: the head is guarded, the body weighed, parsed and validated. Each
+ * is a separate plugin, since hooks of other plugins run between them.
  */
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What has arrived of the body; 0 where there is none. */
+    /** Received bytes of the body; 0 if there is none. */
     bodyBytes: number
-    /** The JSON of schemas in the body of which parsing lost something; undefined before, and where there is none. */
+    /** The JSON of schemas in the body that parsing alters; undefined before parsing, and if there is none. */
     exactJson: ExactJson | undefined
-    /** What the body takes of the budget of this instance; null where `weighBody` was not asked. */
+    /** The body's reservation in the budget of this instance; null if `weighBody` did not run. */
     bodyReservation: BodyReservation | null
   }
   interface FastifyInstance {
     /**
-     * An onRequest hook after authentication: the body counts from now on, as it arrives. 429 or 503 where what the
-     * request announces would not fit now.
+     * An onRequest hook after authentication: the body counts from now on, as it arrives. 429 or 503 if the announced
+     * size would not fit now.
      */
     weighBody(request: FastifyRequest, reply: FastifyReply, done: () => void): void
   }
@@ -49,13 +49,13 @@ declare module 'fastify' {
 
 const OPERATOR_API = '/admin/api/'
 
-/** For JSON that a browser's cookie or password opens, whatever becomes of the request: it is no page, and is kept nowhere. */
+/** For JSON that a browser's cookie or password gives access to, in every response: it is not a page and must not be cached. */
 const PRIVATE_JSON = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 }
 
-/** Whether a request is for the operators' JSON. `/admin/%61pi/` is routed there as well, so the path counts decoded. */
+/** Whether a request is for the operators' JSON. `/admin/%61pi/` is routed there as well, so the decoded path counts. */
 export function isOperatorApi({ url }: Pick<FastifyRequest, 'url'>): boolean {
   if (url.startsWith(OPERATOR_API)) return true
   const path = url.split('?', 1)[0]!
@@ -63,12 +63,12 @@ export function isOperatorApi({ url }: Pick<FastifyRequest, 'url'>): boolean {
   try {
     return decodeURIComponent(path).startsWith(OPERATOR_API)
   } catch {
-    // What cannot be decoded is routed nowhere.
+    // A path that cannot be decoded is routed nowhere.
     return false
   }
 }
 
-/** Refuses requests that a proxy in front may have read as another one, and keeps browsers from guessing what an answer is. */
+/** Rejects requests that a proxy in front may have read differently, and prevents browsers from guessing content types. */
 export const guardRequests = plugin(
   async (app) => {
     app.addHook('onRequest', (request, reply, done) => {
@@ -82,16 +82,17 @@ export const guardRequests = plugin(
   { name: 'guard-requests' },
 )
 
-/** Node.js keeps the first of several `Host` or `Authorization` headers, and takes the path out of an absolute target. */
+/** Node.js keeps the first of several `Host` or `Authorization` headers, and extracts the path of an absolute target. */
 function problemOf({ url = '', rawHeaders, httpVersion }: IncomingMessage): string | null {
-  if (!url.startsWith('/')) return 'The target of the request is not a path. Ask for `/…`.'
-  // PostgreSQL can hold no such text, so nothing of that name is anywhere.
-  if (url.includes('%00')) return 'The address contains a NUL character (`%00`). Leave it out.'
+  if (!url.startsWith('/'))
+    return 'The target of the request is not a path. Send a path such as `/v1/models`.'
+  // PostgreSQL cannot store such text, so nothing has such a name.
+  if (url.includes('%00')) return 'The URL contains a NUL character (`%00`). Remove it.'
   let hosts = 0
   let authorizations = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!
-    // Lengths first: this runs for every header of every call.
+    // Lengths first, because this runs for every header of every call.
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
     else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations += 1
   }
@@ -105,15 +106,15 @@ export interface WeighBodiesOptions {
   limits: BodyBudgetLimits & { bodyLimitBytes: number }
 }
 
-/** The budget of request bodies in flight. Adds no hook but for clients that ask before they send a body. */
+/** The budget of request bodies in flight. Adds hooks only for clients that wait before they send a body. */
 export const weighBodies = plugin<WeighBodiesOptions>(
   async (app, { limits }) => {
     const budget = createBodyBudget(limits)
     app.decorateRequest('bodyReservation', null)
     app.decorate('weighBody', (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-      // One that comes in chunks announces nothing.
+      // A chunked body announces no size.
       const bytes = Number(request.headers['content-length'] ?? 0)
-      // One that is too long is refused as that, and read by nobody.
+      // A body that is too long is rejected for its length, and not read.
       if (bytes <= limits.bodyLimitBytes) {
         const reservation = budget.open(senderOf(request), bytes)
         request.bodyReservation = reservation
@@ -121,7 +122,7 @@ export const weighBodies = plugin<WeighBodiesOptions>(
       }
       done()
     })
-    // `Expect: 100-continue`: by default Node tells the client to send its body before anybody has looked at the request.
+    // `Expect: 100-continue`: by default Node tells the client to send its body before the request is checked.
     app.server.on('checkContinue', (request, response) => app.routing(request, response))
     app.addHook('preParsing', (request, reply, _payload, done) => {
       if (request.headers.expect?.toLowerCase() === '100-continue') reply.raw.writeContinue()
@@ -137,21 +138,21 @@ function senderOf({ key, actingSession, personSession }: FastifyRequest): BodySe
   return { accountId, keyId: key?.keyId ?? null }
 }
 
-/** A shorter body parses in milliseconds whatever it says; the check of its nesting can wait until then. */
+/** A shorter body always parses in milliseconds, so its nesting is checked afterwards. */
 const LONG_BODY_BYTES = 64 * 1024
-/** A larger one is parsed in a thread, and comes back in less time than parsing it takes. */
+/** A larger body is parsed in a thread; its transfer takes less time than parsing it. */
 const THREADED_BODY_BYTES = 512 * 1024
 const PARSE_LIMIT_MS = 5_000
 
-/** So many values come back from a thread, or are parsed here, in a few tens of milliseconds. */
+/** This many values are transferred from a thread, or parsed here, in a few tens of milliseconds. */
 const LIMITS: JsonLimits = { depth: MAX_NESTING, values: 100_000 }
 
 export interface ParseJsonOptions {
-  /** How long nothing may arrive of a body that is not there yet. */
+  /** How long an incomplete body may pause. */
   limits: { bodyIdleMs: number }
 }
 
-/** The one body parser: JSON, without `__proto__`, and nothing that takes long: what does is refused or parsed in a thread. */
+/** The only body parser: JSON, without `__proto__`. A body that takes long is rejected or parsed in a thread. */
 export const parseJson = plugin<ParseJsonOptions>(
   async (app, { limits: { bodyIdleMs: idleMs } }) => {
     app.decorateRequest('bodyBytes', 0)
@@ -173,7 +174,7 @@ export const parseJson = plugin<ParseJsonOptions>(
       })
     app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
       const body = await read(request)
-      // Decoding would put U+FFFD in the place of what is no text, and the client would never know.
+      // Decoding would silently replace invalid bytes by U+FFFD.
       if (!isUtf8(body)) throw new ApiError('invalid_json', 'The request body is not valid UTF-8.')
       if (body.length > THREADED_BODY_BYTES) {
         const { value, exact } = await parseInThread(body)
@@ -213,10 +214,10 @@ async function parseInThread(body: Buffer): Promise<{ value: unknown; exact: Exa
     { bytes, limits: LIMITS },
     { weight: body.length, limitMs: PARSE_LIMIT_MS, transfer: [bytes.buffer] },
   )
-  // Copying a large value took its time; what is done with it has a turn of its own.
+  // Copying a large value took its time; the next step runs in a separate turn.
   await nextTurn()
   if (outcome.kind === 'refused') {
-    throw new ApiError('overloaded', 'The gateway reads as many large requests as it can. Retry shortly.', {
+    throw new ApiError('overloaded', 'The gateway is busy with large requests. Retry shortly.', {
       retryAfterSeconds: 1,
     })
   }
@@ -228,20 +229,22 @@ async function parseInThread(body: Buffer): Promise<{ value: unknown; exact: Exa
 /**
  * Request validation. A route declares TypeBox schemas; Ajv compiles each once, at its first request:
  *
- *     export const things: FastifyPluginAsyncTypebox<Dependencies> = async (app, { store }) => {
- *       app.post(PATH, { onRequest: [app.requireKey], schema: { body: NewThing, response: { 201: Thing } } },
- *         async (request, reply) => reply.code(201).send(viewOf(await store.add(request.body.name))))
- *     }
+ * export const things: FastifyPluginAsyncTypebox<Dependencies> = async (app, { store }) => {
+ * app.post(PATH, { onRequest: [app.requireKey], schema: { body: NewThing, response: { 201: Thing } } },
+ * async (request, reply) => reply.code(201).send(viewOf(await store.add(request.body.name))))
+ * }
  *
- * - Validation runs after the body is parsed and before the handler: hooks that answer 401 and 403 (`onRequest`, or
- *   `preValidation` for what comes after a body that cannot be parsed) go first.
- * - `Type.Object({...}, { additionalProperties: false })` refuses unknown fields; without it they are accepted.
- * - Bodies are not coerced. In a query string an empty parameter counts as absent, and digits become a number where
- *   the schema says integer. Defaults are filled in: `limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 })`.
- * - The first offending field is reported: an unknown one, else in the order of the schema. The wording follows from
- *   the schema (`defaultWording` in src/core/api/schema-validator.ts); `errorMessage` replaces it. A text covers every error of the
- *   schema and of what is inside it; a record covers single keywords: `{ errorMessage: { additionalProperties: 'Unknown field.' } }`.
- *   `{param}` in it stands for the path of the field.
+ * - Validation runs after the body is parsed and before the handler: hooks that return 401 and 403 (`onRequest`, or
+ * `preValidation` for checks after a body that cannot be parsed) go first.
+ * - `Type.Object({...}, { additionalProperties: false })` rejects unknown fields; without it they are accepted.
+ * - Bodies are not coerced. In a query string an empty parameter counts as absent, and digits become a number if
+ * the schema says integer. Defaults are filled in: `limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 })`.
+ * - The first offending field is reported: an unknown one, otherwise in the order of the schema. The text follows from
+ * the schema (`defaultWording` in src/core/api/schema-validator.ts); `errorMessage` replaces it. A text covers every
+ *   error of the
+ * schema and its contents; a record covers single keywords: `{ errorMessage: { additionalProperties: 'Unknown field.' }
+ *   }`.
+ * `{param}` in it is replaced by the path of the field.
  * - `format` takes the names of SCHEMA_FORMATS there; `nullable()` makes a type nullable.
  * - Response schemas type the handlers and document them. Responses are written by JSON.stringify, as without one.
  */

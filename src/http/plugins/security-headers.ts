@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 
 type Directives = Record<string, string[]>
 
-/** For our own pages and their JSON: nothing from anywhere but this host, and nothing inline. */
+/** For our own pages and their JSON: nothing from other hosts, and nothing inline. */
 const OWN_PAGES: Directives = {
   defaultSrc: ["'none'"],
   scriptSrc: ["'self'"],
@@ -26,7 +26,7 @@ const QUEUES_DASHBOARD: Directives = {
 
 const POLICIES = { 'own-pages': OWN_PAGES, 'queues-dashboard': QUEUES_DASHBOARD }
 
-/** Gives every answer of this scope the headers that keep a browser from doing more than its page needs. */
+/** Adds the headers to every response of this scope that restrict a browser to what the page needs. */
 export async function secureHeaders(
   scope: FastifyInstance,
   policy: keyof typeof POLICIES,

@@ -24,21 +24,21 @@ export interface SessionOptions {
   clock: () => number
 }
 
-/** A person who is signed in. What is theirs alone (password, second factor, sessions, email) goes by `person`. */
+/** A signed-in person. Personal data (password, second factor, sessions, email) belongs to `person`. */
 export interface PersonSession {
   stored: StoredSession
   person: Person
 }
 
-/** The account that a person acts on: their own, or an organisation that they are a member of. */
+/** The account that a session acts on: the person's own, or an organisation with the person as a member. */
 export interface ActingSession extends PersonSession {
   account: Account
-  /** Of their own account a person is the owner. */
+  /** On their own account a person is the owner. */
   role: MemberRole
 }
 
 const SECOND_MS = 1_000
-/** Audited actions of a person: each is a row that stays. */
+/** Limits of a person's recorded actions, since each is a permanent row. */
 const ACTIONS = [
   { max: 120, windowMs: 60 * SECOND_MS },
   { max: 2_000, windowMs: 86_400 * SECOND_MS },
@@ -56,15 +56,15 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     /**
-     * An onRequest hook for what is a person's own: 401 unless somebody is signed in, 403 where another site's page
-     * asks for a change. Reads PostgreSQL, so that what ends a session ends it at once.
+     * An onRequest hook for a person's own data: 401 unless a person is signed in, 403 for a change requested by
+     * another site's page. Reads PostgreSQL, so that the end of a session takes effect at once.
      */
     requireSession: Hook
-    /** An onRequest hook for what is an account's: the same, and 403 where the role of the person does not permit it. */
+    /** An onRequest hook for an account's data: the same, and 403 if the role of the person does not permit it. */
     requirePermission(permission: Permission): Hook
     /**
-     * Records what the person of a request did to the account they act on, or to their own. It has been done: a
-     * failure is logged, and fails no request.
+     * Records an action of the request's person on the session's account, or on their own. The action is completed, so
+     * a failure is logged and does not fail the request.
      */
     recordAction(
       request: FastifyRequest,
@@ -75,7 +75,7 @@ declare module 'fastify' {
   }
 }
 
-/** Sessions of people, and the accounts they act on. Adds no hook; routes ask for it. */
+/** Sessions of people, and the accounts they act on. Adds no hook; routes use its decorators. */
 export const accountSessions = plugin<SessionOptions>(
   async (app, { sessions, accounts, members, accountActions, cookies, publicUrl, logger, clock }) => {
     app.decorateRequest('personSession', null)
@@ -118,38 +118,38 @@ export const accountSessions = plugin<SessionOptions>(
       try {
         await accountActions.record({ accountId, personId: person.id, action, target, details })
       } catch (error) {
-        logger.error({ err: error, accountId, action, target }, 'an account action could not be recorded')
+        logger.error({ err: error, accountId, action, target }, 'account action not recorded')
       }
     })
   },
   { name: 'account-sessions', dependencies: ['answer-errors'] },
 )
 
-/** The person of a request that `requireSession` let through. */
+/** The person of a request that `requireSession` accepted. */
 export function signedIn({ personSession }: FastifyRequest): PersonSession {
   if (personSession === null) throw new Error('this route does not ask for a session')
   return personSession
 }
 
-/** The account of a request that `requirePermission` let through, and who acts on it. */
+/** The account of a request that `requirePermission` accepted, and the acting person. */
 export function actingOn({ actingSession }: FastifyRequest): ActingSession {
   if (actingSession === null) throw new Error('this route states no permission')
   return actingSession
 }
 
-/** The account that the page of a request shows; absent for downloads and event streams, which cannot say it. */
+/** The account that the page of a request shows; absent for downloads and event streams, which cannot send it. */
 const SHOWN_ACCOUNT_HEADER = 'switchyard-account'
 
-/** Another window may have chosen another account since: what is meant for one must not happen to the other. */
+/** Another window may have switched the account since; an action meant for one must not change the other. */
 function refuseOtherAccount({ headers }: FastifyRequest, { id }: Account): void {
   const shown = headers[SHOWN_ACCOUNT_HEADER]
   if (shown !== undefined && shown !== id)
-    throw new ApiError('conflict', 'You act on another account now. This page is read anew.', {
+    throw new ApiError('conflict', 'You switched accounts in another window. Reloading.', {
       param: SHOWN_ACCOUNT_HEADER,
     })
 }
 
-/** Throws ApiError 403 where the role of a request's person does not permit this on the account they act on. */
+/** Throws ApiError 403 if the role of a request's person does not permit this on the session's account. */
 export function refuseUnpermitted(request: FastifyRequest, permission: Permission): void {
   const { role } = actingOn(request)
   if (!isPermitted(role, permission))
@@ -159,13 +159,13 @@ export function refuseUnpermitted(request: FastifyRequest, permission: Permissio
     )
 }
 
-/** Whether a request's person may use, see and change a key of the account they act on. */
+/** Whether a request's person may use, see and change a key of the session's account. */
 export function mayUseKey(request: FastifyRequest, key: { createdBy: string | null }): boolean {
   const { role, person } = actingOn(request)
   return isPermitted(role, 'all_keys') || key.createdBy === person.id
 }
 
-/** As whom a request's person changes keys of the account they act on. */
+/** The authority of a request's person over keys of the session's account. */
 export const keyAuthority = (request: FastifyRequest): KeyAuthority =>
   isPermitted(actingOn(request).role, 'all_keys') ? 'manager' : 'creator'
 

@@ -7,14 +7,14 @@ import { isOperatorApi } from './read-requests.ts'
 import { secureHeaders } from './security-headers.ts'
 
 export interface StaticConsoleOptions {
-  /** Where the built pages lie: index.html, and files whose names carry a hash of their content under assets/. */
+  /** The folder of the built pages: index.html, and files with content hashes in their names under assets/. */
   pagesFolder: string
   isSecure: boolean
-  /** Below which browsers reach the gateway; empty: the root of its host. */
+  /** The base path of the gateway for browsers; empty: the root of its host. */
   publicPath: string
 }
 
-/** The pages of the console; the one document finds out which by the address. */
+/** The paths of the console's pages; one document serves them all. */
 const PAGES = [
   '/',
   '/models',
@@ -49,7 +49,7 @@ const PAGES = [
   '/admin/*',
 ]
 const ASSETS = 'assets'
-/** Pages are no part of the API's description. */
+/** Pages are not part of the API's description. */
 const UNDOCUMENTED = { hide: true }
 const YEAR_MS = 31_536_000_000
 const HOUR_MS = 3_600_000
@@ -58,12 +58,12 @@ const NOT_BUILT =
   'The pages of the console are not built. Build them with: npm run console:build\n' +
   'The API works without them: POST /v1/chat/completions.\n'
 
-/** Serves the console's pages: assets for good, the document that names them anew each time. */
+/** Serves the console's pages: assets are cached permanently, the document that names them never. */
 export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (app, options) => {
   const { pagesFolder, isSecure, publicPath } = options
   await secureHeaders(app, 'own-pages', isSecure)
   const isBuilt = () => existsSync(join(pagesFolder, 'index.html'))
-  /** The document, whose absolute paths are put below that of the gateway. */
+  /** The document, with its absolute paths below the gateway's base path. */
   const sendPage = async (reply: FastifyReply) => {
     const page = await readFile(join(pagesFolder, 'index.html'), 'utf8')
     return reply
@@ -75,7 +75,7 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
   await app.register(files, {
     root: pagesFolder,
     serve: false,
-    // The build makes a .br and a .gz of every text file.
+    // The build creates a .br and a .gz of every text file.
     preCompressed: true,
     cacheControl: false,
     suppressWarning: true,
@@ -83,20 +83,20 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
   for (const url of PAGES) {
     app.get(url, { schema: UNDOCUMENTED }, async (request, reply) => {
       if (isOperatorApi(request)) throw app.refusalOfUnrouted(request, reply)
-      // Read at every request, so that a build is seen without a restart.
+      // Checked for every request, so that a new build is served without a restart.
       if (isBuilt() && publicPath === '')
         return reply.header('cache-control', 'no-cache').sendFile('index.html')
       if (isBuilt()) return sendPage(reply)
       return reply.code(503).header('retry-after', '30').type('text/plain; charset=utf-8').send(NOT_BUILT)
     })
   }
-  // Someone who mistyped an address in a browser is told so by a page; programs hear what they always did.
+  // A browser navigation to an unknown path gets a page; programs get the JSON error.
   app.get('/*', async (request, reply) => {
     if (!isNavigation(request) || !isBuilt()) throw app.refusalOfUnrouted(request, reply)
     return sendPage(reply.code(404))
   })
   app.get<{ Params: { '*': string } }>(`/${ASSETS}/*`, async (request, reply) =>
-    // Said of files that are there, never of a 404.
+    // Only for existing files, never for a 404.
     reply.sendFile(`${ASSETS}/${request.params['*']}`, {
       cacheControl: true,
       maxAge: YEAR_MS,
@@ -110,6 +110,6 @@ export const staticConsole: FastifyPluginAsync<StaticConsoleOptions> = async (ap
   }
 }
 
-/** A browser that opens an address says which it is, and that it wants a page. */
+/** Whether a request is a browser's navigation, which asks for a page. */
 const isNavigation = ({ headers }: FastifyRequest): boolean =>
   headers['sec-fetch-mode'] === 'navigate' || (headers.accept ?? '').startsWith('text/html')

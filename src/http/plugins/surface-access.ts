@@ -10,14 +10,12 @@ import {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /**
-     * An onRequest hook after `requireKey`, and before anything else: 404 unless the key may use this surface.
-     */
+    /** An onRequest hook directly after `requireKey`: 404 unless the key may use this surface. */
     requireSurface(id: SurfaceId): onRequestHookHandler
   }
 }
 
-/** Access to surfaces; what a key was granted comes with the key, so that nothing is looked up. */
+/** Access to surfaces; the grants are part of the key, so nothing is looked up. */
 export const surfaceAccess = plugin(
   async (app) => {
     app.decorate('requireSurface', (id: SurfaceId): onRequestHookHandler => {

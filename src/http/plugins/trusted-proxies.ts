@@ -23,8 +23,8 @@ interface WarnOfUntrustedProxyOptions {
 }
 
 /**
- * Warns once when a peer that is not trusted sends `X-Forwarded-For`. A proxy that TRUSTED_PROXIES leaves out makes all
- * its clients one address: the limits of sign-in, sign-up and invented keys are then those of everybody together.
+ * Warns once when an untrusted peer sends `X-Forwarded-For`. All clients of a proxy that TRUSTED_PROXIES omits share
+ * one address, and therefore the limits of sign-in, sign-up and invented keys.
  */
 export const warnOfUntrustedProxy = plugin<WarnOfUntrustedProxyOptions>(
   async (app, { logger, limits }) => {
@@ -36,7 +36,7 @@ export const warnOfUntrustedProxy = plugin<WarnOfUntrustedProxyOptions>(
         warned = true
         logger.warn(
           { peer: remoteAddress },
-          'X-Forwarded-For from an address outside TRUSTED_PROXIES is ignored: if this is your proxy, add it, or all its clients share the limits of one address',
+          'ignoring X-Forwarded-For of an address outside TRUSTED_PROXIES; if this is your proxy, add it, otherwise its clients share the limits of one address',
         )
       }
       done()

@@ -6,23 +6,23 @@ import { ApiError } from '../../core/kernel/errors.ts'
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * The refusal of a request that no route takes: 405 with `Allow` where its path takes other methods, else 404. For routes
-     * that take what is left over.
+     * The error for a request without a route: 405 with `Allow` if its path supports other methods, otherwise 404. For
+     * catch-all routes.
      */
     refusalOfUnrouted(request: FastifyRequest, reply: FastifyReply): ApiError
   }
 }
 
-/** Surfaces answer for themselves: of a method that is none, too, only those hear who may use the path. */
+/** Surfaces handle their own errors: even for an unsupported method, only keys with access learn that the path exists. */
 const SURFACE = /^\/v\d/
 
-/** A path of the router with the methods it takes. */
+/** A path of the router with its methods. */
 interface Path {
   pattern: RegExp
   methods: Set<string>
 }
 
-/** Refuses what no route takes, before a body is read. */
+/** Rejects requests without a route, before a body is read. */
 export const unroutedRequests = plugin(
   async (app) => {
     const paths = new Map<string, Path>()
@@ -54,7 +54,7 @@ const patternOf = (url: string): RegExp => {
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0]!
 
-/** The methods that any route has for the path of a request. */
+/** The methods of all routes that match the path of a request. */
 function methodsOf(request: FastifyRequest, paths: ReadonlyMap<string, Path>): string[] {
   const path = pathOf(request)
   const known = [...paths.values()].filter(({ pattern }) => pattern.test(path))

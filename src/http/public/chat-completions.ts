@@ -11,7 +11,7 @@ import { CHAT_FORMAT } from '../calls/chat-format.ts'
 import { type AskedCall, type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
 import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './x402-calls.ts'
 
-/** POST /v1/chat/completions: validate, start the call, relay its answer. */
+/** POST /v1/chat/completions: validates, starts the call, relays its response. */
 export const chatCompletionsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
@@ -41,11 +41,11 @@ export interface ChatServices extends CallServices {
 
 function askedChat(body: ChatBody, { exactJson }: FastifyRequest): AskedCall & { call: ChatRequest } {
   const call = normalizeChatRequest(body, exactJson)
-  // Requests whose schemas differ in what parsing loses are not the same.
+  // Requests whose schemas differ only in what parsing alters are different requests.
   return { call, fingerprint: { ...body, ...exactJson }, format: CHAT_FORMAT }
 }
 
-/** Validates a chat completion without a key, and makes its call once it is paid. Throws ApiError. */
+/** Validates a chat completion without a key, and starts its call once it is paid. Throws ApiError. */
 async function servePaidChat(
   body: ChatBody,
   request: FastifyRequest,

@@ -10,7 +10,7 @@ import { createSlots } from '../slots.ts'
 const READS_MAX = 100
 const READS_PER_KEY_MAX = 10
 
-/** GET /v1/credits: what an account was credited, has used, and can spend now. USD as decimal strings, exact. */
+/** GET /v1/credits: an account's credits, its usage, and what it can spend. USD as exact decimal strings. */
 export const creditsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
@@ -24,7 +24,7 @@ export const creditsRoute =
 
     const { asker, hooks } = byReadingKey(app)
     const schema = {
-      summary: 'What an account was credited, has used and can spend',
+      summary: 'Credits, usage and spendable balance of an account',
       querystring: Type.Object(ACCOUNT_ID, CLOSED),
       response: { 200: Credits },
     }
@@ -32,7 +32,7 @@ export const creditsRoute =
       const { accountId, holder } = asker(request)
       return slots.run(holder, async () => {
         const credits = await reports.credits.find(accountId)
-        if (credits === null) throw new ApiError('not_found', 'There is no account of that id.')
+        if (credits === null) throw new ApiError('not_found', 'There is no account with this id.')
         return {
           data: {
             total_credits: formatUsd(credits.totalCreditsPico),

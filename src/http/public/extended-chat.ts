@@ -3,7 +3,7 @@ import { ExtendedBody, normalizeExtendedRequest } from '../../core/calls/extende
 import { extendedFormat } from '../calls/extended-format.ts'
 import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
 
-/** POST /v2/chat/completions: what /v1 takes, tool loops and more fields; made, held, routed and charged the same way. */
+/** POST /v2/chat/completions: like /v1 with tool loops and more fields; held, routed and charged the same way. */
 export const extendedChatRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {

@@ -3,12 +3,12 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { Readiness } from '../../platform/observability/readiness.ts'
 
 const NOT_READY: Record<Extract<Readiness, { status: 'not-ready' }>['reason'], string> = {
-  'redis-away': 'Not ready: Redis does not answer.',
+  'redis-away': 'Not ready: Redis does not respond.',
   'redis-refuses-writes': 'Not ready: Redis refuses writes.',
   stopping: 'Not ready: this instance is stopping.',
 }
 
-/** Liveness: the process answers. Readiness: it can take calls, all of them or those that miss nothing. */
+/** Liveness: the process responds. Readiness: it can take calls, all of them or those that need no PostgreSQL. */
 export const healthRoutes: FastifyPluginAsync<{ readiness: () => Promise<Readiness> }> = async (
   app,
   { readiness },

@@ -22,7 +22,7 @@ interface KeyDependencies {
   clock: () => number
 }
 
-/** GET /v1/key: the limits of the key that asks, how much of them is left, and what its account can spend. */
+/** GET /v1/key: the limits of the calling key, what is left of them, and what its account can spend. */
 export const keyRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
@@ -81,7 +81,7 @@ export const keyRoute =
     })
   }
 
-/** The budgets that bound the calls of a key, by whose they are. */
+/** The budgets that bound the calls of a key, by owner. */
 async function budgetStates(
   key: KeyRecord,
   reports: KeyDependencies['reports'],

@@ -20,18 +20,18 @@ import { MESSAGES_FORMAT, messagesError } from '../calls/messages-format.ts'
 import { callingKey, serveCall } from '../calls/serve-call.ts'
 import { createSlots } from '../slots.ts'
 
-/** Whether any target speaks the messages wire. */
+/** Whether any provider speaks the messages wire. */
 const isSpoken = oncePer(({ offers }: CatalogSnapshot): boolean =>
   [...offers.values()].some(({ provider }) => provider.wire === 'anthropic-messages'),
 )
 
-/** Errors in the wire's own form, and the request's id where its clients look for it. */
+/** Sends errors in the wire's own format, and the request's id where its clients expect it. */
 function speakNatively(request: FastifyRequest, reply: FastifyReply): void {
   request.errorBody = messagesError
   reply.header('request-id', request.id)
 }
 
-/** POST /v1/messages: a call whose target speaks the messages wire, in the wire's own form. */
+/** POST /v1/messages: a call to a target that speaks the messages wire, in the wire's own format. */
 export const messagesRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
@@ -40,7 +40,7 @@ export const messagesRoute =
       if (isSpoken(catalog())) speakNatively(request, reply)
       done()
     }
-    // Who may not call models hears so before the body is read, and so does everybody where nothing could answer.
+    // Rejects keys that may not call models, and all calls if no provider speaks the wire, before reading the body.
     const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
       callingKey(request)
       if (!isSpoken(catalog())) throw messagesWireUnspoken('No provider of this gateway')
@@ -57,7 +57,7 @@ export const messagesRoute =
       async (request, reply) => {
         const asked = {
           call: parseMessagesRequest(request.body),
-          // The same body on another surface asks for another answer.
+          // The same body on another surface is another request.
           fingerprint: [path, request.body],
           format: MESSAGES_FORMAT,
         }
@@ -69,7 +69,7 @@ export const messagesRoute =
 const COUNTS_MAX = 32
 const COUNTS_PER_KEY_MAX = 4
 
-/** POST /v1/messages/count_tokens: about how many tokens a prompt has, by the gateway's own tokenizer. */
+/** POST /v1/messages/count_tokens: an estimate of the tokens of a prompt, by the gateway's own tokenizer. */
 export const countTokensRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
@@ -110,7 +110,7 @@ export const countTokensRoute =
     )
   }
 
-/** What a model is likely to make of a prompt's media. Throws ApiError `model_not_found`. */
+/** The likely media tokens of a prompt. Throws ApiError `model_not_found`. */
 function likelyMedia({ messages }: NativeContent, asked: string, catalog: CatalogSnapshot) {
   const model = findModel(catalog, asked, 'chat')
   if (!model && !isAutoModel(asked)) throw modelNotFound([asked], [], catalog)

@@ -8,7 +8,7 @@ import { extendedChatRoute } from './extended-chat.ts'
 
 type ModelRoute = (path: string) => FastifyPluginAsync
 
-/** The surfaces that run a call in the gateway's own contract, as the playground does too. */
+/** The surfaces that run a call in the gateway's own contract, also in the playground. */
 export const MODEL_ROUTES: Partial<Record<SurfaceId, ModelRoute>> = {
   'chat-completions': chatCompletionsRoute,
   'chat-completions.extended': extendedChatRoute,

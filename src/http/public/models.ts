@@ -4,7 +4,7 @@ import { ModelList } from '../../core/api/catalog.ts'
 import { allowsModel } from '../../core/routing/allow-list.ts'
 import { askingKey } from '../plugins/authenticate.ts'
 
-/** GET /v1/models: one opaque entry for ordinary keys, if they may use a model of it; the catalog for admin keys. */
+/** GET /v1/models: one opaque entry for ordinary keys that may use a model of it; the catalog for admin keys. */
 export const modelsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {

@@ -8,11 +8,11 @@ import { codeSamples } from '../../core/api/surfaces/code-samples.ts'
 import { SURFACES } from '../../core/api/surfaces/surface-registry.ts'
 import { publishedSurface, type SurfaceContracts } from './surface-list.ts'
 
-/** Stands for the gateway's address in the document, which is written once; a name that no host has. */
+/** Placeholder for the gateway's URL in the document, which is rendered once; no host has this name. */
 const ORIGIN = 'http://gateway.invalid'
 const HOST = /^[\w.:[\]-]{1,255}$/
 
-/** GET /openapi.json: the OpenAPI 3.1 document of every route, with examples for the address that was asked. */
+/** GET /openapi.json: the OpenAPI 3.1 document of every route, with examples for the requested host. */
 export const openapiRoute =
   (path: string): FastifyPluginAsync =>
   async (app) => {
@@ -30,7 +30,7 @@ export const openapiRoute =
 const askedOrigin = ({ protocol, host }: FastifyRequest): string =>
   HOST.test(host) ? `${protocol}://${host}` : ORIGIN
 
-/** The document with the registry's word on each surface. */
+/** The document with the registry's description of each surface. */
 function describedSurfaces(app: FastifyInstance, contracts: SurfaceContracts, isPayable: boolean) {
   const document = app.swagger()
   const paths = document.paths as Record<string, Record<string, DescribedOperation>>

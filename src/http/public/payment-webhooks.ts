@@ -5,14 +5,14 @@ import { DAY_MS } from '../../core/kernel/time.ts'
 import type { PaymentRailName } from '../../core/payments/payment.ts'
 import { clientNetworks } from '../../platform/network/client-networks.ts'
 
-/** Rails send far less; what is longer is not theirs. */
+/** Rails send far less; a longer body is not theirs. */
 const BODY_LIMIT_BYTES = 512 * 1024
 const RETRY_AFTER_SECONDS = 10
 
 /**
- * POST /webhooks/stripe and /webhooks/paypal: what the rails tell. No key; the signature over the raw bytes is
- * the credential. Answered 200 once it is kept and acted on, also when the payment is unknown, so that nothing
- * is repeated in vain; 400 when forged; 503 when it should come again.
+ * POST /webhooks/stripe and /webhooks/paypal: reports of the rails. No key; the signature over the raw bytes is the
+ * credential. 200 once the report is stored and acted on, also if the payment is unknown, so that it is not repeated in
+ * vain; 400 for a forgery; 503 if it should be sent again.
  */
 export const paymentWebhooks: FastifyPluginAsync = async (app) => {
   const { payments, logger } = app.services
@@ -23,7 +23,7 @@ export const paymentWebhooks: FastifyPluginAsync = async (app) => {
     const bound = createWebhookBound()
     const mayLog = createLogSampler()
     return async (request: FastifyRequest) => {
-      // A signature that is checked on the spot costs microseconds; nothing before it may shut out a genuine webhook.
+      // A locally verified signature costs microseconds; no limit before it may reject a genuine webhook.
       const leave = payments.rails.get(rail)?.asksToVerify ? bound.enter(request.ip) : () => undefined
       let verdict: WebhookVerdict = null
       try {
@@ -32,13 +32,13 @@ export const paymentWebhooks: FastifyPluginAsync = async (app) => {
         verdict = outcome.kind === 'forged' ? 'forged' : 'genuine'
         if (outcome.kind === 'forged') {
           if (mayLog())
-            logger.warn({ rail, requestId: request.id, reason: outcome.reason }, 'a webhook was refused')
+            logger.warn({ rail, requestId: request.id, reason: outcome.reason }, 'payment webhook rejected')
           throw new ApiError('invalid_request', 'The signature of this webhook is not valid.')
         }
         return { received: true }
       } catch (cause) {
         if (cause instanceof ApiError) throw cause
-        logger.error({ err: cause, rail, requestId: request.id }, 'a webhook could not be handled')
+        logger.error({ err: cause, rail, requestId: request.id }, 'payment webhook failed')
         throw new ApiError('overloaded', 'Send it again later.', {
           retryAfterSeconds: RETRY_AFTER_SECONDS,
           cause,
@@ -53,13 +53,13 @@ export const paymentWebhooks: FastifyPluginAsync = async (app) => {
     const handler = receive(rail)
     app.post(`/webhooks/${rail}`, { bodyLimit: BODY_LIMIT_BYTES }, async (request) => {
       if (!payments.rails.has(rail))
-        throw new ApiError('surface_unavailable', 'This payment provider is not set up here.')
+        throw new ApiError('surface_unavailable', 'This payment provider is not configured.')
       return handler(request)
     })
   }
 }
 
-/** True once a second at the most: who sends forgeries does not fill the log. */
+/** True at most once a second, so that forgeries do not fill the log. */
 function createLogSampler(): () => boolean {
   let lastAtMs = 0
   return () => {
@@ -70,32 +70,31 @@ function createLogSampler(): () => boolean {
   }
 }
 
-/** What a webhook turned out to be; null: it could not be told. */
+/** The verdict on a webhook; null: unknown. */
 type WebhookVerdict = 'genuine' | 'forged' | null
 
-/** Checks at once, of networks that sent a genuine webhook lately and of all others: places of their own each. */
+/** Concurrent checks, with separate limits for networks that recently sent a genuine webhook and for all others. */
 const AT_ONCE_MAX = 20
-/** Forgeries a minute of one network; further webhooks of it are not checked. */
+/** Maximum forgeries of one network per minute; its further webhooks are not checked. */
 const FORGERIES_MAX = 20
 const MINUTE_MS = 60_000
 const KNOWN_FOR_MS = 7 * DAY_MS
 const NETWORKS_MAX = 10_000
 
 /**
- * Bounds webhooks of one rail whose signature is checked by asking that rail, so that forgeries cannot shut out real
- * ones.
+ * Limits webhooks whose signature is verified by a request to the rail, so that forgeries cannot block genuine ones.
  */
 export function createWebhookBound() {
   const forgeries = new LRUCache<string, number>({ max: NETWORKS_MAX, ttl: MINUTE_MS, noUpdateTTL: true })
   const known = new LRUCache<string, true>({ max: NETWORKS_MAX, ttl: KNOWN_FOR_MS })
   const places = { known: 0, others: 0 }
   return {
-    /** Takes a place; the returned function gives it back with the verdict. Throws 429 when there is none. */
+    /** Takes a slot; the returned function releases it with the verdict. Throws 429 if there is none. */
     enter(networkAddress: string): (verdict: WebhookVerdict) => void {
       const { subnet } = clientNetworks(networkAddress)
       const group = known.has(subnet) ? 'known' : 'others'
       if (places[group] >= AT_ONCE_MAX || (forgeries.get(subnet) ?? 0) >= FORGERIES_MAX) {
-        // A rail that is refused sends again later, and lost news is asked for.
+        // A rejected rail sends again later, and lost reports are reconciled.
         throw new ApiError('rate_limit_exceeded', 'Too many webhooks at once. Send it again later.', {
           retryAfterSeconds: 10,
         })

@@ -6,9 +6,9 @@ import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'
 
-/** As long as PostgreSQL may take to say since when rates are what they are. */
+/** Maximum wait for PostgreSQL to return the start times of rates. */
 const TIMES_WAIT_MS = 2_000
-/** A feed without those times is rendered again after this. */
+/** A feed without these times is rendered again after this. */
 const RETRY_MS = 5_000
 
 interface RenderedFeed {
@@ -18,7 +18,7 @@ interface RenderedFeed {
 
 interface PricingDependencies {
   catalog: () => CatalogSnapshot
-  /** Since when models have their rates; rejects while PostgreSQL is away. */
+  /** When models' rates started; rejects while PostgreSQL is away. */
   rateTimes: (catalog: CatalogSnapshot) => Promise<RateChangeTimes>
   logger: Logger
 }
@@ -50,7 +50,7 @@ export const pricingRoute =
     app.get(path, { schema }, async (request, reply) => {
       const { version, bodies } = await feed()
       const encoding = acceptedEncoding(request.headers['accept-encoding'])
-      // Each encoding is a representation of its own, and has its own tag.
+      // Each encoding is a separate representation with its own tag.
       const etag = encoding === 'identity' ? `"${version}"` : `"${version}-${encoding}"`
       reply.headers({
         etag,
@@ -65,13 +65,13 @@ export const pricingRoute =
     })
   }
 
-/** The feed of the catalog of now. While PostgreSQL is away times are those that the documents tell. */
+/** The feed of the current catalog. While PostgreSQL is away, it has the times of the documents. */
 function renderedFeeds({ catalog, rateTimes, logger }: PricingDependencies): () => Promise<RenderedFeed> {
   let kept: { snapshot: CatalogSnapshot; feed: Promise<RenderedFeed> } | undefined
 
   const render = async (snapshot: CatalogSnapshot): Promise<RenderedFeed> => {
     const times = await within(TIMES_WAIT_MS, rateTimes(snapshot)).catch((error: unknown) => {
-      logger.warn({ err: error }, 'the pricing feed is served without the times of the rate history')
+      logger.warn({ err: error }, 'pricing feed served without the times of the rate history')
       setTimeout(() => {
         if (kept?.snapshot === snapshot) kept = undefined
       }, RETRY_MS).unref()
@@ -91,7 +91,7 @@ function renderedFeeds({ catalog, rateTimes, logger }: PricingDependencies): () 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+    timer = setTimeout(() => reject(new Error(`no response within ${ms} ms`)), ms)
   })
   try {
     return await Promise.race([work, late])
@@ -100,7 +100,7 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   }
 }
 
-/** RFC 9110 13.1.2: any listed tag, weak ones too. Whoever has the version has it in whatever encoding. */
+/** RFC 9110 13.1.2: any listed tag, including weak ones. A client that has the version has it in some encoding. */
 const matches = (header: string | undefined, version: string): boolean =>
   (header ?? '').split(',').some((tag) => {
     const [, named] = /^(?:W\/)?"(.*?)(?:-br|-gzip)?"$/.exec(tag.trim()) ?? []

@@ -7,15 +7,15 @@ import { secureHeaders } from '../plugins/security-headers.ts'
 
 const PATH = '/admin/queues'
 const SEALED = '[sealed]'
-/** The board's page asks another company's host for its fonts; the browser's own do. */
+/** The dashboard's page loads its fonts from another host; the browser's own are used instead. */
 const FONT_LINK = /<link href="https:\/\/fonts\.googleapis\.com[^>]*>/
 
-/** Bull Board for operators: every queue live, read-only, and no call's text anywhere. */
+/** Bull Board for operators: every queue live, read-only, without the text of calls. */
 export const queuesDashboard: FastifyPluginAsync = async (app) => {
   const { queues, isSecure, publicPath } = app.services
   const server = new FastifyAdapter()
   server.setBasePath(publicPath + PATH)
-  // Read-only: a settlement deleted by hand would be a charge lost.
+  // Read-only: a manually deleted settlement would be a lost charge.
   const adapters = Object.values(queues).map((queue) => {
     const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
     adapter.setFormatter('data', (data: Record<string, unknown>) =>
@@ -35,7 +35,7 @@ export const queuesDashboard: FastifyPluginAsync = async (app) => {
   })
   await app.register(async (scope) => {
     await secureHeaders(scope, 'queues-dashboard', isSecure)
-    // The dashboard's own error handler makes a 500 of everything.
+    // The dashboard's own error handler turns every error into a 500.
     scope.addHook('onRoute', (route) => {
       route.errorHandler = app.errorHandler
       route.config = { ...route.config, permission: 'read' }
@@ -57,6 +57,6 @@ export const queuesDashboard: FastifyPluginAsync = async (app) => {
   })
 }
 
-/** A person's browser that wants a page: it is led to where an operator signs in. */
+/** A browser's navigation is redirected to the sign-in page of operators. */
 const isNavigation = ({ method, headers }: FastifyRequest): boolean =>
   method === 'GET' && headers.authorization === undefined && (headers.accept ?? '').includes('text/html')

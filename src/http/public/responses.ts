@@ -3,7 +3,7 @@ import { normalizeResponsesRequest, ResponsesBody } from '../../core/calls/respo
 import { responsesFormat } from '../calls/responses-format.ts'
 import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
 
-/** POST /v1/responses: one turn that keeps nothing, as an extended call. */
+/** POST /v1/responses: one stateless turn, as an extended call. */
 export const responsesRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {

@@ -46,7 +46,7 @@ export const publicSurfacesRoute =
     })
   }
 
-/** A surface without whom it was opened to. */
+/** A surface without its grants. */
 export function publishedSurface(surface: Surface, contracts: SurfaceContracts): PublishedSurface {
   const { id, method, path, status, behaviour, lifecycle } = surface
   const evidence = SURFACE_EVIDENCE[id] ?? null

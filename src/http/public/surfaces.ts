@@ -32,7 +32,7 @@ import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
 /** Registers all surfaces that name it, by the path of the first. */
 type SurfaceRoute = (path: string) => FastifyPluginAsync
 
-/** The routes of the surfaces. One of access `granted` has `app.requireSurface(id)` right after `app.requireKey`. */
+/** The routes of the surfaces. A route of access `granted` has `app.requireSurface(id)` directly after `app.requireKey`. */
 const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
   ...MODEL_ROUTES,
   responses: responsesRoute,
@@ -54,10 +54,10 @@ const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
   'surfaces.public': publicSurfacesRoute,
 }
 
-/** Refusals are no part of the API's description. */
+/** Refusals are not part of the API's description. */
 const UNDOCUMENTED = { hide: true }
 
-/** Routes the surfaces. Whatever else lies under their versions asks for a key, then is unavailable. */
+/** Routes the surfaces. Other paths under their versions require a key and then return 404 `surface_unavailable`. */
 export const surfaceRoutes: FastifyPluginAsync = async (app) => {
   await app.register(crossOrigin, { corsOrigins: app.services.config.corsOrigins })
   const contracts = new Map<SurfaceId, string>()
@@ -76,7 +76,7 @@ export const surfaceRoutes: FastifyPluginAsync = async (app) => {
     routeUnavailable(app, `${version}*`, ({ method, url }) => pathUnknown(method, url))
 }
 
-/** All methods of a path that are no surface: 405 for those who may use it, else 404. */
+/** The unsupported methods of a surface's path: 405 with access, otherwise 404. */
 function routeOtherMethods(app: FastifyInstance, surfaces: Surface[]): void {
   const { id, path, status } = surfaces[0]!
   const url = routerPath(path)
@@ -98,7 +98,7 @@ function routeOtherMethods(app: FastifyInstance, surfaces: Surface[]): void {
   })
 }
 
-/** Answered before a body is read. */
+/** Sent before a body is read. */
 function routeUnavailable(
   app: FastifyInstance,
   url: string,
@@ -116,7 +116,7 @@ function routeUnavailable(
   })
 }
 
-/** The surface that a route serves; `HEAD` is a `GET` without its body. */
+/** The surface of a route; `HEAD` is a `GET` without its body. */
 export function surfaceOfRoute(
   { method, url }: Pick<RouteOptions, 'method' | 'url'>,
   surfaces: readonly Surface[],
@@ -125,10 +125,13 @@ export function surfaceOfRoute(
   return surfaces.find((surface) => surface.method === asked && routerPath(surface.path) === url)
 }
 
-/** A path of the registry as the router writes it. */
+/** A path of the registry in the router's syntax. */
 export const routerPath = (path: string): string => path.replaceAll(':', '::').replace(/\{(\w+)\}/g, ':$1')
 
-/** Announces in every response of an open surface that it goes away. To those who may not use a granted one it is not there. */
+/**
+ * Announces the end of an open surface in all its responses. A granted surface is hidden from keys without a grant, so
+ * it is not announced.
+ */
 export function announceLifecycle(route: Pick<RouteOptions, 'onRequest'>, surface: Surface): void {
   const headers = lifecycleHeaders(surface.lifecycle)
   if (surface.access !== 'open' || Object.keys(headers).length === 0) return

@@ -24,7 +24,7 @@ export interface PaidCalls {
   payments: CallPayments
   throttle: QuoteThrottle
   publicUrl: string | null
-  /** Of all calls without a key together. */
+  /** Limits of all calls without a key together. */
   limits: GuestLimits
   logger: Logger
 }
@@ -38,18 +38,18 @@ interface PaidCallDependencies extends PaidCalls {
   admission: AdmissionDependencies
 }
 
-/** A paid call on its way. */
+/** A paid call that has not started yet. */
 export interface PaidCall {
   key: StandardKey
   planned: PlannedCall
   admission: AdmissionDependencies
-  /** Settles the payment by what is written. */
+  /** Settles the payment according to what is written. */
   watch: (writer: CompletionWriter) => CompletionWriter
-  /** The call was not started, or failed. Resolves when its authorization may be sent again. */
+  /** The call was not started, or failed. Resolves when its authorization may be used again. */
   failed: (error: unknown) => Promise<void>
 }
 
-/** Whoever has no key is known by the network, and once they have paid by the wallet. */
+/** A guest is identified by the network, and after a payment by the wallet. */
 const guest = (keyId: string, limits: GuestLimits): StandardKey => ({
   ...plainKey(CALL_PAYMENT_ACCOUNT, keyId),
   accountLimits: {
@@ -58,10 +58,10 @@ const guest = (keyId: string, limits: GuestLimits): StandardKey => ({
   },
 })
 
-/** A request with any credential is one with a key. */
+/** A request with any credential counts as a request with a key. */
 export const isGuest = ({ headers }: FastifyRequest): boolean => headers.authorization === undefined
 
-/** An onRequest hook in the place of `requireKey`: lets requests without a key in, as many as a network may send. */
+/** An onRequest hook instead of `requireKey`: accepts requests without a key, up to the limit of a network. */
 export const requireKeyOrPayment =
   (requireKey: FastifyInstance['requireKey'], { throttle, limits }: PaidCalls) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -73,8 +73,8 @@ export const requireKeyOrPayment =
 const UNQUOTABLE = new Set([400, 404, 422])
 
 /**
- * The error handler of a route that takes payments: what cannot be quoted, and comes with neither key nor payment, is a
- * request whose key was forgotten.
+ * The error handler of a route that accepts payments: a request that cannot be quoted, with neither key nor payment,
+ * has probably lost its key.
  */
 export function askForKey(
   error: Error & { statusCode?: number; status?: number },
@@ -93,8 +93,8 @@ export function askForKey(
 }
 
 /**
- * Quotes a call without a key, and takes its payment. Throws ApiError 402 `payment_required` with the header
- * `PAYMENT-REQUIRED` where it carries none that pays for it.
+ * Quotes a call without a key, and accepts its payment. Throws ApiError 402 `payment_required` with the header
+ * `PAYMENT-REQUIRED` if its payment is missing or insufficient.
  */
 export async function payForCall(
   chat: ChatRequest,
@@ -115,13 +115,13 @@ export async function payForCall(
   if (typeof signature !== 'string') {
     throw refuse(
       'PAYMENT-SIGNATURE header is required',
-      'Send an API key, or pay for this call by x402: the header `PAYMENT-REQUIRED` says how.',
+      'Send an API key, or pay for this call by x402 as described in the header `PAYMENT-REQUIRED`.',
     )
   }
   const callId = newCallId(admission.clock())
   const outcome = await payments.take(signature, callId, quote)
   if (outcome.kind === 'refused')
-    throw refuse(outcome.reason, `The payment does not pay for this call: ${outcome.reason}.`)
+    throw refuse(outcome.reason, `The payment was not accepted for this call: ${outcome.reason}.`)
   const { payer, paysFirst } = outcome
   request.key = guest(payer, deps.limits)
   return {
@@ -137,26 +137,34 @@ export async function payForCall(
   }
 }
 
-/** Plans a call whose price is known: one model by its id, and a limit of its completion. Throws ApiError. */
+/** Plans a call with a known price: one model by its id, and a completion limit. Throws ApiError. */
 function planExactCall(
   chat: ChatRequest,
   { headers }: FastifyRequest,
   { admission, limits }: PaidCallDependencies,
 ) {
   if (headers['idempotency-key'] !== undefined) {
-    throw new ApiError('invalid_request', '`Idempotency-Key` needs an API key: a payment pays once.', {
-      param: 'Idempotency-Key',
-    })
+    throw new ApiError(
+      'invalid_request',
+      '`Idempotency-Key` requires an API key, because a payment pays once.',
+      {
+        param: 'Idempotency-Key',
+      },
+    )
   }
   const [model] = chat.models
   if (chat.models.length !== 1 || model === undefined || model === AUTO_MODEL) throw notExact()
   if (chat.completionLimit === undefined) {
-    throw new ApiError('invalid_request', 'A call paid by x402 needs `max_tokens`: it bounds the price.', {
-      param: 'max_tokens',
-    })
+    throw new ApiError(
+      'invalid_request',
+      'A call paid by x402 requires `max_tokens`, which bounds the price.',
+      {
+        param: 'max_tokens',
+      },
+    )
   }
   const plan = planCall(chat, guest('', limits), admission)
-  // Only a routing suffix leads somewhere else.
+  // Only a routing suffix leads to another model.
   if (findModel(admission.catalog(), model) === null) throw notExact()
   return plan
 }
@@ -164,7 +172,7 @@ function planExactCall(
 const notExact = () =>
   new ApiError(
     'invalid_request',
-    'A call paid by x402 names one model by its exact id, which bounds the price: GET /pricing.json lists them.',
+    'A call paid by x402 must name one model by its exact id, which bounds the price. GET /pricing.json lists the ids.',
     { param: 'model' },
   )
 
@@ -180,8 +188,8 @@ const BALANCE_WAIT_MS = 2_000
 const ASK_AGAIN_MS = 50
 
 /**
- * Admission on the account that all paid calls share. What a call may cost is in its balance by now, but the charge of
- * another may count twice for a moment, until its hold is closed.
+ * Admission on the account that all paid calls share. The payment is in its balance already, but the charge of another
+ * call may count twice for a moment, until its hold is closed.
  */
 const admitPaid =
   ({ admit, clock }: AdmissionDependencies): AdmissionDependencies['admit'] =>
@@ -196,9 +204,9 @@ const admitPaid =
   }
 
 /**
- * Decides about a payment by what its caller gets: a whole answer is paid before it is sent, a stream once it has been
- * sent to its end, a failed call never. The stream of a wallet that pays first is kept back, and paid before it is sent.
- * A caller who leaves is decided about by what had been produced.
+ * Decides about a payment by what its client receives: a complete response is paid before it is sent, a stream after
+ * its end, a failed call never. The stream of a wallet that pays first is buffered, and paid before it is sent. If the
+ * client leaves, the produced output decides.
  */
 function watchPayment(
   writer: CompletionWriter,
@@ -213,7 +221,7 @@ function watchPayment(
     isDecided = true
     cleanup.add(() => task(callId))
   }
-  /** Throws ApiError where the facilitator refused the payment. */
+  /** Throws ApiError if the facilitator refused the payment. */
   const settle = async (): Promise<void> => {
     if (isDecided) return
     isDecided = true
@@ -226,7 +234,7 @@ function watchPayment(
       return
     }
     if (verdict?.kind !== 'settled' && verdict?.kind !== 'unpaid') return
-    // A stream that was kept back for long has sent its headers with a keep-alive.
+    // A long buffered stream has sent its headers with a keep-alive.
     if (!reply.raw.headersSent) reply.header('payment-response', payments.responseHeader(payer, verdict))
     if (verdict.kind === 'settled') return
     throw new ApiError('payment_required', `The payment was refused: ${verdict.reason}.`)
@@ -253,8 +261,8 @@ function watchPayment(
 }
 
 /**
- * Writes a stream once it is complete and paid; one that failed is written as the failure alone. What is kept back is no
- * more than the whole answer would be.
+ * Writes a stream once it is complete and paid; a failed one is written as the failure alone. The buffer is no larger
+ * than the complete response.
  */
 function keptBack(
   writer: CompletionWriter,

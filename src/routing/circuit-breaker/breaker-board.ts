@@ -30,23 +30,23 @@ import { followOfferHealth, type OfferHealth } from './offer-health.ts'
 
 const FLUSH_MS = 1_000
 const ANSWER_WITHIN_MS = 500
-/** After losing a probe to another call, an offer counts as down for this long before it is asked again. */
+/** An offer counts as down for this long after another call won its probe. */
 const PROBE_LOST_MS = 1_000
-/** An answer that has gone on for this long has proven its offer: others need not wait for its end. */
+/** A completion that has streamed for this long proves its offer, so that other calls need not wait for its end. */
 const PROBE_PROVEN_MS = 10_000
 
 const PROBE_SLACK_MS = 1_000
 
-/** Leave to try what a half-open breaker stands before; at most one in the fleet. */
+/** The permission to probe a half-open breaker; at most one in the fleet. */
 export interface Probe {
-  /** Whose breaker it is: an offer's or a provider's id, or an offer's before one account. */
+  /** The subject of the breaker: an offer's or a provider's id, or an offer's for one account. */
   subject: string
   token: string
   /** The fleet's time, unix ms. */
   claimedAtMs: number
 }
 
-/** What is known against an offer or a provider. */
+/** The breaker state of an offer or a provider. */
 interface SubjectState {
   subject: string
   breaker: BreakerState
@@ -55,7 +55,7 @@ interface SubjectState {
 
 interface BreakerBoardOptions {
   redis: Redis
-  /** A connection in subscriber mode; it may carry other channels as well. */
+  /** A connection in subscriber mode; it may serve other channels too. */
   subscriber: Redis
   settings: BreakerSettings
   /** Unix milliseconds. */
@@ -65,11 +65,11 @@ interface BreakerBoardOptions {
   serverNow?: () => Promise<number>
 }
 
-/** Starts a board: follows the fleet's state, and adds to it what this worker's calls show. */
+/** Starts a board: follows the fleet's state, and adds the results of this worker's calls. */
 export async function createBreakerBoard(options: BreakerBoardOptions): Promise<BreakerBoard> {
   const { redis, settings, logger } = options
   const unreachable = (err: unknown): void => {
-    logger.warn({ err }, 'the breaker board could not be reached')
+    logger.warn({ err }, 'breaker board unavailable')
   }
   const health = await followOfferHealth(options)
   const store = createHealthStore(redis, settings, health.fleetNow)
@@ -77,18 +77,18 @@ export async function createBreakerBoard(options: BreakerBoardOptions): Promise<
   return new BreakerBoard(health, store, logger, unreachable)
 }
 
-/** The fleet's shared knowledge of which offers work. Reading it costs nothing; no method ever rejects. */
+/** The fleet's shared state of offers. Reading it costs nothing; no method ever rejects. */
 export class BreakerBoard {
   readonly #followed: OfferHealth
   readonly #store: HealthStore
   readonly #logger: Logger
   readonly #unreachable: (error: unknown) => void
   readonly #counts: HealthCounts
-  /** Subject → unix ms until which its probe is another call's. */
+  /** Subject → unix ms until which another call has its probe. */
   readonly #probesLost = new Map<string, number>()
-  /** Provider → unix ms when it last took our key in a call of this worker; the fleet is told within a second. */
+  /** Provider → unix ms of the last accepted key in a call of this worker; sent to the fleet within a second. */
   readonly #keysTaken = new Map<string, number>()
-  /** Token of a probe whose answer goes on → what waits for it to be proven; null once it is. */
+  /** Token of a probe whose completion is streaming → the timer until it is proven; null afterwards. */
   readonly #answering = new Map<string, NodeJS.Timeout | null>()
   readonly #stopFlushing: () => void
 
@@ -106,7 +106,7 @@ export class BreakerBoard {
     this.#stopFlushing = tickEvery(FLUSH_MS, () => this.#counts.flush())
   }
 
-  /** For a call of an account. */
+  /** The health for a call of an account. */
   health(offerId: string, accountId: string): RouteHealth {
     const health = this.#followed.health(offerId, accountId)
     if (health.kind !== 'probe') return health
@@ -116,8 +116,8 @@ export class BreakerBoard {
   }
 
   /**
-   * Claims the one probe of a half-open offer; null when another call has it. It is free again when nothing
-   * was reported of it `withinMs` after: the patience of its attempt.
+   * Claims the one probe of a half-open offer; null if another call has it. It is free again if nothing is reported
+   * `withinMs` later, the timeout of its attempt.
    */
   async claimProbe(offerId: string, withinMs: number, accountId: string): Promise<Probe | null> {
     const subject = this.#followed.view.blocking(offerId, accountId)?.subject ?? offerId
@@ -131,7 +131,7 @@ export class BreakerBoard {
     return null
   }
 
-  /** The answer of a probe has begun. */
+  /** The completion of a probe has started. */
   probeAnswers(offerId: string, probe: Probe): void {
     this.#store.keepProbe(probe.subject, PROBE_PROVEN_MS + PROBE_SLACK_MS).catch(this.#unreachable)
     const prove = () => {
@@ -141,7 +141,7 @@ export class BreakerBoard {
     this.#answering.set(probe.token, setTimeout(prove, PROBE_PROVEN_MS).unref())
   }
 
-  /** What an attempt of an account's call showed. `probe` when the attempt was one. */
+  /** Reports the result of an attempt. `probe` if the attempt was one. */
   report(offerId: string, effect: HealthEffect, probe: Probe | null, accountId: string): void {
     if (effect.kind === 'rate-limited') this.#limitRate(offerId, effect.retryAfterMs)
     if (effect.kind !== 'refused' && effect.kind !== 'none')
@@ -153,7 +153,7 @@ export class BreakerBoard {
     }
   }
 
-  /** Prompts of these kinds of content take more tokens at the offer than they are held for. */
+  /** Prompts with these kinds of content take more tokens at the offer than their holds allow. */
   exclude(offerId: string, kinds: string): void {
     const subject = contentSubject(offerId, kinds)
     const { view, fleetNow } = this.#followed
@@ -161,7 +161,7 @@ export class BreakerBoard {
       this.#store.exclude(subject).then((entry) => view.setBreaker(subject, entry), this.#unreachable)
   }
 
-  /** Every offer and provider that is not simply healthy. */
+  /** All offers and providers that are not healthy. */
   state(): SubjectState[] {
     const { view, fleetNow } = this.#followed
     return view.subjects().map((subject) => {
@@ -174,11 +174,11 @@ export class BreakerBoard {
     this.#stopFlushing()
     for (const timer of this.#answering.values()) if (timer) clearTimeout(timer)
     this.#followed.stop()
-    // What Redis is not there to take is lost with the process.
+    // Counts that Redis does not accept are lost with the process.
     await withTimeout<unknown>(this.#counts.settled(), ANSWER_WITHIN_MS, null, this.#unreachable)
   }
 
-  /** Takes note of what an attempt that was no probe showed. */
+  /** Records the result of an attempt that was not a probe. */
   #note(offerId: string, effect: HealthEffect, accountId: string): void {
     if (effect.kind === 'success') this.#counts.success(offerId)
     if (effect.kind === 'failure') this.#counts.failure(offerId, accountId)
@@ -197,7 +197,7 @@ export class BreakerBoard {
     return timer === null
   }
 
-  /** Takes note of a breaker that a report may have opened. Never rejects. */
+  /** Records a breaker that a report may have opened. Never rejects. */
   async #open(reason: BreakerEntry['reason'], report: Promise<OpenedBreaker | null>): Promise<void> {
     try {
       const opened = await report
@@ -205,7 +205,7 @@ export class BreakerBoard {
       const { subject, entry, counted } = opened
       this.#followed.view.setBreaker(subject, entry)
       // The process that opens it raises the alarm, once for the fleet.
-      this.#logger.error({ alarm: alarmKind(reason), subject, reason, ...counted }, 'a breaker opened')
+      this.#logger.error({ alarm: alarmKind(reason), subject, reason, ...counted }, 'breaker opened')
     } catch (error) {
       this.#unreachable(error)
     }
@@ -217,7 +217,7 @@ export class BreakerBoard {
     this.#store.limitRate(offerId, untilMs).catch(this.#unreachable)
   }
 
-  /** `accountId`: whose call the probe was; null for what says nothing against the offer. */
+  /** `accountId`: the account of the probe's call; null for a result that does not count against the offer. */
   async #settleProbe(
     offerId: string,
     { subject, token, claimedAtMs }: Probe,
@@ -230,7 +230,7 @@ export class BreakerBoard {
     const { outcome: wanted, tellsOfOffer } = probeVerdict(effect, level, before?.reason ?? 'failing')
     if (tellsOfOffer && accountId !== null) this.#note(offerId, effect, accountId)
     const entry = before ? formatBreakerEntry(reopened(before, fleetNow(), claimedAtMs)) : ''
-    // Without an entry another call has closed the breaker in the meantime, and there is nothing to reopen.
+    // Without an entry another call has closed the breaker already, and there is nothing to reopen.
     const outcome = wanted === 'reopen' && entry === '' ? 'abandon' : wanted
     if (!(await this.#store.settleProbe(subject, token, outcome, entry))) return
     this.#probesLost.delete(subject)
@@ -250,7 +250,7 @@ const alarmKind = (reason: BreakerEntry['reason']): string =>
 
 const VALUES: Record<BreakerState, number> = { closed: 0, 'half-open': 1, open: 2 }
 
-/** Exports the breakers that are not closed; one that is has no series. */
+/** Exports the breakers that are not closed; closed ones have no series. */
 export function exportBreakers(board: BreakerBoard, registry: Registry): void {
   new Gauge({
     name: 'switchyard_offer_breaker_state',
@@ -259,7 +259,7 @@ export function exportBreakers(board: BreakerBoard, registry: Registry): void {
     registers: [registry],
     collect() {
       this.reset()
-      // Of the breakers before one account each, whose number is theirs, one series an offer tells that there are some.
+      // The number of breakers for single accounts is unbounded, so one series per offer shows that there are some.
       const ofAccounts = new Set<string>()
       for (const { subject, breaker, reason } of board.state()) {
         const offerId = offerOfAccountSubject(subject)

@@ -22,19 +22,18 @@ import {
 } from '../../platform/redis/redis-keys.ts'
 import type { Passed } from './offer-health.ts'
 
-/** What calls at an offer showed. */
+/** The results of calls at an offer. */
 interface HealthBatch {
   offerId: string
-  /** Whose calls failed; null for successes, which count for everybody. */
+  /** The account of failed calls; null for successes, which count for all accounts. */
   accountId: string | null
   failures: number
   successes: number
 }
 
 /**
- * Gathers what attempts showed until it is sent: failures at once, successes about once a second. At most
- * one batch of an offer, and of an account there, is under way; what happens meanwhile goes with the next, so a slow
- * Redis is never flooded.
+ * Collects results of attempts until they are sent: failures at once, successes about once a second. At most one batch
+ * of an offer, and of an account there, is in flight; later results go with the next, so a slow Redis is never flooded.
  */
 export class HealthCounts {
   readonly #send: (batch: HealthBatch) => Promise<void>
@@ -62,7 +61,7 @@ export class HealthCounts {
     for (const key of this.#pending.keys()) this.#flush(key)
   }
 
-  /** Resolves when what is under way has arrived. */
+  /** Resolves when all batches in flight have arrived. */
   async settled(): Promise<void> {
     while (this.#sending.size > 0) await Promise.all(this.#sending.values())
   }
@@ -93,11 +92,11 @@ const REFUSE_PROVIDER = readFileSync(new URL('./refuse-provider.lua', import.met
 const SETTLE_PROBE = readFileSync(new URL('./settle-probe.lua', import.meta.url), 'utf8')
 
 /**
- * Anything but a refusal shows for so long that the provider takes our key, since a wrong one is refused before
- * everything else. What is refused meanwhile is about one offer.
+ * Any result besides a refusal shows for this long that the provider accepts our key, since a wrong key is refused
+ * before everything else. A refusal in that time concerns one offer only.
  */
 export const KEY_TAKEN_MS = 60_000
-/** Our key is wrong when it was refused at so many offers within this time. */
+/** Our key counts as wrong after refusals at this many offers within this time. */
 const REFUSALS_PROVING = 3
 const REFUSALS_MS = 600_000
 
@@ -109,17 +108,17 @@ export interface BreakerSettings {
 
 export interface OpenedBreaker {
   subject: string
-  /** As kept in Redis. */
+  /** In Redis's format. */
   entry: string
-  /** What its window counted; null where none was needed. */
+  /** The counts of its window; null if none were needed. */
   counted: { failures: number; attempts: number } | null
 }
 
 export type HealthStore = ReturnType<typeof createHealthStore>
 
 /**
- * Offer health as Redis keeps it for the fleet. Every method is one round trip and may reject. `now` is the fleet's
- * clock, unix ms.
+ * Offer health in Redis for the fleet. Every method is one round trip and may reject. `now` is the fleet's clock, unix
+ * ms.
  */
 export function createHealthStore(redis: Redis, settings: BreakerSettings, now: () => number) {
   const reportScript = defineScript(redis, 'syReportHealth', REPORT)
@@ -173,10 +172,10 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
   return {
     /** Adds to the offer's window. Returns the breaker that this opened: the offer's, the account's, or null. */
     count: (batch: HealthBatch) => report(batch, 'failing'),
-    /** Opens the breaker of an offer that refuses us. Returns it when that opened it, else null. */
+    /** Opens the breaker of an offer that refuses us. Returns it if this opened it, otherwise null. */
     refuse: (offerId: string) => report({ offerId, accountId: null, failures: 0, successes: 0 }, 'refused'),
 
-    /** Notes that our key was refused at an offer. Returns the provider's breaker when that opened it. */
+    /** Records a refusal of our key at an offer. Returns the provider's breaker if this opened it. */
     async refuseKey(offerId: string): Promise<OpenedBreaker | null> {
       const provider = providerOfOffer(offerId)
       const entry = newEntry('refused')
@@ -212,17 +211,17 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
       if (unprobed.length > 0) await redis.hdel(HEALTH_BREAKERS, ...unprobed)
     },
 
-    /** False when another call holds the probe. It is free again after `lifetimeMs`, should its worker die. */
+    /** False if another call holds the probe. It is free again after `lifetimeMs`, in case its worker dies. */
     async claimProbe(subject: string, token: string, lifetimeMs: number): Promise<boolean> {
       return (await redis.set(healthProbe(subject), token, 'PX', Math.ceil(lifetimeMs), 'NX')) === 'OK'
     },
 
-    /** The probe is held for `lifetimeMs` from now. */
+    /** Extends the probe to `lifetimeMs` from now. */
     async keepProbe(subject: string, lifetimeMs: number): Promise<void> {
       await redis.pexpire(healthProbe(subject), lifetimeMs)
     },
 
-    /** `entry` is what a reopened breaker gets. False when the token is not the holder's. */
+    /** `entry` is the entry of a reopened breaker. False if the token does not hold the probe. */
     async settleProbe(
       subject: string,
       token: string,
@@ -238,7 +237,7 @@ export function createHealthStore(redis: Redis, settings: BreakerSettings, now: 
   }
 }
 
-/** Closes the breaker of an offer and that of its provider. Returns whose were open. Rejects when Redis does. */
+/** Closes the breaker of an offer and that of its provider. Returns those that were open. Rejects when Redis does. */
 export function enableOffer(redis: Redis, offerId: string): Promise<string[]> {
   return closeBreakers(
     redis,
@@ -246,7 +245,7 @@ export function enableOffer(redis: Redis, offerId: string): Promise<string[]> {
   )
 }
 
-/** Closes the breakers of a provider and all its offers: an operator mended its key. Returns whose were open. */
+/** Closes the breakers of a provider and all its offers, after an operator fixed its key. Returns those that were open. */
 export function enableProvider(redis: Redis, providerId: string): Promise<string[]> {
   return closeBreakers(redis, (subject) => providerOfOffer(subject) === providerId)
 }
@@ -256,7 +255,7 @@ async function closeBreakers(redis: Redis, isMeant: (subject: string) => boolean
   if (open.length === 0) return []
   const closing = redis.multi().hdel(HEALTH_BREAKERS, ...open)
   for (const subject of open) {
-    // With the probe gone, what a probe under way finds has no say any more.
+    // The probe is deleted, so that the result of a running probe is discarded.
     closing.del(healthWindow(subject), healthProbe(subject), healthRefusals(providerOfOffer(subject)))
     closing.publish(HEALTH_CHANNEL, JSON.stringify(['breaker', subject, '']))
   }

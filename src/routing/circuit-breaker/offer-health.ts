@@ -17,11 +17,11 @@ import type { OfferMeasures } from '../offer-measures.ts'
 
 const POLL_MS = 1_000
 
-/** What is known against an offer. Times in unix ms of this process's clock; null where one does not apply. */
+/** The health state of an offer. Times in unix ms of this process's clock; null if not applicable. */
 interface OfferHealthState {
   breaker: BreakerState
   reason: BreakerEntry['reason'] | null
-  /** Whose breaker it is: a provider that refuses our key takes all its offers down. */
+  /** Whether the breaker is the offer's or its provider's: a provider that refuses our key disables all its offers. */
   level: Blocking['level'] | null
   untilMs: number | null
   rateLimitedUntilMs: number | null
@@ -29,7 +29,7 @@ interface OfferHealthState {
 
 export interface OfferHealthOptions {
   redis: Redis
-  /** A connection in subscriber mode; it may carry other channels as well. */
+  /** A connection in subscriber mode; it may serve other channels too. */
   subscriber: Redis
   /** This process's clock, unix ms. */
   now: () => number
@@ -43,10 +43,10 @@ interface HealthLogger {
   error(fields: { channel: string }, message: string): void
 }
 
-/** The fleet's knowledge of which offers work, as one process follows it. Reading it costs nothing. */
+/** The fleet's health state of offers, as followed by one process. Reading it costs nothing. */
 export type OfferHealth = Awaited<ReturnType<typeof followOfferHealth>>
 
-/** Starts following: subscribes to changes, reads the present state, and polls it as a safety net. */
+/** Starts following: subscribes to changes, reads the current state, and polls it as a fallback. */
 export async function followOfferHealth(options: OfferHealthOptions) {
   const { redis, subscriber, now, logger, serverNow = () => redisNow(redis) } = options
   const view = new HealthView()
@@ -70,11 +70,11 @@ export async function followOfferHealth(options: OfferHealthOptions) {
     channel: HEALTH_CHANNEL,
     onMessage(message) {
       if (!view.applyMessage(message))
-        logger.error({ channel: HEALTH_CHANNEL }, 'a message on the health channel could not be read')
+        logger.error({ channel: HEALTH_CHANNEL }, 'health channel message unreadable')
     },
     read: poll,
     pollMs: POLL_MS,
-    onFailure: (err) => logger.warn({ err }, 'offer health cannot be read'),
+    onFailure: (err) => logger.warn({ err }, 'offer health read failed'),
   })
 
   return {
@@ -84,12 +84,12 @@ export async function followOfferHealth(options: OfferHealthOptions) {
     now,
     /** The fleet's time, unix ms: Redis's clock, so that processes whose clocks differ agree. */
     fleetNow,
-    /** Of one offer, in this process's time. `accountId`: whose call asks; absent where none does. */
+    /** The health of one offer, in this process's time. `accountId`: the account of the call, if any. */
     health(offerId: string, accountId?: string) {
       const health = view.health(offerId, fleetNow(), accountId)
       return 'untilMs' in health ? { ...health, untilMs: health.untilMs - aheadMs } : health
     },
-    /** Whether the offer gets no prompts of these kinds of content, since their tokens cannot be bounded there. */
+    /** Whether the offer gets no prompts with these kinds of content, since their tokens cannot be bounded there. */
     excludes: (offerId: string, kinds: string) =>
       breakerState(view.breaker(contentSubject(offerId, kinds)), fleetNow()) === 'open',
     state(offerId: string): OfferHealthState {
@@ -103,7 +103,7 @@ export async function followOfferHealth(options: OfferHealthOptions) {
         rateLimitedUntilMs: limitedUntil === null ? null : limitedUntil - aheadMs,
       }
     },
-    /** Registers what is called after each poll with the rate limits and breakers that have passed. */
+    /** Registers a listener called after each poll with the expired rate limits and breakers. */
     onPassed: (listener: (passed: Passed) => Promise<void>) => void listeners.push(listener),
     stop,
   }
@@ -114,7 +114,7 @@ async function redisNow(redis: Redis): Promise<number> {
   return Number(seconds) * 1_000 + Number(microseconds) / 1_000
 }
 
-/** A breaker that is not closed, and whose it is. */
+/** A breaker that is not closed, and its level. */
 export interface Blocking {
   /** Id of the offer or the provider. */
   subject: string
@@ -122,22 +122,22 @@ export interface Blocking {
   entry: BreakerEntry
 }
 
-/** A breaker before one account's calls is forgotten when nobody probed it for so long. */
+/** The breaker of one account's calls is forgotten if it was not probed for this long. */
 const UNPROBED_MS = 60_000
 
 export interface Passed {
-  /** Offers whose rate limit has passed. */
+  /** Offers whose rate limit has expired. */
   limited: string[]
-  /** Subjects of breakers that nobody asks for any more. */
+  /** Subjects of breakers without recent probes. */
   unprobed: string[]
 }
 
-/** One process's copy of the fleet's offer health, kept current by messages and polls. */
+/** One process's copy of the fleet's offer health, updated by messages and polls. */
 export class HealthView {
   #breakers = new Map<string, BreakerEntry>()
   #rateLimited = new Map<string, number>()
 
-  /** `accountId`: whose call asks; absent where none does. */
+  /** `accountId`: the account of the call, if any. */
   health(offerId: string, nowMs: number, accountId?: string): RouteHealth {
     const limitedUntil = this.#rateLimited.get(offerId) ?? 0
     const blocking = this.blocking(offerId, accountId)
@@ -147,7 +147,7 @@ export class HealthView {
     return state === 'half-open' ? { kind: 'probe' } : { kind: 'ready' }
   }
 
-  /** The breaker between calls and an offer: its provider's, its own or the account's, the longest open; or none. */
+  /** The breaker that blocks an offer: its provider's, its own or the account's, the longest open; or none. */
   blocking(offerId: string, accountId?: string): Blocking | null {
     if (this.#breakers.size === 0) return null
     const provider = providerOfOffer(offerId)
@@ -175,12 +175,12 @@ export class HealthView {
     return until !== undefined && until > nowMs ? until : null
   }
 
-  /** Every offer and provider that something is known against. */
+  /** All offers and providers with a breaker or rate limit. */
   subjects(): string[] {
     return [...new Set([...this.#breakers.keys(), ...this.#rateLimited.keys()])]
   }
 
-  /** Takes an entry as kept in Redis; the empty text closes the breaker. False when it is unreadable. */
+  /** Sets an entry in Redis's format; the empty text closes the breaker. False if it is unreadable. */
   setBreaker(subject: string, text: string): boolean {
     if (text === '') return this.#breakers.delete(subject) || true
     const entry = parseBreakerEntry(text)
@@ -192,7 +192,7 @@ export class HealthView {
     this.#rateLimited.set(offerId, untilMs)
   }
 
-  /** Takes a message of the health channel. False when it is unreadable. */
+  /** Applies a message of the health channel. False if it is unreadable. */
   applyMessage(message: string): boolean {
     const [kind, offerId, value] = parseTuple(message)
     if (typeof offerId !== 'string' || typeof value !== 'string') return false
@@ -203,7 +203,7 @@ export class HealthView {
     return true
   }
 
-  /** Takes over the whole state as Redis has it. Returns what of it has passed. */
+  /** Replaces the whole state by that of Redis. Returns what has expired. */
   replace(breakers: Record<string, string>, rateLimited: Record<string, string>, nowMs: number): Passed {
     const unprobed = Object.entries(breakers).flatMap(([subject, text]) => {
       if (offerOfAccountSubject(subject) === null) return []
@@ -212,7 +212,7 @@ export class HealthView {
     })
     const entries = Object.entries(breakers).flatMap(([subject, text]) => {
       const entry = parseBreakerEntry(text)
-      // What is never probed is over when its time is.
+      // An entry that is never probed ends with its time.
       const isOver = entry?.reason === 'underestimated' && entry.untilMs <= nowMs
       return entry && !isOver ? [[subject, entry] as const] : []
     })
@@ -237,7 +237,7 @@ function parseTuple(message: string): unknown[] {
   }
 }
 
-/** What the plans of an account need to know of offers, from what this process follows. */
+/** The state of offers that plans of an account need, from what this process follows. */
 export const createOfferStates =
   (
     health: Pick<OfferHealth, 'health' | 'excludes'>,
@@ -247,7 +247,7 @@ export const createOfferStates =
   (offerId) => {
     const { kind } = health.health(offerId, accountId)
     return {
-      // Of what is gone from the catalog a plan does not ask.
+      // A plan does not contain offers that left the catalog.
       health: kind === 'gone' ? UNKNOWN_OFFER_STATE.health : kind,
       excludes: (kinds) => health.excludes(offerId, kinds),
       measures() {

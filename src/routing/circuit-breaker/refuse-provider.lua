@@ -1,10 +1,10 @@
 -- Counts a refusal of our key at an offer, and opens the provider's breaker when several offers refused it and none
 -- accepted it recently.
 --
--- KEYS  1 offers at which it refused (set)  2 there while it takes our key  3 breakers (hash)
--- ARGV  1 provider id  2 offer id  3 ms for which refusals are remembered  4 offers that prove it
+-- KEYS  1 offers that refused it (set)  2 set while the provider accepts our key  3 breakers (hash)
+-- ARGV  1 provider id  2 offer id  3 how long refusals count, ms  4 number of offers that proves a wrong key
 --       5 the entry of an opened breaker  6 channel
--- Returns 1 when it opened the breaker, else 0.
+-- Returns 1 when it opened the breaker, otherwise 0.
 local refusals, taken, breakers = KEYS[1], KEYS[2], KEYS[3]
 local provider, offer, remembered, enough = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local entry, channel = ARGV[5], ARGV[6]

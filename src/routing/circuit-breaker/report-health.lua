@@ -1,13 +1,13 @@
--- Counts failures and successes at one offer in its rolling window and opens a breaker when they say so: the offer's,
--- or, of failures that calls of one account met, the one before that account's calls.
+-- Counts failures and successes at one offer in its rolling window and opens a breaker at the threshold: the offer's,
+-- or, for failures in calls of one account, the one for that account's calls.
 -- Times come from callers, who all follow this server's clock.
 --
--- KEYS  1 window (hash)  2 breakers (hash)  3 set while the provider takes our key  4 window of the account's failures
+-- KEYS  1 window (hash)  2 breakers (hash)  3 set while the provider accepts our key  4 window of the account's failures
 -- ARGV  1 offer id  2 now, unix ms  3 window ms  4 failures to add  5 successes to add
 --       6 failures that open  7 percentage of failures that opens
---       8 the entry an opened breaker gets  9 '1' to open whatever the counts  10 channel
---       11 ms for which what is no refusal shows that our key is taken
---       12 subject of the account's breaker, where there are failures  13 failures of one account that count for all
+--       8 the entry of an opened breaker  9 '1' to open whatever the counts  10 channel
+--       11 how long a result besides a refusal shows that our key is accepted, ms
+--       12 subject of the account's breaker, if there are failures  13 failures of one account that count for all
 -- Returns 0, or { 1 when it opened the offer's breaker, 2 when the account's; failures; attempts in the window }.
 local window, breakers, account_window = KEYS[1], KEYS[2], KEYS[4]
 local offer, now, span = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -51,12 +51,12 @@ end
 if not at_once then redis.call('SET', KEYS[3], '1', 'PX', ARGV[11]) end
 local current = redis.call('HGET', breakers, offer)
 if at_once then
-  -- An offer that refuses us is already down for that reason, or goes down for it now.
+  -- The breaker of an offer that refuses us is already open for that reason, or opens now.
   if current and string.sub(current, 1, 8) == 'refused:' then return 0 end
   open(offer, window)
   return { 1, 0, 0 }
 end
--- Calls that were under way when a breaker opened add nothing; only a probe moves it on.
+-- Calls in flight when a breaker opened do not count; only a probe changes its state.
 if current then return 0 end
 if failures == 0 then
   add(window, 0, successes)

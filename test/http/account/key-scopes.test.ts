@@ -51,7 +51,7 @@ describe('an API key', () => {
     const { secret, key } = await makeKey(await member(stack.url))
     expect(key.scopes).toEqual([])
     const { message } = await expectError(await request(secret, method, path, body), 403, 'not_permitted')
-    expect(message).toMatch(/scope `(provider_keys|top_ups)`.*An owner or admin turns it on/)
+    expect(message).toMatch(/scope `(provider_keys|top_ups)`.*An owner or admin can enable it/)
   })
 
   test('has the scopes that its holder turned on, each for itself, until they turn them off', async () => {

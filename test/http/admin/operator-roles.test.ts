@@ -111,5 +111,5 @@ test('a route that states no permission keeps the server from starting', () => {
 test('a refusal names the role and those that it takes', async () => {
   const response = await statusOf({ method: 'POST', path: '/admin/api/accounts/x/credit' }, keys.support)
   const { message } = await expectError(response, 403, 'not_permitted')
-  expect(message).toBe('Your role, support, does not include this. It takes the role admin or billing.')
+  expect(message).toBe('Your role, support, does not permit this. It requires the role admin or billing.')
 })

@@ -48,9 +48,9 @@ export interface CallNeeds {
   modelKind: ModelKind
   /** The kinds of input in the prompt, always with `text`. */
   modalities: readonly string[]
-  /** Modalities of media that is sent by address and has no size that is known before it is fetched. */
+  /** Modalities of media by URL, whose size is unknown before they are fetched. */
   byAddress: ReadonlyArray<'file' | 'video'>
-  /** Parameters in use that a model may or may not support, named as in the catalog. */
+  /** Used parameters that a model may not support, named as in the catalog. */
   parameters: readonly string[]
   /** The wire that the provider has to speak. Absent: any. */
   wire?: Wire
@@ -69,7 +69,7 @@ export interface CallNeeds {
   fields: { text: string; media: string }
 }
 
-/** The tokens of a prompt, as far as they are known before a model is. */
+/** The tokens of a prompt, as far as they are known before the model. */
 export interface PromptSize {
   /** An upper bound of those of the text, at every model. */
   textTokens: number
@@ -110,7 +110,7 @@ export interface ImageChoice {
   unitsEach: number
 }
 
-/** Even repetitive text takes a token every so many characters in today's vocabularies. */
+/** Maximum characters per token in today's vocabularies, even for repetitive text. */
 const MAX_CHARS_PER_TOKEN = 16
 
 /** No tokenizer makes fewer tokens of so many characters. */
@@ -162,7 +162,7 @@ export const resultNeeds = (
   fields: { text: 'input', media: 'image' },
 })
 
-/** What tokenizers put around a text. */
+/** Tokens that tokenizers add around a text. */
 export const TOKENS_AROUND = 8
 
 /** Upper bounds of the tokens of texts that are read one by one. */

@@ -57,7 +57,7 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
   }
 }
 
-/** A history with calls of tools demands a model that knows them, whether or not there are tools to call. */
+/** A history with tool calls requires a model that supports tools, whether or not there are tools to call. */
 function parameterNames({ parameters, messages }: ChatPrompt): string[] {
   const names = Object.keys(parameters)
   return names.includes('tools') || !messages.some((message) => message.tool_calls)

@@ -22,9 +22,9 @@ export interface EmbeddingsContent {
   kind: 'embeddings'
   /** Texts, or token ids of the model's own vocabulary. */
   input: readonly string[] | readonly (readonly number[])[]
-  /** Components of each vector; absent: as many as the model makes. */
+  /** Length of each vector; absent: the model's. */
   dimensions?: number
-  /** How the client reads vectors: as numbers, or as 32-bit floats, little-endian, in base64. */
+  /** The requested format of vectors: numbers, or 32-bit floats, little-endian, in base64. */
   encoding: (typeof ENCODINGS)[number]
 }
 
@@ -110,7 +110,7 @@ function parseInput(input: unknown): EmbeddingsContent['input'] {
   const at = inputs.findIndex((entry) => !isTokenIds(entry) && (typeof entry !== 'string' || entry === ''))
   throw invalid(
     `input[${Math.max(at, 0)}]`,
-    `Inputs are all texts, none empty, or all lists of 1 to ${TOKEN_IDS_MAX} token ids.`,
+    `Inputs must be all non-empty texts, or all lists of 1 to ${TOKEN_IDS_MAX} token ids.`,
   )
 }
 

@@ -24,7 +24,7 @@ export interface CallFile {
   ref: string
   bytes: number
   mediaType: string
-  /** With an ending that says its format; never the client's own name. */
+  /** With the extension of its format; never the client's own name. */
   fileName: string
 }
 

@@ -23,12 +23,12 @@ export interface ImageContent {
   kind: 'image'
   prompt: string
   count: number
-  /** As asked; absent or `auto`: as the model's table of units begins. */
+  /** As requested; absent or `auto`: the first in the model's table of units. */
   size?: string
   quality?: string
   background?: (typeof BACKGROUNDS)[number]
   style?: (typeof STYLES)[number]
-  /** The images that are edited; empty: it is made from the prompt alone. */
+  /** The images to edit; empty: it is generated from the prompt alone. */
   sources: readonly CallFile[]
   mask?: CallFile
 }
@@ -185,7 +185,7 @@ const parametersOf = ({ background = AUTO, style }: ImageContent): string[] => [
   ...(style === undefined ? [] : ['style']),
 ]
 
-/** For a parameter that not every model takes, or for a size or quality: which of them it was is the model's matter. */
+/** For a parameter that not every model supports, or for a size or quality. */
 function imageRefused(content: ImageContent) {
   const [parameter] = parametersOf(content)
   if (parameter !== undefined)
@@ -195,6 +195,6 @@ function imageRefused(content: ImageContent) {
     )
   return unsupported(
     content.size === undefined ? 'quality' : 'size',
-    'The model makes no images of this size and quality. Leave out `size` and `quality`, or send a pair of which GET /pricing.json lists the price.',
+    'The model does not support this size and quality. Omit `size` and `quality`, or send a pair with a price in GET /pricing.json.',
   )
 }

@@ -19,7 +19,7 @@ import {
 
 export interface ModerationContent {
   kind: 'moderation'
-  /** Texts with a verdict each; or the parts of one content with one verdict. */
+  /** Texts with a verdict each, or the parts of one content with one verdict. */
   input: readonly string[] | readonly ModerationPart[]
 }
 
@@ -83,7 +83,7 @@ function parsePart(part: unknown, index: number): ModerationPart {
   }
   throw invalid(
     `input[${index}]`,
-    'Inputs are all texts, or all parts: {type: "text", text} and {type: "image_url", image_url: {url}}.',
+    'Inputs must be all texts, or all parts: {type: "text", text} and {type: "image_url", image_url: {url}}.',
   )
 }
 

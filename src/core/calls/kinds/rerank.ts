@@ -20,7 +20,7 @@ export interface RerankContent {
   kind: 'rerank'
   query: string
   documents: readonly string[]
-  /** How many of the best are wanted; absent: all. */
+  /** The number of best documents to return; absent: all. */
   topN?: number
   /** Whether the result repeats the documents. */
   returnDocuments: boolean
@@ -79,7 +79,7 @@ export const rerank: CallKind<RerankContent> = {
   unreportedUnits: ({ documents }) => Math.ceil(documents.length / DOCUMENTS_PER_SEARCH),
 }
 
-/** A search is a query with up to so many documents; a longer document counts once for every so many tokens. */
+/** A search is a query with up to this many documents; a longer document counts once for every this many tokens. */
 const DOCUMENTS_PER_SEARCH = 100
 const TOKENS_PER_DOCUMENT = 500
 const TOKENS_PER_DOCUMENT_LEAST = 100
@@ -98,6 +98,6 @@ function parseDocument(document: unknown, index: number): string {
   if (typeof text === 'string' && text !== '') return text
   throw invalid(
     `documents[${index}]`,
-    'A document is a text, or an object with a `text`; neither may be empty.',
+    'A document must be a non-empty text, or an object with a non-empty `text`.',
   )
 }

@@ -77,7 +77,7 @@ export const speech: CallKind<SpeechContent> = {
   texts: () => ({ texts: [], messages: 0 }),
 }
 
-/** Unicode characters, which is what speech is priced by. */
+/** Unicode characters, the unit of speech. */
 const charactersOf = (text: string): number => {
   let count = 0
   for (const _ of text) count++

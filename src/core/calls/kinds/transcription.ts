@@ -19,7 +19,7 @@ export interface TranscriptionContent {
   /** Into English. */
   translates: boolean
   file: CallFile
-  /** The recording lasts so many seconds at most. */
+  /** Maximum length of the recording in seconds. */
   secondsBound: number
   language?: string
   prompt?: string
@@ -122,9 +122,12 @@ const parametersOf = ({ translates, granularities }: TranscriptionContent): stri
 
 const transcriptionRefused = ({ translates }: TranscriptionContent) =>
   translates
-    ? unsupported('model', 'The model does not translate. Choose one that does.')
-    : unsupported('timestamp_granularities', 'The model gives no times of words. Ask for `segment` only.')
+    ? unsupported('model', 'The model does not support translation. Choose another model.')
+    : unsupported(
+        'timestamp_granularities',
+        'The model does not support word timestamps. Request `segment` only.',
+      )
 
-/** Seconds of a recording as its maker counts them: to the nearest, one at least, and never beyond what is held. */
+/** Seconds of a recording as its maker counts them: rounded, at least one, and never beyond the hold. */
 export const secondsCharged = ({ secondsBound }: TranscriptionContent, duration: number): number =>
   Math.min(secondsBound, Math.max(1, Math.round(duration)))

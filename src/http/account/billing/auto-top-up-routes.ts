@@ -19,9 +19,9 @@ import { bySession } from '../../asking-account.ts'
 import { createSlots } from '../../slots.ts'
 import { topUpOptions } from '../../top-ups.ts'
 
-/** The most that a threshold or the maximum of a month may be. */
+/** Maximum threshold and monthly maximum. */
 const USD_MAX = parseUsd('1000000')
-/** Requests to a rail at a time, of one instance. */
+/** Concurrent requests to a rail, of one instance. */
 const ASKING_MAX = 20
 
 /** The saved card of an account and its automatic top-ups. */
@@ -39,7 +39,7 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
     holderIsFull: 'Another request about the card of this account is running. Wait for it.',
   })
   const view = (accountId: string) => autoTopUpView(services.payments, accountId)
-  /** Asks the rail, which may be away. */
+  /** Runs a request to the rail, which may be away. */
   const asking = <T>(accountId: string, work: () => Promise<T>): Promise<T> =>
     slots.run(accountId, () => work().catch(refuseUnreachable))
 
@@ -65,7 +65,7 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
     }
     if (settings.enabled && (await cards.find(accountId)) === null)
       throw new ApiError('conflict', 'Save a card first.')
-    // Switching them off always works.
+    // Disabling always works.
     if (settings.enabled) await settingsThrottle.autoTopUp(accountId)
     await autoTopUps.save(accountId, settings)
     await app.recordAction(request, 'auto_top_up.set', accountId, {
@@ -86,9 +86,9 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
         await app.recordAction(request, 'saved_card.requested', opened.setupId)
         return reply.code(201).send({ id: opened.setupId, url: opened.url })
       case 'no_rail':
-        throw new ApiError('conflict', 'Cards cannot be saved here.')
+        throw new ApiError('conflict', 'Saving cards is not available on this gateway.')
       case 'too_many':
-        throw new ApiError('rate_limit_exceeded', 'Too many attempts to save a card. Try again tomorrow.', {
+        throw new ApiError('rate_limit_exceeded', 'Too many attempts to save a card. Retry tomorrow.', {
           retryAfterSeconds: 3_600,
         })
       default:
@@ -122,7 +122,7 @@ function readAmount(
   const [min, max] = [formatUsd(range.minPico), formatUsd(range.maxPico)]
   throw new ApiError(
     'invalid_request',
-    `\`${param}\` takes an amount from ${min} to ${max} USD, in whole cents.`,
+    `\`${param}\` must be an amount from ${min} to ${max} USD, in whole cents.`,
     { param },
   )
 }
@@ -135,7 +135,7 @@ function refuseUnreachable(cause: unknown): never {
   })
 }
 
-/** The saved card of an account and its automatic top-ups, as its holder and operators see them. */
+/** The saved card of an account and its automatic top-ups, for its holder and operators. */
 export async function autoTopUpView(
   { cards, autoTopUps, payments }: Pick<Payments, 'cards' | 'autoTopUps' | 'payments'>,
   accountId: string,

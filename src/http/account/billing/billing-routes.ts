@@ -26,10 +26,10 @@ const PageQuery = Type.Object(
   },
   CLOSED,
 )
-/** Of a statement: some models each day, and movements. */
+/** Lines of a statement: models of each day, and movements. */
 const LINES_MAX = 5_000
 
-/** The balance, what a top-up may be, and the ledger as the account's holder reads it. */
+/** The balance, the options of a top-up, and the ledger, for the account's holder. */
 export const billingRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { holds, ledger, readStatement, consoleSlots } = services
@@ -110,7 +110,7 @@ function ledgerRow(line: LedgerLine): LedgerRow {
       note: null,
     }
   }
-  // Movements of a top-up are named `<top-up>` and `<top-up>/<number>`.
+  // Movements of a top-up have the ids `<top-up>` and `<top-up>/<number>`.
   const [owner = ''] = line.id.split('/')
   return {
     ...both,

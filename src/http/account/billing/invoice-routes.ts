@@ -25,12 +25,12 @@ const PageQuery = Type.Object(
   CLOSED,
 )
 
-/** After anything that somebody waits for in a call. */
+/** Runs after all tasks that calls wait for. */
 const PRINT_WEIGHT = 10_000_000
-/** A thread that prints its first invoice loads what that takes, a second on a machine at rest. */
+/** A thread loads the libraries with its first invoice, which takes a second on an idle machine. */
 const PRINT_LIMIT_MS = 30_000
 
-/** The invoices of an account, and whom they are made out to. */
+/** The invoices of an account, and its billing details. */
 export const invoiceRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { payments, config, consoleSlots } = app.services
   const { invoices } = payments
@@ -85,21 +85,21 @@ export const invoiceRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const { accountId, holder } = asker(request)
     const invoice = await invoices.find(request.params.id)
     if (invoice?.accountId !== accountId)
-      throw new ApiError('not_found', 'This account has no invoice of that id.')
+      throw new ApiError('not_found', 'This account has no invoice with this id.')
     return consoleSlots.run(holder, () => sendInvoicePdf(reply, invoice))
   })
 }
 
-/** One line without control and format characters. */
+/** Removes control and format characters, and line breaks. */
 const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').trim()
 
 const fileName = ({ number }: InvoiceDocument): string => number.replaceAll('/', '-')
 
-/** Answers with an invoice as PDF, made on a thread. Throws ApiError while threads are busy. */
+/** Sends an invoice as PDF, rendered in a thread. Throws ApiError while threads are busy. */
 export async function sendInvoicePdf(reply: FastifyReply, { document }: Invoice): Promise<FastifyReply> {
   const pdf = await threads.run('printInvoice', document, { weight: PRINT_WEIGHT, limitMs: PRINT_LIMIT_MS })
   if (pdf.kind === 'refused')
-    throw new ApiError('overloaded', 'The invoice cannot be made right now. Retry shortly.', {
+    throw new ApiError('overloaded', 'The invoice cannot be rendered right now. Retry shortly.', {
       retryAfterSeconds: 5,
     })
   return reply

@@ -15,8 +15,8 @@ import { readKeyEdit, readNewKey } from './read-key-settings.ts'
 const BOUNDS: KeyBounds = { active: 200, inAll: 1_000 }
 
 /**
- * The API keys of the account that is acted on: shown once when created, and by a hint afterwards. Roles that do not
- * permit all keys see and change those that the person made.
+ * The API keys of the session's account: shown once when created, and by a hint afterwards. Roles without permission
+ * for all keys see and change those that the person created.
  */
 export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
@@ -32,12 +32,12 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     return view
   }
 
-  /** The key that a request names, if it is the account's and the person may use it. */
+  /** The requested key, if it belongs to the account and the person may use it. */
   const ownKey = async (request: FastifyRequest & { params: { id: string } }) => {
     const accountId = actingOn(request).account.id
     const key = await keyStore.find(request.params.id)
     if (key?.accountId !== accountId || !mayUseKey(request, key))
-      throw new ApiError('not_found', 'This account has no key of that id.')
+      throw new ApiError('not_found', 'This account has no key with this id.')
     return { ...key, accountId }
   }
   const edited = async (
@@ -97,7 +97,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const { scopes } = request.body
     const added = scopes?.filter((scope) => !key.scopes.includes(scope)) ?? []
     refuseScopes(added, actingOn(request).role)
-    refuseScopes(added, key.creator?.role ?? null, 'The role of who made this key does not permit')
+    refuseScopes(added, key.creator?.role ?? null, 'The role of the creator of this key does not permit')
     const edit = {
       ...readKeyEdit(request.body, key, limits, clock()),
       ...readAllowedNames(request.body, catalog()),
@@ -128,7 +128,7 @@ export const keyRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post('/keys/:id/revoke', ofKey, async (request) => {
     const key = await ownKey(request)
     const revoked = await keyStore.revoke(key.id, new Date(clock()))
-    // Without the announcement instances learn of it late, so this failing fails the request; repeating it is safe.
+    // Without the announcement instances learn of it late, so its failure fails the request, which can be repeated.
     await announce({ keyId: key.id })
     await app.recordAction(request, 'key.revoked', key.id, { name: key.name })
     return viewOf(request, revoked ?? key)

@@ -7,7 +7,7 @@ import { allowancePeriod } from '../../../core/billing/allowance-period.ts'
 import { formatUsd } from '../../../core/kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../../../core/kernel/time.ts'
 
-/** Keys as somebody of the account sees them, with what they spent. */
+/** Keys with their spending, for a person of the account. */
 export async function keyViews(
   keys: readonly StoredKey[],
   reader: KeyAuthority,
@@ -62,7 +62,7 @@ function keyView(
   }
 }
 
-/** What keeps a key from working, the most lasting first. */
+/** Why a key does not work, the most permanent reason first. */
 function stateOf({ state, expiresAt, pausedAt }: StoredKey, nowMs: number): KeyView['state'] {
   if (state === 'revoked') return 'revoked'
   if (expiresAt && expiresAt.getTime() <= nowMs) return 'expired'

@@ -7,7 +7,7 @@ import { isoTime } from '../../../core/kernel/time.ts'
 import { OfId } from '../../page.ts'
 import { actingOn, mayUseKey } from '../../plugins/session.ts'
 
-/** What was asked and answered with keys that keep it: read and deleted by those who may use the key, and by nobody else. */
+/** Prompts and completions of keys that log them: read and deleted only by people who may use the key. */
 export const promptLogRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { keys, promptLogs } = app.services
   const ofSession = { onRequest: [app.requirePermission('keys')] }
@@ -17,7 +17,7 @@ export const promptLogRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const log = await promptLogs.find(actingOn(request).account.id, request.params.id)
     const key = log && (await keys.find(log.keyId))
     if (!log || !key || !mayUseKey(request, key))
-      throw new ApiError('not_found', 'There is no prompt log of this call.')
+      throw new ApiError('not_found', 'This call has no prompt log.')
     return promptLogView(log.open())
   })
 
@@ -25,7 +25,7 @@ export const promptLogRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.delete('/keys/:id/prompt-logs', deleting, async (request) => {
     const key = await keys.find(request.params.id)
     if (key?.accountId !== actingOn(request).account.id || !mayUseKey(request, key))
-      throw new ApiError('not_found', 'This account has no key of that id.')
+      throw new ApiError('not_found', 'This account has no key with this id.')
     const deleted = await promptLogs.deleteOfKey(key.id)
     await app.recordAction(request, 'key.prompt_logs_deleted', key.id, { name: key.name, deleted })
     return { deleted }

@@ -6,8 +6,8 @@ import { oncePer } from '../../../core/kernel/once-per.ts'
 import { developerOf } from '../../../core/routing/allow-list.ts'
 
 /**
- * The models and providers that a key is to be limited to; what is absent stays. Aliases of a model become its id. Throws
- * ApiError where the catalog has none of a name: a list with a typo would refuse what it was made for.
+ * The permitted models and providers of a key; absent lists are unchanged. Aliases of a model become its id. Throws
+ * ApiError for a name that is not in the catalog, because a mistyped entry would block the intended model.
  */
 export function readAllowedNames(
   { allowed_models: models, allowed_providers: providers }: KeyEditBody,

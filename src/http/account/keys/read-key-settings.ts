@@ -22,7 +22,7 @@ export function readNewKey(body: NewKeyBody, nowMs: number): NewKey {
   }
 }
 
-/** What is to change of a key; rate limits up to what the operator grants it. Throws ApiError. */
+/** The changes of a key; rate limits up to the operator's maximum. Throws ApiError. */
 export function readKeyEdit(
   body: KeyEditBody,
   key: StoredKey,
@@ -46,7 +46,7 @@ export function readKeyEdit(
 
 const FIELDS = Object.keys(KeyEditBody.properties)
 
-/** The spending limit where it changes; a limit that is lifted takes its period along. */
+/** The changed spending limit; removing the limit also removes its period. */
 function readSpendingLimit({ limit_usd: limit, limit_reset: reset }: KeyEditBody, key: StoredKey): KeyEdit {
   if (limit === undefined && reset === undefined) return {}
   const limitPico = limit === undefined ? key.limitPico : readUsd(limit)
@@ -57,19 +57,19 @@ function readSpendingLimit({ limit_usd: limit, limit_reset: reset }: KeyEditBody
 
 function refuseResetAlone(limitReset: LimitReset, limitPico: bigint | null): void {
   if (limitReset !== 'none' && limitPico === null)
-    throw new ApiError('invalid_request', '`limit_reset` goes with `limit_usd`.', { param: 'limit_reset' })
+    throw new ApiError('invalid_request', '`limit_reset` requires `limit_usd`.', { param: 'limit_reset' })
 }
 
 function refuseMore(param: string, wanted: number | null | undefined, granted: number): void {
   if (wanted != null && wanted > granted)
-    throw new ApiError('invalid_request', `\`${param}\` takes up to ${granted}, which the operator grants.`, {
+    throw new ApiError('invalid_request', `\`${param}\` must be at most ${granted}, the operator's limit.`, {
       param,
     })
 }
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
-/** A time to come; null for none. Throws ApiError. */
+/** A future time; null for none. Throws ApiError. */
 export function readExpiry(text: string | null, nowMs: number): Date | null {
   if (text === null) return null
   const at = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN

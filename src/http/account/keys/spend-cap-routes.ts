@@ -10,7 +10,7 @@ import { formatUsd } from '../../../core/kernel/money.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
 import { actingOn } from '../../plugins/session.ts'
 
-/** What an account may spend in a month. */
+/** The monthly spend cap of an account. */
 export const spendCapRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { reports, monthlyBudgets, clock } = app.services
 

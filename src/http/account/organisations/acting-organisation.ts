@@ -3,7 +3,7 @@ import type { Account } from '../../../accounts/account-store.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { actingOn } from '../../plugins/session.ts'
 
-/** The organisation that a request acts on. Throws ApiError 404 for a personal account, which has no members. */
+/** The session's organisation. Throws ApiError 404 for a personal account, which has no members. */
 export function organisationOf(request: FastifyRequest): Account & { name: string } {
   const { account } = actingOn(request)
   const { name } = account

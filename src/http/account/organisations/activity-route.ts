@@ -8,7 +8,7 @@ import { isoTime } from '../../../core/kernel/time.ts'
 import { ID_PAGE, idPage } from '../../page.ts'
 import { actingOn } from '../../plugins/session.ts'
 
-/** What people did to the account that is acted on. */
+/** People's actions on the session's account. */
 export const activityRoute: FastifyPluginAsyncTypebox = async (app) => {
   const { accountActions, members } = app.services
   const listing = { querystring: Type.Object(ID_PAGE, CLOSED), response: { 200: Page(ActivityEntry) } }
@@ -17,7 +17,7 @@ export const activityRoute: FastifyPluginAsyncTypebox = async (app) => {
     const { account } = actingOn(request)
     const read = (page: { after: string | null; limit: number }) => accountActions.page(account.id, page)
     const page = await idPage(request.query, read, (action) => action)
-    // People are named as they are called now.
+    // Uses the current names of people.
     const names = await members.names(page.data.flatMap(({ personId, target }) => [personId, target]))
     return {
       ...page,

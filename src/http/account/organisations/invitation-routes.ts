@@ -16,7 +16,7 @@ import { signedIn } from '../../plugins/session.ts'
 import { fromOwnPages } from '../../same-origin.ts'
 import { sessionView } from '../account-view.ts'
 
-/** Invitations to organisations, as invited people see and answer them. */
+/** Invitations to organisations, for invited people. */
 export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { invitationStore, invitations, members, sessions, throttle } = services

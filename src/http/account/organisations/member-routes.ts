@@ -24,13 +24,13 @@ import { OfId } from '../../page.ts'
 import { actingOn, refuseUnpermitted } from '../../plugins/session.ts'
 import { organisationOf } from './acting-organisation.ts'
 
-/** The members of the organisation that is acted on, and those who are invited to it. */
+/** The members of the session's organisation, and its invitations. */
 export const memberRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { members, invitationStore, invitations, monthlyBudgets, spend, announce, clock } = app.services
   const toView = { onRequest: [app.requirePermission('view')] }
   const toManage = { onRequest: [app.requirePermission('members')] }
 
-  /** Throws ApiError where it is about an owner and the person is none. */
+  /** Throws ApiError if an owner is concerned and the person is not one. */
   const permitRoles = (request: FastifyRequest, ...roles: Array<MemberRole | undefined>): void => {
     if (roles.includes('owner')) refuseUnpermitted(request, 'ownership')
   }
@@ -64,7 +64,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const { role } = request.body
     permitRoles(request, role, await roleOf(organisationId, request.params.id))
     const former = await members.setRole(organisationId, request.params.id, role)
-    // What keys of the member may do goes with the role.
+    // The role determines the permissions of the member's keys.
     await announce({ accountId: organisationId })
     await app.recordAction(request, 'member.role_changed', request.params.id, { role, former_role: former })
     return reply.code(204).send()
@@ -94,7 +94,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   const leaving = { ...toView, schema: { body: EndMembershipBody } }
   app.post('/organisation/leave', leaving, async (request, reply) => {
-    // Who leaves decides for themself alone.
+    // A leaving member cannot decide who takes over the keys.
     if (request.body.keys_go_to !== undefined) refuseUnpermitted(request, 'members')
     await end(request, actingOn(request).person.id, 'member.left')
     return reply.code(204).send()
@@ -124,7 +124,10 @@ export const memberRoutes: FastifyPluginAsyncTypebox = async (app) => {
     return reply.code(201).send(sentView(sent))
   })
 
-  /** An invitation of the organisation. Throws ApiError 404, and 403 for one to be an owner where the person is none. */
+  /**
+   * An invitation of the organisation. Throws ApiError 404, and 403 for an owner's invitation if the person is not an
+   * owner.
+   */
   const invitationOf = async (request: FastifyRequest & { params: { id: string } }): Promise<Invitation> => {
     const { id: organisationId } = organisationOf(request)
     const found = await invitationStore.find(request.params.id)
@@ -151,7 +154,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox = async (app) => {
 }
 
 const noSuchInvitation = (): ApiError =>
-  new ApiError('not_found', 'This organisation has no invitation of that id.')
+  new ApiError('not_found', 'This organisation has no invitation with this id.')
 
 const invitationView = (invitation: Invitation): InvitationView => jsonView(InvitationView, invitation)
 

@@ -5,7 +5,7 @@ import { actingOn, signedIn } from '../../plugins/session.ts'
 import { sessionView } from '../account-view.ts'
 import { organisationOf } from './acting-organisation.ts'
 
-/** Opening an organisation, and its name. */
+/** Creating and renaming an organisation. */
 export const organisationRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { organisations, sessions } = services

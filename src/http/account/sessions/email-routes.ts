@@ -15,8 +15,8 @@ import { signedIn } from '../../plugins/session.ts'
 import { fromOwnPages } from '../../same-origin.ts'
 
 /**
- * What is done by links in messages: verifying and changing the email of an account, and resetting its password. The
- * links need no session: they prove the mailbox, which may be read on another device.
+ * Actions with links in messages: verifying and changing the email of an account, and resetting its password. The links
+ * need no session, because they prove access to the mailbox, which may be on another device.
  */
 export const emailRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
@@ -33,8 +33,7 @@ export const emailRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post('/verification-mails', ofSession, async (request, reply) => {
     const { person } = signedIn(request)
     if (!verification) throw noMail()
-    if (person.emailVerifiedAt !== null)
-      throw new ApiError('conflict', 'There is nothing to verify: this address is verified.')
+    if (person.emailVerifiedAt !== null) throw new ApiError('conflict', 'This address is already verified.')
     await verification.send(person.id, person.email)
     return reply.code(204).send()
   })

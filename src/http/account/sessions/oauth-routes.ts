@@ -12,24 +12,24 @@ import { clientOf } from './session-replies.ts'
 import { verifiedPerson } from './verified-person.ts'
 
 const OfProvider = Type.Object({ provider: Type.String({ maxLength: 20 }) })
-/** As long as its step. */
+/** The same duration as its step. */
 const COOKIE_MS = 10 * 60_000
 
-/** Signing in with another service, and the services that are linked to an account. */
+/** Sign-in with identity providers, and the linked identities of an account. */
 export const oauthRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { oauth, cookies, sessionMs } = services
   const ours = fromOwnPages(services.publicUrl)
   const ofSession = { onRequest: [app.requireSession] }
-  /** Below which path of its host browsers see this gateway. */
+  /** The base path of the gateway for browsers. */
   const basePath = pathOf(services.publicUrl)
-  /** The cookie binds the way back to this browser. */
+  /** The cookie binds the return to this browser. */
   const send = (reply: FastifyReply, { url, token }: { url: string; token: string }): { url: string } => {
     cookies.write(reply, 'oauth', token, new Date(Date.now() + COOKIE_MS))
     return { url }
   }
 
-  // By POST: another site must not be able to begin it in a visitor's browser.
+  // By POST, so that another site cannot start it in a visitor's browser.
   const beginning = {
     ...ours,
     schema: { params: OfProvider, body: OauthBody, response: { 200: RedirectView } },
@@ -57,7 +57,7 @@ export const oauthRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const outcome = await oauth
       .finish(provider, back, clientOf(request))
       .catch((error: unknown): OauthOutcome => {
-        // A page shows what is wrong better than JSON in a window does.
+        // The browser shows this response as a page, so a problem is a redirect instead of JSON.
         if (error instanceof ApiError) return { kind: 'problem', problem: 'failed', isLinking: false }
         throw error
       })
@@ -88,7 +88,7 @@ export const oauthRoutes: FastifyPluginAsyncTypebox = async (app) => {
 const pathOf = (address: string | null): string =>
   address !== null && URL.canParse(address) ? new URL(address).pathname.replace(/\/+$/, '') : ''
 
-/** The page that goes on. The token of a step is behind `#`, so that no server logs it. */
+/** The next page. The token of a step follows `#`, so that no server logs it. */
 function pageAfter(outcome: OauthOutcome): string {
   switch (outcome.kind) {
     case 'begun':

@@ -23,15 +23,15 @@ export interface OperatorSessions {
   cookies: SessionCookies
   keys: Pick<KeyStore, 'find'>
   operators: Pick<OperatorStore, 'find'>
-  /** Admin keys do not sign in. */
+  /** Whether sign-in with admin keys is disabled. */
   ssoOnly: boolean
   publicUrl: string | null
   clock: () => number
 }
 
 /**
- * Reads an operator's session: the admin key it was begun with and the operator, looked up anew, so that a revoked key
- * or a disabled operator ends it at once. Null for a request without one. Throws ApiError where a change is asked for by another
+ * Reads an operator's session. It looks up the admin key and the operator each time, so that a revoked key or a
+ * disabled operator ends it at once. Null for a request without one. Throws ApiError for a change requested by another
  * site's page.
  */
 export function operatorSessionReader(services: OperatorSessions) {
@@ -53,7 +53,7 @@ export function operatorSessionReader(services: OperatorSessions) {
   }
 }
 
-/** POST, GET and DELETE /admin/api/session: an operator signs in with an admin key, and has a cookie for it. */
+/** POST, GET and DELETE /admin/api/session: an operator signs in with an admin key and receives a cookie. */
 export const operatorSessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { cookies, sessions, keys, keyCache, throttle } = services
@@ -76,9 +76,9 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const signingIn = { ...ours, schema: { body: OperatorSignInBody, response: { 201: OperatorSession } } }
   app.post(PATH, signingIn, async (request, reply) => {
     if (services.ssoOnly)
-      throw new ApiError('not_permitted', 'Operators of this gateway sign in by single sign-on.')
+      throw new ApiError('not_permitted', 'Operators of this gateway sign in with single sign-on.')
     const secret = request.body.admin_key.trim()
-    // Keys cannot be guessed, but each try costs PostgreSQL a statement.
+    // Keys cannot be guessed, but each attempt costs a PostgreSQL statement.
     await throttle.operator(request.ip)
     const found = await keyCache.lookup(secret, request.ip)
     if (found.kind === 'unknown')
@@ -87,7 +87,7 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
       })
     const key = liveKey(found)
     if (key.kind !== 'admin')
-      throw new ApiError('not_permitted', 'This is an ordinary API key. Signing in here takes an admin key.')
+      throw new ApiError('not_permitted', 'This is an ordinary API key. Sign in with an admin key.')
     const begun = await sessions.create({ keyId: key.keyId }, OPERATOR_SESSION_MS, clientOf(request))
     if (begun === null) throw notSignedIn()
     const { token, session } = begun
@@ -108,7 +108,7 @@ export const operatorSessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     return session
   })
 
-  // Pages ask this first; a 401 would appear as an error on the browser's console.
+  // Pages request this first; a 401 would appear as an error in the browser's console.
   app.get(VISITOR_PATH, { schema: { response: { 200: OperatorVisitor } } }, async (request) => ({
     session: await find(request),
     single_sign_on: services.operatorSignIn?.name ?? null,

@@ -7,7 +7,7 @@ import { fromOwnPages } from '../../same-origin.ts'
 import { clientOf } from './session-replies.ts'
 
 const PATH = '/admin/api/sso'
-/** As long as its step. */
+/** The same duration as its step. */
 const COOKIE_MS = 10 * 60_000
 
 /**
@@ -19,14 +19,14 @@ export const operatorSsoRoutes: FastifyPluginAsyncTypebox = async (app) => {
   if (operatorSignIn === null) return
   const basePath = publicPathOf(publicUrl)
 
-  // By POST: another site must not be able to begin it in a visitor's browser.
+  // By POST, so that another site cannot start it in a visitor's browser.
   const beginning = {
     ...fromOwnPages(publicUrl),
     schema: { body: OauthBody, response: { 200: RedirectView } },
   }
   app.post(PATH, beginning, async (request, reply) => {
     const { url, token } = await operatorSignIn.begin(request.body.next ?? null, clientOf(request))
-    // The cookie binds the way back to this browser.
+    // The cookie binds the return to this browser.
     cookies.write(reply, 'operator_sso', token, new Date(Date.now() + COOKIE_MS))
     return { url }
   })
@@ -40,7 +40,7 @@ export const operatorSsoRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const outcome = await operatorSignIn
       .finish(back, clientOf(request))
       .catch((error: unknown): OperatorSignInOutcome => {
-        // A page shows what is wrong better than JSON in a window does.
+        // The browser shows this response as a page, so a problem is a redirect instead of JSON.
         if (error instanceof ApiError) return { kind: 'problem', problem: 'failed' }
         throw error
       })

@@ -17,7 +17,7 @@ import { verifiedPerson } from './verified-person.ts'
 
 const OfPasskey = Type.Object({ id: Type.String({ maxLength: 1_400 }) })
 
-/** The second factor of who is signed in: an app with one-time codes, passkeys, and recovery codes. */
+/** The second factor of the signed-in person: an app with one-time codes, passkeys, and recovery codes. */
 export const secondFactorRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { secondFactor, publicUrl, isDelivered } = app.services
   const ofSession = { onRequest: [app.requireSession] }

@@ -7,7 +7,7 @@ import { isoTime } from '../../../core/kernel/time.ts'
 import { OfId } from '../../page.ts'
 import { signedIn } from '../../plugins/session.ts'
 
-/** Where an account is signed in, and signing out there. */
+/** The sessions of an account, and ending them. */
 export const sessionListRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { sessions } = app.services
   const ofSession = { onRequest: [app.requireSession] }
@@ -20,7 +20,7 @@ export const sessionListRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.delete('/sessions/:id', { ...ofSession, schema: { params: OfId } }, async (request, reply) => {
     const isEnded = await sessions.endOf(signedIn(request).person.id, request.params.id)
-    if (!isEnded) throw new ApiError('not_found', 'This account has no session of that id.')
+    if (!isEnded) throw new ApiError('not_found', 'This account has no session with this id.')
     return reply.code(204).send()
   })
 

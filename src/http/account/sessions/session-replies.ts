@@ -13,12 +13,12 @@ export interface SessionReplyServices extends SessionViewServices {
   sessionMs: number
 }
 
-/** How routes answer once somebody is signed in. */
+/** The responses of routes after a sign-in. */
 export function sessionReplies(services: SessionReplyServices) {
   const { accounts, cookies, sessionMs } = services
   const keep = (reply: FastifyReply, { token }: Pick<BegunSession, 'token'>): void =>
     cookies.write(reply, 'account', token, new Date(Date.now() + sessionMs))
-  /** Of a session that acts on the person's own account. */
+  /** For a session that acts on the person's own account. */
   const viewOf = async (accountId: string): Promise<SessionView> => {
     const account = await accounts.find(accountId)
     if (!account || !isPerson(account)) throw notSignedIn()
@@ -26,7 +26,7 @@ export function sessionReplies(services: SessionReplyServices) {
   }
   return {
     keep,
-    /** Sets the cookie of a session that has begun, and views it. */
+    /** Sets the cookie of a new session, and returns its view. */
     async begun(reply: FastifyReply, session: BegunSession): Promise<SessionView> {
       keep(reply, session)
       return viewOf(session.accountId)
@@ -34,7 +34,7 @@ export function sessionReplies(services: SessionReplyServices) {
   }
 }
 
-/** Where a request comes from, as sessions remember it. */
+/** The client of a request, as stored with sessions. */
 export const clientOf = ({ ip, headers }: FastifyRequest): SessionClient => ({
   networkAddress: ip,
   userAgent: headers['user-agent'] ?? '',

@@ -19,7 +19,7 @@ import { sessionView } from '../account-view.ts'
 import { passkeySite } from './passkey-site.ts'
 import { clientOf, sessionReplies } from './session-replies.ts'
 
-/** Signing up, in and out; who is signed in, their password, and the account they act on. */
+/** Sign-up, sign-in and sign-out; the signed-in person, the password, and the session's account. */
 export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { accounts, cookies, members, sessions, signIn } = services
@@ -34,7 +34,10 @@ export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const email = normalizeEmail(request.body.email)
     const { password } = request.body
     if (services.config.signUpClosed)
-      throw new ApiError('not_permitted', 'Accounts are opened by the operator here. Ask them for one.')
+      throw new ApiError(
+        'not_permitted',
+        'Sign-up is closed. Ask the operator of this gateway for an account.',
+      )
     const begun = await signIn.signUp(email, password, clientOf(request))
     return reply.code(201).send(await answerBegun(reply, begun))
   })
@@ -72,12 +75,12 @@ export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const chosen = isOwn
       ? { account: person, role: 'owner' as const }
       : await members.find(accountId, person.id)
-    if (!chosen) throw new ApiError('not_found', 'You are no member of an organisation of that id.')
+    if (!chosen) throw new ApiError('not_found', 'You are not a member of an organisation with this id.')
     await sessions.actOn(stored.id, isOwn ? null : accountId)
     return sessionView({ person, ...chosen }, services)
   })
 
-  // Every page asks this first; a 401 would appear as an error on the browser's console.
+  // Every page requests this first; a 401 would appear as an error in the browser's console.
   app.get('/visitor', { schema: { response: { 200: VisitorView } } }, async (request, reply) => {
     try {
       await app.requirePermission('view')(request, reply)
@@ -95,7 +98,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     if (lowBalance === undefined && mails === undefined)
       throw new ApiError(
         'invalid_request',
-        'Send `low_balance_usd`, an amount or null for never, or `mails`.',
+        'Send `low_balance_usd` (an amount, or null for never) or `mails`.',
         {
           param: 'low_balance_usd',
         },

@@ -14,7 +14,7 @@ import { fromOwnPages } from '../../same-origin.ts'
 import { passkeySite } from './passkey-site.ts'
 import { clientOf, sessionReplies } from './session-replies.ts'
 
-/** The second step of a sign-in, and signing in with a passkey alone. */
+/** The second step of a sign-in, and sign-in with a passkey alone. */
 export const signInStepRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { signIn, publicUrl } = services
@@ -53,7 +53,7 @@ export const signInStepRoutes: FastifyPluginAsyncTypebox = async (app) => {
 function readFactor({ code, recovery_code: recoveryCode, passkey }: SecondFactorBody): AskedFactor {
   const given = [code, recoveryCode, passkey].filter((factor) => factor !== undefined)
   if (given.length !== 1)
-    throw new ApiError('invalid_request', 'Send one of `code`, `recovery_code` and `passkey`.', {
+    throw new ApiError('invalid_request', 'Send exactly one of `code`, `recovery_code` and `passkey`.', {
       param: 'code',
     })
   if (code !== undefined) return { kind: 'totp', code }

@@ -3,9 +3,9 @@ import { ApiError } from '../../../core/kernel/errors.ts'
 import { signedIn } from '../../plugins/session.ts'
 
 /**
- * Who is signed in, for adding another way to sign in. Where messages are delivered their address must be verified: an
- * account that was opened with a stranger's address would otherwise stay shared with the stranger, who resets its
- * password. Throws ApiError 403 `not_permitted`.
+ * The signed-in person, before another way to sign in is added. If messages reach their recipients, the address must be
+ * verified: an account that was opened with a stranger's address would otherwise stay shared with the stranger, who
+ * resets its password. Throws ApiError 403 `not_permitted`.
  */
 export function verifiedPerson(request: FastifyRequest, { isDelivered }: { isDelivered: boolean }) {
   const { person } = signedIn(request)
