@@ -182,7 +182,7 @@ describe('signing in', () => {
     await dialog.getByLabel('Current password').fill(PASSWORD)
     watch.expectRefusal('POST /console/api/account/delete 409')
     await dialog.getByRole('button', { name: 'Delete account' }).click()
-    await dialog.getByText('Confirm that you give it up.').waitFor()
+    await dialog.getByText('Confirm that you forfeit it.').waitFor()
     await expectAccessible(page)
     await dialog.getByLabel('I give up the balance of').check()
     await dialog.getByRole('button', { name: 'Delete account' }).click()

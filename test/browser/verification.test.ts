@@ -48,7 +48,7 @@ test('a new user is asked to verify the address, has the message sent again, fol
   await page.goto(`${address()}/verify#${token}`)
   await page.reload()
   await page.getByRole('button', { name: 'Verify email address' }).click()
-  await page.getByText('This link was used before or has expired.').waitFor()
+  await page.getByText('This link was used or has expired.').waitFor()
   expect(watch.problems).toEqual([])
 })
 

@@ -305,7 +305,7 @@ test('an upload of which nothing arrives is a 408 that ends its connection, and 
   const answer = (await buffer(socket)).toString()
   idleMs = 10_000
   expect(answer).toMatch(/^HTTP\/1\.1 408/)
-  expect(answer).toContain('Nothing of the request body arrived')
+  expect(answer).toContain('No data of the request body arrived')
   expect(await refused.promise).toMatchObject({ code: 'request_timeout' })
   expect([...objects.keys()]).toEqual([])
 })
