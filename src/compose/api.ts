@@ -41,10 +41,10 @@ import { type Clients, openQueues } from './clients.ts'
 import { composeMoney } from './money.ts'
 import { composePeople, composeSignIn } from './people.ts'
 
-/** Reports that signed-in accounts read at a time, of one instance and of one account. */
+/** Concurrent reports of signed-in accounts, of one instance and of one account. */
 const CONSOLE_REPORTS_MAX = 16
 const CONSOLE_REPORTS_PER_ACCOUNT_MAX = 6
-/** How long a provider may take to say whether it takes a key. */
+/** Maximum time of a provider for checking a key. */
 const KEY_CHECK_MS = 4_000
 
 /** Opens the connections of an API process beside the first. */
@@ -58,9 +58,9 @@ function openApiClients({ redis, connections }: Clients) {
     keySubscriber: waiting('keys'),
     healthSubscriber: waiting('health'),
     postgres: connections.postgres('switchyard-api', { connectTimeoutMs, statementTimeoutMs: 5_000 }),
-    /** Apart, so that a year of usage keeps no key and no balance waiting. */
+    /** A separate pool, so that a report over a year of usage does not delay lookups of keys and balances. */
     reportsPostgres: connections.postgres('switchyard-api-reports', { poolSize: 3, connectTimeoutMs }),
-    /** Apart as well: made-up keys keep nobody else waiting. */
+    /** A separate pool, so that lookups of made-up keys delay nothing else. */
     keysPostgres: connections.postgres('switchyard-api-keys', {
       poolSize: 2,
       connectTimeoutMs,
@@ -90,7 +90,7 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
   }
   const queues = openQueues(clients.queueRedis, resources)
   const { overlay, platformKeys, catalog } = await composeCatalog(config, clients, keySubscriber)
-  // Sorted with the catalog, so that no call waits for it.
+  // Computed with the catalog, so that no call waits for it.
   const sortForAuto = ({ autoLadder }: CatalogSnapshot) => void autoTiers(autoLadder)
   sortForAuto(catalog.snapshot())
   catalog.onChange(sortForAuto)
@@ -136,7 +136,7 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
     limits: config,
     ...{ redis, queues, announce, keyCache, logger, clock },
     cookies: createSessionCookies(isSecure),
-    /** Admin keys do not sign in. */
+    /** Whether sign-in with admin keys is disabled. */
     ssoOnly: config.operatorSsoOnly,
     /** Everything that a call needs, from its key to its response. */
     callPath: { ...call, promptLogs, files, clock, limits: config },
@@ -175,7 +175,7 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
     reports,
     modelStats: reports.models,
     spend: reports.spend,
-    /** Over a pool that reports do not keep waiting. */
+    /** Uses a pool that reports do not block. */
     recentCalls: createCallRecords(postgres),
     rateTimes: (snapshot: CatalogSnapshot) => readRateChangeTimes(reportsPostgres, snapshot),
     refundTopUp: createRefundTopUp({ ...money.payments, auditedAction }),

@@ -86,7 +86,7 @@ export async function composeCallPath(
   return { apiId, hub, admission, dispatch, load, idempotency }
 }
 
-/** The clients that the way of a call needs in one API process, and its settings. */
+/** The clients and settings of the call path in one API process. */
 export interface CallPathParts
   extends Pick<
       AdmissionDependencies,
@@ -99,11 +99,11 @@ export interface CallPathParts
     Pick<CallHubOptions, 'places'> {
   apiId: string
   redis: Redis
-  /** A connection of its own: it is put into subscriber mode. */
+  /** A separate connection: it is put into subscriber mode. */
   subscriber: Redis
   epoch: Pick<EpochWatch, 'current' | 'check' | 'onEmptied'>
   readEpoch: ReadEpoch
-  /** How long workers may take to rebuild what Redis lost. */
+  /** Time for workers to rebuild what Redis lost. */
   recoveryGraceMs: number
   holds: HoldStore
   accounts: Pick<AccountStore, 'find'>
@@ -113,7 +113,7 @@ export interface CallPathParts
   takeSlot?: TakeSlot | undefined
 }
 
-/** The way of a call in one API process. */
+/** The call path of one API process. */
 export interface CallPath {
   hub: CallHub
   admission: AdmissionDependencies
@@ -124,7 +124,7 @@ export interface CallPath {
 export function connectCallPath(parts: CallPathParts): CallPath {
   const { redis, holds, epoch, readEpoch, recoveryGraceMs } = parts
   const hub = new CallHub({ ...parts, publisher: redis })
-  // By then workers have reported which calls they have.
+  // By then workers have reported their calls.
   epoch.onEmptied(() => void setTimeout(() => hub.checkLivenessOfAll(), recoveryGraceMs).unref())
   const loaders = createBalanceLoaders(parts.accounts, parts.spend, holds, {
     resynced: () => untilResynced(readEpoch, recoveryGraceMs),

@@ -24,7 +24,7 @@ export async function composeMoney(
   config: Readonly<Config>,
   clients: Omit<PaymentsDependencies, 'holds' | 'clock'> & {
     redis: Redis
-    /** A pool of its own for what reads many rows. */
+    /** A separate pool for reading many rows. */
     reportsPostgres: Postgres
   },
 ) {

@@ -70,10 +70,10 @@ import type { Money } from './money.ts'
 /** What people and their keys are built over; the caller owns the clients and closes them. */
 export interface PeopleClients {
   postgres: Postgres
-  /** A pool of its own for what reads many rows. */
+  /** A separate pool for reading many rows. */
   reportsPostgres: Postgres
   redis: Redis
-  /** Tells every process that a key or account changed. */
+  /** Announces a change of a key or account to every process. */
   announce: (change: KeyChange) => Promise<void>
   logger: Logger
   clock: () => number
@@ -162,7 +162,7 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
   }
 }
 
-/** Signing up and in, the email and the free credit: what people have accounts by. */
+/** The services of sign-up, sign-in, email and free credit. */
 export function composeSignIn(
   config: Readonly<Config>,
   clients: PeopleClients & { mailQueue: MailQueue },
@@ -179,7 +179,7 @@ export function composeSignIn(
     postLedger,
     budget: createFreeCreditBudget(redis, { ...config, budgetPico }, Date.now),
     amountPico: parseUsd(config.freeCreditUsd),
-    // Whoever reads the folder may read every message: it proves nothing.
+    // Anyone who can read the folder can read every message, so a link in it proves nothing.
     awaitsVerification: config.mail?.transport.kind === 'smtp',
     logger,
   })
@@ -218,7 +218,7 @@ export function composeSignIn(
     announce,
     enqueue: hasMail ? (accountId) => enqueue({ kind: 'reset_password', accountId }) : null,
   })
-  // What stays in a folder reaches nobody.
+  // Messages in a folder reach nobody.
   const isDelivered = config.mail?.transport.kind === 'smtp'
   const invite = createInvite({
     tokens,
