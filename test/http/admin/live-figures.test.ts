@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import packageJson from '../../../package.json' with { type: 'json' }
 import type { CallTimelineView, OperatorCall } from '../../../src/core/api/calls.ts'
 import type { LiveView, ProcessView, QueuesView, TrafficView } from '../../../src/core/api/operations.ts'
 import type { List, Page } from '../../../src/core/api/shared.ts'
@@ -77,7 +78,7 @@ test('every process reports itself with what it has finished', async () => {
     expect(Object.keys(byRole).sort()).toEqual(['api', 'dispatch', 'settlement'])
     expect(byRole.dispatch).toMatchObject({
       pid: process.pid,
-      version: '0.1.0',
+      version: packageJson.version,
       concurrency: 400,
       in_flight_calls: 0,
       finished: { completed: expect.any(Number) },
