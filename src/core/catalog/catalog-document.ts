@@ -68,6 +68,7 @@ const DATA_COLLECTION = Type.Enum(['allow', 'deny'], {
   description: '`deny`: the provider does not use the data it receives.',
 })
 
+const RESULT_KINDS = MODEL_KINDS.filter((kind) => kind !== 'chat')
 const TASK_URL = Type.String({ pattern: '^https?://[^\\s?#]+$' })
 
 const QUIRKS = closed(
@@ -82,24 +83,20 @@ const QUIRKS = closed(
     }),
     task_urls: closed(
       {},
-      {
-        embeddings: TASK_URL,
-        rerank: TASK_URL,
-        moderation: TASK_URL,
-        image: TASK_URL,
-        speech: TASK_URL,
-        transcription: TASK_URL,
-      },
+      Object.fromEntries(RESULT_KINDS.map((kind) => [kind, TASK_URL])) as Record<
+        (typeof RESULT_KINDS)[number],
+        typeof TASK_URL
+      >,
       {
         description:
           'URLs for kinds other than chat; for images and recordings without their last segments. Default: beside the chat completions.',
       },
     ),
     dimensions_field: Type.Enum(['output_dimension'], {
-      description: 'The field for the length of embeddings. Default: `dimensions`.',
+      description: 'The field for the length of vectors. Default: `dimensions`.',
     }),
     base64_vectors: Type.Boolean({
-      description: 'Supports embeddings as base64. Default: as numbers only.',
+      description: 'Supports vectors as base64. Default: as numbers only.',
     }),
     base64_images: Type.Boolean({
       description:
@@ -269,7 +266,7 @@ const MODEL = closed(
       maximum: 1_000_000,
       description: 'Minimum units charged for a call, if providers bill a minimum. Default: none.',
     }),
-    dimensions: tokens('Components of its vectors at most; required for `embeddings`.'),
+    dimensions: tokens('Components of its vectors at most; required for models that make them.'),
     image_units: Type.Unsafe<Record<string, number>>({
       type: 'object',
       minProperties: 1,

@@ -54,9 +54,9 @@ export interface ProviderQuirks {
   path?: string
   /** Its URLs for tasks, instead of the wire's paths. */
   taskUrls?: Readonly<Partial<Record<ModelKind, string>>>
-  /** The field for the length of embeddings; `dimensions` by default. */
+  /** The field for the length of vectors; `dimensions` by default. */
   dimensionsField?: 'output_dimension'
-  /** Supports embeddings as base64; otherwise they are requested as numbers. */
+  /** Supports vectors as base64; otherwise they are requested as numbers. */
   base64Vectors?: boolean
   /** Returns URLs of images unless base64 is requested. */
   base64Images?: boolean
@@ -162,6 +162,12 @@ export const MODEL_KINDS = [
   'transcription',
 ] as const
 export type ModelKind = (typeof MODEL_KINDS)[number]
+
+/** The field of a catalog document that models of a kind need. */
+export const FIELD_OF_KIND: Readonly<Partial<Record<ModelKind, 'dimensions' | 'image_units'>>> = {
+  embeddings: 'dimensions',
+  image: 'image_units',
+}
 
 /** The units of prices that are not per token. */
 export const UNIT_KINDS = ['search', 'image', 'image_token', 'character', 'second'] as const

@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject } from 'ajv'
-import { AUTH_HEADERS } from './catalog.ts'
+import { AUTH_HEADERS, FIELD_OF_KIND } from './catalog.ts'
 import {
   CATALOG_DOCUMENT_SCHEMA,
   type CatalogDocument,
@@ -71,19 +71,15 @@ const reservedKeyNames = (providers: readonly DocumentProvider[]) =>
   )
 
 /** The additional requirements of a model of a kind other than chat. */
-const taskProblems = ({
-  kind = 'chat',
-  dimensions,
-  image_units: imageUnits,
-  unit,
-  least_units: leastUnits,
-  list_price: list,
-}: DocumentModel): string[] => [
-  ...(kind === 'embeddings' && dimensions === undefined ? ['dimensions: required for embeddings'] : []),
-  ...(kind === 'image' && imageUnits === undefined ? ['image_units: required for image'] : []),
-  ...(list.units !== undefined && unit === undefined ? ['unit: required beside a price of units'] : []),
-  ...(leastUnits !== undefined && unit === undefined ? ['unit: required beside least_units'] : []),
-]
+const taskProblems = (model: DocumentModel): string[] => {
+  const { kind = 'chat', unit, least_units: leastUnits, list_price: list } = model
+  const needed = FIELD_OF_KIND[kind]
+  return [
+    ...(needed !== undefined && model[needed] === undefined ? [`${needed}: required for ${kind}`] : []),
+    ...(list.units !== undefined && unit === undefined ? ['unit: required beside a price of units'] : []),
+    ...(leastUnits !== undefined && unit === undefined ? ['unit: required beside least_units'] : []),
+  ]
+}
 
 /** Rates that share a document with their list price; otherwise the ceiling is applied when the catalog is built. */
 const tooHighRates = (

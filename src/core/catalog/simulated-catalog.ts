@@ -362,12 +362,10 @@ function behaviourOf(model: DocumentModel): string {
   switch (kind) {
     case 'chat':
       return BEHAVIOURS.find(({ belowUsd }) => Number(listPrice.completion) < belowUsd)!.upstreamModel
-    case 'embeddings':
-      return `${TASK}.dimensions-${dimensions}`
     case 'image':
       return model.unit === 'image_token' ? `${TASK}.image-tokens-${qualitiesOf(model)}` : TASK
     default:
-      return TASK
+      return dimensions === undefined ? TASK : `${TASK}.dimensions-${dimensions}`
   }
 }
 

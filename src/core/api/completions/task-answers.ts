@@ -9,7 +9,7 @@ const Tokens = Type.Object({
 
 const head = { id: Type.String({ pattern: '^chatcmpl_' }), model: Type.String() }
 
-/** POST /v1/embeddings. */
+/** Vectors. */
 export const EmbeddingsAnswer = Type.Object({
   ...head,
   object: Type.Literal('list'),

@@ -1,6 +1,7 @@
+import { referencesOf } from '../../calls/kinds/call-kinds.ts'
 import type { SurfaceId } from '../surfaces/surface-registry.ts'
+import { EXAMPLE_ID as ID } from './surface-reference.ts'
 
-const ID = 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0'
 const CREATED = 1_767_225_600
 const TEXT = 'To sort cars into trains.'
 const COMPLETION = { id: ID, object: 'chat.completion', created: CREATED, model: 'auto' }
@@ -75,31 +76,7 @@ export const ANSWER_EXAMPLES: Readonly<Partial<Record<SurfaceId, object>>> = {
     tools: [],
     previous_response_id: null,
   },
-  embeddings: {
-    id: ID,
-    object: 'list',
-    model: 'text-embedding-3-small',
-    data: [{ object: 'embedding', index: 0, embedding: [0.6, -0.8] }],
-    usage: { prompt_tokens: 8, total_tokens: 8 },
-  },
-  rerank: {
-    id: ID,
-    model: 'cohere/rerank-v3.5',
-    results: [
-      { index: 0, relevance_score: 0.97 },
-      { index: 1, relevance_score: 0.01 },
-    ],
-    meta: { billed_units: { search_units: 1 } },
-  },
-  moderations: {
-    id: ID,
-    model: 'omni-moderation-latest',
-    results: [{ flagged: false, categories: { violence: false }, category_scores: { violence: 0.0001 } }],
-  },
-  'audio.transcriptions': {
-    text: 'The train on track two departs.',
-    usage: { type: 'duration', seconds: 3 },
-  },
+  ...referencesOf('answer'),
   models: {
     object: 'list',
     data: [{ id: 'auto', object: 'model', created: CREATED, owned_by: 'switchyard' }],

@@ -2,7 +2,8 @@ import { SURFACE_EXAMPLES } from '../surfaces/surface-examples.ts'
 import type { Surface } from '../surfaces/surface-registry.ts'
 import { ANSWER_EXAMPLES } from './answer-examples.ts'
 import { isRepeatable } from './error-responses.ts'
-import { type DescribedResponse, SURFACE_RESPONSES } from './surface-responses.ts'
+import type { DescribedResponse } from './surface-reference.ts'
+import { SURFACE_RESPONSES } from './surface-responses.ts'
 
 /** The fields of an operation of an OpenAPI document that are extended here. */
 export interface DescribedOperation {

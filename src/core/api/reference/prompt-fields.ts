@@ -186,7 +186,7 @@ const TokenIds = Type.Array(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_
   maxItems: 32_768,
 })
 
-/** The input of POST /v1/embeddings: texts or token ids. */
+/** Texts or token ids whose vectors are asked for. */
 export const EmbeddingsInputField = Type.Union([
   Type.String({ minLength: 1 }),
   Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 2_048 }),

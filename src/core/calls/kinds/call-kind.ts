@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox'
+import type { SurfaceReference } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
+import type { SurfaceId } from '../../api/surfaces/surface-registry.ts'
 import type { RoutingProfile } from '../../auto/tiers.ts'
 import type { Model, ModelKind, Wire } from '../../catalog/catalog.ts'
 import { ApiError } from '../../kernel/errors.ts'
@@ -14,6 +16,8 @@ import { Preferences, parsePreferences } from '../provider-preferences.ts'
 export interface CallKind<Content> {
   /** Method and path of the surface that refusals name for it. */
   surface: string
+  /** What the documentation shows of its surfaces. Absent: they are dialects of chats, described on their own. */
+  reference?: Readonly<Partial<Record<SurfaceId, SurfaceReference>>>
   /** What is asked for: a completion, token by token up to a limit; or one result, as JSON. */
   asksFor: 'completion' | 'result'
   /** A provider that has the request is read to its end although its client left: it bills what it was asked for. */

@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox'
+import { EmbeddingsAnswer } from '../../api/completions/task-answers.ts'
 import { EmbeddingsInputField } from '../../api/reference/prompt-fields.ts'
+import { EXAMPLE_ID, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import type { Model } from '../../catalog/catalog.ts'
 import type { RequestOf } from '../call-request.ts'
@@ -60,6 +62,19 @@ export const normalizeEmbeddings = (body: Static<typeof EmbeddingsBody>): Reques
 
 export const embeddings: CallKind<EmbeddingsContent> = {
   surface: 'POST /v1/embeddings',
+  reference: {
+    embeddings: {
+      request: { body: { model: 'text-embedding-3-small', input: 'Why do trains need switchyards?' } },
+      response: jsonResponse('The vectors, in the order of the inputs', EmbeddingsAnswer),
+      answer: {
+        id: EXAMPLE_ID,
+        object: 'list',
+        model: 'text-embedding-3-small',
+        data: [{ object: 'embedding', index: 0, embedding: [0.6, -0.8] }],
+        usage: { prompt_tokens: 8, total_tokens: 8 },
+      },
+    },
+  },
   ...RESULT_KIND,
   needs(content) {
     const texts = textsOf(content)

@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox'
+import { ModerationsAnswer } from '../../api/completions/task-answers.ts'
 import { ModerationsInputField } from '../../api/reference/prompt-fields.ts'
+import { EXAMPLE_ID, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import type { RequestOf } from '../call-request.ts'
 import { modelId } from '../chat-request.ts'
@@ -50,6 +52,17 @@ export const normalizeModerations = (body: Static<typeof ModerationsBody>): Requ
 
 export const moderation: CallKind<ModerationContent> = {
   surface: 'POST /v1/moderations',
+  reference: {
+    moderations: {
+      request: { body: { model: DEFAULT_MODEL, input: 'Why do trains need switchyards?' } },
+      response: jsonResponse('The verdicts', ModerationsAnswer),
+      answer: {
+        id: EXAMPLE_ID,
+        model: DEFAULT_MODEL,
+        results: [{ flagged: false, categories: { violence: false }, category_scores: { violence: 0.0001 } }],
+      },
+    },
+  },
   ...RESULT_KIND,
   needs(content) {
     const texts = textsOf(content)

@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox'
+import { RerankAnswer } from '../../api/completions/task-answers.ts'
 import { RerankDocumentField } from '../../api/reference/prompt-fields.ts'
+import { EXAMPLE_ID, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import type { RequestOf } from '../call-request.ts'
 import {
@@ -62,6 +64,27 @@ export function normalizeRerank(body: Static<typeof RerankBody>): RequestOf<Rera
 
 export const rerank: CallKind<RerankContent> = {
   surface: 'POST /v1/rerank',
+  reference: {
+    rerank: {
+      request: {
+        body: {
+          model: 'cohere/rerank-v3.5',
+          query: 'Why do trains need switchyards?',
+          documents: ['A switchyard sorts cars into trains.', 'Bread is baked from flour.'],
+        },
+      },
+      response: jsonResponse('The documents, the most relevant first', RerankAnswer),
+      answer: {
+        id: EXAMPLE_ID,
+        model: 'cohere/rerank-v3.5',
+        results: [
+          { index: 0, relevance_score: 0.97 },
+          { index: 1, relevance_score: 0.01 },
+        ],
+        meta: { billed_units: { search_units: 1 } },
+      },
+    },
+  },
   ...RESULT_KIND,
   needs({ query, documents }) {
     const texts = [query, ...documents]

@@ -1,4 +1,6 @@
 import { type Static, Type } from 'typebox'
+import { TranscriptAnswer } from '../../api/completions/task-answers.ts'
+import { type DescribedResponse, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import { audioFileLength } from '../../media/audio-length.ts'
 import type { RequestOf } from '../call-request.ts'
@@ -97,6 +99,20 @@ export function normalizeTranscription(
 
 export const transcription: CallKind<TranscriptionContent> = {
   surface: 'POST /v1/audio/transcriptions',
+  reference: {
+    'audio.transcriptions': {
+      request: { form: { model: 'whisper-1', file: '@meeting.mp3' } },
+      response: transcriptResponse('The transcript'),
+      answer: {
+        text: 'The train on track two departs.',
+        usage: { type: 'duration', seconds: 3 },
+      },
+    },
+    'audio.translations': {
+      request: { form: { model: 'whisper-1', file: '@meeting.mp3' } },
+      response: transcriptResponse('The transcript, in English'),
+    },
+  },
   ...RESULT_KIND,
   outlivesClient: true,
   needs: (content) =>
@@ -112,6 +128,11 @@ export const transcription: CallKind<TranscriptionContent> = {
       },
     ),
   texts: () => ({ texts: [], messages: 0 }),
+}
+
+function transcriptResponse(description: string): DescribedResponse {
+  const { content } = jsonResponse(description, TranscriptAnswer)
+  return { description, content: { ...content, 'text/plain': { schema: { type: 'string' } } } }
 }
 
 /** What is asked that not every model for transcriptions knows, named as in the catalog. */

@@ -1,0 +1,34 @@
+/** What the documentation shows of a surface that no schema of its route says. */
+export interface SurfaceReference {
+  request: SurfaceExample
+  response: DescribedResponse
+  /** The response to the example, where it is shown. */
+  answer?: object
+}
+
+/** A request to show in the documentation. */
+export interface SurfaceExample {
+  /** Values of the path's parameters. */
+  path?: Record<string, string>
+  query?: Record<string, string>
+  /** A JSON body. */
+  body?: Record<string, unknown>
+  /** The fields of a multipart body; a value `@name` is a file. */
+  form?: Record<string, string>
+  /** The response is not JSON and goes to this file. */
+  output?: string
+}
+
+/** A response as OpenAPI has it. */
+export interface DescribedResponse {
+  description: string
+  content: Record<string, { schema: object; example?: unknown }>
+}
+
+export const jsonResponse = (description: string, schema: object): DescribedResponse => ({
+  description,
+  content: { 'application/json': { schema } },
+})
+
+/** The id of a call in examples. */
+export const EXAMPLE_ID = 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0'
