@@ -162,17 +162,6 @@ describe('provider keys over the API', () => {
     )
     expect(both.map(({ status }) => status).sort()).toEqual([201, 400])
   })
-
-  test.each([
-    ['PUT', PATH, 'GET, HEAD, POST'],
-    ['DELETE', PATH, 'GET, HEAD, POST'],
-    ['GET', `${PATH}/pkey_1`, 'DELETE, PATCH'],
-    ['POST', `${PATH}/pkey_1`, 'DELETE, PATCH'],
-  ])('%s %s is a 405 that allows %s', async (method, path, allowed) => {
-    const response = await ask(method, path)
-    expect(response.headers.get('allow')).toBe(allowed)
-    await expectError(response, 405, 'method_not_allowed')
-  })
 })
 
 describe('the secret of a provider key', () => {

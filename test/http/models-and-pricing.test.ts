@@ -163,7 +163,7 @@ describe('GET /pricing.json', () => {
     expect(entry('test/plain')).toMatchObject({ zdr: true, context_length: 100_000, vendor: 'test' })
   })
 
-  test('and routing follow a changed catalog file without a restart; a broken one changes nothing', async () => {
+  test('follows a changed catalog file without a restart, as routing does; a broken one changes nothing', async () => {
     const before = await feed()
     await stack.writeCatalog({ ...MODELS, 'test/new': [{ at: 'alpha', model: 'words-12.tag-new' }] })
     await expect.poll(async () => (await feed()).version).not.toBe(before.version)

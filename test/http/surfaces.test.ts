@@ -193,6 +193,8 @@ describe('a path that takes other methods', () => {
     ['TRACE', '/healthz', 'GET, HEAD'],
     ['PROPFIND', '/healthz', 'GET, HEAD'],
     ['QUERY', '/billing/topups', 'POST, GET, HEAD'],
+    ['PUT', '/v1/provider-keys', 'GET, HEAD, POST'],
+    ['GET', '/v1/provider-keys/x1', 'DELETE, PATCH'],
     ['GET', '/webhooks/stripe', 'POST'],
     ['PUT', '/console/api/keys', 'GET, HEAD, POST'],
     ['DELETE', '/admin/api/accounts/x1', 'GET, HEAD'],

@@ -449,9 +449,6 @@ describe('top-ups', () => {
     test.each([
       [{ rail: 'card' }, 'amount_usd'],
       [{ rail: 'card', amount_usd: '4.99' }, 'amount_usd'],
-      [{ rail: 'card', amount_usd: '10000.01' }, 'amount_usd'],
-      [{ rail: 'card', amount_usd: '25.001' }, 'amount_usd'],
-      [{ rail: 'card', amount_usd: -25 }, 'amount_usd'],
       [{ amount_usd: '25' }, 'rail'],
       [{ rail: 'stripe', amount_usd: '25' }, 'rail'],
       [[], 'rail'],

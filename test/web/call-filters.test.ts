@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { isCallId, readCallFilters } from '../../web/lib/calls/call-filters.ts'
 
 describe('the filters of the operators’ calls', () => {
-  test('are read from an address', () => {
+  test('are those that the address of a page names', () => {
     const search = {
       account: ' acct_1 ',
       model: 'gpt-5',

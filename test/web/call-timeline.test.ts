@@ -92,7 +92,7 @@ describe('the timeline of a call', () => {
     expect(spans[1]?.outcome).toBe('unreachable')
   })
 
-  test('always has a width', () => {
+  test('of a call that took no time is a millisecond wide', () => {
     const { totalMs } = timelineOf(
       settled({ queued_ms: 0, duration_ms: 0, settlement_lag_ms: 0, attempts: [] }),
     )

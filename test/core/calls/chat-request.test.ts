@@ -86,41 +86,66 @@ describe('a chat request', () => {
     expect(parse({ models: ['b', 'c'] }).models).toEqual(['b', 'c'])
   })
 
-  test.each([
-    ['no object', [], undefined],
-    ['no messages', {}, 'messages'],
+  test('that is no object is refused', () => {
+    expect(refusal([])).toEqual({ code: 'invalid_request', param: undefined })
+  })
+
+  const message = (fields: unknown) => ({ messages: [fields] })
+  const user = (content: unknown) => message({ role: 'user', content })
+  test.each<[string, Record<string, unknown>, string]>([
+    ['no messages', { messages: undefined }, 'messages'],
+    ['null for messages', { messages: null }, 'messages'],
+    ['a text for messages', { messages: 'hello' }, 'messages'],
     ['empty messages', { messages: [] }, 'messages'],
     ['too many messages', { messages: Array(MAX_MESSAGES + 1).fill(hello[0]) }, 'messages'],
-    ['the role developer', { messages: [hello[0], { role: 'developer', content: 'x' }] }, 'messages[1].role'],
-    ['a user message without content', { messages: [{ role: 'user' }] }, 'messages[0].content'],
+    ['a message that is a text', message('hello'), 'messages[0]'],
+    ['a message that is an array', { messages: [...hello, []] }, 'messages[1]'],
+    ['the role developer', { messages: [...hello, { role: 'developer', content: 'x' }] }, 'messages[1].role'],
+    ['a role in capitals', message({ role: 'User', content: 'x' }), 'messages[0].role'],
+    ['no role', message({ content: 'x' }), 'messages[0].role'],
+    ['a role of the prototype', message({ role: 'constructor', content: 'x' }), 'messages[0].role'],
+    ['no content of a user', message({ role: 'user' }), 'messages[0].content'],
+    ['null as content of a user', user(null), 'messages[0].content'],
+    ['a number as content', user(7), 'messages[0].content'],
+    ['empty content', user([]), 'messages[0].content'],
+    ['a content part that is a text', user(['x']), 'messages[0].content[0]'],
+    ['a content part without type', user([{ text: 'x' }]), 'messages[0].content[0].type'],
+    ['a number as name', message({ ...hello[0], name: 1 }), 'messages[0].name'],
     [
-      'a content part without type',
-      { messages: [{ role: 'user', content: [{}] }] },
-      'messages[0].content[0].type',
+      'an object as tool_call_id',
+      message({ role: 'tool', content: 'x', tool_call_id: {} }),
+      'messages[0].tool_call_id',
     ],
-    ['both token limits', { messages: hello, max_tokens: 1, max_completion_tokens: 1 }, 'max_tokens'],
-    ['a fractional limit', { messages: hello, max_tokens: 1.5 }, 'max_tokens'],
-    ['a limit of zero', { messages: hello, max_completion_tokens: 0 }, 'max_completion_tokens'],
-    ['a stream flag that is no boolean', { messages: hello, stream: 'yes' }, 'stream'],
-    ['a temperature out of range', { messages: hello, temperature: 2.1 }, 'temperature'],
-    ['an unknown routing profile', { messages: hello, routing_profile: 'fast' }, 'routing_profile'],
-    ['nine models', { messages: hello, models: Array(9).fill('a') }, 'models'],
-    ['no models', { messages: hello, models: [] }, 'models'],
-    ['models that contradict model', { messages: hello, model: 'b', models: ['a', 'b'] }, 'models'],
-    ['a mistyped preference', { messages: hello, provider: { zrd: true } }, 'provider.zrd'],
-    ['a zdr that is no boolean', { messages: hello, provider: { zdr: 'true' } }, 'provider.zdr'],
-    [
-      'a negative price cap',
-      { messages: hello, provider: { max_price: { prompt: -1 } } },
-      'provider.max_price.prompt',
-    ],
-    [
-      'an unknown price cap',
-      { messages: hello, provider: { max_price: { total: 1 } } },
-      'provider.max_price.total',
-    ],
-  ])('is refused with the path of the field: %s', (_, body, param) => {
-    expect(refusal(body)).toEqual({ code: 'invalid_request', param })
+    ['a number as model', { model: 7 }, 'model'],
+    ['an empty model', { model: '' }, 'model'],
+    ['a model beyond all bounds', { model: 'x'.repeat(257) }, 'model'],
+    ['a text for models', { models: 'a' }, 'models'],
+    ['no models', { models: [] }, 'models'],
+    ['nine models', { models: Array(9).fill('a') }, 'models'],
+    ['null among models', { model: undefined, models: ['a', null] }, 'models[1]'],
+    ['models that contradict model', { model: 'b', models: ['a', 'b'] }, 'models'],
+    ['an unknown routing profile', { routing_profile: 'fast' }, 'routing_profile'],
+    ['a stream flag that is no boolean', { stream: 'yes' }, 'stream'],
+    ['both token limits', { max_tokens: 1, max_completion_tokens: 1 }, 'max_tokens'],
+    ['a limit of zero', { max_tokens: 0 }, 'max_tokens'],
+    ['a fractional limit', { max_tokens: 1.5 }, 'max_tokens'],
+    ['a text as limit', { max_completion_tokens: '5' }, 'max_completion_tokens'],
+    ['a temperature out of range', { temperature: 2.1 }, 'temperature'],
+    ['a text as temperature', { temperature: '1' }, 'temperature'],
+    ['top_p out of range', { top_p: -0.1 }, 'top_p'],
+    ['an object for tools', { tools: {} }, 'tools'],
+    ['a tool that is a text', { tools: ['find_train'] }, 'tools'],
+    ['a text as response_format', { response_format: 'json_object' }, 'response_format'],
+    ['a response_format without type', { response_format: {} }, 'response_format'],
+    ['a text for provider', { provider: 'alpha' }, 'provider'],
+    ['a mistyped preference', { provider: { ZDR: true } }, 'provider.ZDR'],
+    ['a zdr that is no boolean', { provider: { zdr: 'true' } }, 'provider.zdr'],
+    ['a text for order', { provider: { order: 'alpha' } }, 'provider.order'],
+    ['an unknown sort', { provider: { sort: 'quality' } }, 'provider.sort'],
+    ['an unknown price cap', { provider: { max_price: { image: 1 } } }, 'provider.max_price.image'],
+    ['a negative price cap', { provider: { max_price: { prompt: -1 } } }, 'provider.max_price.prompt'],
+  ])('is refused with the path of the field: %s', (_, fields, param) => {
+    expect(refusal({ messages: hello, ...fields })).toEqual({ code: 'invalid_request', param })
   })
 
   test('reads price caps from numbers and decimal strings exactly', () => {

@@ -97,7 +97,7 @@ describe('a request on the messages wire', () => {
     expect(nativeContent(JSON.parse(JSON.stringify(content.request)))).toEqual(content)
   })
 
-  test('is bounded with all of its blocks', () => {
+  test('counts every kind of block in the bound of its prompt', () => {
     const bound = (changes: object) => {
       const { messages, parameters } = parse(changes).content
       return promptTokensBound(messages, parameters)

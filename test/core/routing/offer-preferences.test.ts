@@ -102,7 +102,7 @@ describe('the balance of offers', () => {
     }
   })
 
-  test('neither do the sorts', () => {
+  test('sorts favour no place in the catalog among offers that are equal', () => {
     for (const sort of ['price', 'latency', 'throughput'] as const) {
       const offers = offersAt(5, 5, 5, 5, 5)
       expect(chiSquare(offers, [1, 1, 1, 1, 1], { sort })).toBeLessThan(CHI_SQUARE_MAX[4]!)

@@ -17,9 +17,9 @@ const catalog = snapshot([
 ])
 const OPTIONS = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
 
-function plan(body: Record<string, unknown>, promptTokens = 10) {
+function plan(body: Record<string, unknown>, promptTokens = 10, random = OPTIONS.random) {
   const request = parseChatRequest({ messages: [{ role: 'user', content: 'Hi' }], ...body })
-  return planOf(request, promptTokens, catalog, OPTIONS)
+  return planOf(request, promptTokens, catalog, { ...OPTIONS, random })
 }
 const offers = (body: Record<string, unknown>) => plan(body).candidates.map((candidate) => candidate.offerId)
 function refusal(body: Record<string, unknown>) {
@@ -97,9 +97,15 @@ describe('a routing plan', () => {
     expect(served).toEqual(['gpt-y', 'x', 'x', 'x'])
   })
 
-  test('sorts by price for :floor and sort, overriding balance', () => {
-    expect(offers({ model: 'x:floor' })).toEqual(['b/up', 'c/up', 'a/up'])
-    expect(offers({ model: 'x', provider: { sort: 'price' } })).toEqual(['b/up', 'c/up', 'a/up'])
+  test('sorts by price for :floor and sort, after the order of the request, whatever the balance would draw', () => {
+    for (const drawn of [0, 0.2, 0.4, 0.6, 0.8, 0.99]) {
+      const sorted = (body: object) =>
+        plan({ model: 'x', ...body }, 10, () => drawn).candidates.map(({ offerId }) => offerId)
+      expect(sorted({ model: 'x:floor' })).toEqual(['b/up', 'c/up', 'a/up'])
+      expect(sorted({ provider: { sort: 'price' } })).toEqual(['b/up', 'c/up', 'a/up'])
+      expect(sorted({ provider: { sort: 'price', order: ['a'] } })).toEqual(['a/up', 'b/up', 'c/up'])
+      expect(sorted({ model: 'x:floor', provider: { order: ['a'] } })).toEqual(['a/up', 'b/up', 'c/up'])
+    }
   })
 
   test('balances by the inverse square of the price', () => {
@@ -133,7 +139,6 @@ describe('a routing plan', () => {
     ])
     expect(offers({ model: 'x', provider: { sort: 'price', allow_fallbacks: false } })).toEqual(['b/up'])
     expect(offers({ model: 'x', provider: { only: ['A'] } })).toEqual(['a/up'])
-    expect(offers({ model: 'x:floor', provider: { order: ['a'] } })[0]).toBe('a/up')
     expect(offers({ model: 'x', provider: { ignore: ['a', 'nobody'], sort: 'price' } })).toEqual([
       'b/up',
       'c/up',
@@ -144,6 +149,9 @@ describe('a routing plan', () => {
     expect(offers({ model: 'x', provider: { zdr: true } })).toEqual(['a/up'])
     expect(offers({ model: 'x', provider: { data_collection: 'deny' } })).toEqual(['a/up'])
     expect(offers({ model: 'x:exacto' })).toEqual(['c/up'])
+    const within = { models: ['gpt-y', 'x:floor'], provider: { max_price: { completion: '2' } } }
+    expect(offers(within)).toEqual(['b/up', 'c/up', 'a/up'])
+    expect(plan(within).candidates[0]!.modelId).toBe('x')
     for (const body of [
       { model: 'gpt-y', provider: { zdr: true } },
       { model: 'gpt-y', provider: { only: ['nobody'] } },
@@ -152,6 +160,7 @@ describe('a routing plan', () => {
       { model: 'gpt-y', provider: { order: ['nobody'], allow_fallbacks: false } },
       { model: 'gpt-y', provider: { order: ['b'], zdr: true, allow_fallbacks: false } },
       { model: 'gpt-y', provider: { max_price: { prompt: '2.999999' } } },
+      { model: 'gpt-y', provider: { max_price: { completion: 2.99 } } },
       { model: 'gpt-y', provider: { max_price: { request: '0.000032' } } },
     ]) {
       expect(refusal(body)).toEqual({ code: 'no_provider_available', shouldRetry: false })

@@ -75,7 +75,7 @@ describe('no tokenizer makes more tokens than the bound', () => {
     fc.assert(fc.property(manyOf(unit), expectBound), { numRuns: 60 })
   })
 
-  test('of everything mixed', () => {
+  test('of texts that mix every kind of unit', () => {
     fc.assert(fc.property(manyOf(fc.oneof(...Object.values(UNITS))), expectBound), { numRuns: 300 })
   })
 
