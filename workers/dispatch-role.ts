@@ -181,7 +181,7 @@ export type ComposedDispatch = Awaited<ReturnType<typeof composeDispatch>>
 
 /** Composes and starts the worker of one dispatch process: everything between the queue and the providers. */
 export async function composeDispatch(parts: DispatchParts) {
-  const { redis, subscriber, localHub, epoch, calls, workerId, countCall, settings, logger, clock } = parts
+  const { redis, subscriber, localHub, epoch, calls, workerId, settings, logger, clock } = parts
   const holds = createHoldStore(redis)
   const publisher = new FramePublisher({
     worker: workerId,
@@ -203,21 +203,13 @@ export async function composeDispatch(parts: DispatchParts) {
     logger,
     max: settings.unconfirmedSettlementsMax,
   })
-  const finish = createFinisher({ run: parts.runFinish, publisher, outbox })
   const worker = new DispatchWorker({
     ...parts,
     ...settings,
     publisher,
     holds,
-    keepUnsent(call) {
-      countCall?.(call.record)
-      outbox.keepUnsent(call)
-    },
-    async finish(call) {
-      const result = await finish(call)
-      if (result === 'finished') countCall?.(call.record)
-      return result
-    },
+    outbox,
+    finish: createFinisher({ run: parts.runFinish, publisher, outbox }),
   })
   const { resync, confirm } = createRedisResync({ leases: worker.leases, outbox, holds, logger })
   epoch.onEmptied(() => void resync('emptied'))

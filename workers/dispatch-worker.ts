@@ -3,7 +3,7 @@ import { type CleanupTasks, createCleanupTasks } from '../src/calls/cleanup-task
 import type { TakenSlot } from '../src/calls/colocation.ts'
 import { type HeldLease, Leases } from '../src/calls/dispatch/leases.ts'
 import { runningHold } from '../src/calls/dispatch/restored-holds.ts'
-import { type CallRunnerDependencies, type Lease, runCall } from '../src/calls/dispatch/run-call.ts'
+import { type CallRunnerDependencies, runCall } from '../src/calls/dispatch/run-call.ts'
 import type { HeldBodies } from '../src/calls/relay/call-bodies.ts'
 import type { CallEnvelope, CallJob } from '../src/core/calls/call-job.ts'
 import type { CallId } from '../src/core/kernel/ids.ts'
@@ -16,7 +16,7 @@ import type { FleetTime } from '../src/platform/redis/fleet-clock.ts'
 import type { EpochWatch } from '../src/platform/redis/redis-epoch.ts'
 import { WorkerSlots } from './worker-slots.ts'
 
-interface DispatchWorkerOptions extends CallRunnerDependencies {
+interface DispatchWorkerOptions extends Omit<CallRunnerDependencies, 'leases'> {
   bodies: HeldBodies
   jobs: ClaimedJobs<CallJob>
   /** The same queue, for calls whose job Redis lost. */
@@ -64,7 +64,6 @@ export class DispatchWorker {
   constructor(options: DispatchWorkerOptions) {
     this.options = options
     this.cleanup = createCleanupTasks(options.logger)
-    this.runner = { ...options, clock: options.fleetClock ?? options.clock }
     this.slots = new WorkerSlots({
       ...options,
       claim: (most, kind) => this.claim(most, kind),
@@ -81,6 +80,7 @@ export class DispatchWorker {
       retake: (callId, number) =>
         options.callJobs.retake(callId, { token: options.jobs.token, number, lockMs: options.lockMs }),
     })
+    this.runner = { ...options, leases: this.leases, clock: options.fleetClock ?? options.clock }
     this.renewal = setInterval(() => void this.leases.renew(), options.lockMs / 3)
   }
 
@@ -139,20 +139,13 @@ export class DispatchWorker {
     const generation = job.attemptsStarted + (job.data.claims ?? 0)
     const held = this.leases.add(job.data, generation, claimedAt)
     if (generation === 1) this.restoreHold(job.data.envelope)
-    const ofJob = () => (held.isRevived ? 'revived' : held.number)
-    const lease: Lease = {
-      generation,
-      ofJob,
-      reclaim: async () => ((await this.leases.reclaim(held)) ? ofJob() : null),
-      isHeld: () => this.leases.isHeld(held),
-    }
     try {
-      const result = this.stopping ? 'hand-back' : await runCall(job.data, lease, this.runner, body)
-      if (result === 'lost' || result === 'kept') return
-      if (result === 'hand-back') return await this.handBack(callId, held)
+      const remainder = this.stopping ? 'hand-back' : await runCall(held, this.runner, body)
+      if (remainder === 'leave') return
+      if (remainder === 'hand-back') return await this.handBack(callId, held)
       // Also one that was revived while the call was finished without a job.
       if (held.isRevived) await callJobs.removeRevived(callId)
-      else if (result === 'delivered') await this.complete(callId)
+      else if (remainder === 'complete') await this.complete(callId)
       this.dropBody(job.data)
     } catch (error) {
       // The job keeps its claim until the lock runs out, then another worker takes it over.

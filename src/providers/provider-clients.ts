@@ -1,4 +1,5 @@
 import { Pool } from 'undici'
+import { type AttemptOutcome, unsentAttempt } from '../core/calls/attempt-outcome.ts'
 import { type Provider, WIRES, type Wire } from '../core/catalog/catalog.ts'
 import { attemptFailure } from '../core/failover/attempt-failure.ts'
 import { safeProviderMessage, textsOf } from '../core/failover/provider-message.ts'
@@ -12,13 +13,7 @@ import { ReadingTurns } from './http/reading-turns.ts'
 import { results } from './kinds/result-kinds.ts'
 import { ReplyFiles } from './reply-files.ts'
 import { ResponseReader } from './response-reader.ts'
-import {
-  type AttemptEnd,
-  type AttemptRequest,
-  type ProviderClient,
-  unsent,
-  type WireMapping,
-} from './wire.ts'
+import type { AttemptRequest, ProviderClient, WireMapping } from './wire.ts'
 
 /** The client for each wire a provider can speak. */
 export type ProviderClients = (wire: Wire) => ProviderClient
@@ -61,7 +56,7 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
       return new Promise((resolve, reject) => {
         const answer = wire.openReader(request)
         const { body, ...sent } = wire.request(request, apiKey)
-        const settle = (end: AttemptEnd) => resolve(withSafeMessage(end, request, apiKey))
+        const settle = (outcome: AttemptOutcome) => resolve(withSafeMessage(outcome, request, apiKey))
         transport.post(
           {
             ...sent,
@@ -79,17 +74,20 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
   }
 }
 
-/** The end of an attempt whose failure holds of its provider's message what may be kept. */
-function withSafeMessage(end: AttemptEnd, request: AttemptRequest, apiKey: string | null): AttemptEnd {
-  const { result } = end
-  if (result.kind !== 'failed' || result.failure.providerMessage === null) return end
+/** The outcome of an attempt with as much of its provider's message as may be kept. */
+function withSafeMessage(
+  outcome: AttemptOutcome,
+  request: AttemptRequest,
+  apiKey: string | null,
+): AttemptOutcome {
+  if (outcome.kind !== 'failed' || outcome.failure.providerMessage === null) return outcome
   const { messages, parameters, native, task, offer } = request
-  const providerMessage = safeProviderMessage(result.failure.providerMessage, {
+  const providerMessage = safeProviderMessage(outcome.failure.providerMessage, {
     secrets: apiKey === null ? [] : [apiKey],
     targets: [offer.upstreamModel, new URL(offer.provider.baseUrl).hostname],
     request: textsOf([messages, parameters, native, task]),
   })
-  return { ...end, result: { ...result, failure: { ...result.failure, providerMessage } } }
+  return { ...outcome, failure: { ...outcome.failure, providerMessage } }
 }
 
 function ownedFiles({ accountId, callId }: AttemptRequest, options: ProviderClientOptions) {
@@ -102,7 +100,7 @@ function storeOf({ files }: ProviderClientOptions): NonNullable<ProviderClientOp
   return files
 }
 
-const WITHOUT_KEY = unsent(attemptFailure('refused', 'no key for this provider'))
+const WITHOUT_KEY = unsentAttempt(attemptFailure('refused', 'no key for this provider'))
 
 export type Transport = ReturnType<typeof createTransport>
 

@@ -1,3 +1,4 @@
+import type { AttemptOutcome } from '../core/calls/attempt-outcome.ts'
 import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
 import type { NativeStop } from '../core/calls/native-message.ts'
 import type { Usage } from '../core/calls/usage.ts'
@@ -13,7 +14,7 @@ import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind
 import { GatheredBytes } from './http/gathered-bytes.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
 import type { ReplyFile, ReplyFiles } from './reply-files.ts'
-import type { AttemptEnd, AttemptResult, CompletionReader, StreamSignal, WireMapping } from './wire.ts'
+import type { CompletionReader, StreamSignal, WireMapping } from './wire.ts'
 
 interface ReaderOptions {
   wire: WireMapping
@@ -24,7 +25,7 @@ interface ReaderOptions {
   onProgress: OnProgress
   /** Unix milliseconds. */
   now: () => number
-  resolve: (end: AttemptEnd) => void
+  resolve: (outcome: AttemptOutcome) => void
   reject: (error: unknown) => void
 }
 
@@ -129,7 +130,7 @@ export class ResponseReader implements ResponseReceiver {
 
   failure(failure: TransportFailure): void {
     if (this.#settled) return
-    if (failure.kind === 'cancelled') this.#settle({ kind: 'cancelled' })
+    if (failure.kind === 'cancelled') this.#settle({ ...this.#facts, kind: 'cancelled' })
     // Once it is over an answer is whole, however the connection ends; also once its end was waited for in vain.
     else if (this.#end.isOver || (failure.kind === 'cut-short' && this.#end.reason !== null)) this.#finished()
     else if (this.#mode === 'refusal' || failure.kind === 'cut-short') this.#refused()
@@ -301,23 +302,20 @@ export class ResponseReader implements ResponseReceiver {
   #finished(): void {
     const native = this.#nativeStop
     const reason = this.#end.reason ?? 'stop'
-    this.#settle({ kind: 'finished', reason, usage: this.#finalUsage, ...(native && { native }) })
+    const usage = this.#finalUsage
+    this.#settle({ ...this.#facts, kind: 'finished', reason, usage, ...(native && { native }) })
   }
 
   #fail(failure: AttemptFailure): void {
     this.#settle({
+      ...this.#facts,
       kind: 'failed',
       failure: { ...failure, httpStatus: failure.httpStatus ?? this.#httpStatus },
     })
   }
 
-  #settle(result: AttemptResult): void {
-    if (this.#settled) return
-    this.#settled = true
-    if (result.kind !== 'finished') this.#options.files?.discard()
-    this.#options.exchange.drain()
-    this.#options.resolve({
-      result,
+  get #facts() {
+    return {
       httpStatus: this.#httpStatus,
       firstTokenAt: this.#firstTokenAt,
       malformedEvents: this.#malformedEvents,
@@ -326,7 +324,15 @@ export class ResponseReader implements ResponseReceiver {
         thinkingBytes: this.#thinkingBytes,
         reasoningTokens: this.#reasoningTokens,
       },
-    })
+    }
+  }
+
+  #settle(outcome: AttemptOutcome): void {
+    if (this.#settled) return
+    this.#settled = true
+    if (outcome.kind !== 'finished') this.#options.files?.discard()
+    this.#options.exchange.drain()
+    this.#options.resolve(outcome)
   }
 }
 

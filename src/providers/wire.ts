@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
+import type { AttemptOutcome } from '../core/calls/attempt-outcome.ts'
 import type { ChatMessage, SamplingParameters } from '../core/calls/chat-request.ts'
-import type { CompletionEvent, FinishReason, OnProgress } from '../core/calls/completion.ts'
+import type { CompletionEvent, OnProgress } from '../core/calls/completion.ts'
 import type { ImageChoice } from '../core/calls/media-task.ts'
-import type { NativeRequest, NativeStop } from '../core/calls/native-message.ts'
+import type { NativeRequest } from '../core/calls/native-message.ts'
 import type { Task } from '../core/calls/task.ts'
-import type { Usage } from '../core/calls/usage.ts'
 import type { Offer, Provider, ProviderQuirks, SamplingParameter } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import type { ExactJson } from '../core/json/json-text.ts'
@@ -47,56 +47,13 @@ export interface AttemptRequest {
   signal: AbortSignal
 }
 
-export type AttemptResult =
-  /** `usage` is as the provider said it with the end of its answer or after, believed or not; null when it said nothing. */
-  | { kind: 'finished'; reason: FinishReason; usage: Usage | null; native?: NativeStop }
-  | { kind: 'failed'; failure: AttemptFailure }
-  /** The signal was aborted. */
-  | { kind: 'cancelled' }
-
-/** What a provider let on of its work on an answer, besides the content. */
-export interface Production {
-  /** The last usage that it reported before the answer's end; null when it did not. */
-  usage: Usage | null
-  /** Bytes of reasoning that it streamed. */
-  thinkingBytes: number
-  /** Tokens of reasoning that it reported. */
-  reasoningTokens: number
-}
-
-export const NOTHING_PRODUCED: Production = Object.freeze({
-  usage: null,
-  thinkingBytes: 0,
-  reasoningTokens: 0,
-})
-
-export interface AttemptEnd {
-  result: AttemptResult
-  produced: Production
-  /** The provider's status, where there was one. */
-  httpStatus: number | null
-  /** Unix milliseconds of the first content. */
-  firstTokenAt: number | null
-  /** Events of the stream that could not be read and were skipped. */
-  malformedEvents: number
-}
-
-/** The end of an attempt that never reached its provider. */
-export const unsent = (failure: AttemptFailure): AttemptEnd => ({
-  result: { kind: 'failed', failure },
-  httpStatus: null,
-  firstTokenAt: null,
-  malformedEvents: 0,
-  produced: NOTHING_PRODUCED,
-})
-
 /** What every wire offers. The one interface between the failover chain and the providers. */
 export interface ProviderClient {
   /**
    * Asks an offer for an answer, which is always streamed. Resolves once, when the answer is over; whatever
    * the provider does is a result. Rejects only when `onProgress` throws.
    */
-  attempt(request: AttemptRequest, onProgress: OnProgress): Promise<AttemptEnd>
+  attempt(request: AttemptRequest, onProgress: OnProgress): Promise<AttemptOutcome>
 }
 
 /** What one event of a provider's stream amounts to, besides the completion events it emitted. */

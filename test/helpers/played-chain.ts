@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type ChainOutcome, createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
+import { createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
+import { type AttemptOutcome, NOTHING_PRODUCED } from '../../src/core/calls/attempt-outcome.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
+import type { CallOutcome } from '../../src/core/calls/call-outcome.ts'
 import type { Delta, FinishReason, OnProgress } from '../../src/core/calls/completion.ts'
 import type { Usage } from '../../src/core/calls/usage.ts'
 import type { CatalogSnapshot, Offer } from '../../src/core/catalog/catalog.ts'
@@ -12,12 +14,8 @@ import {
 import type { RouteHealth } from '../../src/core/failover/failover-state.ts'
 import { newCallId } from '../../src/core/kernel/ids.ts'
 import { createLogger } from '../../src/platform/observability/logger.ts'
-import {
-  type AttemptEnd,
-  type AttemptRequest,
-  NOTHING_PRODUCED,
-  type ProviderClient,
-} from '../../src/providers/wire.ts'
+import type { AttemptRequest, ProviderClient } from '../../src/providers/wire.ts'
+import type { AttemptResult } from './attempt-result.ts'
 import { offerAt } from './scripted-provider.ts'
 
 /** A text or another delta, bytes of thinking, a silence, or the moment at which the client hangs up. */
@@ -51,7 +49,7 @@ export interface PlayedCall {
 }
 
 export interface Played {
-  outcome: ChainOutcome
+  outcome: CallOutcome
   envelope: CallEnvelope
   catalog: CatalogSnapshot
   /** What the client saw. */
@@ -136,11 +134,11 @@ async function play(
   request: AttemptRequest,
   onProgress: OnProgress,
   leave: () => void,
-): Promise<AttemptEnd> {
+): Promise<AttemptOutcome> {
   let firstTokenAt: number | null = null
   let thinkingBytes = 0
-  const ended = (result: AttemptEnd['result']): AttemptEnd => ({
-    result,
+  const ended = (result: AttemptResult): AttemptOutcome => ({
+    ...result,
     httpStatus,
     firstTokenAt,
     malformedEvents: 0,

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { usageOf } from '../../src/calls/attempts/call-usage.ts'
 import { assertBalanced, balanceChange, capturePosting } from '../../src/core/billing/postings.ts'
-import { settlementOf } from '../../src/core/billing/pricing.ts'
+import { settlementOf } from '../../src/core/billing/settlement.ts'
+import { NOTHING_PRODUCED } from '../../src/core/calls/attempt-outcome.ts'
 import type { CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
 import type { ChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parsePreferences } from '../../src/core/calls/provider-preferences.ts'
@@ -11,7 +12,6 @@ import { parseUsd, picoUsd } from '../../src/core/kernel/money.ts'
 import type { PlanOptions } from '../../src/core/routing/plan-offers.ts'
 import type { RoutingPlan } from '../../src/core/routing/routing-plan.ts'
 import { promptTokensBound } from '../../src/core/text-tokens/prompt-tokens.ts'
-import { NOTHING_PRODUCED } from '../../src/providers/wire.ts'
 import { builtCatalog } from '../helpers/built-catalog.ts'
 import { planOf } from '../helpers/plan-of.ts'
 
@@ -116,15 +116,15 @@ describe('a charge is never above its hold', () => {
           )
           const end = {
             status: 'completed' as const,
-            errorCode: null,
-            finishReason: 'stop',
+            finishReason: 'stop' as const,
+            message: { content: 'An answer.' },
             served,
             attempts: [],
             firstTokenAt: null,
             ...used,
           }
           if (served.providerKeyId !== undefined) onOwnKeys += 1
-          const record = settlementOf(envelope, end, catalog, { claimedAt: 0, finishedAt: 0 })
+          const record = settlementOf(end, envelope, catalog, { claimedAt: 0, finishedAt: 0 })
 
           const charge = BigInt(record.chargePico)
           expect(charge).toBeGreaterThanOrEqual(0n)

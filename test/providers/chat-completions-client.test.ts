@@ -7,7 +7,8 @@ import {
   createTransport,
   type Transport,
 } from '../../src/providers/provider-clients.ts'
-import type { AttemptEnd, AttemptRequest } from '../../src/providers/wire.ts'
+import type { AttemptRequest } from '../../src/providers/wire.ts'
+import { takenApart } from '../helpers/attempt-result.ts'
 import {
   DONE,
   event,
@@ -42,7 +43,7 @@ beforeEach(async () => {
 })
 
 interface Heard {
-  end: AttemptEnd
+  end: ReturnType<typeof takenApart>
   text: string
   pieces: string[]
   toolCalls: unknown[]
@@ -60,7 +61,7 @@ async function attempt(
   })('chat-completions')
   const pieces: string[] = []
   const toolCalls: unknown[] = []
-  const end = await client.attempt(
+  const outcome = await client.attempt(
     {
       offer: offerAt(provider.baseUrl),
       messages: [{ role: 'user', content: 'hello' }],
@@ -77,7 +78,7 @@ async function attempt(
       if (kind === 'tool-calls') toolCalls.push(...content)
     },
   )
-  return { end, text: pieces.join(''), pieces, toolCalls }
+  return { end: takenApart(outcome), text: pieces.join(''), pieces, toolCalls }
 }
 
 const FINISHED = { kind: 'finished', reason: 'stop', usage: { promptTokens: 7, completionTokens: 11 } }

@@ -6,11 +6,12 @@ import {
   createTransport,
   type Transport,
 } from '../../src/providers/provider-clients.ts'
-import type { AttemptEnd, AttemptRequest } from '../../src/providers/wire.ts'
+import type { AttemptRequest } from '../../src/providers/wire.ts'
 import {
   type SimulatedProviders,
   startSimulatedProviders,
 } from '../../tools/simulated-providers/start-simulated-providers.ts'
+import { takenApart } from '../helpers/attempt-result.ts'
 import { contentParts } from '../helpers/content-parts.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 import { pass, stopClock } from '../helpers/stopped-clock.ts'
@@ -33,7 +34,7 @@ afterAll(async () => {
 })
 
 interface Heard {
-  end: AttemptEnd
+  end: ReturnType<typeof takenApart>
   text: string
   refusal: string
   // biome-ignore lint/suspicious/noExplicitAny: a test looks into the deltas.
@@ -59,7 +60,7 @@ describe.each(WIRES)('%s', (wire) => {
   ): Promise<Heard> {
     const offer = offerAt(`${providers.url}/acme/${WIRE_PATHS[wire]}`)
     const heard = { text: '', refusal: '', toolCalls: [] as unknown[] }
-    const end = await registry()(wire).attempt(
+    const outcome = await registry()(wire).attempt(
       {
         offer: { ...offer, upstreamModel, provider: { ...offer.provider, wire } },
         messages: [{ role: 'user', content: PROMPT }],
@@ -76,7 +77,7 @@ describe.each(WIRES)('%s', (wire) => {
         if (kind === 'tool-calls') heard.toolCalls.push(...content)
       },
     )
-    return { end, ...heard }
+    return { end: takenApart(outcome), ...heard }
   }
 
   describe('answers', () => {

@@ -4,6 +4,7 @@ import {
   createTransport,
   type Transport,
 } from '../../src/providers/provider-clients.ts'
+import { takenApart } from '../helpers/attempt-result.ts'
 import {
   event,
   offerAt,
@@ -46,7 +47,7 @@ async function answerOf(script: string | Script, limits = PATIENT) {
     connectTimeoutMs: 30_000,
     now: Date.now,
   })('google-generate-content')
-  const { result } = await client.attempt(
+  const outcome = await client.attempt(
     {
       offer: offerAt(provider.baseUrl),
       messages: [{ role: 'user', content: 'hello' }],
@@ -60,7 +61,7 @@ async function answerOf(script: string | Script, limits = PATIENT) {
       if (kind === 'text') text += content
     },
   )
-  return { text, result }
+  return { text, result: takenApart(outcome).result }
 }
 
 describe('an answer with a finish reason in every chunk', () => {

@@ -27,6 +27,7 @@ import {
 } from '../../tools/simulated-providers/start-simulated-providers.ts'
 import { encodePng } from '../../tools/simulated-providers/tasks/png.ts'
 import { encodeWav, toneSamples } from '../../tools/simulated-providers/tasks/speech-audio.ts'
+import { takenApart } from '../helpers/attempt-result.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
 const OWNER = { accountId: 'acct_1', callId: 'chatcmpl_1' } as const
@@ -85,7 +86,7 @@ async function ask(
   })('chat-completions')
   const offer = offerAt(`${providers.url}/alpha/v1`)
   let content = ''
-  const end = await client.attempt(
+  const outcome = await client.attempt(
     {
       ...{ task, image: CHOICE, ...OWNER, limits: PATIENT, messages: [], parameters: {}, completionLimit: 0 },
       offer: { ...offer, upstreamModel: behaviour, provider: { ...offer.provider, apiKeyEnv: null } },
@@ -97,7 +98,7 @@ async function ask(
   )
   const answer = content === '' ? null : (JSON.parse(content) as MadeFile[])
   const read = async ({ ref }: MadeFile) => text((await store.open(ref))!)
-  return { result: end.result, answer, read }
+  return { result: takenApart(outcome).result, answer, read }
 }
 
 async function* toStream(bytes: Buffer) {

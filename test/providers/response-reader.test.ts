@@ -4,16 +4,12 @@ import { openReader } from '../../src/providers/chat-completions.ts'
 import type { TransportFailureKind } from '../../src/providers/http/exchange.ts'
 import type { ReplyFiles } from '../../src/providers/reply-files.ts'
 import { ResponseReader } from '../../src/providers/response-reader.ts'
-import type { AttemptEnd } from '../../src/providers/wire.ts'
+import { type AttemptResult, takenApart } from '../helpers/attempt-result.ts'
 import { textEvent } from '../helpers/scripted-provider.ts'
 
 /** How an attempt ends whose provider says something, is silent for so long, and closes. */
-function closedAfter(
-  silentMs: number,
-  body: string,
-  how: TransportFailureKind | 'end',
-): AttemptEnd['result'] {
-  let result: AttemptEnd['result'] | undefined
+function closedAfter(silentMs: number, body: string, how: TransportFailureKind | 'end'): AttemptResult {
+  let result: AttemptResult | undefined
   const nothing = () => undefined
   const exchange = { token: nothing, cutShort: nothing, endAfter: nothing, drain: nothing, abort: nothing }
   const reader = new ResponseReader({
@@ -22,8 +18,8 @@ function closedAfter(
     answer: openReader(),
     onProgress: () => undefined,
     now: () => 0,
-    resolve: (end) => {
-      result = end.result
+    resolve: (outcome) => {
+      result = takenApart(outcome).result
     },
     reject: (error) => {
       throw error
@@ -53,8 +49,8 @@ describe('a stream that its provider closes before its end', () => {
 })
 
 /** How an attempt ends whose files the store refuses. */
-async function refusedByStore(error: ApiError): Promise<AttemptEnd['result']> {
-  const { promise, resolve, reject } = Promise.withResolvers<AttemptEnd['result']>()
+async function refusedByStore(error: ApiError): Promise<AttemptResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult>()
   const nothing = () => undefined
   const exchange = { token: nothing, cutShort: nothing, endAfter: nothing, drain: nothing, abort: nothing }
   const reader = new ResponseReader({
@@ -64,7 +60,7 @@ async function refusedByStore(error: ApiError): Promise<AttemptEnd['result']> {
     files: { push: () => true, end: () => Promise.reject(error), discard: nothing } as unknown as ReplyFiles,
     onProgress: nothing,
     now: () => 0,
-    resolve: (end) => resolve(end.result),
+    resolve: (outcome) => resolve(takenApart(outcome).result),
     reject,
   })
   reader.head(200, {})

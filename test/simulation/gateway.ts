@@ -15,8 +15,8 @@ import type { RunFinish } from '../../src/calls/dispatch/finish-calls.ts'
 import { RunningCalls } from '../../src/calls/dispatch/running-calls.ts'
 import type { CompletionArchive } from '../../src/calls/relay/idempotency.ts'
 import { type CallPathParts, connectCallPath } from '../../src/compose/call-path.ts'
-import { NOTHING_USED } from '../../src/core/billing/pricing.ts'
 import type { CallJob } from '../../src/core/calls/call-job.ts'
+import { NOTHING_USED } from '../../src/core/calls/call-outcome.ts'
 import { type ControlMessage, encodeFrames, type Frame } from '../../src/core/calls/frames.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
@@ -499,7 +499,7 @@ const withFreeHangUps =
   (chain: AttemptChain): AttemptChain =>
   async (call) => {
     const outcome = await chain(call)
-    const isFree = outcome.status === 'cancelled' && outcome.message.content === ''
+    const isFree = outcome.status === 'cancelled' && outcome.message?.content === ''
     return isFree ? { ...outcome, ...NOTHING_USED, served: null } : outcome
   }
 

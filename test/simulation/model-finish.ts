@@ -1,4 +1,4 @@
-import type { AskedFinish, ClaimOfJob, FinishResult } from '../../src/calls/dispatch/finish-calls.ts'
+import type { FinishResult, FinishStep } from '../../src/calls/dispatch/finish-calls.ts'
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import type { Frame } from '../../src/core/calls/frames.ts'
 import type { SettlementJob } from '../../src/platform/queues/queues.ts'
@@ -25,12 +25,12 @@ export interface FinishModels {
 export function finishCalls(
   models: FinishModels,
   settlementJobId: string,
-  calls: readonly AskedFinish[],
+  calls: ReadonlyArray<FinishStep & { isPublished: boolean }>,
 ): FinishResult[] {
   const { data, nowMs, worker, lastSteps, isHeard, publish, token, dispatch, settlement } = models
   const lastStep = lastSteps.get(worker)
   if (lastStep?.jobId === settlementJobId) return lastStep.results
-  const finished: AskedFinish[] = []
+  const finished: Array<(typeof calls)[number]> = []
   const results = calls.map((call): FinishResult => {
     const refused = refusal(dispatch, token, call.record.id, call.claim)
     if (refused !== null) return refused
@@ -70,7 +70,7 @@ function refusal(
   queue: ModelQueue<CallJob>,
   token: string,
   id: string,
-  claim: ClaimOfJob,
+  claim: FinishStep['claim'],
 ): 'gone' | 'lost' | null {
   if (claim === 'any') return null
   const job = queue.jobs.get(id)

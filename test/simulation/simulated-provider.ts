@@ -1,11 +1,8 @@
+import { type AttemptOutcome, NOTHING_PRODUCED } from '../../src/core/calls/attempt-outcome.ts'
 import type { Usage } from '../../src/core/calls/usage.ts'
 import { attemptFailure } from '../../src/core/failover/attempt-failure.ts'
-import {
-  type AttemptEnd,
-  type AttemptResult,
-  NOTHING_PRODUCED,
-  type ProviderClient,
-} from '../../src/providers/wire.ts'
+import type { ProviderClient } from '../../src/providers/wire.ts'
+import type { AttemptResult } from '../helpers/attempt-result.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 /** What a provider does with one attempt. */
@@ -35,7 +32,7 @@ export const tokensOf = (text: string): number => (text === '' ? 0 : text.split(
 /** A provider that answers, fails, breaks off or hangs, and claims usage that may be anything. */
 export function createSimulatedProvider(random: SeededRandom, nextVoice: () => string): ProviderClient {
   return {
-    async attempt({ messages, limits, completionLimit, signal }, onProgress): Promise<AttemptEnd> {
+    async attempt({ messages, limits, completionLimit, signal }, onProgress): Promise<AttemptOutcome> {
       const prompt = String(messages[0]!.content)
       // A trailing assistant message is what was said already, to be continued.
       const said = messages.length > 1 ? String(messages.at(-1)!.content) : ''
@@ -47,8 +44,8 @@ export function createSimulatedProvider(random: SeededRandom, nextVoice: () => s
       const script = chooseScript(random, tokens.length, completionLimit)
       const statusAt = Date.now() + script.statusMs
       let firstTokenAt: number | null = null
-      const end = (result: AttemptResult): AttemptEnd => ({
-        result,
+      const end = (result: AttemptResult): AttemptOutcome => ({
+        ...result,
         httpStatus: Date.now() < statusAt ? null : 200,
         firstTokenAt,
         malformedEvents: 0,

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { lostSettlement } from '../../core/billing/pricing.ts'
+import { lostSettlement } from '../../core/billing/settlement.ts'
 import { callCreatedAt } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { FindQueuedCalls } from '../../platform/queues/call-jobs.ts'

@@ -1,6 +1,6 @@
 import { MARK_MS } from '../../billing/holds/admission.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
-import { unservedSettlement } from '../../core/billing/pricing.ts'
+import { unservedSettlement } from '../../core/billing/settlement.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { CallEnvelope, CallStatus } from '../../core/calls/call-job.ts'
 import type { FrameError } from '../../core/calls/frames.ts'

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
-import type { CompletionMessage, FinishReason } from '../../core/calls/completion.ts'
-import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
-import type { NativeStop } from '../../core/calls/native-message.ts'
+import type { AttemptOutcome } from '../../core/calls/attempt-outcome.ts'
+import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import type { CallOutcome } from '../../core/calls/call-outcome.ts'
 import { isMediaTask } from '../../core/calls/task.ts'
 import type { CatalogSnapshot, Offer } from '../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../core/failover/attempt-failure.ts'
@@ -12,17 +11,11 @@ import { keepsPrivate } from '../../core/routing/offer-preferences.ts'
 import type { ProviderClients } from '../../providers/provider-clients.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'
-import { type ChainEnd, cancelled, completed, expired, gaveUp } from '../dispatch/call-ending.ts'
-import {
-  type AttemptOutcome,
-  type AttemptPlan,
-  type AttemptSettings,
-  firstTokenLimitMs,
-  runAttempt,
-} from './attempt.ts'
+import { runAttempt } from './attempt.ts'
 import { AttemptHistory, type ReportDependencies, reportAttempt } from './attempt-history.ts'
+import { type AttemptPlan, type AttemptSettings, firstTokenLimitMs } from './attempt-plan.ts'
 import { inAttemptSpan } from './attempt-span.ts'
-import type { CallUsage } from './call-usage.ts'
+import { type ChainCall, type ChainContext, cancelled, completed, expired, gaveUp } from './chain-outcome.ts'
 import { CompletionRelay } from './completion-relay.ts'
 import { planRescue } from './rescue.ts'
 
@@ -62,7 +55,7 @@ class ChainRun {
     this.#history = new AttemptHistory(call.envelope.stream)
   }
 
-  async run(): Promise<ChainOutcome> {
+  async run(): Promise<CallOutcome> {
     const outcome = await this.#answer()
     const isCharged =
       outcome.status === 'interrupted' || (outcome.status === 'cancelled' && outcome.served !== null)
@@ -75,26 +68,26 @@ class ChainRun {
     return outcome
   }
 
-  async #answer(): Promise<ChainOutcome> {
+  async #answer(): Promise<CallOutcome> {
     const { signal } = this.#call
     this.#deps.budget.countCall()
     while (!signal.aborted) {
       const state = this.#state()
       const step = nextStep(state)
-      if (step.kind === 'give-up') return gaveUp(step.error, this.#end(), this.#deps)
+      if (step.kind === 'give-up') return gaveUp(step.error, this.#context(), this.#deps)
       if (!(await this.#isWithinBudget(step.routeIndex)))
-        return gaveUp(giveUpNow(state), this.#end(), this.#deps)
+        return gaveUp(giveUpNow(state), this.#context(), this.#deps)
       if (step.afterMs > 0) await this.#wait(step.afterMs)
 
       const ready = await this.#prepare(step)
       if (ready === null) continue
       const { plan, probe } = ready
       const outcome = await this.#attempt(plan, step.routeIndex, probe)
-      if (outcome.kind === 'finished') return completed(plan, outcome, this.#end(), this.#deps)
-      if (outcome.kind === 'expired') return expired(this.#end(), this.#deps)
+      if (outcome.kind === 'finished') return completed(plan, outcome, this.#context(), this.#deps)
+      if (outcome.kind === 'expired') return expired(this.#context(), this.#deps)
       if (outcome.kind === 'cancelled') break
     }
-    return cancelled(this.#end(), this.#deps)
+    return cancelled(this.#context(), this.#deps)
   }
 
   #state(): FailoverState {
@@ -230,7 +223,7 @@ class ChainRun {
     return this.#routes.candidate(this.#relay.candidate)
   }
 
-  #end(): ChainEnd {
+  #context(): ChainContext {
     return { call: this.#call, relay: this.#relay, history: this.#history, began: this.#began }
   }
 }
@@ -295,41 +288,4 @@ class CallRoutes {
   }
 }
 
-/** A claimed call to be answered. */
-export interface ChainCall {
-  envelope: CallEnvelope
-  body: CallBody
-  /** Aborted when nobody wants the answer any more. */
-  signal: AbortSignal
-  /** Aborted with it, except by a client that left. */
-  upstream: AbortSignal
-  /** Called with a streamed completion as it comes: `open`, then its deltas. Not called for a call that does not stream. */
-  send: (frame: FrameBody) => void
-}
-
-interface Answered extends CallUsage {
-  /** Of the envelope's candidates: whose name the answer has, and whose rates are charged. */
-  served: Candidate
-  /** Of another model, which finished what the one that served had begun; absent otherwise. */
-  rescuedBy?: Candidate
-  message: CompletionMessage
-  /** Unix milliseconds. */
-  firstTokenAt: number | null
-  attempts: AttemptRecord[]
-}
-
-export type ChainOutcome =
-  | (Answered & {
-      status: 'completed'
-      finishReason: FinishReason
-      reasoningTokens?: number
-      nativeStop?: NativeStop
-    })
-  /** Nothing was delivered. */
-  | { status: 'failed'; error: FrameError; attempts: AttemptRecord[] }
-  /** A stream broke after content and could not be rescued. */
-  | (Answered & { status: 'interrupted'; error: FrameError })
-  /** The signal was aborted; `served` is null when nothing had been produced. */
-  | (Omit<Answered, 'served'> & { status: 'cancelled'; served: Candidate | null })
-
-export type AttemptChain = (call: ChainCall) => Promise<ChainOutcome>
+export type AttemptChain = (call: ChainCall) => Promise<CallOutcome>

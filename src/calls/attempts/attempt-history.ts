@@ -1,12 +1,14 @@
 import type { ByokKeyVault } from '../../byok/byok-key-vault.ts'
+import type { AttemptOutcome } from '../../core/calls/attempt-outcome.ts'
 import type { AttemptRecord, CallBody, CallEnvelope } from '../../core/calls/call-job.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { type HealthEffect, healthEffect } from '../../core/failover/circuit-breaker.ts'
 import type { PastAttempt } from '../../core/failover/failover-state.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { BreakerBoard, Probe } from '../../routing/circuit-breaker/breaker-board.ts'
-import { type AttemptOutcome, type AttemptPlan, noteReception } from './attempt.ts'
+import { noteReception } from './attempt-key.ts'
 import type { AttemptMeter } from './attempt-meter.ts'
+import type { AttemptPlan } from './attempt-plan.ts'
 import { textOf, type UnfinishedAttempt, unfinishedAttempt } from './call-usage.ts'
 import type { CompletionRelay } from './completion-relay.ts'
 import { type BilledAttempt, isBilled, noteSpent } from './uncharged-attempts.ts'
@@ -49,14 +51,14 @@ export class AttemptHistory {
     const { plan, outcome, routeIndex, startedAt, endedAt } = attempt
     const record = recordOf(attempt)
     this.records.push(record)
-    const { firstTokenAt } = outcome.end
+    const { firstTokenAt } = outcome
     if (!this.#isStream || this.#firstTokenAt === null) this.#firstTokenAt = firstTokenAt
     if (outcome.kind === 'failed') this.failures.push({ routeIndex, failure: outcome.failure, endedAt })
     if (outcome.kind === 'finished') {
       if (plan.rescue === null) this.#unfinished = null
       return record
     }
-    const work = unfinishedAttempt(plan.candidate, outcome.end, startedAt, endedAt)
+    const work = unfinishedAttempt(plan.candidate, outcome, startedAt, endedAt)
     const isOurs = plan.candidate.providerKeyId === undefined
     // What was produced by the deadline is the call's own usage.
     if (isOurs && outcome.kind !== 'expired' && isBilled(outcome)) {
@@ -87,7 +89,7 @@ export class AttemptHistory {
 }
 
 function recordOf({ plan, outcome, startedAt, endedAt }: EndedAttempt): AttemptRecord {
-  const { httpStatus, firstTokenAt } = outcome.end
+  const { httpStatus, firstTokenAt } = outcome
   const { offerId, providerKeyId } = plan.candidate
   return {
     offerId,
@@ -172,7 +174,7 @@ function logAttempt(
   logger: Logger,
 ): void {
   const names = { callId: id, requestId, offerId }
-  const { malformedEvents } = outcome.end
+  const { malformedEvents } = outcome
   if (malformedEvents > 0) {
     logger.warn({ ...names, malformedEvents }, 'events of a stream were unreadable and skipped')
   }

@@ -3,7 +3,7 @@ import type { AttemptRecord, Candidate } from '../../core/calls/call-job.ts'
 import { type HealthEffect, providerOfOffer } from '../../core/failover/circuit-breaker.ts'
 import { tokensPerSecond } from '../../core/routing/measures.ts'
 import type { MeasureLog } from '../../routing/offer-measures.ts'
-import type { AttemptPlan } from './attempt.ts'
+import type { AttemptPlan } from './attempt-plan.ts'
 
 const FIRST_TOKEN_SECONDS = [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12, 30, 60, 180]
 const TOKENS_PER_SECOND = [1, 5, 10, 20, 40, 60, 80, 100, 150, 200, 400, 800, 1_600]

@@ -1,7 +1,8 @@
+import type { AttemptOutcome } from '../../core/calls/attempt-outcome.ts'
 import type { CallBody } from '../../core/calls/call-job.ts'
 import { inSpan, tracesAreOn } from '../../platform/observability/tracing.ts'
-import type { AttemptOutcome, AttemptPlan } from './attempt.ts'
 import { outcomeName } from './attempt-history.ts'
+import type { AttemptPlan } from './attempt-plan.ts'
 
 /**
  * One attempt at a provider, with the attributes of the GenAI semantic conventions. Never text of the call.
@@ -32,7 +33,7 @@ export function inAttemptSpan(
     { kind: 'CLIENT', attributes },
     async (span) => {
       const outcome = await run()
-      const { httpStatus, firstTokenAt } = outcome.end
+      const { httpStatus, firstTokenAt } = outcome
       span.set({
         'http.response.status_code': httpStatus ?? undefined,
         'gen_ai.response.time_to_first_chunk':

@@ -1,4 +1,6 @@
-import type { CallBody, CallEnvelope, Candidate, SettlementRecord } from '../../core/calls/call-job.ts'
+import { type AttemptOutcome, NOTHING_PRODUCED, type Production } from '../../core/calls/attempt-outcome.ts'
+import type { CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import type { CallUsage } from '../../core/calls/call-outcome.ts'
 import type { CompletionMessage } from '../../core/calls/completion.ts'
 import { nativeTexts } from '../../core/calls/native-message.ts'
 import { taskTexts } from '../../core/calls/task.ts'
@@ -8,16 +10,7 @@ import { contentKindsOf, textLength } from '../../core/routing/plan-candidate.ts
 import { likelyMedia, promptBoundOf } from '../../core/text-tokens/prompt-tokens.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { countPromptTokens, countTextTokens } from '../../providers/count-tokens.ts'
-import { type AttemptEnd, NOTHING_PRODUCED, type Production } from '../../providers/wire.ts'
 import type { BreakerBoard } from '../../routing/circuit-breaker/breaker-board.ts'
-
-/** What a call is charged for. */
-export interface CallUsage {
-  usage: Usage
-  usageSource: SettlementRecord['usageSource']
-  /** The provider's figures for the whole answer could not be, and ours took their place. */
-  usageClamped: boolean
-}
 
 /** A call with its text, and who served it. */
 export interface ServedCall {
@@ -258,7 +251,7 @@ export interface UnfinishedAttempt {
 /** What is known of an attempt that was cut off. Times in unix ms. */
 export function unfinishedAttempt(
   { reasoning }: Candidate,
-  { produced, httpStatus, firstTokenAt }: AttemptEnd,
+  { produced, httpStatus, firstTokenAt }: AttemptOutcome,
   startedAt: number,
   endedAt: number,
 ): UnfinishedAttempt {

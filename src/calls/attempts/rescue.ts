@@ -1,10 +1,11 @@
+import { type AttemptOutcome, factsOf } from '../../core/calls/attempt-outcome.ts'
 import type { CallBody, Candidate } from '../../core/calls/call-job.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../core/failover/attempt-failure.ts'
 import type { PastAttempt } from '../../core/failover/failover-state.ts'
 import { countTextTokens } from '../../providers/count-tokens.ts'
 import type { AttemptRequest } from '../../providers/wire.ts'
-import type { Ask, AttemptOutcome, AttemptPlan } from './attempt.ts'
+import type { Ask, AttemptPlan } from './attempt-plan.ts'
 import type { CompletionRelay } from './completion-relay.ts'
 import { EchoGuard, PrefixGuard } from './prefix-guard.ts'
 
@@ -45,7 +46,7 @@ export async function repeatAnswer(
     guard.push,
   )
   return guard.differs || (outcome.kind === 'finished' && !guard.hasTakenOver)
-    ? { kind: 'failed', failure: saysSomethingElse(), end: outcome.end }
+    ? saysSomethingElse(outcome)
     : outcome
 }
 
@@ -66,16 +67,13 @@ export async function continueAnswer(
     },
     guard.push,
   )
-  const { end } = outcome
   switch (outcome.kind) {
     case 'finished':
       // The provider counts its continuation only, and what came before as prompt.
-      return guard.finish(outcome.reason)
-        ? { ...outcome, usage: null }
-        : { kind: 'failed', failure: saysSomethingElse(), end }
+      return guard.finish(outcome.reason) ? { ...outcome, usage: null } : saysSomethingElse(outcome)
     case 'failed':
       return isOurMaking(outcome.failure)
-        ? { kind: 'failed', failure: { ...outcome.failure, kind: 'prefill-refused', hint: null }, end }
+        ? { ...outcome, failure: { ...outcome.failure, kind: 'prefill-refused', hint: null } }
         : outcome
     // Nobody has seen an answer that is given whole, so none of these is rescued.
     case 'expired':
@@ -89,4 +87,8 @@ export async function continueAnswer(
 /** The request without the prefill may be good, and no longer than the window. */
 const isOurMaking = ({ kind }: AttemptFailure): boolean => kind === 'bad-request' || kind === 'context-length'
 
-const saysSomethingElse = (): AttemptFailure => attemptFailure('rescue-mismatch', 'says something else')
+const saysSomethingElse = (outcome: AttemptOutcome): AttemptOutcome => ({
+  ...factsOf(outcome),
+  kind: 'failed',
+  failure: attemptFailure('rescue-mismatch', 'says something else'),
+})

@@ -1,14 +1,8 @@
+import type { CallUsage } from '../../core/calls/call-outcome.ts'
 import { taskUnits } from '../../core/calls/task.ts'
 import type { Usage } from '../../core/calls/usage.ts'
 import type { UnitKind } from '../../core/catalog/catalog.ts'
-import {
-  type Answer,
-  type CallUsage,
-  COUNTS,
-  type ServedCall,
-  type TokenCounts,
-  type UsageFaults,
-} from './call-usage.ts'
+import { type Answer, COUNTS, type ServedCall, type TokenCounts, type UsageFaults } from './call-usage.ts'
 
 /** Tokens that a provider may add to a task's, beyond our bound. */
 const TASK_FACTOR = 4

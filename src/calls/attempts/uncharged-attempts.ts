@@ -1,9 +1,9 @@
 import { costOf } from '../../core/billing/pricing.ts'
+import type { AttemptOutcome } from '../../core/calls/attempt-outcome.ts'
 import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { Usage } from '../../core/calls/usage.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { FailureKind } from '../../core/failover/attempt-failure.ts'
-import type { AttemptOutcome } from './attempt.ts'
 import { isSuccess, type UnfinishedAttempt, usageOf } from './call-usage.ts'
 import { taskUsage } from './task-usage.ts'
 
@@ -31,7 +31,7 @@ const WORKED_ON: ReadonlySet<FailureKind> = new Set([
  * request when the attempt was given up. What it refused, or failed at before any content, it does not bill.
  */
 export function isBilled(outcome: Extract<AttemptOutcome, { kind: 'failed' | 'cancelled' }>): boolean {
-  const { firstTokenAt, httpStatus } = outcome.end
+  const { firstTokenAt, httpStatus } = outcome
   if (firstTokenAt !== null) return true
   if (httpStatus !== null && !isSuccess(httpStatus)) return false
   return outcome.kind !== 'failed' || WORKED_ON.has(outcome.failure.kind)

@@ -19,36 +19,32 @@ import {
   QUEUE_PREFIX,
 } from '../../platform/redis/redis-keys.ts'
 import type { FramePublisher } from '../relay/frame-publisher.ts'
-import type { SettlementOutbox } from './settlement-outbox.ts'
 
-/** A finished call: what to settle, and the hold that closes. */
-export interface FinishedCall {
+/** What one call asks of the step that ends it. */
+export interface FinishStep {
+  /** What to settle. */
   record: SettlementRecord
+  /** The hold as it closes. */
   hold: RestoredHold
-}
-
-/** Which claim of its job a worker has: the number of claims of this job, from 1; or what stands for a lost job. */
-export type ClaimOfJob =
-  | number
-  /** Redis lost the job, and a revived one stands for it (see reviveCall). */
-  | 'revived'
-  /** Whatever job there is: Redis has none, and nobody else can have the call. */
-  | 'any'
-
-/** A call that ended at this worker: what to settle, and the last frame its client gets. */
-export interface EndedCall extends FinishedCall {
-  claim: ClaimOfJob
+  /**
+   * Which claim of its job the worker has: the number of claims of this job, from 1. `revived`: Redis lost the job, and a
+   * revived one stands for it (see reviveCall). `any`: Redis has no job, and no other worker can have the call.
+   */
+  claim: number | 'revived' | 'any'
   /** Where the last frame is published; '' for nowhere. */
   channel: string
   last: Frame
   /**
-   * Nothing is done if nobody listens on the channel, or the caller was told that the call failed: an answer that nobody
-   * hears is not charged as it stands.
+   * Nothing is done if no API instance listens on the channel, or the caller was told that the call failed: a completion
+   * that is not received is not charged as it stands.
    */
   mustBeHeard: boolean
-  /** Completion tokens that the client is known to have taken: so much is charged of an end that nobody acknowledges. */
+  /** Completion tokens that the client is known to have taken: so much is charged of an end that is not acknowledged. */
   takenTokens: number
 }
+
+/** What of a finished call is kept until PostgreSQL has it. */
+export type UnsettledCall = Pick<FinishStep, 'record' | 'hold'>
 
 /**
  * Unless it is `finished` nothing was done. `unheard`: nobody listens. `lost`: another worker has the call. `gone`: its
@@ -62,10 +58,10 @@ export type FinishResult = 'finished' | 'unheard' | 'lost' | 'gone' | 'refused' 
  * under way at a time. Repeated after the first run was done, as by a connection that broke, the last step answers as it did
  * then and does nothing.
  */
-export type RunFinish = (settlementJobId: string, calls: readonly AskedFinish[]) => Promise<FinishResult[]>
-
-/** Its last frame is not published where its API instance shares this process, and hears the end from here. */
-export type AskedFinish = EndedCall & { isPublished: boolean }
+export type RunFinish = (
+  settlementJobId: string,
+  calls: ReadonlyArray<FinishStep & { isPublished: boolean }>,
+) => Promise<FinishResult[]>
 
 /**
  * The step of one worker, whose locks hold `token`, over a connection: what was published over it before arrives before
@@ -94,12 +90,12 @@ export function createFinishScript(
 const readResult = (result: string): FinishResult =>
   result.startsWith('{') ? (JSON.parse(result) as GatewayFailure) : (result as FinishResult)
 
-function keysOf({ record: { accountId, keyId } }: AskedFinish): string[] {
+function keysOf({ record: { accountId, keyId } }: FinishStep): string[] {
   const account = accountKeys(accountId)
   return [account.avail, account.held, account.holds, apiKeyKeys(accountId, keyId).open, account.open]
 }
 
-function argumentsOf(call: AskedFinish): Array<string | number> {
+function argumentsOf(call: FinishStep & { isPublished: boolean }): Array<string | number> {
   const { record, claim, channel, last, isPublished, mustBeHeard, takenTokens } = call
   const { prefix } = accountKeys(record.accountId)
   return [
@@ -114,13 +110,13 @@ function argumentsOf(call: AskedFinish): Array<string | number> {
   ]
 }
 
-export type FinishCall = (call: EndedCall) => Promise<FinishResult>
+export type FinishCall = (call: FinishStep) => Promise<FinishResult>
 
 /** Keeps a settlement job small enough to be one batch's worth of work. */
 const CALLS_AT_ONCE = 64
 
 interface Waiting {
-  call: EndedCall
+  call: FinishStep
   resolve: (result: FinishResult) => void
   reject: (error: unknown) => void
 }
@@ -128,7 +124,14 @@ interface Waiting {
 interface FinisherDependencies {
   run: RunFinish
   publisher: Pick<FramePublisher, 'isColocated' | 'send' | 'flush'>
-  outbox: Pick<SettlementOutbox, 'keep'>
+  /** Keeps calls that `send` finishes, until PostgreSQL has them (see SettlementOutbox). */
+  outbox: {
+    keep<Call extends UnsettledCall>(
+      jobId: string,
+      calls: readonly Call[],
+      send: () => Promise<readonly Call[]>,
+    ): Promise<void>
+  }
 }
 
 /**

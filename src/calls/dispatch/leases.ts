@@ -21,6 +21,10 @@ export interface HeldLease {
   isRevived: boolean
 }
 
+/** Which claim of its job a lease has by now, as a step that ends the call names it. */
+export const claimOf = ({ isRevived, number }: HeldLease): number | 'revived' =>
+  isRevived ? 'revived' : number
+
 interface LeasesOptions {
   calls: RunningCalls
   epoch: Pick<EpochWatch, 'current' | 'check'>

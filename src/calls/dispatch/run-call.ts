@@ -1,7 +1,8 @@
-import { settlementOf } from '../../core/billing/pricing.ts'
+import { settlementOf } from '../../core/billing/settlement.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
-import { type FrameBody, type FrameError, withCharge } from '../../core/calls/frames.ts'
+import { type CallOutcome, failedCall, lastFrameOf } from '../../core/calls/call-outcome.ts'
+import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import { nativeCall } from '../../core/calls/messages-request.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
@@ -14,21 +15,17 @@ import type { CallBodies } from '../relay/call-bodies.ts'
 import { CallOutbox } from '../relay/call-outbox.ts'
 import type { FramePublisher } from '../relay/frame-publisher.ts'
 import type { CompletionArchive } from '../relay/idempotency.ts'
-import {
-  type CallEnding,
-  endingFailedByUs,
-  endingOf,
-  endingOfLost,
-  failedEnding,
-  stoppedMidStream,
-} from './call-ending.ts'
-import type { ClaimOfJob, FinishCall, FinishedCall } from './finish-calls.ts'
+import { failedByGateway, isProduced, outcomeOfLostRun, stoppedMidStream } from './delivered-outcome.ts'
+import type { FinishCall, FinishStep } from './finish-calls.ts'
+import { claimOf, type HeldLease, type Leases } from './leases.ts'
 import { endedHold } from './restored-holds.ts'
 import { type RunningCall, type RunningCalls, reasonOf } from './running-calls.ts'
-import { askTakeover, type Takeover } from './takeover.ts'
+import type { SettlementOutbox } from './settlement-outbox.ts'
+import { askTakeover } from './takeover.ts'
 
 export interface CallRunnerDependencies {
   calls: RunningCalls
+  leases: Pick<Leases, 'isHeld' | 'reclaim'>
   publisher: FramePublisher
   chain: AttemptChain
   catalog: () => CatalogSnapshot
@@ -38,48 +35,38 @@ export interface CallRunnerDependencies {
   wholeAnswerBytesMax: number
   finish: FinishCall
   /** Keeps a settlement that Redis refuses, until it takes it. */
-  keepUnsent: (call: FinishedCall) => void
+  outbox: Pick<SettlementOutbox, 'keepUnsent'>
+  /** Called with each call that ended here. */
+  countCall?: ((record: SettlementRecord) => void) | undefined
   logger: Logger
   clock: FleetTime
 }
 
-/** The right of one worker to run a call. */
-export interface Lease {
-  /** Counts the leases of this call, from 1: frames carry it, so that those of a lost lease are recognized. */
-  generation: number
-  /** Which claim of its job it has by now. */
-  ofJob(): ClaimOfJob
-  /**
-   * The same, where Redis does not know it: takes it again if Redis forgot it, or this worker claimed the call again
-   * meanwhile. Null when another worker has the call.
-   */
-  reclaim(): Promise<ClaimOfJob | null>
-  /** Whether no other worker can have claimed the call since. */
-  isHeld(): Promise<boolean>
-}
-
-/**
- * What became of the call: it is finished, and its job gone; its client has received its end, but Redis takes nothing, so
- * its job remains until another claim finds out; its client had received its end before, and its job remains to be
- * completed; it goes back to the queue untouched; or it is another worker's by now.
- */
-export type RunResult = 'finished' | 'kept' | 'delivered' | 'hand-back' | 'lost'
+/** What is left to do with the job of a call that ran here. */
+export type JobRemainder =
+  /** Nothing: it is gone, and the call is settled. */
+  | 'none'
+  /** Its client had received its end before: the job is completed, and settles nothing. */
+  | 'complete'
+  /** The call goes back to the queue untouched. */
+  | 'hand-back'
+  /** It is another worker's by now; or Redis takes no writes, and it remains until another claim finds the call settled. */
+  | 'leave'
 
 /** A call is claimed this often at the most; one that keeps killing its workers ends. */
 const MAX_CLAIMS = 5
 
 /**
- * Runs one claimed call to its end: the failover chain, the frames, the settlement. Its client sees the end, the
+ * Runs one claimed call to its end: the failover chain, the frames, the settlement. Its client receives the end, the
  * settlement is enqueued and the job is gone in one atomic step (see finish-calls.ts), which a worker whose lease was
  * lost cannot take: the call is another's. `openedBody` is what the job has sealed, where that is known.
  */
 export async function runCall(
-  job: CallJob,
-  lease: Lease,
+  lease: HeldLease,
   deps: CallRunnerDependencies,
   openedBody?: string,
-): Promise<RunResult> {
-  const { envelope } = job
+): Promise<JobRemainder> {
+  const { envelope } = lease.job
   const claimedAt = deps.clock()
   const runsOn = envelope.idempotencyRecord !== null
   const outbox = new CallOutbox({
@@ -91,61 +78,139 @@ export async function runCall(
   })
   const call = deps.calls.add(envelope.id, outbox, runsOn)
   try {
-    const processed = await inCallSpan(envelope, lease.generation, () =>
-      processCall(job, openedBody, lease.generation, call, deps),
-    )
-    if (isLost(call) || !(await lease.isHeld())) return 'lost'
-    if (typeof processed === 'string') return processed
-    return await finish(processed, { envelope, lease, call, claimedAt }, deps)
+    const run = new CallRun(lease, call, claimedAt, deps)
+    const ended = await inCallSpan(envelope, lease.generation, () => run.outcome(openedBody))
+    if (reasonOf(call) === 'lease-lost' || !(await deps.leases.isHeld(lease))) return 'leave'
+    return typeof ended === 'string' ? ended : await run.finish(ended)
   } finally {
     deps.calls.remove(call)
   }
 }
 
-const isLost = (call: RunningCall): boolean => reasonOf(call) === 'lease-lost'
-const isShutdown = (call: RunningCall): boolean => reasonOf(call) === 'shutdown'
+/** One run of a call under one lease. */
+class CallRun {
+  readonly #lease: HeldLease
+  readonly #call: RunningCall
+  readonly #claimedAt: number
+  readonly #deps: CallRunnerDependencies
+  /** Null until it is read. */
+  #body: CallBody | null = null
 
-/** A call that ended, with what it asked where anything was produced. */
-interface ProcessedCall {
-  ending: CallEnding
-  body: CallBody | null
-}
+  constructor(lease: HeldLease, call: RunningCall, claimedAt: number, deps: CallRunnerDependencies) {
+    this.#lease = lease
+    this.#call = call
+    this.#claimedAt = claimedAt
+    this.#deps = deps
+  }
 
-async function processCall(
-  job: CallJob,
-  openedBody: string | undefined,
-  generation: number,
-  call: RunningCall,
-  deps: CallRunnerDependencies,
-): Promise<ProcessedCall | RunResult> {
-  const { envelope } = job
-  const failed = (error: FrameError): ProcessedCall => ({ ending: failedEnding(error), body: null })
-  if (generation === 1 && deps.clock(envelope.admittedAt) > envelope.queueDeadlineAt)
-    return failed(CALL_ERRORS.waitedTooLong)
-  try {
-    const takeover: Takeover = generation === 1 ? { kind: 'run' } : await askTakeover(call)
-    if (isShutdown(call)) return 'hand-back'
-    if (takeover.kind === 'finished') return 'delivered'
-    if (takeover.kind === 'run' && generation > MAX_CLAIMS) return failed(CALL_ERRORS.failedInside)
-    const body = openedBody === undefined ? await bodyOf(job, deps) : parseBody(openedBody)
-    if (body === null) return failed(CALL_ERRORS.bodyGone)
-    if (takeover.kind === 'end') return { ending: await endingOfLost(takeover, { envelope, body }), body }
-    const send = (frame: FrameBody) => call.outbox.send(frame)
-    const signals = { signal: call.controller.signal, upstream: call.upstream.signal }
-    const outcome = await deps.chain({ envelope, body, ...signals, send })
-    if (call.begunElsewhere) {
-      const lost = { kind: 'end', delivered: call.begunElsewhere } as const
-      return { ending: await endingOfLost(lost, { envelope, body }, outcome.attempts), body }
+  get #envelope(): CallEnvelope {
+    return this.#lease.job.envelope
+  }
+
+  /** Runs the call until its outcome is known, or until it is not this worker's to end. */
+  async outcome(openedBody?: string): Promise<CallOutcome | JobRemainder> {
+    const { job, generation } = this.#lease
+    const { clock, logger } = this.#deps
+    const call = this.#call
+    const envelope = this.#envelope
+    const isShutdown = () => reasonOf(call) === 'shutdown'
+    if (generation === 1 && clock(envelope.admittedAt) > envelope.queueDeadlineAt)
+      return failedCall(CALL_ERRORS.waitedTooLong)
+    try {
+      const delivered = generation === 1 ? null : await askTakeover(call)
+      if (isShutdown()) return 'hand-back'
+      if (delivered?.finished) return 'complete'
+      if (delivered === null && generation > MAX_CLAIMS) return failedCall(CALL_ERRORS.failedInside)
+      const body = openedBody === undefined ? await bodyOf(job, this.#deps) : parseBody(openedBody)
+      if (body === null) return failedCall(CALL_ERRORS.bodyGone)
+      this.#body = body
+      if (delivered) return await outcomeOfLostRun(delivered, { envelope, body })
+      const send = (frame: FrameBody) => call.outbox.send(frame)
+      const signals = { signal: call.controller.signal, upstream: call.upstream.signal }
+      const outcome = await this.#deps.chain({ envelope, body, ...signals, send })
+      if (call.begunElsewhere)
+        return await outcomeOfLostRun(call.begunElsewhere, { envelope, body }, outcome.attempts)
+      if (outcome.status === 'cancelled' && isShutdown()) {
+        // A stopping worker hands a call back if its client has seen nothing of it.
+        if (!call.outbox.used) return 'hand-back'
+        call.failure ??= stoppedMidStream(call.outbox.deliveredChars)
+      }
+      return outcome
+    } catch (error) {
+      logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
+      return failedCall(error instanceof ApiError ? toldError(error) : CALL_ERRORS.failedInside)
     }
-    if (outcome.status === 'cancelled' && isShutdown(call)) {
-      // A stopping worker hands a call back if its client has seen nothing of it.
-      if (!call.outbox.used) return 'hand-back'
-      call.failure ??= stoppedMidStream(call.outbox.deliveredChars)
+  }
+
+  /**
+   * Finishes the call. Nothing is charged for a completion that no API instance received: while its own is not known to
+   * be there, the call ends neither way, and then as one that the gateway failed.
+   */
+  async finish(ended: CallOutcome): Promise<JobRemainder> {
+    const { finish, leases, publisher, outbox, countCall } = this.#deps
+    const lease = this.#lease
+    const call = this.#call
+    const channel = this.#envelope.replyChannel
+    let outcome = ended
+    let claim: FinishStep['claim'] = claimOf(lease)
+    for (;;) {
+      if (isProduced(outcome) && this.#body && call.failure)
+        outcome = await failedByGateway(outcome, call.failure, { envelope: this.#envelope, body: this.#body })
+      const { last, ...step } = await this.#stepFor(outcome, claim)
+      const result = await finish({ ...step, last: call.outbox.lastFrame(last) })
+      if (typeof result === 'object') {
+        // An API instance gave the call up, and the message that says so has not come.
+        call.failure = result
+        continue
+      }
+      switch (result) {
+        case 'finished':
+          countCall?.(step.record)
+          call.outbox.ended(last)
+          return 'none'
+        case 'lost':
+          if (!(await leases.reclaim(lease))) return 'leave'
+          claim = claimOf(lease)
+          break
+        case 'gone':
+          // Redis lost the job, or this very step was done before another. To settle a call twice charges it once.
+          if (!(await leases.isHeld(lease))) return 'leave'
+          claim = claim === claimOf(lease) ? 'any' : claimOf(lease)
+          break
+        case 'unheard':
+          await publisher.certain(channel)
+          break
+        case 'refused':
+          await publisher.certain(channel)
+          if (isProduced(outcome) && this.#body && call.failure) break
+          // Its client need not wait: this worker keeps the settlement until Redis takes it, and the job remains.
+          countCall?.(step.record)
+          outbox.keepUnsent(step)
+          call.outbox.send(last)
+          return 'leave'
+        default:
+          return result satisfies never
+      }
     }
-    return { ending: endingOf(outcome, envelope), body }
-  } catch (error) {
-    deps.logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
-    return failed(error instanceof ApiError ? toldError(error) : CALL_ERRORS.failedInside)
+  }
+
+  async #stepFor(outcome: CallOutcome, claim: FinishStep['claim']) {
+    const { catalog, clock } = this.#deps
+    const { outbox, runsOn } = this.#call
+    const envelope = this.#envelope
+    const times = { claimedAt: this.#claimedAt, finishedAt: clock() }
+    const settlement = settlementOf(outcome, envelope, catalog(), times)
+    const last = lastFrameOf(outcome, envelope, settlement.chargePico)
+    const record = { ...settlement, ...(await closeKey(settlement, last, envelope, outbox, this.#deps)) }
+    return {
+      record,
+      hold: endedHold(envelope, BigInt(record.chargePico)),
+      claim,
+      channel: envelope.replyChannel,
+      last,
+      takenTokens: Math.floor(record.usage.completionTokens * outbox.takenPart),
+      mustBeHeard: isProduced(outcome) && !runsOn && reasonOf(this.#call) !== 'client-gone',
+    }
   }
 }
 
@@ -175,72 +240,6 @@ async function bodyOf(
 function parseBody(text: string): CallBody {
   const body = JSON.parse(text) as CallBody
   return body.native ? nativeCall(body.native) : body
-}
-
-/**
- * Finishes a call. Nothing is charged for an answer that nobody was there to hear any more: while its API instance is
- * not heard of, the call ends neither way, and then as one that the gateway failed.
- */
-async function finish(
-  { ending: first, body }: ProcessedCall,
-  run: { envelope: CallEnvelope; lease: Lease; call: RunningCall; claimedAt: number },
-  deps: CallRunnerDependencies,
-): Promise<RunResult> {
-  const { envelope, lease, call, claimedAt } = run
-  const { outbox } = call
-  let ending = first
-  let claimOfJob = lease.ofJob()
-  for (;;) {
-    if (ending.produced && body && call.failure)
-      ending = await endingFailedByUs(ending.produced, call.failure, { envelope, body })
-    const { end, produced } = ending
-    const times = { claimedAt, finishedAt: deps.clock() }
-    const ended = settlementOf(envelope, end, deps.catalog(), times)
-    const last = envelope.extended ? withCharge(ending.last, ended.chargePico) : ending.last
-    const record = { ...ended, ...(await closeKey(ended, last, envelope, outbox, deps)) }
-    const finished = { record, hold: endedHold(envelope, BigInt(record.chargePico)) }
-    const result = await deps.finish({
-      ...finished,
-      claim: claimOfJob,
-      channel: envelope.replyChannel,
-      last: outbox.lastFrame(last),
-      takenTokens: Math.floor(record.usage.completionTokens * outbox.takenPart),
-      mustBeHeard: produced !== null && !call.runsOn && reasonOf(call) !== 'client-gone',
-    })
-    if (typeof result === 'object') {
-      // An API instance gave the call up, and the message that says so has not come.
-      call.failure = result
-      continue
-    }
-    switch (result) {
-      case 'finished':
-        outbox.ended(last)
-        return 'finished'
-      case 'lost': {
-        const reclaimed = await lease.reclaim()
-        if (reclaimed === null) return 'lost'
-        claimOfJob = reclaimed
-        break
-      }
-      case 'gone':
-        // Redis lost the job, or this very step was done before another. To settle a call twice charges it once.
-        if (!(await lease.isHeld())) return 'lost'
-        claimOfJob = claimOfJob === lease.ofJob() ? 'any' : lease.ofJob()
-        break
-      case 'unheard':
-        await deps.publisher.certain(envelope.replyChannel)
-        break
-      case 'refused':
-        await deps.publisher.certain(envelope.replyChannel)
-        if (produced && body && call.failure) break
-        // Its client need not wait: this worker keeps the settlement until Redis takes it, and the job remains.
-        deps.keepUnsent(finished)
-        outbox.send(last)
-        return 'kept'
-      default:
-        return result satisfies never
-    }
-  }
 }
 
 /**

@@ -2,7 +2,7 @@ import { deserialize, serialize } from 'node:v8'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { LEDGER_LOSSES } from '../../platform/redis/redis-keys.ts'
-import type { FinishedCall } from './finish-calls.ts'
+import type { UnsettledCall } from './finish-calls.ts'
 import type { SettlementOutbox } from './settlement-outbox.ts'
 
 /** Longer than a standby lags, and than maintenance takes to find that the ledger went back. */
@@ -28,16 +28,16 @@ export function createSettledCalls({ max, clock }: { max: number; clock: () => n
     }
   }
   return {
-    add(calls: readonly FinishedCall[]): void {
+    add(calls: readonly UnsettledCall[]): void {
       // A copy of its own length: what the serializer returns has room to grow.
       kept.add({ packed: Buffer.from(serialize(calls)), count: calls.length, at: clock() })
       size += calls.length
       trim()
     },
     /** Those that are kept, which are kept no longer. */
-    take(): FinishedCall[] {
+    take(): UnsettledCall[] {
       trim()
-      const calls = [...kept].flatMap(({ packed }) => deserialize(packed) as FinishedCall[])
+      const calls = [...kept].flatMap(({ packed }) => deserialize(packed) as UnsettledCall[])
       kept.clear()
       size = 0
       return calls

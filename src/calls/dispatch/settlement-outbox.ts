@@ -1,7 +1,7 @@
 import type { RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { SettlementRecord } from '../../core/calls/call-job.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import type { FinishedCall } from './finish-calls.ts'
+import type { UnsettledCall } from './finish-calls.ts'
 
 interface SettlementOutboxDependencies {
   /** Enqueues one settlement job of some calls and returns its id. */
@@ -12,7 +12,7 @@ interface SettlementOutboxDependencies {
   durabilityToken: () => Promise<string>
   logger: Logger
   /** Called with calls that PostgreSQL has. */
-  onSettled?: (calls: readonly FinishedCall[]) => void
+  onSettled?: (calls: readonly UnsettledCall[]) => void
   /** Calls kept at the most. Beyond it the oldest are let go unconfirmed. */
   max: number
 }
@@ -21,7 +21,7 @@ interface SettlementOutboxDependencies {
 interface UnconfirmedJob {
   /** Null until it is enqueued. */
   jobId: string | null
-  calls: readonly FinishedCall[]
+  calls: readonly UnsettledCall[]
   /** The durability token when it was first looked at after it was enqueued; null before. */
   durabilityToken: string | null
   /** Redis may have lost it, and it is not enqueued again yet. */
@@ -59,10 +59,15 @@ export class SettlementOutbox {
    */
   async keep(
     jobId: string,
-    calls: readonly FinishedCall[],
-    send: () => Promise<readonly FinishedCall[]>,
+    calls: readonly UnsettledCall[],
+    send: () => Promise<readonly UnsettledCall[]>,
   ): Promise<void> {
-    const job: UnconfirmedJob = { jobId: null, calls, durabilityToken: null, mustResend: false }
+    const job: UnconfirmedJob = {
+      jobId: null,
+      calls: calls.map(unsettled),
+      durabilityToken: null,
+      mustResend: false,
+    }
     this.jobs.add(job)
     this.size += calls.length
     if (this.size > this.deps.max) this.letOldestGo()
@@ -70,7 +75,7 @@ export class SettlementOutbox {
       const finished = await send()
       if (finished.length === 0) return this.drop(job)
       if (this.jobs.has(job)) this.size -= calls.length - finished.length
-      Object.assign(job, { jobId, calls: finished })
+      Object.assign(job, { jobId, calls: finished.map(unsettled) })
     } catch (error) {
       this.drop(job)
       throw error
@@ -78,8 +83,8 @@ export class SettlementOutbox {
   }
 
   /** Keeps a call that Redis takes no settlement of; `confirm` enqueues it as soon as Redis does. */
-  keepUnsent(call: FinishedCall): void {
-    this.jobs.add({ jobId: null, calls: [call], durabilityToken: null, mustResend: true })
+  keepUnsent(call: UnsettledCall): void {
+    this.jobs.add({ jobId: null, calls: [unsettled(call)], durabilityToken: null, mustResend: true })
     this.size += 1
     if (this.size > this.deps.max) this.letOldestGo()
   }
@@ -157,3 +162,6 @@ export class SettlementOutbox {
 }
 
 const recordsOf = ({ calls }: UnconfirmedJob): SettlementRecord[] => calls.map(({ record }) => record)
+
+/** Without the last frame, which may be a whole completion. */
+const unsettled = ({ record, hold }: UnsettledCall): UnsettledCall => ({ record, hold })

@@ -1,4 +1,4 @@
-import { unservedSettlement } from '../../core/billing/pricing.ts'
+import { unservedSettlement } from '../../core/billing/settlement.ts'
 import type { SettlementRecord } from '../../core/calls/call-job.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'

@@ -69,19 +69,6 @@ export interface ReportedUsage extends Usage {
   chargePico?: PicoText
 }
 
-/** Adds the charge to the usage of a last frame. */
-export function withCharge(last: FrameBody, chargePico: PicoText): FrameBody {
-  const told = (usage: ReportedUsage | null) => usage && { ...usage, chargePico }
-  switch (last[0]) {
-    case 'finish':
-      return [last[0], last[1], told(last[2])]
-    case 'completion':
-      return [last[0], last[1], last[2], last[3], told(last[4])]
-    default:
-      return last
-  }
-}
-
 export interface FrameError {
   code: ErrorCode
   message: string

@@ -1,11 +1,8 @@
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import {
-  type ChainDependencies,
-  type ChainOutcome,
-  createAttemptChain,
-} from '../../../src/calls/attempts/attempt-chain.ts'
+import { type ChainDependencies, createAttemptChain } from '../../../src/calls/attempts/attempt-chain.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
+import type { CallOutcome } from '../../../src/core/calls/call-outcome.ts'
 import type { CatalogSnapshot, Offer } from '../../../src/core/catalog/catalog.ts'
 import { contentSubject, formatBreakerEntry } from '../../../src/core/failover/circuit-breaker.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
@@ -101,7 +98,7 @@ interface CallOptions {
 }
 
 interface Answer {
-  outcome: ChainOutcome
+  outcome: CallOutcome
   /** What the sink heard, in order. */
   delivered: unknown[]
   text: string
@@ -265,7 +262,7 @@ describe('an answer', () => {
       usageSource: 'counted',
       attempts: [{ outcome: 'ok' }],
     })
-    const { content } = (outcome as Extract<ChainOutcome, { status: 'completed' }>).message
+    const { content } = (outcome as Extract<CallOutcome, { status: 'completed' }>).message
     expect(content).toBe(stream ? text : content)
     expect(content!.length).toBeGreaterThan(64 * 5)
     expect(content!.length).toBeLessThanOrEqual((2 * 64 + 64) * 8)
@@ -281,9 +278,7 @@ describe('an answer', () => {
     const logger = pino({}, { write: (line: string) => void logged.push(line) })
     const { outcome } = await call({ deps: { logger } })
     expect(outcome).toMatchObject({ status: 'completed', finishReason: 'length', usageSource: 'counted' })
-    expect((outcome as Extract<ChainOutcome, { status: 'completed' }>).usage.completionTokens).toBeLessThan(
-      64,
-    )
+    expect((outcome as Extract<CallOutcome, { status: 'completed' }>).usage.completionTokens).toBeLessThan(64)
     expect(logged).toEqual([])
   })
 

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { fittingWindow } from '../../../src/calls/attempts/attempt.ts'
+import { fittingWindow } from '../../../src/calls/attempts/fitting-window.ts'
+import { NOTHING_PRODUCED } from '../../../src/core/calls/attempt-outcome.ts'
 import type { Candidate } from '../../../src/core/calls/call-job.ts'
 import { attemptFailure } from '../../../src/core/failover/attempt-failure.ts'
 import { promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
 import { countPromptTokens } from '../../../src/providers/count-tokens.ts'
-import { type AttemptResult, NOTHING_PRODUCED, type ProviderClient } from '../../../src/providers/wire.ts'
+import type { ProviderClient } from '../../../src/providers/wire.ts'
 import { offerAt } from '../../helpers/scripted-provider.ts'
 
 const WINDOW = 8_192
@@ -22,11 +23,10 @@ async function ask({ repeats, times = 1, wanted = 4_096, continued = 0 }: Asked)
   const strict: ProviderClient = {
     attempt: async ({ completionLimit }) => {
       limits.push(completionLimit)
-      const result: AttemptResult =
-        tokens + continued + completionLimit > WINDOW
-          ? { kind: 'failed', failure: attemptFailure('context-length', '') }
-          : { kind: 'finished', reason: 'stop', usage: null }
-      return { result, httpStatus: 200, firstTokenAt: null, malformedEvents: 0, produced: NOTHING_PRODUCED }
+      const facts = { httpStatus: 200, firstTokenAt: null, malformedEvents: 0, produced: NOTHING_PRODUCED }
+      return tokens + continued + completionLimit > WINDOW
+        ? { ...facts, kind: 'failed', failure: attemptFailure('context-length', '') }
+        : { ...facts, kind: 'finished', reason: 'stop', usage: null }
     },
   }
   const candidate = {
@@ -35,7 +35,7 @@ async function ask({ repeats, times = 1, wanted = 4_096, continued = 0 }: Asked)
     completionLimit: wanted,
   } as Candidate
   const client = fittingWindow(strict, { candidate, offer }, body)
-  const end = await client.attempt(
+  const outcome = await client.attempt(
     {
       accountId: 'acct_1',
       offer,
@@ -46,7 +46,7 @@ async function ask({ repeats, times = 1, wanted = 4_096, continued = 0 }: Asked)
     },
     () => undefined,
   )
-  return { tokens, bound: candidate.promptTokensBound, limits, end: end.result.kind }
+  return { tokens, bound: candidate.promptTokensBound, limits, end: outcome.kind }
 }
 interface Asked {
   repeats: number

@@ -1,8 +1,9 @@
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ByokKeyVault, VaultAnswer } from '../../../src/byok/byok-key-vault.ts'
-import { type ChainOutcome, createAttemptChain } from '../../../src/calls/attempts/attempt-chain.ts'
+import { createAttemptChain } from '../../../src/calls/attempts/attempt-chain.ts'
 import type { CallEnvelope, Candidate } from '../../../src/core/calls/call-job.ts'
+import type { CallOutcome } from '../../../src/core/calls/call-outcome.ts'
 import type { CatalogSnapshot, Offer } from '../../../src/core/catalog/catalog.ts'
 import { newCallId } from '../../../src/core/kernel/ids.ts'
 import {
@@ -59,7 +60,7 @@ const candidate = (offer: Offer, providerKeyId?: string): Candidate => ({
 })
 
 interface Run {
-  outcome: ChainOutcome
+  outcome: CallOutcome
   reported: unknown[][]
   metered: unknown[]
   noted: unknown[][]
@@ -129,8 +130,7 @@ async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true 
   return { outcome, reported: report.mock.calls, metered, noted: note.mock.calls, log: lines.join('') }
 }
 const opened: VaultAnswer = { kind: 'opened', secret: SECRET }
-const toldCode = (outcome: ChainOutcome) =>
-  outcome.status === 'failed' ? outcome.error.code : outcome.status
+const toldCode = (outcome: CallOutcome) => (outcome.status === 'failed' ? outcome.error.code : outcome.status)
 
 describe('an attempt on a BYOK key', () => {
   test('goes out although the offer is down for us, and shared health and measures never hear of it', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { costOf, settlementOf } from '../../../src/core/billing/pricing.ts'
+import { costOf } from '../../../src/core/billing/pricing.ts'
+import { settlementOf } from '../../../src/core/billing/settlement.ts'
 import { readRates } from '../../../src/core/catalog/token-rates.ts'
 import { attemptFailure } from '../../../src/core/failover/attempt-failure.ts'
 import { type Play, type Played, type PlayedRoute, playCall } from '../../helpers/played-chain.ts'
@@ -18,7 +19,7 @@ const model = (modelId: string, plays: Play[], candidate: PlayedRoute['candidate
 function recordOf({ outcome, envelope, catalog }: Played) {
   if (outcome.status !== 'completed') throw new Error(`it is ${outcome.status}`)
   const times = { claimedAt: 0, finishedAt: 0 }
-  return settlementOf(envelope, { ...outcome, errorCode: null }, catalog, times)
+  return settlementOf(outcome, envelope, catalog, times)
 }
 
 describe('a stream that broke after text', () => {
@@ -108,7 +109,7 @@ describe('a stream that broke after text', () => {
       const { outcome, text, opened, envelope } = played
       expect(opened.length).toBeLessThanOrEqual(1)
       if (!('message' in outcome)) return
-      expect(outcome.message.content ?? '').toBe(text)
+      expect(outcome.message!.content ?? '').toBe(text)
       if (outcome.status !== 'completed') return
       const costs = envelope.candidates.map(({ rate, promptTokensBound, completionLimit }) =>
         costOf({ promptTokens: promptTokensBound, completionTokens: completionLimit }, readRates(rate)),

@@ -3,8 +3,8 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHoldStore } from '../../../src/billing/holds/hold-store.ts'
 import {
-  type AskedFinish,
   createFinishScript,
+  type FinishStep,
   type RunFinish,
 } from '../../../src/calls/dispatch/finish-calls.ts'
 import type { CallEnvelope, CallJob } from '../../../src/core/calls/call-job.ts'
@@ -99,9 +99,12 @@ describe('the step that finishes calls', () => {
     return id
   }
 
-  const ended = (id: CallId, over: Partial<AskedFinish> = {}): AskedFinish => ({
+  const ended = (
+    id: CallId,
+    over: Partial<FinishStep & { isPublished: boolean }> = {},
+  ): FinishStep & { isPublished: boolean } => ({
     record: settlementOf(ACCOUNT, { id, keyId: 'key_1', chargePico: '30', holdPico: '100' }),
-    hold: {} as AskedFinish['hold'],
+    hold: {} as FinishStep['hold'],
     claim: 1,
     channel: CHANNEL,
     last: [id, 1, 4, ['finish', 'stop', null]],

@@ -1,17 +1,11 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import type { EndedCall, FinishResult } from '../../../src/calls/dispatch/finish-calls.ts'
-import { type CallRunnerDependencies, type Lease, runCall } from '../../../src/calls/dispatch/run-call.ts'
+import type { FinishResult, FinishStep } from '../../../src/calls/dispatch/finish-calls.ts'
+import { type CallRunnerDependencies, runCall } from '../../../src/calls/dispatch/run-call.ts'
 import { RunningCalls } from '../../../src/calls/dispatch/running-calls.ts'
 import { playCall } from '../../helpers/played-chain.ts'
 
 const BODY = JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }], parameters: {} })
-const LEASE: Lease = {
-  generation: 1,
-  ofJob: () => 1,
-  reclaim: async () => 1,
-  isHeld: async () => true,
-}
 
 /** Runs a call that is answered whole, while its worker stops; returns what it was settled as. */
 async function settledWhileStopping(refusal: FinishResult) {
@@ -21,16 +15,17 @@ async function settledWhileStopping(refusal: FinishResult) {
   })
   expect(outcome.status).toBe('completed')
   const calls = new RunningCalls()
-  const finished: EndedCall[] = []
+  const finished: FinishStep[] = []
   const deps = {
     calls,
+    leases: { isHeld: async () => true, reclaim: async () => true },
     publisher: { certain: async (channel: string) => calls.abortChannel(channel, 0), send: () => undefined },
     chain: async () => {
       calls.abortAll('shutdown')
       return outcome
     },
     catalog: () => ({ offers: new Map() }),
-    finish: async (ended: EndedCall) => {
+    finish: async (ended: FinishStep) => {
       if (ended.mustBeHeard) return refusal
       finished.push(ended)
       return 'finished'
@@ -39,7 +34,8 @@ async function settledWhileStopping(refusal: FinishResult) {
     clock: () => envelope.admittedAt,
   } as unknown as CallRunnerDependencies
   const job = { envelope: { ...envelope, idempotencyRecord: null, replyChannel: 'api' }, sealedBody: null }
-  expect(await runCall(job, LEASE, deps, BODY)).toBe('finished')
+  const lease = { job, generation: 1, number: 1, renewedAt: 0, epoch: '', isRevived: false }
+  expect(await runCall(lease, deps, BODY)).toBe('none')
   return finished.map(({ record: { status, chargePico } }) => ({ status, chargePico }))
 }
 

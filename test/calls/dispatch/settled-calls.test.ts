@@ -1,11 +1,11 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import type { FinishedCall } from '../../../src/calls/dispatch/finish-calls.ts'
+import type { UnsettledCall } from '../../../src/calls/dispatch/finish-calls.ts'
 import { createLedgerLossCheck, createSettledCalls } from '../../../src/calls/dispatch/settled-calls.ts'
 import { settlementOf } from '../../helpers/billing.ts'
 
 const MINUTE_MS = 60_000
-const settledCall = () => ({ record: settlementOf('acct_1'), hold: {} }) as FinishedCall
+const settledCall = () => ({ record: settlementOf('acct_1'), hold: {} }) as UnsettledCall
 
 test('keeps what was settled for three minutes, and the latest of it', () => {
   let nowMs = 0
@@ -24,7 +24,7 @@ test('keeps what was settled for three minutes, and the latest of it', () => {
 
 test('enqueues it again, and names it, each time that the ledger went back while this process ran', async () => {
   let losses: string | null = '4'
-  const sent: FinishedCall[] = []
+  const sent: UnsettledCall[] = []
   let resyncs = 0
   const logged: Array<Record<string, unknown>> = []
   const settled = createSettledCalls({ max: 10, clock: () => 0 })

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { FinishedCall } from '../../../src/calls/dispatch/finish-calls.ts'
+import type { UnsettledCall } from '../../../src/calls/dispatch/finish-calls.ts'
 import { SettlementOutbox } from '../../../src/calls/dispatch/settlement-outbox.ts'
 import type { SettlementRecord } from '../../../src/core/calls/call-job.ts'
 import { settlementOf } from '../../helpers/billing.ts'
@@ -34,7 +34,7 @@ describe('the outbox of settlements', () => {
     return jobId
   }
   /** Finishes calls, of which Redis takes as many as are told. */
-  const finish = (calls: FinishedCall[], taken = calls) => {
+  const finish = (calls: UnsettledCall[], taken = calls) => {
     const jobId = `finish_${calls[0]!.record.id}`
     return outbox.keep(jobId, calls, async () => {
       if (isRefused) throw new Error('out of memory')
@@ -47,7 +47,7 @@ describe('the outbox of settlements', () => {
     })
   }
 
-  const finished = (): FinishedCall => {
+  const finished = (): UnsettledCall => {
     const record = settlementOf('acct_1')
     const hold = {
       callId: record.id,
@@ -89,7 +89,7 @@ describe('the outbox of settlements', () => {
 
   test('keeps calls whose finishing is not answered yet, and then those that were finished', async () => {
     const [one, other] = [finished(), finished()]
-    const { promise: answer, resolve } = Promise.withResolvers<FinishedCall[]>()
+    const { promise: answer, resolve } = Promise.withResolvers<UnsettledCall[]>()
     const sending = outbox.keep('finish_1', [one, other], () => answer)
     await outbox.confirm()
     await outbox.confirm()

@@ -1,0 +1,76 @@
+import type { AttemptFailure } from '../failover/attempt-failure.ts'
+import type { FinishReason } from './completion.ts'
+import type { NativeStop } from './native-message.ts'
+import type { Usage } from './usage.ts'
+
+/** How one try at one offer ended, with what is known of it in every case. */
+export type AttemptOutcome = FinishedAttempt | FailedAttempt | ExpiredAttempt | CancelledAttempt
+
+interface AttemptFacts {
+  produced: Production
+  /** The provider's status, where there was one. */
+  httpStatus: number | null
+  /** Unix milliseconds of the first content. */
+  firstTokenAt: number | null
+  /** Events of the stream that could not be read and were skipped. */
+  malformedEvents: number
+}
+
+export interface FinishedAttempt extends AttemptFacts {
+  kind: 'finished'
+  reason: FinishReason
+  /** As the provider reported it for the whole completion, plausible or not; null when it has to be counted. */
+  usage: Usage | null
+  native?: NativeStop
+  /** It ran past its completion limit, and was stopped. */
+  ranOn?: true
+}
+
+interface FailedAttempt extends AttemptFacts {
+  kind: 'failed'
+  failure: AttemptFailure
+}
+
+/** The time of the call was over while a completion that is delivered whole was being produced. Never of a provider client. */
+interface ExpiredAttempt extends AttemptFacts {
+  kind: 'expired'
+}
+
+/** The signal of the request was aborted. */
+interface CancelledAttempt extends AttemptFacts {
+  kind: 'cancelled'
+}
+
+/** What a provider reported of its work on a completion, besides the content. */
+export interface Production {
+  /** The last usage that it reported before the end of the completion; null when it reported none. */
+  usage: Usage | null
+  /** Bytes of reasoning that it streamed. */
+  thinkingBytes: number
+  /** Tokens of reasoning that it reported. */
+  reasoningTokens: number
+}
+
+export const NOTHING_PRODUCED: Production = Object.freeze({
+  usage: null,
+  thinkingBytes: 0,
+  reasoningTokens: 0,
+})
+
+/** An attempt that never reached its provider. */
+export const unsentAttempt = (failure: AttemptFailure): AttemptOutcome => ({
+  kind: 'failed',
+  failure,
+  produced: NOTHING_PRODUCED,
+  httpStatus: null,
+  firstTokenAt: null,
+  malformedEvents: 0,
+})
+
+/** What is known of an attempt, apart from how it ended. */
+export const factsOf = ({
+  produced,
+  httpStatus,
+  firstTokenAt,
+  malformedEvents,
+}: AttemptOutcome): AttemptFacts => ({ produced, httpStatus, firstTokenAt, malformedEvents })

@@ -1,0 +1,115 @@
+import { CALL_ERRORS } from './call-errors.ts'
+import type { AttemptRecord, CallEnvelope, Candidate, SettlementRecord } from './call-job.ts'
+import type { CompletionMessage, FinishReason } from './completion.ts'
+import type { FrameBody, FrameError, ReportedUsage } from './frames.ts'
+import type { NativeStop } from './native-message.ts'
+import type { PicoText, Usage } from './usage.ts'
+
+/**
+ * How a call ended. `lastFrameOf` is what its client is told of it, `settlementOf` (core/billing/settlement.ts) what it
+ * is charged and recorded as.
+ */
+export type CallOutcome = CompletedCall | InterruptedCall | CancelledCall | FailedCall
+
+interface CallFacts {
+  attempts: AttemptRecord[]
+  /** Unix milliseconds. */
+  firstTokenAt: number | null
+}
+
+/** What a call is charged for. */
+export interface CallUsage {
+  usage: Usage
+  usageSource: SettlementRecord['usageSource']
+  /** The usage that the provider reported for the whole completion was impossible, and a count of ours replaced it. */
+  usageClamped: boolean
+}
+
+interface CountedCall extends CallFacts, CallUsage {
+  /** Of the envelope's candidates: the one whose name the completion has, and whose rates are charged. */
+  served: Candidate
+  /** Of another model, which finished what the one that served had begun; absent otherwise. */
+  rescuedBy?: Candidate
+  /** What was produced. Null: of what was produced only the delivered text is known, and that is what is charged. */
+  message: CompletionMessage | null
+}
+
+export interface CompletedCall extends CountedCall {
+  status: 'completed'
+  message: CompletionMessage
+  finishReason: FinishReason
+  reasoningTokens?: number
+  nativeStop?: NativeStop
+}
+
+/** The completion broke off after content. */
+export interface InterruptedCall extends CountedCall {
+  status: 'interrupted'
+  error: FrameError
+}
+
+/** The client left. `served` is null when nothing is charged. */
+export interface CancelledCall extends Omit<CountedCall, 'served'> {
+  status: 'cancelled'
+  served: Candidate | null
+}
+
+/** Nothing was delivered, and nothing is charged. */
+export interface FailedCall extends CallFacts {
+  status: 'failed'
+  error: FrameError
+}
+
+/** Of a call that is charged nothing. */
+export const NOTHING_USED = {
+  usage: { promptTokens: 0, completionTokens: 0 },
+  usageSource: 'none',
+  usageClamped: false,
+} as const satisfies CallUsage
+
+export const failedCall = (
+  error: FrameError,
+  { attempts, firstTokenAt }: CallFacts = { attempts: [], firstTokenAt: null },
+): FailedCall => ({ status: 'failed', error, attempts, firstTokenAt })
+
+/** The frame that ends a call. */
+export function lastFrameOf(
+  outcome: CallOutcome,
+  envelope: Pick<CallEnvelope, 'stream' | 'extended' | 'candidates'>,
+  chargePico: PicoText,
+): FrameBody {
+  switch (outcome.status) {
+    case 'completed': {
+      const { finishReason, nativeStop, message, served } = outcome
+      const usage = reportedUsage(outcome, envelope, chargePico)
+      const native = nativeStop ? ([nativeStop] as const) : ([] as const)
+      return envelope.stream
+        ? ['finish', finishReason, usage, ...native]
+        : ['completion', envelope.candidates.indexOf(served), message, finishReason, usage, ...native]
+    }
+    case 'failed':
+    case 'interrupted':
+      return ['error', outcome.error]
+    case 'cancelled':
+      return ['error', CALL_ERRORS.brokeOff]
+    default:
+      return outcome satisfies never
+  }
+}
+
+/**
+ * Usage is delivered where the provider reported it. A count of ours is charged, and reported only to extended calls, in
+ * native responses and in those of tasks.
+ */
+function reportedUsage(
+  { usage, usageSource, nativeStop, served, reasoningTokens = 0 }: CompletedCall,
+  { extended }: Pick<CallEnvelope, 'extended'>,
+  chargePico: PicoText,
+): ReportedUsage | null {
+  const isUpstream = usageSource === 'upstream'
+  // Only a task is asked for no completion tokens.
+  const isTask = served.completionLimit === 0
+  if (!extended) return nativeStop || isTask || isUpstream ? usage : null
+  const isWithin = isUpstream && reasoningTokens > 0 && reasoningTokens <= usage.completionTokens
+  return { ...usage, ...(isWithin && !nativeStop && !isTask && { reasoningTokens }), chargePico }
+}
