@@ -1,5 +1,5 @@
-import type { LedgerBalance } from '../../src/billing/holds/hold-store.ts'
-import type { AccountSettlement, SettlementOutcome } from '../../src/billing/settlement/settlement-store.ts'
+import type { AccountSettlement, LedgerBalance } from '../../src/billing/holds/hold-store.ts'
+import type { SettlementOutcome } from '../../src/billing/settlement/settlement-store.ts'
 import { capturePosting, customerAccount, type Posting } from '../../src/core/billing/postings.ts'
 import { isUnserved, type SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'

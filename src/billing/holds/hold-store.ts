@@ -21,15 +21,19 @@ export interface LedgerBalance {
   version: bigint
 }
 
-export interface ReleasedHold {
-  callId: string
-  /** The charge in the ledger; the rest of the hold is released. */
-  chargePico: bigint
+/** The ledger balance of an account after some settlements, and the holds of their calls. */
+export interface AccountSettlement extends LedgerBalance {
+  accountId: string
+  /** The charge of each call in the ledger; the rest of its hold is released. */
+  released: Array<{ callId: string; chargePico: bigint }>
 }
 
-export interface EndedCall extends ReleasedHold {
+/** The slots that a call gives back in the concurrency limits of its key and account, and what its hold shrinks to. */
+interface SlotRelease {
   accountId: string
   keyId: string
+  callId: string
+  chargePico: bigint
 }
 
 /** An account's amounts in Redis; null if they are not loaded. */
@@ -114,7 +118,7 @@ export function createHoldStore(redis: Redis) {
   const apply = async (
     accountId: string,
     ledger: LedgerBalance,
-    released: readonly ReleasedHold[],
+    released: Readonly<AccountSettlement['released']>,
     load: string,
   ): Promise<SpendableBalance> => {
     if (released.length > RELEASED_AT_ONCE) {
@@ -168,7 +172,7 @@ export function createHoldStore(redis: Redis) {
      * Applies a ledger balance unless a newer one is known, and closes the holds of settled calls. A balance cache that
      * is not in Redis stays unloaded.
      */
-    apply: (accountId: string, ledger: LedgerBalance, released: readonly ReleasedHold[]) =>
+    apply: (accountId: string, ledger: LedgerBalance, released: Readonly<AccountSettlement['released']>) =>
       apply(accountId, ledger, released, ''),
 
     /** Closes a hold that may or may not exist, without a charge. */
@@ -221,7 +225,7 @@ export function createHoldStore(redis: Redis) {
      * Releases the call's slots in the concurrency limits of its key and account, and shrinks its hold to the charge;
      * settlement closes the hold. For a call that no worker finishes (see src/calls/dispatch/finish-calls.ts).
      */
-    async endCall({ accountId, keyId, callId, chargePico }: EndedCall) {
+    async endCall({ accountId, keyId, callId, chargePico }: SlotRelease) {
       const keys = accountKeys(accountId)
       const { open } = apiKeyKeys(accountId, keyId)
       await end(

@@ -3,7 +3,7 @@ import { shortHash } from '../../core/kernel/short-hash.ts'
 import { databaseMessage, isRefusedData, type Postgres } from '../../platform/postgres/postgres.ts'
 import { findCharges } from '../call-records/known-calls.ts'
 import type { ChargedCall } from '../holds/allowance-cache.ts'
-import type { LedgerBalance, ReleasedHold } from '../holds/hold-store.ts'
+import type { AccountSettlement } from '../holds/hold-store.ts'
 import { type CreditedCall, creditToldFailures, type DiscardAnswer } from './credit-told-failures.ts'
 import { UNNAMED } from './quarantine-store.ts'
 import {
@@ -14,12 +14,6 @@ import {
   type SettlementRows,
   settlementRows,
 } from './settlement-statements.ts'
-
-/** One account after a batch, and the holds of its calls, ready for the balance cache. */
-export interface AccountSettlement extends LedgerBalance {
-  accountId: string
-  released: ReleasedHold[]
-}
 
 /** A settlement that the database rejected because of a broken invariant; its hold stays open. */
 export interface QuarantinedCall {
@@ -162,7 +156,7 @@ async function settleBatch(
         postgres,
         batch.map(({ record }) => record.id),
       )
-  const released = new Map<string, ReleasedHold[]>(settled.map((row) => [row.accountId, []]))
+  const released = new Map<string, AccountSettlement['released']>(settled.map((row) => [row.accountId, []]))
   for (const { record } of batch) {
     const chargePico = charges?.get(record.id) ?? BigInt(record.chargePico)
     released.get(record.accountId)?.push({ callId: record.id, chargePico })
