@@ -156,6 +156,14 @@ module.exports = {
       to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
     },
     {
+      name: 'no-circles',
+      comment:
+        'two files that need each other are one idea in two files; types count. What both need is a file of its own',
+      severity: 'error',
+      from: { path: '^(src|workers)/', pathNot: '^src/platform/prisma-client/' },
+      to: { circular: true },
+    },
+    {
       name: 'resolvable',
       comment: 'an import that cannot be found is not checked by any rule above',
       severity: 'error',

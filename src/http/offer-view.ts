@@ -7,10 +7,12 @@ import type {
   PriceView,
   ProviderView,
 } from '../core/api/offers.ts'
+import type { BreakerView } from '../core/api/operations.ts'
 import type { Model, Offer, Provider, TokenRates } from '../core/catalog/catalog.ts'
 import { mapRates, rateOf } from '../core/catalog/token-rates.ts'
+import { breakerState } from '../core/failover/circuit-breaker.ts'
 import { formatRate } from '../core/kernel/money.ts'
-import { isoTimeOrNull } from '../core/kernel/time.ts'
+import { isoTime, isoTimeOrNull } from '../core/kernel/time.ts'
 import { type Endings, sumEndings } from '../core/routing/measures.ts'
 import type { OfferHealth } from '../routing/circuit-breaker/offer-health.ts'
 import type { OfferMeasures } from '../routing/offer-measures.ts'
@@ -121,3 +123,22 @@ const priceView = (rates: TokenRates, { unit }: Model): PriceView => ({
   completion: formatRate(rates.completion),
   ...(unit && { units: formatRate(rateOf(rates, 'units')) }),
 })
+
+/** What is read of the health of offers to list its breakers. */
+export type FollowedBreakers = Pick<OfferHealth, 'subjects' | 'breaker' | 'rateLimitedUntil' | 'fleetNow'>
+
+/** The breakers that are not closed; times by the fleet's clock. */
+export function breakerViews(health: FollowedBreakers): BreakerView[] {
+  const now = health.fleetNow()
+  return health.subjects().flatMap((subject): BreakerView[] => {
+    const entry = health.breaker(subject)
+    const limitedUntil = health.rateLimitedUntil(subject)
+    const state = breakerState(entry, now)
+    const views: BreakerView[] = []
+    if (entry && state !== 'closed')
+      views.push({ subject, state, reason: entry.reason, until: isoTime(entry.untilMs) })
+    if (limitedUntil !== null)
+      views.push({ subject, state: 'rate-limited', reason: 'rate-limited', until: isoTime(limitedUntil) })
+    return views
+  })
+}

@@ -1,7 +1,7 @@
 import { BREAKER_ALARMS } from '../core/failover/circuit-breaker.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Redis } from '../platform/redis/redis.ts'
-import { enableOffer, enableProvider } from '../routing/circuit-breaker/health-store.ts'
+import { enableOffer, enableProvider } from '../routing/circuit-breaker/breaker-store.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
 /** Closes breakers for operators, recorded in the audit log. Returns the offers and providers whose breaker was open. */

@@ -4,7 +4,6 @@ import { nullable } from '../api/request-fields.ts'
 import type { RoutingProfile } from '../auto/tiers.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
 import { ApiError } from '../kernel/errors.ts'
-import type { CallBody } from './call-job.ts'
 import type { RequestOf } from './call-request.ts'
 import {
   ChatBody,
@@ -133,7 +132,10 @@ export const nativeContent = (request: NativeRequest): NativeContent => ({
 })
 
 /** A call as its worker gets it. */
-export const nativeCall = (native: NativeRequest): CallBody => ({ ...nativeContent(native), native })
+export const nativeCall = (native: NativeRequest): NativeContent & { native: NativeRequest } => ({
+  ...nativeContent(native),
+  native,
+})
 
 function readNative(body: object): NativeRequest {
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()

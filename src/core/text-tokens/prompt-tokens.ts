@@ -1,7 +1,7 @@
-import type { Candidate } from '../calls/call-job.ts'
 import type { ChatMessage, SamplingParameters } from '../calls/chat-request.ts'
 import type { PromptBound, Usage } from '../calls/usage.ts'
 import type { ExactJson } from '../json/json-text.ts'
+import type { MediaTokens } from '../media/media-tokens.ts'
 import { createTextBound, textTokensBound } from './text-bound.ts'
 
 const TOKENS_PER_MESSAGE = 8
@@ -71,7 +71,11 @@ export function promptBoundOf({
   promptTokensBound: promptTokens,
   media,
   units,
-}: Pick<Candidate, 'promptTokensBound' | 'media' | 'units'>): PromptBound {
+}: {
+  promptTokensBound: number
+  media?: MediaTokens
+  units?: { bound: number }
+}): PromptBound {
   const { audio = 0, image = 0, video = 0, file = 0 } = media?.bound ?? {}
   return {
     promptTokens,
@@ -82,7 +86,7 @@ export function promptBoundOf({
 }
 
 /** The likely audio and image tokens of a prompt. */
-export const likelyMedia = (media: Candidate['media']): Pick<Usage, 'audioTokens' | 'imageTokens'> => ({
+export const likelyMedia = (media: MediaTokens | undefined): Pick<Usage, 'audioTokens' | 'imageTokens'> => ({
   audioTokens: media?.likely.audio ?? 0,
   imageTokens: media?.likely.image ?? 0,
 })

@@ -7,8 +7,7 @@ import { BREAKER_ALARMS } from '../../core/failover/circuit-breaker.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { AlarmStore } from '../../operations/alarm-store.ts'
-import { breakerViews } from '../admin/live-routes.ts'
-import type { OfferKnowledge } from '../offer-view.ts'
+import { breakerViews, type FollowedBreakers } from '../offer-view.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { providerStatusList } from '../provider-status-view.ts'
 
@@ -17,7 +16,7 @@ interface StatusSources {
   providerHours: Pick<ProviderHours, 'read' | 'latency'>
   modelStats: Pick<ModelStatsStore, 'stats'>
   catalog: () => CatalogSnapshot
-  offers: { health: Pick<OfferKnowledge['health'], 'view' | 'fleetNow'> }
+  offers: { health: FollowedBreakers }
   clock: () => number
 }
 

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
 import type { ApiServices } from '../../compose/api.ts'
-import { type BreakerView, LiveView } from '../../core/api/operations.ts'
-import { breakerState } from '../../core/failover/circuit-breaker.ts'
+import { LiveView } from '../../core/api/operations.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { readProcesses } from '../../platform/observability/process-report.ts'
@@ -11,8 +10,8 @@ import { trafficSlots } from '../../platform/observability/traffic-counts.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 import { isSettlementBehind, type Queues, readQueues } from '../../platform/queues/queue-stats.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
-import type { OfferHealth } from '../../routing/circuit-breaker/offer-health.ts'
 import { eventsOf, startEventStream, whenResponseCloses } from '../calls/event-stream.ts'
+import { breakerViews, type FollowedBreakers } from '../offer-view.ts'
 import { needs } from '../plugins/operator-access.ts'
 import { liveTraffic } from './traffic-routes.ts'
 
@@ -118,7 +117,7 @@ const REPORTED_AFTER_MS = 2_000
 interface LiveServices extends Pick<ApiServices, 'alarms'> {
   redis: Redis
   queues: Queues
-  offers: { health: Pick<OfferHealth, 'view' | 'fleetNow'> }
+  offers: { health: FollowedBreakers }
   clock: () => number
 }
 
@@ -145,22 +144,6 @@ async function liveView(services: LiveServices): Promise<LiveView> {
     open_alarms: openAlarms,
     breakers: breakerViews(offers.health),
   }
-}
-
-/** The breakers that are not closed; times by the fleet's clock. */
-export function breakerViews({ view, fleetNow }: Pick<OfferHealth, 'view' | 'fleetNow'>): BreakerView[] {
-  const now = fleetNow()
-  return view.subjects().flatMap((subject): BreakerView[] => {
-    const entry = view.breaker(subject)
-    const limitedUntil = view.rateLimitedUntil(subject, now)
-    const state = breakerState(entry, now)
-    const views: BreakerView[] = []
-    if (entry && state !== 'closed')
-      views.push({ subject, state, reason: entry.reason, until: isoTime(entry.untilMs) })
-    if (limitedUntil !== null)
-      views.push({ subject, state: 'rate-limited', reason: 'rate-limited', until: isoTime(limitedUntil) })
-    return views
-  })
 }
 
 /** A failed reading is null here; its own route reports the error. */

@@ -20,12 +20,12 @@ import { withTimeout } from '../../platform/process/with-timeout.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import {
   type BreakerSettings,
-  createHealthStore,
+  type BreakerStore,
+  createBreakerStore,
   HealthCounts,
-  type HealthStore,
   KEY_TAKEN_MS,
   type OpenedBreaker,
-} from './health-store.ts'
+} from './breaker-store.ts'
 import { followOfferHealth, type OfferHealth } from './offer-health.ts'
 
 const FLUSH_MS = 1_000
@@ -72,15 +72,15 @@ export async function createBreakerBoard(options: BreakerBoardOptions): Promise<
     logger.warn({ err }, 'breaker board unavailable')
   }
   const health = await followOfferHealth(options)
-  const store = createHealthStore(redis, settings, health.fleetNow)
+  const store = createBreakerStore(redis, settings, health.fleetNow)
   health.onPassed((passed) => store.forget(passed))
   return new BreakerBoard(health, store, logger, unreachable)
 }
 
 /** The fleet's shared state of offers. Reading it costs nothing; no method ever rejects. */
 export class BreakerBoard {
-  readonly #followed: OfferHealth
-  readonly #store: HealthStore
+  readonly #health: OfferHealth
+  readonly #store: BreakerStore
   readonly #logger: Logger
   readonly #unreachable: (error: unknown) => void
   readonly #counts: HealthCounts
@@ -93,12 +93,12 @@ export class BreakerBoard {
   readonly #stopFlushing: () => void
 
   constructor(
-    followed: OfferHealth,
-    store: HealthStore,
+    health: OfferHealth,
+    store: BreakerStore,
     logger: Logger,
     unreachable: (error: unknown) => void,
   ) {
-    this.#followed = followed
+    this.#health = health
     this.#store = store
     this.#logger = logger
     this.#unreachable = unreachable
@@ -108,11 +108,11 @@ export class BreakerBoard {
 
   /** The health for a call of an account. */
   health(offerId: string, accountId: string): RouteHealth {
-    const health = this.#followed.health(offerId, accountId)
+    const health = this.#health.health(offerId, accountId)
     if (health.kind !== 'probe') return health
-    const subject = this.#followed.view.blocking(offerId, accountId)?.subject ?? offerId
+    const subject = this.#health.blocking(offerId, accountId)?.subject ?? offerId
     const lostUntil = this.#probesLost.get(subject) ?? 0
-    return lostUntil > this.#followed.now() ? { kind: 'down', untilMs: lostUntil } : health
+    return lostUntil > this.#health.now() ? { kind: 'down', untilMs: lostUntil } : health
   }
 
   /**
@@ -120,14 +120,14 @@ export class BreakerBoard {
    * `withinMs` later, the timeout of its attempt.
    */
   async claimProbe(offerId: string, withinMs: number, accountId: string): Promise<Probe | null> {
-    const subject = this.#followed.view.blocking(offerId, accountId)?.subject ?? offerId
+    const subject = this.#health.blocking(offerId, accountId)?.subject ?? offerId
     const token = randomUUID()
-    const claimedAtMs = this.#followed.fleetNow()
+    const claimedAtMs = this.#health.fleetNow()
     const claim = this.#store.claimProbe(subject, token, withinMs + PROBE_SLACK_MS)
     if (await withTimeout(claim, ANSWER_WITHIN_MS, false, this.#unreachable)) {
       return { subject, token, claimedAtMs }
     }
-    this.#probesLost.set(subject, this.#followed.now() + PROBE_LOST_MS)
+    this.#probesLost.set(subject, this.#health.now() + PROBE_LOST_MS)
     return null
   }
 
@@ -145,7 +145,7 @@ export class BreakerBoard {
   report(offerId: string, effect: HealthEffect, probe: Probe | null, accountId: string): void {
     if (effect.kind === 'rate-limited') this.#limitRate(offerId, effect.retryAfterMs)
     if (effect.kind !== 'refused' && effect.kind !== 'none')
-      this.#keysTaken.set(providerOfOffer(offerId), this.#followed.now())
+      this.#keysTaken.set(providerOfOffer(offerId), this.#health.now())
     if (probe !== null && !this.#wasProven(probe)) {
       this.#settleProbe(offerId, probe, effect, accountId).catch(this.#unreachable)
     } else {
@@ -156,24 +156,24 @@ export class BreakerBoard {
   /** Prompts with these kinds of content take more tokens at the offer than their holds allow. */
   exclude(offerId: string, kinds: string): void {
     const subject = contentSubject(offerId, kinds)
-    const { view, fleetNow } = this.#followed
-    if (breakerState(view.breaker(subject), fleetNow()) !== 'open')
-      this.#store.exclude(subject).then((entry) => view.setBreaker(subject, entry), this.#unreachable)
+    const health = this.#health
+    if (breakerState(health.breaker(subject), health.fleetNow()) !== 'open')
+      this.#store.exclude(subject).then((entry) => health.setBreaker(subject, entry), this.#unreachable)
   }
 
   /** All offers and providers that are not healthy. */
   state(): SubjectState[] {
-    const { view, fleetNow } = this.#followed
-    return view.subjects().map((subject) => {
-      const entry = view.breaker(subject)
-      return { subject, breaker: breakerState(entry, fleetNow()), reason: entry?.reason ?? null }
+    const health = this.#health
+    return health.subjects().map((subject) => {
+      const entry = health.breaker(subject)
+      return { subject, breaker: breakerState(entry, health.fleetNow()), reason: entry?.reason ?? null }
     })
   }
 
   async close(): Promise<void> {
     this.#stopFlushing()
     for (const timer of this.#answering.values()) if (timer) clearTimeout(timer)
-    this.#followed.stop()
+    this.#health.stop()
     // Counts that Redis does not accept are lost with the process.
     await withTimeout<unknown>(this.#counts.settled(), ANSWER_WITHIN_MS, null, this.#unreachable)
   }
@@ -185,7 +185,7 @@ export class BreakerBoard {
     if (effect.kind !== 'refused') return
     void this.#open('refused', this.#store.refuse(offerId))
     const takenAt = this.#keysTaken.get(providerOfOffer(offerId)) ?? 0
-    if (effect.by === 'provider' && this.#followed.now() - takenAt >= KEY_TAKEN_MS) {
+    if (effect.by === 'provider' && this.#health.now() - takenAt >= KEY_TAKEN_MS) {
       void this.#open('refused', this.#store.refuseKey(offerId))
     }
   }
@@ -203,7 +203,7 @@ export class BreakerBoard {
       const opened = await report
       if (opened === null) return
       const { subject, entry, counted } = opened
-      this.#followed.view.setBreaker(subject, entry)
+      this.#health.setBreaker(subject, entry)
       // The process that opens it raises the alarm, once for the fleet.
       this.#logger.error({ alarm: alarmKind(reason), subject, reason, ...counted }, 'breaker opened')
     } catch (error) {
@@ -212,8 +212,8 @@ export class BreakerBoard {
   }
 
   #limitRate(offerId: string, retryAfterMs: number): void {
-    const untilMs = Math.ceil(this.#followed.fleetNow() + retryAfterMs)
-    this.#followed.view.setRateLimited(offerId, untilMs)
+    const untilMs = Math.ceil(this.#health.fleetNow() + retryAfterMs)
+    this.#health.setRateLimited(offerId, untilMs)
     this.#store.limitRate(offerId, untilMs).catch(this.#unreachable)
   }
 
@@ -224,17 +224,17 @@ export class BreakerBoard {
     effect: HealthEffect,
     accountId: string | null,
   ): Promise<void> {
-    const { view, fleetNow } = this.#followed
-    const before = view.breaker(subject)
+    const health = this.#health
+    const before = health.breaker(subject)
     const level = subject === providerOfOffer(offerId) ? 'provider' : 'offer'
     const { outcome: wanted, tellsOfOffer } = probeVerdict(effect, level, before?.reason ?? 'failing')
     if (tellsOfOffer && accountId !== null) this.#note(offerId, effect, accountId)
-    const entry = before ? formatBreakerEntry(reopened(before, fleetNow(), claimedAtMs)) : ''
+    const entry = before ? formatBreakerEntry(reopened(before, health.fleetNow(), claimedAtMs)) : ''
     // Without an entry another call has closed the breaker already, and there is nothing to reopen.
     const outcome = wanted === 'reopen' && entry === '' ? 'abandon' : wanted
     if (!(await this.#store.settleProbe(subject, token, outcome, entry))) return
     this.#probesLost.delete(subject)
-    if (outcome !== 'abandon') view.setBreaker(subject, outcome === 'close' ? '' : entry)
+    if (outcome !== 'abandon') health.setBreaker(subject, outcome === 'close' ? '' : entry)
     const ended = 'a probe of a half-open breaker ended'
     if (outcome === 'close') this.#logger.info({ subject, outcome, alarmsOver: BREAKER_ALARMS }, ended)
     else if (outcome === 'abandon') this.#logger.info({ subject, outcome }, ended)

@@ -43,108 +43,82 @@ interface HealthLogger {
   error(fields: { channel: string }, message: string): void
 }
 
-/** The fleet's health state of offers, as followed by one process. Reading it costs nothing. */
-export type OfferHealth = Awaited<ReturnType<typeof followOfferHealth>>
-
-/** Starts following: subscribes to changes, reads the current state, and polls it as a fallback. */
-export async function followOfferHealth(options: OfferHealthOptions) {
+/**
+ * Starts following the fleet's health state of offers: subscribes to changes, reads the current state, and polls it as
+ * a fallback. Waits for Redis.
+ */
+export async function followOfferHealth(options: OfferHealthOptions): Promise<OfferHealth> {
   const { redis, subscriber, now, logger, serverNow = () => redisNow(redis) } = options
-  const view = new HealthView()
-  const listeners: Array<(passed: Passed) => Promise<void>> = []
-  let aheadMs = 0
-  const fleetNow = () => now() + aheadMs
-
-  const poll = async (): Promise<void> => {
-    const askedAt = now()
-    const [serverMs, breakers, rateLimited] = await Promise.all([
-      serverNow(),
-      redis.hgetall(HEALTH_BREAKERS),
-      redis.hgetall(HEALTH_RATE_LIMITED),
-    ])
-    aheadMs = Math.round(serverMs - (askedAt + now()) / 2)
-    const passed = view.replace(breakers, rateLimited, fleetNow())
-    await Promise.all(listeners.map((listener) => listener(passed)))
-  }
+  const health = new OfferHealth(now)
   const stop = await followRedis({
     subscriber,
     channel: HEALTH_CHANNEL,
     onMessage(message) {
-      if (!view.applyMessage(message))
+      if (!health.applyMessage(message))
         logger.error({ channel: HEALTH_CHANNEL }, 'health channel message unreadable')
     },
-    read: poll,
+    async read() {
+      const askedAt = now()
+      const [serverMs, breakers, rateLimited] = await Promise.all([
+        serverNow(),
+        redis.hgetall(HEALTH_BREAKERS),
+        redis.hgetall(HEALTH_RATE_LIMITED),
+      ])
+      await health.replace(breakers, rateLimited, Math.round(serverMs - (askedAt + now()) / 2))
+    },
     pollMs: POLL_MS,
     onFailure: (err) => logger.warn({ err }, 'offer health read failed'),
   })
-
-  return {
-    /** The copy itself, in the fleet's time. */
-    view,
-    /** This process's time, unix ms. */
-    now,
-    /** The fleet's time, unix ms: Redis's clock, so that processes whose clocks differ agree. */
-    fleetNow,
-    /** The health of one offer, in this process's time. `accountId`: the account of the call, if any. */
-    health(offerId: string, accountId?: string) {
-      const health = view.health(offerId, fleetNow(), accountId)
-      return 'untilMs' in health ? { ...health, untilMs: health.untilMs - aheadMs } : health
-    },
-    /** Whether the offer gets no prompts with these kinds of content, since their tokens cannot be bounded there. */
-    excludes: (offerId: string, kinds: string) =>
-      breakerState(view.breaker(contentSubject(offerId, kinds)), fleetNow()) === 'open',
-    state(offerId: string): OfferHealthState {
-      const blocking = view.blocking(offerId)
-      const limitedUntil = view.rateLimitedUntil(offerId, fleetNow())
-      return {
-        breaker: breakerState(blocking?.entry, fleetNow()),
-        reason: blocking?.entry.reason ?? null,
-        level: blocking?.level ?? null,
-        untilMs: blocking ? blocking.entry.untilMs - aheadMs : null,
-        rateLimitedUntilMs: limitedUntil === null ? null : limitedUntil - aheadMs,
-      }
-    },
-    /** Registers a listener called after each poll with the expired rate limits and breakers. */
-    onPassed: (listener: (passed: Passed) => Promise<void>) => void listeners.push(listener),
-    stop,
-  }
+  health.stop = stop
+  return health
 }
 
-async function redisNow(redis: Redis): Promise<number> {
-  const [seconds, microseconds] = await redis.time()
-  return Number(seconds) * 1_000 + Number(microseconds) / 1_000
-}
-
-/** A breaker that is not closed, and its level. */
-export interface Blocking {
-  /** Id of the offer or the provider. */
-  subject: string
-  level: 'offer' | 'provider'
-  entry: BreakerEntry
-}
-
-/** The breaker of one account's calls is forgotten if it was not probed for this long. */
-const UNPROBED_MS = 60_000
-
-export interface Passed {
-  /** Offers whose rate limit has expired. */
-  limited: string[]
-  /** Subjects of breakers without recent probes. */
-  unprobed: string[]
-}
-
-/** One process's copy of the fleet's offer health, updated by messages and polls. */
-export class HealthView {
+/**
+ * One process's copy of the fleet's offer health: breakers and rate limits. Reading it costs nothing. Redis has it in the
+ * fleet's time, which is Redis's clock, so that processes whose clocks differ agree.
+ */
+export class OfferHealth {
+  /** This process's time, unix ms. */
+  readonly now: () => number
+  /** Ends following. */
+  stop: () => void = () => undefined
+  #aheadMs = 0
   #breakers = new Map<string, BreakerEntry>()
   #rateLimited = new Map<string, number>()
+  #onPassed: ((passed: Passed) => Promise<void>) | undefined
 
-  /** `accountId`: the account of the call, if any. */
-  health(offerId: string, nowMs: number, accountId?: string): RouteHealth {
-    const limitedUntil = this.#rateLimited.get(offerId) ?? 0
+  constructor(now: () => number) {
+    this.now = now
+  }
+
+  /** The fleet's time, unix ms. */
+  fleetNow = (): number => this.now() + this.#aheadMs
+
+  /** The health of one offer, in this process's time. `accountId`: the account of the call, if any. */
+  health(offerId: string, accountId?: string): RouteHealth {
     const blocking = this.blocking(offerId, accountId)
-    const state = breakerState(blocking?.entry, nowMs)
-    if (state === 'open') return { kind: 'down', untilMs: blocking!.entry.untilMs }
-    if (limitedUntil > nowMs) return { kind: 'rate-limited', untilMs: limitedUntil }
+    const state = breakerState(blocking?.entry, this.fleetNow())
+    if (state === 'open') return { kind: 'down', untilMs: blocking!.entry.untilMs - this.#aheadMs }
+    const limitedUntil = this.rateLimitedUntil(offerId)
+    if (limitedUntil !== null) return { kind: 'rate-limited', untilMs: limitedUntil - this.#aheadMs }
     return state === 'half-open' ? { kind: 'probe' } : { kind: 'ready' }
+  }
+
+  /** Whether the offer gets no prompts with these kinds of content, since their tokens cannot be bounded there. */
+  excludes(offerId: string, kinds: string): boolean {
+    return breakerState(this.breaker(contentSubject(offerId, kinds)), this.fleetNow()) === 'open'
+  }
+
+  state(offerId: string): OfferHealthState {
+    const blocking = this.blocking(offerId)
+    const limitedUntil = this.rateLimitedUntil(offerId)
+    return {
+      breaker: breakerState(blocking?.entry, this.fleetNow()),
+      reason: blocking?.entry.reason ?? null,
+      level: blocking?.level ?? null,
+      untilMs: blocking ? blocking.entry.untilMs - this.#aheadMs : null,
+      rateLimitedUntilMs: limitedUntil === null ? null : limitedUntil - this.#aheadMs,
+    }
   }
 
   /** The breaker that blocks an offer: its provider's, its own or the account's, the longest open; or none. */
@@ -170,9 +144,10 @@ export class HealthView {
     return this.#breakers.get(subject)
   }
 
-  rateLimitedUntil(offerId: string, nowMs: number): number | null {
-    const until = this.#rateLimited.get(offerId)
-    return until !== undefined && until > nowMs ? until : null
+  /** In the fleet's time; null where no limit applies. */
+  rateLimitedUntil(offerId: string): number | null {
+    const until = this.#rateLimited.get(offerId) ?? 0
+    return until > this.fleetNow() ? until : null
   }
 
   /** All offers and providers with a breaker or rate limit. */
@@ -203,8 +178,19 @@ export class HealthView {
     return true
   }
 
-  /** Replaces the whole state by that of Redis. Returns what has expired. */
-  replace(breakers: Record<string, string>, rateLimited: Record<string, string>, nowMs: number): Passed {
+  /** Registers what is called after each poll with the rate limits and breakers that have expired. */
+  onPassed(listener: (passed: Passed) => Promise<void>): void {
+    this.#onPassed = listener
+  }
+
+  /** Replaces the whole state by that of Redis. `aheadMs`: how far Redis's clock is ahead of this process's. */
+  async replace(
+    breakers: Record<string, string>,
+    rateLimited: Record<string, string>,
+    aheadMs: number,
+  ): Promise<void> {
+    this.#aheadMs = aheadMs
+    const nowMs = this.fleetNow()
     const unprobed = Object.entries(breakers).flatMap(([subject, text]) => {
       if (offerOfAccountSubject(subject) === null) return []
       const untilMs = parseBreakerEntry(text)?.untilMs ?? 0
@@ -220,11 +206,34 @@ export class HealthView {
     this.#breakers = new Map(entries)
     for (const subject of unprobed) this.#breakers.delete(subject)
     this.#rateLimited = new Map(limits.filter(([, untilMs]) => untilMs > nowMs))
-    return {
+    await this.#onPassed?.({
       unprobed,
       limited: limits.filter(([, untilMs]) => !(untilMs > nowMs)).map(([offerId]) => offerId),
-    }
+    })
   }
+}
+
+/** A breaker that is not closed, and whose it is. */
+export interface Blocking {
+  /** Id of the offer or the provider. */
+  subject: string
+  level: 'offer' | 'provider'
+  entry: BreakerEntry
+}
+
+/** A breaker before one account's calls is forgotten when nobody probed it for so long. */
+const UNPROBED_MS = 60_000
+
+export interface Passed {
+  /** Offers whose rate limit has passed. */
+  limited: string[]
+  /** Subjects of breakers that nobody asks for any more. */
+  unprobed: string[]
+}
+
+async function redisNow(redis: Redis): Promise<number> {
+  const [seconds, microseconds] = await redis.time()
+  return Number(seconds) * 1_000 + Number(microseconds) / 1_000
 }
 
 function parseTuple(message: string): unknown[] {

@@ -15,7 +15,7 @@ import {
   type Transport,
 } from '../../../src/providers/provider-clients.ts'
 import { type BreakerBoard, createBreakerBoard } from '../../../src/routing/circuit-breaker/breaker-board.ts'
-import { enableOffer } from '../../../src/routing/circuit-breaker/health-store.ts'
+import { enableOffer } from '../../../src/routing/circuit-breaker/breaker-store.ts'
 import { createRetryBudget, type RetryBudget } from '../../../src/routing/retry-budget.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import {

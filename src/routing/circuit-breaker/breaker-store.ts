@@ -114,13 +114,13 @@ export interface OpenedBreaker {
   counted: { failures: number; attempts: number } | null
 }
 
-export type HealthStore = ReturnType<typeof createHealthStore>
+export type BreakerStore = ReturnType<typeof createBreakerStore>
 
 /**
  * Offer health in Redis for the fleet. Every method is one round trip and may reject. `now` is the fleet's clock, unix
  * ms.
  */
-export function createHealthStore(redis: Redis, settings: BreakerSettings, now: () => number) {
+export function createBreakerStore(redis: Redis, settings: BreakerSettings, now: () => number) {
   const reportScript = defineScript(redis, 'syReportHealth', REPORT)
   const probeScript = defineScript(redis, 'sySettleProbe', SETTLE_PROBE)
 
