@@ -9,7 +9,7 @@ const DURATIONS: Record<string, number> = JSON.parse(readFileSync('.ci/durations
 /** Whole gateways, with processes that are killed, paused and attacked. */
 const FLOWS = ['test/{browser,cli,clients,flows,hostile}/**/*.test.ts']
 /** These replace modules that others import as they are. */
-const MOCKED = ['test/simulation/simulation.test.ts', 'test/calls/attempts/drip.test.ts']
+const MOCKED = ['test/simulation/simulation.test.ts', 'test/calls/worker/attempts/drip.test.ts']
 
 /**
  * The longest files of a project first, so that no worker starts one when the others are done. Files without a time come

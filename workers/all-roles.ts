@@ -7,7 +7,7 @@ import { startSettlementRole } from './settlement-role.ts'
 
 /**
  * The whole gateway in one process, for a small machine: API, dispatch and settlement with separate connections. They
- * share one event loop and fail together, and a call stays within the process if possible (see src/calls/colocation.ts).
+ * share one event loop and fail together, and a call stays within the process if possible (see src/calls/in-process-link.ts).
  */
 export async function startAllRoles(
   config: Readonly<Config>,

@@ -1,4 +1,4 @@
-import { bodyIsFull } from '../calls/admission/admit-call.ts'
+import { bodyIsFull } from '../calls/api/admit-call.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 import { createSharedRoom } from '../core/kernel/shared-room.ts'
 

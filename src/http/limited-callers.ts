@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { KeyRecord } from '../accounts/key-cache.ts'
 import type { RateLimited } from '../billing/holds/admission.ts'
-import { rateLimitExceeded } from '../calls/admission/admit-call.ts'
+import { rateLimitExceeded } from '../calls/api/admit-call.ts'
 import { effectiveLimits, type LimitDefaults } from '../core/accounts/api-key.ts'
 import { ApiError } from '../core/kernel/errors.ts'
 

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { partsFault, type UsageLimits, usageOf, withinHold } from '../../src/calls/attempts/call-usage.ts'
+import {
+  partsFault,
+  type UsageLimits,
+  usageOf,
+  withinHold,
+} from '../../src/calls/worker/attempts/call-usage.ts'
 import { catalogModel } from '../../src/catalog/model-list.ts'
 import { pricingFeed } from '../../src/catalog/pricing-feed.ts'
 import { costOf, mostPromptCost } from '../../src/core/billing/pricing.ts'

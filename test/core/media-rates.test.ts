@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { partsFault, type UsageLimits, withinHold } from '../../src/calls/attempts/call-usage.ts'
+import { partsFault, type UsageLimits, withinHold } from '../../src/calls/worker/attempts/call-usage.ts'
 import { pricingFeed } from '../../src/catalog/pricing-feed.ts'
 import { costOf, mostPromptCost } from '../../src/core/billing/pricing.ts'
 import type { ChatMessage, ChatRequest } from '../../src/core/calls/chat-request.ts'

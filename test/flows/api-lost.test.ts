@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { sweepUnheardEnds } from '../../src/calls/relay/unheard-ends.ts'
+import { sweepUnheardEnds } from '../../src/calls/api/unheard-ends.ts'
 import { createSettlementQueue, enqueueSettlements } from '../../src/platform/queues/queues.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'

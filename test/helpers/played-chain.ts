@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createAttemptChain } from '../../src/calls/attempts/attempt-chain.ts'
+import { createAttemptChain } from '../../src/calls/worker/attempts/attempt-chain.ts'
 import { type AttemptOutcome, NOTHING_PRODUCED } from '../../src/core/calls/attempt-outcome.ts'
 import type { CallBody, CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
 import type { CallOutcome } from '../../src/core/calls/call-outcome.ts'

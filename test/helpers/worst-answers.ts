@@ -1,5 +1,5 @@
-import { CompletionRelay } from '../../src/calls/attempts/completion-relay.ts'
-import { PrefixGuard } from '../../src/calls/attempts/prefix-guard.ts'
+import { CompletionRelay } from '../../src/calls/worker/attempts/completion-relay.ts'
+import { PrefixGuard } from '../../src/calls/worker/attempts/prefix-guard.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { CompletionBuilder, type ToolCallDelta } from '../../src/core/calls/completion.ts'
 import { ChunkRenderer, renderCompletion } from '../../src/http/calls/chat-format.ts'

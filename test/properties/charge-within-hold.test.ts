@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { usageOf } from '../../src/calls/attempts/call-usage.ts'
+import { usageOf } from '../../src/calls/worker/attempts/call-usage.ts'
 import { assertBalanced, balanceChange, capturePosting } from '../../src/core/billing/postings.ts'
 import { settlementOf } from '../../src/core/billing/settlement.ts'
 import { NOTHING_PRODUCED } from '../../src/core/calls/attempt-outcome.ts'

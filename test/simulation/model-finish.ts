@@ -1,4 +1,4 @@
-import type { FinishResult, FinishStep } from '../../src/calls/dispatch/finish-calls.ts'
+import type { FinishResult, FinishStep } from '../../src/calls/worker/finish-calls.ts'
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import type { Frame } from '../../src/core/calls/frames.ts'
 import type { SettlementJob } from '../../src/platform/queues/queues.ts'
@@ -21,7 +21,7 @@ export interface FinishModels {
   settlement: ModelQueue<SettlementJob>
 }
 
-/** src/calls/dispatch/finish-calls.lua, over the models. */
+/** src/calls/worker/finish-calls.lua, over the models. */
 export function finishCalls(
   models: FinishModels,
   settlementJobId: string,

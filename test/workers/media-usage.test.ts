@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { usageOf } from '../../src/calls/attempts/call-usage.ts'
+import { usageOf } from '../../src/calls/worker/attempts/call-usage.ts'
 import { costOf } from '../../src/core/billing/pricing.ts'
 import type { Candidate } from '../../src/core/calls/call-job.ts'
 import { readRates } from '../../src/core/catalog/token-rates.ts'

@@ -223,7 +223,7 @@ export function createHoldStore(redis: Redis) {
 
     /**
      * Releases the call's slots in the concurrency limits of its key and account, and shrinks its hold to the charge;
-     * settlement closes the hold. For a call that no worker finishes (see src/calls/dispatch/finish-calls.ts).
+     * settlement closes the hold. For a call that no worker finishes (see src/calls/worker/finish-calls.ts).
      */
     async endCall({ accountId, keyId, callId, chargePico }: SlotRelease) {
       const keys = accountKeys(accountId)

@@ -4,7 +4,7 @@ import { endsCall, type FrameBody, sizeOf } from '../../core/calls/frames.ts'
 import { type BoundedJson, boundedJson } from '../../core/json/bounded-json.ts'
 import { createSharedRoom } from '../../core/kernel/shared-room.ts'
 import { causeOf, type Logger } from '../../platform/observability/logger.ts'
-import type { CallSink } from '../relay/pending-call.ts'
+import type { CallSink } from '../api/pending-call.ts'
 import type { PromptLogOwner, PromptLogStore } from './prompt-log-store.ts'
 
 /** Bytes of a request, and of an answer, that are stored. */

@@ -111,7 +111,7 @@ export interface CallJob {
   envelope: CallEnvelope
   /**
    * `CallBody` as JSON, sealed with AES-256-GCM under the master key, base64. Null: it is too large for a job and
-   * stored beside the queue (src/calls/relay/call-bodies.ts).
+   * stored beside the queue (src/calls/protocol/call-bodies.ts).
    */
   sealedBody: string | null
   /** Number of claims before Redis lost its job and this one replaced it. */

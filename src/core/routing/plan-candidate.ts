@@ -133,7 +133,7 @@ function unitsOf(model: Model, result: ResultNeeds): Pick<Candidate, 'units'> {
 /**
  * The completion limit that leaves space for the prompt in the window, since providers refuse a call whose prompt and
  * limit exceed it together. If the prompt's bound leaves less than half of the wanted limit, the prompt probably leaves
- * more, and the sent limit is computed when it is counted (src/calls/attempts/attempt.ts).
+ * more, and the sent limit is computed when it is counted (src/calls/worker/attempts/attempt.ts).
  */
 function limitBeside({ bound, atLeast, window }: PromptTokens, wanted: number): number {
   const sure = window - bound

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { CallSink } from '../../calls/relay/pending-call.ts'
+import type { CallSink } from '../../calls/api/pending-call.ts'
 import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import type { Delta } from '../../core/calls/completion.ts'
 import { endsCall, type FinishFrame, type FrameBody, type WholeFrame } from '../../core/calls/frames.ts'

@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attachCall } from '../../calls/admission/attach-call.ts'
-import { type DispatchedCall, dispatchCall } from '../../calls/admission/dispatch-call.ts'
+import { attachCall } from '../../calls/api/attach-call.ts'
+import { type DispatchedCall, dispatchCall } from '../../calls/api/enqueue-and-wait.ts'
+import type { CallSink } from '../../calls/api/pending-call.ts'
 import {
   type PlannedCall,
   type StartCallDependencies,
   type StartedCall,
   startCall,
-} from '../../calls/admission/start-call.ts'
+} from '../../calls/api/start-call.ts'
 import type { PromptLogs } from '../../calls/prompt-logs/prompt-log-writer.ts'
-import type { CallSink } from '../../calls/relay/pending-call.ts'
 import { readCallLabels } from '../../core/calls/call-labels.ts'
 import { refuseLongText } from '../../core/calls/chat-request.ts'
 import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'

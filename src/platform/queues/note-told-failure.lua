@@ -1,5 +1,5 @@
 -- Records on the job of a call that its client received an error. The script that finishes the call
--- (src/calls/dispatch/finish-calls.lua) reads it and settles only what the client received.
+-- (src/calls/worker/finish-calls.lua) reads it and settles only what the client received.
 --
 -- KEYS  1 job hash
 -- ARGV  1 the error, JSON

@@ -77,7 +77,7 @@ export const admittedKey = (callId: string): string => `${PREFIX}:admitted:${cal
 /** The channel of one API instance for frames. */
 export const replyChannel = (apiId: string): string => `${PREFIX}:reply:${apiId}`
 
-/** Hash: charged ends published on a channel and not acknowledged, see src/calls/relay/unheard-ends.ts. */
+/** Hash: charged ends published on a channel and not acknowledged, see src/calls/api/unheard-ends.ts. */
 export const unheardEndsKey = (channel: string): string => `${channel}:ends`
 /** Set: the channels that have such ends, or had. */
 export const ENDING_CHANNELS = `${PREFIX}:ending-channels`
@@ -134,7 +134,7 @@ export const lastFinishKey = (workerId: string): string => `${PREFIX}:finished:$
 
 /** One hash tag for everything about Idempotency-Keys, since one script bounds what is kept for all accounts. */
 const IDEMPOTENCY = `${PREFIX}:{idem}`
-/** Hash: the record of an account's Idempotency-Key, see src/calls/relay/idempotency.ts. */
+/** Hash: the record of an account's Idempotency-Key, see src/calls/protocol/idempotency.ts. */
 export const idempotencyKey = (accountId: string, digest: string): string =>
   `${IDEMPOTENCY}:record:${accountId}:${digest}`
 /** The sealed response of a call with an Idempotency-Key. */
@@ -143,7 +143,7 @@ export const keptReplyKey = (callId: string): string => `${IDEMPOTENCY}:answer:$
 export const IDEMPOTENCY_SINCE = `${IDEMPOTENCY}:since`
 /** Prefix of marks, one per account, that records of it were dropped early. */
 export const IDEMPOTENCY_DROPPED = `${IDEMPOTENCY}:dropped:`
-/** Prefixes of the counters of kept records, see src/calls/relay/idempotency.ts. */
+/** Prefixes of the counters of kept records, see src/calls/protocol/idempotency.ts. */
 export const IDEMPOTENCY_RECORDS = `${IDEMPOTENCY}:records`
 export const IDEMPOTENCY_ANSWERS = `${IDEMPOTENCY}:answers`
 

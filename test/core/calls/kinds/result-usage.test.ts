@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { taskUsage } from '../../../../src/calls/attempts/task-usage.ts'
+import { taskUsage } from '../../../../src/calls/worker/attempts/task-usage.ts'
 import { costOf, mostPromptCost } from '../../../../src/core/billing/pricing.ts'
 import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
 import { kindOf, type ResultContent } from '../../../../src/core/calls/kinds/call-kinds.ts'

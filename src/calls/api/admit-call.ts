@@ -1,0 +1,374 @@
+import type { KeyRecord } from '../../accounts/key-cache.ts'
+import {
+  type AdmissionAnswer,
+  type AdmissionRequest,
+  type AdmitToRedis,
+  type QueueTurnSettings,
+  queuePriority,
+  queueTurn,
+  type RateLimited,
+  type RateState,
+} from '../../billing/holds/admission.ts'
+import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
+import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
+import { budgetsOf, drawText, type RunningBudget } from '../../core/billing/budget.ts'
+import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
+import type { CallLabels } from '../../core/calls/call-labels.ts'
+import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
+import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import type { OfferStates } from '../../core/routing/offer-preferences.ts'
+import { leastCallCost } from '../../core/routing/plan-candidate.ts'
+import { planRoute, type RoutingPlan } from '../../core/routing/routing-plan.ts'
+import { currentTraceparent } from '../../platform/observability/tracing.ts'
+import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
+import type { CleanupTasks } from '../cleanup-tasks.ts'
+import type { TakeSlot } from '../in-process-link.ts'
+import { budgetRefusal } from './budget-refusal.ts'
+import type { CallHub } from './call-hub.ts'
+import { type AdmittedCall, bodyText, jobData } from './enqueue-and-wait.ts'
+import type { NoteLimitReached } from './limit-notice.ts'
+
+/** Limits of keys and accounts where nothing is set for them, and the bounds of a call. */
+export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings {
+  /** Bytes of the bodies of open calls. */
+  bodyBytesPerKey: number
+  bodyBytesPerAccount: number
+  tokensPerMinute: number
+  defaultCompletionLimit: number
+  byokFeePercent: number
+  attemptsPerCall: number
+  callTimeoutMs: number
+  nonStreamingCallTimeoutMs: number
+}
+
+export interface AdmissionDependencies {
+  catalog: () => CatalogSnapshot
+  /** What is known of offers, for calls of an account. Absent: every one is taken for healthy. */
+  offerStates?: (accountId: string) => OfferStates
+  admit: AdmitToRedis
+  /** Brings the ledger's balance of an account into Redis. */
+  loadBalance: (accountId: string) => Promise<void>
+  /** Brings what may still be spent of a budget into Redis. */
+  loadAllowance: (budget: RunningBudget) => Promise<void>
+  /** Closes a hold that may stand or not. */
+  releaseHold: (accountId: string, callId: CallId) => Promise<void>
+  /** Hears that a call was refused by a budget. */
+  noteLimitReached: NoteLimitReached
+  /** Seals a body (see bodyText) for its job; null where it is too long for one. */
+  sealBody: (callId: CallId, body: string) => string | null
+  hub: Pick<CallHub, 'expect' | 'forget'>
+  /** Absent: no worker shares the process. */
+  takeSlot?: TakeSlot | undefined
+  /**
+   * Takes back a call that may have been admitted and enqueued in one step. Repeatable.
+   * @param askedIn the epoch of Redis's data before that step; undefined: unknown
+   */
+  undoAdmission: (envelope: CallEnvelope, askedIn: string | undefined) => Promise<void>
+  cleanup: CleanupTasks
+  limits: AdmissionLimits
+  replyChannel: string
+  /** The epoch of Redis's data. Absent: unknown. */
+  epoch?: () => string
+  topUpUrl: string
+  clock: () => number
+  random: () => number
+}
+
+/** What tells one call from another, apart from what it asks. */
+export interface CallIdentity {
+  callId: CallId
+  requestId: string
+  /** The record of its Idempotency-Key, or null. */
+  idempotencyRecord: string | null
+  /** The length of its body. Absent: light. */
+  bodyBytes?: number
+  /** Absent: it is planned here. */
+  plan?: RoutingPlan | undefined
+  labels?: CallLabels | undefined
+}
+
+/** What admission says of a call that it admitted. */
+export interface Admission {
+  call: AdmittedCall
+  rate: RateState
+}
+
+/** How long a call may wait for Redis and PostgreSQL to admit it. Redis itself admits none later. */
+export const ADMISSION_WAIT_MS = 5_000
+
+/** Bodies up to this length are bounded by the number of open calls. */
+const LIGHT_BODY_BYTES = 64 * 1024
+
+/** A longer body is sealed and sent to Redis only once its call is admitted: a refused one shall cost little. */
+const SENT_ALONG_BYTES = 16 * 1024
+
+/** The most candidates a plan carries: more than the attempts, since an unhealthy one is skipped for free. */
+const CANDIDATES_PER_ATTEMPT = 2
+
+/** Plans a call and bounds its cost. Throws ApiError where nothing can serve it. */
+export function planCall(
+  request: CallRequest,
+  key: Pick<KeyRecord, 'byokKeys' | 'allowList'> & { accountId: string },
+  {
+    catalog,
+    limits,
+    offerStates,
+    random,
+  }: Pick<AdmissionDependencies, 'catalog' | 'limits' | 'offerStates' | 'random'>,
+): RoutingPlan {
+  return planRoute(request, kindOf(request.content).needs(request.content), catalog(), {
+    defaultCompletionLimit: limits.defaultCompletionLimit,
+    byokKeys: key.byokKeys,
+    allowList: key.allowList,
+    byokFeePercent: limits.byokFeePercent,
+    maxCandidates: limits.attemptsPerCall * CANDIDATES_PER_ATTEMPT,
+    offerState: offerStates?.(key.accountId),
+    random,
+  })
+}
+
+/**
+ * Admits one call: plan the route, bound its cost, then one script for rate limit, concurrency, balance and budgets,
+ * which also enqueues it where that can be: it has no Idempotency-Key, which must be confirmed first, its body
+ * is short, and it is granted all it asks for. Throws the ApiError to answer with; nothing is held then.
+ */
+export async function admitCall(
+  request: CallRequest,
+  key: KeyRecord & { accountId: string },
+  { callId, requestId, idempotencyRecord, bodyBytes = 0, plan: planned, labels }: CallIdentity,
+  deps: AdmissionDependencies,
+): Promise<Admission> {
+  const { limits } = deps
+  const plan = planned ?? planCall(request, key, deps)
+  const now = deps.clock()
+  // Before the hold is taken: a call with an older epoch than it was held in does no harm, a newer would.
+  const epoch = deps.epoch?.()
+  const callTimeoutMs = request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs
+  const budgets = budgetsOf(key, now)
+  const traceparent = currentTraceparent()
+  const asked: CallEnvelope = {
+    id: callId,
+    accountId: key.accountId,
+    keyId: key.keyId,
+    requestId,
+    requestedModel: request.models[0]!,
+    stream: request.stream,
+    ...('extended' in request.content && { extended: true }),
+    replyChannel: deps.replyChannel,
+    candidates: plan.candidates,
+    ...(plan.auto && { auto: plan.auto }),
+    holdPico: String(plan.worstCase),
+    leastCallPico: String(leastCallCost(deps.catalog())),
+    idempotencyRecord,
+    ...(budgets.length > 0 && { draws: drawText(budgets) }),
+    ...(epoch !== undefined && { epoch }),
+    ...(traceparent !== undefined && { traceparent }),
+    ...(labels && { labels }),
+    admittedAt: now,
+    queueDeadlineAt: now + limits.queueWaitMs,
+    callDeadlineAt: now + callTimeoutMs,
+  }
+  const turn = queueTurn(now, limits)
+  const isSentAlong = idempotencyRecord === null && bodyBytes <= SENT_ALONG_BYTES
+  const body = isSentAlong ? bodyText(request.content) : ''
+  const sealedBody = isSentAlong ? deps.sealBody(callId, body) : null
+  const slot = sealedBody === null ? null : deps.takeSlot?.()
+  const job =
+    sealedBody === null
+      ? undefined
+      : { data: jobData(asked, sealedBody), turn, nowMs: now, claim: slot ?? undefined }
+  const admission: AdmissionRequest = {
+    callId,
+    accountId: key.accountId,
+    keyId: key.keyId,
+    holdLifetimeMs: limits.queueWaitMs + callTimeoutMs + HOLD_SLACK_MS,
+    amountPico: plan.worstCase,
+    flexible: request.completionLimit === undefined,
+    promptPico: plan.dearestPrompt,
+    completionRate: plan.dearestCompletionRate,
+    completionLimit: plan.completionLimit,
+    ...effectiveLimits(key, limits),
+    tokensPerMinute: limits.tokensPerMinute,
+    tokens: Math.min(plan.promptTokens + plan.completionLimit, limits.tokensPerMinute),
+    budgets,
+    ...(bodyBytes > LIGHT_BODY_BYTES && {
+      body: {
+        bytes: bodyBytes,
+        keyMax: limits.bodyBytesPerKey,
+        accountMax: limits.bodyBytesPerAccount,
+      },
+    }),
+    admitBy: now + ADMISSION_WAIT_MS,
+    ...(job && { job }),
+  }
+  const ask = async () => {
+    const askedIn = deps.epoch?.()
+    try {
+      return await deps.admit(admission)
+    } catch (error) {
+      // Redis can go away between doing it and saying so.
+      const undo = () => (job ? deps.undoAdmission(asked, askedIn) : deps.releaseHold(key.accountId, callId))
+      if (!wasNotSent(error)) deps.cleanup.add(undo)
+      throw error
+    }
+  }
+
+  if (job) deps.hub.expect(callId)
+  let answer: AdmissionAnswer | null = null
+  try {
+    answer = await ask()
+    if (answer.kind === 'balance-unknown') {
+      await deps.loadBalance(key.accountId)
+      answer = await ask()
+    }
+    if (answer.kind === 'allowance-unknown') {
+      await Promise.all(answer.budgets.map((index) => deps.loadAllowance(budgets[index]!)))
+      answer = await ask()
+    }
+  } finally {
+    if (answer?.kind !== 'admitted') deps.hub.forget(callId)
+    if (answer?.kind === 'admitted' && answer.isClaimed) slot?.run({ envelope: asked, sealedBody }, body)
+    else slot?.giveBack()
+  }
+  if (answer.kind === 'allowance-spent') deps.noteLimitReached(key, budgets[answer.budget]!)
+  if (answer.kind !== 'admitted')
+    throw new AdmissionRefused(refusal(answer, budgets, plan, deps.topUpUrl), answer)
+
+  const { isEnqueued, holdPico, completionLimit, accountOpenCalls, rate } = answer
+  const envelope = isEnqueued
+    ? asked
+    : {
+        ...asked,
+        holdPico: String(holdPico),
+        candidates: plan.candidates.map((candidate) => limited(candidate, completionLimit)),
+        ...(completionLimit < plan.completionLimit && { affordedLimit: completionLimit }),
+      }
+  return { call: { envelope, isEnqueued, priority: queuePriority(accountOpenCalls, turn) }, rate }
+}
+
+/** A refusal by the balance cache, with the rate figures that every authenticated response carries. */
+export class AdmissionRefused extends ApiError {
+  readonly rate: RateState
+  /** Where no call of the key or account is admitted until then, whatever its size. */
+  readonly limited: RateLimited | null
+
+  constructor(error: ApiError, answer: AdmissionAnswer) {
+    super(error.code, error.message, error.details)
+    this.rate = answer.rate
+    this.limited = answer.kind === 'rate-limited' && answer.rate.remainingRequests === 0 ? answer : null
+  }
+}
+
+const limited = (candidate: Candidate, limit: number): Candidate => ({
+  ...candidate,
+  completionLimit: Math.min(candidate.completionLimit, limit),
+})
+
+function refusal(
+  answer: Exclude<AdmissionAnswer, { kind: 'admitted' }>,
+  budgets: readonly RunningBudget[],
+  plan: RoutingPlan,
+  topUpUrl: string,
+): ApiError {
+  switch (answer.kind) {
+    case 'rate-limited':
+      return rateLimitExceeded(answer)
+    case 'too-many-open':
+      return new ApiError(
+        'concurrency_limit_exceeded',
+        answer.scope === 'key'
+          ? 'This key has as many calls open as it may. Wait for one to end.'
+          : 'The keys of this account together have as many calls open as it may. Wait for one to end.',
+        { retryAfterSeconds: answer.retryAfterMs / 1000 },
+      )
+    case 'too-heavy':
+      return bodyIsFull(answer.scope)
+    case 'insufficient-balance':
+    case 'allowance-spent': {
+      const metadata = {
+        required_usd: formatUsd(plan.worstCase),
+        available_usd: formatUsd(picoUsd(answer.availablePico)),
+        affordable_max_tokens: answer.affordableTokens,
+        top_up_url: topUpUrl,
+      }
+      if (answer.kind === 'allowance-spent')
+        return budgetRefusal(budgets[answer.budget]!, answer.affordableTokens, metadata)
+      const lower = answer.affordableTokens > 0 ? ', or lower the token limit' : ''
+      return new ApiError(
+        'insufficient_balance',
+        `The balance does not cover what this call may cost. Top up${lower}.`,
+        { metadata },
+      )
+    }
+    case 'too-late':
+    case 'balance-unknown':
+    case 'allowance-unknown':
+      return new ApiError('overloaded', 'The balance is not available right now. Retry shortly.', {
+        retryAfterSeconds: 1,
+      })
+  }
+}
+
+/** The refusal of a call beyond the limit per minute of its key or account. */
+export const rateLimitExceeded = ({ scope, retryAfterMs }: RateLimited) =>
+  new ApiError(
+    'rate_limit_exceeded',
+    scope === 'key'
+      ? 'This key sends more than its limit per minute. Wait, then retry.'
+      : 'The keys of this account together send more than its limit per minute. Wait, then retry.',
+    { retryAfterSeconds: retryAfterMs / 1000 },
+  )
+
+/** The refusal of a call whose body is one too many for the open calls of its key or account. */
+export const bodyIsFull = (scope: 'key' | 'account') =>
+  new ApiError(
+    'concurrency_limit_exceeded',
+    `This ${scope} has as many bytes of requests in flight as it may. Wait for a call to end.`,
+    { retryAfterSeconds: 1 },
+  )
+
+/**
+ * Admits a repeat of a call that runs or ran: it counts as one request of the rate limits of its key and account,
+ * and holds nothing. Throws `rate_limit_exceeded`.
+ */
+export async function admitRepeat(
+  key: KeyRecord & { accountId: string },
+  callId: CallId,
+  { admit, limits }: Pick<AdmissionDependencies, 'admit' | 'limits'>,
+): Promise<RateState> {
+  const answer = await admit({
+    callId,
+    accountId: key.accountId,
+    keyId: key.keyId,
+    isRepeat: true,
+    holdLifetimeMs: 0,
+    amountPico: 0n,
+    flexible: false,
+    promptPico: 0n,
+    completionRate: 0n,
+    completionLimit: 0,
+    ...effectiveLimits(key, limits),
+    tokensPerMinute: limits.tokensPerMinute,
+    tokens: 0,
+    budgets: [],
+  })
+  switch (answer.kind) {
+    case 'admitted':
+      return answer.rate
+    case 'rate-limited': {
+      const refusal = new ApiError(
+        'rate_limit_exceeded',
+        answer.scope === 'key'
+          ? 'This key sends more than its limit per minute, repeats included. Wait, then retry.'
+          : 'The keys of this account together send more than its limit per minute, repeats included. Wait, then retry.',
+        { retryAfterSeconds: answer.retryAfterMs / 1000 },
+      )
+      throw new AdmissionRefused(refusal, answer)
+    }
+    default:
+      throw new Error(`a repeat was answered ${answer.kind}`)
+  }
+}

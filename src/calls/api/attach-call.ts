@@ -1,0 +1,128 @@
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
+import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
+import { type ControlMessage, endsCall } from '../../core/calls/frames.ts'
+import { newCallId } from '../../core/kernel/ids.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { CallJobs } from '../../platform/queues/call-jobs.ts'
+import {
+  answerNotKept,
+  type CompletionArchive,
+  type Idempotency,
+  type IdempotencyRecord,
+  type KeyedCall,
+} from '../protocol/idempotency.ts'
+import type { CallHub } from './call-hub.ts'
+import type { DispatchedCall } from './enqueue-and-wait.ts'
+import type { CallSink } from './pending-call.ts'
+
+export interface AttachDependencies {
+  hub: CallHub
+  archive: CompletionArchive
+  idempotency: Idempotency
+  callJobs: Pick<CallJobs, 'exists'>
+  logger: Logger
+  clock: () => number
+}
+
+const LOOK_AGAIN_MS = 500
+/** Silence of a call that was heard before, after which it is looked for again. */
+const SILENT_FOR_MS = 2_000
+/** Looks that find nothing, one after another, until the call is taken for gone. */
+const MISSES_MAX = 3
+/** A call is enqueued by then. */
+const ENQUEUED_WITHIN_MS = 5_000
+
+/**
+ * Makes a repeat wait for a call that runs already, here or at another instance, or replays its kept
+ * answer. Nothing is held or charged for it. While it hears nothing it looks for the call again: kept, running
+ * (at another worker by now), or gone; so it ends soon after the call does, however that ended.
+ */
+export function attachCall(
+  original: ResponseEnvelope & KeyedCall,
+  sink: CallSink,
+  deps: AttachDependencies,
+): DispatchedCall {
+  const { hub, archive, idempotency, callJobs, logger, clock } = deps
+  const { id, accountId, idempotencyRecord } = original
+  // A name of its own: the first caller may be waiting at this very instance.
+  const label = newCallId(deps.clock())
+  let isHeard = false
+  let lookAt = 0
+  let misses = 0
+  let isLooking = false
+  let isOver = false
+
+  const watched: CallSink = {
+    frame(body) {
+      isHeard = true
+      misses = 0
+      lookAt = clock() + SILENT_FOR_MS
+      // After an error of our own, such as a gap that cannot be filled, the worker would send on.
+      if (endsCall(body)) stop(body[0] === 'error')
+      sink.frame(body)
+    },
+    flush: () => sink.flush(),
+    tick: (nowMs) => sink.tick(nowMs),
+  }
+  const control = (message: ControlMessage) => {
+    if (message.kind !== 'resend') return
+    hub.tellWorkers({ ...message, kind: 'attach', callId: id, channel: hub.channel, label })
+  }
+  const call = hub.register({ ...original, id: label }, watched, () => undefined, { control })
+
+  function stop(detach: boolean): void {
+    if (isOver) return
+    isOver = true
+    clearInterval(timer)
+    hub.forget(label)
+    if (detach) hub.tellWorkers({ kind: 'detach', callId: id, label })
+  }
+
+  /** Replays the kept answer from the frame on that is due. */
+  async function replay(): Promise<boolean> {
+    const kept = await archive.read(id)
+    if (!kept || isOver) return isOver
+    for (const [sequence, body] of kept.frames.entries()) call.accept(kept, sequence, body, clock())
+    call.flush()
+    return isOver
+  }
+
+  async function runs(found: IdempotencyRecord): Promise<boolean> {
+    if (found.hasEnded) return false
+    if (clock() < original.admittedAt + ENQUEUED_WITHIN_MS) return true
+    return callJobs.exists(id)
+  }
+
+  async function look(): Promise<void> {
+    const found = await idempotency.find(accountId, idempotencyRecord)
+    const isOurs = found?.callId === id
+    if (isOver) return
+    if (isOurs && (await runs(found))) misses = 0
+    else if (await replay()) return
+    else misses += 1
+    if (isOver) return
+    const isEnded = isOurs && found.hasEnded
+    if (misses < MISSES_MAX && !(isEnded && !isHeard)) return call.probe()
+    // Nobody will end it: its key must not stand for it.
+    if (isOurs && !isEnded) await archive.forget(original)
+    call.end(isEnded ? answerNotKept(id) : CALL_ERRORS.originalNotCompleted)
+  }
+
+  async function lookOnce(): Promise<void> {
+    if (isLooking || clock() < lookAt) return
+    isLooking = true
+    try {
+      await look()
+    } catch (error) {
+      logger.warn({ err: error, callId: id }, 'repeat could not look for its answer')
+    } finally {
+      isLooking = false
+    }
+  }
+
+  const timer = setInterval(() => void lookOnce(), LOOK_AGAIN_MS)
+  void lookOnce()
+
+  // A repeat costs nothing.
+  return { cancel: () => stop(true), lost: () => undefined }
+}

@@ -1,0 +1,29 @@
+import type { AccountStore } from '../../accounts/account-store.ts'
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { KeyChange } from '../../platform/redis/key-changes.ts'
+import type { CallHub } from './call-hub.ts'
+
+export interface SuspensionDependencies {
+  hub: Pick<CallHub, 'hasCallsOf' | 'failAccount'>
+  accounts: Pick<AccountStore, 'find'>
+  logger: Logger
+}
+
+/**
+ * Ends the calls of an account at this instance once it is suspended; they are charged for what was delivered. Hears
+ * changes of accounts and looks at those alone that have calls here.
+ */
+export function endSuspendedCalls({ hub, accounts, logger }: SuspensionDependencies) {
+  return (change: KeyChange): void => {
+    if (!('accountId' in change) || !hub.hasCallsOf(change.accountId)) return
+    const { accountId } = change
+    accounts.find(accountId).then(
+      (account) => {
+        if (account?.state === 'suspended') hub.failAccount(accountId, CALL_ERRORS.suspended)
+      },
+      (error: unknown) =>
+        logger.warn({ err: error, accountId }, 'calls of a changed account not looked after'),
+    )
+  }
+}

@@ -1,0 +1,236 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { KeyRecord } from '../../accounts/key-cache.ts'
+import type { RateLimited, RateState } from '../../billing/holds/admission.ts'
+import type { CallEnvelope, ResponseEnvelope } from '../../core/calls/call-job.ts'
+import type { CallLabels } from '../../core/calls/call-labels.ts'
+import type { CallRequest } from '../../core/calls/kinds/call-kinds.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { type CallId, newCallId } from '../../core/kernel/ids.ts'
+import type { RoutingPlan } from '../../core/routing/routing-plan.ts'
+import { causeOf } from '../../platform/observability/logger.ts'
+import { isRedisAway } from '../../platform/redis/redis-deadlines.ts'
+import {
+  answerNotKept,
+  type Idempotency,
+  type IdempotencyRecord,
+  type KeyedCall,
+  type KeyUse,
+  keyUse,
+} from '../protocol/idempotency.ts'
+import {
+  ADMISSION_WAIT_MS,
+  type Admission,
+  type AdmissionDependencies,
+  AdmissionRefused,
+  admitCall,
+  admitRepeat,
+} from './admit-call.ts'
+import type { AdmittedCall, DispatchDependencies } from './enqueue-and-wait.ts'
+import type { LoadBound } from './load-bound.ts'
+import { overloaded } from './overloaded.ts'
+
+export interface StartCallDependencies {
+  admission: AdmissionDependencies
+  dispatch: DispatchDependencies
+  idempotency: Idempotency
+  /** Bounds the calls this instance has. */
+  load: LoadBound
+}
+
+/** A call as it came in. */
+interface IncomingCall {
+  call: CallRequest
+  key: KeyRecord & { accountId: string }
+  requestId: string
+  /** The `Idempotency-Key` header, or null. */
+  idempotencyKey: string | null
+  /** The body as sent, to tell repeats from conflicts. */
+  body: unknown
+  /** The length of its body. */
+  bodyBytes: number
+  /** Called with what is left of the key's rate limits, whether the call is admitted or refused. */
+  noteRate: NoteRate
+  labels: CallLabels | undefined
+  /** What was decided about it before, for its quote; absent: nothing. */
+  planned?: PlannedCall | undefined
+}
+
+/** `limited`: no call of the key or account is admitted until then. */
+type NoteRate = (rate: RateState, limited?: RateLimited | null) => void
+
+/** A call that has its id before it is started. */
+export interface PlannedCall {
+  callId: CallId
+  /** Absent: it is planned when it starts. */
+  plan?: RoutingPlan
+}
+
+/** A call to be relayed: one that was admitted and is to be enqueued, or the original of a repeat. */
+export type StartedCall =
+  | ({ kind: 'admitted' } & AdmittedCall)
+  | { kind: 'repeat'; envelope: ResponseEnvelope & KeyedCall }
+
+const LOOK_AGAIN_MS = 50
+
+/**
+ * The pipeline before the queue, top to bottom: bound the load, find repeats, admit. Throws the ApiError to
+ * answer with; whatever fails here leaves no trace in the queue and holds nothing.
+ */
+export function startCall(incoming: IncomingCall, deps: StartCallDependencies): Promise<StartedCall> {
+  const {
+    call: request,
+    key,
+    requestId,
+    idempotencyKey,
+    body,
+    bodyBytes,
+    labels,
+    noteRate,
+    planned,
+  } = incoming
+  return deps.load.enter(key.accountId, async () => {
+    const { admission, dispatch, idempotency } = deps
+    const callId = planned?.callId ?? newCallId(dispatch.clock())
+    const use = idempotencyKey === null ? null : keyUse(key.accountId, idempotencyKey, body, callId)
+    const known = use && (await asked(idempotency.claim(use), deps))
+    if (use && known) {
+      await countRepeat(key, callId, noteRate, deps)
+      return repeatOf(known, use, deps)
+    }
+
+    try {
+      const { call, rate } = await asked(
+        admitCall(
+          request,
+          key,
+          {
+            callId,
+            requestId,
+            idempotencyRecord: use?.digest ?? null,
+            bodyBytes,
+            plan: planned?.plan,
+            labels,
+          },
+          admission,
+        ),
+        deps,
+        (late) => undoLate(late, admission),
+      )
+      noteRate(rate)
+      const other = use && (await confirmed(use, call.envelope, deps))
+      if (use && other) return await repeatOf(other, use, deps)
+      return { kind: 'admitted', ...call }
+    } catch (error) {
+      if (error instanceof AdmissionRefused) noteRate(error.rate, error.limited)
+      // A refused call stands for nothing: its key is free again, unless another call has it by now.
+      if (use) {
+        const { digest: idempotencyRecord, accountId } = use
+        await asked(dispatch.archive.forget({ id: callId, accountId, idempotencyRecord }), deps)
+      }
+      throw error
+    }
+  })
+}
+
+/** Its caller was refused meanwhile. */
+function undoLate(
+  { call: { envelope, isEnqueued } }: Admission,
+  { hub, cleanup, undoAdmission, releaseHold }: AdmissionDependencies,
+): void {
+  hub.forget(envelope.id)
+  cleanup.add(() =>
+    isEnqueued ? undoAdmission(envelope, undefined) : releaseHold(envelope.accountId, envelope.id),
+  )
+}
+
+/**
+ * Makes an admitted call findable by its Idempotency-Key. One that cannot be is not run, and holds nothing; nor
+ * is one that took so long to be admitted that another call has the key by now, which is returned.
+ */
+async function confirmed(
+  use: KeyUse,
+  envelope: CallEnvelope,
+  deps: StartCallDependencies,
+): Promise<IdempotencyRecord | null> {
+  const { cleanup, releaseHold } = deps.admission
+  const release = () => cleanup.add(() => releaseHold(envelope.accountId, envelope.id))
+  try {
+    const other = await asked(deps.idempotency.confirm(use, envelope), deps)
+    if (other) release()
+    return other
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** Repeats count against the limits of their key, whatever becomes of them. */
+async function countRepeat(
+  key: KeyRecord & { accountId: string },
+  callId: CallId,
+  noteRate: NoteRate,
+  deps: StartCallDependencies,
+): Promise<void> {
+  try {
+    noteRate(await asked(admitRepeat(key, callId, deps.admission), deps))
+  } catch (error) {
+    if (error instanceof AdmissionRefused) noteRate(error.rate, error.limited)
+    throw error
+  }
+}
+
+async function repeatOf(
+  known: IdempotencyRecord,
+  { accountId, digest }: KeyUse,
+  deps: StartCallDependencies,
+): Promise<StartedCall> {
+  const { dispatch, idempotency } = deps
+  const deadline = dispatch.clock() + ADMISSION_WAIT_MS
+  for (
+    let found: IdempotencyRecord | null = known;
+    found;
+    found = await asked(idempotency.find(accountId, digest), deps)
+  ) {
+    const { callId, envelope, hasEnded } = found
+    if (envelope) return { kind: 'repeat', envelope: { ...envelope, idempotencyRecord: digest } }
+    if (hasEnded) {
+      const { code, message, shouldRetry } = answerNotKept(callId)
+      throw new ApiError(code, message, { shouldRetry })
+    }
+    if (dispatch.clock() > deadline) break
+    await delay(LOOK_AGAIN_MS)
+  }
+  throw overloaded('The first call with this Idempotency-Key was not admitted.')
+}
+
+/**
+ * Waits for Redis or PostgreSQL, but not for long. A service that is away or hangs is an overload, and nothing is
+ * admitted unheld. `undo` hears an answer that came too late.
+ */
+async function asked<T>(
+  answer: Promise<T>,
+  { dispatch }: StartCallDependencies,
+  undo: (late: T) => void = () => undefined,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const overdue = new Promise<never>((_, reject) => {
+    // What has come while this process was held up is read first: timers run before input.
+    timer = setTimeout(() => setImmediate(reject, new Error('no answer in time')), ADMISSION_WAIT_MS)
+  })
+  let isLate = false
+  answer.then(
+    (late) => isLate && undo(late),
+    () => undefined,
+  )
+  try {
+    return await Promise.race([answer, overdue])
+  } catch (error) {
+    isLate = true
+    if (error instanceof ApiError) throw error
+    const cause = isRedisAway(error) ? 'redis is away' : causeOf(error)
+    dispatch.logger.warn({ code: 'overloaded', cause }, 'call refused')
+    throw overloaded('The gateway cannot take calls right now.')
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,291 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AttemptOutcome } from '../../../core/calls/attempt-outcome.ts'
+import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import type { CallOutcome } from '../../../core/calls/call-outcome.ts'
+import { isMediaTask } from '../../../core/calls/task.ts'
+import type { CatalogSnapshot, Offer } from '../../../core/catalog/catalog.ts'
+import { attemptFailure } from '../../../core/failover/attempt-failure.ts'
+import { giveUpNow, type NextStep, nextStep } from '../../../core/failover/failover.ts'
+import type { FailoverState, Route, RouteHealth } from '../../../core/failover/failover-state.ts'
+import { keepsPrivate } from '../../../core/routing/offer-preferences.ts'
+import type { ProviderClients } from '../../../providers/provider-clients.ts'
+import type { BreakerBoard, Probe } from '../../../routing/circuit-breaker/breaker-board.ts'
+import type { RetryBudget } from '../../../routing/retry-budget.ts'
+import { runAttempt } from './attempt.ts'
+import { AttemptHistory, type ReportDependencies, reportAttempt } from './attempt-history.ts'
+import { type AttemptPlan, type AttemptSettings, firstTokenLimitMs } from './attempt-plan.ts'
+import { inAttemptSpan } from './attempt-span.ts'
+import { type ChainCall, type ChainContext, cancelled, completed, expired, gaveUp } from './chain-outcome.ts'
+import { CompletionRelay } from './completion-relay.ts'
+import { planRescue } from './rescue.ts'
+
+export interface ChainDependencies extends ReportDependencies {
+  catalog: () => CatalogSnapshot
+  providers: ProviderClients
+  board: Pick<BreakerBoard, 'health' | 'claimProbe' | 'probeAnswers' | 'report' | 'exclude'>
+  budget: RetryBudget
+  settings: AttemptSettings & { attemptsPerCall: number }
+  /** Unix milliseconds. */
+  now: () => number
+  /** Uniform in [0, 1). */
+  random: () => number
+}
+
+/** The failover chain: tries the candidates of a call until one answers, and tells the truth if none does. */
+export function createAttemptChain(deps: ChainDependencies): AttemptChain {
+  return (call) => new ChainRun(call, deps).run()
+}
+
+/** One call on its way through its candidates. */
+class ChainRun {
+  readonly #call: ChainCall
+  readonly #deps: ChainDependencies
+  readonly #routes: CallRoutes
+  readonly #relay: CompletionRelay
+  readonly #history: AttemptHistory
+  #waitedMs = 0
+  /** The retry budget was asked for the next attempt already. */
+  #isGranted = false
+
+  constructor(call: ChainCall, deps: ChainDependencies) {
+    this.#call = call
+    this.#deps = deps
+    this.#routes = new CallRoutes(call.envelope, deps.catalog, deps.board)
+    this.#relay = new CompletionRelay(call.envelope.stream ? call.send : null)
+    this.#history = new AttemptHistory(call.envelope.stream)
+  }
+
+  async run(): Promise<CallOutcome> {
+    const outcome = await this.#answer()
+    const isCharged =
+      outcome.status === 'interrupted' || (outcome.status === 'cancelled' && outcome.served !== null)
+    try {
+      await this.#history.noteSpent(isCharged, this.#call, this.#deps.catalog())
+    } catch (error) {
+      const { id: callId } = this.#call.envelope
+      this.#deps.logger.error({ err: error, callId }, 'what broken attempts used is not known')
+    }
+    return outcome
+  }
+
+  async #answer(): Promise<CallOutcome> {
+    const { signal } = this.#call
+    this.#deps.budget.countCall()
+    while (!signal.aborted) {
+      const state = this.#state()
+      const step = nextStep(state)
+      if (step.kind === 'give-up') return gaveUp(step.error, this.#context(), this.#deps)
+      if (!(await this.#isWithinBudget(step.routeIndex)))
+        return gaveUp(giveUpNow(state), this.#context(), this.#deps)
+      if (step.afterMs > 0) await this.#wait(step.afterMs)
+
+      const ready = await this.#prepare(step)
+      if (ready === null) continue
+      const { plan, probe } = ready
+      const outcome = await this.#attempt(plan, step.routeIndex, probe)
+      if (outcome.kind === 'finished') return completed(plan, outcome, this.#context(), this.#deps)
+      if (outcome.kind === 'expired') return expired(this.#context(), this.#deps)
+      if (outcome.kind === 'cancelled') break
+    }
+    return cancelled(this.#context(), this.#deps)
+  }
+
+  #state(): FailoverState {
+    const { envelope } = this.#call
+    const { now, random, settings } = this.#deps
+    return {
+      routes: this.#routes.routes(),
+      attempts: this.#history.failures,
+      relayed: this.#relayed(),
+      // A client that lists more models than there are attempts still gets one at each.
+      maxAttempts: Math.max(settings.attemptsPerCall, this.#routes.modelCount),
+      waitedMs: this.#waitedMs,
+      hidesTarget: envelope.auto !== undefined,
+      nowMs: now(),
+      deadlineMs: envelope.callDeadlineAt,
+      random,
+    }
+  }
+
+  #relayed(): FailoverState['relayed'] {
+    if (!this.#relay.isDelivered) return { kind: 'nothing' }
+    const { isRepeatable, candidate } = this.#relay
+    return isRepeatable ? { kind: 'repeatable', routeIndex: candidate } : { kind: 'more' }
+  }
+
+  async #isWithinBudget(routeIndex: number): Promise<boolean> {
+    const isGranted = this.#isGranted || (await this.#mayRetry(routeIndex, this.#failedRoutes))
+    this.#isGranted = false
+    return isGranted
+  }
+
+  /**
+   * The budget guards providers from us: what failed on the client's BYOK keys alone has cost it nothing yet, and neither
+   * has a first failover to a healthy offer of another provider, which gets this call once.
+   */
+  async #mayRetry(routeIndex: number, failedRoutes: readonly number[]): Promise<boolean> {
+    if (!this.#routes.areShared(failedRoutes)) return true
+    const [failed] = failedRoutes
+    const isFirst = failedRoutes.length === 1 && failed !== undefined
+    return (isFirst && this.#routes.isHealthyElsewhere(routeIndex, failed)) || this.#deps.budget.ask()
+  }
+
+  get #failedRoutes(): number[] {
+    return this.#history.failures.map(({ routeIndex }) => routeIndex)
+  }
+
+  async #wait(ms: number): Promise<void> {
+    this.#waitedMs += ms
+    // Rejects when the call is aborted, which ends the wait.
+    await delay(ms, undefined, { signal: this.#call.signal }).catch(() => undefined)
+  }
+
+  /** The attempt of a step. Null: its breaker opened meanwhile, or another call has the probe; it is decided upon anew. */
+  async #prepare({
+    routeIndex,
+    lastChance,
+  }: Extract<NextStep, { kind: 'try' }>): Promise<{ plan: AttemptPlan; probe: Probe | null } | null> {
+    const { board, settings } = this.#deps
+    const candidate = this.#routes.candidate(routeIndex)
+    const health = this.#routes.health(candidate)
+    const offer = this.#routes.offer(candidate)
+    if (!offer || health.kind === 'down' || health.kind === 'gone') return null
+    const patienceMs = firstTokenLimitMs({ candidate, lastChance }, settings)
+    const probe =
+      health.kind === 'probe'
+        ? await board.claimProbe(candidate.offerId, patienceMs, this.#call.envelope.accountId)
+        : null
+    if (health.kind === 'probe' && probe === null) return null
+    const plan: AttemptPlan = {
+      ...(this.#relay.isDelivered
+        ? planRescue(
+            { routeIndex, candidate, offer },
+            { began: this.#began, isTextOnly: this.#relay.isTextOnly },
+            this.#history.failures,
+            this.#call.body,
+          )
+        : { candidate, rescue: null }),
+      offer,
+      lastChance,
+      // A probe is proven by an answer that goes on, however long it takes to end.
+      ...(probe && { onFirstContent: () => board.probeAnswers(candidate.offerId, probe) }),
+      ...(this.#mayDrip(candidate) && { leavesDrip: () => this.#leavesDrip(routeIndex) }),
+    }
+    return { plan, probe }
+  }
+
+  /** Whether the attempt may drip while nobody sees it: a stream shows its text at once, and only thinks unseen. */
+  #mayDrip({ reasoning }: Candidate): boolean {
+    const { stream, candidates } = this.#call.envelope
+    const isUnseen = !stream || (reasoning && !this.#relay.isDelivered)
+    return isUnseen && candidates.length > 1 && this.#deps.settings.dripTokensMin > 0
+  }
+
+  /** Whether another offer could be asked at once, instead of one that drips. */
+  async #leavesDrip(routeIndex: number): Promise<boolean> {
+    if (this.#relay.isDelivered) return false
+    const state = this.#state()
+    const left = { routeIndex, failure: attemptFailure('stalled', ''), endedAt: state.nowMs }
+    const step = nextStep({ ...state, attempts: [...state.attempts, left] })
+    if (step.kind === 'give-up' || step.afterMs > 0) return false
+    this.#isGranted = await this.#mayRetry(step.routeIndex, [...this.#failedRoutes, routeIndex])
+    return this.#isGranted
+  }
+
+  async #attempt(plan: AttemptPlan, routeIndex: number, probe: Probe | null): Promise<AttemptOutcome> {
+    const { board, now } = this.#deps
+    const { envelope, body } = this.#call
+    const startedAt = now()
+    let outcome: AttemptOutcome
+    try {
+      outcome = await inAttemptSpan(plan, body, () =>
+        runAttempt(plan, routeIndex, { ...this.#call, signal: this.#attemptSignal }, this.#relay, this.#deps),
+      )
+    } catch (error) {
+      board.report(plan.candidate.offerId, { kind: 'none' }, probe, this.#call.envelope.accountId)
+      throw error
+    }
+    const ended = { plan, routeIndex, outcome, startedAt, endedAt: now() }
+    const record = this.#history.note(ended, this.#relay)
+    if (outcome.kind === 'failed') this.#relay.discardUndelivered()
+    reportAttempt(plan, outcome, record, probe, envelope, this.#deps)
+    return outcome
+  }
+
+  /** A provider that makes or reads media bills what it was asked for, so it is let finish when its client leaves. */
+  get #attemptSignal(): AbortSignal {
+    const { body, signal, upstream } = this.#call
+    return body.task && isMediaTask(body.task) ? upstream : signal
+  }
+
+  /** The candidate that the answer came from first. */
+  get #began(): Candidate {
+    return this.#routes.candidate(this.#relay.candidate)
+  }
+
+  #context(): ChainContext {
+    return { call: this.#call, relay: this.#relay, history: this.#history, began: this.#began }
+  }
+}
+
+/** The candidates of a call, as catalog and board have them now. */
+class CallRoutes {
+  readonly #envelope: CallEnvelope
+  readonly #catalog: () => CatalogSnapshot
+  readonly #board: Pick<BreakerBoard, 'health'>
+
+  constructor(envelope: CallEnvelope, catalog: () => CatalogSnapshot, board: Pick<BreakerBoard, 'health'>) {
+    this.#envelope = envelope
+    this.#catalog = catalog
+    this.#board = board
+  }
+
+  get modelCount(): number {
+    return new Set(this.#envelope.candidates.map(({ modelId }) => modelId)).size
+  }
+
+  /** The candidates as the decision sees them, in their order. */
+  routes(): Route[] {
+    return this.#envelope.candidates.map((candidate) => ({
+      modelId: candidate.modelId,
+      contextLength: candidate.contextLength,
+      providerKeyId: candidate.providerKeyId,
+      health: this.health(candidate),
+    }))
+  }
+
+  candidate(index: number): Candidate {
+    const candidate = this.#envelope.candidates[index]
+    if (!candidate) throw new Error(`the plan of ${this.#envelope.id} has no candidate ${index}`)
+    return candidate
+  }
+
+  /** Undefined where it left the catalog. */
+  offer({ offerId }: Candidate): Offer | undefined {
+    return this.#catalog().offers.get(offerId)
+  }
+
+  /** How an offer fares with our key says nothing of another key's standing there. */
+  health(candidate: Candidate): RouteHealth {
+    const { offerId, providerKeyId, privacy } = candidate
+    const offer = this.offer(candidate)
+    if (!offer || (privacy && !keepsPrivate(offer.provider, privacy))) return { kind: 'gone' }
+    return providerKeyId === undefined
+      ? this.#board.health(offerId, this.#envelope.accountId)
+      : { kind: 'ready' }
+  }
+
+  /** Whether any of these routes uses our capacity. */
+  areShared(indexes: readonly number[]): boolean {
+    return indexes.some((index) => this.candidate(index).providerKeyId === undefined)
+  }
+
+  /** Whether a route is healthy, and at another provider than one that failed. */
+  isHealthyElsewhere(index: number, failed: number): boolean {
+    const [candidate, other] = [this.candidate(index), this.candidate(failed)]
+    const isElsewhere = this.offer(candidate)?.provider.id !== this.offer(other)?.provider.id
+    return isElsewhere && this.health(candidate).kind === 'ready'
+  }
+}
+
+export type AttemptChain = (call: ChainCall) => Promise<CallOutcome>

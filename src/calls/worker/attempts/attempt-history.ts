@@ -1,0 +1,190 @@
+import type { ByokKeyVault } from '../../../byok/byok-key-vault.ts'
+import type { AttemptOutcome } from '../../../core/calls/attempt-outcome.ts'
+import type { AttemptRecord, CallBody, CallEnvelope } from '../../../core/calls/call-job.ts'
+import type { CatalogSnapshot } from '../../../core/catalog/catalog.ts'
+import { type HealthEffect, healthEffect } from '../../../core/failover/circuit-breaker.ts'
+import type { PastAttempt } from '../../../core/failover/failover-state.ts'
+import type { Logger } from '../../../platform/observability/logger.ts'
+import type { BreakerBoard, Probe } from '../../../routing/circuit-breaker/breaker-board.ts'
+import { noteReception } from './attempt-key.ts'
+import type { AttemptMeter } from './attempt-meter.ts'
+import type { AttemptPlan } from './attempt-plan.ts'
+import { textOf, type UnfinishedAttempt, unfinishedAttempt } from './call-usage.ts'
+import type { CompletionRelay } from './completion-relay.ts'
+import { type BilledAttempt, isBilled, noteSpent } from './uncharged-attempts.ts'
+
+/** An attempt that is over. */
+interface EndedAttempt {
+  plan: AttemptPlan
+  routeIndex: number
+  outcome: AttemptOutcome
+  /** Unix milliseconds. */
+  startedAt: number
+  endedAt: number
+}
+
+/** What the attempts of one call left behind: for the next decision, for the call's record and for its price. */
+export class AttemptHistory {
+  readonly failures: PastAttempt[] = []
+  readonly records: AttemptRecord[] = []
+  readonly #billed: BilledAttempt[] = []
+  readonly #isStream: boolean
+  #firstTokenAt: number | null = null
+  #unfinished: (UnfinishedAttempt & { record: AttemptRecord }) | null = null
+
+  constructor(isStream: boolean) {
+    this.#isStream = isStream
+  }
+
+  /** When the client had its first token, or the answer that it was given whole its own; Unix milliseconds. */
+  get firstTokenAt(): number | null {
+    return this.#firstTokenAt
+  }
+
+  /** The attempt that did not finish what there is of the answer. */
+  get unfinished(): UnfinishedAttempt | null {
+    return this.#unfinished
+  }
+
+  /** Notes an attempt, before the relay drops what nobody has seen of it. Returns its record. */
+  note(attempt: EndedAttempt, relay: CompletionRelay): AttemptRecord {
+    const { plan, outcome, routeIndex, startedAt, endedAt } = attempt
+    const record = recordOf(attempt)
+    this.records.push(record)
+    const { firstTokenAt } = outcome
+    if (!this.#isStream || this.#firstTokenAt === null) this.#firstTokenAt = firstTokenAt
+    if (outcome.kind === 'failed') this.failures.push({ routeIndex, failure: outcome.failure, endedAt })
+    if (outcome.kind === 'finished') {
+      if (plan.rescue === null) this.#unfinished = null
+      return record
+    }
+    const work = unfinishedAttempt(plan.candidate, outcome, startedAt, endedAt)
+    const isOurs = plan.candidate.providerKeyId === undefined
+    // What was produced by the deadline is the call's own usage.
+    if (isOurs && outcome.kind !== 'expired' && isBilled(outcome)) {
+      const text = plan.rescue === null ? textOf(relay.message()) : ''
+      this.#billed.push({ record, candidate: plan.candidate, text, work })
+    }
+    if (plan.rescue === null) {
+      // What is known of an answer besides its content is kept for as long as there may be some of it.
+      const isDropped = outcome.kind === 'failed' && !relay.isDelivered
+      this.#unfinished = isDropped ? null : { ...work, record }
+    }
+    return record
+  }
+
+  /**
+   * Notes in the records what attempts used that no client pays, once the call is over.
+   * @param isCharged the call is charged for an answer that was cut off: its attempt is the client's to pay
+   */
+  async noteSpent(
+    isCharged: boolean,
+    call: { envelope: CallEnvelope; body: CallBody },
+    catalog: CatalogSnapshot,
+  ): Promise<void> {
+    const charged = isCharged ? this.#unfinished?.record : undefined
+    const uncharged = this.#billed.filter(({ record }) => record !== charged)
+    await noteSpent(uncharged, call, catalog)
+  }
+}
+
+function recordOf({ plan, outcome, startedAt, endedAt }: EndedAttempt): AttemptRecord {
+  const { httpStatus, firstTokenAt } = outcome
+  const { offerId, providerKeyId } = plan.candidate
+  return {
+    offerId,
+    outcome: outcomeName(outcome),
+    httpStatus,
+    startedAt,
+    firstTokenMs: firstTokenAt === null ? null : firstTokenAt - startedAt,
+    durationMs: endedAt - startedAt,
+    ...(providerKeyId !== undefined && { providerKeyId }),
+    ...(plan.rescue !== null && outcome.kind === 'finished' && { rescued: true }),
+    ...(outcome.kind === 'failed' &&
+      outcome.failure.providerMessage !== null && { providerMessage: outcome.failure.providerMessage }),
+  }
+}
+
+export function outcomeName(outcome: AttemptOutcome): string {
+  switch (outcome.kind) {
+    case 'finished':
+      return 'ok'
+    case 'failed':
+      return outcome.failure.kind
+    case 'expired':
+      return 'call-timeout'
+    case 'cancelled':
+      return 'cancelled'
+    default:
+      return outcome satisfies never
+  }
+}
+
+export interface ReportDependencies {
+  board: Pick<BreakerBoard, 'report'>
+  /** Hears what every attempt took. Absent: nobody measures. */
+  meter?: AttemptMeter
+  /** Clients' BYOK keys. Absent: none can be had. */
+  byokKeys?: ByokKeyVault
+  logger: Logger
+}
+
+/**
+ * Tells everybody who learns from attempts how one ended, and logs what went wrong. What an attempt on the client's
+ * BYOK key shows is about that key: shared health and measures never hear of it.
+ */
+export function reportAttempt(
+  plan: AttemptPlan,
+  outcome: AttemptOutcome,
+  record: AttemptRecord,
+  probe: Probe | null,
+  envelope: Pick<CallEnvelope, 'id' | 'requestId' | 'accountId'>,
+  { board, meter, byokKeys, logger }: ReportDependencies,
+): void {
+  const { offerId, providerKeyId } = plan.candidate
+  if (providerKeyId === undefined) {
+    const effect = effectOf(outcome)
+    board.report(offerId, effect, probe, envelope.accountId)
+    meter?.attempt(plan, record, effect)
+  } else if (byokKeys) {
+    noteReception(providerKeyId, outcome, byokKeys)
+  }
+  logAttempt(plan, outcome, envelope, logger)
+}
+
+/** What an attempt says of the health of its offer; nothing, when nobody waited for its end. */
+function effectOf(outcome: AttemptOutcome): HealthEffect {
+  switch (outcome.kind) {
+    case 'finished':
+      return { kind: 'success' }
+    case 'failed':
+      return healthEffect(outcome.failure)
+    case 'expired':
+    case 'cancelled':
+      return { kind: 'none' }
+    default:
+      return outcome satisfies never
+  }
+}
+
+function logAttempt(
+  { candidate: { offerId, providerKeyId } }: AttemptPlan,
+  outcome: AttemptOutcome,
+  { id, requestId }: Pick<CallEnvelope, 'id' | 'requestId'>,
+  logger: Logger,
+): void {
+  const names = { callId: id, requestId, offerId }
+  const { malformedEvents } = outcome
+  if (malformedEvents > 0) {
+    logger.warn({ ...names, malformedEvents }, 'events of a stream were unreadable and skipped')
+  }
+  if (outcome.kind !== 'failed') return
+  const { kind, httpStatus, internal, providerMessage } = outcome.failure
+  const why = { kind, httpStatus, ...(providerMessage !== null && { providerMessage }) }
+  if (providerKeyId !== undefined) {
+    logger.info({ ...names, ...why, providerKeyId }, 'an attempt on a BYOK key failed')
+    return
+  }
+  // Of a provider that refuses us the breaker board raises the alarm, once.
+  logger.warn({ ...names, ...why, internal }, 'an attempt failed')
+}

@@ -1,0 +1,55 @@
+import type { ByokKeyVault, VaultAnswer } from '../../../byok/byok-key-vault.ts'
+import type { AttemptOutcome } from '../../../core/calls/attempt-outcome.ts'
+import { type AttemptFailure, attemptFailure } from '../../../core/failover/attempt-failure.ts'
+import { withTimeout } from '../../../platform/process/with-timeout.ts'
+import type { AttemptPlan } from './attempt-plan.ts'
+
+/** With which key an attempt goes to its provider. */
+type AttemptKey =
+  | { kind: 'ours' }
+  | { kind: 'own'; secret: string }
+  /** The client's BYOK key cannot be had, so there is nothing to try. */
+  | { kind: 'failed'; failure: AttemptFailure }
+
+const OPEN_WITHIN_MS = 2_000
+
+/** Finds the key of an attempt. Never rejects. */
+export async function keyOfAttempt(
+  { candidate, offer }: AttemptPlan,
+  accountId: string,
+  vault: ByokKeyVault | undefined,
+): Promise<AttemptKey> {
+  const { providerKeyId: keyId } = candidate
+  if (keyId === undefined) return { kind: 'ours' }
+  const unavailable: VaultAnswer = { kind: 'unavailable' }
+  const opening = vault?.open({ keyId, accountId, providerId: offer.provider.id })
+  // The vault never rejects; what it cannot do it says.
+  const answer = opening ? await withTimeout(opening, OPEN_WITHIN_MS, unavailable) : unavailable
+  switch (answer.kind) {
+    case 'opened':
+      return { kind: 'own', secret: answer.secret }
+    case 'gone':
+      return { kind: 'failed', failure: attemptFailure('refused', "the client's BYOK key is in use no more") }
+    case 'unavailable':
+      return {
+        kind: 'failed',
+        failure: attemptFailure('key-unavailable', "the client's BYOK key could not be looked up"),
+      }
+    default:
+      return answer satisfies never
+  }
+}
+
+/** Tells the vault how a provider received the client's BYOK key, where the outcome says so. */
+export function noteReception(keyId: string, outcome: AttemptOutcome, vault: ByokKeyVault): void {
+  if (outcome.kind === 'finished' || outcome.kind === 'expired') return vault.note(keyId, 'accepted')
+  if (outcome.kind !== 'failed') return
+  const { httpStatus, kind, isLate } = outcome.failure
+  const isUnreachable = httpStatus === null && (kind === 'connect' || kind === 'reset')
+  if (isUnreachable && !isLate) vault.note(keyId, 'unreachable')
+  if (kind !== 'refused') return
+  // 404 is about the model, and without a status no provider was asked. One wire refuses a key with a 400.
+  if (httpStatus === 401 || httpStatus === 400) vault.note(keyId, 'unauthorized')
+  if (httpStatus === 402) vault.note(keyId, 'payment_required')
+  if (httpStatus === 403) vault.note(keyId, 'forbidden')
+}

@@ -1,0 +1,74 @@
+import { Counter, Histogram, type Registry } from 'prom-client'
+import type { AttemptRecord, Candidate } from '../../../core/calls/call-job.ts'
+import { type HealthEffect, providerOfOffer } from '../../../core/failover/circuit-breaker.ts'
+import { tokensPerSecond } from '../../../core/routing/measures.ts'
+import type { MeasureLog } from '../../../routing/offer-measures.ts'
+import type { AttemptPlan } from './attempt-plan.ts'
+
+const FIRST_TOKEN_SECONDS = [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12, 30, 60, 180]
+const TOKENS_PER_SECOND = [1, 5, 10, 20, 40, 60, 80, 100, 150, 200, 400, 800, 1_600]
+
+export type AttemptMeter = ReturnType<typeof createAttemptMeter>
+
+/**
+ * Hears what attempts took at one worker, for the plans of calls to come and for Prometheus. Labels are providers and
+ * outcomes: as many as the catalog has, not as calls come.
+ */
+export function createAttemptMeter(log: MeasureLog, registry: Registry) {
+  const attempts = new Counter({
+    name: 'switchyard_attempts_total',
+    help: 'Attempts at providers, by how they ended: ok, cancelled, or the kind of failure.',
+    labelNames: ['provider', 'outcome'],
+    registers: [registry],
+  })
+  const firstToken = new Histogram({
+    name: 'switchyard_first_token_seconds',
+    help: 'Time from the start of an attempt that succeeded to its first content.',
+    labelNames: ['provider'],
+    buckets: FIRST_TOKEN_SECONDS,
+    registers: [registry],
+  })
+  const speed = new Histogram({
+    name: 'switchyard_tokens_per_second',
+    help: 'Completion tokens a second of whole answers, from the first token on.',
+    labelNames: ['provider'],
+    buckets: TOKENS_PER_SECOND,
+    registers: [registry],
+  })
+
+  return {
+    /** An attempt is over. */
+    attempt(
+      { offer }: AttemptPlan,
+      { offerId, outcome, firstTokenMs }: AttemptRecord,
+      effect: HealthEffect,
+    ): void {
+      const provider = offer.provider.id
+      attempts.inc({ provider, outcome })
+      // A call that its client or its deadline ended says nothing of the offer.
+      if (effect.kind === 'none') return
+      log.ending(offerId, effect.kind === 'refused' ? 'failure' : effect.kind)
+      if (effect.kind !== 'success' || firstTokenMs === null) return
+      log.firstToken(offerId, firstTokenMs)
+      firstToken.observe({ provider }, firstTokenMs / 1_000)
+    },
+    /** The attempt of this record gave a whole answer of so many tokens. */
+    answer(
+      { offerId, reasoning }: Candidate,
+      { startedAt, firstTokenMs, durationMs }: AttemptRecord,
+      completionTokens: number,
+    ): void {
+      if (firstTokenMs === null) return
+      const perSecond = tokensPerSecond({
+        completionTokens,
+        startedAt,
+        firstTokenAt: startedAt + firstTokenMs,
+        endedAt: startedAt + durationMs,
+        reasoning,
+      })
+      if (perSecond === null) return
+      log.speed(offerId, perSecond)
+      speed.observe({ provider: providerOfOffer(offerId) }, perSecond)
+    },
+  }
+}

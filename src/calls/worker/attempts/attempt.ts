@@ -1,0 +1,177 @@
+import type { ByokKeyVault } from '../../../byok/byok-key-vault.ts'
+import { type AttemptOutcome, factsOf, unsentAttempt } from '../../../core/calls/attempt-outcome.ts'
+import type { CallBody, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import type { OnProgress } from '../../../core/calls/completion.ts'
+import { withoutCaching } from '../../../core/calls/native-content.ts'
+import { NATIVE_AT_LIMIT, type NativeRequest } from '../../../core/calls/native-message.ts'
+import { attemptFailure } from '../../../core/failover/attempt-failure.ts'
+import type { ProviderClients } from '../../../providers/provider-clients.ts'
+import type { AttemptRequest, ProviderClient } from '../../../providers/wire.ts'
+import { keyOfAttempt } from './attempt-key.ts'
+import { type Ask, type AttemptPlan, type AttemptSettings, firstTokenLimitMs } from './attempt-plan.ts'
+import type { CompletionRelay } from './completion-relay.ts'
+import { type DripRule, DripWatch } from './drip-watch.ts'
+import { fittingWindow } from './fitting-window.ts'
+import { LimitGuard } from './limit-guard.ts'
+import { EchoGuard } from './prefix-guard.ts'
+import { continueAnswer, repeatAnswer } from './rescue.ts'
+
+interface AttemptCall {
+  envelope: Pick<CallEnvelope, 'id' | 'accountId' | 'callDeadlineAt' | 'extended' | 'stream'>
+  body: CallBody
+  signal: AbortSignal
+}
+
+interface AttemptDependencies {
+  providers: ProviderClients
+  /** Clients' BYOK keys. Absent: none can be had. */
+  byokKeys?: ByokKeyVault
+  settings: AttemptSettings
+  now: () => number
+}
+
+/** Whether what is written to the provider's prompt cache has a rate, or is billed to the client. */
+const pricesCacheWrites = ({ rate, providerKeyId }: Candidate): boolean =>
+  rate.cacheWrite !== undefined || providerKeyId !== undefined
+
+/** One try at one offer, as planned. Its content goes to the relay. */
+export async function runAttempt(
+  plan: AttemptPlan,
+  routeIndex: number,
+  call: AttemptCall,
+  relay: CompletionRelay,
+  deps: AttemptDependencies,
+): Promise<AttemptOutcome> {
+  const { task } = call.body
+  const provider = deps.providers(plan.offer.provider.wire)
+  const client = task ? provider : fittingWindow(provider, plan, call.body)
+  const key = await keyOfAttempt(plan, call.envelope.accountId, deps.byokKeys)
+  if (key.kind === 'failed') return unsentAttempt(key.failure)
+  const request: AttemptRequest = {
+    accountId: call.envelope.accountId,
+    offer: plan.offer,
+    ...(key.kind === 'own' && { apiKey: key.secret }),
+    messages: call.body.messages,
+    parameters: call.body.parameters,
+    exactJson: call.body.exactJson,
+    // What finishes another attempt's text shows no reasoning of its own: the client has read on.
+    ...(call.envelope.extended && plan.rescue === null && { extended: true }),
+    native: nativeAt(plan.candidate, call.body),
+    ...(task && { task, callId: call.envelope.id, image: plan.candidate.image }),
+    ...(pricesCacheWrites(plan.candidate) && { cachesPrompt: true }),
+    completionLimit: plan.candidate.completionLimit,
+    limits: {
+      firstTokenMs: firstTokenLimitMs(plan, deps.settings),
+      idleMs: deps.settings.idleTimeoutMs,
+      totalMs: call.envelope.callDeadlineAt - deps.now(),
+    },
+    signal: call.signal,
+  }
+  relay.begin(routeIndex)
+  const unbounded = askOf(client, plan, echoedPrefill(request))
+  const ask = task ? unbounded : withinLimit(unbounded, plan.candidate.completionLimit)
+  switch (plan.rescue) {
+    case 'continue':
+      return continueAnswer(request, relay, ask)
+    case 'repeat':
+      return repeatAnswer(request, relay, ask)
+    case null: {
+      const { leavesDrip } = plan
+      const rule = leavesDrip && { tokensMin: deps.settings.dripTokensMin, leaves: leavesDrip }
+      const outcome = rule ? await watched(request, relay, ask, rule) : await ask(request, relay.push)
+      return unlessEmpty(call.envelope.stream ? outcome : unlessExpired(outcome, relay), relay)
+    }
+    default:
+      return plan.rescue satisfies never
+  }
+}
+
+/** What a native call asks of a candidate; what its prompt cache costs is the client's affair on its own key alone. */
+function nativeAt(candidate: Candidate, { native }: CallBody): NativeRequest | undefined {
+  return native && !pricesCacheWrites(candidate) ? withoutCaching(native) : native
+}
+
+/** Sends requests to a provider, with everything that its offer needs besides. */
+function askOf(client: ProviderClient, { onFirstContent }: AttemptPlan, echoed: string | null): Ask {
+  return async (request, onProgress) => {
+    const echo = echoed === null ? null : new EchoGuard(echoed, onProgress)
+    const onward = echo?.push ?? onProgress
+    const outcome = await client.attempt(
+      request,
+      onFirstContent ? announcingFirst(onward, onFirstContent) : onward,
+    )
+    if (outcome.kind === 'finished') echo?.finish(outcome.reason)
+    return outcome
+  }
+}
+
+/** Ends an answer that runs past its limit, as one that reached it. Its usage is counted: what is reported is not ours. */
+function withinLimit(ask: Ask, completionLimit: number): Ask {
+  return async (request, onProgress) => {
+    const stop = new AbortController()
+    const guard = new LimitGuard(completionLimit, onProgress, () => stop.abort())
+    const signal = AbortSignal.any([request.signal, stop.signal])
+    const outcome = await ask({ ...request, signal }, guard.push)
+    if (!guard.isOver) return outcome
+    const native = request.native && { native: NATIVE_AT_LIMIT }
+    return { ...factsOf(outcome), kind: 'finished', reason: 'length', usage: null, ranOn: true, ...native }
+  }
+}
+
+/** Calls `announce` once, before the first content is passed on. */
+function announcingFirst(onward: OnProgress, announce: () => void): OnProgress {
+  let isAnnounced = false
+  return (progress) => {
+    if (!isAnnounced && progress[0] !== 'thinking') {
+      isAnnounced = true
+      announce()
+    }
+    onward(progress)
+  }
+}
+
+/** The client's own prefill, where the provider is of those that repeat it. */
+function echoedPrefill({ messages, offer: { provider } }: AttemptRequest): string | null {
+  const last = messages.at(-1)
+  const isEchoed = provider.quirks?.prefillField === 'prefix' && last?.role === 'assistant'
+  return isEchoed && typeof last.content === 'string' ? last.content : null
+}
+
+/** An answer that is left for another offer when it only drips. */
+async function watched(
+  request: AttemptRequest,
+  relay: CompletionRelay,
+  ask: Ask,
+  rule: DripRule,
+): Promise<AttemptOutcome> {
+  const stop = new AbortController()
+  const watch = new DripWatch(relay.push, rule, () => stop.abort())
+  try {
+    const signal = AbortSignal.any([request.signal, stop.signal])
+    const outcome = await ask({ ...request, signal }, watch.push)
+    if (!watch.wasDrip || outcome.kind === 'finished') return outcome
+    const failure = attemptFailure('stalled', `fewer than ${rule.tokensMin} tokens in 30 s`)
+    return { ...factsOf(outcome), kind: 'failed', failure: { ...failure, httpStatus: outcome.httpStatus } }
+  } finally {
+    watch.end()
+  }
+}
+
+/**
+ * An answer that says it is whole and has nothing in it is a failure of its provider. One that reached its limit
+ * before it came to say anything, or was filtered, is not.
+ */
+function unlessEmpty(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
+  if (outcome.kind !== 'finished' || relay.hasAnswer || relay.isDelivered) return outcome
+  if (outcome.reason === 'length' || outcome.reason === 'content_filter') return outcome
+  const failure = attemptFailure('empty-answer', `nothing before ${outcome.reason}`)
+  return { ...factsOf(outcome), kind: 'failed', failure }
+}
+
+/** An answer that is given whole and was still being produced when the time of its call was over ends there. */
+function unlessExpired(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
+  if (outcome.kind !== 'failed' || outcome.failure.kind !== 'call-timeout') return outcome
+  const { thinkingBytes, reasoningTokens } = outcome.produced
+  const hasThought = thinkingBytes > 0 || reasoningTokens > 0
+  return relay.isEmpty && !hasThought ? outcome : { ...factsOf(outcome), kind: 'expired' }
+}

@@ -1,0 +1,363 @@
+import {
+  type AttemptOutcome,
+  NOTHING_PRODUCED,
+  type Production,
+} from '../../../core/calls/attempt-outcome.ts'
+import type { CallBody, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import type { CallUsage } from '../../../core/calls/call-outcome.ts'
+import type { CompletionMessage } from '../../../core/calls/completion.ts'
+import { nativeTexts } from '../../../core/calls/native-message.ts'
+import { taskTexts } from '../../../core/calls/task.ts'
+import type { Usage } from '../../../core/calls/usage.ts'
+import { sumOfTokens } from '../../../core/media/media-tokens.ts'
+import { contentKindsOf, textLength } from '../../../core/routing/plan-candidate.ts'
+import { likelyMedia, promptBoundOf } from '../../../core/text-tokens/prompt-tokens.ts'
+import type { Logger } from '../../../platform/observability/logger.ts'
+import { countPromptTokens, countTextTokens } from '../../../providers/count-tokens.ts'
+import type { BreakerBoard } from '../../../routing/circuit-breaker/breaker-board.ts'
+
+/** A call with its text, and who served it. */
+export interface ServedCall {
+  envelope: CallEnvelope
+  body: CallBody
+  served: Candidate
+  /** Whose rates are charged, where that is another: what was held for it bounds the usage as well. */
+  charged?: Candidate
+}
+
+/** What there is to go by. */
+export interface Answer {
+  /** What the model said. */
+  text: string
+  /** What the provider reported with the answer's end; null when nothing, or when there was no end. */
+  finalUsage: Usage | null
+  produced: Production
+  /** The text has reasoning in it, perhaps in short. */
+  showsReasoning?: boolean
+  /** What may have gone into reasoning out of sight; absent for an answer that came to its end. */
+  hidden?: HiddenTime
+}
+
+/** How tokens are counted where nobody reports them. */
+export interface TokenCounts {
+  text: (text: string) => Promise<number>
+  prompt: (body: CallBody, media: Candidate['media']) => Promise<number>
+}
+
+export const COUNTS: TokenCounts = { text: countTextTokens, prompt: countPromptTokens }
+/** For when the tokenizer fails: an answer that is there is charged all the same. */
+export const ROUGH_COUNTS: TokenCounts = {
+  text: async (text) => tokensOfBytes(Buffer.byteLength(text)),
+  prompt: async ({ messages, task }, media) =>
+    sumOfTokens(media?.likely) +
+    tokensOfBytes(
+      messages.reduce((sum, message) => sum + textLength(message), 0) +
+        (task ? taskTexts(task) : []).reduce((sum, text) => sum + text.length, 0),
+    ),
+}
+
+/** What a provider reported that cannot be. */
+export interface UsageFaults {
+  prompt: PromptFault
+  completion: boolean
+}
+
+const NO_FAULTS: UsageFaults = { prompt: null, completion: false }
+
+/** The usage to charge, with what was wrong with the provider's report of it. */
+export async function usageOf(
+  answer: Answer,
+  call: ServedCall,
+  counts: TokenCounts = COUNTS,
+): Promise<{ used: CallUsage; faults: UsageFaults }> {
+  const { finalUsage, produced } = answer
+  const limits = limitsOf(answer, call.served)
+  const reported = finalUsage ?? produced.usage
+  const faults = reported ? faultsOf(reported, limits) : NO_FAULTS
+  const { media } = call.served
+  const prompt =
+    reported && faults.prompt === null
+      ? reported
+      : { promptTokens: await counts.prompt(call.body, media), ...likelyMedia(media) }
+  const completion =
+    finalUsage && !faults.completion
+      ? ({ tokens: finalUsage.completionTokens, source: 'upstream' } as const)
+      : await ownCompletion(answer, limits, counts)
+  const isTheirs = reported !== null && faults.prompt === null && completion.source === 'upstream'
+  const used: CallUsage = {
+    usage: withinHold(
+      { ...prompt, completionTokens: completion.tokens },
+      call.charged ? limitsOf(answer, call.charged) : limits,
+    ),
+    usageSource: isTheirs || completion.source !== 'upstream' ? completion.source : 'counted',
+    usageClamped: finalUsage !== null && (faults.prompt !== null || faults.completion),
+  }
+  return { used, faults: finalUsage ? faults : NO_FAULTS }
+}
+
+/** A count of our own, of the prompt and of a text that was delivered. */
+export async function countedUsage(text: string, call: ServedCall): Promise<CallUsage> {
+  return (await usageOf({ text, finalUsage: null, produced: NOTHING_PRODUCED }, call)).used
+}
+
+/** What was produced as far as we know: what we saw of it and what was hidden, or what its provider said last. */
+async function ownCompletion(
+  { text, produced, hidden }: Answer,
+  limits: UsageLimits,
+  counts: TokenCounts,
+): Promise<{ tokens: number; source: CallUsage['usageSource'] }> {
+  const { usage } = produced
+  const theirs = usage && isPlausibleCompletion(usage.completionTokens, limits) ? usage.completionTokens : 0
+  const visible = await counts.text(text)
+  if (theirs > visible) return { tokens: theirs, source: 'upstream' }
+  const { tokens, isEstimate } = hiddenTokens(produced, visible, hidden)
+  return { tokens: visible + tokens, source: isEstimate ? 'estimated' : 'counted' }
+}
+
+/** A report whose answer is impossibly long as well says nothing of our bound of the prompt. */
+function faultsOf(reported: Usage, limits: UsageLimits): UsageFaults {
+  const prompt = promptFault(reported.promptTokens, limits) ?? partsFault(reported, limits)
+  const completion = !isPlausibleCompletion(reported.completionTokens, limits)
+  const isInflated = completion && reported.completionTokens > 0
+  return { prompt: prompt === 'beyond-bound' && isInflated ? 'absurd' : prompt, completion }
+}
+
+function limitsOf({ text, produced, showsReasoning = false }: Answer, served: Candidate): UsageLimits {
+  const { thinkingBytes, reasoningTokens } = produced
+  const { audioTokens, imageTokens } = promptBoundOf(served)
+  return {
+    promptTokensBound: served.promptTokensBound,
+    contextLength: served.contextLength,
+    completionLimit: served.completionLimit,
+    hasMedia: served.media !== undefined,
+    ...(served.rate.promptAudio !== undefined && { audioTokensBound: audioTokens }),
+    ...(served.rate.promptImage !== undefined && { imageTokensBound: imageTokens }),
+    pricesCache: served.rate.cacheRead !== undefined || served.rate.cacheWrite !== undefined,
+    contentBytes: Buffer.byteLength(text),
+    mayReason: showsReasoning || served.reasoning || thinkingBytes > 0 || reasoningTokens > 0,
+  }
+}
+
+/** Everything a model said in an answer, as one text: what it showed of its reasoning first, as it came. */
+export function textOf({
+  reasoning,
+  content,
+  refusal,
+  tool_calls: toolCalls,
+  native,
+}: CompletionMessage): string {
+  if (native) return nativeTexts(native).join('\n')
+  const calls = (toolCalls ?? []).map((call) => `${call.function.name} ${call.function.arguments}`)
+  return [reasoning ?? '', content ?? '', refusal ?? '', ...calls].filter((text) => text !== '').join('\n')
+}
+
+/**
+ * Says what cannot be in a provider's usage, and whose fault that is. Where our own bound of the prompt was too low,
+ * the offer gets no more calls with such content for a while: each would cost us what nobody pays.
+ */
+export function doubtUsage(
+  reported: Usage,
+  { used: { usage }, faults }: { used: CallUsage; faults: UsageFaults },
+  { envelope, body, served }: ServedCall,
+  { board, logger }: { board: Pick<BreakerBoard, 'exclude'>; logger: Logger },
+): void {
+  if (faults.prompt === null && !faults.completion) return
+  const about = {
+    callId: envelope.id,
+    requestId: envelope.requestId,
+    offerId: served.offerId,
+    reportedPrompt: reported.promptTokens,
+    reportedCompletion: reported.completionTokens,
+    chargedPrompt: usage.promptTokens,
+    chargedCompletion: usage.completionTokens,
+  }
+  if (faults.completion || faults.prompt === 'absurd') {
+    logger.error({ alarm: 'usage-absurd', ...about }, 'a provider reported a usage that cannot be')
+  }
+  if (faults.prompt !== 'beyond-bound') return
+  const kinds = contentKindsOf(body)
+  logger.error(
+    { alarm: 'prompt-bound-exceeded', ...about, kinds, bound: served.promptTokensBound },
+    'our bound of a prompt was too low; the offer gets no more prompts with such content for a while',
+  )
+  // On the client's BYOK key the tokens cost us nothing.
+  if (served.providerKeyId === undefined) board.exclude(served.offerId, kinds)
+}
+
+/** By its bytes an answer ran past its limit; one of long runs of a character may have few tokens all the same. */
+const TIMES_LIMIT = 2
+
+/** Says that a provider ignored the completion limit, where the tokens of what it sent show it. */
+export async function doubtLimit(
+  { text, produced }: Answer,
+  { envelope, served }: ServedCall,
+  { logger }: { logger: Logger },
+): Promise<void> {
+  const visible = await countTextTokens(text).catch(() => tokensOfBytes(Buffer.byteLength(text)))
+  const tokens = visible + tokensOfBytes(produced.thinkingBytes)
+  if (tokens <= TIMES_LIMIT * served.completionLimit) return
+  const { id: callId, requestId } = envelope
+  const { offerId, completionLimit } = served
+  logger.error(
+    { alarm: 'limit-ignored', callId, requestId, offerId, completionLimit, tokens },
+    'a provider ignored the completion limit; its answer was ended',
+  )
+}
+
+/** When a model that reasons out of sight was at work on an answer that was cut off. Durations in ms. */
+interface HiddenTime {
+  /** From the request to the first content, or to the end where there was none. */
+  silentMs: number
+  /** From the first content to the end. */
+  contentMs: number
+}
+
+/** Of English in today's vocabularies; a text of three bytes a character comes out about right as well. */
+const BYTES_PER_TOKEN = 4
+/** A stream says how fast its model is once it is that long. */
+const MEASURED_TOKENS_MIN = 32
+const MEASURED_MS_MIN = 250
+/** Where it does not: slower than most. No model is taken for faster than the other. */
+const USUAL_TOKENS_PER_SECOND = 50
+const MOST_TOKENS_PER_SECOND = 300
+
+/** Tokens of a text, by its bytes alone. */
+export const tokensOfBytes = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)
+
+/**
+ * Tokens of reasoning in an answer that did not come to its end. What was streamed is counted by its bytes. A model
+ * that reasons and shows nothing of it is taken to have reasoned until its first content, as fast as it spoke
+ * afterwards.
+ * @param visible tokens of the content
+ */
+function hiddenTokens(
+  { thinkingBytes }: Production,
+  visible: number,
+  hidden: HiddenTime | undefined,
+): { tokens: number; isEstimate: boolean } {
+  if (thinkingBytes > 0 || hidden === undefined) {
+    return { tokens: tokensOfBytes(thinkingBytes), isEstimate: false }
+  }
+  const isMeasured = visible >= MEASURED_TOKENS_MIN && hidden.contentMs >= MEASURED_MS_MIN
+  const perSecond = isMeasured ? (visible * 1_000) / hidden.contentMs : USUAL_TOKENS_PER_SECOND
+  const tokens = Math.floor((Math.min(perSecond, MOST_TOKENS_PER_SECOND) * hidden.silentMs) / 1_000)
+  return { tokens, isEstimate: tokens > 0 }
+}
+
+/** An attempt whose answer did not come to its end. */
+export interface UnfinishedAttempt {
+  /** Its provider had answered with a status of success: it works on the prompt, and bills it. */
+  isAccepted: boolean
+  produced: Production
+  hidden?: HiddenTime
+}
+
+/** What is known of an attempt that was cut off. Times in unix ms. */
+export function unfinishedAttempt(
+  { reasoning }: Candidate,
+  { produced, httpStatus, firstTokenAt }: AttemptOutcome,
+  startedAt: number,
+  endedAt: number,
+): UnfinishedAttempt {
+  // Before its status nothing says that the provider has begun.
+  const isAccepted = isSuccess(httpStatus)
+  if (!reasoning || !isAccepted) return { isAccepted, produced }
+  const contentAt = firstTokenAt ?? endedAt
+  return { isAccepted, produced, hidden: { silentMs: contentAt - startedAt, contentMs: endedAt - contentAt } }
+}
+
+/** Whether a provider's status says that it took the request; null where it gave none. */
+export const isSuccess = (httpStatus: number | null): boolean =>
+  httpStatus !== null && httpStatus >= 200 && httpStatus < 300
+
+/** What a call could have used, as far as we can tell without counting its tokens. */
+export interface UsageLimits {
+  /** What the prompt was held for. */
+  promptTokensBound: number
+  /** Of the model that served. */
+  contextLength: number
+  /** What was sent upstream as the limit of the answer. */
+  completionLimit: number
+  /** The prompt has images, sounds or files in it, whose tokens only their provider knows. */
+  hasMedia: boolean
+  /** Bounds of audio and of images where they have rates of their own; absent: they are prompt tokens like others. */
+  audioTokensBound?: number
+  imageTokensBound?: number
+  /** Whether tokens of the provider's prompt cache have rates of their own; otherwise they are prompt tokens like others. */
+  pricesCache?: boolean
+  /** Bytes of the answer: text, refusal, tool calls. */
+  contentBytes: number
+  /** The model may have reasoned out of sight. */
+  mayReason: boolean
+}
+
+/**
+ * What is wrong with a prompt's reported tokens. `absurd`: they cannot be, and the provider is at fault.
+ * `beyond-bound`: they can be, and the bound that we held for was too low.
+ */
+type PromptFault = 'absurd' | 'beyond-bound' | null
+
+/** Text takes less than a token a byte. Twice that, and some for the frames of tool calls, is impossible. */
+const TOKENS_PER_BYTE = 2
+const TOKENS_BESIDE_CONTENT = 200
+/** The bound of text is known well: what a provider may add to it, such as a preamble of its own, is not much. */
+const TEXT_FACTOR = 4
+const PREAMBLE_TOKENS = 2_000
+
+export function promptFault(tokens: number, limits: UsageLimits): PromptFault {
+  const { promptTokensBound, contextLength, hasMedia } = limits
+  if (!isCount(tokens) || tokens === 0) return 'absurd'
+  if (tokens <= promptTokensBound) return null
+  const most = hasMedia ? contextLength : TEXT_FACTOR * promptTokensBound + PREAMBLE_TOKENS
+  return tokens <= Math.min(most, contextLength) ? 'beyond-bound' : 'absurd'
+}
+
+/** What is wrong with what is reported of parts of a prompt that have rates of their own. */
+export function partsFault(usage: Usage, limits: UsageLimits): PromptFault {
+  const { audioTokensBound, imageTokensBound, hasMedia } = limits
+  const audio = audioTokensBound === undefined ? 0 : (usage.audioTokens ?? 0)
+  const image = imageTokensBound === undefined ? 0 : (usage.imageTokens ?? 0)
+  const { cachedTokens = 0, cacheWriteTokens = 0 } = limits.pricesCache ? usage : {}
+  if (
+    !isCount(cachedTokens) ||
+    !isCount(cacheWriteTokens) ||
+    cachedTokens + cacheWriteTokens > usage.promptTokens
+  )
+    return 'absurd'
+  if (!isCount(audio) || !isCount(image) || audio + image > usage.promptTokens) return 'absurd'
+  if (audio <= (audioTokensBound ?? 0) && image <= (imageTokensBound ?? 0)) return null
+  return hasMedia ? 'beyond-bound' : 'absurd'
+}
+
+/** Whether a provider can have used so many tokens for an answer: not 0 for one that says something. */
+export function isPlausibleCompletion(tokens: number, limits: UsageLimits): boolean {
+  const { completionLimit, contentBytes, mayReason } = limits
+  if (!isCount(tokens) || tokens > completionLimit) return false
+  if (tokens === 0) return contentBytes === 0
+  return mayReason || tokens <= TOKENS_PER_BYTE * contentBytes + TOKENS_BESIDE_CONTENT
+}
+
+/** Our own figures are counts and estimates: what was held for is what they may come to. */
+export function withinHold(usage: Usage, limits: UsageLimits): Usage {
+  const promptTokens = Math.min(usage.promptTokens, limits.promptTokensBound)
+  const audioTokens = Math.min(usage.audioTokens ?? 0, limits.audioTokensBound ?? 0, promptTokens)
+  const imageTokens = Math.min(
+    usage.imageTokens ?? 0,
+    limits.imageTokensBound ?? 0,
+    promptTokens - audioTokens,
+  )
+  // Which of the media were cached is not said; they keep their own rates.
+  const cacheable = limits.pricesCache ? promptTokens - audioTokens - imageTokens : 0
+  const cacheWriteTokens = Math.min(usage.cacheWriteTokens ?? 0, cacheable)
+  const cachedTokens = Math.min(usage.cachedTokens ?? 0, cacheable - cacheWriteTokens)
+  return {
+    promptTokens,
+    completionTokens: Math.min(usage.completionTokens, limits.completionLimit),
+    ...(audioTokens > 0 && { audioTokens }),
+    ...(imageTokens > 0 && { imageTokens }),
+    ...(cachedTokens > 0 && { cachedTokens }),
+    ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
+  }
+}
+
+const isCount = (tokens: number): boolean => Number.isSafeInteger(tokens) && tokens >= 0

@@ -1,0 +1,186 @@
+import { type FinishedAttempt, NOTHING_PRODUCED } from '../../../core/calls/attempt-outcome.ts'
+import type { CallBody, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import { type CallOutcome, failedCall, NOTHING_USED } from '../../../core/calls/call-outcome.ts'
+import type { CompletionMessage } from '../../../core/calls/completion.ts'
+import { withoutHalfCalls } from '../../../core/calls/cut-answer.ts'
+import type { FrameBody, FrameError } from '../../../core/calls/frames.ts'
+import { NATIVE_AT_LIMIT } from '../../../core/calls/native-message.ts'
+import { isMediaTask } from '../../../core/calls/task.ts'
+import { jsonRootOf, mayBeRepaired, wantsJson } from '../../../core/json/json-repair.ts'
+import type { Logger } from '../../../platform/observability/logger.ts'
+import { threads } from '../../../platform/process/thread-pool.ts'
+import type { BreakerBoard } from '../../../routing/circuit-breaker/breaker-board.ts'
+import type { AttemptHistory } from './attempt-history.ts'
+import type { AttemptMeter } from './attempt-meter.ts'
+import type { AttemptPlan } from './attempt-plan.ts'
+import {
+  type Answer,
+  doubtLimit,
+  doubtUsage,
+  ROUGH_COUNTS,
+  type ServedCall,
+  textOf,
+  usageOf,
+} from './call-usage.ts'
+import type { CompletionRelay } from './completion-relay.ts'
+import { taskUsage } from './task-usage.ts'
+
+/** A claimed call to be answered. */
+export interface ChainCall {
+  envelope: CallEnvelope
+  body: CallBody
+  /** Aborted when nobody wants the answer any more. */
+  signal: AbortSignal
+  /** Aborted with it, except by a client that left. */
+  upstream: AbortSignal
+  /** Called with a streamed completion as it comes: `open`, then its deltas. Not called for a call that does not stream. */
+  send: (frame: FrameBody) => void
+}
+
+/** A call whose attempts are over. */
+export interface ChainContext {
+  call: ChainCall
+  relay: CompletionRelay
+  history: AttemptHistory
+  /** The candidate that the answer came from first. */
+  began: Candidate
+}
+
+interface OutcomeDependencies {
+  board: Pick<BreakerBoard, 'exclude'>
+  meter?: AttemptMeter
+  logger: Logger
+}
+
+/**
+ * The call was answered to the end. Where another model than the one it began with took over, the answer keeps the
+ * name and the price of that one.
+ */
+export async function completed(
+  { candidate, rescue }: AttemptPlan,
+  { reason, usage, native, ranOn, produced: reported }: FinishedAttempt,
+  { call, relay, history, began }: ChainContext,
+  deps: OutcomeDependencies,
+): Promise<CallOutcome> {
+  const { envelope, body } = call
+  relay.open()
+  const message = relay.message()
+  // The attempt of a rescue did not produce the whole answer.
+  const produced = rescue === null ? reported : (history.unfinished?.produced ?? NOTHING_PRODUCED)
+  const answer: Answer = { ...saidIn(message), finalUsage: usage, produced }
+  const isOtherModel = rescue !== null && candidate.modelId !== began.modelId
+  const served: ServedCall = { envelope, body, served: candidate, ...(isOtherModel && { charged: began }) }
+  const { used, faults } = await countedSomehow(answer, served, deps)
+  if (usage !== null) doubtUsage(usage, { used, faults }, served, deps)
+  if (ranOn) await doubtLimit(answer, served, deps)
+  if (rescue === null && !used.usageClamped && !ranOn && candidate.providerKeyId === undefined) {
+    deps.meter?.answer(candidate, history.records.at(-1)!, used.usage.completionTokens)
+  }
+  // An answer cut at its limit stays as it is: closing its brackets would make it look whole.
+  const format = body.parameters.response_format
+  const isRepairable = !envelope.stream && !envelope.extended && reason !== 'length' && wantsJson(format)
+  if (isRepairable && message.content) message.content = await repairedAnswer(message.content, format)
+  return {
+    status: 'completed',
+    finishReason: reason,
+    ...(native && { nativeStop: native }),
+    served: isOtherModel ? began : candidate,
+    ...(isOtherModel && { rescuedBy: candidate }),
+    message: ranOn ? withoutHalfCalls(message) : message,
+    ...used,
+    ...(rescue === null && { reasoningTokens: reported.reasoningTokens }),
+    ...timesOf(history),
+  }
+}
+
+const saidIn = (message: CompletionMessage) => ({
+  text: textOf(message),
+  showsReasoning: message.reasoning !== undefined,
+})
+
+/** No attempt is left that could answer the call. */
+export async function gaveUp(
+  error: FrameError,
+  chain: ChainContext,
+  deps: OutcomeDependencies,
+): Promise<CallOutcome> {
+  const { relay, history } = chain
+  if (!relay.isDelivered) return failedCall(error, { attempts: history.records, firstTokenAt: null })
+  return { status: 'interrupted', error, ...(await cutOff(chain, deps)), ...timesOf(history) }
+}
+
+/**
+ * Nobody wants the answer any more. From the status of its provider on, the prompt and what was produced are charged;
+ * before that, and between attempts, nothing. Media are never cut off by their client, so what was, costs nothing.
+ */
+export async function cancelled(chain: ChainContext, deps: OutcomeDependencies): Promise<CallOutcome> {
+  const { call, relay, history } = chain
+  const times = timesOf(history)
+  const isMedia = call.body.task !== undefined && isMediaTask(call.body.task)
+  if (isMedia || (relay.isEmpty && !history.unfinished?.isAccepted)) {
+    return { status: 'cancelled', served: null, message: relay.message(), ...NOTHING_USED, ...times }
+  }
+  return { status: 'cancelled', ...(await cutOff(chain, deps)), ...times }
+}
+
+/**
+ * An answer that is given whole was still being produced at its deadline: it ends there as one that reached its limit, with
+ * what there is of it.
+ */
+export async function expired(chain: ChainContext, deps: OutcomeDependencies): Promise<CallOutcome> {
+  const { call, history } = chain
+  const { message, ...answer } = await cutOff(chain, deps)
+  const { reasoningTokens } = history.unfinished?.produced ?? NOTHING_PRODUCED
+  return {
+    status: 'completed',
+    finishReason: 'length',
+    ...(call.body.native && { nativeStop: NATIVE_AT_LIMIT }),
+    ...answer,
+    message: withoutHalfCalls(message),
+    reasoningTokens,
+    ...timesOf(history),
+  }
+}
+
+/** An answer that did not finish: all that was produced of it, seen or not. */
+async function cutOff({ call, relay, history, began }: ChainContext, deps: OutcomeDependencies) {
+  const { envelope, body } = call
+  const message = relay.message()
+  const { produced = NOTHING_PRODUCED, hidden } = history.unfinished ?? {}
+  // Of reasoning that is shown nothing else is taken to have been hidden.
+  const mayBeHidden = hidden && message.reasoning === undefined
+  const answer = { ...saidIn(message), finalUsage: null, produced, ...(mayBeHidden && { hidden }) }
+  const { used } = await countedSomehow(answer, { envelope, body, served: began }, deps)
+  return { served: began, message, ...used }
+}
+
+async function countedSomehow(
+  answer: Answer,
+  call: ServedCall,
+  { logger }: OutcomeDependencies,
+): ReturnType<typeof usageOf> {
+  const count = call.body.task ? taskUsage : usageOf
+  try {
+    return await count(answer, call)
+  } catch (error) {
+    // What was produced is owed, whatever becomes of our tokenizer.
+    logger.error({ err: error, callId: call.envelope.id }, 'tokens estimated by bytes')
+    return count(answer, call, ROUGH_COUNTS)
+  }
+}
+
+const timesOf = ({ records, firstTokenAt }: AttemptHistory) => ({ attempts: records, firstTokenAt })
+
+/** An answer of the longest repairable length takes under a tenth of a second on an idle machine. */
+const REPAIR_LIMIT_MS = 250
+
+/** An answer that was asked to be JSON, repaired where it is none and can be; as it came where that takes too long. */
+async function repairedAnswer(
+  content: string,
+  responseFormat: Record<string, unknown> | undefined,
+): Promise<string> {
+  if (!mayBeRepaired(content)) return content
+  const options = { weight: content.length, limitMs: REPAIR_LIMIT_MS }
+  const outcome = await threads.run('repairJson', { content, root: jsonRootOf(responseFormat) }, options)
+  return outcome.kind === 'done' ? outcome.value : content
+}

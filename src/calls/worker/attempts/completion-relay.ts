@@ -1,0 +1,92 @@
+import {
+  CompletionBuilder,
+  type CompletionMessage,
+  type OnProgress,
+  type ToolCall,
+} from '../../../core/calls/completion.ts'
+import type { FrameBody } from '../../../core/calls/frames.ts'
+
+/**
+ * The completion of one call as it grows. A streamed one is passed on at once and stays; one that is delivered whole
+ * is only kept, and dropped when its attempt fails.
+ */
+export class CompletionRelay {
+  #completion = new CompletionBuilder()
+  #candidate = 0
+  #isOpen = false
+  readonly #send: ((frame: FrameBody) => void) | null
+
+  /** `send` is null for a call that does not stream. */
+  constructor(send: ((frame: FrameBody) => void) | null) {
+    this.#send = send
+  }
+
+  /** The text so far. */
+  get content(): string {
+    return this.#completion.content
+  }
+
+  get isEmpty(): boolean {
+    return this.#completion.isEmpty
+  }
+
+  /** Whether there is an answer, and not just reasoning. */
+  get hasAnswer(): boolean {
+    return this.#completion.hasAnswer
+  }
+
+  /** True while nothing but text has come. */
+  get isTextOnly(): boolean {
+    return this.#completion.isTextOnly
+  }
+
+  /** True while nothing has come but text and tool calls, with which another attempt's can be compared. */
+  get isRepeatable(): boolean {
+    return this.#completion.isRepeatable
+  }
+
+  /** By their index, as far as they have come. */
+  get toolCalls(): ReadonlyMap<number, ToolCall> {
+    return this.#completion.toolCalls
+  }
+
+  /** True when the client has content. */
+  get isDelivered(): boolean {
+    return this.#send !== null && !this.isEmpty
+  }
+
+  /** Index of the candidate whose content came first. */
+  get candidate(): number {
+    return this.#candidate
+  }
+
+  /** An attempt begins at a candidate. */
+  begin(candidate: number): void {
+    if (this.isEmpty) this.#candidate = candidate
+  }
+
+  /** An attempt failed: drops what the client does not have. */
+  discardUndelivered(): void {
+    if (this.#send === null) this.#completion = new CompletionBuilder()
+  }
+
+  /** Opens the completion if no content has; an empty one is a completion. */
+  open(): void {
+    if (this.#isOpen) return
+    this.#isOpen = true
+    this.#send?.(['open', this.#candidate])
+  }
+
+  /** Takes content; hidden reasoning is not passed on. */
+  readonly push: OnProgress = (progress) => {
+    if (progress[0] === 'thinking') return
+    this.open()
+    this.#completion.add(progress)
+    this.#send?.(progress)
+  }
+
+  /** The whole completion. */
+  message(): CompletionMessage {
+    return this.#completion.message()
+  }
+}

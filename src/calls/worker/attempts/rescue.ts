@@ -1,0 +1,94 @@
+import { type AttemptOutcome, factsOf } from '../../../core/calls/attempt-outcome.ts'
+import type { CallBody, Candidate } from '../../../core/calls/call-job.ts'
+import type { Offer } from '../../../core/catalog/catalog.ts'
+import { type AttemptFailure, attemptFailure } from '../../../core/failover/attempt-failure.ts'
+import type { PastAttempt } from '../../../core/failover/failover-state.ts'
+import { countTextTokens } from '../../../providers/count-tokens.ts'
+import type { AttemptRequest } from '../../../providers/wire.ts'
+import type { Ask, AttemptPlan } from './attempt-plan.ts'
+import type { CompletionRelay } from './completion-relay.ts'
+import { EchoGuard, PrefixGuard } from './prefix-guard.ts'
+
+/**
+ * How a route may take over an answer that the client has seen the beginning of: by prefill on the same model where
+ * its offer can and did not refuse one, else by saying the same from the beginning. Tool calls are only said again.
+ * @param began the candidate that the answer came from first
+ */
+export function planRescue(
+  { routeIndex, candidate, offer }: { routeIndex: number; candidate: Candidate; offer: Offer },
+  { began, isTextOnly }: { began: Candidate; isTextOnly: boolean },
+  failures: readonly PastAttempt[],
+  { messages }: CallBody,
+): Pick<AttemptPlan, 'candidate' | 'rescue'> {
+  if (candidate.modelId !== began.modelId) {
+    // It is charged as what it takes over from, so it may say no more than that was held for.
+    const completionLimit = Math.min(candidate.completionLimit, began.completionLimit)
+    return { candidate: { ...candidate, completionLimit }, rescue: 'repeat' }
+  }
+  const wasRefused = failures.some(
+    (past) => past.routeIndex === routeIndex && past.failure.kind === 'prefill-refused',
+  )
+  const isTaken = messages.at(-1)?.role === 'assistant'
+  const mayContinue = offer.assistantPrefill && isTextOnly && !wasRefused && !isTaken
+  return { candidate, rescue: mayContinue ? 'continue' : 'repeat' }
+}
+
+/** An attempt from the beginning that takes over if it says exactly what the client already has. */
+export async function repeatAnswer(
+  request: AttemptRequest,
+  relay: CompletionRelay,
+  ask: Ask,
+): Promise<AttemptOutcome> {
+  const stop = new AbortController()
+  const guard = new PrefixGuard(relay, relay.push, () => stop.abort())
+  const outcome = await ask(
+    { ...request, signal: AbortSignal.any([request.signal, stop.signal]) },
+    guard.push,
+  )
+  return guard.differs || (outcome.kind === 'finished' && !guard.hasTakenOver)
+    ? saysSomethingElse(outcome)
+    : outcome
+}
+
+/** An attempt that is asked to go on from where the text broke off, by assistant prefill within the same limit. */
+export async function continueAnswer(
+  request: AttemptRequest,
+  relay: CompletionRelay,
+  ask: Ask,
+): Promise<AttemptOutcome> {
+  const { content } = relay
+  const guard = new EchoGuard(content, relay.push)
+  const used = await countTextTokens(content)
+  const outcome = await ask(
+    {
+      ...request,
+      messages: [...request.messages, { role: 'assistant', content }],
+      completionLimit: Math.max(1, request.completionLimit - used),
+    },
+    guard.push,
+  )
+  switch (outcome.kind) {
+    case 'finished':
+      // The provider counts its continuation only, and what came before as prompt.
+      return guard.finish(outcome.reason) ? { ...outcome, usage: null } : saysSomethingElse(outcome)
+    case 'failed':
+      return isOurMaking(outcome.failure)
+        ? { ...outcome, failure: { ...outcome.failure, kind: 'prefill-refused', hint: null } }
+        : outcome
+    // Nobody has seen an answer that is given whole, so none of these is rescued.
+    case 'expired':
+    case 'cancelled':
+      return outcome
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** The request without the prefill may be good, and no longer than the window. */
+const isOurMaking = ({ kind }: AttemptFailure): boolean => kind === 'bad-request' || kind === 'context-length'
+
+const saysSomethingElse = (outcome: AttemptOutcome): AttemptOutcome => ({
+  ...factsOf(outcome),
+  kind: 'failed',
+  failure: attemptFailure('rescue-mismatch', 'says something else'),
+})

@@ -1,0 +1,189 @@
+import type { HoldStore } from '../../billing/holds/hold-store.ts'
+import type { CallEnvelope, CallJob } from '../../core/calls/call-job.ts'
+import type { CallId } from '../../core/kernel/ids.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import { withTimeout } from '../../platform/process/with-timeout.ts'
+import type { CallJobs } from '../../platform/queues/call-jobs.ts'
+import type { ClaimedJob, ClaimedJobs, ClaimKind } from '../../platform/queues/claimed-jobs.ts'
+import { type DispatchQueue, keepRevived, reviveCall } from '../../platform/queues/queues.ts'
+import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
+import type { EpochWatch } from '../../platform/redis/redis-epoch.ts'
+import { type CleanupTasks, createCleanupTasks } from '../cleanup-tasks.ts'
+import type { TakenSlot } from '../in-process-link.ts'
+import type { HeldBodies } from '../protocol/call-bodies.ts'
+import { type HeldLease, Leases } from './leases.ts'
+import { runningHold } from './restored-holds.ts'
+import { type CallRunnerDependencies, runCall } from './run-call.ts'
+import { WorkerSlots } from './worker-slots.ts'
+
+interface DispatchWorkerOptions extends Omit<CallRunnerDependencies, 'leases'> {
+  bodies: HeldBodies
+  jobs: ClaimedJobs<CallJob>
+  /** The same queue, for calls whose job Redis lost. */
+  dispatchQueue: DispatchQueue
+  callJobs: CallJobs
+  epoch: EpochWatch
+  holds: Pick<HoldStore, 'restore'>
+  concurrency: number
+  /** How long a claim stands without renewal. */
+  lockMs: number
+  /** How long running calls may finish after `stop`. */
+  graceMs: number
+  logger: Logger
+  /** The clock that the deadlines of calls are set by. Absent: `clock`, which only measures what this worker does. */
+  fleetClock?: FleetTime
+}
+
+/** Longer than a wait for calls that come. */
+const STOP_WAITING_MS = 2_000
+
+/** A claim counts from when it was asked for. */
+interface ClaimedAt {
+  job: ClaimedJob<CallJob>
+  claimedAt: number
+  /** What the job has sealed, where that is known. */
+  body?: string
+}
+
+/**
+ * Fetches calls by hand and runs many at once: one script claims what waits, and each starts at once. BullMQ's own
+ * loop fetches one job after another until the queue is empty before it starts the first.
+ */
+export class DispatchWorker {
+  private readonly jobs: ClaimedJobs<CallJob>
+  private readonly options: DispatchWorkerOptions
+  private readonly runner: CallRunnerDependencies
+  /** The calls this worker has. */
+  readonly leases: Leases
+  private readonly renewal: NodeJS.Timeout
+  private readonly slots: WorkerSlots<ClaimedAt>
+  private readonly cleanup: CleanupTasks
+  private stopping = false
+  private hasStopped = false
+
+  constructor(options: DispatchWorkerOptions) {
+    this.options = options
+    this.cleanup = createCleanupTasks(options.logger)
+    this.slots = new WorkerSlots({
+      ...options,
+      claim: (most, kind) => this.claim(most, kind),
+      waitAndClaim: () => this.waitAndClaim(),
+      run: (call) => this.run(call),
+    })
+    this.jobs = options.jobs
+    this.leases = new Leases({
+      ...options,
+      extend: (callIds) => this.jobs.extendLocks(callIds),
+      revive: (job) => reviveCall(options.dispatchQueue, job, options.lockMs),
+      keepRevived: (callId) => keepRevived(options.dispatchQueue, callId, options.lockMs),
+      removeRevived: (callId) => options.callJobs.removeRevived(callId),
+      retake: (callId, number) =>
+        options.callJobs.retake(callId, { token: options.jobs.token, number, lockMs: options.lockMs }),
+    })
+    this.runner = { ...options, leases: this.leases, clock: options.fleetClock ?? options.clock }
+    this.renewal = setInterval(() => void this.leases.renew(), options.lockMs / 3)
+  }
+
+  async start(): Promise<void> {
+    await this.jobs.start()
+    this.slots.start()
+  }
+
+  /** Takes no more calls, lets running ones finish for a while, then hands back or ends the rest. */
+  async stop(): Promise<void> {
+    this.stopping = true
+    const drained = this.slots.drain()
+    const timer = setTimeout(() => this.options.calls.abortAll('shutdown'), this.options.graceMs)
+    await drained
+    clearTimeout(timer)
+    clearInterval(this.renewal)
+    // A claim that nobody hears of would stand until its lock ends. What it brings is handed back.
+    this.jobs.wake()
+    const handedBack = this.slots.ended().then(() => this.slots.drain())
+    await withTimeout(handedBack, STOP_WAITING_MS, undefined)
+    await this.jobs.close()
+    await this.slots.ended()
+    this.hasStopped = true
+  }
+
+  /** Takes a slot for a call that the API instance of this process admits. */
+  takeSlot(): TakenSlot | null {
+    if (!this.slots.take()) return null
+    const claimedAt = this.options.clock()
+    return {
+      token: this.jobs.token,
+      lockMs: this.options.lockMs,
+      run: (data, body) =>
+        this.slots.run({ job: { id: data.envelope.id, data, attemptsStarted: 1 }, claimedAt, body }),
+      giveBack: () => this.slots.giveBack(),
+    }
+  }
+
+  private async claim(most: number, kind: ClaimKind): Promise<ClaimedAt[]> {
+    const claimedAt = this.options.clock()
+    const jobs = await this.jobs.claim(most, kind)
+    return jobs.map((job) => ({ job, claimedAt }))
+  }
+
+  private async waitAndClaim(): Promise<{ job: ClaimedAt | null; isMore: boolean }> {
+    const claimedAt = this.options.clock()
+    const { job, isMore } = await this.jobs.waitAndClaim()
+    return { job: job && { job, claimedAt }, isMore }
+  }
+
+  private async run({ job, claimedAt, body }: ClaimedAt): Promise<void> {
+    const callId = job.id as CallId
+    const { callJobs, logger } = this.options
+    if (this.leases.adopt(callId, job.attemptsStarted, claimedAt)) return
+    // A call that was revived counts its claims from before.
+    const generation = job.attemptsStarted + (job.data.claims ?? 0)
+    const held = this.leases.add(job.data, generation, claimedAt)
+    if (generation === 1) this.restoreHold(job.data.envelope)
+    try {
+      const remainder = this.stopping ? 'hand-back' : await runCall(held, this.runner, body)
+      if (remainder === 'leave') return
+      if (remainder === 'hand-back') return await this.handBack(callId, held)
+      // Also one that was revived while the call was finished without a job.
+      if (held.isRevived) await callJobs.removeRevived(callId)
+      else if (remainder === 'complete') await this.complete(callId)
+      this.dropBody(job.data)
+    } catch (error) {
+      // The job keeps its claim until the lock runs out, then another worker takes it over.
+      logger.error({ err: error, callId }, 'call not completed')
+    } finally {
+      this.options.bodies.release(callId)
+      this.leases.remove(held)
+    }
+  }
+
+  /** Takes a call off the queue that settles nothing; finish-calls.ts completes the others. */
+  private async complete(callId: CallId): Promise<void> {
+    const [kept] = await this.jobs.complete([callId])
+    if (kept !== undefined) throw new Error("its lock is another worker's")
+  }
+
+  private async handBack(callId: CallId, held: HeldLease): Promise<void> {
+    if (held.isRevived) return void (await (await this.options.dispatchQueue.getJob(callId))?.promote())
+    // First: a renewal would take the claim again.
+    this.leases.remove(held)
+    await this.jobs.handBack(callId)
+  }
+
+  /**
+   * Once the job is gone: another worker might have taken the call over until then. Maintenance deletes what is left
+   * when the process ends.
+   */
+  private dropBody({ envelope: { id }, sealedBody }: CallJob): void {
+    if (sealedBody === null)
+      this.cleanup.add(async () => this.hasStopped || (await this.options.bodies.drop(id)))
+  }
+
+  /** Redis may have lost a call's hold after it was taken and before its job was enqueued. */
+  private restoreHold(envelope: CallEnvelope): void {
+    const { epoch, holds, logger } = this.options
+    if (envelope.epoch === undefined || envelope.epoch === epoch.current()) return
+    holds.restore(runningHold(envelope)).catch((error: unknown) => {
+      logger.warn({ err: error, callId: envelope.id }, 'hold not restored')
+    })
+  }
+}

@@ -1,0 +1,194 @@
+import { defineHoldScript } from '../../billing/holds/admission.ts'
+import type { RestoredHold } from '../../billing/holds/hold-store.ts'
+import type { SettlementRecord } from '../../core/calls/call-job.ts'
+import {
+  type Frame,
+  type GatewayFailure,
+  MESSAGE_CHARS,
+  openingFrame,
+  sizeOf,
+} from '../../core/calls/frames.ts'
+import { newId } from '../../core/kernel/ids.ts'
+import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, storedJobOptions } from '../../platform/queues/queues.ts'
+import { isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
+import {
+  accountKeys,
+  apiKeyKeys,
+  ENDING_CHANNELS,
+  lastFinishKey,
+  QUEUE_PREFIX,
+} from '../../platform/redis/redis-keys.ts'
+import type { FramePublisher } from './frame-publisher.ts'
+
+/** What one call asks of the step that ends it. */
+export interface FinishStep {
+  /** What to settle. */
+  record: SettlementRecord
+  /** The hold as it closes. */
+  hold: RestoredHold
+  /**
+   * Which claim of its job the worker has: the number of claims of this job, from 1. `revived`: Redis lost the job, and a
+   * revived one stands for it (see reviveCall). `any`: Redis has no job, and no other worker can have the call.
+   */
+  claim: number | 'revived' | 'any'
+  /** Where the last frame is published; '' for nowhere. */
+  channel: string
+  last: Frame
+  /**
+   * Nothing is done if no API instance listens on the channel, or the caller was told that the call failed: a completion
+   * that is not received is not charged as it stands.
+   */
+  mustBeHeard: boolean
+  /** Completion tokens that the client is known to have taken: so much is charged of an end that is not acknowledged. */
+  takenTokens: number
+}
+
+/** What of a finished call is kept until PostgreSQL has it. */
+export type UnsettledCall = Pick<FinishStep, 'record' | 'hold'>
+
+/**
+ * Unless it is `finished` nothing was done. `unheard`: nobody listens. `lost`: another worker has the call. `gone`: its
+ * job is not there, since this worker or another finished the call, or Redis lost it. `refused`: Redis takes no writes.
+ * A failure: what its caller was told.
+ */
+export type FinishResult = 'finished' | 'unheard' | 'lost' | 'gone' | 'refused' | GatewayFailure
+
+/**
+ * Finishes some calls in one atomic step: last frames, balance cache, settlement job, dispatch jobs. A worker has one step
+ * under way at a time. Repeated after the first run was done, as by a connection that broke, the last step answers as it did
+ * then and does nothing.
+ */
+export type RunFinish = (
+  settlementJobId: string,
+  calls: ReadonlyArray<FinishStep & { isPublished: boolean }>,
+) => Promise<FinishResult[]>
+
+/**
+ * The step of one worker, whose locks hold `token`, over a connection: what was published over it before arrives before
+ * the last frames.
+ */
+export function createFinishScript(
+  redis: Redis,
+  worker: string,
+  token: string,
+  clock: () => number,
+): RunFinish {
+  const finish = defineHoldScript(redis, 'syFinishCalls', new URL('./finish-calls.lua', import.meta.url))
+  const opening = JSON.stringify(openingFrame(worker))
+  const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${QUEUE_PREFIX}:${queue}`)
+  const ownKeys = [...queues, lastFinishKey(worker), ENDING_CHANNELS]
+  return async (settlementJobId, calls) => {
+    const options = JSON.stringify(storedJobOptions(settlementJobId))
+    const results = (await finish(
+      [...ownKeys, ...calls.flatMap(keysOf)],
+      [settlementJobId, options, clock(), opening, token, ...calls.flatMap(argumentsOf)],
+    )) as string[]
+    return results.map(readResult)
+  }
+}
+
+const readResult = (result: string): FinishResult =>
+  result.startsWith('{') ? (JSON.parse(result) as GatewayFailure) : (result as FinishResult)
+
+function keysOf({ record: { accountId, keyId } }: FinishStep): string[] {
+  const account = accountKeys(accountId)
+  return [account.avail, account.held, account.holds, apiKeyKeys(accountId, keyId).open, account.open]
+}
+
+function argumentsOf(call: FinishStep & { isPublished: boolean }): Array<string | number> {
+  const { record, claim, channel, last, isPublished, mustBeHeard, takenTokens } = call
+  const { prefix } = accountKeys(record.accountId)
+  return [
+    record.id,
+    channel,
+    channel && isPublished ? JSON.stringify(last) : '',
+    JSON.stringify(record),
+    record.chargePico,
+    prefix,
+    claim,
+    mustBeHeard ? takenTokens : '',
+  ]
+}
+
+export type FinishCall = (call: FinishStep) => Promise<FinishResult>
+
+/** Keeps a settlement job small enough to be one batch's worth of work. */
+const CALLS_AT_ONCE = 64
+
+interface Waiting {
+  call: FinishStep
+  resolve: (result: FinishResult) => void
+  reject: (error: unknown) => void
+}
+
+interface FinisherDependencies {
+  run: RunFinish
+  publisher: Pick<FramePublisher, 'isColocated' | 'send' | 'flush'>
+  /** Keeps calls that `send` finishes, until PostgreSQL has them (see SettlementOutbox). */
+  outbox: {
+    keep<Call extends UnsettledCall>(
+      jobId: string,
+      calls: readonly Call[],
+      send: () => Promise<readonly Call[]>,
+    ): Promise<void>
+  }
+}
+
+/**
+ * Finishes what has ended since the last step was on its way: a lone call goes at once, and under load one script,
+ * one message a channel and one settlement job carry many calls. When it rejects it is not known whether the call was
+ * finished; if not, whoever claims it next finishes it.
+ */
+export function createFinisher({ run, publisher, outbox }: FinisherDependencies): FinishCall {
+  const waiting: Waiting[] = []
+  let isRunning = false
+
+  async function finish(batch: Waiting[]): Promise<void> {
+    const jobId = newId('settle')
+    const calls = batch.map(({ call }) => call)
+    // Redis tells no API instance that shares this process: that is there, and hears the end once it is done.
+    const isTold = calls.map(({ channel }) => !publisher.isColocated(channel))
+    const asked = calls.map((call, index) => ({ ...call, isPublished: isTold[index]! }))
+    // What calls have sent before goes first.
+    publisher.flush()
+    let results: FinishResult[] = []
+    await outbox.keep(jobId, calls, async () => {
+      results = await run(jobId, asked).catch((error) => {
+        if (!isRefusedWrite(error)) throw error
+        return calls.map(() => 'refused' as const)
+      })
+      return calls.filter((_, index) => results[index] === 'finished')
+    })
+    for (const [index, { channel, last }] of calls.entries())
+      if (!isTold[index] && results[index] === 'finished') publisher.send(channel, ...last)
+    for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
+  }
+
+  async function finishWaiting(): Promise<void> {
+    isRunning = true
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, batchSize(waiting))
+      await finish(batch).catch((error) => {
+        for (const { reject } of batch) reject(error)
+      })
+    }
+    isRunning = false
+  }
+
+  return (call) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ call, resolve, reject })
+      if (!isRunning) void finishWaiting()
+    })
+}
+
+/** How many of those that wait go together: one at least. */
+function batchSize(waiting: readonly Waiting[]): number {
+  let chars = 0
+  const most = Math.min(waiting.length, CALLS_AT_ONCE)
+  for (let size = 0; size < most; size++) {
+    chars += sizeOf(waiting[size]!.call.last[3])
+    if (chars > MESSAGE_CHARS && size > 0) return size
+  }
+  return most
+}

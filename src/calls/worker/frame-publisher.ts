@@ -1,0 +1,153 @@
+import { encodeFrames, type Frame, inPieces } from '../../core/calls/frames.ts'
+import { createSingleFlight } from '../../core/kernel/single-flight.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import { tickEvery } from '../../platform/process/coalesced-timers.ts'
+import type { Redis } from '../../platform/redis/redis.ts'
+import type { LocalHub } from '../in-process-link.ts'
+
+/** How long a channel may be without a listener before its calls are aborted: longer than a reconnect. */
+const UNHEARD_GRACE_MS = 2_000
+/** How often silent channels with open calls are pinged: none is silent for twice as long. */
+const PING_MS = 500
+const NO_FRAMES: readonly Frame[] = []
+
+interface FramePublisherOptions {
+  /** The id of this worker, named in every message. */
+  worker: string
+  redis: Redis
+  /** The hub of the API instance in this process, while one runs. */
+  localHub?: (() => LocalHub | null) | undefined
+  logger: Logger
+  /** Nobody listened when these frames were published. They are sent again if their API instance comes back. */
+  onLost: (frames: readonly Frame[]) => void
+  /** Nobody listens on this channel any more: its API instance is gone. `heardAt`: when somebody last did, 0 for never. */
+  onUnheard: (channel: string, heardAt: number) => void
+  /** Channels with open calls, pinged while nothing is said on them. */
+  openChannels: () => Iterable<string>
+  /** Called with every round of pings, whether or not there are any to send. */
+  onRound: () => void
+  clock: () => number
+}
+
+/**
+ * Publishes frames, once per event-loop turn and channel: whatever came in one turn, of however many calls,
+ * travels as one message, or as some of bounded length. Nothing it does throws or rejects.
+ */
+export class FramePublisher {
+  private readonly options: FramePublisherOptions
+  private readonly waiting = new Map<string, Frame[]>()
+  /** Channels published on since the last ping. */
+  private readonly used = new Set<string>()
+  /** When somebody was last known to listen, by channel. */
+  private readonly heardAt = new Map<string, number>()
+  private readonly asking = createSingleFlight()
+  /** Channels that nobody listened on a moment ago. */
+  private readonly suspicions = new Map<string, PromiseWithResolvers<void> & { timer: NodeJS.Timeout }>()
+  private readonly stopPinging: () => void
+  private scheduled = false
+
+  constructor(options: FramePublisherOptions) {
+    this.options = options
+    this.stopPinging = tickEvery(PING_MS, () => this.pingSilent())
+  }
+
+  /** Whether the API instance of a channel shares this process: its frames go straight to it. */
+  isColocated(channel: string): boolean {
+    return this.hubOf(channel) !== null
+  }
+
+  private hubOf(channel: string) {
+    const hub = this.options.localHub?.()
+    return hub?.channel === channel ? hub : null
+  }
+
+  /** Queues one frame for this turn's message. */
+  send(channel: string, ...frame: Frame): void {
+    const frames = this.waiting.get(channel)
+    if (frames) frames.push(frame)
+    else this.waiting.set(channel, [frame])
+    if (this.scheduled) return
+    this.scheduled = true
+    setImmediate(() => this.flush())
+  }
+
+  /** Sends what waits, now. */
+  flush(): void {
+    this.scheduled = false
+    const waiting = [...this.waiting]
+    this.waiting.clear()
+    for (const [channel, frames] of waiting)
+      for (const some of inPieces(frames)) void this.publish(channel, some)
+  }
+
+  /**
+   * Resolves once it is certain whether somebody listens on a channel, after one question for all calls that ask.
+   * `onUnheard` has been called by then if nobody does.
+   */
+  async certain(channel: string): Promise<void> {
+    if (!this.suspicions.has(channel)) await this.asking(channel, () => this.publish(channel, NO_FRAMES))
+    await this.suspicions.get(channel)?.promise
+  }
+
+  stop(): void {
+    this.flush()
+    this.stopPinging()
+    for (const channel of [...this.suspicions.keys()]) this.settle(channel)
+  }
+
+  private async publish(channel: string, frames: readonly Frame[]): Promise<void> {
+    try {
+      this.used.add(channel)
+      const hub = this.hubOf(channel)
+      if (hub) return hub.receive(this.options.worker, frames)
+      const listeners = await this.tryPublish(channel, frames)
+      if (listeners === null) return this.options.onLost(frames)
+      if (listeners > 0) {
+        this.heardAt.set(channel, this.options.clock())
+        return this.settle(channel)
+      }
+      const heardAt = this.heardAt.get(channel) ?? 0
+      this.heardAt.delete(channel)
+      this.options.onLost(frames)
+      if (this.suspicions.has(channel)) return
+      const timer = setTimeout(() => void this.confirmUnheard(channel, heardAt), UNHEARD_GRACE_MS)
+      this.suspicions.set(channel, { ...Promise.withResolvers<void>(), timer })
+    } catch (error) {
+      this.options.logger.error({ err: error, channel }, 'what became of frames was not dealt with')
+    }
+  }
+
+  /** How many heard a message; null when it could not be sent. */
+  private async tryPublish(channel: string, frames: readonly Frame[]): Promise<number | null> {
+    const { redis, worker, logger } = this.options
+    try {
+      return await redis.publish(channel, encodeFrames(worker, frames))
+    } catch (error) {
+      logger.warn({ err: error, channel }, 'frames not published')
+      return null
+    }
+  }
+
+  /** Asks once more, after time enough to reconnect. Its frames are resent on the API's own request. */
+  private async confirmUnheard(channel: string, heardAt: number): Promise<void> {
+    const listeners = await this.tryPublish(channel, NO_FRAMES)
+    if (listeners === 0) this.options.onUnheard(channel, heardAt)
+    this.settle(channel)
+  }
+
+  private settle(channel: string): void {
+    const suspicion = this.suspicions.get(channel)
+    if (suspicion === undefined) return
+    clearTimeout(suspicion.timer)
+    this.suspicions.delete(channel)
+    suspicion.resolve()
+  }
+
+  private pingSilent(): void {
+    const open = new Set(this.options.openChannels())
+    for (const channel of open) if (!this.used.has(channel)) void this.publish(channel, NO_FRAMES)
+    this.used.clear()
+    for (const channel of this.heardAt.keys()) if (!open.has(channel)) this.heardAt.delete(channel)
+    this.options.onRound()
+  }
+}

@@ -1,0 +1,280 @@
+import { settlementOf } from '../../core/billing/settlement.ts'
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
+import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
+import { type CallOutcome, failedCall, lastFrameOf } from '../../core/calls/call-outcome.ts'
+import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
+import { nativeCall } from '../../core/calls/messages-request.ts'
+import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
+import { inSpan, queueAttributes, tracesAreOn } from '../../platform/observability/tracing.ts'
+import { DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
+import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
+import type { CallBodies } from '../protocol/call-bodies.ts'
+import type { CompletionArchive } from '../protocol/idempotency.ts'
+import type { AttemptChain } from './attempts/attempt-chain.ts'
+import { CallOutbox } from './call-outbox.ts'
+import { failedByGateway, isProduced, outcomeOfLostRun, stoppedMidStream } from './delivered-outcome.ts'
+import type { FinishCall, FinishStep } from './finish-calls.ts'
+import type { FramePublisher } from './frame-publisher.ts'
+import { claimOf, type HeldLease, type Leases } from './leases.ts'
+import { endedHold } from './restored-holds.ts'
+import { type RunningCall, type RunningCalls, reasonOf } from './running-calls.ts'
+import type { SettlementOutbox } from './settlement-outbox.ts'
+import { askTakeover } from './takeover.ts'
+
+export interface CallRunnerDependencies {
+  calls: RunningCalls
+  leases: Pick<Leases, 'isHeld' | 'reclaim'>
+  publisher: FramePublisher
+  chain: AttemptChain
+  catalog: () => CatalogSnapshot
+  bodies: Pick<CallBodies, 'read'>
+  archive: CompletionArchive
+  /** About how long an answer may be to be kept for repeats. */
+  wholeAnswerBytesMax: number
+  finish: FinishCall
+  /** Keeps a settlement that Redis refuses, until it takes it. */
+  outbox: Pick<SettlementOutbox, 'keepUnsent'>
+  /** Called with each call that ended here. */
+  countCall?: ((record: SettlementRecord) => void) | undefined
+  logger: Logger
+  clock: FleetTime
+}
+
+/** What is left to do with the job of a call that ran here. */
+export type JobRemainder =
+  /** Nothing: it is gone, and the call is settled. */
+  | 'none'
+  /** Its client had received its end before: the job is completed, and settles nothing. */
+  | 'complete'
+  /** The call goes back to the queue untouched. */
+  | 'hand-back'
+  /** It is another worker's by now; or Redis takes no writes, and it remains until another claim finds the call settled. */
+  | 'leave'
+
+/** A call is claimed this often at the most; one that keeps killing its workers ends. */
+const MAX_CLAIMS = 5
+
+/**
+ * Runs one claimed call to its end: the failover chain, the frames, the settlement. Its client receives the end, the
+ * settlement is enqueued and the job is gone in one atomic step (see finish-calls.ts), which a worker whose lease was
+ * lost cannot take: the call is another's. `openedBody` is what the job has sealed, where that is known.
+ */
+export async function runCall(
+  lease: HeldLease,
+  deps: CallRunnerDependencies,
+  openedBody?: string,
+): Promise<JobRemainder> {
+  const { envelope } = lease.job
+  const claimedAt = deps.clock()
+  const runsOn = envelope.idempotencyRecord !== null
+  const outbox = new CallOutbox({
+    publisher: deps.publisher,
+    callId: envelope.id,
+    channel: envelope.replyChannel,
+    generation: lease.generation,
+    wholeUpToBytes: runsOn ? deps.wholeAnswerBytesMax : 0,
+  })
+  const call = deps.calls.add(envelope.id, outbox, runsOn)
+  try {
+    const run = new CallRun(lease, call, claimedAt, deps)
+    const ended = await inCallSpan(envelope, lease.generation, () => run.outcome(openedBody))
+    if (reasonOf(call) === 'lease-lost' || !(await deps.leases.isHeld(lease))) return 'leave'
+    return typeof ended === 'string' ? ended : await run.finish(ended)
+  } finally {
+    deps.calls.remove(call)
+  }
+}
+
+/** One run of a call under one lease. */
+class CallRun {
+  readonly #lease: HeldLease
+  readonly #call: RunningCall
+  readonly #claimedAt: number
+  readonly #deps: CallRunnerDependencies
+  /** Null until it is read. */
+  #body: CallBody | null = null
+
+  constructor(lease: HeldLease, call: RunningCall, claimedAt: number, deps: CallRunnerDependencies) {
+    this.#lease = lease
+    this.#call = call
+    this.#claimedAt = claimedAt
+    this.#deps = deps
+  }
+
+  get #envelope(): CallEnvelope {
+    return this.#lease.job.envelope
+  }
+
+  /** Runs the call until its outcome is known, or until it is not this worker's to end. */
+  async outcome(openedBody?: string): Promise<CallOutcome | JobRemainder> {
+    const { job, generation } = this.#lease
+    const { clock, logger } = this.#deps
+    const call = this.#call
+    const envelope = this.#envelope
+    const isShutdown = () => reasonOf(call) === 'shutdown'
+    if (generation === 1 && clock(envelope.admittedAt) > envelope.queueDeadlineAt)
+      return failedCall(CALL_ERRORS.waitedTooLong)
+    try {
+      const delivered = generation === 1 ? null : await askTakeover(call)
+      if (isShutdown()) return 'hand-back'
+      if (delivered?.finished) return 'complete'
+      if (delivered === null && generation > MAX_CLAIMS) return failedCall(CALL_ERRORS.failedInside)
+      const body = openedBody === undefined ? await bodyOf(job, this.#deps) : parseBody(openedBody)
+      if (body === null) return failedCall(CALL_ERRORS.bodyGone)
+      this.#body = body
+      if (delivered) return await outcomeOfLostRun(delivered, { envelope, body })
+      const send = (frame: FrameBody) => call.outbox.send(frame)
+      const signals = { signal: call.controller.signal, upstream: call.upstream.signal }
+      const outcome = await this.#deps.chain({ envelope, body, ...signals, send })
+      if (call.begunElsewhere)
+        return await outcomeOfLostRun(call.begunElsewhere, { envelope, body }, outcome.attempts)
+      if (outcome.status === 'cancelled' && isShutdown()) {
+        // A stopping worker hands a call back if its client has seen nothing of it.
+        if (!call.outbox.used) return 'hand-back'
+        call.failure ??= stoppedMidStream(call.outbox.deliveredChars)
+      }
+      return outcome
+    } catch (error) {
+      logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
+      return failedCall(error instanceof ApiError ? toldError(error) : CALL_ERRORS.failedInside)
+    }
+  }
+
+  /**
+   * Finishes the call. Nothing is charged for a completion that no API instance received: while its own is not known to
+   * be there, the call ends neither way, and then as one that the gateway failed.
+   */
+  async finish(ended: CallOutcome): Promise<JobRemainder> {
+    const { finish, leases, publisher, outbox, countCall } = this.#deps
+    const lease = this.#lease
+    const call = this.#call
+    const channel = this.#envelope.replyChannel
+    let outcome = ended
+    let claim: FinishStep['claim'] = claimOf(lease)
+    for (;;) {
+      if (isProduced(outcome) && this.#body && call.failure)
+        outcome = await failedByGateway(outcome, call.failure, { envelope: this.#envelope, body: this.#body })
+      const { last, ...step } = await this.#stepFor(outcome, claim)
+      const result = await finish({ ...step, last: call.outbox.lastFrame(last) })
+      if (typeof result === 'object') {
+        // An API instance gave the call up, and the message that says so has not come.
+        call.failure = result
+        continue
+      }
+      switch (result) {
+        case 'finished':
+          countCall?.(step.record)
+          call.outbox.ended(last)
+          return 'none'
+        case 'lost':
+          if (!(await leases.reclaim(lease))) return 'leave'
+          claim = claimOf(lease)
+          break
+        case 'gone':
+          // Redis lost the job, or this very step was done before another. To settle a call twice charges it once.
+          if (!(await leases.isHeld(lease))) return 'leave'
+          claim = claim === claimOf(lease) ? 'any' : claimOf(lease)
+          break
+        case 'unheard':
+          await publisher.certain(channel)
+          break
+        case 'refused':
+          await publisher.certain(channel)
+          if (isProduced(outcome) && this.#body && call.failure) break
+          // Its client need not wait: this worker keeps the settlement until Redis takes it, and the job remains.
+          countCall?.(step.record)
+          outbox.keepUnsent(step)
+          call.outbox.send(last)
+          return 'leave'
+        default:
+          return result satisfies never
+      }
+    }
+  }
+
+  async #stepFor(outcome: CallOutcome, claim: FinishStep['claim']) {
+    const { catalog, clock } = this.#deps
+    const { outbox, runsOn } = this.#call
+    const envelope = this.#envelope
+    const times = { claimedAt: this.#claimedAt, finishedAt: clock() }
+    const settlement = settlementOf(outcome, envelope, catalog(), times)
+    const last = lastFrameOf(outcome, envelope, settlement.chargePico)
+    const record = { ...settlement, ...(await closeKey(settlement, last, envelope, outbox, this.#deps)) }
+    return {
+      record,
+      hold: endedHold(envelope, BigInt(record.chargePico)),
+      claim,
+      channel: envelope.replyChannel,
+      last,
+      takenTokens: Math.floor(record.usage.completionTokens * outbox.takenPart),
+      mustBeHeard: isProduced(outcome) && !runsOn && reasonOf(this.#call) !== 'client-gone',
+    }
+  }
+}
+
+/** What a service of ours that is away or full says itself, such as the store of uploads. */
+const toldError = ({ code, message, details: { retryAfterSeconds } }: ApiError): FrameError => ({
+  code,
+  message,
+  ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+})
+
+/** What a call asks; null where it was kept beside the queue and cannot be had. */
+async function bodyOf(
+  { envelope, sealedBody }: CallJob,
+  { bodies, logger }: CallRunnerDependencies,
+): Promise<CallBody | null> {
+  try {
+    const text = await bodies.read(envelope.id, sealedBody)
+    if (text !== null) return parseBody(text)
+    logger.error({ callId: envelope.id }, 'the body of a call is gone')
+  } catch (error) {
+    if (sealedBody !== null) throw error
+    logger.error({ err: error, callId: envelope.id }, 'the body of a call cannot be read')
+  }
+  return null
+}
+
+function parseBody(text: string): CallBody {
+  const body = JSON.parse(text) as CallBody
+  return body.native ? nativeCall(body.native) : body
+}
+
+/**
+ * A charged completion is replayed to repeats from now on. A call that did not complete, or was not charged because the
+ * gateway failed it, frees its Idempotency-Key, so that a retry runs anew. Returns what settlement has to know of the key.
+ */
+async function closeKey(
+  record: SettlementRecord,
+  last: FrameBody,
+  envelope: CallEnvelope,
+  { generation, run, frames }: CallOutbox,
+  { archive, logger }: Pick<CallRunnerDependencies, 'archive' | 'logger'>,
+): Promise<Pick<SettlementRecord, 'idempotencyDigest'>> {
+  const { id, accountId, idempotencyRecord } = envelope
+  if (idempotencyRecord === null) return {}
+  const call = { id, accountId, idempotencyRecord }
+  const runsAnew = record.status !== 'completed' && BigInt(record.chargePico) === 0n
+  try {
+    if (runsAnew) await archive.forget(call)
+    else await archive.end(call, frames && { generation, run, frames: [...frames, last] })
+  } catch (error) {
+    // The call ends all the same; a repeat gets no answer of it.
+    logger.warn({ err: error, callId: id }, 'what an Idempotency-Key stands for was not kept')
+  }
+  return runsAnew ? {} : { idempotencyDigest: idempotencyRecord }
+}
+
+/** One claim of a call by this worker, as a part of the trace of its request. */
+function inCallSpan<T>(envelope: CallEnvelope, claim: number, run: () => Promise<T>): Promise<T> {
+  if (!tracesAreOn()) return run()
+  const attributes = {
+    ...queueAttributes(DISPATCH_QUEUE, 'process', envelope.id),
+    'switchyard.call.claim': claim,
+    'switchyard.call.candidates': envelope.candidates.length,
+  }
+  const options = { kind: 'CONSUMER', attributes, parent: envelope.traceparent } as const
+  return inSpan(`process ${DISPATCH_QUEUE}`, options, run)
+}

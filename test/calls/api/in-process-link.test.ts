@@ -1,0 +1,109 @@
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { plainKey } from '../../../src/accounts/key-cache.ts'
+import type { AdmissionAnswer } from '../../../src/billing/holds/admission.ts'
+import { type AdmissionDependencies, admitCall } from '../../../src/calls/api/admit-call.ts'
+import { bodyText } from '../../../src/calls/api/enqueue-and-wait.ts'
+import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
+import type { CallJob } from '../../../src/core/calls/call-job.ts'
+import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
+import type { CatalogSnapshot } from '../../../src/core/catalog/catalog.ts'
+import { newCallId } from '../../../src/core/kernel/ids.ts'
+import type { RoutingPlan } from '../../../src/core/routing/routing-plan.ts'
+
+const REQUEST = parseChatRequest({ model: 'test/plain', messages: [{ role: 'user', content: 'Go.' }] })
+const PLAN = {
+  candidates: [],
+  worstCase: 100n,
+  dearestPrompt: 10n,
+  dearestCompletionRate: 1n,
+  completionLimit: 90,
+  promptTokens: 10,
+} as unknown as RoutingPlan
+const RATE = { limitRequests: 1, remainingRequests: 1, remainingTokens: 1, resetMs: 0 }
+const ADMITTED = {
+  kind: 'admitted',
+  holdPico: 100n,
+  completionLimit: 90,
+  accountOpenCalls: 1,
+  rate: RATE,
+} as const
+const LOADED = { kind: 'balance-unknown', rate: RATE } as const
+
+/** Admits a call with these answers of Redis, in their order, beside a worker that has one slot. */
+async function admit(answers: Array<AdmissionAnswer | Error>, idempotencyRecord: string | null = null) {
+  const seen = { taken: 0, givenBack: 0, ran: [] as Array<[CallJob, string]>, claims: [] as unknown[] }
+  const deps = {
+    catalog: () => ({ models: new Map() }) as unknown as CatalogSnapshot,
+    admit: async ({ job }) => {
+      seen.claims.push(job?.claim?.token)
+      const answer = answers.shift()!
+      if (answer instanceof Error) throw answer
+      return answer
+    },
+    loadBalance: async () => undefined,
+    loadAllowance: async () => undefined,
+    releaseHold: async () => undefined,
+    undoAdmission: async () => undefined,
+    noteLimitReached: () => undefined,
+    sealBody: (_, body) => `sealed ${body}`,
+    hub: { expect: () => undefined, forget: () => undefined },
+    takeSlot: () => {
+      seen.taken++
+      return {
+        token: 'worker',
+        lockMs: 1_000,
+        run: (job, body) => void seen.ran.push([job, body]),
+        giveBack: () => void seen.givenBack++,
+      }
+    },
+    cleanup: createCleanupTasks(pino({ level: 'silent' })),
+    limits: {
+      tokensPerMinute: 1_000,
+      queueWaitMs: 1_000,
+      accountQueueShare: 1,
+    } as AdmissionDependencies['limits'],
+    replyChannel: 'here',
+    topUpUrl: '',
+    clock: () => 0,
+    random: () => 0,
+  } satisfies AdmissionDependencies
+  const identity = { callId: newCallId(), requestId: 'r', idempotencyRecord, plan: PLAN }
+  await admitCall(REQUEST, plainKey('acct_1', 'key_1'), identity, deps).catch(() => undefined)
+  return seen
+}
+
+test('a call that was claimed with its admission runs once in the slot, with the body that its job has sealed', async () => {
+  const { ran, ...seen } = await admit([{ ...ADMITTED, isEnqueued: true, isClaimed: true }])
+  expect(seen).toEqual({ taken: 1, givenBack: 0, claims: ['worker'] })
+  expect(ran).toEqual([
+    [
+      expect.objectContaining({ sealedBody: `sealed ${bodyText(REQUEST.content)}` }),
+      bodyText(REQUEST.content),
+    ],
+  ])
+})
+
+test('one that is asked for again names the same slot', async () => {
+  const seen = await admit([LOADED, { ...ADMITTED, isEnqueued: true, isClaimed: true }])
+  expect(seen).toMatchObject({
+    taken: 1,
+    givenBack: 0,
+    claims: ['worker', 'worker'],
+    ran: [expect.anything()],
+  })
+})
+
+test.each<[what: string, answer: AdmissionAnswer | Error]>([
+  ['waits in the queue', { ...ADMITTED, isEnqueued: true, isClaimed: false }],
+  ['was granted less than it asks for', { ...ADMITTED, isEnqueued: false, isClaimed: false }],
+  ['is refused', { kind: 'too-many-open', retryAfterMs: 1, scope: 'key', rate: RATE }],
+  ['is in doubt, since the answer was lost', new Error('the connection is gone')],
+])('the slot of a call that %s is given back', async (_, answer) => {
+  expect(await admit([answer])).toMatchObject({ taken: 1, givenBack: 1, ran: [] })
+})
+
+test('a call with an Idempotency-Key, which must be confirmed first, takes no slot', async () => {
+  const seen = await admit([{ ...ADMITTED, isEnqueued: false, isClaimed: false }], 'digest')
+  expect(seen).toMatchObject({ taken: 0, givenBack: 0, claims: [undefined], ran: [] })
+})

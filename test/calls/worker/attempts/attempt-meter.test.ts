@@ -1,0 +1,93 @@
+import { Registry } from 'prom-client'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { type AttemptMeter, createAttemptMeter } from '../../../../src/calls/worker/attempts/attempt-meter.ts'
+import type { AttemptRecord, Candidate } from '../../../../src/core/calls/call-job.ts'
+import type { HealthEffect } from '../../../../src/core/failover/circuit-breaker.ts'
+import { exportBreakers } from '../../../../src/routing/circuit-breaker/breaker-board.ts'
+import { offer, provider } from '../../../helpers/planned-catalog.ts'
+
+const OFFER = offer(provider('acme'), 1, {}, 'org/large-1')
+const CANDIDATE: Candidate = {
+  offerId: OFFER.id,
+  modelId: 'v/large',
+  requestedModel: 'v/large',
+  rate: { prompt: '1', completion: '1' },
+  rateVersion: 'r',
+  contextLength: 1_000,
+  promptTokensBound: 100,
+  completionLimit: 100,
+  reasoning: false,
+}
+const PLAN = { candidate: CANDIDATE, offer: OFFER, lastChance: false, rescue: null }
+const record = (outcome: string, firstTokenMs: number | null = 400): AttemptRecord => ({
+  offerId: OFFER.id,
+  outcome,
+  httpStatus: 200,
+  startedAt: 1_000,
+  firstTokenMs,
+  durationMs: 2_400,
+})
+
+let logged: unknown[][]
+let registry: Registry
+let meter: AttemptMeter
+
+beforeEach(() => {
+  logged = []
+  registry = new Registry()
+  const log = {
+    ending: (...what: unknown[]) => logged.push(['ending', ...what]),
+    firstToken: (...what: unknown[]) => logged.push(['first-token', ...what]),
+    speed: (...what: unknown[]) => logged.push(['speed', ...what]),
+    close: async () => undefined,
+  }
+  meter = createAttemptMeter(log as never, registry)
+})
+
+describe('the meter of attempts', () => {
+  test('tells the fleet and Prometheus of an answer: its end, its first token, its speed', async () => {
+    meter.attempt(PLAN, record('ok'), { kind: 'success' })
+    meter.answer(CANDIDATE, record('ok'), 101)
+    expect(logged).toEqual([
+      ['ending', OFFER.id, 'success'],
+      ['first-token', OFFER.id, 400],
+      ['speed', OFFER.id, 50],
+    ])
+    const text = await registry.metrics()
+    expect(text).toContain('switchyard_attempts_total{provider="acme",outcome="ok"} 1')
+    expect(text).toContain('switchyard_first_token_seconds_sum{provider="acme"} 0.4')
+    expect(text).toContain('switchyard_tokens_per_second_sum{provider="acme"} 50')
+  })
+
+  test.each<[string, HealthEffect, unknown[][]]>([
+    ['server-error', { kind: 'failure' }, [['ending', OFFER.id, 'failure']]],
+    ['refused', { kind: 'refused', by: 'provider' }, [['ending', OFFER.id, 'failure']]],
+    ['rate-limited', { kind: 'rate-limited', retryAfterMs: 5 }, [['ending', OFFER.id, 'rate-limited']]],
+    ['cancelled', { kind: 'none' }, []],
+  ])('counts an attempt that ended as %s, and measures nothing of it', async (outcome, effect, expected) => {
+    meter.attempt(PLAN, record(outcome), effect)
+    expect(logged).toEqual(expected)
+    expect(await registry.metrics()).toContain(
+      `switchyard_attempts_total{provider="acme",outcome="${outcome}"} 1`,
+    )
+  })
+})
+
+describe('the exported breakers', () => {
+  test('are those that are not closed', async () => {
+    let state = [
+      { subject: OFFER.id, breaker: 'open' as const, reason: 'failing' as const },
+      { subject: 'beta', breaker: 'half-open' as const, reason: 'refused' as const },
+      { subject: 'gamma/limited', breaker: 'closed' as const, reason: null },
+    ]
+    exportBreakers({ state: () => state } as never, registry)
+    const text = await registry.metrics()
+    expect(text).toContain(
+      'switchyard_offer_breaker_state{provider="acme",model="org/large-1",reason="failing"} 2',
+    )
+    expect(text).toContain('switchyard_offer_breaker_state{provider="beta",model="",reason="refused"} 1')
+    expect(text).not.toContain('gamma')
+    state = []
+    expect(await registry.metrics()).not.toContain('acme')
+  })
+})

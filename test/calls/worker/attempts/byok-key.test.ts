@@ -1,0 +1,214 @@
+import pino from 'pino'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { ByokKeyVault, VaultAnswer } from '../../../../src/byok/byok-key-vault.ts'
+import { createAttemptChain } from '../../../../src/calls/worker/attempts/attempt-chain.ts'
+import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
+import type { CallOutcome } from '../../../../src/core/calls/call-outcome.ts'
+import type { CatalogSnapshot, Offer } from '../../../../src/core/catalog/catalog.ts'
+import { newCallId } from '../../../../src/core/kernel/ids.ts'
+import {
+  createProviderClients,
+  createTransport,
+  type Transport,
+} from '../../../../src/providers/provider-clients.ts'
+import type { BreakerBoard } from '../../../../src/routing/circuit-breaker/breaker-board.ts'
+import {
+  offerAt,
+  refuses,
+  type ScriptedProvider,
+  startScriptedProvider,
+  streams,
+  wholeStream,
+} from '../../../helpers/scripted-provider.ts'
+
+const SECRET = 'sk-client-0123456789abcdef'
+const SETTINGS = {
+  attemptsPerCall: 4,
+  firstTokenTimeoutMs: 30_000,
+  lastFirstTokenTimeoutMs: 30_000,
+  reasoningFirstTokenTimeoutMs: 30_000,
+  reasoningLastFirstTokenTimeoutMs: 30_000,
+  idleTimeoutMs: 30_000,
+  dripTokensMin: 10,
+}
+
+let transport: Transport
+let alpha: ScriptedProvider
+let beta: ScriptedProvider
+beforeAll(async () => {
+  transport = createTransport({ connectTimeoutMs: 30_000 })
+  alpha = await startScriptedProvider()
+  beta = await startScriptedProvider()
+})
+afterAll(async () => {
+  await transport.close()
+  await alpha.close()
+  await beta.close()
+})
+
+const candidate = (offer: Offer, providerKeyId?: string): Candidate => ({
+  offerId: offer.id,
+  modelId: 'm',
+  requestedModel: 'm',
+  rate: { prompt: '1', completion: '1' },
+  rateVersion: 'r1',
+  contextLength: 8_000,
+  promptTokensBound: 100,
+  completionLimit: 100,
+  reasoning: false,
+  ...(providerKeyId !== undefined && { providerKeyId }),
+})
+
+interface Run {
+  outcome: CallOutcome
+  reported: unknown[][]
+  metered: unknown[]
+  noted: unknown[][]
+  log: string
+}
+
+/** A call on a BYOK key at alpha, then on shared capacity at beta where `fallback`. */
+async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true } = {}): Promise<Run> {
+  const offers = [offerAt(alpha.baseUrl, {}, 'alpha/up'), offerAt(beta.baseUrl, {}, 'beta/up')]
+  const catalog = {
+    offers: new Map(offers.map((offer) => [offer.id, offer])),
+  } as unknown as CatalogSnapshot
+  const report = vi.fn()
+  const note = vi.fn()
+  const metered: unknown[] = []
+  const lines: string[] = []
+  const isDown = { kind: 'down', untilMs: Date.now() + 60_000 } as const
+  const board = {
+    health: (offerId: string) => (offerId === 'beta/up' ? { kind: 'ready' } : isDown),
+    claimProbe: async () => null,
+    report,
+  } as unknown as BreakerBoard
+  const vault: ByokKeyVault = { open: async () => answer, note, stop: async () => undefined }
+  const chain = createAttemptChain({
+    catalog: () => catalog,
+    providers: createProviderClients({
+      transport,
+      ourKey: ({ apiKeyEnv }) => (apiKeyEnv === null ? null : 'sk-ours'),
+      connectTimeoutMs: 30_000,
+      now: Date.now,
+    }),
+    byokKeys: vault,
+    board,
+    meter: { attempt: (_, record) => metered.push(record), answer: (served) => metered.push(served) },
+    budget: {
+      countCall: () => undefined,
+      ask: async () => isBudgetLeft,
+      close: async () => undefined,
+    } as never,
+    settings: SETTINGS,
+    logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
+    now: Date.now,
+    random: () => 0,
+  })
+  const envelope: CallEnvelope = {
+    id: newCallId(),
+    accountId: 'acct_1',
+    keyId: 'key_1',
+    requestId: 'r',
+    requestedModel: 'm',
+    stream: false,
+    replyChannel: 'c',
+    candidates: [candidate(offers[0]!, 'pkey_1'), ...(fallback ? [candidate(offers[1]!)] : [])],
+    holdPico: '1000000',
+    idempotencyRecord: null,
+    admittedAt: Date.now(),
+    queueDeadlineAt: Date.now() + 60_000,
+    callDeadlineAt: Date.now() + 60_000,
+  }
+  const outcome = await chain({
+    envelope,
+    body: { messages: [{ role: 'user', content: 'Hi' }], parameters: {} },
+    signal: new AbortController().signal,
+    upstream: new AbortController().signal,
+    send: () => undefined,
+  })
+  return { outcome, reported: report.mock.calls, metered, noted: note.mock.calls, log: lines.join('') }
+}
+const opened: VaultAnswer = { kind: 'opened', secret: SECRET }
+const toldCode = (outcome: CallOutcome) => (outcome.status === 'failed' ? outcome.error.code : outcome.status)
+
+describe('an attempt on a BYOK key', () => {
+  test('goes out although the offer is down for us, and shared health and measures never hear of it', async () => {
+    alpha.play(streams(wholeStream('Hello')))
+    const { outcome, reported, metered, noted } = await run(opened)
+    expect(outcome).toMatchObject({ status: 'completed', served: { providerKeyId: 'pkey_1' } })
+    expect([reported, metered]).toEqual([[], []])
+    expect(noted).toEqual([['pkey_1', 'accepted']])
+  })
+
+  test.each([
+    [401, 'unauthorized'],
+    [402, 'payment_required'],
+    [403, 'forbidden'],
+  ])('a %i is noted of the key as %s and of nothing else', async (status, reception) => {
+    alpha.play(refuses(status, { message: `bad key ${SECRET}`, code: `bad ${SECRET}` }))
+    const { outcome, reported, metered, noted, log } = await run(opened)
+    expect(toldCode(outcome)).toBe('all_providers_failed')
+    expect([reported, metered]).toEqual([[], []])
+    expect(noted).toEqual([['pkey_1', reception]])
+    expect(log).toContain('pkey_1')
+    expect(log).not.toContain(SECRET)
+    expect(JSON.stringify(outcome)).not.toContain(SECRET)
+  })
+
+  test('tells its owner, the log and the record what the provider said, without the key', async () => {
+    alpha.play(refuses(400, { message: `Unsupported value: 'temperature' for ${SECRET}` }))
+    const { outcome, log } = await run(opened)
+    const said = "Unsupported value: 'temperature' for [key]"
+    expect(outcome).toMatchObject({
+      error: {
+        code: 'invalid_request',
+        param: 'temperature',
+        message: `The model refuses \`temperature\` of this request as invalid. Check its value. The provider says: "${said}"`,
+      },
+      attempts: [{ outcome: 'bad-request', providerMessage: said }],
+    })
+    expect(JSON.parse(log.split('\n').find((line) => line.includes('BYOK'))!)).toMatchObject({
+      providerMessage: said,
+    })
+  })
+
+  test('whose provider cannot be reached says so to its owner, and notes it of the key', async () => {
+    alpha.play((response) => void response.socket!.destroy())
+    const { outcome, noted } = await run(opened)
+    expect(outcome).toMatchObject({
+      error: {
+        code: 'all_providers_failed',
+        message: expect.stringContaining('The provider of your provider key pkey_1 could not be reached.'),
+      },
+    })
+    expect(noted).toContainEqual(['pkey_1', 'unreachable'])
+  })
+
+  test('says nothing of the key when the provider itself breaks or does not know the model', async () => {
+    for (const status of [404, 429, 400]) {
+      alpha.play(refuses(status, {}))
+      expect((await run(opened)).noted).toEqual([])
+    }
+  })
+
+  test('that failed takes nothing from the budget of retries: wrong keys must not spend what others live by', async () => {
+    alpha.play(refuses(401))
+    beta.play(streams(wholeStream('Hello')))
+    const { outcome } = await run(opened, { fallback: true, isBudgetLeft: false })
+    expect(outcome).toMatchObject({ status: 'completed', served: { offerId: 'beta/up' } })
+  })
+
+  test('is not made with a key that is gone or cannot be looked up, and goes on where it may', async () => {
+    const before = alpha.requests.length
+    expect(toldCode((await run({ kind: 'gone' })).outcome)).toBe('all_providers_failed')
+    expect(toldCode((await run({ kind: 'unavailable' })).outcome)).toBe('overloaded')
+    expect(alpha.requests.length).toBe(before)
+    for (const kind of ['gone', 'unavailable'] as const) {
+      beta.play(streams(wholeStream('Hello')))
+      const { outcome, reported } = await run({ kind }, { fallback: true })
+      expect(outcome).toMatchObject({ status: 'completed', served: { offerId: 'beta/up' } })
+      expect(reported).toEqual([['beta/up', { kind: 'success' }, null, 'acct_1']])
+    }
+  })
+})

@@ -1,0 +1,39 @@
+import { Registry } from 'prom-client'
+import { expect, test } from 'vitest'
+import { createCallMetrics } from '../../../src/calls/worker/call-metrics.ts'
+import { addCounts, type TrafficCounts } from '../../../src/platform/observability/traffic-counts.ts'
+import { failedSettlementOf, settlementOf } from '../../helpers/billing.ts'
+
+test('a call that ended is counted once in each of its figures', async () => {
+  const registry = new Registry()
+  const finished: string[] = []
+  const traffic: TrafficCounts = new Map()
+  const count = createCallMetrics(registry, {
+    finished: (outcome) => void finished.push(outcome),
+    traffic: {
+      add: (counts) => addCounts(traffic, counts),
+      flush: () => {
+        throw new Error('a metric writes nothing')
+      },
+    },
+  })
+  const usage = { promptTokens: 10, completionTokens: 20 }
+  count(settlementOf('acct_1', { usage, admittedAt: 1_000, claimedAt: 3_000 }))
+  count(settlementOf('acct_1', { usage, admittedAt: 1_000, claimedAt: 1_000 }))
+  count(failedSettlementOf('acct_1', { claimedAt: null }))
+
+  expect(finished).toEqual(['completed', 'completed', 'failed'])
+  expect(Object.fromEntries(traffic)).toEqual({
+    'calls:completed': 2n,
+    'calls:failed': 1n,
+    prompt_tokens: 20n,
+    completion_tokens: 40n,
+    spend_pico: 100n,
+  })
+  const metrics = await registry.metrics()
+  expect(metrics).toContain('switchyard_calls_total{status="completed",error_code="none"} 2')
+  expect(metrics).toContain('switchyard_calls_total{status="failed",error_code="all_providers_failed"} 1')
+  // One that nobody claimed did not wait for its claim.
+  expect(metrics).toContain('switchyard_call_queue_wait_seconds_count 2')
+  expect(metrics).toContain('switchyard_call_queue_wait_seconds_sum 2')
+})

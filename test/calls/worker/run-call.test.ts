@@ -1,0 +1,47 @@
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import type { FinishResult, FinishStep } from '../../../src/calls/worker/finish-calls.ts'
+import { type CallRunnerDependencies, runCall } from '../../../src/calls/worker/run-call.ts'
+import { RunningCalls } from '../../../src/calls/worker/running-calls.ts'
+import { playCall } from '../../helpers/played-chain.ts'
+
+const BODY = JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }], parameters: {} })
+
+/** Runs a call that is answered whole, while its worker stops; returns what it was settled as. */
+async function settledWhileStopping(refusal: FinishResult) {
+  const { outcome, envelope } = await playCall({
+    stream: false,
+    routes: [{ plays: [{ says: ['an answer'] }] }],
+  })
+  expect(outcome.status).toBe('completed')
+  const calls = new RunningCalls()
+  const finished: FinishStep[] = []
+  const deps = {
+    calls,
+    leases: { isHeld: async () => true, reclaim: async () => true },
+    publisher: { certain: async (channel: string) => calls.abortChannel(channel, 0), send: () => undefined },
+    chain: async () => {
+      calls.abortAll('shutdown')
+      return outcome
+    },
+    catalog: () => ({ offers: new Map() }),
+    finish: async (ended: FinishStep) => {
+      if (ended.mustBeHeard) return refusal
+      finished.push(ended)
+      return 'finished'
+    },
+    logger: pino({ level: 'silent' }),
+    clock: () => envelope.admittedAt,
+  } as unknown as CallRunnerDependencies
+  const job = { envelope: { ...envelope, idempotencyRecord: null, replyChannel: 'api' }, sealedBody: null }
+  const lease = { job, generation: 1, number: 1, renewedAt: 0, epoch: '', isRevived: false }
+  expect(await runCall(lease, deps, BODY)).toBe('none')
+  return finished.map(({ record: { status, chargePico } }) => ({ status, chargePico }))
+}
+
+test.each([
+  ['that nobody was there to hear', 'unheard'],
+  ['whose caller was told a failure', { code: 'overloaded', deliveredChars: 0 }],
+] as const)('an answer %s costs nothing, also of a worker that stops', async (_which, refusal) => {
+  expect(await settledWhileStopping(refusal)).toEqual([{ status: 'failed', chargePico: '0' }])
+})
