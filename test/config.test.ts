@@ -4,6 +4,8 @@ import { readConfig, SETTINGS } from '../src/config.ts'
 import {
   COMPOSE_FILE,
   SETTINGS_PAGE,
+  VALUES_SCHEMA,
+  valuesSchema,
   withSettingsPassedOn,
   withSettingsTable,
 } from '../tools/settings-table.ts'
@@ -92,6 +94,10 @@ test('docker-compose.yml passes on every setting (node tools/settings-table.ts a
   const without = compose.replace(/^ {2}SIGN_UP_CLOSED:.*\n/m, '')
   expect(without).not.toBe(compose)
   expect(withSettingsPassedOn(without)).toBe(compose)
+})
+
+test('the schema of the values of the Helm chart has every setting (node tools/settings-table.ts writes it)', () => {
+  expect(readFileSync(VALUES_SCHEMA, 'utf8')).toBe(valuesSchema())
 })
 
 test('every variable that is read is in the table', () => {
