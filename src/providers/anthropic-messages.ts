@@ -1,4 +1,5 @@
 import type { FinishReason } from '../core/calls/completion.ts'
+import type { NativeContent } from '../core/calls/messages-request.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import { toMessages, toSystem, toToolChoice, toTools } from './anthropic-content.ts'
@@ -8,8 +9,10 @@ import { NativeReader, nativeFields } from './native-messages.ts'
 import { promptParts } from './prompt-parts.ts'
 import { anthropicThinking } from './reasoning-effort.ts'
 import {
-  type AttemptRequest,
+  type AttemptOf,
+  type AttemptTerms,
   acceptedParameters,
+  type ChatAttempt,
   type CompletionReader,
   count,
   type Emit,
@@ -24,23 +27,21 @@ import {
   toolCallId,
   type WholeReading,
   type WireMapping,
+  type WireRequest,
 } from './wire.ts'
 
 /** The wire of Anthropic's messages API. */
 export const anthropicMessages: WireMapping = {
-  request: (request, apiKey) => ({
-    url: request.offer.provider.baseUrl + (request.offer.provider.quirks?.path ?? '/messages'),
-    headers: [
-      ...requestHeaders(request.offer.provider, apiKey, 'x-api-key'),
-      'anthropic-version',
-      ANTHROPIC_VERSION,
-    ],
-    body: requestBody(request),
-  }),
-  openReader: (request) =>
-    request.native
-      ? new NativeReader(new MessagesReader())
-      : new MessagesReader(prefillSpace(request), request.extended),
+  request: (attempt, apiKey) => wireRequest(attempt, apiKey, chatFields(attempt)),
+  openReader: (request) => new MessagesReader(prefillSpace(request), request.extended),
+  failureOfStatus,
+  failureOfErrorObject,
+}
+
+/** The same wire where the client speaks it too. */
+export const nativeMessages: WireMapping<AttemptOf<NativeContent>> = {
+  request: (attempt, apiKey) => wireRequest(attempt, apiKey, nativeFields(attempt)),
+  openReader: () => new NativeReader(new MessagesReader()),
   failureOfStatus,
   failureOfErrorObject,
 }
@@ -49,23 +50,34 @@ export const anthropicMessages: WireMapping = {
 const ANTHROPIC_VERSION = '2023-06-01'
 const TEMPERATURE_MAX = 1
 
-/** The body of a request on the messages wire, always streamed. */
-export function requestBody(request: AttemptRequest): string {
-  const { offer, completionLimit, native } = request
+/** A request on the messages wire, always streamed. */
+function wireRequest(attempt: AttemptTerms, apiKey: string | null, fields: Fields): WireRequest {
+  const { provider } = attempt.offer
+  return {
+    url: provider.baseUrl + (provider.quirks?.path ?? '/messages'),
+    headers: [...requestHeaders(provider, apiKey, 'x-api-key'), 'anthropic-version', ANTHROPIC_VERSION],
+    body: bodyOf(attempt, fields),
+  }
+}
+
+/** The body of a chat on the messages wire. */
+export const requestBody = (attempt: ChatAttempt): string => bodyOf(attempt, chatFields(attempt))
+
+function bodyOf({ offer, completionLimit }: AttemptTerms, fields: Fields): string {
   const { quirks = {} } = offer.provider
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
     model: offer.upstreamModel,
     max_tokens: completionLimit,
     stream: true,
-    ...(native ? nativeFields(request, native) : chatFields(request)),
+    ...fields,
   }
   for (const field of quirks.omit ?? []) delete body[field]
   return JSON.stringify(body)
 }
 
 /** What a chat completion asks. JSON is asked for in words: not every model takes a field for it. */
-function chatFields(request: AttemptRequest): Fields {
+function chatFields(request: ChatAttempt): Fields {
   const { offer, messages, completionLimit } = request
   const parameters = acceptedParameters(request)
   const conversation = toConversation(withToolIds(messages, portableId))
@@ -96,7 +108,7 @@ function chatFields(request: AttemptRequest): Fields {
 }
 
 /** The white space at the end of a prefill, which the wire refuses and is left out of the request. */
-export function prefillSpace({ messages }: AttemptRequest): string {
+export function prefillSpace({ messages }: ChatAttempt): string {
   const last = messages.at(-1)
   if (last?.role !== 'assistant' || typeof last.content !== 'string') return ''
   return last.content.slice(last.content.trimEnd().length)

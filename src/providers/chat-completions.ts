@@ -22,7 +22,7 @@ import {
 import { PatternReader } from './pattern-reader.ts'
 import { chatPromptParts } from './prompt-parts.ts'
 import {
-  type AttemptRequest,
+  type ChatAttempt,
   type CompletionReader,
   type Emit,
   type Fields,
@@ -39,7 +39,7 @@ import {
 } from './wire.ts'
 
 /** Events of this wire stand for themselves. */
-export const openReader = ({ extended }: Pick<AttemptRequest, 'extended'> = {}): CompletionReader =>
+export const openReader = ({ extended }: Pick<ChatAttempt, 'extended'> = {}): CompletionReader =>
   extended
     ? new PatternReader(
         (data, emit) => readEvent(data, emit, true),
@@ -64,7 +64,7 @@ export const chatCompletions: WireMapping = {
  * not stream as well: silence is noticed early then, and a provider stops when the connection breaks.
  * Nothing but these fields is forwarded.
  */
-export function requestBody(request: AttemptRequest): string {
+export function requestBody(request: ChatAttempt): string {
   const { offer, messages, parameters, exactJson, completionLimit } = request
   const { limitParameter, quirks = {} } = offer.provider
   const { temperature, topP } = samplingFor(request)

@@ -1,6 +1,4 @@
-import type { CallBody } from '../core/calls/call-job.ts'
-import type { ChatMessage } from '../core/calls/chat-request.ts'
-import { taskTexts } from '../core/calls/task.ts'
+import { type CallContent, kindOf } from '../core/calls/kinds/call-kinds.ts'
 import { sampleTexts } from '../core/kernel/text-pieces.ts'
 import { type MediaTokens, sumOfTokens } from '../core/media/media-tokens.ts'
 import { textTokensBound } from '../core/text-tokens/text-bound.ts'
@@ -40,22 +38,8 @@ const roughCount = (texts: readonly string[]): number =>
  * Tokens of a prompt, by the same vocabulary and the customary overhead a message.
  * @param media what the model is likely to make of its media; absent: it has none
  */
-export async function countPromptTokens(
-  { messages, parameters, task }: CallBody,
-  media?: MediaTokens,
-): Promise<number> {
-  const extras = [parameters.tools, parameters.response_format].filter((extra) => extra !== undefined)
-  const texts = [...messages.map(messageText), ...(task ? taskTexts(task) : [])]
-  if (extras.length > 0) texts.push(JSON.stringify(extras))
-  const around = TOKENS_PER_CALL + TOKENS_PER_MESSAGE * messages.length
+export async function countPromptTokens(content: CallContent, media?: MediaTokens): Promise<number> {
+  const { texts, messages } = kindOf(content).texts(content)
+  const around = TOKENS_PER_CALL + TOKENS_PER_MESSAGE * messages
   return around + sumOfTokens(media?.likely) + (await countTexts(texts))
-}
-
-function messageText({ content, name, tool_calls: calls = [] }: ChatMessage): string {
-  const text =
-    typeof content === 'string'
-      ? content
-      : content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
-  const texts = calls.map((call) => `${call.function.name} ${call.function.arguments}`)
-  return [...(name === undefined ? [] : [name]), text, ...texts].join('\n')
 }

@@ -17,8 +17,8 @@ import { googleLogprobs } from './google-logprobs.ts'
 import { promptParts } from './prompt-parts.ts'
 import { geminiThinking } from './reasoning-effort.ts'
 import {
-  type AttemptRequest,
   acceptedParameters,
+  type ChatAttempt,
   type CompletionReader,
   count,
   type Emit,
@@ -51,7 +51,7 @@ export const googleGenerateContent: WireMapping = {
  * is asked for in words: most models refuse a response type together with functions. Schemas that grow too large
  * are refused before a call is admitted (`tooLargeSchema`).
  */
-export function requestBody(request: AttemptRequest): string {
+export function requestBody(request: ChatAttempt): string {
   const { offer, messages, completionLimit } = request
   const parameters = acceptedParameters(request)
   const { quirks = {} } = offer.provider
@@ -81,7 +81,7 @@ export function requestBody(request: AttemptRequest): string {
 }
 
 /** The model is part of the address on this wire, and so is that the answer is streamed. */
-export const requestUrl = ({ offer }: AttemptRequest): string =>
+export const requestUrl = ({ offer }: ChatAttempt): string =>
   `${offer.provider.baseUrl}/models/${encodeURIComponent(offer.upstreamModel)}:streamGenerateContent?alt=sse`
 
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {

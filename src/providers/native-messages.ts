@@ -1,15 +1,10 @@
 import type { CompletionEvent } from '../core/calls/completion.ts'
-import type {
-  NativeBlock,
-  NativeBlockDelta,
-  NativeEvent,
-  NativeRequest,
-  NativeStop,
-} from '../core/calls/native-message.ts'
+import type { NativeContent } from '../core/calls/messages-request.ts'
+import type { NativeBlock, NativeBlockDelta, NativeEvent, NativeStop } from '../core/calls/native-message.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import {
-  type AttemptRequest,
+  type AttemptOf,
   type CompletionReader,
   type Emit,
   type Fields,
@@ -27,18 +22,19 @@ import {
  * The fields of a native request as an offer takes them, without the model, the limit and the stream. A budget of
  * thinking is part of the limit, and the wire refuses one that is not below it.
  */
-export function nativeFields(request: AttemptRequest, native: NativeRequest): Fields {
-  const { temperature, topP } = samplingFor(request)
-  const { thinking } = native
+export function nativeFields({ offer, content, completionLimit }: AttemptOf<NativeContent>): Fields {
+  const { request, parameters } = content
+  const { temperature, topP } = samplingFor({ offer, parameters })
+  const { thinking } = request
   return {
-    ...native,
+    ...request,
     temperature,
     top_p: topP,
     ...(isObject(thinking) &&
       typeof thinking.budget_tokens === 'number' && {
         thinking: {
           ...thinking,
-          budget_tokens: Math.min(thinking.budget_tokens, request.completionLimit - 1),
+          budget_tokens: Math.min(thinking.budget_tokens, completionLimit - 1),
         },
       }),
   }

@@ -10,7 +10,7 @@ import { googleGenerateContent } from './google-generate-content.ts'
 import { Exchange, type ResponseReceiver, type TransportRequest } from './http/exchange.ts'
 import { formStream } from './http/form-body.ts'
 import { ReadingTurns } from './http/reading-turns.ts'
-import { results } from './kinds/result-kinds.ts'
+import { wireFor } from './kinds/provider-kinds.ts'
 import { ReplyFiles } from './reply-files.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { AttemptRequest, ProviderClient, WireMapping } from './wire.ts'
@@ -22,7 +22,7 @@ interface ProviderClientOptions {
   transport: Transport
   /** Our key at a provider that needs one; null: we have none. */
   ourKey: (provider: Provider) => string | null
-  /** Where the files of calls are. Absent: no task makes or reads any. */
+  /** Where the files of calls are. Absent: no call makes or reads any. */
   files?: Pick<BodyStore, 'put' | 'open'>
   connectTimeoutMs: number
   /** Unix milliseconds. */
@@ -46,7 +46,7 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
   const { transport, ourKey, connectTimeoutMs, now } = options
   return {
     attempt(request, onProgress) {
-      const wire = request.task ? results : ofChats
+      const wire = wireFor(request, ofChats)
       const { provider } = request.offer
       const apiKey = request.apiKey ?? ourKey(provider)
       // Without our key a provider could only refuse; the offer is marked down as if it had.
@@ -54,8 +54,8 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
       const { signal, accountId } = request
       const limits = { ...request.limits, connectMs: connectTimeoutMs }
       return new Promise((resolve, reject) => {
-        const answer = wire.openReader(request)
-        const { body, ...sent } = wire.request(request, apiKey)
+        const answer = wire.openReader()
+        const { body, ...sent } = wire.request(apiKey)
         const settle = (outcome: AttemptOutcome) => resolve(withSafeMessage(outcome, request, apiKey))
         transport.post(
           {
@@ -81,22 +81,23 @@ function withSafeMessage(
   apiKey: string | null,
 ): AttemptOutcome {
   if (outcome.kind !== 'failed' || outcome.failure.providerMessage === null) return outcome
-  const { messages, parameters, native, task, offer } = request
+  const { offer } = request
+  const { kind: _, ...content } = request.content
   const providerMessage = safeProviderMessage(outcome.failure.providerMessage, {
     secrets: apiKey === null ? [] : [apiKey],
     targets: [offer.upstreamModel, new URL(offer.provider.baseUrl).hostname],
-    request: textsOf([messages, parameters, native, task]),
+    request: textsOf([content]),
   })
   return { ...outcome, failure: { ...outcome.failure, providerMessage } }
 }
 
 function ownedFiles({ accountId, callId }: AttemptRequest, options: ProviderClientOptions) {
-  if (!callId) throw new Error('a task with files was sent without a call')
+  if (!callId) throw new Error('files were sent without a call')
   return { store: storeOf(options), owner: { accountId, callId } }
 }
 
 function storeOf({ files }: ProviderClientOptions): NonNullable<ProviderClientOptions['files']> {
-  if (!files) throw new Error('a task with files was sent by a client without a store')
+  if (!files) throw new Error('files were sent by a client without a store')
   return files
 }
 

@@ -17,7 +17,7 @@ import type { ReplyFile, ReplyFiles } from './reply-files.ts'
 import type { CompletionReader, StreamSignal, WireMapping } from './wire.ts'
 
 interface ReaderOptions {
-  wire: WireMapping
+  wire: Pick<WireMapping, 'failureOfStatus' | 'failureOfErrorObject'>
   answer: CompletionReader
   /** Takes the files of the reply; absent: it has none. */
   files?: ReplyFiles | undefined
@@ -300,10 +300,10 @@ export class ResponseReader implements ResponseReceiver {
   }
 
   #finished(): void {
-    const native = this.#nativeStop
+    const nativeStop = this.#nativeStop
     const reason = this.#end.reason ?? 'stop'
     const usage = this.#finalUsage
-    this.#settle({ ...this.#facts, kind: 'finished', reason, usage, ...(native && { native }) })
+    this.#settle({ ...this.#facts, kind: 'finished', reason, usage, ...(nativeStop && { nativeStop }) })
   }
 
   #fail(failure: AttemptFailure): void {

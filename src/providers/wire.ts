@@ -1,38 +1,38 @@
 import { createHash } from 'node:crypto'
 import type { AttemptOutcome } from '../core/calls/attempt-outcome.ts'
-import type { ChatMessage, SamplingParameters } from '../core/calls/chat-request.ts'
+import type { ChatContent, ChatMessage, SamplingParameters } from '../core/calls/chat-request.ts'
 import type { CompletionEvent, OnProgress } from '../core/calls/completion.ts'
-import type { ImageChoice } from '../core/calls/media-task.ts'
-import type { NativeRequest } from '../core/calls/native-message.ts'
-import type { Task } from '../core/calls/task.ts'
+import type { ImageChoice } from '../core/calls/kinds/call-kind.ts'
+import type { CallContent } from '../core/calls/kinds/call-kinds.ts'
 import type { Offer, Provider, ProviderQuirks, SamplingParameter } from '../core/catalog/catalog.ts'
 import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
-import type { ExactJson } from '../core/json/json-text.ts'
 import type { CallId } from '../core/kernel/ids.ts'
 import type { TransportRequest } from './http/exchange.ts'
 import type { FormBody } from './http/form-body.ts'
 import type { FilePlace, ReplyFile } from './reply-files.ts'
 
 /** One try at one offer. */
-export interface AttemptRequest {
+export interface AttemptOf<Content> extends AttemptTerms {
+  content: Content
+}
+export type AttemptRequest = AttemptOf<CallContent>
+
+/** The same with the prompt of a chat, as the wires of chats take it. */
+export interface ChatAttempt extends AttemptTerms, Pick<ChatContent, 'parameters' | 'exactJson'> {
+  messages: readonly ChatMessage[]
+}
+
+export interface AttemptTerms {
   /** Whose call it is. */
   accountId: string
+  /** The call whose files it reads and makes. Absent: it has none. */
+  callId?: CallId | undefined
   offer: Offer
   /** The client's BYOK key at the provider; absent: ours. Never logged. */
   apiKey?: string
-  messages: readonly ChatMessage[]
-  parameters: SamplingParameters
-  /** See ChatRequest; for wires that forward these fields as they are. */
-  exactJson?: ExactJson | undefined
   /** Reasoning and log probabilities are passed on. Absent: they are not. */
   extended?: true
-  /** What to ask instead of the messages; the answer is native then. Only of providers that speak its wire. */
-  native?: NativeRequest | undefined
-  /** What to ask instead of a completion; the answer comes as its text. */
-  task?: Task | undefined
-  /** Of a task: the call whose files it reads and makes. */
-  callId?: CallId | undefined
-  /** Of a task that makes images: what each of them is. */
+  /** Of a call for images: what each of them is. */
   image?: ImageChoice | undefined
   /** Breakpoints of the prompt cache are passed on, since what is written to it has a price. Absent: they are not. */
   cachesPrompt?: true
@@ -92,10 +92,10 @@ export interface WireRequest extends Pick<TransportRequest, 'url' | 'headers' | 
 }
 
 /** A wire: pure mappings, without I/O, between the gateway's own shapes and a provider's. */
-export interface WireMapping {
+export interface WireMapping<Attempt = ChatAttempt> {
   /** `apiKey` is null where the provider needs none. Headers are names and values in turn. */
-  request(request: AttemptRequest, apiKey: string | null): WireRequest
-  openReader(request: AttemptRequest): CompletionReader
+  request(request: Attempt, apiKey: string | null): WireRequest
+  openReader(request: Attempt): CompletionReader
   /** A refusal: an HTTP status other than 2xx with its body. `retryAfterMs` as its header asked. */
   failureOfStatus(httpStatus: number, body: string, retryAfterMs: number | null): AttemptFailure
   /** An error found in an answer whose status said 200. */
@@ -135,7 +135,7 @@ export function requestHeaders(
  * @param wire how every provider of the wire differs, unless it says otherwise
  */
 export function samplingFor(
-  { offer, parameters }: AttemptRequest,
+  { offer, parameters }: Pick<ChatAttempt, 'offer' | 'parameters'>,
   wire: ProviderQuirks = {},
 ): { temperature: number | undefined; topP: number | undefined } {
   const { temperatureMax = Number.POSITIVE_INFINITY, oneSamplingParameter } = {
@@ -159,7 +159,7 @@ interface FunctionTool {
 }
 
 /** The parameters of a request without those that its provider rejects. */
-export function acceptedParameters({ offer, parameters }: AttemptRequest): SamplingParameters {
+export function acceptedParameters({ offer, parameters }: ChatAttempt): SamplingParameters {
   const { omit = [] } = offer.provider.quirks ?? {}
   return Object.fromEntries(
     Object.entries(parameters).filter(([name]) => !omit.some((field) => field === name)),

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAttemptChain } from '../../src/calls/worker/attempts/attempt-chain.ts'
 import { type AttemptOutcome, NOTHING_PRODUCED } from '../../src/core/calls/attempt-outcome.ts'
-import type { CallBody, CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
+import type { CallEnvelope, Candidate } from '../../src/core/calls/call-job.ts'
 import type { CallOutcome } from '../../src/core/calls/call-outcome.ts'
+import type { ChatMessage } from '../../src/core/calls/chat-request.ts'
 import type { Delta, FinishReason, OnProgress } from '../../src/core/calls/completion.ts'
+import type { CallContent } from '../../src/core/calls/kinds/call-kinds.ts'
 import type { Usage } from '../../src/core/calls/usage.ts'
 import type { CatalogSnapshot, Offer } from '../../src/core/catalog/catalog.ts'
 import {
@@ -42,9 +44,9 @@ export interface PlayedRoute {
 export interface PlayedCall {
   routes: readonly PlayedRoute[]
   stream?: boolean
-  messages?: CallBody['messages']
-  native?: CallBody['native']
-  task?: CallBody['task']
+  messages?: ChatMessage[]
+  /** Absent: a chat of these messages. */
+  content?: CallContent
   attemptsPerCall?: number
 }
 
@@ -111,11 +113,10 @@ export async function playCall(call: PlayedCall): Promise<Played> {
   const envelope = envelopeOf(call, offers)
   const outcome = await chain({
     envelope,
-    body: {
+    body: call.content ?? {
+      kind: 'chat',
       messages: call.messages ?? [{ role: 'user', content: 'hello world' }],
       parameters: {},
-      native: call.native,
-      task: call.task,
     },
     signal: leaving.signal,
     upstream: new AbortController().signal,

@@ -112,7 +112,7 @@ describe('a charge is never above its hold', () => {
           const finalUsage = { promptTokens: prompt, completionTokens: completion }
           const { used } = await usageOf(
             { text: 'An answer.', finalUsage, produced: NOTHING_PRODUCED },
-            { envelope, body: { messages, parameters }, served },
+            { envelope, body: request.content, served },
           )
           const end = {
             status: 'completed' as const,

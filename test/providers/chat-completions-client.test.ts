@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { SamplingParameters } from '../../src/core/calls/chat-request.ts'
 import { healthEffect } from '../../src/core/failover/circuit-breaker.ts'
 import {
   createProviderClients,
@@ -52,6 +53,7 @@ interface Heard {
 async function attempt(
   changes: Partial<AttemptRequest> = {},
   onText?: (text: string) => void,
+  parameters: SamplingParameters = {},
 ): Promise<Heard> {
   const client = createProviderClients({
     transport,
@@ -64,8 +66,7 @@ async function attempt(
   const outcome = await client.attempt(
     {
       offer: offerAt(provider.baseUrl),
-      messages: [{ role: 'user', content: 'hello' }],
-      parameters: {},
+      content: { kind: 'chat', messages: [{ role: 'user', content: 'hello' }], parameters },
       accountId: 'acct_1',
       completionLimit: 64,
       limits: PATIENT,
@@ -87,7 +88,7 @@ const failed = (kind: string, more: object = {}) => ({ kind: 'failed', failure: 
 describe('the request', () => {
   test('carries what is forwarded, and nothing else', async () => {
     provider.play(streams(wholeStream('ok')))
-    await attempt({ parameters: { temperature: 0.5, response_format: { type: 'json_object' } } })
+    await attempt({}, undefined, { temperature: 0.5, response_format: { type: 'json_object' } })
     const [request] = provider.requests
     expect(request?.path).toBe('/v1/chat/completions')
     expect(request?.headers).toMatchObject({

@@ -1,6 +1,6 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, test } from 'vitest'
-import type { CallBody } from '../../src/core/calls/call-job.ts'
+import type { ChatContent } from '../../src/core/calls/chat-request.ts'
 import { countPromptTokens, countTextTokens } from '../../src/providers/count-tokens.ts'
 import { contentParts, pngUrl } from '../helpers/content-parts.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
@@ -30,11 +30,13 @@ describe('countTextTokens', () => {
 
 test('a prompt counts its messages, names and tools, and its media by the figures of the model', async () => {
   const plain = await countPromptTokens({
+    kind: 'chat',
     messages: [{ role: 'user', content: 'hello world' }],
     parameters: {},
   })
   expect(plain).toBe(2 + 4 + 3)
-  const body: CallBody = {
+  const body: ChatContent = {
+    kind: 'chat',
     messages: [
       {
         role: 'user',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
+import { type ChatContent, parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { WIRES } from '../../src/core/catalog/catalog.ts'
 import {
   createProviderClients,
@@ -33,6 +33,8 @@ afterAll(async () => {
   await providers.close()
 })
 
+type Changes = Partial<AttemptRequest & Pick<ChatContent, 'messages' | 'parameters'>>
+
 interface Heard {
   end: ReturnType<typeof takenApart>
   text: string
@@ -55,7 +57,7 @@ describe.each(WIRES)('%s', (wire) => {
   /** Asks the simulated provider of this wire for a model of this behaviour. */
   async function attempt(
     upstreamModel: string,
-    changes: Partial<AttemptRequest> = {},
+    { messages = [{ role: 'user', content: PROMPT }], parameters = {}, ...changes }: Changes = {},
     onText?: (text: string) => void,
   ): Promise<Heard> {
     const offer = offerAt(`${providers.url}/acme/${WIRE_PATHS[wire]}`)
@@ -63,8 +65,7 @@ describe.each(WIRES)('%s', (wire) => {
     const outcome = await registry()(wire).attempt(
       {
         offer: { ...offer, upstreamModel, provider: { ...offer.provider, wire } },
-        messages: [{ role: 'user', content: PROMPT }],
-        parameters: {},
+        content: { kind: 'chat', messages, parameters },
         accountId: 'acct_1',
         completionLimit: 512,
         limits: PATIENT,

@@ -5,7 +5,7 @@ import type { ProviderQuirks } from '../../src/core/catalog/catalog.ts'
 import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/google-generate-content.ts'
-import type { AttemptRequest } from '../../src/providers/wire.ts'
+import type { ChatAttempt } from '../../src/providers/wire.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
 interface Changes {
@@ -24,7 +24,7 @@ function attempt({
   model,
   completionLimit = 64,
   cachesPrompt,
-}: Changes): AttemptRequest {
+}: Changes): ChatAttempt {
   const offer = offerAt('https://api.example/v1', model === undefined ? {} : { upstreamModel: model })
   return {
     offer: { ...offer, provider: { ...offer.provider, ...(quirks && { quirks }) } },

@@ -50,8 +50,7 @@ async function answerOf(script: string | Script, limits = PATIENT) {
   const outcome = await client.attempt(
     {
       offer: offerAt(provider.baseUrl),
-      messages: [{ role: 'user', content: 'hello' }],
-      parameters: {},
+      content: { kind: 'chat', messages: [{ role: 'user', content: 'hello' }], parameters: {} },
       accountId: 'acct_1',
       completionLimit: 64,
       limits,

@@ -88,7 +88,7 @@ async function ask(
   let content = ''
   const outcome = await client.attempt(
     {
-      ...{ task, image: CHOICE, ...OWNER, limits: PATIENT, messages: [], parameters: {}, completionLimit: 0 },
+      ...{ content: task, image: CHOICE, ...OWNER, limits: PATIENT, completionLimit: 0 },
       offer: { ...offer, upstreamModel: behaviour, provider: { ...offer.provider, apiKeyEnv: null } },
       signal: new AbortController().signal,
     },

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { CompletionBuilder, type CompletionEvent } from '../../src/core/calls/completion.ts'
-import { parseMessagesRequest } from '../../src/core/calls/messages-request.ts'
-import { anthropicMessages, MessagesReader, requestBody } from '../../src/providers/anthropic-messages.ts'
+import { type NativeContent, parseMessagesRequest } from '../../src/core/calls/messages-request.ts'
+import { MessagesReader, nativeMessages } from '../../src/providers/anthropic-messages.ts'
 import { NativeReader } from '../../src/providers/native-messages.ts'
-import type { AttemptRequest } from '../../src/providers/wire.ts'
+import type { AttemptOf } from '../../src/providers/wire.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
 const USAGE = { input_tokens: 7, cache_read_input_tokens: 3, output_tokens: 1, service_tier: 'standard' }
@@ -157,23 +157,24 @@ describe('a native answer', () => {
 })
 
 test('a native request is forwarded with our model, limit and stream, and as its offer takes it', () => {
-  const { request: native, parameters } = parseMessagesRequest({
+  const { content } = parseMessagesRequest({
     model: 'auto',
     max_tokens: 4_000,
     messages: [{ role: 'user', content: 'Hi' }],
     thinking: { type: 'enabled', budget_tokens: 3_000 },
     temperature: 1,
     top_k: 4,
-  }).content
+  })
   const request = (changes: object = {}, quirks: object = {}) => {
     const offer = offerAt('http://localhost/v1')
     return {
-      ...{ native, parameters },
+      content,
       offer: { ...offer, ...changes, provider: { ...offer.provider, quirks } },
       completionLimit: 2_000,
-    } as unknown as AttemptRequest
+    } as AttemptOf<NativeContent>
   }
-  expect(JSON.parse(requestBody(request()))).toEqual({
+  const sent = (attempt: AttemptOf<NativeContent>) => String(nativeMessages.request(attempt, null).body)
+  expect(JSON.parse(sent(request()))).toEqual({
     model: 'large-1',
     max_tokens: 2_000,
     stream: true,
@@ -182,10 +183,8 @@ test('a native request is forwarded with our model, limit and stream, and as its
     temperature: 1,
     top_k: 4,
   })
-  const strict = JSON.parse(
-    requestBody(request({ refusedSampling: ['temperature'] }, { fixedFields: { a: 1 } })),
-  )
+  const strict = JSON.parse(sent(request({ refusedSampling: ['temperature'] }, { fixedFields: { a: 1 } })))
   expect(strict).toMatchObject({ a: 1, top_k: 4 })
   expect(strict).not.toHaveProperty('temperature')
-  expect(anthropicMessages.openReader(request())).toBeInstanceOf(NativeReader)
+  expect(nativeMessages.openReader(request())).toBeInstanceOf(NativeReader)
 })

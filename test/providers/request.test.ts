@@ -4,7 +4,7 @@ import type { Offer, Provider, ProviderQuirks } from '../../src/core/catalog/cat
 import * as anthropic from '../../src/providers/anthropic-messages.ts'
 import * as chat from '../../src/providers/chat-completions.ts'
 import * as google from '../../src/providers/google-generate-content.ts'
-import { type AttemptRequest, requestHeaders } from '../../src/providers/wire.ts'
+import { type ChatAttempt, requestHeaders } from '../../src/providers/wire.ts'
 import { contentParts } from '../helpers/content-parts.ts'
 import { offerAt } from '../helpers/scripted-provider.ts'
 
@@ -16,7 +16,7 @@ interface Changes {
   offer?: Partial<Offer>
 }
 
-function attempt({ messages, parameters = {}, quirks, provider, offer: more }: Changes = {}): AttemptRequest {
+function attempt({ messages, parameters = {}, quirks, provider, offer: more }: Changes = {}): ChatAttempt {
   const offer = offerAt('https://api.example/v1', more)
   return {
     offer: { ...offer, provider: { ...offer.provider, ...provider, ...(quirks && { quirks }) } },

@@ -1,35 +1,33 @@
 import { describe, expect, test } from 'vitest'
 import type { CompletionEvent } from '../../src/core/calls/completion.ts'
-import type { Task } from '../../src/core/calls/task.ts'
+import type { ResultContent } from '../../src/core/calls/kinds/call-kinds.ts'
 import type { ProviderQuirks } from '../../src/core/catalog/catalog.ts'
-import { results } from '../../src/providers/kinds/result-kinds.ts'
-import type { AttemptRequest } from '../../src/providers/wire.ts'
+import { results } from '../../src/providers/kinds/provider-kinds.ts'
+import type { AttemptOf } from '../../src/providers/wire.ts'
 import { offer, provider } from '../helpers/planned-catalog.ts'
 
-const EMBEDDINGS: Task = { kind: 'embeddings', input: ['one', 'two'], encoding: 'float' }
-const RERANK: Task = { kind: 'rerank', query: 'q', documents: ['a', 'b'], returnDocuments: false }
-const MODERATION: Task = { kind: 'moderation', input: ['one', 'two'] }
+const EMBEDDINGS: ResultContent = { kind: 'embeddings', input: ['one', 'two'], encoding: 'float' }
+const RERANK: ResultContent = { kind: 'rerank', query: 'q', documents: ['a', 'b'], returnDocuments: false }
+const MODERATION: ResultContent = { kind: 'moderation', input: ['one', 'two'] }
 
-function requestOf(task: Task, quirks: ProviderQuirks = {}): AttemptRequest {
+function requestOf(content: ResultContent, quirks: ProviderQuirks = {}): AttemptOf<ResultContent> {
   const acme = provider('acme', { baseUrl: 'https://acme.test/v1', quirks })
   return {
     accountId: 'acct_1',
     offer: offer(acme, 1, {}, 'model-1'),
-    messages: [],
-    parameters: {},
-    task,
+    content,
     completionLimit: 0,
     limits: { firstTokenMs: 1, idleMs: 1, totalMs: 1 },
     signal: new AbortController().signal,
   }
 }
 
-function sent(task: Task, quirks?: ProviderQuirks) {
+function sent(task: ResultContent, quirks?: ProviderQuirks) {
   const { url, body } = results.request(requestOf(task, quirks), 'secret')
   return [url, JSON.parse(String(body))]
 }
 
-function read(task: Task, reply: unknown) {
+function read(task: ResultContent, reply: unknown) {
   const events: CompletionEvent[] = []
   const reader = results.openReader(requestOf(task))
   const reading = reader.whole(JSON.stringify(reply), (event) => events.push(event))
@@ -58,7 +56,7 @@ describe('a request', () => {
     expect(sent(RERANK, { taskUrls: { rerank: 'https://other.test/v2/rerank' } })[0]).toBe(
       'https://other.test/v2/rerank',
     )
-    const short: Task = { kind: 'embeddings', input: ['a'], dimensions: 4, encoding: 'base64' }
+    const short: ResultContent = { kind: 'embeddings', input: ['a'], dimensions: 4, encoding: 'base64' }
     expect(sent(short)[1]).toEqual({ model: 'model-1', input: ['a'], dimensions: 4 })
     expect(sent(short, { dimensionsField: 'output_dimension', base64Vectors: true })[1]).toEqual({
       model: 'model-1',
@@ -89,7 +87,7 @@ describe('a reply with vectors', () => {
 
   test('is the same in base64, whichever of the two its provider gives', () => {
     const base64 = Buffer.from(Float32Array.of(0.5, -0.25).buffer).toString('base64')
-    const inBase64: Task = { kind: 'embeddings', input: ['a'], encoding: 'base64' }
+    const inBase64: ResultContent = { kind: 'embeddings', input: ['a'], encoding: 'base64' }
     expect(read(inBase64, data([0.5, -0.25])).answer[0].embedding).toBe(base64)
     expect(read(inBase64, data(base64)).answer[0].embedding).toBe(base64)
     expect(read({ ...inBase64, encoding: 'float' }, data(base64)).answer[0].embedding).toEqual([0.5, -0.25])
@@ -110,7 +108,12 @@ describe('a reply with vectors', () => {
   })
 
   test('of another length than was asked for is unreadable', () => {
-    const task: Task = { kind: 'embeddings', input: ['one', 'two'], dimensions: 3, encoding: 'float' }
+    const task: ResultContent = {
+      kind: 'embeddings',
+      input: ['one', 'two'],
+      dimensions: 3,
+      encoding: 'float',
+    }
     expect(read(task, data([1, 0], [0, 1])).reading).toBe('malformed')
   })
 })

@@ -1,4 +1,5 @@
 import { type AttemptOutcome, NOTHING_PRODUCED } from '../../src/core/calls/attempt-outcome.ts'
+import { messagesOf } from '../../src/core/calls/kinds/call-kinds.ts'
 import type { Usage } from '../../src/core/calls/usage.ts'
 import { attemptFailure } from '../../src/core/failover/attempt-failure.ts'
 import type { ProviderClient } from '../../src/providers/wire.ts'
@@ -32,7 +33,8 @@ export const tokensOf = (text: string): number => (text === '' ? 0 : text.split(
 /** A provider that answers, fails, breaks off or hangs, and claims usage that may be anything. */
 export function createSimulatedProvider(random: SeededRandom, nextVoice: () => string): ProviderClient {
   return {
-    async attempt({ messages, limits, completionLimit, signal }, onProgress): Promise<AttemptOutcome> {
+    async attempt({ content, limits, completionLimit, signal }, onProgress): Promise<AttemptOutcome> {
+      const messages = messagesOf(content)
       const prompt = String(messages[0]!.content)
       // A trailing assistant message is what was said already, to be continued.
       const said = messages.length > 1 ? String(messages.at(-1)!.content) : ''

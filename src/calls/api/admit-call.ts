@@ -12,6 +12,7 @@ import {
 import { HOLD_SLACK_MS } from '../../billing/holds/hold-store.ts'
 import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key.ts'
 import { budgetsOf, drawText, type RunningBudget } from '../../core/billing/budget.ts'
+import { writeBody } from '../../core/calls/call-body.ts'
 import type { CallEnvelope, Candidate } from '../../core/calls/call-job.ts'
 import type { CallLabels } from '../../core/calls/call-labels.ts'
 import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
@@ -28,7 +29,7 @@ import type { CleanupTasks } from '../cleanup-tasks.ts'
 import type { TakeSlot } from '../in-process-link.ts'
 import { budgetRefusal } from './budget-refusal.ts'
 import type { CallHub } from './call-hub.ts'
-import { type AdmittedCall, bodyText, jobData } from './enqueue-and-wait.ts'
+import { type AdmittedCall, jobData } from './enqueue-and-wait.ts'
 import type { NoteLimitReached } from './limit-notice.ts'
 
 /** Limits of keys and accounts where nothing is set for them, and the bounds of a call. */
@@ -57,7 +58,7 @@ export interface AdmissionDependencies {
   releaseHold: (accountId: string, callId: CallId) => Promise<void>
   /** Hears that a call was refused by a budget. */
   noteLimitReached: NoteLimitReached
-  /** Seals a body (see bodyText) for its job; null where it is too long for one. */
+  /** Seals a body (see writeBody) for its job; null where it is too long for one. */
   sealBody: (callId: CallId, body: string) => string | null
   hub: Pick<CallHub, 'expect' | 'forget'>
   /** Absent: no worker shares the process. */
@@ -156,7 +157,7 @@ export async function admitCall(
     requestId,
     requestedModel: request.models[0]!,
     stream: request.stream,
-    ...('extended' in request.content && { extended: true }),
+    ...(plan.extended && { extended: true }),
     replyChannel: deps.replyChannel,
     candidates: plan.candidates,
     ...(plan.auto && { auto: plan.auto }),
@@ -173,7 +174,7 @@ export async function admitCall(
   }
   const turn = queueTurn(now, limits)
   const isSentAlong = idempotencyRecord === null && bodyBytes <= SENT_ALONG_BYTES
-  const body = isSentAlong ? bodyText(request.content) : ''
+  const body = isSentAlong ? writeBody(request.content) : ''
   const sealedBody = isSentAlong ? deps.sealBody(callId, body) : null
   const slot = sealedBody === null ? null : deps.takeSlot?.()
   const job =

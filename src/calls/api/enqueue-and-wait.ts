@@ -1,6 +1,7 @@
 import { MARK_MS } from '../../billing/holds/admission.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import { unservedSettlement } from '../../core/billing/settlement.ts'
+import { writeBody } from '../../core/calls/call-body.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
 import type { CallEnvelope, CallStatus } from '../../core/calls/call-job.ts'
 import type { FrameError } from '../../core/calls/frames.ts'
@@ -251,24 +252,10 @@ async function enqueue(
   const attributes = queueAttributes(DISPATCH_QUEUE, 'send', id)
   return inSpan(`send ${DISPATCH_QUEUE}`, { kind: 'PRODUCER', attributes }, async () => {
     if (isEnqueued) return 'in the job'
-    const sealedBody = await bodies.put(id, bodyText(content))
+    const sealedBody = await bodies.put(id, writeBody(content))
     await enqueueCall(dispatchQueue, envelope, sealedBody, priority)
     return sealedBody === null ? 'beside it' : 'in the job'
   })
-}
-
-/** A CallBody, JSON. */
-export const bodyText = (content: CallContent): string => JSON.stringify(bodyOf(content))
-
-function bodyOf(content: CallContent): object {
-  switch (content.kind) {
-    case 'chat':
-      return { messages: content.messages, parameters: content.parameters, exactJson: content.exactJson }
-    case 'native':
-      return { native: content.request }
-    default:
-      return { messages: [], parameters: {}, task: content }
-  }
 }
 
 /** A CallJob, JSON. */

@@ -1,8 +1,9 @@
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
-import type { CallBody, CallEnvelope } from '../../core/calls/call-job.ts'
+import type { CallEnvelope } from '../../core/calls/call-job.ts'
 import { type CallOutcome, failedCall, NOTHING_USED } from '../../core/calls/call-outcome.ts'
 import type { CompletionMessage } from '../../core/calls/completion.ts'
 import type { DeliveredPrefix, FrameError, GatewayFailure } from '../../core/calls/frames.ts'
+import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
 import { countedUsage, textOf } from './attempts/call-usage.ts'
 
 /** Outcomes of calls that did not end by their chain: their clients are charged for what they were delivered. */
@@ -16,7 +17,7 @@ export const isProduced = (outcome: CallOutcome): outcome is ProducedOutcome =>
 /** A call with its text. */
 interface CallWithBody {
   envelope: CallEnvelope
-  body: CallBody
+  body: CallContent
 }
 
 type CallFacts = Pick<CallOutcome, 'attempts' | 'firstTokenAt'>

@@ -1,9 +1,10 @@
 import { settlementOf } from '../../core/billing/settlement.ts'
+import { readBody } from '../../core/calls/call-body.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
-import type { CallBody, CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
+import type { CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
 import { type CallOutcome, failedCall, lastFrameOf } from '../../core/calls/call-outcome.ts'
 import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
-import { nativeCall } from '../../core/calls/messages-request.ts'
+import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
@@ -94,7 +95,7 @@ class CallRun {
   readonly #claimedAt: number
   readonly #deps: CallRunnerDependencies
   /** Null until it is read. */
-  #body: CallBody | null = null
+  #body: CallContent | null = null
 
   constructor(lease: HeldLease, call: RunningCall, claimedAt: number, deps: CallRunnerDependencies) {
     this.#lease = lease
@@ -121,7 +122,7 @@ class CallRun {
       if (isShutdown()) return 'hand-back'
       if (delivered?.finished) return 'complete'
       if (delivered === null && generation > MAX_CLAIMS) return failedCall(CALL_ERRORS.failedInside)
-      const body = openedBody === undefined ? await bodyOf(job, this.#deps) : parseBody(openedBody)
+      const body = openedBody === undefined ? await bodyOf(job, this.#deps) : readBody(openedBody)
       if (body === null) return failedCall(CALL_ERRORS.bodyGone)
       this.#body = body
       if (delivered) return await outcomeOfLostRun(delivered, { envelope, body })
@@ -225,21 +226,16 @@ const toldError = ({ code, message, details: { retryAfterSeconds } }: ApiError):
 async function bodyOf(
   { envelope, sealedBody }: CallJob,
   { bodies, logger }: CallRunnerDependencies,
-): Promise<CallBody | null> {
+): Promise<CallContent | null> {
   try {
     const text = await bodies.read(envelope.id, sealedBody)
-    if (text !== null) return parseBody(text)
+    if (text !== null) return readBody(text)
     logger.error({ callId: envelope.id }, 'the body of a call is gone')
   } catch (error) {
     if (sealedBody !== null) throw error
     logger.error({ err: error, callId: envelope.id }, 'the body of a call cannot be read')
   }
   return null
-}
-
-function parseBody(text: string): CallBody {
-  const body = JSON.parse(text) as CallBody
-  return body.native ? nativeCall(body.native) : body
 }
 
 /**

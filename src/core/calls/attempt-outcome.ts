@@ -21,7 +21,7 @@ export interface FinishedAttempt extends AttemptFacts {
   reason: FinishReason
   /** As the provider reported it for the whole completion, plausible or not; null when it has to be counted. */
   usage: Usage | null
-  native?: NativeStop
+  nativeStop?: NativeStop
   /** It ran past its completion limit, and was stopped. */
   ranOn?: true
 }

@@ -1,14 +1,10 @@
 import type { AutoDecision } from '../auto/tiers.ts'
 import type { UnitKind } from '../catalog/catalog.ts'
-import type { ExactJson } from '../json/json-text.ts'
 import type { ErrorCode } from '../kernel/errors.ts'
 import type { CallId } from '../kernel/ids.ts'
 import type { MediaTokens } from '../media/media-tokens.ts'
 import type { CallLabels } from './call-labels.ts'
-import type { ChatMessage, SamplingParameters } from './chat-request.ts'
 import type { ImageChoice } from './kinds/call-kind.ts'
-import type { NativeRequest } from './native-message.ts'
-import type { Task } from './task.ts'
 import type { PicoText, RateTexts, Usage } from './usage.ts'
 
 /** How a call ended. */
@@ -110,24 +106,12 @@ export type ResponseEnvelope = Pick<
 export interface CallJob {
   envelope: CallEnvelope
   /**
-   * `CallBody` as JSON, sealed with AES-256-GCM under the master key, base64. Null: it is too large for a job and
-   * stored beside the queue (src/calls/protocol/call-bodies.ts).
+   * The content of the call as JSON (call-body.ts), sealed with AES-256-GCM under the master key, base64. Null: it is too
+   * large for a job and stored beside the queue (src/calls/protocol/call-bodies.ts).
    */
   sealedBody: string | null
   /** Number of claims before Redis lost its job and this one replaced it. */
   claims?: number
-}
-
-/** The text of a call: sealed in the job, never logged, never stored elsewhere. */
-export interface CallBody {
-  messages: ChatMessage[]
-  parameters: SamplingParameters
-  /** See ChatRequest. */
-  exactJson?: ExactJson | undefined
-  /** See ChatRequest. A sealed body contains only this: the messages and parameters are derived from it. */
-  native?: NativeRequest | undefined
-  /** See ChatRequest. */
-  task?: Task | undefined
 }
 
 /** One attempt at one offer. */

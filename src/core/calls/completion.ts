@@ -126,7 +126,7 @@ export class CompletionBuilder {
   readonly #toolCalls = new Map<number, ToolCall>()
   #reasoning = ''
   #logprobs: TokenLogprob[] = []
-  #native: NativeMessageBuilder | null = null
+  #nativeMessage: NativeMessageBuilder | null = null
   #result: string | null = null
 
   /** The text so far. */
@@ -145,7 +145,7 @@ export class CompletionBuilder {
 
   /** True while there are only text and tool calls, which another model may reproduce. */
   get isRepeatable(): boolean {
-    const isOther = this.#native !== null || this.#result !== null
+    const isOther = this.#nativeMessage !== null || this.#result !== null
     return !isOther && this.#refusal === '' && this.#reasoning === '' && this.#logprobs.length === 0
   }
 
@@ -160,7 +160,12 @@ export class CompletionBuilder {
   }
 
   get #hasOtherAnswer(): boolean {
-    return this.#refusal !== '' || this.#toolCalls.size > 0 || this.#native !== null || this.#result !== null
+    return (
+      this.#refusal !== '' ||
+      this.#toolCalls.size > 0 ||
+      this.#nativeMessage !== null ||
+      this.#result !== null
+    )
   }
 
   add(delta: Delta): void {
@@ -181,8 +186,8 @@ export class CompletionBuilder {
         for (const token of delta[1]) this.#logprobs.push(token)
         break
       case 'native':
-        this.#native ??= new NativeMessageBuilder()
-        this.#native.add(delta[1])
+        this.#nativeMessage ??= new NativeMessageBuilder()
+        this.#nativeMessage.add(delta[1])
         break
       case 'result':
         this.#result = delta[1]
@@ -200,7 +205,7 @@ export class CompletionBuilder {
       ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
       ...(this.#reasoning !== '' && { reasoning: this.#reasoning }),
       ...(this.#logprobs.length > 0 && { logprobs: this.#logprobs }),
-      ...(this.#native && { native: this.#native.content }),
+      ...(this.#nativeMessage && { native: this.#nativeMessage.content }),
       ...(this.#result !== null && { result: this.#result }),
     }
   }

@@ -131,12 +131,6 @@ export const nativeContent = (request: NativeRequest): NativeContent => ({
   parameters: parametersOf(request),
 })
 
-/** A call as its worker gets it. */
-export const nativeCall = (native: NativeRequest): NativeContent & { native: NativeRequest } => ({
-  ...nativeContent(native),
-  native,
-})
-
 function readNative(body: object): NativeRequest {
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
   const fields = body as Record<string, unknown>

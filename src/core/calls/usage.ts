@@ -31,3 +31,15 @@ export interface RateTexts {
   /** In pico-USD per unit. */
   units?: PicoText
 }
+
+/**
+ * What is wrong with a prompt's reported tokens. `absurd`: they cannot be, and the provider is at fault.
+ * `beyond-bound`: they can be, and the bound that we held for was too low.
+ */
+export type PromptFault = 'absurd' | 'beyond-bound' | null
+
+/** What a provider reported that is impossible. */
+export interface UsageFaults {
+  prompt: PromptFault
+  completion: boolean
+}

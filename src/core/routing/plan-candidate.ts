@@ -1,9 +1,7 @@
 import { costOf, mostPromptCost } from '../billing/pricing.ts'
-import type { CallBody, Candidate } from '../calls/call-job.ts'
+import type { Candidate } from '../calls/call-job.ts'
 import type { RequestOf } from '../calls/call-request.ts'
 import type { CallNeeds, PromptSize, ResultNeeds } from '../calls/kinds/call-kind.ts'
-import { kindOf } from '../calls/kinds/call-kinds.ts'
-import { modalitiesOf } from '../calls/kinds/chat.ts'
 import type { ProviderPreferences } from '../calls/provider-preferences.ts'
 import {
   type CatalogSnapshot,
@@ -186,7 +184,3 @@ export const leastCallCost = oncePer(({ models }: CatalogSnapshot): PicoUsd => {
   }
   return least ?? ZERO_USD
 })
-
-export { textLength } from '../calls/chat-request.ts'
-export const contentKindsOf = ({ messages, task }: Pick<CallBody, 'messages' | 'task'>): string =>
-  (task ? kindOf(task).modalities(task) : modalitiesOf({ messages: [...messages] })).sort().join('+')

@@ -1,7 +1,7 @@
 import type { AutoDecision } from '../auto/tiers.ts'
 import { mostPromptCost } from '../billing/pricing.ts'
 import type { Candidate } from '../calls/call-job.ts'
-import type { CallNeeds } from '../calls/kinds/call-kind.ts'
+import { type CallNeeds, contentKindsOf } from '../calls/kinds/call-kind.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
 import { readRates } from '../catalog/token-rates.ts'
 import { greaterOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
@@ -25,6 +25,8 @@ export interface RoutingPlan {
   completionLimit: number
   /** Tokens of the prompt for the rate limit: a bound of its text, and its likely media tokens. */
   promptTokens: number
+  /** See ChatContent. */
+  extended?: true
   /** The basis of `auto`'s choice; absent if the request names its model. */
   auto?: AutoDecision
 }
@@ -47,7 +49,7 @@ export function planRoute(
     needs,
     filter,
     pinned: preferences.order.map((name) => providersChosenBy(name, catalog)),
-    contentKinds: [...needs.modalities].sort().join('+'),
+    contentKinds: contentKindsOf(needs.modalities),
   }
   const obstacles = new Set<Obstacle>()
   const taken = new Set<string>()
@@ -69,6 +71,7 @@ export function planRoute(
     ...priced(candidates),
     promptTokens: needs.prompt.textTokens + mediaLikely,
     ...(auto && { auto }),
+    ...(needs.extended && { extended: true }),
   }
 }
 

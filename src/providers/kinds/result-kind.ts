@@ -2,13 +2,13 @@ import type { Usage } from '../../core/calls/usage.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import type { FormFile } from '../http/form-body.ts'
 import type { FilePlace, ReplyFile } from '../reply-files.ts'
-import { type AttemptRequest, type Fields, isObject } from '../wire.ts'
+import { type AttemptTerms, type Fields, isObject } from '../wire.ts'
 
 /** How one kind of result is asked for, of every provider, and read. Pure mappings. */
 export interface ResultKind<Content> {
   /** Appended to the base URL of a provider that has no URL for the kind. */
   path: string
-  request(content: Content, offer: Offer, image: AttemptRequest['image']): ResultRequest
+  request(content: Content, offer: Offer, image: AttemptTerms['image']): ResultRequest
   /** The reply may be of any media type, and long. */
   isMedia?: true
   /** Where the files of the reply are, which go into the store as they come. Absent: it has none. */
@@ -16,7 +16,7 @@ export interface ResultKind<Content> {
   /** The result in a reply, or null if the reply does not answer all of the request. `body` is empty for a file. */
   read(
     content: Content,
-    reply: { body: Fields; files: readonly ReplyFile[]; image: AttemptRequest['image'] },
+    reply: { body: Fields; files: readonly ReplyFile[]; image: AttemptTerms['image'] },
   ): ReadResult | null
 }
 

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { plainKey } from '../../../src/accounts/key-cache.ts'
 import type { AdmissionAnswer } from '../../../src/billing/holds/admission.ts'
 import { type AdmissionDependencies, admitCall } from '../../../src/calls/api/admit-call.ts'
-import { bodyText } from '../../../src/calls/api/enqueue-and-wait.ts'
 import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
+import { writeBody } from '../../../src/core/calls/call-body.ts'
 import type { CallJob } from '../../../src/core/calls/call-job.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import type { CatalogSnapshot } from '../../../src/core/catalog/catalog.ts'
@@ -78,8 +78,8 @@ test('a call that was claimed with its admission runs once in the slot, with the
   expect(seen).toEqual({ taken: 1, givenBack: 0, claims: ['worker'] })
   expect(ran).toEqual([
     [
-      expect.objectContaining({ sealedBody: `sealed ${bodyText(REQUEST.content)}` }),
-      bodyText(REQUEST.content),
+      expect.objectContaining({ sealedBody: `sealed ${writeBody(REQUEST.content)}` }),
+      writeBody(REQUEST.content),
     ],
   ])
 })

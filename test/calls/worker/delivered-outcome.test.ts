@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { CallContent, ResultContent } from '../../../src/core/calls/kinds/call-kinds.ts'
 import type { NativeBlock, NativeEvent } from '../../../src/core/calls/native-message.ts'
-import type { Task } from '../../../src/core/calls/task.ts'
 import { type Play, type Played, playCall, type Said } from '../../helpers/played-chain.ts'
 
 const LEAVES = { leaves: true } as const
@@ -50,17 +50,17 @@ describe.each(WAYS)('a client that hangs up on an answer that is %s', (_name, st
 })
 
 describe('a client that leaves a task', () => {
-  const speech: Task = { kind: 'speech', input: 'Hello', voice: 'alloy', format: 'wav' } as never
-  const embeddings: Task = { kind: 'embeddings', input: ['a text'], encoding: 'float' }
-  const leave = (task: Task, play: Play, offers = 1) =>
+  const speech: ResultContent = { kind: 'speech', input: 'Hello', voice: 'alloy', format: 'wav' } as never
+  const embeddings: ResultContent = { kind: 'embeddings', input: ['a text'], encoding: 'float' }
+  const leave = (content: ResultContent, play: Play, offers = 1) =>
     playCall({
       stream: false,
-      task,
+      content,
       routes: Array.from({ length: offers }, () => ({
         plays: [play],
         candidate: {
           completionLimit: 0,
-          ...(task.kind === 'speech' && { units: { kind: 'character', bound: 5 } }),
+          ...(content.kind === 'speech' && { units: { kind: 'character', bound: 5 } }),
         },
       })),
     })
@@ -89,8 +89,12 @@ describe('a client that leaves a task', () => {
 })
 
 describe('an answer given whole that reaches its deadline', () => {
-  const atDeadline = (says: Play['says'], native?: Parameters<typeof playCall>[0]['native']) =>
-    playCall({ stream: false, native, routes: [{ plays: [{ says: says ?? [], end: 'call-timeout' }] }] })
+  const atDeadline = (says: Play['says'], content?: CallContent) =>
+    playCall({
+      stream: false,
+      ...(content && { content }),
+      routes: [{ plays: [{ says: says ?? [], end: 'call-timeout' }] }],
+    })
 
   test('ends as one that reached its limit, with what there is, and what was produced is charged', async () => {
     const { outcome, envelope } = await atDeadline(['a few ', 'words'])
@@ -152,7 +156,7 @@ describe('an answer given whole that reaches its deadline', () => {
           delta: { type: 'input_json_delta', partial_json: '{"amount": 1' },
         }),
       ],
-      {},
+      { kind: 'native', request: {}, messages: [], parameters: {} },
     )
     expect(outcome).toMatchObject({
       finishReason: 'length',

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AttemptOutcome } from '../../../core/calls/attempt-outcome.ts'
 import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
 import type { CallOutcome } from '../../../core/calls/call-outcome.ts'
-import { isMediaTask } from '../../../core/calls/task.ts'
+import { kindOf } from '../../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot, Offer } from '../../../core/catalog/catalog.ts'
 import { attemptFailure } from '../../../core/failover/attempt-failure.ts'
 import { giveUpNow, type NextStep, nextStep } from '../../../core/failover/failover.ts'
@@ -215,7 +215,7 @@ class ChainRun {
   /** A provider that makes or reads media bills what it was asked for, so it is let finish when its client leaves. */
   get #attemptSignal(): AbortSignal {
     const { body, signal, upstream } = this.#call
-    return body.task && isMediaTask(body.task) ? upstream : signal
+    return kindOf(body).outlivesClient ? upstream : signal
   }
 
   /** The candidate that the answer came from first. */

@@ -1,6 +1,7 @@
 import type { ByokKeyVault } from '../../../byok/byok-key-vault.ts'
 import type { AttemptOutcome } from '../../../core/calls/attempt-outcome.ts'
-import type { AttemptRecord, CallBody, CallEnvelope } from '../../../core/calls/call-job.ts'
+import type { AttemptRecord, CallEnvelope } from '../../../core/calls/call-job.ts'
+import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../../core/catalog/catalog.ts'
 import { type HealthEffect, healthEffect } from '../../../core/failover/circuit-breaker.ts'
 import type { PastAttempt } from '../../../core/failover/failover-state.ts'
@@ -79,7 +80,7 @@ export class AttemptHistory {
    */
   async noteSpent(
     isCharged: boolean,
-    call: { envelope: CallEnvelope; body: CallBody },
+    call: { envelope: CallEnvelope; body: CallContent },
     catalog: CatalogSnapshot,
   ): Promise<void> {
     const charged = isCharged ? this.#unfinished?.record : undefined

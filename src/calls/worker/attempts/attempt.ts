@@ -1,9 +1,8 @@
 import type { ByokKeyVault } from '../../../byok/byok-key-vault.ts'
 import { type AttemptOutcome, factsOf, unsentAttempt } from '../../../core/calls/attempt-outcome.ts'
-import type { CallBody, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
 import type { OnProgress } from '../../../core/calls/completion.ts'
-import { withoutCaching } from '../../../core/calls/native-content.ts'
-import { NATIVE_AT_LIMIT, type NativeRequest } from '../../../core/calls/native-message.ts'
+import { type CallContent, kindOf, messagesOf } from '../../../core/calls/kinds/call-kinds.ts'
 import { attemptFailure } from '../../../core/failover/attempt-failure.ts'
 import type { ProviderClients } from '../../../providers/provider-clients.ts'
 import type { AttemptRequest, ProviderClient } from '../../../providers/wire.ts'
@@ -18,7 +17,7 @@ import { continueAnswer, repeatAnswer } from './rescue.ts'
 
 interface AttemptCall {
   envelope: Pick<CallEnvelope, 'id' | 'accountId' | 'callDeadlineAt' | 'extended' | 'stream'>
-  body: CallBody
+  body: CallContent
   signal: AbortSignal
 }
 
@@ -42,22 +41,20 @@ export async function runAttempt(
   relay: CompletionRelay,
   deps: AttemptDependencies,
 ): Promise<AttemptOutcome> {
-  const { task } = call.body
+  const isCompletion = kindOf(call.body).asksFor === 'completion'
   const provider = deps.providers(plan.offer.provider.wire)
-  const client = task ? provider : fittingWindow(provider, plan, call.body)
+  const client = isCompletion ? fittingWindow(provider, plan, call.body) : provider
   const key = await keyOfAttempt(plan, call.envelope.accountId, deps.byokKeys)
   if (key.kind === 'failed') return unsentAttempt(key.failure)
   const request: AttemptRequest = {
     accountId: call.envelope.accountId,
     offer: plan.offer,
     ...(key.kind === 'own' && { apiKey: key.secret }),
-    messages: call.body.messages,
-    parameters: call.body.parameters,
-    exactJson: call.body.exactJson,
+    callId: call.envelope.id,
+    content: contentAt(plan.candidate, call.body),
     // What finishes another attempt's text shows no reasoning of its own: the client has read on.
     ...(call.envelope.extended && plan.rescue === null && { extended: true }),
-    native: nativeAt(plan.candidate, call.body),
-    ...(task && { task, callId: call.envelope.id, image: plan.candidate.image }),
+    image: plan.candidate.image,
     ...(pricesCacheWrites(plan.candidate) && { cachesPrompt: true }),
     completionLimit: plan.candidate.completionLimit,
     limits: {
@@ -69,7 +66,7 @@ export async function runAttempt(
   }
   relay.begin(routeIndex)
   const unbounded = askOf(client, plan, echoedPrefill(request))
-  const ask = task ? unbounded : withinLimit(unbounded, plan.candidate.completionLimit)
+  const ask = isCompletion ? withinLimit(unbounded, plan.candidate.completionLimit) : unbounded
   switch (plan.rescue) {
     case 'continue':
       return continueAnswer(request, relay, ask)
@@ -86,9 +83,9 @@ export async function runAttempt(
   }
 }
 
-/** What a native call asks of a candidate; what its prompt cache costs is the client's affair on its own key alone. */
-function nativeAt(candidate: Candidate, { native }: CallBody): NativeRequest | undefined {
-  return native && !pricesCacheWrites(candidate) ? withoutCaching(native) : native
+/** What is asked of a candidate. What is written to its prompt cache needs a rate, unless its provider bills the client. */
+function contentAt(candidate: Candidate, content: CallContent): CallContent {
+  return pricesCacheWrites(candidate) ? content : (kindOf(content).withoutCaching?.(content) ?? content)
 }
 
 /** Sends requests to a provider, with everything that its offer needs besides. */
@@ -113,8 +110,15 @@ function withinLimit(ask: Ask, completionLimit: number): Ask {
     const signal = AbortSignal.any([request.signal, stop.signal])
     const outcome = await ask({ ...request, signal }, guard.push)
     if (!guard.isOver) return outcome
-    const native = request.native && { native: NATIVE_AT_LIMIT }
-    return { ...factsOf(outcome), kind: 'finished', reason: 'length', usage: null, ranOn: true, ...native }
+    const { stopAtLimit: nativeStop } = kindOf(request.content)
+    return {
+      ...factsOf(outcome),
+      kind: 'finished',
+      reason: 'length',
+      usage: null,
+      ranOn: true,
+      ...(nativeStop && { nativeStop }),
+    }
   }
 }
 
@@ -131,8 +135,8 @@ function announcingFirst(onward: OnProgress, announce: () => void): OnProgress {
 }
 
 /** The client's own prefill, where the provider is of those that repeat it. */
-function echoedPrefill({ messages, offer: { provider } }: AttemptRequest): string | null {
-  const last = messages.at(-1)
+function echoedPrefill({ content, offer: { provider } }: AttemptRequest): string | null {
+  const last = messagesOf(content).at(-1)
   const isEchoed = provider.quirks?.prefillField === 'prefix' && last?.role === 'assistant'
   return isEchoed && typeof last.content === 'string' ? last.content : null
 }

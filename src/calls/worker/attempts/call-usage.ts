@@ -3,14 +3,15 @@ import {
   NOTHING_PRODUCED,
   type Production,
 } from '../../../core/calls/attempt-outcome.ts'
-import type { CallBody, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
 import type { CallUsage } from '../../../core/calls/call-outcome.ts'
 import type { CompletionMessage } from '../../../core/calls/completion.ts'
+import { contentKindsOf } from '../../../core/calls/kinds/call-kind.ts'
+import { type CallContent, kindOf } from '../../../core/calls/kinds/call-kinds.ts'
+import { resultUsage } from '../../../core/calls/kinds/result-usage.ts'
 import { nativeTexts } from '../../../core/calls/native-message.ts'
-import { taskTexts } from '../../../core/calls/task.ts'
-import type { Usage } from '../../../core/calls/usage.ts'
+import type { PromptFault, Usage, UsageFaults } from '../../../core/calls/usage.ts'
 import { sumOfTokens } from '../../../core/media/media-tokens.ts'
-import { contentKindsOf, textLength } from '../../../core/routing/plan-candidate.ts'
 import { likelyMedia, promptBoundOf } from '../../../core/text-tokens/prompt-tokens.ts'
 import type { Logger } from '../../../platform/observability/logger.ts'
 import { countPromptTokens, countTextTokens } from '../../../providers/count-tokens.ts'
@@ -19,7 +20,7 @@ import type { BreakerBoard } from '../../../routing/circuit-breaker/breaker-boar
 /** A call with its text, and who served it. */
 export interface ServedCall {
   envelope: CallEnvelope
-  body: CallBody
+  body: CallContent
   served: Candidate
   /** Whose rates are charged, where that is another: what was held for it bounds the usage as well. */
   charged?: Candidate
@@ -41,34 +42,39 @@ export interface Answer {
 /** How tokens are counted where nobody reports them. */
 export interface TokenCounts {
   text: (text: string) => Promise<number>
-  prompt: (body: CallBody, media: Candidate['media']) => Promise<number>
+  prompt: (body: CallContent, media: Candidate['media']) => Promise<number>
 }
 
 export const COUNTS: TokenCounts = { text: countTextTokens, prompt: countPromptTokens }
 /** For when the tokenizer fails: an answer that is there is charged all the same. */
 export const ROUGH_COUNTS: TokenCounts = {
   text: async (text) => tokensOfBytes(Buffer.byteLength(text)),
-  prompt: async ({ messages, task }, media) =>
+  prompt: async (content, media) =>
     sumOfTokens(media?.likely) +
     tokensOfBytes(
-      messages.reduce((sum, message) => sum + textLength(message), 0) +
-        (task ? taskTexts(task) : []).reduce((sum, text) => sum + text.length, 0),
+      kindOf(content)
+        .texts(content)
+        .texts.reduce((sum, { length }) => sum + length, 0),
     ),
-}
-
-/** What a provider reported that cannot be. */
-export interface UsageFaults {
-  prompt: PromptFault
-  completion: boolean
 }
 
 const NO_FAULTS: UsageFaults = { prompt: null, completion: false }
 
 /** The usage to charge, with what was wrong with the provider's report of it. */
-export async function usageOf(
+export function usageOf(
   answer: Answer,
   call: ServedCall,
   counts: TokenCounts = COUNTS,
+): Promise<{ used: CallUsage; faults: UsageFaults }> {
+  const { body, served } = call
+  if (kindOf(body).asksFor === 'completion') return completionUsage(answer, call, counts)
+  return resultUsage(answer.finalUsage, body, served, () => counts.prompt(body, served.media))
+}
+
+async function completionUsage(
+  answer: Answer,
+  call: ServedCall,
+  counts: TokenCounts,
 ): Promise<{ used: CallUsage; faults: UsageFaults }> {
   const { finalUsage, produced } = answer
   const limits = limitsOf(answer, call.served)
@@ -175,7 +181,7 @@ export function doubtUsage(
     logger.error({ alarm: 'usage-absurd', ...about }, 'a provider reported a usage that cannot be')
   }
   if (faults.prompt !== 'beyond-bound') return
-  const kinds = contentKindsOf(body)
+  const kinds = contentKindsOf(kindOf(body).modalities(body))
   logger.error(
     { alarm: 'prompt-bound-exceeded', ...about, kinds, bound: served.promptTokensBound },
     'our bound of a prompt was too low; the offer gets no more prompts with such content for a while',
@@ -290,12 +296,6 @@ export interface UsageLimits {
   /** The model may have reasoned out of sight. */
   mayReason: boolean
 }
-
-/**
- * What is wrong with a prompt's reported tokens. `absurd`: they cannot be, and the provider is at fault.
- * `beyond-bound`: they can be, and the bound that we held for was too low.
- */
-type PromptFault = 'absurd' | 'beyond-bound' | null
 
 /** Text takes less than a token a byte. Twice that, and some for the frames of tool calls, is impossible. */
 const TOKENS_PER_BYTE = 2

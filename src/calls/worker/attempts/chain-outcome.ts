@@ -1,11 +1,10 @@
 import { type FinishedAttempt, NOTHING_PRODUCED } from '../../../core/calls/attempt-outcome.ts'
-import type { CallBody, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
 import { type CallOutcome, failedCall, NOTHING_USED } from '../../../core/calls/call-outcome.ts'
 import type { CompletionMessage } from '../../../core/calls/completion.ts'
 import { withoutHalfCalls } from '../../../core/calls/cut-answer.ts'
 import type { FrameBody, FrameError } from '../../../core/calls/frames.ts'
-import { NATIVE_AT_LIMIT } from '../../../core/calls/native-message.ts'
-import { isMediaTask } from '../../../core/calls/task.ts'
+import { type CallContent, kindOf, parametersOf } from '../../../core/calls/kinds/call-kinds.ts'
 import { jsonRootOf, mayBeRepaired, wantsJson } from '../../../core/json/json-repair.ts'
 import type { Logger } from '../../../platform/observability/logger.ts'
 import { threads } from '../../../platform/process/thread-pool.ts'
@@ -23,12 +22,11 @@ import {
   usageOf,
 } from './call-usage.ts'
 import type { CompletionRelay } from './completion-relay.ts'
-import { taskUsage } from './task-usage.ts'
 
 /** A claimed call to be answered. */
 export interface ChainCall {
   envelope: CallEnvelope
-  body: CallBody
+  body: CallContent
   /** Aborted when nobody wants the answer any more. */
   signal: AbortSignal
   /** Aborted with it, except by a client that left. */
@@ -58,7 +56,7 @@ interface OutcomeDependencies {
  */
 export async function completed(
   { candidate, rescue }: AttemptPlan,
-  { reason, usage, native, ranOn, produced: reported }: FinishedAttempt,
+  { reason, usage, nativeStop, ranOn, produced: reported }: FinishedAttempt,
   { call, relay, history, began }: ChainContext,
   deps: OutcomeDependencies,
 ): Promise<CallOutcome> {
@@ -77,13 +75,13 @@ export async function completed(
     deps.meter?.answer(candidate, history.records.at(-1)!, used.usage.completionTokens)
   }
   // An answer cut at its limit stays as it is: closing its brackets would make it look whole.
-  const format = body.parameters.response_format
+  const format = parametersOf(body).response_format
   const isRepairable = !envelope.stream && !envelope.extended && reason !== 'length' && wantsJson(format)
   if (isRepairable && message.content) message.content = await repairedAnswer(message.content, format)
   return {
     status: 'completed',
     finishReason: reason,
-    ...(native && { nativeStop: native }),
+    ...(nativeStop && { nativeStop }),
     served: isOtherModel ? began : candidate,
     ...(isOtherModel && { rescuedBy: candidate }),
     message: ranOn ? withoutHalfCalls(message) : message,
@@ -116,8 +114,7 @@ export async function gaveUp(
 export async function cancelled(chain: ChainContext, deps: OutcomeDependencies): Promise<CallOutcome> {
   const { call, relay, history } = chain
   const times = timesOf(history)
-  const isMedia = call.body.task !== undefined && isMediaTask(call.body.task)
-  if (isMedia || (relay.isEmpty && !history.unfinished?.isAccepted)) {
+  if (kindOf(call.body).outlivesClient || (relay.isEmpty && !history.unfinished?.isAccepted)) {
     return { status: 'cancelled', served: null, message: relay.message(), ...NOTHING_USED, ...times }
   }
   return { status: 'cancelled', ...(await cutOff(chain, deps)), ...times }
@@ -131,10 +128,11 @@ export async function expired(chain: ChainContext, deps: OutcomeDependencies): P
   const { call, history } = chain
   const { message, ...answer } = await cutOff(chain, deps)
   const { reasoningTokens } = history.unfinished?.produced ?? NOTHING_PRODUCED
+  const { stopAtLimit: nativeStop } = kindOf(call.body)
   return {
     status: 'completed',
     finishReason: 'length',
-    ...(call.body.native && { nativeStop: NATIVE_AT_LIMIT }),
+    ...(nativeStop && { nativeStop }),
     ...answer,
     message: withoutHalfCalls(message),
     reasoningTokens,
@@ -159,13 +157,12 @@ async function countedSomehow(
   call: ServedCall,
   { logger }: OutcomeDependencies,
 ): ReturnType<typeof usageOf> {
-  const count = call.body.task ? taskUsage : usageOf
   try {
-    return await count(answer, call)
+    return await usageOf(answer, call)
   } catch (error) {
     // What was produced is owed, whatever becomes of our tokenizer.
     logger.error({ err: error, callId: call.envelope.id }, 'tokens estimated by bytes')
-    return count(answer, call, ROUGH_COUNTS)
+    return usageOf(answer, call, ROUGH_COUNTS)
   }
 }
 

@@ -1,5 +1,6 @@
 import type { AttemptOutcome } from '../../../core/calls/attempt-outcome.ts'
-import type { CallBody, Candidate } from '../../../core/calls/call-job.ts'
+import type { Candidate } from '../../../core/calls/call-job.ts'
+import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
 import type { Offer } from '../../../core/catalog/catalog.ts'
 import { countPromptTokens } from '../../../providers/count-tokens.ts'
 import type { AttemptRequest, ProviderClient } from '../../../providers/wire.ts'
@@ -20,7 +21,7 @@ const LEAST_LIMIT = 16
 export function fittingWindow(
   client: ProviderClient,
   { candidate, offer }: { candidate: Candidate; offer: Offer },
-  body: CallBody,
+  body: CallContent,
 ): ProviderClient {
   const window = offer.providerContextLength ?? candidate.contextLength
   if (candidate.promptTokensBound + candidate.completionLimit < window) return client

@@ -1,5 +1,6 @@
 import { type AttemptOutcome, factsOf } from '../../../core/calls/attempt-outcome.ts'
-import type { CallBody, Candidate } from '../../../core/calls/call-job.ts'
+import type { Candidate } from '../../../core/calls/call-job.ts'
+import { type CallContent, messagesOf } from '../../../core/calls/kinds/call-kinds.ts'
 import type { Offer } from '../../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../../core/failover/attempt-failure.ts'
 import type { PastAttempt } from '../../../core/failover/failover-state.ts'
@@ -18,7 +19,7 @@ export function planRescue(
   { routeIndex, candidate, offer }: { routeIndex: number; candidate: Candidate; offer: Offer },
   { began, isTextOnly }: { began: Candidate; isTextOnly: boolean },
   failures: readonly PastAttempt[],
-  { messages }: CallBody,
+  content: CallContent,
 ): Pick<AttemptPlan, 'candidate' | 'rescue'> {
   if (candidate.modelId !== began.modelId) {
     // It is charged as what it takes over from, so it may say no more than that was held for.
@@ -28,7 +29,7 @@ export function planRescue(
   const wasRefused = failures.some(
     (past) => past.routeIndex === routeIndex && past.failure.kind === 'prefill-refused',
   )
-  const isTaken = messages.at(-1)?.role === 'assistant'
+  const isTaken = messagesOf(content).at(-1)?.role === 'assistant'
   const mayContinue = offer.assistantPrefill && isTextOnly && !wasRefused && !isTaken
   return { candidate, rescue: mayContinue ? 'continue' : 'repeat' }
 }
@@ -56,13 +57,15 @@ export async function continueAnswer(
   relay: CompletionRelay,
   ask: Ask,
 ): Promise<AttemptOutcome> {
-  const { content } = relay
-  const guard = new EchoGuard(content, relay.push)
-  const used = await countTextTokens(content)
+  const { content: said } = relay
+  const { content } = request
+  if (!('messages' in content)) throw new Error('a result was to be continued')
+  const guard = new EchoGuard(said, relay.push)
+  const used = await countTextTokens(said)
   const outcome = await ask(
     {
       ...request,
-      messages: [...request.messages, { role: 'assistant', content }],
+      content: { ...content, messages: [...content.messages, { role: 'assistant', content: said }] },
       completionLimit: Math.max(1, request.completionLimit - used),
     },
     guard.push,

@@ -1,11 +1,11 @@
 import { costOf } from '../../../core/billing/pricing.ts'
 import type { AttemptOutcome } from '../../../core/calls/attempt-outcome.ts'
-import type { AttemptRecord, CallBody, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import type { AttemptRecord, CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
+import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
 import type { Usage } from '../../../core/calls/usage.ts'
 import type { CatalogSnapshot } from '../../../core/catalog/catalog.ts'
 import type { FailureKind } from '../../../core/failover/attempt-failure.ts'
 import { isSuccess, type UnfinishedAttempt, usageOf } from './call-usage.ts'
-import { taskUsage } from './task-usage.ts'
 
 /** An attempt on our own key that its provider bills and that did not serve its call. */
 export interface BilledAttempt {
@@ -43,10 +43,9 @@ export function isBilled(outcome: Extract<AttemptOutcome, { kind: 'failed' | 'ca
  */
 export async function noteSpent(
   attempts: readonly BilledAttempt[],
-  call: { envelope: CallEnvelope; body: CallBody },
+  call: { envelope: CallEnvelope; body: CallContent },
   { offers }: CatalogSnapshot,
 ): Promise<void> {
-  const count = call.body.task ? taskUsage : usageOf
   for (const { record, candidate, text, work } of attempts) {
     const cost = offers.get(candidate.offerId)?.cost
     if (!cost) continue
@@ -56,7 +55,7 @@ export async function noteSpent(
       produced: work.produced,
       ...(work.hidden && { hidden: work.hidden }),
     }
-    const usage: Usage = (await count(answer, { ...call, served: candidate })).used.usage
+    const usage: Usage = (await usageOf(answer, { ...call, served: candidate })).used.usage
     record.spent = { ...usage, costPico: String(costOf(usage, cost)) }
   }
 }

@@ -24,8 +24,6 @@ export interface CallKind<Content> {
   outlivesClient?: true
   /** How a completion says that it ended at its limit, where the kind has words of its own for that. */
   stopAtLimit?: NativeStop
-  /** Usage is reported to the client even where the gateway counted it itself. */
-  reportsCountedUsage?: true
   /** The kinds of input in the prompt, always with `text`. */
   modalities(content: Content): string[]
   /** The parts of the prompt that are not text. */
@@ -33,6 +31,8 @@ export interface CallKind<Content> {
   needs(content: Content): CallNeeds
   /** What the gateway counts the tokens of where no provider reports them. */
   texts(content: Content): PromptTexts
+  /** The content without what writes to the provider's prompt cache: for candidates where that has no price. */
+  withoutCaching?(content: Content): Content
   /** The units to charge where the provider reports none, of those that were held for. Absent: all of them. */
   unreportedUnits?(content: Content, bound: number): number
   /** What the sealed body of the call has of the content, as JSON. Absent: all of it. */
@@ -123,7 +123,6 @@ export const tokensAtLeast = (characters: number): number => Math.floor(characte
 /** What the kinds that ask for a result have in common, unless they say otherwise. */
 export const RESULT_KIND = {
   asksFor: 'result',
-  reportsCountedUsage: true,
   modalities: () => ['text'],
   media: () => [],
 } as const
@@ -188,3 +187,6 @@ export const invalid = (param: string, message: string) => new ApiError('invalid
 
 export const unsupported = (param: string, message: string) =>
   new ApiError('unsupported_shape', message, { param })
+
+/** The kinds of input of a prompt as one word: `text`, or `image+text`. */
+export const contentKindsOf = (modalities: readonly string[]): string => [...modalities].sort().join('+')

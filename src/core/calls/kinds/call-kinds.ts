@@ -2,7 +2,7 @@ import type { SurfaceReference } from '../../api/reference/surface-reference.ts'
 import type { SurfaceId } from '../../api/surfaces/surface-registry.ts'
 import type { ModelKind } from '../../catalog/catalog.ts'
 import type { RequestOf } from '../call-request.ts'
-import type { ChatContent } from '../chat-request.ts'
+import type { ChatContent, ChatMessage, SamplingParameters } from '../chat-request.ts'
 import type { NativeContent } from '../messages-request.ts'
 import type { CallKind } from './call-kind.ts'
 import { chat } from './chat.ts'
@@ -46,6 +46,14 @@ const CALL_KINDS: { [K in Kind]: CallKind<ContentOf<K>> } = {
 /** The kind of a content. */
 export const kindOf = (content: CallContent): CallKind<CallContent> =>
   CALL_KINDS[content.kind] as CallKind<CallContent>
+
+/** The messages of a content that has any. */
+export const messagesOf = (content: CallContent): readonly ChatMessage[] =>
+  'messages' in content ? content.messages : []
+
+/** The parameters of a content that has any. */
+export const parametersOf = (content: CallContent): SamplingParameters =>
+  'parameters' in content ? content.parameters : {}
 
 /** Where models of a kind are called. */
 export const surfaceOf = (kind: ModelKind): string => CALL_KINDS[kind].surface

@@ -24,6 +24,7 @@ export const chat: CallKind<ChatContent> = {
     ...(content.extended && { extended: true }),
   }),
   texts: chatTexts,
+  write: ({ messages, parameters, exactJson }) => ({ messages, parameters, exactJson }),
 }
 
 /** What a prompt demands of a model. */

@@ -1,6 +1,6 @@
 import { mediaParts } from '../chat-request.ts'
 import { type NativeContent, nativeContent } from '../messages-request.ts'
-import { extrasBound } from '../native-content.ts'
+import { extrasBound, withoutCaching } from '../native-content.ts'
 import { NATIVE_AT_LIMIT, type NativeRequest } from '../native-message.ts'
 import type { CallKind } from './call-kind.ts'
 import { chatNeeds, chatTexts, modalitiesOf } from './chat.ts'
@@ -10,7 +10,6 @@ export const native: CallKind<NativeContent> = {
   surface: 'POST /v1/messages',
   asksFor: 'completion',
   stopAtLimit: NATIVE_AT_LIMIT,
-  reportsCountedUsage: true,
   modalities: modalitiesOf,
   media: ({ messages }) => mediaParts(messages),
   needs(content) {
@@ -24,6 +23,7 @@ export const native: CallKind<NativeContent> = {
     }
   },
   texts: chatTexts,
+  withoutCaching: (content) => ({ ...content, request: withoutCaching(content.request) }),
   write: ({ request }) => ({ request }),
   read: ({ request }) => nativeContent(request as NativeRequest),
 }

@@ -4,8 +4,9 @@ import {
   type ChainDependencies,
   createAttemptChain,
 } from '../../../../src/calls/worker/attempts/attempt-chain.ts'
-import type { CallBody, CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
+import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
 import type { CallOutcome } from '../../../../src/core/calls/call-outcome.ts'
+import type { SamplingParameters } from '../../../../src/core/calls/chat-request.ts'
 import type { CatalogSnapshot, Offer } from '../../../../src/core/catalog/catalog.ts'
 import { contentSubject, formatBreakerEntry } from '../../../../src/core/failover/circuit-breaker.ts'
 import { newCallId } from '../../../../src/core/kernel/ids.ts'
@@ -96,7 +97,7 @@ interface CallOptions {
   stream?: boolean
   offers?: Offer[]
   candidates?: Partial<Candidate>[]
-  parameters?: CallBody['parameters']
+  parameters?: SamplingParameters
   timeoutMs?: number
   signal?: AbortSignal
   deps?: Partial<ChainDependencies>
@@ -147,7 +148,11 @@ async function call(options: CallOptions = {}): Promise<Answer> {
   })
   const outcome = await chain({
     envelope: envelope(offers, options),
-    body: { messages: [{ role: 'user', content: 'hello world' }], parameters: options.parameters ?? {} },
+    body: {
+      kind: 'chat',
+      messages: [{ role: 'user', content: 'hello world' }],
+      parameters: options.parameters ?? {},
+    },
     signal: options.signal ?? new AbortController().signal,
     upstream: new AbortController().signal,
     send(frame) {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { fittingWindow } from '../../../../src/calls/worker/attempts/fitting-window.ts'
 import { NOTHING_PRODUCED } from '../../../../src/core/calls/attempt-outcome.ts'
 import type { Candidate } from '../../../../src/core/calls/call-job.ts'
+import type { ChatContent } from '../../../../src/core/calls/chat-request.ts'
 import { attemptFailure } from '../../../../src/core/failover/attempt-failure.ts'
 import { promptTokensBound } from '../../../../src/core/text-tokens/prompt-tokens.ts'
 import { countPromptTokens } from '../../../../src/providers/count-tokens.ts'
@@ -17,7 +18,11 @@ const offer = offerAt('http://h/v1')
  * @returns the limits that it was sent, and what became of the last
  */
 async function ask({ repeats, times = 1, wanted = 4_096, continued = 0 }: Asked) {
-  const body = { messages: [{ role: 'user' as const, content: TEXT.repeat(repeats) }], parameters: {} }
+  const body: ChatContent = {
+    kind: 'chat',
+    messages: [{ role: 'user', content: TEXT.repeat(repeats) }],
+    parameters: {},
+  }
   const tokens = Math.ceil((await countPromptTokens(body)) * times)
   const limits: number[] = []
   const strict: ProviderClient = {
@@ -39,7 +44,7 @@ async function ask({ repeats, times = 1, wanted = 4_096, continued = 0 }: Asked)
     {
       accountId: 'acct_1',
       offer,
-      ...body,
+      content: body,
       completionLimit: wanted - continued,
       limits: { firstTokenMs: 1_000, idleMs: 1_000, totalMs: 1_000 },
       signal: new AbortController().signal,

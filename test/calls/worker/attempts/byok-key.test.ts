@@ -122,7 +122,7 @@ async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true 
   }
   const outcome = await chain({
     envelope,
-    body: { messages: [{ role: 'user', content: 'Hi' }], parameters: {} },
+    body: { kind: 'chat', messages: [{ role: 'user', content: 'Hi' }], parameters: {} },
     signal: new AbortController().signal,
     upstream: new AbortController().signal,
     send: () => undefined,

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { costOf } from '../../../../src/core/billing/pricing.ts'
 import { settlementOf } from '../../../../src/core/billing/settlement.ts'
+import { messagesOf } from '../../../../src/core/calls/kinds/call-kinds.ts'
 import { readRates } from '../../../../src/core/catalog/token-rates.ts'
 import { attemptFailure } from '../../../../src/core/failover/attempt-failure.ts'
 import { type Play, type Played, type PlayedRoute, playCall } from '../../../helpers/played-chain.ts'
@@ -125,7 +126,7 @@ describe('a stream that broke after text', () => {
 
 describe('a rescue by prefill', () => {
   const offer = { assistantPrefill: true }
-  const roles = ({ requests }: Played) => requests.map(({ messages }) => messages.at(-1)!.role)
+  const roles = ({ requests }: Played) => requests.map(({ content }) => messagesOf(content).at(-1)!.role)
 
   test.each([400, 422])(
     'that the offer refuses with %i is asked again without it, at the same offer',

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { taskUsage } from '../../../../src/calls/worker/attempts/task-usage.ts'
+import { usageOf } from '../../../../src/calls/worker/attempts/call-usage.ts'
 import { costOf, mostPromptCost } from '../../../../src/core/billing/pricing.ts'
+import { NOTHING_PRODUCED } from '../../../../src/core/calls/attempt-outcome.ts'
 import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
 import { kindOf, type ResultContent } from '../../../../src/core/calls/kinds/call-kinds.ts'
 import { readRates } from '../../../../src/core/catalog/token-rates.ts'
@@ -56,7 +57,7 @@ describe('the usage of a call for a result', () => {
     ...more,
   })
   const envelope = {} as CallEnvelope
-  const body = { messages: [], parameters: {}, task: rerank('a query', ['a document']) }
+  const body = rerank('a query', ['a document'])
   const counts = { text: async () => 0, prompt: async () => 20 }
 
   test.each([
@@ -87,7 +88,11 @@ describe('the usage of a call for a result', () => {
     ],
   ] as const)('%s', async (_, reported, used, source, fault) => {
     const finalUsage = reported && { ...reported, completionTokens: 0 }
-    const result = await taskUsage({ finalUsage }, { envelope, body, served: candidate() }, counts)
+    const result = await usageOf(
+      { text: '', finalUsage, produced: NOTHING_PRODUCED },
+      { envelope, body, served: candidate() },
+      counts,
+    )
     expect(result.used).toEqual({
       usage: { ...used, completionTokens: 0 },
       usageSource: source,
@@ -107,7 +112,11 @@ describe('the usage of a call for a result', () => {
       units: { kind: 'second', bound, ...(least !== undefined && { least }) },
     }
     const finalUsage = { promptTokens: 0, completionTokens: 0, units }
-    const { used } = await taskUsage({ finalUsage }, { envelope, body, served }, counts)
+    const { used } = await usageOf(
+      { text: '', finalUsage, produced: NOTHING_PRODUCED },
+      { envelope, body, served },
+      counts,
+    )
     expect(used.usage.units).toBe(charged)
   })
 
@@ -124,7 +133,10 @@ describe('the usage of a call for a result', () => {
           const served: Candidate = hasUnits && bound ? { ...plain, units: bound } : plain
           const finalUsage = { promptTokens, units, completionTokens: 0 }
           const call = { envelope, body, served }
-          const { used } = await taskUsage({ finalUsage }, call, { ...counts, prompt: async () => counted })
+          const { used } = await usageOf({ text: '', finalUsage, produced: NOTHING_PRODUCED }, call, {
+            ...counts,
+            prompt: async () => counted,
+          })
           const rate = readRates(served.rate)
           expect(costOf(used.usage, rate)).toBeLessThanOrEqual(mostPromptCost(promptBoundOf(served), rate))
         },

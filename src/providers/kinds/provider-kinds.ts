@@ -1,15 +1,19 @@
 import type { ContentOf, ResultContent } from '../../core/calls/kinds/call-kinds.ts'
+import { nativeMessages } from '../anthropic-messages.ts'
 import { failureOfErrorObject, failureOfStatus } from '../chat-completions.ts'
 import { formBody } from '../http/form-body.ts'
 import type { FilePlace, ReplyFile } from '../reply-files.ts'
 import {
+  type AttemptOf,
   type AttemptRequest,
+  type AttemptTerms,
   type CompletionReader,
   type Emit,
   parseObject,
   requestHeaders,
   type WholeReading,
   type WireMapping,
+  type WireRequest,
 } from '../wire.ts'
 import { embeddings } from './embeddings.ts'
 import { image } from './image.ts'
@@ -18,6 +22,31 @@ import { rerank } from './rerank.ts'
 import { FormParts, type ResultKind } from './result-kind.ts'
 import { speech } from './speech.ts'
 import { transcription } from './transcription.ts'
+
+/** A wire with the attempt that it is to make. */
+interface BoundWire extends Pick<WireMapping, 'failureOfStatus' | 'failureOfErrorObject'> {
+  request: (apiKey: string | null) => WireRequest
+  openReader: () => CompletionReader
+}
+
+const bound = <Attempt>(wire: WireMapping<Attempt>, attempt: Attempt): BoundWire => ({
+  request: (apiKey) => wire.request(attempt, apiKey),
+  openReader: () => wire.openReader(attempt),
+  failureOfStatus: wire.failureOfStatus,
+  failureOfErrorObject: wire.failureOfErrorObject,
+})
+
+/** How the content of an attempt is asked of a provider: chats on its wire, results beside it. */
+export function wireFor({ content, ...terms }: AttemptRequest, wireOfChats: WireMapping): BoundWire {
+  switch (content.kind) {
+    case 'chat':
+      return bound(wireOfChats, { ...terms, ...content })
+    case 'native':
+      return bound(nativeMessages, { ...terms, content })
+    default:
+      return bound(results, { ...terms, content })
+  }
+}
 
 const RESULT_KINDS: { [K in ResultContent['kind']]: ResultKind<ContentOf<K>> } = {
   embeddings,
@@ -36,9 +65,9 @@ const MEDIA_BYTES_MAX = 160 * 1024 * 1024
 const VALUES_MAX = 400_000
 
 /** How results are asked for and read, whatever wire the provider speaks: beside the chat completions. */
-export const results: WireMapping = {
+export const results: WireMapping<AttemptOf<ResultContent>> = {
   request(attempt, apiKey) {
-    const content = contentOf(attempt)
+    const { content } = attempt
     const { path, isMedia, request } = kindOf(content)
     const { provider } = attempt.offer
     const { path: end = '', body } = request(content, attempt.offer, attempt.image)
@@ -55,14 +84,9 @@ export const results: WireMapping = {
       ...(isMedia && { replyBytesMax: MEDIA_BYTES_MAX }),
     }
   },
-  openReader: (attempt) => new ResultReader(contentOf(attempt), attempt.image),
+  openReader: ({ content, image }) => new ResultReader(content, image),
   failureOfStatus,
   failureOfErrorObject,
-}
-
-function contentOf({ task }: AttemptRequest): ResultContent {
-  if (!task) throw new Error('a chat was sent as a task')
-  return task
 }
 
 /** Reads a whole reply. One that does not answer all of the request is malformed. */
@@ -70,9 +94,9 @@ class ResultReader implements CompletionReader {
   readonly wholeValuesMax = VALUES_MAX
   readonly files?: FilePlace
   readonly #content: ResultContent
-  readonly #image: AttemptRequest['image']
+  readonly #image: AttemptTerms['image']
 
-  constructor(content: ResultContent, choice: AttemptRequest['image']) {
+  constructor(content: ResultContent, choice: AttemptTerms['image']) {
     this.#content = content
     this.#image = choice
     const { files } = kindOf(content)

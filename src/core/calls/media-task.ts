@@ -1,1 +1,0 @@
-export type { ImageChoice } from './kinds/call-kind.ts'
