@@ -1,4 +1,4 @@
-import { ApiError } from '../core/kernel/errors.ts'
+import { invalid } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { isDuplicate, type Postgres, type PostgresTransaction } from '../platform/postgres/postgres.ts'
 import { emailTaken, isPerson, type Person } from './account-store.ts'
@@ -55,10 +55,7 @@ export function createEmailChange(deps: {
   return {
     /** Sends a link to the new address. Throws ApiError for a wrong password, an email that has an account, and 429. */
     async request(account: Person, email: string, password: string): Promise<void> {
-      if (email === account.email)
-        throw new ApiError('invalid_request', 'Your account already has this email.', {
-          param: 'email',
-        })
+      if (email === account.email) throw invalid('email', 'Your account already has this email.')
       await deps.passwordCheck(account.id, password)
       if (await deps.credentials.findByEmail(email)) throw emailTaken()
       await deps.throttle.verificationMail(email)

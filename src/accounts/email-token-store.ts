@@ -1,7 +1,6 @@
+import { HOUR_MS } from '../core/kernel/time.ts'
 import type { Postgres, PostgresTransaction } from '../platform/postgres/postgres.ts'
 import { hashOfToken, isToken, newToken } from './secret-token.ts'
-
-const HOUR_MS = 3_600_000
 
 export const INVITATION_DAYS = 7
 

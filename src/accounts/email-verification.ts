@@ -1,5 +1,5 @@
 import type { FreeCreditState } from '../core/api/sessions.ts'
-import { ApiError } from '../core/kernel/errors.ts'
+import { type ApiError, invalid } from '../core/kernel/errors.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import type { FreeCredits } from './free-credit.ts'
@@ -53,6 +53,4 @@ export function createEmailVerification(deps: {
 }
 
 export const noSuchLink = (): ApiError =>
-  new ApiError('invalid_request', 'This link was used or has expired. Request a new one.', {
-    param: 'token',
-  })
+  invalid('token', 'This link was used or has expired. Request a new one.')

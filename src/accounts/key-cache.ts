@@ -6,6 +6,7 @@ import type { KeyAuthority } from '../core/accounts/key-authority.ts'
 import { effectiveScopes, type KeyScope } from '../core/accounts/key-scope.ts'
 import type { LimitReset } from '../core/billing/allowance-period.ts'
 import type { BudgetedKey } from '../core/billing/budget.ts'
+import { MINUTE_MS } from '../core/kernel/time.ts'
 import { type AllowList, readAllowList } from '../core/routing/allow-list.ts'
 import type { ByokKey } from '../core/routing/byok.ts'
 import { clientNetworks } from '../platform/network/client-networks.ts'
@@ -125,7 +126,6 @@ const UNKNOWN_MAX = 10_000
 /** Failed lookups per minute of one IPv4 address or IPv6 /64. */
 const UNKNOWN_PER_NETWORK_MAX = 100
 const NETWORKS_MAX = 10_000
-const MINUTE_MS = 60_000
 
 /** Subscribes, reads the change counter, and starts polling. Waits for Redis. */
 export async function startKeyCache(options: KeyCacheOptions) {

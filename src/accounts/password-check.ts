@@ -1,4 +1,4 @@
-import { ApiError } from '../core/kernel/errors.ts'
+import { type ApiError, invalid } from '../core/kernel/errors.ts'
 import type { CredentialStore } from './credential-store.ts'
 import type { PasswordHasher } from './password-hash.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
@@ -18,9 +18,7 @@ export function createPasswordCheck(deps: {
     const passwordHash = found?.passwordHash ?? null
     const isRight = await deps.passwords.verify(passwordHash, password, { group: accountId, isKnown: true })
     if (passwordHash === null)
-      throw new ApiError('invalid_request', 'This account has no password. Set one with a password reset.', {
-        param,
-      })
+      throw invalid(param, 'This account has no password. Set one with a password reset.')
     if (!isRight) throw wrongPassword(param)
     await deps.throttle.rightPassword(accountId)
     return passwordHash
@@ -28,4 +26,4 @@ export function createPasswordCheck(deps: {
 }
 
 export const wrongPassword = (param = 'current_password'): ApiError =>
-  new ApiError('invalid_request', 'This is not your current password.', { param })
+  invalid(param, 'This is not your current password.')

@@ -1,5 +1,5 @@
 import { hash, verify } from '@node-rs/argon2'
-import { ApiError } from '../core/kernel/errors.ts'
+import { ApiError, invalid } from '../core/kernel/errors.ts'
 
 /** Password hashes: Argon2id with a random salt (RFC 9106; parameters as recommended by OWASP). */
 export type PasswordHasher = ReturnType<typeof createPasswordHasher>
@@ -84,7 +84,5 @@ function createTurns() {
 /** Rejects a new password that equals the email or has fewer than four different characters. */
 export function refuseGuessable(password: string, param: string, email: string): void {
   if (password.toLowerCase() === email || new Set(password).size < 4)
-    throw new ApiError('invalid_request', 'This password is too easy to guess. Choose another one.', {
-      param,
-    })
+    throw invalid(param, 'This password is too easy to guess. Choose another one.')
 }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Provider } from '../core/catalog/catalog.ts'
+import { HOUR_MS } from '../core/kernel/time.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import { checkKey } from '../providers/listings/check-key.ts'
@@ -10,7 +11,6 @@ const RUNNING_MAX = 20
 /** Checks per account, hour and API instance, so that the route cannot be used to validate stolen keys. */
 const CHECKS_PER_ACCOUNT = 20
 const ACCOUNTS_REMEMBERED = 10_000
-const HOUR_MS = 3_600_000
 
 export function createByokKeyChecker(options: {
   postgres: Pick<Postgres, '$executeRawUnsafe'>

@@ -26,19 +26,13 @@ export function catalogModel(model: Model) {
     owned_by: model.vendor,
     name: model.name,
     kind: model.kind,
-    ...(model.unit && { unit: model.unit }),
-    ...(model.leastUnits !== undefined && { least_units: model.leastUnits }),
-    ...(model.imageUnits && { image_units: model.imageUnits }),
-    ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
-    context_length: model.contextLength,
-    max_output_tokens: model.maxOutputTokens,
-    input_modalities: model.inputModalities,
+    ...sizesOf(model),
     supported_parameters: model.supportedParameters,
     reasoning: model.reasoning,
     open_weights: model.openWeights,
     auto: model.auto,
-    list_price: prices(model.listPrice),
-    rate: prices(model.rate),
+    list_price: formatRates(model.listPrice),
+    rate: formatRates(model.rate),
     rate_version: model.rateVersion,
     available: isAvailable(model),
     margin: marginRange(model),
@@ -49,14 +43,25 @@ export function catalogModel(model: Model) {
   }
 }
 
+/** What a model takes and gives, as its descriptions have it. */
+export const sizesOf = (model: Model) => ({
+  ...(model.unit && { unit: model.unit }),
+  ...(model.leastUnits !== undefined && { least_units: model.leastUnits }),
+  ...(model.imageUnits && { image_units: model.imageUnits }),
+  ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
+  context_length: model.contextLength,
+  max_output_tokens: model.maxOutputTokens,
+  input_modalities: model.inputModalities,
+})
+
 const catalogOffer = (offer: Offer, model: Model, withheld: string | null) => ({
   id: offer.id,
   provider: offer.provider.id,
   upstream_model: offer.upstreamModel,
-  cost: prices(offer.cost),
+  cost: formatRates(offer.cost),
   /** `assumed`: the default share of the list price; no document states a cost. */
   cost_basis: offer.costStated ? 'stated' : 'assumed',
-  margin: prices(marginOf(offer, model)),
+  margin: formatRates(marginOf(offer, model)),
   shared: withheld === null,
   /** Why it is not shared: `no_key`, `loss`, `unlisted` or `disabled`. */
   withheld,
@@ -83,7 +88,7 @@ function marginRange(model: Model) {
   const pick = (best: boolean) => {
     const extreme = (kind: 'prompt' | 'completion' | 'units') =>
       margins.map((margin) => rateOf(margin, kind)).reduce((a, b) => (a > b === best ? a : b))
-    return prices({
+    return formatRates({
       prompt: extreme('prompt'),
       completion: extreme('completion'),
       ...(model.unit && { units: extreme('units') }),
@@ -91,5 +96,3 @@ function marginRange(model: Model) {
   }
   return { worst: pick(false), best: pick(true) }
 }
-
-const prices = formatRates

@@ -4,6 +4,7 @@ import type { PricingFeed, PricingFeedEntry } from '../core/catalog/pricing-feed
 import { formatRates, PRICE_KINDS, rateOf } from '../core/catalog/token-rates.ts'
 import { shortHash } from '../core/kernel/short-hash.ts'
 import { isoTime } from '../core/kernel/time.ts'
+import { sizesOf } from './model-list.ts'
 
 /** Unix seconds by model id: since when a model has its rate, if recorded. */
 export type RateChangeTimes = ReadonlyMap<string, number>
@@ -33,13 +34,7 @@ function pricingEntry(model: Model, changedAt: number): PricingFeedEntry {
     ...listPrices(model.listPrice),
     discount: discountOf(model),
     ...(model.kind !== 'chat' && { kind: model.kind }),
-    ...(model.unit && { unit: model.unit }),
-    ...(model.leastUnits !== undefined && { least_units: model.leastUnits }),
-    ...(model.imageUnits && { image_units: model.imageUnits }),
-    ...(model.dimensions !== undefined && { dimensions: model.dimensions }),
-    context_length: model.contextLength,
-    max_output_tokens: model.maxOutputTokens,
-    input_modalities: model.inputModalities,
+    ...sizesOf(model),
     open_weights: model.openWeights,
     zdr: model.offers.some((offer) => offer.shared && offer.provider.zdr),
     status: isAvailable(model) ? 'available' : 'unavailable',

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { KeyRecord } from '../accounts/key-cache.ts'
 import type { KeyScope } from '../core/accounts/key-scope.ts'
 import type { Permission } from '../core/accounts/member-permissions.ts'
-import { ApiError } from '../core/kernel/errors.ts'
+import { ApiError, invalid } from '../core/kernel/errors.ts'
 import type { CallReader } from './call-view.ts'
 import { askingKey, standardKey } from './plugins/authenticate.ts'
 import { actingOn } from './plugins/session.ts'
@@ -89,9 +89,7 @@ async function refuseOtherAccount(request: FastifyRequest): Promise<void> {
 function accountToRead(key: KeyRecord, query: { account_id?: string }): string {
   const accountId = key.accountId ?? query.account_id
   if (accountId !== undefined) return accountId
-  throw new ApiError('invalid_request', 'An admin key has no account. Name one in `account_id`.', {
-    param: 'account_id',
-  })
+  throw invalid('account_id', 'An admin key has no account. Name one in `account_id`.')
 }
 
 /** The texts for what each scope permits. */

@@ -12,11 +12,11 @@ import {
   NewByokKeyBody,
   ProviderKeyPage,
 } from '../core/api/byok-keys.ts'
+import { jsonView } from '../core/api/json-view.ts'
 import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
-import { ApiError } from '../core/kernel/errors.ts'
+import { ApiError, invalid } from '../core/kernel/errors.ts'
 import { byokKeyStatus, takesByokKeys } from '../core/routing/byok.ts'
 import { type AccountAccess, byKey, bySession } from './asking-account.ts'
-import { jsonView } from './json-view.ts'
 import { OfId } from './page.ts'
 import { askingKey } from './plugins/authenticate.ts'
 import { actingOn } from './plugins/session.ts'
@@ -150,7 +150,7 @@ function byokKeyRoutes(
       const { provider: providerId, key: secret, name = '', allow_fallback = false } = request.body
       const providers = providersTakingKeys(catalog())
       const provider = providers.get(providerId)
-      if (!provider) throw new ApiError('invalid_request', audience.unknownProvider, { param: 'provider' })
+      if (!provider) throw invalid('provider', audience.unknownProvider)
       const settings = { providerId, secret, name, allowFallback: allow_fallback }
       const created = await slots.run(holder, () => store(accountId, settings, provider))
       await audience.changed(request, 'provider_key.added', created.id, provider.name)

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { CLOSED } from '../core/api/request-fields.ts'
 import type { Page } from '../core/api/shared.ts'
 
 /** The parameters of a page of a list that is ordered by its ids. */
@@ -12,6 +13,12 @@ export const ID_PAGE = {
     }),
   ),
 }
+
+/** The parameters of a page of a list in another order. */
+export const PageQuery = Type.Object(
+  { limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }), cursor: Type.Optional(Type.String()) },
+  CLOSED,
+)
 
 /** Builds a page from rows that were read with one more than `limit`, to detect a further page. */
 export function pageOf<Row, T>(

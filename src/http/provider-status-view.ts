@@ -1,11 +1,11 @@
 import type { CallStats } from '../billing/reports/model-stats-store.ts'
 import { CALLS_MIN } from '../billing/reports/model-stats-store.ts'
-import { HOUR_MS, type ProviderHour, type ProviderLatency } from '../billing/reports/provider-hours.ts'
+import type { ProviderHour, ProviderLatency } from '../billing/reports/provider-hours.ts'
 import type { BreakerView } from '../core/api/operations.ts'
 import type { ProviderIncident, ProviderStatus, ProviderStatusList } from '../core/api/provider-status.ts'
 import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
 import { providerOfOffer } from '../core/failover/circuit-breaker.ts'
-import { DAY_MS, isoTime } from '../core/kernel/time.ts'
+import { DAY_MS, HOUR_MS, isoTime } from '../core/kernel/time.ts'
 import type { StoredAlarm } from '../operations/alarm-store.ts'
 
 /** The data about providers at a time. */

@@ -11,11 +11,12 @@ import {
   TopUpView,
   topUpAmountWording,
 } from '../core/api/billing.ts'
+import { jsonView } from '../core/api/json-view.ts'
 import { CLOSED } from '../core/api/request-fields.ts'
 import { Page } from '../core/api/shared.ts'
-import { ApiError } from '../core/kernel/errors.ts'
+import { ApiError, invalid } from '../core/kernel/errors.ts'
 import { formatUsd, parseUsd } from '../core/kernel/money.ts'
-import { isoTime, isoTimeOrNull } from '../core/kernel/time.ts'
+import { isoTime } from '../core/kernel/time.ts'
 import type { PaymentRailName } from '../core/payments/payment.ts'
 import { readTopUpAmount, TOP_UP_PRESETS_USD } from '../core/payments/top-up-amount.ts'
 import type { Payments } from '../payments/create-payments.ts'
@@ -127,8 +128,7 @@ function registerRoutes(
     const { accountId } = asker(request)
     const { rail, amount_usd: given } = request.body
     const amount = readTopUpAmount(given, range)
-    if (amount.kind === 'refused')
-      throw new ApiError('invalid_request', topUpAmountWording(options), { param: 'amount_usd' })
+    if (amount.kind === 'refused') throw invalid('amount_usd', topUpAmountWording(options))
     return slots.run(accountId, async () => {
       const payment = openedPayment(await topUps.open(accountId, railOf(rail), amount.amountPico))
       await audience.opened(request, payment)
@@ -179,7 +179,7 @@ function openedPayment(opening: Awaited<ReturnType<Payments['topUps']['open']>>)
     case 'opened':
       return opening.payment
     case 'no_such_rail':
-      throw new ApiError('invalid_request', 'Unknown payment method in `rail`.', { param: 'rail' })
+      throw invalid('rail', 'Unknown payment method in `rail`.')
     case 'too_many_open':
       throw new ApiError(
         'rate_limit_exceeded',
@@ -206,20 +206,16 @@ const METHODS: Record<PaymentRailName, RailName> = {
 const railOf = (method: RailName): PaymentRailName => (method === 'card' ? 'stripe' : method)
 
 /** A top-up for its account. */
-export const paymentView = (payment: Payment): TopUp => ({
-  payment_id: payment.id,
-  rail: METHODS[payment.rail],
-  test: payment.rail === 'development',
-  automatic: payment.methodId !== null,
-  state: payment.state,
-  amount_usd: formatUsd(payment.amountPico),
-  refunded_usd: formatUsd(payment.returnedPico),
-  disputed_usd: formatUsd(payment.disputedPico),
-  checkout_url: payment.state === 'pending' ? payment.checkoutUrl : null,
-  failure_reason: payment.failureReason,
-  created_at: isoTime(payment.createdAt),
-  settled_at: isoTimeOrNull(payment.settledAt),
-})
+export const paymentView = (payment: Payment): TopUp =>
+  jsonView(TopUp, {
+    ...payment,
+    paymentId: payment.id,
+    rail: METHODS[payment.rail],
+    test: payment.rail === 'development',
+    automatic: payment.methodId !== null,
+    refundedPico: payment.returnedPico,
+    checkoutUrl: payment.state === 'pending' ? payment.checkoutUrl : null,
+  })
 
 function receiptView(payment: Payment, billedTo: string): TopUpView {
   const { payment_id: id, ...view } = paymentView(payment)

@@ -1,6 +1,6 @@
 import type { Severity } from '../core/alarms/severity.ts'
 import { isPlainEmail, normalizeEmail } from '../core/kernel/email-address.ts'
-import { ApiError } from '../core/kernel/errors.ts'
+import { ApiError, invalid } from '../core/kernel/errors.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { checkWebhookUrl } from '../platform/network/public-address.ts'
 import {
@@ -38,32 +38,25 @@ export function createAlarmDestinations(options: {
 
   const urlOf = (text: string, field: string): string => {
     const check = checkWebhookUrl(text, allowPrivate)
-    if (check.kind === 'refused')
-      throw new ApiError('invalid_request', `The URL ${check.reason}.`, { param: field })
+    if (check.kind === 'refused') throw invalid(field, `The URL ${check.reason}.`)
     return check.url.href
   }
 
   const targetOf = ({ kind, target, url }: NewDestination): DestinationTarget => {
-    if (kind !== 'pagerduty' && url !== undefined)
-      throw new ApiError('invalid_request', '`url` is for PagerDuty only.', { param: 'url' })
+    if (kind !== 'pagerduty' && url !== undefined) throw invalid('url', '`url` is for PagerDuty only.')
     switch (kind) {
       case 'email': {
         const address = normalizeEmail(target)
-        if (!hasMail)
-          throw new ApiError('invalid_request', 'Mail is not configured; set SMTP_URL.', { param: 'kind' })
+        if (!hasMail) throw invalid('kind', 'Mail is not configured; set SMTP_URL.')
         if (!isPlainEmail(address))
-          throw new ApiError('invalid_request', 'Enter a valid email address, for example ann@example.com.', {
-            param: 'target',
-          })
+          throw invalid('target', 'Enter a valid email address, for example ann@example.com.')
         return { kind, address }
       }
       case 'slack':
         return { kind, url: urlOf(target, 'target') }
       case 'pagerduty':
         if (!ROUTING_KEY.test(target))
-          throw new ApiError('invalid_request', 'Enter a routing key of 32 letters and digits.', {
-            param: 'target',
-          })
+          throw invalid('target', 'Enter a routing key of 32 letters and digits.')
         return { kind, url: urlOf(url ?? PAGERDUTY_URL, 'url'), routingKey: target }
       default:
         return kind satisfies never

@@ -2,7 +2,7 @@ import type { AccountStore } from '../accounts/account-store.ts'
 import type { AccountCosts, UnchargedCostStore } from '../billing/reports/uncharged-cost-store.ts'
 import { type UnchargedCostLimits, unchargedCostStanding } from '../core/billing/uncharged-cost.ts'
 import { newId } from '../core/kernel/ids.ts'
-import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import { formatUsd } from '../core/kernel/money.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import type { KeyChange } from '../platform/redis/key-changes.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
@@ -40,11 +40,10 @@ async function act(
   { accounts, costs, announce, auditedAction, logger, clock }: LimitUnchargedCostDependencies,
 ): Promise<void> {
   const { accountId } = account
-  const usd = (amount: bigint) => formatUsd(picoUsd(amount))
   const details = {
     reason: 'uncharged provider cost',
-    caused_usd: usd(account.causedPico),
-    charged_usd: usd(account.chargedPico),
+    caused_usd: formatUsd(account.causedPico),
+    charged_usd: formatUsd(account.chargedPico),
   }
   const gateway: Operator = { actor: GATEWAY, requestId: newId('cmd') }
   await auditedAction(gateway, { action, target: accountId, details }, async () => {

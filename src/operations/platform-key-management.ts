@@ -1,7 +1,7 @@
 import type { PlatformKeyStore } from '../catalog/platform-key-store.ts'
 import type { Provider } from '../core/catalog/catalog.ts'
 import { keyOrigins } from '../core/catalog/platform-key-variables.ts'
-import { ApiError } from '../core/kernel/errors.ts'
+import { ApiError, invalid } from '../core/kernel/errors.ts'
 import type { KeyCheck } from '../providers/listings/check-key.ts'
 import type { Operator, RunAudited } from './audit-log.ts'
 
@@ -32,14 +32,11 @@ export function createPlatformKeyManagement(options: {
       const details = { origins: origins.join(' ') }
       const action = { action: 'platform-key.store', target: providerId, details }
       return auditedAction(operator, action, async () => {
-        if (provider.apiKeyEnv === null)
-          throw new ApiError('invalid_request', 'This provider needs no key.', { param: 'key' })
+        if (provider.apiKeyEnv === null) throw invalid('key', 'This provider needs no key.')
         // An outage of the provider does not speak against a key.
         const checked = await check(provider, secret).catch(() => 'unknown' as const)
         if (checked === 'unauthorized')
-          throw new ApiError('invalid_request', 'The provider rejects this key. It was not stored.', {
-            param: 'key',
-          })
+          throw invalid('key', 'The provider rejects this key. It was not stored.')
         const announced = await store.put({ providerId, origins, secret, author: operator.actor })
         if (announced) {
           await reread()

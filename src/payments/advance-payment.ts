@@ -117,7 +117,7 @@ async function recordEnd(
   { id, accountId, rail, amountPico, state }: Payment,
   outcome: PaymentOutcome,
 ): Promise<void> {
-  const data = { payment_id: id, amount_usd: formatUsd(picoUsd(amountPico)), test: rail === 'development' }
+  const data = { payment_id: id, amount_usd: formatUsd(amountPico), test: rail === 'development' }
   const wasOpen = state === 'created' || state === 'pending'
   if (outcome.settledPico > 0n) {
     if (state === 'created' || state === 'pending' || state === 'failed' || state === 'expired')

@@ -1,5 +1,5 @@
 import { newId } from '../core/kernel/ids.ts'
-import { formatUsd, picoUsd } from '../core/kernel/money.ts'
+import { formatUsd } from '../core/kernel/money.ts'
 import { DAY_MS, isoTime, monthStartMs } from '../core/kernel/time.ts'
 import {
   type AutoTopUpPause,
@@ -165,8 +165,8 @@ async function noteStep(
       cause: `${accountId}:${cause}`,
       data: {
         reason,
-        amount_usd: formatUsd(picoUsd(row.amountPico)),
-        monthly_maximum_usd: formatUsd(picoUsd(row.monthlyMaxPico)),
+        amount_usd: formatUsd(row.amountPico),
+        monthly_maximum_usd: formatUsd(row.monthlyMaxPico),
         resumes_at: resumesAtMs === null ? null : isoTime(resumesAtMs),
       },
     })

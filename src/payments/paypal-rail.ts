@@ -126,7 +126,7 @@ function orderOf({ id, amountPico }: Payment, returnUrl: string) {
   }
 }
 
-const usd = (amountPico: bigint) => ({ currency_code: 'USD', value: formatUsd(picoUsd(amountPico)) })
+const usd = (amountPico: bigint) => ({ currency_code: 'USD', value: formatUsd(amountPico) })
 
 interface DisputePage {
   items?: Array<{ dispute_id?: string; create_time?: string }>

@@ -3,6 +3,7 @@ import type { HoldStore } from '../billing/holds/hold-store.ts'
 import { changeDebt, lockAccount, postLedger } from '../billing/ledger/ledger-store.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { lesserOf } from '../core/kernel/money.ts'
+import { HOUR_MS, MINUTE_MS } from '../core/kernel/time.ts'
 import { collectionPosting } from '../core/payments/payment-movements.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { AdvancePayment } from './advance-payment.ts'
@@ -31,9 +32,6 @@ interface ReconcileReport {
   collected: number
   failures: number
 }
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
 
 /** The process that received an event has acted on it by then, or died. */
 const RESUME_AFTER_MS = MINUTE_MS

@@ -1,9 +1,9 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { HOUR_MS } from '../core/kernel/time.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { RETURNS_NEXT_AT } from '../platform/redis/redis-keys.ts'
 import { type ReturnsDependencies, reconcileReturns } from './reconcile-returns.ts'
 
-const HOUR_MS = 3_600_000
 const EVERY_MS = 24 * HOUR_MS
 /** Interval after an incomplete run. */
 const TRY_AGAIN_MS = HOUR_MS

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { HoldStore } from '../billing/holds/hold-store.ts'
 import { takeRefused } from '../billing/holds/refused-accounts.ts'
+import { MINUTE_MS } from '../core/kernel/time.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import type { AutoTopUpStore } from './auto-top-up-store.ts'
 import type { PaymentRails } from './payment-rail.ts'
@@ -25,7 +26,6 @@ export interface AutoTopUpReport {
   failures: number
 }
 
-const MINUTE_MS = 60_000
 /** A rail that does not respond is retried after this. */
 const ASK_AGAIN_AFTER_MS = MINUTE_MS
 /**

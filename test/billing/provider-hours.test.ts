@@ -1,9 +1,10 @@
 import { ulid } from 'ulid'
 import { beforeAll, expect, test } from 'vitest'
-import { createProviderHours, HOUR_MS } from '../../src/billing/reports/provider-hours.ts'
+import { createProviderHours } from '../../src/billing/reports/provider-hours.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import type { CallId } from '../../src/core/kernel/ids.ts'
+import { HOUR_MS } from '../../src/core/kernel/time.ts'
 import { openTestAccount, settlementOf } from '../helpers/billing.ts'
 import { testLedger } from '../helpers/resources.ts'
 

@@ -1,5 +1,5 @@
 import { type MemberRole, rolesPermitted } from '../../core/accounts/member-permissions.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
@@ -196,6 +196,4 @@ async function drop(
 }
 
 const noSuchInvitation = (): ApiError =>
-  new ApiError('invalid_request', 'This invitation was used or revoked, or has expired. Request a new one.', {
-    param: 'token',
-  })
+  invalid('token', 'This invitation was used or revoked, or has expired. Request a new one.')

@@ -1,4 +1,4 @@
-import { ApiError } from '../../core/kernel/errors.ts'
+import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import type { Notify } from '../mail/notify.ts'
 import type { PasswordCheck } from '../password-check.ts'
 import type { SignInSteps } from '../sign-in-steps.ts'
@@ -139,13 +139,7 @@ export function createSecondFactor(deps: SecondFactorDependencies) {
       if (begun?.accountId !== accountId || !(await steps.end('new_passkey', step))) throw stepEnded()
       const { challenge } = begun.data
       if (!(await passkeys.add(site, { accountId, name, challenge }, response)))
-        throw new ApiError(
-          'invalid_request',
-          'The browser’s response is not a valid new passkey of this site.',
-          {
-            param: 'passkey',
-          },
-        )
+        throw invalid('passkey', 'The browser’s response is not a valid new passkey of this site.')
       await notify(accountId, 'passkey_added')
       return firstCodes(accountId)
     },

@@ -1,4 +1,4 @@
-import { formatUsd, parseUsd, picoUsd } from '../../core/kernel/money.ts'
+import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { TOLD_FAILURE_REASON } from '../settlement/credit-told-failures.ts'
@@ -81,7 +81,7 @@ export async function auditFailureCredits(
   const rows = await postgres.$queryRawUnsafe<Row[]>(CREDITS, TOLD_FAILURE_REASON, since(REPORTED_DAYS))
   const checkedFrom = new Date(since(CHECKED_DAYS)).toISOString().slice(0, 10)
   const found = rows.filter((row) => row.day >= checkedFrom && isBeyond(row, limits))
-  const usd = (amount: string) => formatUsd(picoUsd(BigInt(amount)))
+  const usd = (amount: string) => formatUsd(BigInt(amount))
   const check = {
     name: NAME,
     broken: found.length,

@@ -1,5 +1,5 @@
 import type { UnchargedCostLimits } from '../../core/billing/uncharged-cost.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { createCallJobs, createFindQueuedCalls } from '../../platform/queues/call-jobs.ts'
 import type { DispatchQueue, SettlementQueue } from '../../platform/queues/queues.ts'
@@ -91,7 +91,7 @@ function metricsView(metrics: object): Record<string, string | number> {
     Object.entries(metrics).map(([name, value]: [string, bigint | number]) => {
       const words = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
       return words.endsWith('_pico')
-        ? [words.replace(/_pico$/, '_usd'), formatUsd(picoUsd(BigInt(value)))]
+        ? [words.replace(/_pico$/, '_usd'), formatUsd(BigInt(value))]
         : [words, Number(value)]
     }),
   )

@@ -1,5 +1,5 @@
 import { type UnchargedCostLimits, unchargedCostStanding } from '../../core/billing/uncharged-cost.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { createUnchargedCostStore } from '../reports/uncharged-cost-store.ts'
 import type { CheckResult } from './ledger-audit.ts'
@@ -13,7 +13,6 @@ export async function auditUnchargedCost(
   limits: UnchargedCostLimits,
 ): Promise<CheckResult> {
   const suspects = await createUnchargedCostStore(postgres).suspects(limits.floorPico)
-  const usd = (amount: bigint) => formatUsd(picoUsd(amount))
   const found = suspects.filter(
     (account) =>
       !account.isSuspended && !account.isSlowed && unchargedCostStanding(account, limits) === 'stopped',
@@ -24,7 +23,7 @@ export async function auditUnchargedCost(
     discrepancies: found.slice(0, SAMPLES).map(({ accountId, causedPico, chargedPico }) => ({
       check: NAME,
       subject: accountId,
-      detail: `caused ${usd(causedPico)} USD that nobody pays, was charged ${usd(chargedPico)} USD`,
+      detail: `caused ${formatUsd(causedPico)} USD that nobody pays, was charged ${formatUsd(chargedPico)} USD`,
     })),
   }
 }

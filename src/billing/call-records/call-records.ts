@@ -3,6 +3,7 @@ import type { CallCursor, TimeRange } from '../../core/billing/usage-query.ts'
 import type { AttemptRecord, CallStatus } from '../../core/calls/call-job.ts'
 import type { CallLabels } from '../../core/calls/call-labels.ts'
 import type { TokenRates } from '../../core/catalog/catalog.ts'
+import { PRICE_KINDS } from '../../core/catalog/token-rates.ts'
 import { callCreatedAt, callIdRange } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { CallRecord as CallRow, Prisma } from '../../platform/prisma-client/client.ts'
@@ -200,33 +201,17 @@ export function toListedCall({
 }
 
 /** The rates a call was charged at; null if nothing served it. */
-export const ratesOf = (call: ListedCall): TokenRates | null =>
-  pricesOf({
-    prompt: call.promptRatePico,
-    completion: call.completionRatePico,
-    promptAudio: call.promptAudioRatePico,
-    promptImage: call.promptImageRatePico,
-    cacheRead: call.cacheReadRatePico,
-    cacheWrite: call.cacheWriteRatePico,
-    units: call.unitsRatePico,
-  })
+export const ratesOf = (call: ListedCall) => pricesOf(call, 'Rate')
 
 /** The provider's price of a call; null if nothing served it. */
-export const costRatesOf = (call: ListedCall): TokenRates | null =>
-  pricesOf({
-    prompt: call.promptCostPico,
-    completion: call.completionCostPico,
-    promptAudio: call.promptAudioCostPico,
-    promptImage: call.promptImageCostPico,
-    cacheRead: call.cacheReadCostPico,
-    cacheWrite: call.cacheWriteCostPico,
-    units: call.unitsCostPico,
-  })
+export const costRatesOf = (call: ListedCall) => pricesOf(call, 'Cost')
 
-function pricesOf(stored: Record<keyof TokenRates, bigint | null>): TokenRates | null {
-  if (stored.prompt === null || stored.completion === null) return null
-  const known = Object.entries(stored).filter(([, price]) => price !== null)
-  return Object.fromEntries(known) as unknown as TokenRates
+function pricesOf(call: ListedCall, of: 'Rate' | 'Cost'): TokenRates | null {
+  const stored = PRICE_KINDS.map((kind) => [kind, call[`${kind}${of}Pico`]] as const)
+  const known = new Map(stored.filter(([, price]) => price !== null))
+  return known.has('prompt') && known.has('completion')
+    ? (Object.fromEntries(known) as unknown as TokenRates)
+    : null
 }
 
 /** The clocks of two machines may differ, so durations are clamped to zero. */

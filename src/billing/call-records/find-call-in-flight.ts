@@ -1,5 +1,5 @@
 import type { InFlightTimeline } from '../../core/api/calls.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
 import { createCallJobs, readSettlingCalls } from '../../platform/queues/call-jobs.ts'
 import type { DispatchQueue, SettlementQueue } from '../../platform/queues/queues.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
@@ -21,7 +21,7 @@ export async function findCallInFlight(
     return unsettled.has(callId) ? settling(callId) : null
   }
   const { envelope, claims = 0 } = job.data
-  const held = formatUsd(picoUsd(BigInt(envelope.holdPico)))
+  const held = formatUsd(BigInt(envelope.holdPico))
   const events: CallEvent[] = [
     { at: envelope.admittedAt, kind: 'admitted', event: `admitted, ${held} USD held` },
     { at: job.processedOn ?? null, kind: 'claimed', event: 'claimed by a worker' },

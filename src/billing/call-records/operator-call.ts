@@ -1,45 +1,32 @@
-import type { AttemptView, OperatorCall, SettledTimeline, TimelineEvent } from '../../core/api/calls.ts'
+import {
+  type AttemptView,
+  OperatorCall,
+  type SettledTimeline,
+  type TimelineEvent,
+} from '../../core/api/calls.ts'
+import { jsonView } from '../../core/api/json-view.ts'
 import { costOf } from '../../core/billing/pricing.ts'
-import { formatRate, formatUsd, picoUsdPerToken } from '../../core/kernel/money.ts'
+import type { TokenRates } from '../../core/catalog/catalog.ts'
+import { PRICE_KINDS, PRICE_NAMES, type PriceName } from '../../core/catalog/token-rates.ts'
+import { formatRate, formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import { type CallRecord, callTimes, costRatesOf, type ListedCall } from './call-records.ts'
+import { type CallRecord, callTimes, costRatesOf, type ListedCall, ratesOf } from './call-records.ts'
 
 /** A settled call for operators: with its target, its cost and the margin. */
 export function operatorCall(call: ListedCall): OperatorCall {
   const costPico = providerCost(call)
-  return {
-    id: call.id,
-    account_id: call.accountId,
-    key_id: call.keyId,
-    request_id: call.requestId,
-    status: call.status,
-    error_code: call.errorCode,
-    finish_reason: call.finishReason,
-    stream: call.stream,
-    requested_model: call.requestedModel,
-    served_model: call.servedModelId,
-    served_offer: call.servedOfferId,
-    prompt_tokens: call.promptTokens,
-    completion_tokens: call.completionTokens,
-    audio_tokens: call.audioTokens,
-    image_tokens: call.imageTokens,
-    cached_tokens: call.cachedTokens,
-    cache_write_tokens: call.cacheWriteTokens,
-    units: call.units,
-    unit: call.unit,
-    is_byok: call.isByok,
-    duplicate_of: call.duplicateOf,
-    auto_score: call.autoScore,
-    auto_tier: call.autoTier,
-    auto_profile: call.autoProfile,
-    held_usd: formatUsd(call.holdPico),
-    charged_usd: formatUsd(call.chargePico),
-    cost_usd: formatUsd(costPico),
-    margin_usd: formatUsd(call.chargePico - costPico),
-    admitted_at: isoTime(call.admittedAt),
+  return jsonView(OperatorCall, {
+    ...call,
     ...callTimes(call),
-    settlement_lag_ms: Math.max(0, call.settledAt - call.finishedAt),
-  }
+    servedModel: call.servedModelId,
+    servedOffer: call.servedOfferId,
+    heldPico: call.holdPico,
+    chargedPico: call.chargePico,
+    costPico,
+    marginPico: call.chargePico - costPico,
+    admittedAt: new Date(call.admittedAt),
+    settlementLagMs: Math.max(0, call.settledAt - call.finishedAt),
+  })
 }
 
 /** A settled call with all its events in order. */
@@ -51,20 +38,8 @@ export function settledTimeline(record: CallRecord): SettledTimeline {
     labels: record.labels,
     usage_source: record.usageSource,
     usage_clamped: record.usageClamped,
-    prompt_rate: rate(record.promptRatePico),
-    completion_rate: rate(record.completionRatePico),
-    prompt_audio_rate: rate(record.promptAudioRatePico),
-    prompt_image_rate: rate(record.promptImageRatePico),
-    cache_read_rate: rate(record.cacheReadRatePico),
-    cache_write_rate: rate(record.cacheWriteRatePico),
-    units_rate: rate(record.unitsRatePico),
-    prompt_cost_rate: rate(record.promptCostPico),
-    completion_cost_rate: rate(record.completionCostPico),
-    prompt_audio_cost_rate: rate(record.promptAudioCostPico),
-    prompt_image_cost_rate: rate(record.promptImageCostPico),
-    cache_read_cost_rate: rate(record.cacheReadCostPico),
-    cache_write_cost_rate: rate(record.cacheWriteCostPico),
-    units_cost_rate: rate(record.unitsCostPico),
+    ...rateViews('rate', ratesOf(record)),
+    ...rateViews('cost_rate', costRatesOf(record)),
     rate_version: record.rateVersion,
     attempts: record.attempts.map(
       (attempt): AttemptView => ({
@@ -129,5 +104,11 @@ function providerCost(call: ListedCall): bigint {
   return rates === null ? 0n : costOf(call, rates)
 }
 
-const rate = (picoPerToken: bigint | null): string | null =>
-  picoPerToken === null ? null : formatRate(picoUsdPerToken(picoPerToken))
+/** The rates of a call, each as `<kind>_<of>`; null where it has none. */
+const rateViews = <Of extends string>(of: Of, rates: TokenRates | null) =>
+  Object.fromEntries(
+    PRICE_KINDS.map((kind) => {
+      const price = rates?.[kind]
+      return [`${PRICE_NAMES[kind]}_${of}`, price === undefined ? null : formatRate(price)]
+    }),
+  ) as Record<`${PriceName}_${Of}`, string | null>

@@ -1,5 +1,5 @@
 import type { LedgerKind } from '../../core/billing/postings.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { invalid } from '../../core/kernel/errors.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import {
   createLedgerListStore,
@@ -111,11 +111,7 @@ export function readPlace(text: string | undefined): AccountLedgerPlace {
   if (text === undefined) return { position: readLedgerCursor(undefined), balancePico: null }
   const [, position, balance] = CURSOR.exec(text) ?? []
   if (position === undefined)
-    throw new ApiError(
-      'invalid_request',
-      '`cursor` is not valid. Pass the value of `next_cursor` unchanged.',
-      { param: 'cursor' },
-    )
+    throw invalid('cursor', '`cursor` is not valid. Pass the value of `next_cursor` unchanged.')
   return {
     position: readLedgerCursor(position),
     balancePico: balance === undefined ? null : BigInt(balance),

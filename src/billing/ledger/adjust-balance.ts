@@ -1,5 +1,5 @@
 import { adjustmentPosting, customerAccount, RefusedPosting } from '../../core/billing/postings.ts'
-import { formatUsd, type PicoUsd, picoUsd } from '../../core/kernel/money.ts'
+import { formatUsd, type PicoUsd } from '../../core/kernel/money.ts'
 import type { Postgres, PostgresTransaction } from '../../platform/postgres/postgres.ts'
 import type { HoldStore, LedgerBalance } from '../holds/hold-store.ts'
 import { lockAccount, postLedger } from './ledger-store.ts'
@@ -86,4 +86,4 @@ async function isPosted(
 }
 
 const tooLittle = (freePico: bigint): string =>
-  `only ${formatUsd(picoUsd(freePico))} USD is available; running calls may hold the rest`
+  `only ${formatUsd(freePico)} USD is available; running calls may hold the rest`

@@ -1,5 +1,5 @@
 import type { LedgerKind } from '../../core/billing/postings.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { invalid } from '../../core/kernel/errors.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 /** A change of an account's balance that was not a call. */
@@ -36,6 +36,12 @@ interface ChargedCall {
   amountPico: bigint
   /** Time of admission, unix ms. */
   at: number
+}
+
+/** The top-up of a movement: those of one are named `<top-up>` and `<top-up>/<number>`. */
+export function topUpOf({ id }: ListedMovement): string | null {
+  const [owner = ''] = id.split('/')
+  return owner.startsWith('pay_') ? owner : null
 }
 
 export type LedgerLine = ListedMovement | DayOfCharges
@@ -241,12 +247,7 @@ const CURSOR = /^(\d{0,6})\|(?:(\d{1,15})\.([\w./:-]{1,200}))?(?:\|(\d{1,15})\.(
 export function readLedgerCursor(text: string | undefined): LedgerPosition {
   if (text === undefined) return { movement: null, day: null, call: null }
   const match = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1'))
-  if (!match)
-    throw new ApiError(
-      'invalid_request',
-      '`cursor` is not valid. Pass the value of `next_cursor` unchanged.',
-      { param: 'cursor' },
-    )
+  if (!match) throw invalid('cursor', '`cursor` is not valid. Pass the value of `next_cursor` unchanged.')
   const [, day, at, id, callAt, callId] = match
   return {
     movement: at && id ? { at: Number(at), id } : null,

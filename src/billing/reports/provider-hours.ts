@@ -1,9 +1,8 @@
 import { callIdRange } from '../../core/kernel/ids.ts'
-import { DAY_MS } from '../../core/kernel/time.ts'
+import { DAY_MS, HOUR_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { LATEST, NOT_ITS_FAULT } from './model-stats-store.ts'
 
-export const HOUR_MS = 3_600_000
 /** How long hours are kept. */
 export const HOURS_KEPT_MS = 91 * DAY_MS
 

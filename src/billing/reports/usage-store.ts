@@ -2,7 +2,7 @@ import type { UsageGroup } from '../../core/api/usage.ts'
 import type { AllowancePeriod } from '../../core/billing/allowance-period.ts'
 import type { BudgetHolder, BudgetScope } from '../../core/billing/budget.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
-import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
+import { isoDay } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 
 /** Sums over some calls. */
@@ -72,7 +72,7 @@ export function createUsageStore(postgres: Postgres) {
       return {
         total: toSums(total),
         rows: rows.map((row) => ({
-          group: group === 'day' ? dayText(row.group) : (row.group ?? ''),
+          group: group === 'day' ? isoDay(Number(row.group)) : (row.group ?? ''),
           keyName: row.keyName,
           ...toSums(row),
         })),
@@ -80,8 +80,6 @@ export function createUsageStore(postgres: Postgres) {
     },
   }
 }
-
-const dayText = (day: string | null): string => isoTime(Number(day) * DAY_MS).slice(0, '2027-01-31'.length)
 
 const toSums = (row: Row): UsageSums => ({
   calls: BigInt(row.calls),

@@ -19,7 +19,7 @@ import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
 import type { OfferStates } from '../../core/routing/offer-preferences.ts'
 import { leastCallCost } from '../../core/routing/plan-candidate.ts'
 import { planRoute, type RoutingPlan } from '../../core/routing/routing-plan.ts'
@@ -291,7 +291,7 @@ function refusal(
     case 'allowance-spent': {
       const metadata = {
         required_usd: formatUsd(plan.worstCase),
-        available_usd: formatUsd(picoUsd(answer.availablePico)),
+        available_usd: formatUsd(answer.availablePico),
         affordable_max_tokens: answer.affordableTokens,
         top_up_url: topUpUrl,
       }

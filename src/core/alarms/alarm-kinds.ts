@@ -1,4 +1,5 @@
 import { offerOfAccountSubject, providerOfOffer } from '../failover/circuit-breaker.ts'
+import { HOUR_MS, MINUTE_MS } from '../kernel/time.ts'
 import { type Alarm, type AlarmFields, NO_SUBJECT } from './alarm.ts'
 import type { Severity } from './severity.ts'
 
@@ -16,9 +17,6 @@ interface AlarmKind {
   /** The operators' page below `/admin`; by default that of the call, provider or account in the fields. */
   page?: string
 }
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
 
 const of = (fields: AlarmFields, name: string): string => String(fields[name] ?? 'unknown')
 

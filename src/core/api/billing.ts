@@ -208,13 +208,7 @@ export const MarginView = Type.Object({
   to: IsoTime,
   group_by: Type.Enum(['model', 'provider', 'day', 'account']),
   /** The greatest revenue first, or by day. */
-  data: Type.Array(
-    Type.Object({
-      ...MarginMetrics.properties,
-
-      group: Type.String(),
-    }),
-  ),
+  data: Type.Array(Type.Object({ ...MarginMetrics.properties, group: Type.String() })),
   total: MarginMetrics,
 })
 export type MarginView = Static<typeof MarginView>

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TUnsafe, Type } from 'typebox'
 import { nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
@@ -265,6 +265,16 @@ export const AttemptView = Type.Object({
 })
 export type AttemptView = Static<typeof AttemptView>
 
+const PARTS = ['prompt_audio', 'prompt_image', 'cache_read', 'cache_write'] as const
+const RATE_KINDS = ['prompt', 'completion', ...PARTS, 'units'] as const
+
+/** The rates of a call by kind. Null: as the other prompt tokens; of units: none. */
+const rateFields = <Of extends string>(of: Of) =>
+  Object.fromEntries(RATE_KINDS.map((name) => [`${name}_${of}`, nullable(Type.String())])) as Record<
+    `${(typeof RATE_KINDS)[number]}_${Of}`,
+    TUnsafe<string | null>
+  >
+
 export const SettledTimeline = Type.Object({
   ...OperatorCall.properties,
   object: Type.Literal('call_timeline'),
@@ -275,21 +285,8 @@ export const SettledTimeline = Type.Object({
   prompt_log_until: Type.Optional(IsoTime),
   usage_source: Type.String(),
   usage_clamped: Type.Boolean(),
-  prompt_rate: nullable(Type.String()),
-  completion_rate: nullable(Type.String()),
-  /** Null: as the other prompt tokens. */
-  prompt_audio_rate: nullable(Type.String()),
-  prompt_image_rate: nullable(Type.String()),
-  cache_read_rate: nullable(Type.String()),
-  cache_write_rate: nullable(Type.String()),
-  units_rate: nullable(Type.String()),
-  prompt_cost_rate: nullable(Type.String()),
-  completion_cost_rate: nullable(Type.String()),
-  prompt_audio_cost_rate: nullable(Type.String()),
-  prompt_image_cost_rate: nullable(Type.String()),
-  cache_read_cost_rate: nullable(Type.String()),
-  cache_write_cost_rate: nullable(Type.String()),
-  units_cost_rate: nullable(Type.String()),
+  ...rateFields('rate'),
+  ...rateFields('cost_rate'),
   rate_version: nullable(Type.String()),
   attempts: Type.Array(AttemptView),
   timeline: Type.Array(TimelineEvent),

@@ -74,6 +74,14 @@ export type KeyList = Static<typeof KeyList>
 
 export const EXPIRY_WORDING = '`expires_at` takes a time to come, such as 2027-01-31T12:00:00Z.'
 
+const name = line('name', 0, 100)
+const BOUND_FIELDS = {
+  limit_usd: Type.Optional(usd('limit_usd')),
+  /** Requires a limit. */
+  limit_reset: Type.Optional(nullable(LimitResetName)),
+  expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
+}
+
 const names = (maxItems: number) =>
   Type.Optional(
     Type.Array(Type.String({ maxLength: 200 }), {
@@ -84,7 +92,6 @@ const names = (maxItems: number) =>
 /** Empty: all. Models by their id, or all of a developer as `developer/*`; providers by their id. */
 const ALLOW_LIST_FIELDS = { allowed_models: names(100), allowed_providers: names(100) }
 
-const Scopes = Type.Array(Type.Enum([...KEY_SCOPES]))
 /** Permissions besides calls, at most those of the roles of the key's creator and the requester. Absent or empty: none. */
 const SCOPES_FIELD = {
   scopes: Type.Optional(
@@ -109,11 +116,8 @@ interface NewKeyLimits {
 }
 
 const newKeyFields = (limits: NewKeyLimits) => ({
-  name: line('name', 0, 100),
-  limit_usd: Type.Optional(usd('limit_usd')),
-  /** Requires a limit. */
-  limit_reset: Type.Optional(nullable(LimitResetName)),
-  expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
+  name,
+  ...BOUND_FIELDS,
   requests_per_minute: count(limits.requestsPerMinute),
   concurrent_calls: count(limits.concurrentCalls),
   ...ALLOW_LIST_FIELDS,
@@ -126,12 +130,9 @@ const newKeyFields = (limits: NewKeyLimits) => ({
  */
 export const KeyEditBody = Type.Object(
   {
-    name: Type.Optional(line('name', 0, 100)),
-    limit_usd: Type.Optional(usd('limit_usd')),
-    limit_reset: Type.Optional(nullable(LimitResetName)),
-    expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
-    requests_per_minute: count(),
-    concurrent_calls: count(),
+    name: Type.Optional(name),
+    ...BOUND_FIELDS,
+    ...RATE_LIMIT_FIELDS,
     ...ALLOW_LIST_FIELDS,
     ...SCOPES_FIELD,
     /** 1 to 30: keeps prompts and completions of later calls. Null: keeps none. */
@@ -190,11 +191,9 @@ export type CreatedOperatorKey = Static<typeof CreatedOperatorKey>
  */
 export const KeyLimitsRequest = Type.Object(
   {
-    limit_usd: Type.Optional(usd('limit_usd')),
-    limit_reset: Type.Optional(nullable(LimitResetName)),
+    ...BOUND_FIELDS,
     ...RATE_LIMIT_FIELDS,
-    name: Type.Optional(line('name', 0, 100)),
-    expires_at: Type.Optional(nullable(Type.String({ errorMessage: EXPIRY_WORDING }))),
+    name: Type.Optional(name),
   },
   CLOSED,
 )
@@ -220,6 +219,6 @@ export const KeyInfo = Type.Object({
   allowed_models: Type.Union([Type.Array(Type.String()), Type.Null()]),
   allowed_providers: Type.Union([Type.Array(Type.String()), Type.Null()]),
   /** Permissions besides calls. */
-  scopes: Scopes,
+  scopes: Type.Array(Type.Enum([...KEY_SCOPES])),
   rate_limits: KeyList.properties.defaults,
 })

@@ -87,7 +87,6 @@ export const PlatformKeyRequest = Type.Object(
   },
   CLOSED,
 )
-export type PlatformKeyRequest = Static<typeof PlatformKeyRequest>
 
 /** POST /admin/api/providers/:id/key/remove. */
 export const PlatformKeyRemoved = Type.Object({

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Severity } from './alarm-destinations.ts'
+import { CALL_STATUSES } from './calls.ts'
 import { nullable } from './request-fields.ts'
 import { DecimalUsd, IsoTime } from './shared.ts'
 
@@ -70,9 +71,7 @@ export const TrafficMetrics = Type.Object({
   /** Errors sent to clients, by code, including those that ended a stream. */
   errors: Type.Record(Type.String(), Type.Number()),
   /** Ended calls by status, all dispatch workers. */
-  calls: Type.Partial(
-    Type.Record(Type.Enum(['completed', 'failed', 'cancelled', 'interrupted']), Type.Number()),
-  ),
+  calls: Type.Partial(Type.Record(Type.Enum([...CALL_STATUSES]), Type.Number())),
   prompt_tokens: Type.Number(),
   completion_tokens: Type.Number(),
   /** Charges of ended calls. */
@@ -82,12 +81,7 @@ export const TrafficMetrics = Type.Object({
 })
 export type TrafficMetrics = Static<typeof TrafficMetrics>
 
-export const TrafficPoint = Type.Object({
-  ...TrafficMetrics.properties,
-
-  at: IsoTime,
-})
-export type TrafficPoint = Static<typeof TrafficPoint>
+const TrafficPoint = Type.Object({ ...TrafficMetrics.properties, at: IsoTime })
 
 /** GET /admin/api/traffic?minutes=1..60&step=10|60 (seconds). */
 export const TrafficView = Type.Object({

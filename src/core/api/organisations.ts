@@ -91,7 +91,6 @@ export type SentInvitationView = Static<typeof SentInvitationView>
 
 /** POST /console/api/invitations/look → 200, without a session; 400 for a used or expired link. */
 export const InvitationToken = Type.Object({ token: line('token', 1, 100) }, CLOSED)
-export type InvitationToken = Static<typeof InvitationToken>
 
 export const ReceivedInvitationView = Type.Object({
   id: Type.String(),

@@ -3,6 +3,7 @@ import { CLOSED, line, nullable } from './request-fields.ts'
 
 const password = Type.String({ minLength: 1, maxLength: 256 })
 const step = line('step', 1, 100)
+const totpCode = Type.String({ pattern: '^\\d{6}$', errorMessage: 'Enter the six digits of the code.' })
 
 /** A WebAuthn response as serialized by `@simplewebauthn/browser`. Its content is read only after verification. */
 export const PasskeyResponse = Type.Object({
@@ -30,7 +31,6 @@ export type SecondFactorAsked = Static<typeof SecondFactorAsked>
 
 /** POST /console/api/sign-in/asked → 200 SecondFactorAsked: for a step that started at an identity provider. */
 export const StepBody = Type.Object({ step }, CLOSED)
-export type StepBody = Static<typeof StepBody>
 
 /**
  * POST /console/api/sign-in/second-factor → 200 SessionView, 401 `invalid_credentials` for a wrong code, 429 after too
@@ -39,9 +39,7 @@ export type StepBody = Static<typeof StepBody>
 export const SecondFactorBody = Type.Object(
   {
     step,
-    code: Type.Optional(
-      Type.String({ pattern: '^\\d{6}$', errorMessage: 'Enter the six digits of the code.' }),
-    ),
+    code: Type.Optional(totpCode),
     recovery_code: Type.Optional(line('recovery_code', 1, 60)),
     passkey: Type.Optional(PasskeyResponse),
   },
@@ -79,10 +77,7 @@ export const NewTotp = Type.Object({ secret: Type.String(), uri: Type.String() }
 export type NewTotp = Static<typeof NewTotp>
 
 /** POST /console/api/second-factor/totp/confirm → 200. */
-export const TotpCodeBody = Type.Object(
-  { code: Type.String({ pattern: '^\\d{6}$', errorMessage: 'Enter the six digits of the code.' }) },
-  CLOSED,
-)
+export const TotpCodeBody = Type.Object({ code: totpCode }, CLOSED)
 export type TotpCodeBody = Static<typeof TotpCodeBody>
 
 /** Shown once. Null: the account already has codes. */

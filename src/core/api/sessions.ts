@@ -74,7 +74,6 @@ export const AccountView = Type.Object({
   free_credit: nullable(FreeCredit),
   created_at: Type.String(),
 })
-export type AccountView = Static<typeof AccountView>
 
 export const BalanceView = Type.Object({
   /** The balance in the ledger. */

@@ -26,11 +26,9 @@ export type ErrorBody = Static<typeof ErrorBody>
 
 /** USD, an exact decimal string. */
 export const DecimalUsd = Type.String({ description: 'USD, an exact decimal string' })
-export type DecimalUsd = Static<typeof DecimalUsd>
 
 /** ISO 8601 in UTC. */
 export const IsoTime = Type.String({ format: 'date-time' })
-export type IsoTime = Static<typeof IsoTime>
 
 export interface List<T> {
   object: 'list'

@@ -12,7 +12,6 @@ export const UsageSumsView = Type.Object({
   total_tokens: Type.Integer(),
   cost_usd: DecimalUsd,
 })
-export type UsageSumsView = Static<typeof UsageSumsView>
 
 export const UsageRowView = Type.Object({
   ...UsageSumsView.properties,
@@ -22,7 +21,6 @@ export const UsageRowView = Type.Object({
   key_id: Type.Optional(Type.String()),
   key_name: Type.Optional(nullable(Type.String())),
 })
-export type UsageRowView = Static<typeof UsageRowView>
 
 /**
  * GET /console/api/usage?from&to&group_by=day|model|key → UsageView. `from` and `to` take a date (midnight UTC) or

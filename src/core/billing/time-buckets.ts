@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { UsageInterval } from '../api/usage.ts'
+import { HOUR_MS } from '../kernel/time.ts'
 import type { TimeRange } from './usage-query.ts'
-
-const HOUR_MS = 3_600_000
 
 /** Whether a text names a time zone of the IANA database, such as `Europe/Berlin` or `UTC`. */
 export function isTimeZone(name: string): boolean {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { ApiError } from '../kernel/errors.ts'
+import { invalid } from '../kernel/errors.ts'
 import { DAY_MS } from '../kernel/time.ts'
 
 /** A period, unix ms: from the first instant until just before the second. */
@@ -69,6 +69,3 @@ export function parseMoment(text: string): number | null {
   const exists = date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day)
   return year === undefined || !exists || Number.isNaN(moment) ? null : moment
 }
-
-const invalid = (param: string, message: string): ApiError =>
-  new ApiError('invalid_request', message, { param })

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { ApiError } from '../kernel/errors.ts'
+import { invalid } from '../kernel/errors.ts'
 import { isoTime } from '../kernel/time.ts'
 import { isTimeZone, startOfDay } from './time-buckets.ts'
 import { parseMoment, type TimeRange, timeRange } from './usage-query.ts'
@@ -23,9 +23,7 @@ export function zonedTimeRange(
 ): TimeRange {
   const { time_zone: timeZone = 'UTC' } = query
   if (!isTimeZone(timeZone))
-    throw new ApiError('invalid_request', '`time_zone` must be a name such as Europe/Berlin or UTC.', {
-      param: 'time_zone',
-    })
+    throw invalid('time_zone', '`time_zone` must be a name such as Europe/Berlin or UTC.')
   const moment = (name: 'from' | 'to') => {
     const text = query[name]
     if (text === undefined) return {}

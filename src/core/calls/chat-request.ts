@@ -3,8 +3,9 @@ import { ChatMessageFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import { ROUTING_PROFILES, type RoutingProfile } from '../auto/tiers.ts'
+import { isObject } from '../json/json-object.ts'
 import { type ExactJson, isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
-import { ApiError } from '../kernel/errors.ts'
+import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import type { ToolCall } from './completion.ts'
 import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from './content-part.ts'
@@ -305,9 +306,3 @@ export function optionalString(value: unknown, path: string): string | undefined
   if (typeof value !== 'string') throw invalid(path, `\`${path}\` must be a string.`)
   return value
 }
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-export const invalid = (param: string | undefined, message: string) =>
-  new ApiError('invalid_request', message, { param })

@@ -1,4 +1,5 @@
-import { ApiError } from '../kernel/errors.ts'
+import { isObject } from '../json/json-object.ts'
+import { invalid } from '../kernel/errors.ts'
 import { type AudioLength, audioLength } from '../media/audio-length.ts'
 import { type DataUrl, decodedLength, decodeText, isBase64, parseDataUrl } from '../media/data-url.ts'
 import { likelyPages } from '../media/document-pages.ts'
@@ -64,8 +65,6 @@ export interface CacheMark {
 }
 
 export const isAddress = (source: InlineData | Address): source is Address => 'url' in source
-
-type Fields = Record<string, unknown>
 
 const PART_TYPES = ['text', 'image_url', 'input_audio', 'video_url', 'file']
 const ADDRESS_MAX = 8_192
@@ -214,8 +213,3 @@ function string(value: unknown, path: string): string {
   if (typeof value !== 'string') throw invalid(path, `\`${path}\` must be a string.`)
   return value
 }
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const invalid = (param: string, message: string) => new ApiError('invalid_request', message, { param })

@@ -2,14 +2,14 @@ import { type Static, Type } from 'typebox'
 import { ExtendedMessageFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
+import { isObject } from '../json/json-object.ts'
 import type { ExactJson } from '../json/json-text.ts'
+import { invalid } from '../kernel/errors.ts'
 import {
   ChatBody,
   type ChatMessage,
   type ChatRequest,
   EXTENDED_ROLES,
-  invalid,
-  isObject,
   MAX_TOOLS,
   optionalString,
   REASONING_EFFORTS,

@@ -2,13 +2,13 @@ import { type Static, Type } from 'typebox'
 import { NativeMessageFields, NativeSystemField, NativeToolFields } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import type { RoutingProfile } from '../auto/tiers.ts'
+import { isObject } from '../json/json-object.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
-import { ApiError } from '../kernel/errors.ts'
+import { invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import {
   ChatBody,
   type ChatMessage,
-  isObject,
   nestedTooDeep,
   normalizeChatRequest,
   type SamplingParameters,
@@ -176,5 +176,3 @@ function parametersOf(native: NativeRequest): SamplingParameters {
       format !== null && { response_format: format as Record<string, unknown> }),
   }
 }
-
-const invalid = (param: string, message: string) => new ApiError('invalid_request', message, { param })

@@ -1,9 +1,8 @@
-import { ApiError } from '../kernel/errors.ts'
+import { type Fields, isObject } from '../json/json-object.ts'
+import { invalid } from '../kernel/errors.ts'
 import type { ChatMessage } from './chat-request.ts'
 import { type ContentPart, parseSource, partOfData } from './content-part.ts'
 import type { NativeRequest } from './native-message.ts'
-
-type Fields = Record<string, unknown>
 
 const ROLES = ['user', 'assistant', 'system'] as const
 type NativeRole = (typeof ROLES)[number]
@@ -178,8 +177,3 @@ function string(value: unknown, path: string): string {
   if (typeof value !== 'string') throw invalid(path, `\`${path}\` must be a string.`)
   return value
 }
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const invalid = (param: string, message: string) => new ApiError('invalid_request', message, { param })

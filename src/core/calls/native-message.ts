@@ -1,3 +1,4 @@
+import type { Fields } from '../json/json-object.ts'
 import type { Usage } from './usage.ts'
 
 /** The fields of a request on the messages wire that are forwarded as the client wrote them. */
@@ -39,8 +40,6 @@ export interface NativeStop {
 
 /** How a native completion reports that it reached its limit. */
 export const NATIVE_AT_LIMIT: NativeStop = { stop_reason: 'max_tokens', stop_sequence: null }
-
-type Fields = Record<string, unknown>
 
 /** The billed text that an event adds; thinking is measured separately. */
 export function nativeText(event: NativeEvent): string {

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { PriceField } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
-import { ApiError } from '../kernel/errors.ts'
+import { invalid } from '../kernel/errors.ts'
 import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal } from '../kernel/money.ts'
 
 export const SORTS = ['price', 'throughput', 'latency'] as const
@@ -90,9 +90,7 @@ function parseMaxPrice(given: Record<string, unknown>): ProviderPreferences['max
     if (given[field] == null) return undefined
     const text = plainDecimal(given[field], decimals)
     if (text === null) {
-      throw new ApiError('invalid_request', 'A price must be a number or decimal string of 0 or more.', {
-        param: `provider.max_price.${field}`,
-      })
+      throw invalid(`provider.max_price.${field}`, 'A price must be a number or decimal string of 0 or more.')
     }
     return parse(text)
   }

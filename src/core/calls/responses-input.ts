@@ -1,4 +1,5 @@
-import { invalid, isObject } from './chat-request.ts'
+import { type Fields, isObject } from '../json/json-object.ts'
+import { invalid } from '../kernel/errors.ts'
 
 /** A message in the format of the extended chat request, before validation. */
 interface Message {
@@ -15,8 +16,6 @@ export interface InputItems {
   /** The path of a message's source, by its index; null: unknown. */
   pathOf: (message: number | null) => string
 }
-
-type Fields = Record<string, unknown>
 
 /**
  * Converts the input of a response to messages. Reasoning and function calls belong to the assistant's turn that

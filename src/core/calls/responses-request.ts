@@ -5,16 +5,10 @@ import {
   ResponsesToolFields,
 } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
+import { isObject } from '../json/json-object.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
-import { ApiError } from '../kernel/errors.ts'
-import {
-  ChatBody,
-  type ChatRequest,
-  invalid,
-  isObject,
-  nestedTooDeep,
-  REASONING_EFFORTS,
-} from './chat-request.ts'
+import { ApiError, invalid } from '../kernel/errors.ts'
+import { ChatBody, type ChatRequest, nestedTooDeep, REASONING_EFFORTS } from './chat-request.ts'
 import { parseExtendedRequest } from './extended-request.ts'
 import { type InputItems, readInput } from './responses-input.ts'
 

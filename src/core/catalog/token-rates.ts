@@ -15,6 +15,8 @@ export const PRICE_NAMES = {
   units: 'units',
 } as const satisfies Record<keyof TokenRates, keyof DocumentPrices>
 
+export type PriceName = (typeof PRICE_NAMES)[keyof TokenRates]
+
 export const PRICE_KINDS = Object.keys(PRICE_NAMES) as Array<keyof TokenRates>
 const PART_KINDS = PRICE_KINDS.filter((kind) => kind !== 'prompt' && kind !== 'completion')
 

@@ -1,3 +1,5 @@
+import { type Fields, isObject } from '../json/json-object.ts'
+
 /** Keywords that the wire's schemas support unchanged. */
 const KEPT = [
   'title',
@@ -43,8 +45,6 @@ const PART_COST = 50
 const ENTRY_COST = 4
 /** A longer chain of references counts as infinite. */
 const REFERENCES_DEEP = 64
-
-type Fields = Record<string, unknown>
 
 /** A schema that grows too large when its references are resolved. */
 export class SchemaTooLarge extends Error {
@@ -204,6 +204,3 @@ function resolve(schema: Fields, { root, budget }: Conversion): Fields {
   }
   return merged
 }
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,6 +1,6 @@
 import type { SamplingParameters } from '../calls/chat-request.ts'
 import type { Wire } from '../catalog/catalog.ts'
-import { ApiError } from '../kernel/errors.ts'
+import { type ApiError, invalid } from '../kernel/errors.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { openApiSchema, SchemaBudget, SchemaTooLarge } from './openapi-schema.ts'
 
@@ -24,10 +24,9 @@ export const tooLargeSchema = oncePer(
 
 /** The error for a request that no offer can serve because of its schemas. */
 export const schemaTooLarge = (field: string): ApiError =>
-  new ApiError(
-    'invalid_request',
+  invalid(
+    field,
     `The schemas in \`${field}\` are too large for every eligible model once their references are resolved. Shorten them, or use fewer references.`,
-    { param: field },
   )
 
 /** Schemas of one field share a budget. */

@@ -78,6 +78,10 @@ export class ApiError extends Error {
   }
 }
 
+/** The refusal of a request because of one of its fields. */
+export const invalid = (param: string | undefined, message: string): ApiError =>
+  new ApiError('invalid_request', message, { param })
+
 /** The error object in the body of every route and in the last chunk of a broken stream. */
 export interface ErrorObject {
   message: string

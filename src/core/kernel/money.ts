@@ -38,6 +38,9 @@ export function formatUsd(amountPico: bigint): string {
   return formatDecimal(amountPico, PICO_DECIMALS, 2)
 }
 
+export const formatUsdOrNull = (amountPico: bigint | null): string | null =>
+  amountPico === null ? null : formatUsd(amountPico)
+
 /** Parses a listed rate in USD per million tokens. Throws RangeError on more than six decimals. */
 export function parseRate(usdPerMillionTokens: string): PicoUsdPerToken {
   return picoUsdPerToken(parseDecimal(usdPerMillionTokens, RATE_DECIMALS))

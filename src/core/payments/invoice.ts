@@ -100,10 +100,10 @@ export function invoiceDocument(terms: InvoiceTerms, facts: InvoiceFacts): Invoi
         : {
             name,
             percent,
-            net_usd: formatUsd(picoUsd(amountPico - taxPico)),
+            net_usd: formatUsd(amountPico - taxPico),
             amount_usd: formatUsd(taxPico),
           },
-    total_usd: formatUsd(picoUsd(amountPico)),
+    total_usd: formatUsd(amountPico),
     note,
   }
 }

@@ -5,8 +5,9 @@ import type { HoldStore } from '../../billing/holds/hold-store.ts'
 import type { LedgerListStore } from '../../billing/ledger/ledger-list-store.ts'
 import { MAIL_PREFERENCES, type MailPreference } from '../../core/accounts/mail-preference.ts'
 import { isPermitted, type MemberRole, PERMISSIONS } from '../../core/accounts/member-permissions.ts'
-import type { ActableAccount, BalanceView, SessionView } from '../../core/api/sessions.ts'
-import { formatUsd } from '../../core/kernel/money.ts'
+import { jsonView } from '../../core/api/json-view.ts'
+import { type ActableAccount, BalanceView, PersonView, type SessionView } from '../../core/api/sessions.ts'
+import { formatUsdOrNull } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { type ActingSession, notSignedIn } from '../plugins/session.ts'
 
@@ -35,17 +36,15 @@ export async function sessionView(
   const { state } = account
   if (state === 'suspended') throw notSignedIn()
   return {
-    person: {
-      id: person.id,
-      email: person.email,
-      email_verified: person.emailVerifiedAt !== null,
+    person: jsonView(PersonView, {
+      ...person,
+      emailVerified: person.emailVerifiedAt !== null,
       mails: mailsView(person),
-      created_at: isoTime(person.createdAt),
-    },
+    }),
     account: {
       ...actable(account, role),
       state,
-      free_credit_usd: freeCreditPico === null ? null : formatUsd(freeCreditPico),
+      free_credit_usd: formatUsdOrNull(freeCreditPico),
       free_credit: freeCredit,
       created_at: isoTime(account.createdAt),
     },
@@ -78,11 +77,9 @@ const mailsView = ({ mutedMails }: Account) =>
 export async function balanceView(account: Account, holds: BalanceReader): Promise<BalanceView> {
   const balance = await holds.balance(account.id).catch(() => null)
   const availPico = balance?.availPico ?? account.balancePico
-  return {
-    balance_usd: formatUsd(account.balancePico),
-    available_usd: formatUsd(availPico < 0n ? 0n : availPico),
-    held_usd: formatUsd(balance?.heldPico ?? 0n),
-    owed_usd: formatUsd(account.owedPico),
-    low_balance_usd: account.lowBalancePico === null ? null : formatUsd(account.lowBalancePico),
-  }
+  return jsonView(BalanceView, {
+    ...account,
+    availablePico: availPico < 0n ? 0n : availPico,
+    heldPico: balance?.heldPico ?? 0n,
+  })
 }

@@ -3,7 +3,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { lookUpKey } from '../../accounts/key-cache.ts'
 import { PlaygroundSurfaces } from '../../core/api/playground.ts'
 import { mayUse, SURFACES, type SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { askingKey, liveKey } from '../plugins/authenticate.ts'
 import { actingOn, mayUseKey } from '../plugins/session.ts'
 import { MODEL_ROUTES } from '../public/model-routes.ts'
@@ -57,7 +57,5 @@ const playgroundSurfacesRoute: FastifyPluginAsyncTypebox = async (app) => {
 function keyIdOf({ query }: FastifyRequest): string {
   const { key_id: keyId } = query as Record<string, unknown>
   if (typeof keyId === 'string' && keyId !== '') return keyId
-  throw new ApiError('invalid_request', 'Set `key_id` to the id of the key to call with.', {
-    param: 'key_id',
-  })
+  throw invalid('key_id', 'Set `key_id` to the id of the key to call with.')
 }

@@ -12,7 +12,7 @@ import {
 import { bucketStarts } from '../../core/billing/time-buckets.ts'
 import { TIME_RANGE, type TimeRange } from '../../core/billing/usage-query.ts'
 import { TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import { bySession } from '../asking-account.ts'
@@ -59,10 +59,7 @@ export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const { interval, group_by: group, time_zone: timeZone = 'UTC', model, key_id: keyId } = request.query
     const range = zonedTimeRange(request.query, clock())
     const starts = bucketStarts(range, interval, timeZone, BUCKETS_MAX)
-    if (starts === null)
-      throw new ApiError('invalid_request', 'Choose a longer interval or a shorter period.', {
-        param: 'interval',
-      })
+    if (starts === null) throw invalid('interval', 'Choose a longer interval or a shorter period.')
     const filter = { ...(model !== undefined && { model }), ...(keyId !== undefined && { keyId }) }
     const query = { accountId, range, starts, group, ...filter }
     const cells = await consoleSlots.run(holder, () => reports.series.series(query, CELLS_MAX))

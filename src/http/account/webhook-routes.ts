@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { jsonView } from '../../core/api/json-view.ts'
 import {
   CreatedWebhook,
   DeliveryView,
@@ -10,13 +11,12 @@ import {
   WebhookList,
   WebhookView,
 } from '../../core/api/webhooks.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
 import { EVENT_TYPES, type SubscribedEventType } from '../../core/webhooks/event.ts'
 import { checkWebhookUrl } from '../../platform/network/public-address.ts'
 import type { DeliveryEntry } from '../../webhooks/delivery-log.ts'
 import { ENDPOINTS_PER_ACCOUNT_MAX, type WebhookEndpoint } from '../../webhooks/endpoint-store.ts'
-import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { actingOn } from '../plugins/session.ts'
 
@@ -49,8 +49,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.post('/webhooks', creating, async (request, reply) => {
     const accountId = actingOn(request).account.id
     const check = checkWebhookUrl(request.body.url, services.config.webhooksAllowPrivate)
-    if (check.kind === 'refused')
-      throw new ApiError('invalid_request', `This URL ${check.reason}.`, { param: 'url' })
+    if (check.kind === 'refused') throw invalid('url', `This URL ${check.reason}.`)
     const types = readEventTypes(request.body.event_types)
     const existing = await endpoints.list(accountId)
     if (existing.length >= ENDPOINTS_PER_ACCOUNT_MAX)
@@ -127,9 +126,7 @@ function readEventTypes(given: unknown = []): SubscribedEventType[] {
     : [undefined]
   const known = types.filter((type) => type !== undefined)
   if (known.length < types.length)
-    throw new ApiError('invalid_request', `\`event_types\` must be a list of ${EVENT_TYPES.join(', ')}.`, {
-      param: 'event_types',
-    })
+    throw invalid('event_types', `\`event_types\` must be a list of ${EVENT_TYPES.join(', ')}.`)
   return [...new Set(known)]
 }
 

@@ -7,13 +7,13 @@ import {
   placeAfter,
   readPlace,
 } from '../../billing/ledger/account-ledger-store.ts'
-import type { LedgerFilter } from '../../billing/ledger/ledger-list-store.ts'
+import { type LedgerFilter, topUpOf } from '../../billing/ledger/ledger-list-store.ts'
 import { AccountLedgerRow, AccountLedgerTotals, LEDGER_KINDS } from '../../core/api/account-ledger.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
 import type { LedgerKind } from '../../core/billing/postings.ts'
-import { formatUsd, picoUsd } from '../../core/kernel/money.ts'
-import { DAY_MS, isoTime } from '../../core/kernel/time.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
+import { isoDay, isoTime } from '../../core/kernel/time.ts'
 import { asCsv, csvLine } from '../csv.ts'
 import { OfId, pageOf } from '../page.ts'
 import { needs, signedInOperator } from '../plugins/operator-access.ts'
@@ -87,9 +87,13 @@ export const accountLedgerRoutes: FastifyPluginAsyncTypebox = async (app) => {
         const sumPico = totals.reduce((sum, { amountPico }) => sum + amountPico, 0n)
         return {
           object: 'ledger_totals' as const,
-          data: totals.map(({ kind, count, amountPico }) => ({ kind, count, amount_usd: usd(amountPico) })),
-          sum_usd: usd(sumPico),
-          balance_usd: usd(balancePico),
+          data: totals.map(({ kind, count, amountPico }) => ({
+            kind,
+            count,
+            amount_usd: formatUsd(amountPico),
+          })),
+          sum_usd: formatUsd(sumPico),
+          balance_usd: formatUsd(balancePico),
         }
       })
     },
@@ -123,32 +127,27 @@ const filterOf = ({ kind, calls }: { kind?: LedgerKind; calls: 'by_day' | 'each'
   byCall: calls === 'each',
 })
 
-const usd = (amountPico: bigint): string => formatUsd(picoUsd(amountPico))
-
 function rowOf(line: BalancedLine, authors: ReadonlyMap<string, string>): AccountLedgerRow {
   const row = {
     at: isoTime(line.at),
-    amount_usd: usd(line.amountPico),
-    balance_usd: line.balanceAfterPico === null ? null : usd(line.balanceAfterPico),
+    amount_usd: formatUsd(line.amountPico),
+    balance_usd: line.balanceAfterPico === null ? null : formatUsd(line.balanceAfterPico),
     ...{ call_id: null, model: null, top_up_id: null, day: null, calls: null, reason: null, by: null },
   }
   switch (line.type) {
     case 'charges': {
-      const day = isoTime(line.day * DAY_MS).slice(0, '2027-01-31'.length)
+      const day = isoDay(line.day)
       return { ...row, id: `capture/${day}`, kind: 'capture', day, calls: line.calls }
     }
     case 'call':
       return { ...row, id: line.id, kind: 'capture', call_id: line.id, model: line.model }
     default: {
       const { id, kind, note } = line
-      // Movements of a top-up have the ids `<top-up>` and `<top-up>/<number>`.
-      const [owner = ''] = id.split('/')
-      const topUpId = owner.startsWith('pay_') ? owner : null
       return {
         ...row,
         id: `${id}/${kind}`,
         kind,
-        top_up_id: topUpId,
+        top_up_id: topUpOf(line),
         reason: note,
         by: authors.get(id) ?? null,
       }

@@ -4,9 +4,9 @@ import {
   AlarmDestinationView,
   NewAlarmDestination,
 } from '../../core/api/alarm-destinations.ts'
+import { jsonView } from '../../core/api/json-view.ts'
 import { List } from '../../core/api/shared.ts'
 import type { AlarmDestination } from '../../operations/alarm-destination-store.ts'
-import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import type { AuditRun } from '../../billing/audit/audit-run-store.ts'
+import { jsonView } from '../../core/api/json-view.ts'
 import { AuditRunView, AuditView } from '../../core/api/operations.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { Page } from '../../core/api/shared.ts'
 import { isRunning as isJobRunning } from '../../platform/redis/fleet-job.ts'
 import { AUDIT_ASKED, AUDIT_JOB } from '../../platform/redis/redis-keys.ts'
-import { jsonView } from '../json-view.ts'
 import { ID_PAGE, idPage } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 

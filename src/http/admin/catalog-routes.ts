@@ -11,14 +11,13 @@ import {
   CatalogView,
   RateHistoryView,
 } from '../../core/api/catalog.ts'
+import { jsonView } from '../../core/api/json-view.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { List } from '../../core/api/shared.ts'
 import { isAvailable } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { formatRate, picoUsdPerToken } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
 import type { AnnouncedEdits } from '../../operations/catalog-management.ts'
-import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 
@@ -124,25 +123,4 @@ const appliedView = ({ document, announced }: AnnouncedEdits): CatalogEditsAppli
 
 export const editsView = (edits: StoredDocument): CatalogEditsView => jsonView(CatalogEditsView, edits)
 
-const rateView = (entry: RateEntry): RateHistoryView => ({
-  rate_version: entry.rateVersion,
-  prompt: formatRate(picoUsdPerToken(entry.prompt)),
-  completion: formatRate(picoUsdPerToken(entry.completion)),
-  list_prompt: formatRate(picoUsdPerToken(entry.listPrompt)),
-  list_completion: formatRate(picoUsdPerToken(entry.listCompletion)),
-  prompt_audio: optionalRateView(entry.promptAudio),
-  prompt_image: optionalRateView(entry.promptImage),
-  list_prompt_audio: optionalRateView(entry.listPromptAudio),
-  list_prompt_image: optionalRateView(entry.listPromptImage),
-  cache_read: optionalRateView(entry.cacheRead),
-  cache_write: optionalRateView(entry.cacheWrite),
-  units: optionalRateView(entry.units),
-  list_cache_read: optionalRateView(entry.listCacheRead),
-  list_cache_write: optionalRateView(entry.listCacheWrite),
-  list_units: optionalRateView(entry.listUnits),
-  source: entry.source,
-  effective_at: isoTime(entry.effectiveAt),
-})
-
-const optionalRateView = (price: bigint | null): string | null =>
-  price === null ? null : formatRate(picoUsdPerToken(price))
+const rateView = (entry: RateEntry): RateHistoryView => jsonView(RateHistoryView, entry)

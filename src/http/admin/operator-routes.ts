@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { StoredKey } from '../../accounts/key-store.ts'
 import type { StoredOperator } from '../../accounts/operators/operator-store.ts'
+import { jsonView } from '../../core/api/json-view.ts'
 import {
   AdminKeyView,
   CreatedAdminKey,
@@ -13,7 +14,6 @@ import {
 import { List } from '../../core/api/shared.ts'
 import { normalizeEmail } from '../../core/kernel/email-address.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
-import { jsonView } from '../json-view.ts'
 import { OfId } from '../page.ts'
 import { askingOperator, needs } from '../plugins/operator-access.ts'
 

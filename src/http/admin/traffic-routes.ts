@@ -4,12 +4,11 @@ import { type LiveTraffic, type TrafficMetrics, TrafficView } from '../../core/a
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
-import { isoTime } from '../../core/kernel/time.ts'
+import { isoTime, MINUTE_MS } from '../../core/kernel/time.ts'
 import { readTraffic } from '../../platform/observability/traffic.ts'
 import {
   addCounts,
   countsOf,
-  MINUTE_MS,
   type TrafficCounts,
   type TrafficSlot,
   trafficSlots,

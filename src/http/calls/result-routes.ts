@@ -4,7 +4,7 @@ import type { Static, TSchema } from 'typebox'
 import type { SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
 import type { RequestOf } from '../../core/calls/call-request.ts'
 import type { ResultContent } from '../../core/calls/kinds/call-kinds.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { invalid } from '../../core/kernel/errors.ts'
 import { newCallId } from '../../core/kernel/ids.ts'
 import { createCallFiles } from './call-files.ts'
 import { readUpload, takeForms, type Upload } from './read-upload.ts'
@@ -128,9 +128,7 @@ export const formRoute =
 /** Responses with files are kept for no repeat. */
 const refuseIdempotencyKey = ({ headers }: FastifyRequest, _reply: FastifyReply, done: () => void) => {
   if (headers['idempotency-key'] !== undefined)
-    throw new ApiError('invalid_request', 'Calls with files take no `Idempotency-Key`.', {
-      param: 'Idempotency-Key',
-    })
+    throw invalid('Idempotency-Key', 'Calls with files take no `Idempotency-Key`.')
   done()
 }
 

@@ -13,7 +13,7 @@ import { readCallLabels } from '../../core/calls/call-labels.ts'
 import { refuseLongText } from '../../core/calls/chat-request.ts'
 import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { BoundedJson } from '../../core/json/bounded-json.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { invalid } from '../../core/kernel/errors.ts'
 import type { BodyStore } from '../../platform/body-store/body-store.ts'
 import { type StandardKey, standardKey } from '../plugins/authenticate.ts'
 import {
@@ -153,9 +153,7 @@ function idempotencyKey({ headers }: FastifyRequest): string | null {
   const given = headers['idempotency-key']
   if (given === undefined) return null
   if (typeof given === 'string' && IDEMPOTENCY_KEY.test(given)) return given
-  throw new ApiError('invalid_request', '`Idempotency-Key` takes 1 to 255 printable ASCII characters.', {
-    param: 'Idempotency-Key',
-  })
+  throw invalid('Idempotency-Key', '`Idempotency-Key` takes 1 to 255 printable ASCII characters.')
 }
 
 async function send(

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import files from '@fastify/static'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { HOUR_MS } from '../../core/kernel/time.ts'
 import { isOperatorApi } from './read-requests.ts'
 import { secureHeaders } from './security-headers.ts'
 
@@ -52,7 +53,6 @@ const ASSETS = 'assets'
 /** Pages are not part of the API's description. */
 const UNDOCUMENTED = { hide: true }
 const YEAR_MS = 31_536_000_000
-const HOUR_MS = 3_600_000
 
 const NOT_BUILT =
   'The pages of the console are not built. Build them with: npm run console:build\n' +

@@ -7,7 +7,7 @@ import type { BudgetState } from '../../core/api/budgets.ts'
 import { KeyInfo } from '../../core/api/keys.ts'
 import { allowancePeriod } from '../../core/billing/allowance-period.ts'
 import { type BudgetScope, budgetsOf, keyBudget } from '../../core/billing/budget.ts'
-import { formatUsd } from '../../core/kernel/money.ts'
+import { formatUsd, formatUsdOrNull } from '../../core/kernel/money.ts'
 import { isoTimeOrNull } from '../../core/kernel/time.ts'
 import { noStore } from '../asking-account.ts'
 import { askingKey } from '../plugins/authenticate.ts'
@@ -57,10 +57,10 @@ export const keyRoute =
           id: key.keyId,
           object: 'key',
           name: key.name,
-          limit_usd: usdOrNull(key.limitPico),
+          limit_usd: formatUsdOrNull(key.limitPico),
           used_usd: states.key?.used_usd ?? (await used()),
           remaining_usd: states.key?.remaining_usd ?? null,
-          available_balance_usd: usdOrNull(credits?.availablePico ?? null),
+          available_balance_usd: formatUsdOrNull(credits?.availablePico ?? null),
           limit_reset: key.limitReset,
           resets_at: isoTimeOrNull(period.endsAt),
           member_budget: states.member ?? null,
@@ -101,5 +101,3 @@ async function budgetStates(
   })
   return Object.fromEntries(await Promise.all(states))
 }
-
-const usdOrNull = (amountPico: bigint | null) => (amountPico === null ? null : formatUsd(amountPico))

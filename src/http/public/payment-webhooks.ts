@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../core/kernel/errors.ts'
-import { DAY_MS } from '../../core/kernel/time.ts'
+import { DAY_MS, MINUTE_MS } from '../../core/kernel/time.ts'
 import type { PaymentRailName } from '../../core/payments/payment.ts'
 import { clientNetworks } from '../../platform/network/client-networks.ts'
 
@@ -77,7 +77,6 @@ type WebhookVerdict = 'genuine' | 'forged' | null
 const AT_ONCE_MAX = 20
 /** Maximum forgeries of one network per minute; its further webhooks are not checked. */
 const FORGERIES_MAX = 20
-const MINUTE_MS = 60_000
 const KNOWN_FOR_MS = 7 * DAY_MS
 const NETWORKS_MAX = 10_000
 

@@ -4,6 +4,7 @@ import { pricingFeed, type RateChangeTimes } from '../../catalog/pricing-feed.ts
 import { PricingFeedBody } from '../../core/api/catalog.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+import { withTimeout } from '../../platform/process/with-timeout.ts'
 import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'
 
 /** Maximum wait for PostgreSQL to return the start times of rates. */
@@ -70,14 +71,19 @@ function renderedFeeds({ catalog, rateTimes, logger }: PricingDependencies): () 
   let kept: { snapshot: CatalogSnapshot; feed: Promise<RenderedFeed> } | undefined
 
   const render = async (snapshot: CatalogSnapshot): Promise<RenderedFeed> => {
-    const times = await within(TIMES_WAIT_MS, rateTimes(snapshot)).catch((error: unknown) => {
-      logger.warn({ err: error }, 'pricing feed served without the times of the rate history')
+    const times = await withTimeout<RateChangeTimes | null>(
+      rateTimes(snapshot),
+      TIMES_WAIT_MS,
+      null,
+      (error) => logger.warn({ err: error }, 'cannot read the times of the rate history'),
+    )
+    if (times === null) {
+      logger.warn('pricing feed served without the times of the rate history')
       setTimeout(() => {
         if (kept?.snapshot === snapshot) kept = undefined
       }, RETRY_MS).unref()
-      return new Map<string, number>()
-    })
-    const feed = pricingFeed(snapshot, times)
+    }
+    const feed = pricingFeed(snapshot, times ?? new Map())
     return { version: feed.version, bodies: compressedText(JSON.stringify(feed)) }
   }
 
@@ -85,18 +91,6 @@ function renderedFeeds({ catalog, rateTimes, logger }: PricingDependencies): () 
     const snapshot = catalog()
     if (kept?.snapshot !== snapshot) kept = { snapshot, feed: render(snapshot) }
     return kept.feed
-  }
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no response within ${ms} ms`)), ms)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

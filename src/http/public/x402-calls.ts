@@ -7,7 +7,7 @@ import { AUTO_MODEL } from '../../core/auto/auto-routing.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import { endsCall, type FrameBody } from '../../core/calls/frames.ts'
 import { findModel } from '../../core/catalog/catalog.ts'
-import { ApiError } from '../../core/kernel/errors.ts'
+import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { type CallId, newCallId } from '../../core/kernel/ids.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { CALL_PAYMENT_ACCOUNT, unitsToPico } from '../../core/payments/x402.ts'
@@ -144,24 +144,12 @@ function planExactCall(
   { admission, limits }: PaidCallDependencies,
 ) {
   if (headers['idempotency-key'] !== undefined) {
-    throw new ApiError(
-      'invalid_request',
-      '`Idempotency-Key` requires an API key, because a payment pays once.',
-      {
-        param: 'Idempotency-Key',
-      },
-    )
+    throw invalid('Idempotency-Key', '`Idempotency-Key` requires an API key, because a payment pays once.')
   }
   const [model] = chat.models
   if (chat.models.length !== 1 || model === undefined || model === AUTO_MODEL) throw notExact()
   if (chat.completionLimit === undefined) {
-    throw new ApiError(
-      'invalid_request',
-      'A call paid by x402 requires `max_tokens`, which bounds the price.',
-      {
-        param: 'max_tokens',
-      },
-    )
+    throw invalid('max_tokens', 'A call paid by x402 requires `max_tokens`, which bounds the price.')
   }
   const plan = planCall(chat, guest('', limits), admission)
   // Only a routing suffix leads to another model.
@@ -170,10 +158,9 @@ function planExactCall(
 }
 
 const notExact = () =>
-  new ApiError(
-    'invalid_request',
+  invalid(
+    'model',
     'A call paid by x402 must name one model by its exact id, which bounds the price. GET /pricing.json lists the ids.',
-    { param: 'model' },
   )
 
 const quoteView = ({ terms: { amount, network, asset, payTo } }: Quote) => ({

@@ -1,3 +1,5 @@
+import { MINUTE_MS } from '../../core/kernel/time.ts'
+
 /**
  * Counts of the fleet's traffic. Counters have names: `requests:2xx`, `errors:overloaded`,
  * `calls:completed`, `prompt_tokens`, `completion_tokens`, `spend_pico`. Amounts are pico-USD.
@@ -9,8 +11,6 @@ export interface TrafficSlot {
   atMs: number
   counts: TrafficCounts
 }
-
-export const MINUTE_MS = 60_000
 
 /** The minute of a time, counted from the Unix epoch. */
 export const minuteOf = (unixMs: number): number => Math.floor(unixMs / MINUTE_MS)

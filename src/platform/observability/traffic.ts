@@ -1,6 +1,7 @@
+import { MINUTE_MS } from '../../core/kernel/time.ts'
 import type { Redis } from '../redis/redis.ts'
 import { trafficKey } from '../redis/redis-keys.ts'
-import { addCounts, MINUTE_MS, minuteOf, type TrafficCounts, trafficField } from './traffic-counts.ts'
+import { addCounts, minuteOf, type TrafficCounts, trafficField } from './traffic-counts.ts'
 
 /** One hour of series, and a margin. */
 const KEPT_SECONDS = 3_900

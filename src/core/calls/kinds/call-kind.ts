@@ -180,11 +180,6 @@ export const sumOf = (values: readonly number[]): number => values.reduce((sum, 
 export const longestAtLeast = (texts: readonly string[]): number =>
   Math.max(0, ...texts.map(({ length }) => tokensAtLeast(length)))
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-export const invalid = (param: string, message: string) => new ApiError('invalid_request', message, { param })
-
 export const unsupported = (param: string, message: string) =>
   new ApiError('unsupported_shape', message, { param })
 

@@ -4,10 +4,10 @@ import { EmbeddingsInputField } from '../../api/reference/prompt-fields.ts'
 import { EXAMPLE_ID, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import type { Model } from '../../catalog/catalog.ts'
+import { invalid } from '../../kernel/errors.ts'
 import type { RequestOf } from '../call-request.ts'
 import {
   type CallKind,
-  invalid,
   longestAtLeast,
   OBJECT_BODY,
   RESULT_FIELDS,

@@ -1,8 +1,8 @@
 import type { Static, TObject } from 'typebox'
 import { createValidator } from '../../api/schema-validator.ts'
+import { invalid } from '../../kernel/errors.ts'
 import { oncePer } from '../../kernel/once-per.ts'
 import { type FileFormat, fileFormat } from '../../media/file-format.ts'
-import { invalid } from './call-kind.ts'
 
 /** The kinds whose requests are forms: their fields as a JSON body has them, and their files in the store of bodies. */
 

@@ -3,12 +3,12 @@ import { ImagesAnswer } from '../../api/completions/task-answers.ts'
 import { jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import type { Model } from '../../catalog/catalog.ts'
+import { invalid } from '../../kernel/errors.ts'
 import type { RequestOf } from '../call-request.ts'
 import type { MediaPart } from '../content-part.ts'
 import {
   type CallKind,
   type ImageChoice,
-  invalid,
   longestAtLeast,
   ONLY_WHOLE,
   RESULT_FIELDS,

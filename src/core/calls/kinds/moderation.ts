@@ -3,12 +3,12 @@ import { ModerationsAnswer } from '../../api/completions/task-answers.ts'
 import { ModerationsInputField } from '../../api/reference/prompt-fields.ts'
 import { EXAMPLE_ID, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
+import { isObject } from '../../json/json-object.ts'
+import { invalid } from '../../kernel/errors.ts'
 import type { RequestOf } from '../call-request.ts'
 import { modelId } from '../chat-request.ts'
 import {
   type CallKind,
-  invalid,
-  isObject,
   longestAtLeast,
   OBJECT_BODY,
   RESULT_FIELDS,

@@ -1,14 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from '../../api/request-fields.ts'
+import { invalid } from '../../kernel/errors.ts'
 import type { RequestOf } from '../call-request.ts'
-import {
-  type CallKind,
-  invalid,
-  RESULT_FIELDS,
-  RESULT_KIND,
-  resultNeeds,
-  resultRequest,
-} from './call-kind.ts'
+import { type CallKind, RESULT_FIELDS, RESULT_KIND, resultNeeds, resultRequest } from './call-kind.ts'
 
 export interface SpeechContent {
   kind: 'speech'

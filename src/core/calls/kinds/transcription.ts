@@ -2,11 +2,11 @@ import { type Static, Type } from 'typebox'
 import { TranscriptAnswer } from '../../api/completions/task-answers.ts'
 import { type DescribedResponse, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
+import { invalid } from '../../kernel/errors.ts'
 import { audioFileLength } from '../../media/audio-length.ts'
 import type { RequestOf } from '../call-request.ts'
 import {
   type CallKind,
-  invalid,
   ONLY_WHOLE,
   RESULT_FIELDS,
   RESULT_KIND,

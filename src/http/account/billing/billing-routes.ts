@@ -5,27 +5,20 @@ import {
   type LedgerLine,
   positionAfter,
   readLedgerCursor,
+  topUpOf,
 } from '../../../billing/ledger/ledger-list-store.ts'
 import type { Statement } from '../../../billing/ledger/statement-store.ts'
 import { BillingView, LedgerRow, StatementView } from '../../../core/api/billing.ts'
-import { CLOSED } from '../../../core/api/request-fields.ts'
 import { Page } from '../../../core/api/shared.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { formatUsd } from '../../../core/kernel/money.ts'
-import { DAY_MS, isoTime, nextMonthMs } from '../../../core/kernel/time.ts'
+import { isoDay, isoTime, nextMonthMs } from '../../../core/kernel/time.ts'
 import { bySession } from '../../asking-account.ts'
-import { pageOf } from '../../page.ts'
+import { PageQuery, pageOf } from '../../page.ts'
 import { actingOn } from '../../plugins/session.ts'
 import { topUpOptions } from '../../top-ups.ts'
 import { balanceView } from '../account-view.ts'
 
-const PageQuery = Type.Object(
-  {
-    limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
-    cursor: Type.Optional(Type.String()),
-  },
-  CLOSED,
-)
 /** Lines of a statement: models of each day, and movements. */
 const LINES_MAX = 5_000
 
@@ -76,8 +69,6 @@ const Month = Type.Object({
   }),
 })
 
-const dayText = (day: number): string => isoTime(day * DAY_MS).slice(0, '2027-01-31'.length)
-
 function statementView(
   month: string,
   { openingPico, closingPico, charges, movements }: Statement,
@@ -88,7 +79,7 @@ function statementView(
     closing_usd: formatUsd(closingPico),
     charges: charges.map(({ day, amountPico, ...charge }) => ({
       ...charge,
-      day: dayText(day),
+      day: isoDay(day),
       amount_usd: formatUsd(amountPico),
     })),
     charges_usd: formatUsd(charges.reduce((sum, { amountPico }) => sum + amountPico, 0n)),
@@ -99,7 +90,7 @@ function statementView(
 function ledgerRow(line: LedgerLine): LedgerRow {
   const both = { amount_usd: formatUsd(line.amountPico), at: isoTime(line.at) }
   if (line.type === 'charges') {
-    const day = dayText(line.day)
+    const day = isoDay(line.day)
     return {
       ...both,
       id: `charges/${day}`,
@@ -110,15 +101,13 @@ function ledgerRow(line: LedgerLine): LedgerRow {
       note: null,
     }
   }
-  // Movements of a top-up have the ids `<top-up>` and `<top-up>/<number>`.
-  const [owner = ''] = line.id.split('/')
   return {
     ...both,
     id: `${line.id}/${line.kind}`,
     kind: line.kind,
     day: null,
     calls: null,
-    top_up_id: owner.startsWith('pay_') ? owner : null,
+    top_up_id: topUpOf(line),
     note: line.note,
   }
 }

@@ -1,13 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
-import { Type } from 'typebox'
 import {
   BillingDetailsBody,
   BillingDetailsView,
   InvoiceView,
   TopUpInvoices,
 } from '../../../core/api/invoices.ts'
-import { CLOSED } from '../../../core/api/request-fields.ts'
 import { Page } from '../../../core/api/shared.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
@@ -15,15 +13,7 @@ import type { InvoiceDocument } from '../../../core/payments/invoice.ts'
 import type { BillingDetails, Invoice } from '../../../payments/invoices/invoice-store.ts'
 import { threads } from '../../../platform/process/thread-pool.ts'
 import { bySession } from '../../asking-account.ts'
-import { OfId, pageOf } from '../../page.ts'
-
-const PageQuery = Type.Object(
-  {
-    limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
-    cursor: Type.Optional(Type.String()),
-  },
-  CLOSED,
-)
+import { OfId, PageQuery, pageOf } from '../../page.ts'
 
 /** Runs after all tasks that calls wait for. */
 const PRINT_WEIGHT = 10_000_000

@@ -2,10 +2,10 @@ import type { StoredKey } from '../../../accounts/key-store.ts'
 import type { KeyActivity, KeyActivityStore } from '../../../billing/reports/usage-store.ts'
 import { grantedLimits, keyLimits, type LimitDefaults } from '../../../core/accounts/api-key.ts'
 import { boundedBy, type KeyAuthority, type SettingBounds } from '../../../core/accounts/key-authority.ts'
-import type { KeyView } from '../../../core/api/keys.ts'
+import { jsonView } from '../../../core/api/json-view.ts'
+import { KeyView } from '../../../core/api/keys.ts'
 import { allowancePeriod } from '../../../core/billing/allowance-period.ts'
-import { formatUsd } from '../../../core/kernel/money.ts'
-import { isoTime, isoTimeOrNull } from '../../../core/kernel/time.ts'
+import { isoTimeOrNull } from '../../../core/kernel/time.ts'
 
 /** Keys with their spending, for a person of the account. */
 export async function keyViews(
@@ -31,35 +31,21 @@ function keyView(
   const spentPico = activity?.spentPico ?? 0n
   const leftPico = key.limitPico === null ? null : key.limitPico - spentPico
   const { endsAt } = allowancePeriod(key.limitReset, nowMs)
-  return {
-    id: key.id,
-    name: key.name,
+  return jsonView(KeyView, {
+    ...key,
+    ...{ requestsPerMinute, concurrentCalls, spentPico },
     hint: `${key.prefix}…${key.suffix}`,
-    has_secret: key.suffix !== '',
+    hasSecret: key.suffix !== '',
     state: stateOf(key, nowMs),
-    limit_usd: key.limitPico === null ? null : formatUsd(key.limitPico),
-    limit_reset: key.limitReset,
-    spent_usd: formatUsd(spentPico),
-    remaining_usd: leftPico === null ? null : formatUsd(leftPico < 0n ? 0n : leftPico),
-    resets_at: isoTimeOrNull(endsAt),
-    requests_per_minute: requestsPerMinute,
-    concurrent_calls: concurrentCalls,
-    own_requests_per_minute: key.customerRequestsPerMinute,
-    own_concurrent_calls: key.customerConcurrentCalls,
-    max_requests_per_minute: granted.requestsPerMinute,
-    max_concurrent_calls: granted.concurrentCalls,
-    paused_at: isoTimeOrNull(key.pausedAt),
-    paused_by: key.pausedBy,
-    bounded_by: boundedBy((key.bounds ?? {}) as SettingBounds, reader),
-    allowed_models: key.allowedModels,
-    allowed_providers: key.allowedProviders,
-    scopes: key.scopes,
-    prompt_log_days: key.promptLogDays,
-    expires_at: isoTimeOrNull(key.expiresAt),
-    created_at: isoTime(key.createdAt),
-    revoked_at: isoTimeOrNull(key.revokedAt),
-    last_used_at: isoTimeOrNull(activity?.lastUsedAt),
-  }
+    remainingPico: leftPico !== null && leftPico < 0n ? 0n : leftPico,
+    resetsAt: isoTimeOrNull(endsAt),
+    ownRequestsPerMinute: key.customerRequestsPerMinute,
+    ownConcurrentCalls: key.customerConcurrentCalls,
+    maxRequestsPerMinute: granted.requestsPerMinute,
+    maxConcurrentCalls: granted.concurrentCalls,
+    boundedBy: boundedBy((key.bounds ?? {}) as SettingBounds, reader),
+    lastUsedAt: isoTimeOrNull(activity?.lastUsedAt),
+  })
 }
 
 /** Why a key does not work, the most permanent reason first. */

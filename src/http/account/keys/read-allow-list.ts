@@ -1,7 +1,7 @@
 import type { KeyEdit } from '../../../accounts/key-store.ts'
 import type { KeyEditBody } from '../../../core/api/keys.ts'
 import { type CatalogSnapshot, findModel, type Provider } from '../../../core/catalog/catalog.ts'
-import { ApiError } from '../../../core/kernel/errors.ts'
+import { invalid } from '../../../core/kernel/errors.ts'
 import { oncePer } from '../../../core/kernel/once-per.ts'
 import { developerOf } from '../../../core/routing/allow-list.ts'
 
@@ -26,7 +26,7 @@ export function readAllowedNames(
 function read(names: string[], param: string, entryOf: (name: string) => string | null): string[] {
   const entries = names.map((name) => {
     const entry = entryOf(name.trim())
-    if (entry === null) throw new ApiError('invalid_request', `"${name}" is not in the catalog.`, { param })
+    if (entry === null) throw invalid(param, `"${name}" is not in the catalog.`)
     return entry
   })
   return [...new Set(entries)]

@@ -3,7 +3,7 @@ import { grantedLimits, type LimitDefaults } from '../../../core/accounts/api-ke
 import { EXPIRY_WORDING, KeyEditBody, type NewKeyBody } from '../../../core/api/keys.ts'
 import { readUsd } from '../../../core/api/request-fields.ts'
 import type { LimitReset } from '../../../core/billing/allowance-period.ts'
-import { ApiError } from '../../../core/kernel/errors.ts'
+import { ApiError, invalid } from '../../../core/kernel/errors.ts'
 
 /** The settings of a new key. Throws ApiError. */
 export function readNewKey(body: NewKeyBody, nowMs: number): NewKey {
@@ -57,14 +57,12 @@ function readSpendingLimit({ limit_usd: limit, limit_reset: reset }: KeyEditBody
 
 function refuseResetAlone(limitReset: LimitReset, limitPico: bigint | null): void {
   if (limitReset !== 'none' && limitPico === null)
-    throw new ApiError('invalid_request', '`limit_reset` requires `limit_usd`.', { param: 'limit_reset' })
+    throw invalid('limit_reset', '`limit_reset` requires `limit_usd`.')
 }
 
 function refuseMore(param: string, wanted: number | null | undefined, granted: number): void {
   if (wanted != null && wanted > granted)
-    throw new ApiError('invalid_request', `\`${param}\` must be at most ${granted}, the operator's limit.`, {
-      param,
-    })
+    throw invalid(param, `\`${param}\` must be at most ${granted}, the operator's limit.`)
 }
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
@@ -73,7 +71,6 @@ const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{
 export function readExpiry(text: string | null, nowMs: number): Date | null {
   if (text === null) return null
   const at = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at) || at <= nowMs)
-    throw new ApiError('invalid_request', EXPIRY_WORDING, { param: 'expires_at' })
+  if (Number.isNaN(at) || at <= nowMs) throw invalid('expires_at', EXPIRY_WORDING)
   return new Date(at)
 }

@@ -6,7 +6,7 @@ import { SpendCapBody, SpendCapView } from '../../../core/api/budgets.ts'
 import { readUsd } from '../../../core/api/request-fields.ts'
 import { allowancePeriod } from '../../../core/billing/allowance-period.ts'
 import { accountBudget, MONTHLY } from '../../../core/billing/budget.ts'
-import { formatUsd } from '../../../core/kernel/money.ts'
+import { formatUsd, formatUsdOrNull } from '../../../core/kernel/money.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
 import { actingOn } from '../../plugins/session.ts'
 
@@ -25,7 +25,9 @@ export const spendCapRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const { account } = actingOn(request)
     const monthlyLimitPico = readUsd(request.body.limit_usd)
     await monthlyBudgets.setSpendCap(account.id, monthlyLimitPico)
-    await app.recordAction(request, 'spend_cap.set', account.id, { limit_usd: usdOrNull(monthlyLimitPico) })
+    await app.recordAction(request, 'spend_cap.set', account.id, {
+      limit_usd: formatUsdOrNull(monthlyLimitPico),
+    })
     return spendCapView({ ...account, monthlyLimitPico }, reports, clock())
   })
 }
@@ -39,11 +41,9 @@ async function spendCapView(
   const budget = { ...accountBudget(id), limitPico: monthlyLimitPico ?? 0n, period }
   const { spentPico, leftPico } = await readBudget(budget, reports)
   return {
-    limit_usd: usdOrNull(monthlyLimitPico),
+    limit_usd: formatUsdOrNull(monthlyLimitPico),
     spent_usd: formatUsd(spentPico),
     remaining_usd: monthlyLimitPico === null ? null : formatUsd(leftPico),
     resets_at: isoTime(period.endsAt ?? 0),
   }
 }
-
-const usdOrNull = (amountPico: bigint | null) => (amountPico === null ? null : formatUsd(amountPico))

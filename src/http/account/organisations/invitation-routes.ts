@@ -3,6 +3,7 @@ import type {
   InvitationPointer,
   ReceivedInvitation,
 } from '../../../accounts/organisation/invitation-store.ts'
+import { jsonView } from '../../../core/api/json-view.ts'
 import {
   InvitationAnswer,
   InvitationToken,
@@ -10,8 +11,7 @@ import {
   ReceivedInvitationView,
 } from '../../../core/api/organisations.ts'
 import { SessionView } from '../../../core/api/sessions.ts'
-import { ApiError } from '../../../core/kernel/errors.ts'
-import { jsonView } from '../../json-view.ts'
+import { ApiError, invalid } from '../../../core/kernel/errors.ts'
 import { signedIn } from '../../plugins/session.ts'
 import { fromOwnPages } from '../../same-origin.ts'
 import { sessionView } from '../account-view.ts'
@@ -61,7 +61,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox = async (app) => {
 function pointerOf({ token, id }: InvitationAnswer): InvitationPointer {
   if (token !== undefined && id === undefined) return { token }
   if (id !== undefined && token === undefined) return { id }
-  throw new ApiError('invalid_request', 'Send `token` or `id`.', { param: 'token' })
+  throw invalid('token', 'Send `token` or `id`.')
 }
 
 const receivedView = (invitation: ReceivedInvitation): ReceivedInvitationView =>

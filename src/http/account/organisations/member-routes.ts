@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Invitation } from '../../../accounts/organisation/invitation-store.ts'
 import type { SentInvitation } from '../../../accounts/organisation/invitations.ts'
 import type { MemberRole } from '../../../core/accounts/member-permissions.ts'
+import { jsonView } from '../../../core/api/json-view.ts'
 import {
   EndMembershipBody,
   InvitationBody,
@@ -17,9 +18,8 @@ import { allowancePeriod } from '../../../core/billing/allowance-period.ts'
 import { MONTHLY } from '../../../core/billing/budget.ts'
 import { normalizeEmail } from '../../../core/kernel/email-address.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
-import { formatUsd, picoUsd } from '../../../core/kernel/money.ts'
+import { formatUsd } from '../../../core/kernel/money.ts'
 import { isoTime } from '../../../core/kernel/time.ts'
-import { jsonView } from '../../json-view.ts'
 import { OfId } from '../../page.ts'
 import { actingOn, refuseUnpermitted } from '../../plugins/session.ts'
 import { organisationOf } from './acting-organisation.ts'
@@ -50,7 +50,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox = async (app) => {
       data: found.map(({ personId, email, role, monthlyBudgetPico: budget, keys, joinedAt }) => ({
         ...{ id: personId, email, role, keys, joined_at: isoTime(joinedAt) },
         is_you: personId === person.id,
-        monthly_budget_usd: budget === null ? null : formatUsd(picoUsd(budget)),
+        monthly_budget_usd: budget === null ? null : formatUsd(budget),
         spent_usd: formatUsd(spent.get(personId) ?? 0n),
       })),
       invitations: invited.map(invitationView),

@@ -11,7 +11,7 @@ import {
   VisitorView,
 } from '../../../core/api/sessions.ts'
 import { normalizeEmail } from '../../../core/kernel/email-address.ts'
-import { ApiError } from '../../../core/kernel/errors.ts'
+import { ApiError, invalid } from '../../../core/kernel/errors.ts'
 import { formatUsd } from '../../../core/kernel/money.ts'
 import { actingOn, refuseUnpermitted, signedIn } from '../../plugins/session.ts'
 import { fromOwnPages } from '../../same-origin.ts'
@@ -96,13 +96,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const { account, person } = actingOn(request)
     const { low_balance_usd: lowBalance, mails } = request.body
     if (lowBalance === undefined && mails === undefined)
-      throw new ApiError(
-        'invalid_request',
-        'Send `low_balance_usd` (an amount, or null for never) or `mails`.',
-        {
-          param: 'low_balance_usd',
-        },
-      )
+      throw invalid('low_balance_usd', 'Send `low_balance_usd` (an amount, or null for never) or `mails`.')
     if (lowBalance !== undefined) {
       refuseUnpermitted(request, 'limits')
       const lowBalancePico = readUsd(lowBalance)

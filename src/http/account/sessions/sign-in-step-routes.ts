@@ -9,7 +9,7 @@ import {
   StepBody,
 } from '../../../core/api/second-factor.ts'
 import { SessionView } from '../../../core/api/sessions.ts'
-import { ApiError } from '../../../core/kernel/errors.ts'
+import { invalid } from '../../../core/kernel/errors.ts'
 import { fromOwnPages } from '../../same-origin.ts'
 import { passkeySite } from './passkey-site.ts'
 import { clientOf, sessionReplies } from './session-replies.ts'
@@ -52,10 +52,7 @@ export const signInStepRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
 function readFactor({ code, recovery_code: recoveryCode, passkey }: SecondFactorBody): AskedFactor {
   const given = [code, recoveryCode, passkey].filter((factor) => factor !== undefined)
-  if (given.length !== 1)
-    throw new ApiError('invalid_request', 'Send exactly one of `code`, `recovery_code` and `passkey`.', {
-      param: 'code',
-    })
+  if (given.length !== 1) throw invalid('code', 'Send exactly one of `code`, `recovery_code` and `passkey`.')
   if (code !== undefined) return { kind: 'totp', code }
   if (recoveryCode !== undefined) return { kind: 'recovery_code', code: recoveryCode }
   return { kind: 'passkey', response: passkey as unknown as AuthenticationResponseJSON }
