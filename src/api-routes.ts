@@ -59,7 +59,7 @@ import { consoleUsageRoute } from './http/usage.ts'
 
 const PAGES_FOLDER = fileURLToPath(new URL('../web/dist', import.meta.url))
 
-/** Registers every route, in the order of a request's way. */
+/** Registers every route, in the order in which a request passes them. */
 export async function apiRoutes(app: FastifyInstance): Promise<void> {
   const { isSecure, publicPath } = app.services
   await app.register(queuesDashboard)
@@ -105,7 +105,7 @@ const ADMIN_ROUTES = [
   liveRoutes,
 ]
 
-/** What the pages of the console read and change. */
+/** The routes that the console's pages read and change. */
 async function consolePages(app: FastifyInstance): Promise<void> {
   await app.register(consoleRoutes)
   await app.register(playgroundRoute)

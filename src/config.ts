@@ -207,7 +207,7 @@ const Settings = Type.Object({
   callTimeoutMs: integer(600_000, 'the whole call, streaming'),
   nonStreamingCallTimeoutMs: integer(
     270_000,
-    'the whole call; an answer that is still being produced then ends with `finish_reason: length` and is charged as produced',
+    'the whole call; a completion that is still being produced then ends with `finish_reason: length` and is charged as produced',
   ),
   keepAliveMs: integer(10_000),
   requestsPerMinute: integer(600, 'per key, unless an operator sets another; customers may only lower it'),

@@ -47,7 +47,7 @@ const CONSOLE_REPORTS_PER_ACCOUNT_MAX = 6
 /** Maximum time of a provider for checking a key. */
 const KEY_CHECK_MS = 4_000
 
-/** Opens the connections of an API process beside the first. */
+/** Opens the additional connections of an API process. */
 function openApiClients({ redis, connections }: Clients) {
   const waiting = (name: string) => connections.redis(`switchyard-api-${name}`, 'wait')
   const connectTimeoutMs = 2_000
@@ -60,7 +60,7 @@ function openApiClients({ redis, connections }: Clients) {
     postgres: connections.postgres('switchyard-api', { connectTimeoutMs, statementTimeoutMs: 5_000 }),
     /** A separate pool, so that a report over a year of usage does not delay lookups of keys and balances. */
     reportsPostgres: connections.postgres('switchyard-api-reports', { poolSize: 3, connectTimeoutMs }),
-    /** A separate pool, so that lookups of made-up keys delay nothing else. */
+    /** A separate pool, so that lookups of invalid keys delay no other query. */
     keysPostgres: connections.postgres('switchyard-api-keys', {
       poolSize: 2,
       connectTimeoutMs,
@@ -72,7 +72,7 @@ function openApiClients({ redis, connections }: Clients) {
 /** What routes take as `app.services`: every store and service of the API tier. */
 export type ApiServices = Awaited<ReturnType<typeof composeApi>>['services']
 
-/** Composes what plugins and routes work with. */
+/** Composes the services of plugins and routes. */
 export async function composeApi(config: Readonly<Config>, common: Clients, takeSlot: TakeSlot | undefined) {
   const clients = { ...common, ...openApiClients(common), clock: Date.now }
   const { redis, keySubscriber, postgres, reportsPostgres, logger, registry, resources } = clients
@@ -132,7 +132,7 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
     ...people,
     ...signIn,
     ...{ config, publicUrl, publicPath: publicPathOf(publicUrl), isSecure },
-    /** The same settings, for what names only some of them. */
+    /** The same settings, for consumers that declare only some of them. */
     limits: config,
     ...{ redis, queues, announce, keyCache, logger, clock },
     cookies: createSessionCookies(isSecure),

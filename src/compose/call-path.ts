@@ -31,7 +31,7 @@ import {
 import { createSealer } from '../platform/sealing.ts'
 import type { Clients, openQueues } from './clients.ts'
 
-/** The bodies of calls and the completions that are kept for repeats, both encrypted. */
+/** The stores of calls' bodies and of the completions that are kept for repeats, both encrypted. */
 export async function composeCallTexts(
   role: 'api' | 'dispatch',
   config: Readonly<Config>,
@@ -47,7 +47,7 @@ export async function composeCallTexts(
   return { bodies, archive, epoch }
 }
 
-/** The way of a call in an API process, from its start to the relay of its frames. */
+/** The path of a call in an API process, from its start to the relay of its frames. */
 export async function composeCallPath(
   config: Readonly<Config>,
   clients: Clients & { queueRedis: Redis; replySubscriber: Redis; postgres: Postgres },
@@ -103,13 +103,13 @@ export interface CallPathParts
   subscriber: Redis
   epoch: Pick<EpochWatch, 'current' | 'check' | 'onEmptied'>
   readEpoch: ReadEpoch
-  /** Time for workers to rebuild what Redis lost. */
+  /** Time for workers to rebuild the state that Redis lost. */
   recoveryGraceMs: number
   holds: HoldStore
   accounts: Pick<AccountStore, 'find'>
   spend: Pick<SpendStore, 'keysOf' | 'spending'>
   charges: Recovery['charges']
-  /** Absent: no worker shares the process. */
+  /** Absent if no worker shares the process. */
   takeSlot?: TakeSlot | undefined
 }
 
@@ -120,7 +120,7 @@ export interface CallPath {
   dispatch: DispatchDependencies
 }
 
-/** Connects admission and relay. The hub is still to be started. */
+/** Connects admission and relay. The caller must start the hub. */
 export function connectCallPath(parts: CallPathParts): CallPath {
   const { redis, holds, epoch, readEpoch, recoveryGraceMs } = parts
   const hub = new CallHub({ ...parts, publisher: redis })

@@ -5,15 +5,15 @@ import type { Config } from '../config.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import type { Clients } from './clients.ts'
 
-/** The catalog of one process, and what it is made of. */
+/** The catalog of one process and its sources. */
 export interface ComposedCatalog {
-  /** What operators and price files changed, followed as it changes in the fleet. */
+  /** The changes by operators and price files; follows changes in the fleet. */
   overlay: OverlayWatch
   platformKeys: ReturnType<typeof createPlatformKeys>
   catalog: CatalogStore
 }
 
-/** Follows the fleet's overlay by a connection in subscriber mode, and builds the catalog with it. */
+/** Follows the fleet's overlay over a connection in subscriber mode, and builds the catalog with it. */
 export async function composeCatalog(
   config: Readonly<Config>,
   { redis, logger, resources }: Pick<Clients, 'redis' | 'logger' | 'resources'>,

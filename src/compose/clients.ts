@@ -21,23 +21,23 @@ const MAIN_REDIS = {
   settlement: { name: 'switchyard-settlement', mode: 'wait' },
 } as const
 
-/** What every process of the gateway begins with. */
+/** The first clients of every process of the gateway. */
 export interface Clients {
   report: ProcessReport
   logger: Logger
   registry: Registry
-  /** Opens further connections; all are closed last. */
+  /** Opens further connections, which are closed last. */
   connections: Connections
   redis: Redis
-  /** The time of the fleet, which the deadlines of calls are set by. */
+  /** The fleet's time, in which the deadlines of calls are set. */
   fleetClock: FleetTime
-  /** Tells every process that an account changed. */
+  /** Announces a changed account to every process. */
   announceAccount: (accountId: string) => Promise<void>
-  /** Ends what was started, the latest first. */
+  /** Ends everything that was started, in reverse order. */
   resources: AsyncDisposableStack
 }
 
-/** Connects a process to Redis, whose settings are checked. Throws when Redis is set up unsafely. */
+/** Connects a process to Redis and checks its settings. Throws if Redis is configured unsafely. */
 export async function composeClients(
   role: keyof typeof MAIN_REDIS,
   config: Readonly<Config>,

@@ -17,7 +17,7 @@ import { createPayments, type PaymentsDependencies } from '../payments/create-pa
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 
-/** The ledger and what is read of it, holds, settlement and payments. */
+/** The ledger and its reports, holds, settlement and payments. */
 export type Money = Awaited<ReturnType<typeof composeMoney>>
 
 export async function composeMoney(

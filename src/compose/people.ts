@@ -67,7 +67,7 @@ import { createDeliveryLog, createRetryDelivery } from '../webhooks/delivery-log
 import { createEndpointStore, WEBHOOK_SECRET_PURPOSE } from '../webhooks/endpoint-store.ts'
 import type { Money } from './money.ts'
 
-/** What people and their keys are built over; the caller owns the clients and closes them. */
+/** The clients of the people services; the caller owns and closes them. */
 export interface PeopleClients {
   postgres: Postgres
   /** A separate pool for reading many rows. */
@@ -218,7 +218,7 @@ export function composeSignIn(
     announce,
     enqueue: hasMail ? (accountId) => enqueue({ kind: 'reset_password', accountId }) : null,
   })
-  // Messages in a folder reach nobody.
+  // Messages in a folder are not delivered.
   const isDelivered = config.mail?.transport.kind === 'smtp'
   const invite = createInvite({
     tokens,

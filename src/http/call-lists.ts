@@ -70,7 +70,7 @@ export const generationsRoute =
     app.get(path, { onRequest: [app.requireKey], onSend: noStore, schema }, async (request) => {
       const key = askingKey(request)
       const reader = callReader(key)
-      const find = settledCall(reports, request.params.id, key.accountId, ' Send the `id` of an answer.')
+      const find = settledCall(reports, request.params.id, key.accountId, ' Send the `id` of a response.')
       const call = await slots.run(key.accountId ?? key.keyId, find)
       return {
         ...callView(call, reader),

@@ -3,11 +3,11 @@ import { type Address, type InlineData, isAddress } from '../core/calls/content-
 import { argumentsObject, type Conversation, SAYS_NOTHING, type TurnPart } from './conversation.ts'
 import { functionTools } from './wire.ts'
 
-/** Messages and tools as the messages wire takes them. */
+/** Messages and tools in the form of the messages wire. */
 
 const CACHED = { cache_control: { type: 'ephemeral' } }
 
-/** The system messages as one text, or as blocks where one ends with a breakpoint of the prompt cache. */
+/** The system messages as one text, or as blocks if one of them ends with a breakpoint of the prompt cache. */
 export function toSystem(
   { system, systemBreakpoints }: Conversation,
   cachesPrompt: boolean,
@@ -22,13 +22,13 @@ export function toSystem(
   }))
 }
 
-/** @param cachesPrompt whether breakpoints of the prompt cache are passed on */
+/** @param cachesPrompt whether breakpoints of the prompt cache are sent */
 export function toMessages(turns: Conversation['turns'], cachesPrompt: boolean): unknown[] {
   const messages = turns.map(({ role, parts }) => {
     const content = parts.flatMap((part) =>
       toBlock(part).map((block) => (cachesPrompt && part.cacheBreakpoint ? { ...block, ...CACHED } : block)),
     )
-    // Of media alone that this wire does not know.
+    // The turn has only media that this wire does not support.
     if (content.length === 0) content.push({ type: 'text', text: SAYS_NOTHING })
     return { role, content }
   })
@@ -44,7 +44,7 @@ type Block =
   | { type: 'tool_use'; id: string; name: string; input: object }
   | { type: 'tool_result'; tool_use_id: string; content?: string }
 
-/** The wire has no audio and no video; routing sends none to its models. */
+/** The wire has neither audio nor video; routing sends none to its models. */
 function toBlock(part: TurnPart): Block[] {
   switch (part.type) {
     case 'text':
@@ -72,7 +72,7 @@ const toSource = (source: InlineData | Address): object =>
     ? { type: 'url', url: source.url }
     : { type: 'base64', media_type: source.mediaType, data: source.base64 }
 
-/** The tools of a request; of a history whose calls are of tools that the request no longer has, those by their names. */
+/** The tools of a request. If the request has none but its history calls tools, the tools of the history by name. */
 export function toTools({ tools }: SamplingParameters, turns: Conversation['turns']): unknown[] | undefined {
   const functions = functionTools(tools)
   if (functions.length === 0) {
@@ -90,7 +90,7 @@ export function toTools({ tools }: SamplingParameters, turns: Conversation['turn
   }))
 }
 
-/** Undefined where the model decides, as many calls at once as it likes. */
+/** Undefined if the model may decide, and may make parallel calls. */
 export function toToolChoice({ tools, tool_choice: choice, parallel_tool_calls }: SamplingParameters) {
   if (choice === 'none' || tools === undefined) return choice === 'none' ? { type: 'none' } : undefined
   const oneAtATime = parallel_tool_calls === false && { disable_parallel_tool_use: true }

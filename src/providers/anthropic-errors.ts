@@ -9,9 +9,9 @@ import {
   unwrapped,
 } from './error-words.ts'
 
-/** What a refusal or an error on Anthropic's messages wire means. */
+/** Maps refusals and errors on Anthropic's messages wire to failures. */
 
-/** Refusals of our account that come as a 400. */
+/** Refusals of our account that have the status 400. */
 const STANDING_TEXT = /credit balance|spend(ing)? limit|usage limits?\b|billing/i
 
 const KIND_OF_TYPE: Readonly<Record<string, FailureKind>> = {
@@ -34,7 +34,7 @@ export function failureOfStatus(
   return failureOfWords(withStanding(kind, words), words, httpStatus, retryAfterMs)
 }
 
-/** Maps the error of a stream, which is told by its type. */
+/** Maps an error event of a stream by its type. */
 export function failureOfErrorObject(error: unknown, httpStatus: number): AttemptFailure {
   const words = wordsOf(unwrapped(error))
   const ofType = Object.hasOwn(KIND_OF_TYPE, words.codes) ? KIND_OF_TYPE[words.codes]! : 'server-error'
@@ -45,7 +45,7 @@ export function failureOfErrorObject(error: unknown, httpStatus: number): Attemp
 const withStanding = (kind: FailureKind, { message }: ErrorWords): FailureKind =>
   kind === 'bad-request' && STANDING_TEXT.test(message) ? 'refused' : kind
 
-/** The wire names the field in its text: `max_tokens: 100000 > 64000, …`, `messages.0.content: …`. */
+/** The wire names the field only in its text: `max_tokens: 100000 > 64000, …`, `messages.0.content: …`. */
 function wordsOf(error: unknown): ErrorWords {
   const words = errorWords(error)
   const field = /^`?([a-z_]+)[`.:[]/.exec(words.message)?.[1] ?? null

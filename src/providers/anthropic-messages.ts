@@ -46,7 +46,7 @@ export const nativeMessages: WireMapping<AttemptOf<NativeContent>> = {
   failureOfErrorObject,
 }
 
-/** The newest version of the wire; its features since are asked for one by one, and none is. */
+/** The newest version of the wire. Later features are enabled by headers; the gateway sends none. */
 const ANTHROPIC_VERSION = '2023-06-01'
 const TEMPERATURE_MAX = 1
 
@@ -76,7 +76,7 @@ function bodyOf({ offer, completionLimit }: AttemptTerms, fields: Fields): strin
   return JSON.stringify(body)
 }
 
-/** What a chat completion asks. JSON is asked for in words: not every model takes a field for it. */
+/** The fields of a chat completion. JSON is requested by an instruction, because not every model has a field for it. */
 function chatFields(request: ChatAttempt): Fields {
   const { offer, messages, completionLimit } = request
   const parameters = acceptedParameters(request)
@@ -93,12 +93,12 @@ function chatFields(request: ChatAttempt): Fields {
     isForced: toolChoice?.type === 'any' || toolChoice?.type === 'tool',
     isInLoop: turns.at(-1)?.parts[0]?.type === 'tool-result',
   })
-  // Nothing but white space stops nothing on this wire, which rejects it.
+  // The wire rejects a stop sequence that is only white space.
   const stops = parameters.stop?.filter((text) => text.trim() !== '') ?? []
   return {
     system: toSystem(conversation, cachesPrompt),
     messages: toMessages(turns, cachesPrompt),
-    // Beside thinking the wire takes none.
+    // The wire rejects them together with thinking.
     ...(thinking.thinking === undefined && { temperature, top_p: topP }),
     tools: toTools(parameters, turns),
     tool_choice: toolChoice,
@@ -107,7 +107,7 @@ function chatFields(request: ChatAttempt): Fields {
   }
 }
 
-/** The white space at the end of a prefill, which the wire refuses and is left out of the request. */
+/** The white space at the end of a prefill. The wire refuses it, so that the request omits it. */
 export function prefillSpace({ messages }: ChatAttempt): string {
   const last = messages.at(-1)
   if (last?.role !== 'assistant' || typeof last.content !== 'string') return ''
@@ -121,24 +121,24 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   refusal: 'content_filter',
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
-  // The provider paused a long turn: what is there is not all there would be.
+  // The provider paused a long turn, so the completion is incomplete.
   pause_turn: 'length',
 }
 
 /**
- * Reads one answer on the messages wire. Its prompt tokens come first and its completion tokens last, and
- * tool calls are numbered among all blocks; both have to be remembered.
+ * * Reads one completion on the messages wire. Stores the prompt tokens, which come first, until the completion tokens
+ *   come, and renumbers the tool calls, which the wire numbers among all blocks.
  */
 export class MessagesReader implements CompletionReader {
   #prompt: Omit<Usage, 'completionTokens'> = { promptTokens: 0 }
-  /** The tool calls by the number of their block. */
+  /** The number of each tool call by the number of its block. */
   readonly #toolCalls = new Map<unknown, number>()
-  /** The input that blocks began with, until some of it comes in pieces. */
+  /** The input in the start of each block; used if no delta of it follows. */
   readonly #firstInputs = new Map<unknown, unknown>()
-  /** White space that the client has already, and that the continuation of a prefill may begin with. */
+  /** White space that the client has already and with which the continuation of a prefill may begin. */
   #knownSpace: string
 
-  /** Thinking is content. */
+  /** Whether thinking is part of the content. */
   readonly #isExtended: boolean
 
   constructor(knownSpace = '', isExtended = false) {
@@ -151,7 +151,7 @@ export class MessagesReader implements CompletionReader {
     return event === null ? 'malformed' : this.read(event, emit)
   }
 
-  /** One event, parsed. */
+  /** Reads one parsed event. */
   read(event: Fields, emit: Emit): StreamSignal {
     switch (event.type) {
       case 'message_start':
@@ -171,7 +171,7 @@ export class MessagesReader implements CompletionReader {
       case 'error':
         return { error: event.error ?? event }
       default:
-        // Pings, and whatever the wire gets besides.
+        // Pings and event types that are added to the wire later.
         return typeof event.type === 'string' ? 'other' : 'malformed'
     }
   }
@@ -247,7 +247,7 @@ export class MessagesReader implements CompletionReader {
     return 'content'
   }
 
-  /** A call without arguments comes without pieces of them; its arguments are an empty object all the same. */
+  /** A call without arguments has no input deltas; its arguments are an empty object. */
   #blockEnd(block: unknown, emit: Emit): StreamSignal {
     if (!this.#firstInputs.has(block)) return 'other'
     return this.#argument(block, JSON.stringify(this.#firstInputs.get(block) ?? {}), emit)
@@ -284,10 +284,10 @@ export class MessagesReader implements CompletionReader {
     if (usage !== null) emit(['usage', usage, 0])
   }
 
-  /** Notes the prompt's tokens, of whichever price, and returns the usage once the output is known. */
+  /** Stores the prompt tokens of each price, and returns the usage once the output tokens are known. */
   #usage(value: unknown): Usage | null {
     if (!isObject(value)) return null
-    // The end may repeat the prompt's figures, and some servers know them only then.
+    // The last event may repeat the prompt tokens, and some servers report them only there.
     const { cache_read_input_tokens: cachedTokens, cache_creation_input_tokens: cacheWriteTokens } = value
     const promptTokens = count(value.input_tokens) + count(cacheWriteTokens) + count(cachedTokens)
     if (promptTokens > this.#prompt.promptTokens) {

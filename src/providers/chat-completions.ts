@@ -38,7 +38,7 @@ import {
   type WireMapping,
 } from './wire.ts'
 
-/** Events of this wire stand for themselves. */
+/** Each event of this wire can be read without the events before it. */
 export const openReader = ({ extended }: Pick<ChatAttempt, 'extended'> = {}): CompletionReader =>
   extended
     ? new PatternReader(
@@ -47,7 +47,7 @@ export const openReader = ({ extended }: Pick<ChatAttempt, 'extended'> = {}): Co
       )
     : new PatternReader(readStreamEvent, readWholeReply)
 
-/** The wire that most providers speak. */
+/** The wire of most providers. */
 export const chatCompletions: WireMapping = {
   request: (request, apiKey) => ({
     url: request.offer.provider.baseUrl + (request.offer.provider.quirks?.path ?? '/chat/completions'),
@@ -60,9 +60,8 @@ export const chatCompletions: WireMapping = {
 }
 
 /**
- * The body of a request on the chat-completions wire. The answer is always streamed, for callers that do
- * not stream as well: silence is noticed early then, and a provider stops when the connection breaks.
- * Nothing but these fields is forwarded.
+ * * The body of a request on the chat-completions wire. The completion is always streamed, also for callers that do not
+ *   stream: silence is then noticed early, and a provider stops when the connection closes. Only these fields are sent.
  */
 export function requestBody(request: ChatAttempt): string {
   const { offer, messages, parameters, exactJson, completionLimit } = request
@@ -86,7 +85,7 @@ export function requestBody(request: ChatAttempt): string {
   return stringifyExactly(body, isTold ? { ...exactJson, response_format: undefined } : exactJson)
 }
 
-/** The fields that only extended requests have, which bear the same names here. */
+/** The fields of extended requests only; they have the same names on this wire. */
 function extendedFields(parameters: SamplingParameters): Fields {
   const { temperature: _t, top_p: _p, tools: _tools, response_format: _format, ...fields } = parameters
   return fields
@@ -95,7 +94,7 @@ function extendedFields(parameters: SamplingParameters): Fields {
 const losesSchema = ({ response_format: format }: SamplingParameters, { jsonObjectOnly }: ProviderQuirks) =>
   jsonObjectOnly === true && format?.type === 'json_schema'
 
-/** Words of other dialects for the finish reasons of this wire. */
+/** Finish reasons of other dialects of this wire. */
 const FINISH_ALIASES: Readonly<Record<string, FinishReason>> = {
   max_tokens: 'length',
   model_length: 'length',
@@ -104,12 +103,12 @@ const FINISH_ALIASES: Readonly<Record<string, FinishReason>> = {
 }
 
 /**
- * Reads one event of a stream: emits what is in it, known fields of choice 0 only, and says what it was.
- * An error object anywhere in it is the provider's failure, whatever the HTTP status said.
+ * * Reads one event of a stream: emits the known fields of choice 0 and returns the kind of the event. An error object
+ *   anywhere in the event is a failure of the provider, whatever the HTTP status is.
  */
 export const readStreamEvent: CompletionReader['event'] = (data, emit) => readEvent(data, emit, false)
 
-/** The same; in extended requests reasoning and log probabilities are content. */
+/** As readStreamEvent; in extended requests reasoning and log probabilities are content. */
 function readEvent(data: string, emit: Emit, isExtended: boolean): StreamSignal {
   if (data === '[DONE]') return 'done'
   const chunk = parseObject(data)
@@ -129,7 +128,7 @@ function readEvent(data: string, emit: Emit, isExtended: boolean): StreamSignal 
   return signal
 }
 
-/** Reads a whole completion, which some providers send although a stream was asked for. */
+/** Reads a whole completion, which some providers send although the request asks for a stream. */
 export const readWholeReply: CompletionReader['whole'] = (body, emit) => readReply(body, emit, false)
 
 function readReply(body: string, emit: Emit, isExtended: boolean): WholeReading {
@@ -138,7 +137,7 @@ function readReply(body: string, emit: Emit, isExtended: boolean): WholeReading 
   if (reply.error != null) return { error: reply.error }
   const choice = firstChoice(reply.choices)
   if (choice === null || !isObject(choice.message)) {
-    // Some servers put the error's fields at the top: {"object":"error","message":…,"code":…}.
+    // Some servers have the error's fields at the top level: {"object":"error","message":…,"code":…}.
     return reply.object === 'error' || typeof reply.message === 'string' || reply.detail != null
       ? { error: reply }
       : 'malformed'
@@ -159,7 +158,7 @@ function firstChoice(choices: unknown): Fields | null {
   return null
 }
 
-/** A delta, or the message of a whole reply. */
+/** A delta, or the message of a whole completion. */
 function readMessage(message: Fields, emit: Emit, isExtended: boolean): StreamSignal {
   const thought = thoughtIn(message)
   let signal: StreamSignal = thought === null ? 'other' : 'thinking'
@@ -185,8 +184,8 @@ function readMessage(message: Fields, emit: Emit, isExtended: boolean): StreamSi
 }
 
 /**
- * Reasoning in any of the fields that providers put it in; null when there is none. Some send the same in two of
- * them: the longest is taken.
+ * * Reasoning from any of the fields that providers use for it; null if there is none. Some providers send the same
+ *   reasoning in two fields, so that the longest is used.
  */
 function thoughtIn({ reasoning_content, reasoning, reasoning_details, content }: Fields): string | null {
   const found = [
@@ -203,7 +202,7 @@ function thoughtIn({ reasoning_content, reasoning, reasoning_details, content }:
   return found.length === 0 ? null : found.reduce((one, other) => (other.length > one.length ? other : one))
 }
 
-/** More are read of no token. */
+/** The most alternatives that are read per token. */
 const TOP_LOGPROBS_MAX = 20
 
 function emitLogprobs(logprobs: unknown, emit: Emit): void {
@@ -228,13 +227,13 @@ const textIn = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const isThought = (part: unknown): part is Fields => isObject(part) && part.type === 'thinking'
 
-/** A thought is a text, or a list of texts. */
+/** Thinking is a text or a list of texts. */
 function thoughtText({ thinking }: Fields): string {
   if (!Array.isArray(thinking)) return textIn(thinking)
   return thinking.map((part) => (isObject(part) ? textIn(part.text) : '')).join('')
 }
 
-/** Content as text; some providers send an array of parts. */
+/** Content as text. Some providers send an array of parts. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
@@ -266,7 +265,7 @@ function finishReason(value: unknown): FinishReason {
   return Object.hasOwn(FINISH_ALIASES, alias) ? FINISH_ALIASES[alias]! : 'stop'
 }
 
-/** Where the usage of a chunk or reply is: at the top, in the choice, or in a field of one provider's own. */
+/** The usage of a chunk or a completion: at the top level, in the choice, or in a field of one provider. */
 function usageOf(chunk: Fields, choice: Fields | null): Fields | null {
   const own = isObject(chunk.x_groq) ? chunk.x_groq.usage : undefined
   return [chunk.usage, choice?.usage, own].find(isObject) ?? null
@@ -289,7 +288,7 @@ function reasoningIn({ completion_tokens_details: details }: Fields): number {
   return typeof reasoning === 'number' ? reasoning : 0
 }
 
-/** Reasoning tokens that the completion tokens leave out, which the total then shows. */
+/** The reasoning tokens that `completion_tokens` excludes, which `total_tokens` shows. */
 function reasoningBeside(usage: Fields, counted: number): number {
   const reasoning = reasoningIn(usage)
   return reasoning > 0 && usage.total_tokens === counted + reasoning ? reasoning : 0
@@ -304,13 +303,13 @@ export function failureOfStatus(
   return failureOfWords(kindOfStatus(httpStatus, words), words, httpStatus, retryAfterMs)
 }
 
-/** The object's own `code` or `status` may be an HTTP status. */
+/** The `code` or `status` of the object may be an HTTP status. */
 export function failureOfErrorObject(reported: unknown, httpStatus: number): AttemptFailure {
   const error = unwrapped(reported)
   const words = errorWords(error)
   const fields = isObject(error) ? error : {}
   const claimed = claimedStatus(fields.code, fields.status, fields.status_code)
-  // A context or policy refusal is told by its words; anything else in a 200 is a failure on the other side.
+  // The texts identify a context or policy refusal; any other error in a 200 is a failure of the provider.
   const kind = claimed !== null ? kindOfStatus(claimed, words) : (kindOfWords(words) ?? 'server-error')
   return failureOfWords(kind, words, httpStatus)
 }

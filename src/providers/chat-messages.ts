@@ -4,8 +4,8 @@ import type { ProviderQuirks } from '../core/catalog/catalog.ts'
 import { hasToolCalls, portableId, shortId, textsOf, toConversation, withToolIds } from './conversation.ts'
 
 /**
- * Messages as providers of the chat-completions wire take them.
- * @param instruction goes first, as a system message; null: none does
+ * * Messages in the form that a provider of the chat-completions wire takes.
+ * @param instruction a system message that is put first; null for none
  */
 export function messagesFor(
   messages: readonly ChatMessage[],
@@ -39,14 +39,14 @@ function historyFor(
     : messages
 }
 
-/** An assistant's turn that says nothing, or of which nothing is left without its tool calls. */
+/** An assistant's turn that is empty, or is empty without its tool calls. */
 const isBlankAnswer = ({ role, content }: ChatMessage): boolean =>
   role === 'assistant' && typeof content === 'string' && content.trim() === ''
 
 /**
- * A history with results of tools whose calls are not kept as user and assistant taking turns, after one system
- * message. The wire demands that results follow the calls that they answer; many of its servers also refuse empty
- * turns, two turns of one side in a row, and system messages later on.
+ * * Converts a history that has tool results without their calls to user and assistant turns that alternate, after one
+ *   system message. The wire requires that results follow their calls; many of its servers also refuse empty turns, two
+ *   consecutive turns of one role, and later system messages.
  */
 function asTurns(messages: readonly ChatMessage[]): ChatMessage[] {
   const { system, turns } = toConversation(messages)
@@ -54,7 +54,7 @@ function asTurns(messages: readonly ChatMessage[]): ChatMessage[] {
     ...(system.length > 0 ? [{ role: 'system' as const, content: system.join('\n\n') }] : []),
     ...turns.map(({ role, parts }) => {
       const texts = textsOf(parts)
-      // Parts that are all text as one, since a plain text is taken everywhere.
+      // Parts that are all text become one text, which every server takes.
       const isText = texts.length === parts.length
       return { role, content: isText ? texts.join('\n\n') : (parts as ContentPart[]) }
     }),

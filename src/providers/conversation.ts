@@ -4,12 +4,12 @@ import type { CacheMark, ContentPart } from '../core/calls/content-part.ts'
 import { MAX_NESTING, scanJson } from '../core/json/json-text.ts'
 import { type Fields, parseObject, toolCallId } from './wire.ts'
 
-/** A call of a tool in the history, and its result. */
+/** A tool call in the history, and its result. */
 export interface ToolUsePart extends CacheMark {
   type: 'tool-use'
   id: string
   name: string
-  /** JSON, as a model wrote it. */
+  /** JSON, as the model wrote it. */
   arguments: string
 }
 export interface ToolResultPart extends CacheMark {
@@ -26,26 +26,26 @@ interface Turn {
 }
 
 export interface Conversation {
-  /** The system messages, wherever they stood, in order; empty where there are none. */
+  /** The system messages in order, whatever their position; empty if there are none. */
   system: string[]
-  /** After how many of them breakpoints of the prompt cache lie. */
+  /** For each breakpoint of the prompt cache, the number of system messages before it. */
   systemBreakpoints: number[]
-  /** Never empty; user and assistant take turns, and the user begins. Results stand first in their turn. */
+  /** Never empty. The roles alternate, and the user's is first. Tool results are first in their turn. */
   turns: Turn[]
 }
 
-/** What stands for a turn that said nothing; wires refuse empty ones. */
+/** Replaces an empty turn, because wires refuse empty turns. */
 export const SAYS_NOTHING = '.'
 
 /**
- * The messages as wires want them that know two roles which take turns: messages of one side in a row become
- * one turn, and system messages are apart. A tool's result whose call is not kept is told by the user in words.
+ * * The messages in the form of wires that have two alternating roles: consecutive messages of one role are merged into
+ *   one turn, and system messages are separate. A tool result without its call becomes a text of the user.
  */
 export function toConversation(messages: readonly ChatMessage[]): Conversation {
   const system: string[] = []
   const systemBreakpoints: number[] = []
   const turns: Turn[] = []
-  /** The functions of the last calls by the ids of those. */
+  /** The functions of the latest calls, by call id. */
   let called = new Map<string, string>()
   for (const message of messages) {
     const parts = partsOf(message, called)
@@ -69,7 +69,7 @@ export function toConversation(messages: readonly ChatMessage[]): Conversation {
   return { system, systemBreakpoints, turns }
 }
 
-/** Parts in pieces, none of them empty, each of which ends with a breakpoint or with the last part. */
+/** Splits parts into groups, none of them empty, each of which ends with a breakpoint or with the last part. */
 function cutAtBreakpoints(parts: readonly TurnPart[]): TurnPart[][] {
   const pieces: TurnPart[][] = []
   for (const part of parts) {
@@ -80,7 +80,7 @@ function cutAtBreakpoints(parts: readonly TurnPart[]): TurnPart[][] {
   return pieces
 }
 
-/** The texts among parts. */
+/** The texts of the text parts. */
 export const textsOf = (parts: readonly TurnPart[]): string[] =>
   parts.flatMap((part) => (part.type === 'text' ? part.text : []))
 
@@ -111,22 +111,22 @@ function toolResultHeading({ name, tool_call_id: id }: ChatMessage): string {
 
 const textPart = (text: string): ContentPart[] => (text.trim() === '' ? [] : [{ type: 'text', text }])
 
-/** What a history's calls of tools are told by on a wire. */
+/** Converts the id of a tool call to the form that a wire takes. */
 type ToolIdForm = (id: string) => string
 
 const PORTABLE_ID = /^[A-Za-z0-9_-]{1,40}$/
-/** What every provider but a few takes: clients may bring ids of other gateways. */
+/** The form that most providers take. Clients may send ids that another gateway made. */
 export const portableId: ToolIdForm = (id) => (PORTABLE_ID.test(id) ? id : toolCallId(id))
 
 const SHORT_ID_CHARS = 9
 const SHORT_ID = /^[A-Za-z0-9]{9}$/
-/** For providers that take nine letters and digits only. */
+/** For providers that take only ids of nine letters and digits. */
 export const shortId: ToolIdForm = (id) =>
   SHORT_ID.test(id) ? id : createHash('sha256').update(id).digest('hex').slice(0, SHORT_ID_CHARS)
 
 /**
- * The messages with ids of calls in a wire's form, unique in the conversation: those of other providers may repeat in
- * each turn. The same history gets the same ids.
+ * * The messages with call ids in a wire's form. The ids are unique in the conversation, because providers may repeat
+ *   them in each turn. The same history always has the same ids.
  */
 export function withToolIds(messages: readonly ChatMessage[], form: ToolIdForm): readonly ChatMessage[] {
   const taken = new Set<string>()
@@ -152,7 +152,7 @@ export const hasToolCalls = (messages: readonly ChatMessage[]): boolean =>
 
 const ARGUMENTS_LIMITS = { depth: MAX_NESTING, values: 100_000 }
 
-/** The arguments of a call as an object; what a model wrote that is none is kept as a text in one. */
+/** The arguments of a call as an object. A text that is no JSON object becomes the one field of an object. */
 export function argumentsObject(json: string): Fields {
   if (json.trim() === '') return {}
   const isReadable = scanJson(Buffer.from(json), ARGUMENTS_LIMITS) === 'ok'

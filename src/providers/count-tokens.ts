@@ -7,20 +7,20 @@ import { threads } from '../platform/process/thread-pool.ts'
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_PER_CALL = 3
 
-/** About 50,000 tokens of prose. Of what is longer, so much is counted from all over it, and stands for the rest. */
+/** About 50,000 tokens of prose. Of a longer text a sample of this length is counted, and the rest is estimated from it. */
 const COUNTED_CHARS_MAX = 200_000
-/** Counting so much takes a tenth of a second, and as much again where the vocabulary is loaded first. */
+/** Counting the maximum takes 0.1 s, and 0.1 s more if the vocabulary is not loaded yet. */
 const COUNT_LIMIT_MS = 10_000
-/** The bound of a text's tokens comes out at about so many times their count. */
+/** The bound on a text's tokens is about this many times their number. */
 const BOUND_PER_TOKEN = 2
 
-/** Tokens of a text in the o200k_base vocabulary. Used where a provider does not say what it used. */
+/** The tokens of a text in the o200k_base vocabulary. Used if a provider does not report its usage. */
 export const countTextTokens = (text: string): Promise<number> => countTexts([text])
 
 /**
- * Tokens of texts in the o200k_base vocabulary, each by itself: exact up to 200,000 characters, beyond that an
- * estimate from a sample, and a rough one where the threads that count are busy. What is charged by it stays within
- * the hold all the same.
+ * * The tokens of texts in the o200k_base vocabulary, each text by itself. Exact up to 200,000 characters; above that
+ *   an estimate from a sample; a rough estimate while the counting threads are busy. The charge stays within the hold
+ *   in each case.
  */
 async function countTexts(texts: readonly string[]): Promise<number> {
   const sample = sampleTexts(texts, COUNTED_CHARS_MAX)
@@ -35,8 +35,8 @@ const roughCount = (texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + textTokensBound(text), 0) / BOUND_PER_TOKEN
 
 /**
- * Tokens of a prompt, by the same vocabulary and the customary overhead a message.
- * @param media what the model is likely to make of its media; absent: it has none
+ * * The tokens of a prompt in the same vocabulary, with the usual overhead per message.
+ * @param media the tokens that the model probably counts for its media; absent if it has none
  */
 export async function countPromptTokens(content: CallContent, media?: MediaTokens): Promise<number> {
   const { texts, messages } = kindOf(content).texts(content)

@@ -3,12 +3,12 @@ import { type AttemptFailure, attemptFailure, type FailureKind } from '../core/f
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
 import { isObject } from './wire.ts'
 
-/** What an error object says, in the spellings of today's providers. */
+/** The texts of an error object, in the spellings of today's providers. */
 export interface ErrorWords {
-  /** `code` and `type`, lower case. */
+  /** `code` and `type`, in lower case. */
   codes: string
   message: string
-  /** The field of the request that it is about, if it says so. */
+  /** The field of the request that the error is about; null if it names none. */
   param: string | null
 }
 
@@ -23,7 +23,7 @@ const POLICY_CODES =
 const POLICY_TEXT =
   /content (management )?(policy|policies|filter)|usage polic|safety (system|filter|polic)|flagged (as|by|for)|moderation/i
 
-/** Categories of content policies; the only words of a refusal that are shown. */
+/** Categories of content policies. No other words of a refusal are shown to clients. */
 const POLICY_CATEGORIES: readonly [RegExp, string][] = [
   [/self[-_ ]?harm|suicide/i, 'self-harm'],
   [/sexual|nudity|adult content/i, 'sexual content'],
@@ -38,19 +38,19 @@ const POLICY_CATEGORIES: readonly [RegExp, string][] = [
   [/profan/i, 'profanity'],
 ]
 
-/** Fields we forward, and so the only ones a provider's refusal may name to a client. */
+/** The fields that the gateway sends. A client is shown no other field name of a provider's refusal. */
 const FORWARDED_FIELDS: readonly string[] = [
   'messages',
   'max_tokens',
   'max_completion_tokens',
   ...OMITTABLE_FIELDS.filter((field) => field !== 'stream_options'),
 ]
-/** A field that a message names in quotation marks: `Unsupported value: 'temperature' does not …`. */
+/** A field that a message has in quotation marks: `Unsupported value: 'temperature' does not …`. */
 const FIELD_IN_QUOTES = /["'`]([a-z_]+)(?=["'`.[])/g
-/** A field whose name is no English word: `Invalid schema for response_format 'q'`. */
+/** A field whose name is not an English word: `Invalid schema for response_format 'q'`. */
 const FIELD_WITH_UNDERSCORE = /\b[a-z]+(?:_[a-z]+)+\b/g
 
-/** The words of an error object, or of an error that is a bare text. */
+/** The texts of an error object, or of an error that is only a text. */
 export function errorWords(error: unknown): ErrorWords {
   if (typeof error === 'string') return { codes: '', message: error.slice(0, WORDS_CHARS_MAX), param: null }
   if (!isObject(error)) return { codes: '', message: '', param: null }
@@ -65,29 +65,29 @@ export function errorWords(error: unknown): ErrorWords {
   }
 }
 
-/** A message as it came, or as JSON where it is a list of complaints. */
+/** The message as text; a list of errors as JSON. */
 function textIn(message: unknown): string {
   if (typeof message === 'string') return message.slice(0, WORDS_CHARS_MAX)
   if (message === undefined || message === null || isNestedDeeperThan(message, MAX_NESTING)) return ''
   return JSON.stringify(message).slice(0, WORDS_CHARS_MAX)
 }
 
-/** The error of a body, which may be a reply of any shape. */
+/** The error in a response body of any shape. */
 export function errorOf(body: string): unknown {
   try {
     return unwrapped(JSON.parse(body))
   } catch {
-    // Not JSON: a proxy's page. The status says what can be known.
+    // Not JSON: the page of a proxy. The status alone determines the failure.
     return null
   }
 }
 
-/** The error itself: providers, and proxies before them, wrap it in arrays, in `error` of `error`, or not at all. */
+/** The error without its wrappers: providers, and proxies before them, put it in arrays or in one or more `error` fields. */
 export function unwrapped(error: unknown): unknown {
   let inner = error
   for (let wrap = 0; wrap < WRAPS_MAX; wrap++) {
     const next: unknown = Array.isArray(inner) ? inner[0] : isObject(inner) ? inner.error : null
-    // A text of its own says more than a bare word beside it.
+    // An object with a message says more than an `error` field that is a single word.
     const isWord = typeof next === 'string' && isObject(inner) && typeof inner.message === 'string'
     if (next === null || next === undefined || next === '' || isWord) return inner
     inner = next
@@ -95,7 +95,7 @@ export function unwrapped(error: unknown): unknown {
   return inner
 }
 
-/** The HTTP status that an error claims in one of its fields, or null. */
+/** The HTTP status in one of the error's fields, or null. */
 export function claimedStatus(...claims: unknown[]): number | null {
   for (const claim of claims) {
     if (typeof claim !== 'number' && typeof claim !== 'string') continue
@@ -105,7 +105,7 @@ export function claimedStatus(...claims: unknown[]): number | null {
   return null
 }
 
-/** What a status means, with the words that came with it. */
+/** The kind of failure of a status, with the error's texts. */
 export function kindOfStatus(httpStatus: number, words: ErrorWords): FailureKind {
   switch (httpStatus) {
     case 429:
@@ -122,13 +122,13 @@ export function kindOfStatus(httpStatus: number, words: ErrorWords): FailureKind
       return 'server-error'
     default:
       if (httpStatus >= 500) return 'server-error'
-      // 403 is how some providers report their content policy; without such a code it is about our standing.
+      // Some providers report their content policy as 403. Without such a code a 403 is about our account.
       if (httpStatus === 403 && POLICY_CODES.test(words.codes)) return 'content-policy'
       return 'refused'
   }
 }
 
-/** What the words alone tell, or null. */
+/** The kind of failure that the texts alone identify, or null. */
 export function kindOfWords({ codes, message }: ErrorWords): FailureKind | null {
   if (CONTEXT_CODES.test(codes)) return 'context-length'
   if (POLICY_CODES.test(codes)) return 'content-policy'
@@ -139,8 +139,8 @@ export function kindOfWords({ codes, message }: ErrorWords): FailureKind | null 
 }
 
 /**
- * The failure of a kind that some words tell of. Its `providerMessage` is the text as it came: whoever knows the request
- * removes what may not be kept of it.
+ * * A failure of a kind that an error's texts identify. `providerMessage` is the unchanged text: the caller, which
+ *   knows the request, redacts it.
  */
 export function failureOfWords(
   kind: FailureKind,
@@ -173,5 +173,5 @@ function hintFor(kind: FailureKind, { codes, message, param }: ErrorWords): stri
   return null
 }
 
-/** Only words that look like codes: a message may repeat the prompt, which rests nowhere. */
+/** Only words that look like codes, because a message may repeat the prompt, which must not be stored. */
 const internalText = ({ codes }: ErrorWords): string => codes.replace(/[^\w .:-]/g, '').slice(0, 120)

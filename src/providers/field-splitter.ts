@@ -1,6 +1,6 @@
-/** Takes one file. */
+/** Receives one file. */
 export interface FileSink {
-  /** False: it is too long. */
+  /** False if the file is too long. */
   push(chunk: Buffer): boolean
   end(): void
 }
@@ -10,12 +10,12 @@ const BACKSLASH = 0x5c
 const COLON = 0x3a
 const SPACES = new Set([0x20, 0x09, 0x0a, 0x0d])
 const BASE64 = /^[A-Za-z0-9+/=]*$/
-/** Of a reply without its files. */
+/** The longest response without its files. */
 const REST_BYTES_MAX = 256 * 1024
 
 /**
- * Takes the texts of one field, which are base64, out of a JSON text that comes in pieces, and puts their numbers in
- * their place: the first has 0. States: between texts, within one that is kept, within one that is taken out.
+ * * Removes the texts of one field, which are base64, from a JSON text that comes in pieces, and puts their index, from
+ *   0, in their place. States: between texts, in a text that is kept, in a text that is removed.
  */
 export class FieldSplitter {
   readonly #name: Buffer
@@ -23,21 +23,21 @@ export class FieldSplitter {
   #kept: Buffer[] = []
   #keptBytes = 0
   #state: 'between' | 'text' | 'file' = 'between'
-  /** The text before, as far as it can be the name of the field. */
+  /** The text before the current position, if it can be the field's name. */
   #text = Buffer.alloc(0)
-  /** A colon follows the name of the field. */
+  /** Whether a colon follows the field's name. */
   #isNamed = false
   #isEscaped = false
   #file: FileSink | null = null
   #opened = 0
 
-  /** @param open null: the reply has more files than may be */
+  /** @param open returns null if the response has too many files */
   constructor(name: string, open: () => FileSink | null) {
     this.#name = Buffer.from(name)
     this.#open = open
   }
 
-  /** What was kept, JSON. */
+  /** The JSON without the removed texts. */
   get rest(): string {
     return Buffer.concat(this.#kept).toString('utf8')
   }
@@ -51,7 +51,7 @@ export class FieldSplitter {
     return this.#keptBytes <= REST_BYTES_MAX
   }
 
-  /** Takes bytes up to the next change of state. Returns where that is; null: it cannot be taken. */
+  /** Reads bytes up to the next change of state. Returns the position of the change; null if the bytes cannot be accepted. */
   #step(chunk: Buffer, at: number): number | null {
     switch (this.#state) {
       case 'between':
@@ -74,7 +74,7 @@ export class FieldSplitter {
     return quote >= 0 && !this.#begin() ? null : end
   }
 
-  /** A text begins. False: it is a file too many. */
+  /** Begins a text. False if there are too many files. */
   #begin(): boolean {
     this.#text = Buffer.alloc(0)
     this.#state = this.#isNamed ? 'file' : 'text'
@@ -122,7 +122,7 @@ export class FieldSplitter {
   }
 }
 
-/** The last byte that is no space; undefined: there is none. */
+/** The last byte that is not a space; undefined if there is none. */
 function lastOf(bytes: Buffer): number | undefined {
   for (let index = bytes.length - 1; index >= 0; index--) {
     if (!SPACES.has(bytes[index]!)) return bytes[index]

@@ -5,13 +5,13 @@ import { endingOf } from '../core/media/media-type.ts'
 import { argumentsObject, type Conversation, type ToolResultPart, type TurnPart } from './conversation.ts'
 import { functionTools, jsonSchemaOf } from './wire.ts'
 
-/** Messages, tools and formats as the generate-content wire takes them. */
+/** Messages, tools and formats in the form of the generate-content wire. */
 
 type GoogleTurn = { role: 'user' | 'model'; parts: unknown[] }
 
 /**
- * The turns of a conversation. Responses of functions are a content of their own, as many and in the order of the
- * calls before them.
+ * * The turns of a conversation. Function responses have a content of their own, with one response per call, in the
+ *   order of the calls.
  */
 export function toContents(turns: Conversation['turns'], model: string): GoogleTurn[] {
   return turns.flatMap(({ role, parts }, index): GoogleTurn[] => {
@@ -27,12 +27,12 @@ export function toContents(turns: Conversation['turns'], model: string): GoogleT
   })
 }
 
-/** Models before 3, which take calls without a signature of the thoughts that led to them. */
+/** Models before 3, which accept calls without a thought signature. */
 const TAKES_UNSIGNED = /^gemini-[12]\b/
-/** Stands for a signature that is not at hand: clients do not send any back, and another provider's call has none. */
+/** Replaces a missing thought signature: clients do not return any, and another provider's call has none. */
 const NO_SIGNATURE = 'skip_thought_signature_validator'
 
-/** The first call of a turn carries the signature. */
+/** The first call of a turn has the signature. */
 function toModelParts(parts: readonly TurnPart[], model: string): unknown[] {
   let isFirstCall = !TAKES_UNSIGNED.test(model)
   return parts.map((part) => {
@@ -56,14 +56,14 @@ function toPart(part: TurnPart): unknown {
     : { inlineData: { mimeType: source.mediaType, data: source.base64 } }
 }
 
-/** By the ending of an address, since nobody has fetched it; the first is what most are. */
+/** By the file extension in the URL, because the gateway does not fetch it. The first is the most common type. */
 const MEDIA_TYPES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   image: { jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp', heic: 'image/heic', heif: 'image/heif' },
   video: { mp4: 'video/mp4', webm: 'video/webm', mov: 'video/quicktime', mpeg: 'video/mpeg' },
   file: { pdf: 'application/pdf' },
 }
 
-/** Of the kind that the part was held for, whatever its address says: another kind may cost more. */
+/** Of the type for which the part's cost is held, whatever its URL says: another type may cost more. */
 function mediaTypeOf(type: ContentPart['type'], url: string): string {
   const known = MEDIA_TYPES[type] ?? {}
   return known[endingOf(new URL(url))] ?? Object.values(known)[0]!
@@ -75,7 +75,7 @@ export function toTools({ tools }: SamplingParameters): unknown[] | undefined {
   const budget = new SchemaBudget()
   const functionDeclarations = functions.map(({ name, description, parameters }) => {
     const schema = openApiSchema(parameters, budget)
-    // An object without properties is refused; a function without arguments has no parameters.
+    // The wire refuses an object without properties; a function without arguments has no parameters.
     return { name, description, parameters: schema?.properties === undefined ? undefined : schema }
   })
   return [{ functionDeclarations }]
@@ -94,10 +94,10 @@ export function responseFormat(format: SamplingParameters['response_format']): o
   return { responseMimeType: 'application/json', responseSchema }
 }
 
-/** Seeds of clients are longer than those of the wire. The same seed stays the same. */
+/** The wire's seeds are shorter than those of clients. Equal seeds stay equal. */
 const SEEDS = 2 ** 31
 
-/** Fields of `generationConfig` that only extended requests lead to. */
+/** The fields of `generationConfig` that only extended requests use. */
 export const extendedConfig = (parameters: SamplingParameters): object => ({
   stopSequences: parameters.stop,
   seed: parameters.seed === undefined ? undefined : parameters.seed % SEEDS,

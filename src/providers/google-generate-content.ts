@@ -47,9 +47,9 @@ export const googleGenerateContent: WireMapping = {
 }
 
 /**
- * The body of a request on the generate-content wire. Thoughts count within `maxOutputTokens`. Beside tools JSON
- * is asked for in words: most models refuse a response type together with functions. Schemas that grow too large
- * are refused before a call is admitted (`tooLargeSchema`).
+ * * The body of a request on the generate-content wire. Thoughts count towards `maxOutputTokens`. JSON together with
+ *   tools is requested by an instruction, because most models refuse a response type together with functions. Schemas
+ *   that become too large are refused before the call is admitted (`tooLargeSchema`).
  */
 export function requestBody(request: ChatAttempt): string {
   const { offer, messages, completionLimit } = request
@@ -80,7 +80,7 @@ export function requestBody(request: ChatAttempt): string {
   })
 }
 
-/** The model is part of the address on this wire, and so is that the answer is streamed. */
+/** The URL has the model and says that the completion is streamed. */
 export const requestUrl = ({ offer }: ChatAttempt): string =>
   `${offer.provider.baseUrl}/models/${encodeURIComponent(offer.upstreamModel)}:streamGenerateContent?alt=sse`
 
@@ -97,16 +97,16 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
 }
 const UNFINISHED = 'FINISH_REASON_UNSPECIFIED'
 /**
- * Reads one answer on the generate-content wire. Function calls come whole, often without an id, and are
- * numbered here. Any end that is not in the table, such as a malformed call, is a failure of the model.
+ * * Reads one completion on the generate-content wire. Function calls come whole, often without an id, and are numbered
+ *   here. A finish reason that is not in the table, such as a malformed call, is a failure of the model.
  */
 export class GenerateContentReader implements CompletionReader {
-  /** Some models, and servers that translate to this wire, send `STOP` with every chunk. */
+  /** Some models, and servers that translate to this wire, send `STOP` in every chunk. */
   readonly endsWithStream = true
   #toolCalls = 0
-  /** Names the answer, so that calls of different answers have different ids. */
+  /** Part of the ids of the calls, so that calls of different completions have different ids. */
   #answerId = ''
-  /** Thoughts and log probabilities are content. */
+  /** Whether thoughts and log probabilities are content. */
   readonly #isExtended: boolean
 
   constructor(isExtended = false) {
@@ -118,7 +118,7 @@ export class GenerateContentReader implements CompletionReader {
     return isObject(chunk) ? this.#chunk(chunk, emit) : 'malformed'
   }
 
-  /** A reply that is not streamed is one chunk, or a list of them. */
+  /** A completion that is not streamed is one chunk or a list of chunks. */
   whole(body: string, emit: Emit): WholeReading {
     const reply = parseJson(body)
     let finished = false
@@ -193,7 +193,7 @@ export class GenerateContentReader implements CompletionReader {
     }
   }
 
-  /** The wire has no reason of its own for tool calls. */
+  /** The wire has no finish reason for tool calls. */
   #finishReason(reason: FinishReason): FinishReason {
     return reason === 'stop' && this.#toolCalls > 0 ? 'tool_calls' : reason
   }
@@ -201,7 +201,7 @@ export class GenerateContentReader implements CompletionReader {
 
 const isFirst = (candidate: unknown): boolean => isObject(candidate) && (candidate.index ?? 0) === 0
 
-/** Thoughts are billed as output and stand beside it. */
+/** Thoughts are billed as output, and the output tokens exclude them. */
 function emitUsage(value: unknown, emit: Emit): void {
   if (!isObject(value) || typeof value.promptTokenCount !== 'number') return
   const { promptTokensDetails: details, cachedContentTokenCount: cachedTokens } = value
@@ -217,7 +217,7 @@ function emitUsage(value: unknown, emit: Emit): void {
   emit(['usage', usage, count(value.thoughtsTokenCount)])
 }
 
-/** The tokens of a modality, by a list of `{modality, tokenCount}`. */
+/** The tokens of a modality in a list of `{modality, tokenCount}`. */
 function tokensOf(details: unknown, modality: string): unknown {
   if (!Array.isArray(details)) return undefined
   return details.find((detail) => isObject(detail) && detail.modality === modality)?.tokenCount
@@ -227,16 +227,16 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The caller counts it as malformed.
+    // The caller counts null as malformed.
     return null
   }
 }
 
-/** Refusals of our key, our account or our place that come as a 400. */
+/** Refusals of our key, our account or our location that have the status 400. */
 const STANDING_CODES = /failed_precondition|api_key_invalid|api_key_expired/
 const STANDING_TEXT = /api key (not valid|expired|not found)/i
 
-/** The request's fields by the names that the wire's error texts give them. */
+/** The request's fields by the names in the wire's error texts. */
 const FIELDS: readonly [RegExp, string][] = [
   [/temperature/i, 'temperature'],
   [/top_?p\b/i, 'top_p'],
@@ -246,7 +246,7 @@ const FIELDS: readonly [RegExp, string][] = [
   [/\bcontents\b|inline_?data|file_?data|system_?instruction/i, 'messages'],
 ]
 
-/** Maps a refusal on the generate-content wire. How long to wait is in its body, not in a header. */
+/** Maps a refusal on the generate-content wire. Its retry delay is in the body, not in a header. */
 export function failureOfStatus(
   httpStatus: number,
   body: string,
@@ -257,7 +257,7 @@ export function failureOfStatus(
   return failureOfWords(kindOf(httpStatus, words), words, httpStatus, retryAfterMs ?? retryDelayMs(error))
 }
 
-/** Maps an error that came in a stream, which carries its status as `code`. */
+/** Maps an error in a stream, whose `code` is its status. */
 export function failureOfErrorObject(reported: unknown, httpStatus: number): AttemptFailure {
   const error = unwrapped(reported)
   const words = wordsOf(error)

@@ -3,7 +3,7 @@ import { isObject } from './wire.ts'
 
 type Token = Omit<TokenLogprob, 'top_logprobs'>
 
-/** `logprobsResult` of a candidate: the tokens that were chosen, and in the same order the likeliest at each place. */
+/** Reads `logprobsResult` of a candidate: the chosen tokens, and in the same order the most likely tokens at each position. */
 export function googleLogprobs(result: unknown): TokenLogprob[] {
   if (!isObject(result) || !Array.isArray(result.chosenCandidates)) return []
   const tops = Array.isArray(result.topCandidates) ? result.topCandidates : []

@@ -16,11 +16,11 @@ import {
   type WholeReading,
 } from './wire.ts'
 
-/** The messages wire where the client speaks it too: what it asked is forwarded, and what comes back is relayed. */
+/** The messages wire for a client that uses it too: the gateway forwards the client's request and relays the response. */
 
 /**
- * The fields of a native request as an offer takes them, without the model, the limit and the stream. A budget of
- * thinking is part of the limit, and the wire refuses one that is not below it.
+ * * The fields of a native request in the form that an offer takes, without the model, the limit and the stream. A
+ *   thinking budget is part of the limit; the wire refuses a budget that is not below it.
  */
 export function nativeFields({ offer, content, completionLimit }: AttemptOf<NativeContent>): Fields {
   const { request, parameters } = content
@@ -40,28 +40,29 @@ export function nativeFields({ offer, content, completionLimit }: AttemptOf<Nati
   }
 }
 
-/** Reads the answers of other calls on this wire, event by event or whole. */
+/** Reads the completions of other calls on this wire, by event or whole. */
 interface AnswerReader extends Pick<CompletionReader, 'whole'> {
   read(event: Fields, emit: Emit): StreamSignal
 }
 
-/** Blocks that are read of one answer. */
+/** The most blocks that are read per completion. */
 const BLOCKS_MAX = 1_024
 
 /**
- * Reads one native answer: usage, end and signals as for any other call, and its events without what names the target.
- * What precedes the first content is held back with it, so that nothing is shown of an attempt that fails before.
+ * * Reads one native completion: usage, end and signals as for any other call, and its events without fields that name
+ *   the target. Events before the first content are withheld until it comes, so that a client sees nothing of an
+ *   attempt that fails before.
  */
 export class NativeReader implements CompletionReader {
-  /** Reads the same events for everything but content. */
+  /** Reads the same events for everything but the content. */
   readonly #inner: AnswerReader
-  /** Events before the first content; null once it has come. */
+  /** The events before the first content; null once it has come. */
   #held: NativeEvent[] | null = []
   #usage: Usage | null = null
   #end: NativeStop = { stop_reason: 'end_turn', stop_sequence: null }
-  /** The numbers of blocks by those of the provider. */
+  /** The client's block numbers by those of the provider. */
   readonly #indexes = new Map<unknown, number>()
-  /** The input that tool calls began with, until some of it comes in pieces. */
+  /** The input in the start of each tool call; used if no delta of it follows. */
   readonly #firstInputs = new Map<number, unknown>()
 
   constructor(inner: AnswerReader) {
@@ -127,7 +128,7 @@ export class NativeReader implements CompletionReader {
     }
   }
 
-  /** A block begins empty; what it began with at the provider comes as its first delta. */
+  /** Starts an empty block. Content that the provider sent with the start becomes the first delta. */
   #start(upstreamIndex: unknown, block: unknown, emit: Emit): void {
     const empty = isObject(block) ? emptyBlock(block) : null
     const index = this.#indexes.size
@@ -180,7 +181,7 @@ export class NativeReader implements CompletionReader {
   }
 }
 
-/** Whether an event shows something of the answer. */
+/** Whether an event shows a part of the completion. */
 function isContent(event: NativeEvent): boolean {
   if (event.type === 'content_block_delta') return true
   if (event.type !== 'content_block_start') return false
@@ -205,7 +206,7 @@ function emptyBlock({ type, id, name, input, data }: Fields): NativeBlock | null
   }
 }
 
-/** A delta with something in it; null for any other. */
+/** A delta that is not empty; null for any other value. */
 function toDelta(value: Fields): NativeBlockDelta | null {
   const { type, text, thinking, signature, partial_json, citation } = value
   switch (type) {

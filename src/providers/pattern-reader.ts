@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { CompletionEvent } from '../core/calls/completion.ts'
 import type { CompletionReader, Emit } from './wire.ts'
 
-/** So many tries find the pattern of a provider's events, if they have one. */
+/** The number of attempts to find the pattern of a provider's events. */
 const PATTERNS_MAX = 3
 
 /**
- * Reads one completion of a wire whose events stand for themselves. Most of them differ from the one before in their
- * text alone: as long as the JSON around it stays the same, only the text is parsed, a third of the work.
+ * * Reads one completion of a wire each of whose events can be read without the others. Most events differ from the
+ *   previous one only in their text: while the JSON around it stays the same, only the text is parsed, which takes a
+ *   third of the time.
  */
 export class PatternReader implements CompletionReader {
   readonly whole: CompletionReader['whole']
@@ -35,17 +36,17 @@ export class PatternReader implements CompletionReader {
   }
 }
 
-/** The JSON of an event before and after its text, which is all that it says. */
+/** The JSON of an event before and after its text. */
 interface TextPattern {
   before: string
   after: string
 }
 
 const TEXT_FIELD = '"content"'
-/** In the place of a text; occurs in no event. */
+/** Replaces the text in a comparison; occurs in no event. */
 const PLACEHOLDER = randomUUID()
 
-/** The pattern of an event; null where one with another text would say something else besides. */
+/** The pattern of an event; null if the text affects other parts of the event. */
 function patternOf(data: string, read: CompletionReader['event']): TextPattern | null {
   const start = data.indexOf('"', data.indexOf(TEXT_FIELD) + TEXT_FIELD.length)
   const end = data.indexOf('"', start + 1) + 1
@@ -56,7 +57,7 @@ function patternOf(data: string, read: CompletionReader['event']): TextPattern |
   return events.length === 1 && kind === 'text' && text === PLACEHOLDER ? pattern : null
 }
 
-/** The text of an event; null where it is empty or the event is of another pattern. */
+/** The text of an event; null if it is empty or the event has another pattern. */
 function textWithin({ before, after }: TextPattern, data: string): string | null {
   const end = data.length - after.length
   if (data.slice(0, before.length) !== before || data.slice(end) !== after) return null
@@ -64,7 +65,7 @@ function textWithin({ before, after }: TextPattern, data: string): string | null
     const text: unknown = JSON.parse(data.slice(before.length, end))
     return typeof text === 'string' && text !== '' ? text : null
   } catch {
-    // What the event is instead is seen when it is read whole.
+    // The caller then parses the whole event.
     return null
   }
 }

@@ -3,11 +3,14 @@ import { type Fields, isObject } from './wire.ts'
 
 type PromptParts = Omit<Usage, 'promptTokens' | 'completionTokens'>
 
-/** What a provider says of the parts of a prompt; what is no number above zero is left out. */
+/** The parts of a prompt that a provider reports, without those that are not numbers above zero. */
 export const promptParts = (said: { [Part in keyof PromptParts]: unknown }): PromptParts =>
   Object.fromEntries(Object.entries(said).filter(([, tokens]) => typeof tokens === 'number' && tokens > 0))
 
-/** The same of a usage on the chat-completions wire. Some providers have fields of their own for their prompt cache. */
+/**
+ * The parts of a prompt in a usage of the chat-completions wire. Some providers have their own fields for their prompt
+ * cache.
+ */
 export function chatPromptParts(usage: Fields): PromptParts {
   const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
   return promptParts({

@@ -15,12 +15,12 @@ import { ReplyFiles } from './reply-files.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { AttemptRequest, ProviderClient, WireMapping } from './wire.ts'
 
-/** The client for each wire a provider can speak. */
+/** The client for each wire. */
 export type ProviderClients = (wire: Wire) => ProviderClient
 
 interface ProviderClientOptions {
   transport: Transport
-  /** Our key at a provider that needs one; null: we have none. */
+  /** Our key at a provider that requires one; null if there is none. */
   ourKey: (provider: Provider) => string | null
   /** Where the files of calls are. Absent: no call makes or reads any. */
   files?: Pick<BodyStore, 'put' | 'open'>
@@ -49,7 +49,7 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
       const wire = wireFor(request, ofChats)
       const { provider } = request.offer
       const apiKey = request.apiKey ?? ourKey(provider)
-      // Without our key a provider could only refuse; the offer is marked down as if it had.
+      // Without our key a provider would refuse the request, so that the offer is treated as refused.
       if (apiKey === null && provider.apiKeyEnv !== null) return Promise.resolve(WITHOUT_KEY)
       const { signal, accountId } = request
       const limits = { ...request.limits, connectMs: connectTimeoutMs }
@@ -106,15 +106,15 @@ const WITHOUT_KEY = unsentAttempt(attemptFailure('refused', 'no key for this pro
 export type Transport = ReturnType<typeof createTransport>
 
 const MAX_POOLS = 512
-/** A dial outlives its attempt by this at least: one that was held up has time to learn that it connected. */
+/** Added to the time of a dial, so that a process that was delayed can still notice that it connected. */
 const DIAL_SLACK_MS = 2_000
 
 /**
- * HTTP to the providers: a pool of kept connections per origin. What happens to one request, its deadlines,
- * bounds and failures, is in exchange.ts. The only file that knows undici.
+ * * HTTP to the providers: a pool of kept connections per origin. The deadlines, bounds and failures of one request are
+ *   in exchange.ts. The only file that imports undici.
  *
  * A pool has no limit of its own: the worker's concurrency bounds its requests. A request is dialled or sent at once,
- * so its connect limit measures the provider and never a queue of ours.
+ * so that its connect limit measures the provider and not a queue of the gateway.
  */
 export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number }) {
   const pools = new Map<string, Pool>()
@@ -127,7 +127,7 @@ export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number
       if (pools.size >= MAX_POOLS) retireOldest()
       pool = new Pool(origin, {
         connections: null,
-        // Our own deadlines, one timer an attempt, are finer than those of the client and come first.
+        // The gateway's own deadlines, one timer per attempt, are finer than those of the client and expire first.
         connectTimeout: 2 * connectTimeoutMs + DIAL_SLACK_MS,
         headersTimeout: 0,
         bodyTimeout: 0,
@@ -141,7 +141,7 @@ export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number
     const [origin, pool] = pools.entries().next().value!
     pools.delete(origin)
     for (const [url, target] of targets) if (target.pool === pool) targets.delete(url)
-    // A closing pool finishes what it has; whatever goes wrong then is reported to those requests.
+    // A closing pool finishes its requests, which receive any error.
     pool.close().catch(() => pool.destroy())
   }
   const targetOf = (url: string) => {
@@ -155,7 +155,7 @@ export function createTransport({ connectTimeoutMs }: { connectTimeoutMs: number
   }
 
   return {
-    /** `receive` makes the receiver of the response; it is called at once. */
+    /** `receive` makes the response's receiver; it is called at once. */
     post(request: TransportRequest, receive: (exchange: Exchange) => ResponseReceiver): void {
       const { pool, path } = targetOf(request.url)
       const exchange = new Exchange(request, receive, turns)

@@ -1,8 +1,8 @@
 import type { ReasoningEffort } from '../core/calls/chat-request.ts'
 
-/** What `reasoning_effort` becomes on wires that have fields of their own for it. */
+/** Converts `reasoning_effort` for wires that have their own fields. */
 
-/** Tokens of thinking, for models that are told a budget. Source: the mapping of Google's own compatible endpoint. */
+/** Thinking tokens, for models that take a budget. Source: the mapping of Google's OpenAI-compatible endpoint. */
 const BUDGETS: Record<Exclude<ReasoningEffort, 'none'>, number> = {
   minimal: 1_024,
   low: 1_024,
@@ -12,14 +12,14 @@ const BUDGETS: Record<Exclude<ReasoningEffort, 'none'>, number> = {
 }
 const LEVELS = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'high' } as const
 
-/** The wire's least budget; the completion limit has to leave as much for the answer. */
+/** The wire's minimum budget. The completion limit must leave as many tokens for the content. */
 const LEAST_BUDGET = 1_024
-/** Models of Anthropic before 4.6 are told a budget; later ones reject it, and decide by the effort. */
+/** Anthropic's models before 4.6 take a budget; later ones reject it, and decide by the effort. */
 const KNOWS_BUDGETS_ONLY = /claude-(3|[a-z]+-4(-[015])?(-\d{8})?$)/
 
 /**
- * The fields of the messages wire. A budget is not sent within a loop of tools, since the thinking of its turns would
- * have to be sent back, signed; nor is any thinking where a tool is forced, which it excludes.
+ * * The fields of the messages wire. No budget is sent within a loop of tools, because the signed thinking of its turns
+ *   would be required too. No thinking is requested if a tool is forced, because the wire rejects both together.
  */
 export function anthropicThinking(
   effort: ReasoningEffort | undefined,
@@ -41,18 +41,18 @@ interface ThinkingCircumstances {
   /** The model's name at its provider. */
   model: string
   completionLimit: number
-  /** The request demands a call of a tool. */
+  /** Whether the request requires a tool call. */
   isForced: boolean
-  /** The request goes on after results of tools. */
+  /** Whether the request continues after tool results. */
   isInLoop: boolean
 }
 
-/** Models of Google before 3 are told a budget; later ones a level, and cannot be told not to think. */
+/** Google's models before 3 take a budget; later ones take a level, and cannot turn thinking off. */
 const GEMINI_2 = /^gemini-2\b/
-/** The least that the one model takes that always thinks. */
+/** The minimum of the one model that always thinks. */
 const PRO_BUDGET = 128
 
-/** `generationConfig.thinkingConfig` of the generate-content wire; undefined: the model decides. */
+/** `generationConfig.thinkingConfig` of the generate-content wire; undefined if the model may decide. */
 export function geminiThinking(effort: ReasoningEffort | undefined, model: string): object | undefined {
   if (effort === undefined) return undefined
   if (!GEMINI_2.test(model)) {

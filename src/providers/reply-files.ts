@@ -4,16 +4,16 @@ import type { BodyOwner, BodyStore, StoredBody } from '../platform/body-store/bo
 import { FieldSplitter } from './field-splitter.ts'
 import type { Exchange } from './http/exchange.ts'
 
-/** Where the files of a reply are: the reply is one, or every text of this name in its JSON is. */
+/** Where a response has files: the body is one, or every text of this field in its JSON is one. */
 export type FilePlace = { kind: 'body' } | { kind: 'field'; name: string }
 
-/** A file of a reply, in the store. */
+/** A stored file of a response. */
 export interface ReplyFile extends StoredBody {
   /** Its first bytes. */
   head: Buffer
 }
 
-/** Where they are stored, and whose they are. */
+/** Where the files are stored, and their owner. */
 interface OwnedFiles {
   store: Pick<BodyStore, 'put'>
   owner: BodyOwner
@@ -21,17 +21,17 @@ interface OwnedFiles {
 
 type Flow = Pick<Exchange, 'hold' | 'release'>
 
-/** More than any request asks for. Each is an open file while it comes. */
+/** More than any request asks for. Each is an open file while it arrives. */
 const FILES_MAX = 32
-/** One file takes no more. */
+/** The maximum length of one file. */
 const FILE_BYTES_MAX = 32 * 1024 * 1024
 const HEAD_BYTES = 64
-/** What waits to be stored, before the provider is read no further. */
+/** The bytes that may wait for the store before reading from the provider pauses. */
 const WAITING_BYTES = 256 * 1024
 
 /**
- * Passes the files of a reply on to the store while it arrives, and keeps the rest. A provider that is faster than the
- * store is read no faster than that.
+ * * Stores the files of a response while it arrives, and keeps the rest of the JSON. Reads from the provider only as
+ *   fast as the store accepts.
  */
 export class ReplyFiles {
   readonly #target: OwnedFiles
@@ -46,15 +46,15 @@ export class ReplyFiles {
     this.#splitter = place.kind === 'field' ? new FieldSplitter(place.name, () => this.#open()) : null
   }
 
-  /** Takes a piece of the reply. False: it is none that can be taken. */
+  /** Reads a piece of the response. False if it cannot be accepted. */
   push(chunk: Buffer): boolean {
     if (this.#splitter) return this.#splitter.push(chunk)
     return (this.#files[0] ?? this.#open())?.push(chunk) === true
   }
 
   /**
-   * The reply is over: its JSON with the number of each file in the place of its text, and the files, once they are
-   * stored. Rejects as the store does.
+   * * Ends the response. Resolves once the files are stored, with the JSON, which has the index of each file in the
+   *   place of its text. Rejects with the store's error.
    */
   async end(): Promise<{ rest: string; files: ReplyFile[] }> {
     if (!this.#splitter) this.#files[0]?.end()
@@ -62,15 +62,15 @@ export class ReplyFiles {
     return { rest: this.#splitter?.rest ?? '', files }
   }
 
-  /** Nothing of the reply is wanted: what was not stored to its end leaves nothing behind. */
+  /** Drops the response. Files that are not completely stored are removed. */
   discard(): void {
     this.#isDiscarded = true
     for (const file of this.#files) file.discard()
   }
 
-  /** Null: there are too many. */
+  /** Null if there are too many files. */
   #open(): FileWriter | null {
-    if (this.#isDiscarded) throw new Error('a file of a reply that is over')
+    if (this.#isDiscarded) throw new Error('a file begins after the end of the response')
     if (this.#files.length >= FILES_MAX) return null
     const file = new FileWriter(this.#target, this.#exchange)
     this.#files.push(file)
@@ -78,7 +78,7 @@ export class ReplyFiles {
   }
 }
 
-/** A file on its way into the store. */
+/** A file that is being stored. */
 class FileWriter {
   readonly stored: Promise<ReplyFile>
   readonly #through = new PassThrough({ highWaterMark: WAITING_BYTES })
@@ -93,12 +93,12 @@ class FileWriter {
       .put(owner, randomUUID(), this.#through, options)
       .then((body) => ({ ...body, head: this.#head }))
       .catch((error: unknown) => {
-        // The provider is read to its end, since it bills its answer; what comes of the file is dropped.
+        // The provider bills its response, so that it is read to the end; the rest of the file is dropped.
         this.#through.destroy()
         throw error
       })
       .finally(() => exchange.release())
-    // Both are heard of at the end of the reply.
+    // `end` handles both errors.
     this.stored.catch(() => undefined)
     this.#through.on('error', () => undefined)
   }
@@ -120,6 +120,6 @@ class FileWriter {
   }
 
   discard(): void {
-    if (!this.#through.writableEnded) this.#through.destroy(new Error('the reply broke off'))
+    if (!this.#through.writableEnded) this.#through.destroy(new Error('the response ended early'))
   }
 }

@@ -19,7 +19,7 @@ import type { CompletionReader, StreamSignal, WireMapping } from './wire.ts'
 interface ReaderOptions {
   wire: Pick<WireMapping, 'failureOfStatus' | 'failureOfErrorObject'>
   answer: CompletionReader
-  /** Takes the files of the reply; absent: it has none. */
+  /** Stores the files of the response; absent if it has none. */
   files?: ReplyFiles | undefined
   exchange: Pick<Exchange, 'silentMs' | 'token' | 'cutShort' | 'endAfter' | 'drain' | 'abort'>
   onProgress: OnProgress
@@ -29,16 +29,16 @@ interface ReaderOptions {
   reject: (error: unknown) => void
 }
 
-/** How long the usage of a finished answer is waited for; it usually comes right after the finish reason. */
+/** How long to wait for the usage of a finished completion, which usually comes right after the finish reason. */
 const USAGE_WAIT_MS = 250
-/** How long the end of a stream is waited for whose finish reason need not come last, while it may be over. */
+/** How long to wait for the end of a stream whose finish reason need not come last. */
 const END_WAIT_MS = 5_000
-/** How long the body of a refusal is waited for; its status is known already. */
+/** How long to wait for the body of a refusal, whose status is already known. */
 const ERROR_BODY_WAIT_MS = 2_000
 const ERROR_BODY_MAX_BYTES = 64 * 1024
-/** A reply of more takes longer to parse than others may be kept waiting. */
+/** Parsing a larger response would delay other calls for too long. */
 const WHOLE_REPLY_LIMITS = { depth: MAX_NESTING, values: 100_000 }
-/** A provider that closes after so long a silence between tokens has stalled; asked again it would do the same. */
+/** A provider that closes after this long a silence between tokens has stalled; a retry would stall too. */
 const STALLED_MS = 10_000
 const SPACES = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
 const OPENING_BRACE = 0x7b
@@ -55,8 +55,8 @@ const FAILURE_OF: Record<Exclude<TransportFailureKind, 'cancelled' | 'cut-short'
 }
 
 /**
- * Reads one answer, on whichever wire, and settles the attempt. What the body is, an event stream, a whole
- * reply or a page of HTML, is told by its first byte: content types are often wrong.
+ * * Reads one response on any wire, and settles the attempt. The first byte decides whether the body is an event
+ *   stream, a whole completion or an HTML page, because content types are often wrong.
  */
 export class ResponseReader implements ResponseReceiver {
   #mode: 'unknown' | 'events' | 'whole' | 'files' | 'refusal' = 'unknown'
@@ -64,7 +64,7 @@ export class ResponseReader implements ResponseReceiver {
   #retryAfterMs: number | null = null
   readonly #pieces = new GatheredBytes()
   #pieceBytes = 0
-  /** What was reported before the finish reason, and what came with it or after. */
+  /** The usage before the finish reason, and the usage with it or after it. */
   #partialUsage: Usage | null = null
   #finalUsage: Usage | null = null
   #nativeStop: NativeStop | undefined
@@ -131,7 +131,8 @@ export class ResponseReader implements ResponseReceiver {
   failure(failure: TransportFailure): void {
     if (this.#settled) return
     if (failure.kind === 'cancelled') this.#settle({ ...this.#facts, kind: 'cancelled' })
-    // Once it is over an answer is whole, however the connection ends; also once its end was waited for in vain.
+    // After its end a completion is complete, however the connection ends. The same applies when the wait for its end
+    // expires.
     else if (this.#end.isOver || (failure.kind === 'cut-short' && this.#end.reason !== null)) this.#finished()
     else if (this.#mode === 'refusal' || failure.kind === 'cut-short') this.#refused()
     else {
@@ -148,7 +149,7 @@ export class ResponseReader implements ResponseReceiver {
     this.#options.reject(error)
   }
 
-  /** Decides by the first byte that is neither space nor byte order mark. */
+  /** Decides by the first byte that is neither a space nor part of a byte order mark. */
   #sniff(chunk: Buffer): void {
     this.#pieces.push(chunk)
     const first = chunk.find((byte) => !SPACES.has(byte))
@@ -210,7 +211,7 @@ export class ResponseReader implements ResponseReceiver {
       case 'other':
         break
       default:
-        // An error after the end, while we wait for usage, changes nothing about the answer.
+        // An error after the end, while the usage is awaited, does not change the completion.
         if (this.#end.isOver) this.#finished()
         else this.#fail(wire.failureOfErrorObject(signal.error, this.#httpStatus ?? 200))
         return
@@ -223,7 +224,7 @@ export class ResponseReader implements ResponseReceiver {
     else this.#fail(attemptFailure(this.#kindOfBreak(), 'the stream ended without a finish reason'))
   }
 
-  /** How a stream failed that its provider closed before its end. */
+  /** The kind of failure of a stream that the provider closed early. */
   #kindOfBreak(): FailureKind {
     return this.#options.exchange.silentMs > STALLED_MS ? 'stalled' : 'broken-stream'
   }
@@ -248,14 +249,14 @@ export class ResponseReader implements ResponseReceiver {
     }
   }
 
-  /** Some providers count along in every event; only what comes with or after the finish reason is whole. */
+  /** Some providers send a running count in every event; only the usage with or after the finish reason is final. */
   #noteUsage(usage: Usage, reasoningTokens: number): void {
     this.#reasoningTokens = reasoningTokens
     if (this.#end.reason !== null) this.#finalUsage = usage
     if (usage.completionTokens > 0 || this.#partialUsage === null) this.#partialUsage = usage
   }
 
-  /** Zeros beside content are no count. Some providers send them first, and the true ones after. */
+  /** Zero tokens with content are not a count. Some providers send zeros first and the real counts later. */
   get #usageIsWhole(): boolean {
     return (
       this.#finalUsage !== null && (this.#finalUsage.completionTokens !== 0 || this.#firstTokenAt === null)
@@ -270,13 +271,13 @@ export class ResponseReader implements ResponseReceiver {
     this.#read(body.toString('utf8'))
   }
 
-  /** As it is made the reply is read, so that from its first bytes on the limit between tokens applies. */
+  /** The response is read while it is made, so that from its first bytes the limit between tokens applies. */
   #fileBytes(chunk: Buffer): void {
     this.#options.exchange.token()
     if (!this.#options.files!.push(chunk)) this.#giveUp('the body is no reply with files')
   }
 
-  /** The provider is done; what it sent is still being stored. */
+  /** The provider has finished; its files are still being stored. */
   async #filesEnded(): Promise<void> {
     try {
       const { rest, files } = await this.#options.files!.end()
@@ -289,7 +290,7 @@ export class ResponseReader implements ResponseReceiver {
 
   #read(text: string, files?: readonly ReplyFile[]): void {
     const reading = this.#options.answer.whole(text, this.#emit, files)
-    if (reading === 'malformed') this.#fail(attemptFailure('unreadable', 'the body is no completion'))
+    if (reading === 'malformed') this.#fail(attemptFailure('unreadable', 'the body is not a completion'))
     else if (reading === 'ok') this.#finished()
     else this.#fail(this.#options.wire.failureOfErrorObject(reading.error, this.#httpStatus ?? 200))
   }
@@ -336,7 +337,7 @@ export class ResponseReader implements ResponseReceiver {
   }
 }
 
-/** Whose room the store has none of. */
+/** Whether the account's or the store's limit is exceeded. */
 const kindOfRefusal = ({ code }: ApiError): FailureKind =>
   code === 'concurrency_limit_exceeded' ? 'account-full' : 'not-stored'
 
@@ -345,33 +346,33 @@ const describe = ({ message, cause }: ApiError): string =>
   cause instanceof Error ? `${message} ${cause.message}` : message
 
 /**
- * Whether a streamed completion is over, by its finish reasons. Some servers put one into every chunk: it ends the
- * completion only if it comes alone, or if others of its chunks had none. A completion of one chunk may be over: its end
- * is waited for.
+ * * Decides by the finish reasons whether a streamed completion is over. Some servers send one in every chunk: it ends
+ *   the completion only if its chunk has nothing else or other chunks had none. A completion of one chunk may be over:
+ *   the end of the stream decides.
  */
 class CompletionEnd {
-  /** The finish reason; null before there was one. */
+  /** Null before the first finish reason. */
   reason: FinishReason | null = null
-  /** The finish reason ends the completion, and does not just stand beside a part of it. */
+  /** Whether the finish reason ends the completion. */
   isOver = false
   /** The finish reason of the event that is being read. */
   #reasonNow: FinishReason | null = null
-  /** A finish reason may stand in every chunk: such is the wire, or more of the completion came after one. */
+  /** Whether every chunk may have a finish reason: the wire allows it, or content came after one. */
   #repeats: boolean
-  /** Pieces of the completion came without a finish reason, and none after one. */
+  /** Whether content came without a finish reason, and none came after one. */
   #hasOpenPieces = false
 
   constructor(repeats: boolean) {
     this.#repeats = repeats
   }
 
-  /** Notes a finish reason, in the event that is being read or in a whole reply. */
+  /** Notes a finish reason of the event that is being read, or of a whole completion. */
   note(reason: FinishReason): void {
     this.#reasonNow = reason
     this.reason = this.#repeats ? reason : (this.reason ?? reason)
   }
 
-  /** Reads one event, which may note finish reasons, and judges by it whether the completion is over. */
+  /** Reads one event, which may note finish reasons, and decides whether the completion is over. */
   read(readEvent: () => StreamSignal): StreamSignal {
     const finishedBefore = this.reason !== null
     this.#reasonNow = null
@@ -387,7 +388,7 @@ class CompletionEnd {
     return signal
   }
 
-  /** `over`: no more is to come but usage. `perhaps`: the end of the stream decides. `no`: more is expected. */
+  /** `over`: only usage may follow. `perhaps`: the end of the stream decides. `no`: more is expected. */
   get state(): 'over' | 'perhaps' | 'no' | 'unfinished' {
     if (this.reason === null) return 'unfinished'
     if (this.isOver) return this.#repeats ? 'perhaps' : 'over'

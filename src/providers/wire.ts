@@ -11,7 +11,7 @@ import type { TransportRequest } from './http/exchange.ts'
 import type { FormBody } from './http/form-body.ts'
 import type { FilePlace, ReplyFile } from './reply-files.ts'
 
-/** One try at one offer. */
+/** One attempt at one offer. */
 export interface AttemptOf<Content> extends AttemptTerms {
   content: Content
 }
@@ -23,22 +23,22 @@ export interface ChatAttempt extends AttemptTerms, Pick<ChatContent, 'parameters
 }
 
 export interface AttemptTerms {
-  /** Whose call it is. */
+  /** The account of the call. */
   accountId: string
   /** The call whose files it reads and makes. Absent: it has none. */
   callId?: CallId | undefined
   offer: Offer
-  /** The client's BYOK key at the provider; absent: ours. Never logged. */
+  /** The client's BYOK key at the provider; our key if absent. Never logged. */
   apiKey?: string
-  /** Reasoning and log probabilities are passed on. Absent: they are not. */
+  /** Whether reasoning and log probabilities are passed on. */
   extended?: true
   /** Of a call for images: what each of them is. */
   image?: ImageChoice | undefined
-  /** Breakpoints of the prompt cache are passed on, since what is written to it has a price. Absent: they are not. */
+  /** Whether breakpoints of the prompt cache are sent, because writing to it has a price. */
   cachesPrompt?: true
-  /** Tokens; sent upstream, so that the hold is a true bound. */
+  /** Tokens; sent to the provider, so that the hold is an upper bound. */
   completionLimit: number
-  /** Milliseconds of patience, from now. */
+  /** The time limits in ms, from now. */
   limits: {
     firstTokenMs: number
     idleMs: number
@@ -47,23 +47,23 @@ export interface AttemptTerms {
   signal: AbortSignal
 }
 
-/** What every wire offers. The one interface between the failover chain and the providers. */
+/** The interface of every wire, and the only one between the failover chain and the providers. */
 export interface ProviderClient {
   /**
-   * Asks an offer for an answer, which is always streamed. Resolves once, when the answer is over; whatever
-   * the provider does is a result. Rejects only when `onProgress` throws.
+   * * Requests a completion from an offer; it is always streamed. Resolves once, when the completion is over; every
+   *   failure of the provider is a result. Rejects only if `onProgress` throws.
    */
   attempt(request: AttemptRequest, onProgress: OnProgress): Promise<AttemptOutcome>
 }
 
-/** What one event of a provider's stream amounts to, besides the completion events it emitted. */
+/** What one event of a provider's stream is, besides the completion events that it emits. */
 export type StreamSignal =
   | 'content'
-  /** The model thinks: not content, but no silence either. */
+  /** The model thinks: neither content nor silence. */
   | 'thinking'
-  /** Nothing of use: a role, an empty delta, usage, a finish reason. */
+  /** A role, an empty delta, usage or a finish reason. */
   | 'other'
-  /** The provider says that the stream is over. */
+  /** The provider ends the stream. */
   | 'done'
   | 'malformed'
   | { error: unknown }
@@ -72,40 +72,42 @@ export type WholeReading = 'ok' | 'malformed' | { error: unknown }
 
 export type Emit = (event: CompletionEvent) => void
 
-/** Reads one answer. It may remember what it has read, so each answer has one of its own. */
+/** Reads one completion. It has state, so that each completion needs its own. */
 export interface CompletionReader {
-  /** A finish reason may stand in every chunk: the last one holds, and by itself it is no end. */
+  /** Every chunk may have a finish reason: the last one is valid, and does not end the stream by itself. */
   readonly endsWithStream?: boolean
-  /** How many names and values a whole reply may hold; absent: as many as a completion. */
+  /** The maximum number of names and values in a whole response; by default that of a completion. */
   readonly wholeValuesMax?: number
-  /** Where the files of a reply are, which go into the store as they come; absent: it has none. */
+  /** Where the response has files, which are stored as they arrive; absent if it has none. */
   readonly files?: FilePlace
-  /** One event of a stream. An error object anywhere in it is the provider's failure, whatever the status said. */
+  /** Reads an event of a stream. An error object anywhere in it is a failure of the provider, whatever the status is. */
   event(data: string, emit: Emit): StreamSignal
-  /** A whole reply, which some providers send although a stream was asked for. `files`: those that were taken out of it. */
+  /**
+   * * Reads a whole completion, which some providers send although the request asks for a stream. `files` are those
+   *   that were removed from it.
+   */
   whole(body: string, emit: Emit, files?: readonly ReplyFile[]): WholeReading
 }
 
-/** What is sent. */
 export interface WireRequest extends Pick<TransportRequest, 'url' | 'headers' | 'replyBytesMax'> {
   body: string | FormBody
 }
 
-/** A wire: pure mappings, without I/O, between the gateway's own shapes and a provider's. */
+/** The pure mappings, without I/O, between the gateway's types and a provider's wire. */
 export interface WireMapping<Attempt = ChatAttempt> {
-  /** `apiKey` is null where the provider needs none. Headers are names and values in turn. */
+  /** `apiKey` is null if the provider needs none. Header names and values alternate. */
   request(request: Attempt, apiKey: string | null): WireRequest
   openReader(request: Attempt): CompletionReader
-  /** A refusal: an HTTP status other than 2xx with its body. `retryAfterMs` as its header asked. */
+  /** Maps a refusal: an HTTP status other than 2xx and its body. `retryAfterMs` is from its header. */
   failureOfStatus(httpStatus: number, body: string, retryAfterMs: number | null): AttemptFailure
-  /** An error found in an answer whose status said 200. */
+  /** Maps an error in a response with the status 200. */
   failureOfErrorObject(error: unknown, httpStatus: number): AttemptFailure
 }
 
 /**
- * Header names and values in turn, as every wire sends them.
- * @param authHeader where the wire has the key, unless the provider wants it elsewhere
- * @param apiKey null where the provider needs none
+ * * Header names and values in turn, for every wire.
+ * @param authHeader the wire's header for the key, which a provider's quirk overrides
+ * @param apiKey null if the provider needs none
  */
 export function requestHeaders(
   { quirks }: Provider,
@@ -118,7 +120,7 @@ export function requestHeaders(
     contentType,
     'accept',
     accept,
-    // A compressed stream is held back by the compressor; tokens should come as they are made.
+    // A compressor would delay a compressed stream; tokens must arrive as they are made.
     'accept-encoding',
     'identity',
   ]
@@ -130,9 +132,9 @@ export function requestHeaders(
 }
 
 /**
- * The sampling parameters as model and provider take them: none that the model refuses, within the provider's
- * range, and one of them where it takes one.
- * @param wire how every provider of the wire differs, unless it says otherwise
+ * * The sampling parameters that the model and the provider take: without those that the model refuses, within the
+ *   provider's range, and only one of two parameters that exclude each other.
+ * @param wire the quirks of the wire, which the provider's quirks override
  */
 export function samplingFor(
   { offer, parameters }: Pick<ChatAttempt, 'offer' | 'parameters'>,
@@ -154,7 +156,7 @@ export function samplingFor(
 interface FunctionTool {
   name: string
   description: string | undefined
-  /** JSON Schema of the arguments; null where the function takes none. */
+  /** JSON Schema of the arguments; null if the function has none. */
   parameters: Record<string, unknown> | null
 }
 
@@ -183,8 +185,8 @@ export function functionTools(tools: ReadonlyArray<Record<string, unknown>> | un
 }
 
 /**
- * Asks for JSON in words, for providers that have no field for it, or none for a schema.
- * @param responseFormat the request's `response_format`; null for one that asks for plain text
+ * * An instruction to write JSON, for providers that have no field for it, or none for a schema.
+ * @param responseFormat the request's `response_format`; null is returned if it asks for plain text
  */
 export function jsonInstruction(responseFormat: Record<string, unknown> | undefined): string | null {
   if (responseFormat?.type !== 'json_object' && responseFormat?.type !== 'json_schema') return null
@@ -193,7 +195,7 @@ export function jsonInstruction(responseFormat: Record<string, unknown> | undefi
   return schema === undefined ? asked : `${asked} It must fit this JSON Schema: ${JSON.stringify(schema)}`
 }
 
-/** The schema that a `response_format` holds, or undefined. */
+/** The schema in a `response_format`, or undefined. */
 export function jsonSchemaOf(responseFormat: Record<string, unknown>): unknown {
   const { json_schema: named } = responseFormat
   return typeof named === 'object' && named !== null && 'schema' in named ? named.schema : undefined
@@ -204,34 +206,34 @@ export type Fields = Record<string, unknown>
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The object that a text is as JSON, or null for anything else. */
+/** The object in a JSON text; null for any other text. */
 export function parseObject(text: string): Fields | null {
   try {
     const value: unknown = JSON.parse(text)
     return isObject(value) ? value : null
   } catch {
-    // The caller counts it as malformed.
+    // The caller counts null as malformed.
     return null
   }
 }
 
-/** Of a count that a provider should have sent. */
+/** A count that a provider should have sent; 0 if it did not. */
 export const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
 
-/** Tool calls that are read of one completion. */
+/** The most tool calls that are read per completion. */
 export const MAX_TOOL_CALLS = 256
 const ID_CHARACTERS = 24
 const NEUTRAL_ID = /^call_[A-Za-z0-9]{1,40}$/
 const NEUTRAL_NATIVE_ID = /^toolu_[A-Za-z0-9]{1,40}$/
 
 /**
- * The id of a tool call as clients see it. A provider's own may name its maker by its form, so any but the
- * usual one of this wire is replaced, the same by the same.
+ * * The id of a tool call for clients. An id in an unusual form may identify the provider, so that it is replaced;
+ *   equal ids stay equal.
  */
 export const toolCallId = (upstreamId: string): string =>
   NEUTRAL_ID.test(upstreamId) ? upstreamId : `call_${digestOf(upstreamId)}`
 
-/** The id of a tool call in a native answer, as toolCallId. Some targets put their name after `toolu_`. */
+/** The id of a tool call in a native completion, as toolCallId. Some targets put their name after `toolu_`. */
 export const toolUseId = (upstreamId: string): string =>
   NEUTRAL_NATIVE_ID.test(upstreamId) ? upstreamId : `toolu_${digestOf(upstreamId)}`
 

@@ -62,7 +62,7 @@ export async function recordAttempt(
       return { disabled: null }
     }
     const gone = next.kind === 'gone'
-    const reason = gone ? 'it answered 410 Gone' : 'every attempt failed for too long'
+    const reason = gone ? 'it returned 410 Gone' : 'every attempt failed for too long'
     const [row] = await transaction.$queryRawUnsafe<Array<{ disabled: boolean }>>(
       NOTE_FAILURE,
       endpoint.id,

@@ -140,7 +140,7 @@ test('a price that takes a model offline is told in the dialog, and a new one is
   await price.getByLabel('Output (USD per million tokens)').fill('0')
   await price.getByRole('button', { name: 'Change price' }).click()
   const warning = page.getByRole('alertdialog', { name: 'Change the price?' })
-  await warning.getByText('acme/swift will answer 503: its only offer costs more than its price').waitFor()
+  await warning.getByText('acme/swift will return 503: its only offer costs more than its price').waitFor()
   await warning.getByText('input and output will cost nothing').waitFor()
   await expectAccessible(page)
   await warning.getByRole('button', { name: 'Cancel' }).click()

@@ -114,7 +114,7 @@ describe('the files of a reply', () => {
     const broken = reply({ kind: 'body' })
     broken.files.push(Buffer.from('RIFF'))
     broken.files.discard()
-    await expect(broken.files.end()).rejects.toThrow('the reply broke off')
+    await expect(broken.files.end()).rejects.toThrow('the response ended early')
     expect(broken.stored).toEqual([])
     const failing = memoryStore({ read: () => Promise.reject(new Error('the disk is full')) })
     const full = reply({ kind: 'body' }, failing)

@@ -190,7 +190,7 @@ describe('events out', () => {
     const [entry] = await done('delivered')
     expect(entry?.attempts.map(({ status_code, error }) => status_code ?? error)).toEqual([
       500,
-      'no answer within 2000 ms',
+      'no response within 2000 ms',
       204,
     ])
   })
@@ -335,7 +335,7 @@ describe('events out', () => {
     await happen()
     await done('failed')
     expect(await endpoints.list(accountId)).toEqual([
-      expect.objectContaining({ enabled: false, disabledReason: 'it answered 410 Gone' }),
+      expect.objectContaining({ enabled: false, disabledReason: 'it returned 410 Gone' }),
     ])
     await happen()
     await eventually(async () =>

@@ -125,7 +125,7 @@ export function createPostWebhook({
       })
       let answered: AttemptResult | null = null
       request.on('error', (error) =>
-        settle(answered ?? unanswered(signal.aborted ? `no answer within ${timeoutMs} ms` : describe(error))),
+        settle(answered ?? unanswered(signal.aborted ? `no response within ${timeoutMs} ms` : describe(error))),
       )
       request.on('response', (response) => {
         const answer: AttemptResult = {

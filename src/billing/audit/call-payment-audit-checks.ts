@@ -62,7 +62,7 @@ export const CALL_PAYMENT_AUDIT_CHECKS = [
   {
     name: 'every call payment is proven or refuted',
     sql: `
-      SELECT call_id AS subject, 'attempts ' || attempts || ', ' || coalesce(reason, 'no answer') AS detail
+      SELECT call_id AS subject, 'attempts ' || attempts || ', ' || coalesce(reason, 'no response') AS detail
       FROM call_payments
       WHERE state = 'unproven' OR (closed_at IS NULL AND over_at < now() - interval '1 hour')`,
   },

@@ -88,7 +88,7 @@ function settledEvents(record: CallRecord): CallEvent[] {
         {
           at: startedAt + durationMs,
           kind: 'attempt_ended',
-          event: `attempt at ${offerId}${ownKey}: ${outcome}${told}${rescued ? ', rescued the answer' : ''}`,
+          event: `attempt at ${offerId}${ownKey}: ${outcome}${told}${rescued ? ', rescued the completion' : ''}`,
         },
       ]
     }),

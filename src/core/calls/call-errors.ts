@@ -15,7 +15,7 @@ export const CALL_ERRORS = {
     code: 'request_timeout',
     message: 'The call waited too long for a free worker. Retry shortly.',
   },
-  /** The body was stored beside the queue and is gone. */
+  /** The body was stored beside the queue and is missing. */
   bodyGone: {
     code: 'overloaded',
     message: 'The gateway cannot take large requests right now. Retry shortly.',
@@ -25,25 +25,25 @@ export const CALL_ERRORS = {
     code: 'internal_error',
     message: 'An internal error occurred. Retry, and report the request id if it persists.',
   },
-  /** A provider or worker broke off a stream after content. */
+  /** A provider or worker failed after content was sent. */
   brokeOff: {
     code: 'all_providers_failed',
     message:
-      'The answer broke off and could not be continued. What was delivered is all there is; retry the request.',
+      'The completion was interrupted and could not be continued. The delivered part is incomplete. Retry the request.',
   },
   /** Frames are missing and cannot be sent again. */
   partLost: {
     code: 'internal_error',
-    message: 'Part of the answer was lost inside the gateway. Retry the request.',
+    message: 'Part of the completion was lost inside the gateway. Retry the request.',
   },
-  /** The call has ended, and its last frame is lost. */
+  /** The call has ended, and its last frame is missing. */
   answerLost: {
     code: 'internal_error',
-    message: 'The answer was lost inside the gateway. Retry the request.',
+    message: 'The response was lost inside the gateway. Retry the request.',
   },
   tooLate: {
     code: 'upstream_timeout',
-    message: 'The answer did not finish in time. Retry, or ask for a shorter answer.',
+    message: 'The completion did not finish in time. Retry, or request a shorter completion.',
   },
   /** The API instance or the worker is stopping. */
   stopping: {
@@ -62,24 +62,25 @@ export const CALL_ERRORS = {
   },
   tooManyRepeats: {
     code: 'rate_limit_exceeded',
-    message: 'Too many requests with this Idempotency-Key wait for its answer. Wait for the first to end.',
+    message:
+      'Too many requests with this Idempotency-Key are waiting for the response. Wait until the first request ends.',
     retryAfterSeconds: 5,
   },
   tooLongToRepeat: {
     code: 'idempotency_conflict',
     message:
-      'The answer to this Idempotency-Key is too long to be kept for repeats. Use a new key to ask again.',
+      'The response for this Idempotency-Key is too long to be stored for repeats. Use a new key to send the request again.',
     shouldRetry: false,
   },
   filesNotStored: {
     code: 'overloaded',
-    message: 'The gateway cannot store the files of the answer right now. Retry shortly.',
+    message: 'The gateway cannot store the files of the response right now. Retry shortly.',
     retryAfterSeconds: 5,
   },
   accountFull: {
     code: 'concurrency_limit_exceeded',
     message:
-      'The calls in flight of this account hold as many bytes of files as they may. Retry when some have ended.',
+      'The running calls of this account have reached the limit on bytes of files. Retry after some of them have ended.',
     retryAfterSeconds: 1,
   },
 } as const satisfies Record<string, FrameError>

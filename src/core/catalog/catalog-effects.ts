@@ -33,14 +33,14 @@ export function catalogEffects(before: CatalogSnapshot, after: CatalogSnapshot):
 
 function modelEffects(id: string, before: Model | undefined, after: Model | undefined): CatalogEffect[] {
   const effect = (kind: EffectKind, message: string): CatalogEffect => ({ kind, model: id, message })
-  if (!after) return [effect('offline', `${id} will answer 404: it is removed from the catalog`)]
+  if (!after) return [effect('offline', `${id} will return 404: it is removed from the catalog`)]
   const effects: CatalogEffect[] = []
   const wasAvailable = before !== undefined && isAvailable(before)
   if (!before) effects.push(effect('change', `${id} is added to the catalog`))
   if (isAvailable(after)) {
     if (!wasAvailable) effects.push(effect('change', `${id} can be called`))
   } else if (wasAvailable || !before)
-    effects.push(effect('offline', `${id} will answer 503: ${unavailableReason(after)}`))
+    effects.push(effect('offline', `${id} will return 503: ${unavailableReason(after)}`))
   effects.push(...lossesOf(before, after).map((message) => effect('loss', message)))
   effects.push(...movedOffers(before, after).map((message) => effect('change', message)))
   const free = freeKinds(after.rate).filter((kind) => !before || !freeKinds(before.rate).includes(kind))

@@ -8,7 +8,7 @@ export interface ByokKey {
   allowFallback: boolean
 }
 
-/** Whether clients may bring keys for a provider; a provider without keys cannot bill them. */
+/** Whether clients may add keys for a provider. A provider without keys cannot bill them. */
 export const takesByokKeys = ({ apiKeyEnv }: Pick<Provider, 'apiKeyEnv'>): boolean => apiKeyEnv !== null
 
 /** The sealing purpose of BYOK keys. */
@@ -57,7 +57,7 @@ export type ByokFailure =
   | 'unreachable'
   | 'provider_failed'
 
-/** Derives it from an attempt's record; null for one that succeeded, was cancelled, or failed because of the request. */
+/** The failure in an attempt's record; null if it succeeded, was cancelled, or failed because of the request. */
 export function byokFailure(outcome: string, httpStatus: number | null): ByokFailure | null {
   switch (outcome) {
     case 'ok':

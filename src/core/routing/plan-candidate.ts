@@ -17,14 +17,14 @@ import { oncePer } from '../kernel/once-per.ts'
 import { type MediaTokens, mediaTokens, sumOfTokens } from '../media/media-tokens.ts'
 import { PROMPT_TOKENS_LEAST, promptBoundOf } from '../text-tokens/prompt-tokens.ts'
 
-/** What a call comes to at an offer, and the candidate that this makes. */
+/** The tokens and rates of a call at an offer, and the candidate with them. */
 
 /** Whether a model accepts every kind of input of a request, in the way it is sent. */
 export const takesInput = (model: Model, { modalities, byAddress }: CallNeeds): boolean =>
   modalities.every((modality) => model.inputModalities.includes(modality)) &&
   byAddress.every((modality) => model.media.byAddress.includes(modality))
 
-/** The typical ratio of the bound of a prompt's tokens to their count: 1.8 for prose, 2.2 for code. */
+/** The typical ratio of the bound on a prompt's tokens to their count: 1.8 for prose, 2.2 for code. */
 const BOUND_PER_TOKEN = 2
 
 /** The tokens of a prompt at an offer. */
@@ -41,7 +41,7 @@ export interface PromptTokens {
   media?: MediaTokens
 }
 
-/** The tokens of a prompt at an offer: never more than its provider's window, which refuses longer prompts. */
+/** The tokens of a prompt at an offer: at most its provider's window, because the provider refuses longer prompts. */
 export function promptTokensAt(offer: Offer, model: Model, prompt: PromptSize): PromptTokens {
   const { textTokens, textTokensAtLeast: atLeast, media, inputs } = prompt
   const window = offer.providerContextLength ?? offer.contextLength ?? model.contextLength
@@ -52,9 +52,9 @@ export function promptTokensAt(offer: Offer, model: Model, prompt: PromptSize): 
 }
 
 /**
- * Whether a prompt can be within an offer's window, and is likely to be within the part of it that its rate covers.
- * @param media what of the prompt may have a price of its own
- * @param paid what we pay the provider for; null where it bills the client
+ * * Whether a prompt can be within an offer's window, and probably is within the part of it that its rate covers.
+ * @param media the media of the prompt that may have separate prices
+ * @param paid the rate that we pay the provider; null if it bills the client
  */
 export function fits(
   offer: Offer,
@@ -120,7 +120,7 @@ export function toCandidate(
   }
 }
 
-/** The units of a result at a model that counts any. */
+/** The maximum units of a result at a model that counts any. */
 function unitsOf(model: Model, result: ResultNeeds): Pick<Candidate, 'units'> {
   const { unit, leastUnits: least } = model
   if (unit === undefined) return {}
@@ -160,8 +160,8 @@ function limitUnderCap(
 }
 
 /**
- * Our fee for a call on the client's BYOK key: a percentage of the listed rate, rounded down to whole pico-USD per
- * token, so that every fee is exact. The provider bills its client for the tokens themselves.
+ * * Our fee for a call on the client's BYOK key: a percentage of the listed rate, rounded down to whole pico-USD per
+ *   token, so that every fee is exact. The provider bills the client for the tokens.
  */
 export function feeRate(rate: TokenRates, feePercent: number): TokenRates {
   return mapRates(rate, (listed) => (listed * BigInt(feePercent)) / 100n)

@@ -7,7 +7,7 @@ import { type AllowList, allowsModel } from './allow-list.ts'
 import { isAllowed, type OfferFilter } from './offer-preferences.ts'
 import { modelNotAllowed, modelNotFound } from './plan-refusal.ts'
 
-/** One model to try: a name that a request asks for, resolved. */
+/** One model to try, for one name of the request. */
 export interface PlanEntry {
   asked: string
   model: Model
@@ -29,8 +29,8 @@ interface ResolvedName {
 }
 
 /**
- * The models that the names of a request stand for, in their order. Throws ApiError `not_permitted` or `model_not_found`
- * when there are none.
+ * * The models of a request's names, in their order. Throws ApiError `not_permitted` or `model_not_found` if there are
+ *   none.
  */
 export function resolveModels(
   names: readonly string[],
@@ -48,7 +48,7 @@ export function resolveModels(
     : modelNotFound(names, Object.keys(SUFFIXES), catalog, needs.modelKind)
 }
 
-/** The models of one requested name: one, or those that `auto` chooses. No entries: unknown name. */
+/** The models of one requested name: one model, or those that `auto` chooses. Empty for an unknown name. */
 function resolveName(
   asked: string,
   needs: CallNeeds,

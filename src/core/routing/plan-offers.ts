@@ -21,7 +21,7 @@ import type { PlanEntry } from './plan-models.ts'
 import type { Obstacle } from './plan-refusal.ts'
 import { supportsParameter } from './supported-parameters.ts'
 
-/** A call that is planned: what it asks of every model. */
+/** A call to be planned, with what it requires of every model. */
 export interface PlannedCall {
   request: Pick<RequestOf<unknown>, 'models' | 'completionLimit' | 'preferences'>
   needs: CallNeeds
@@ -53,7 +53,7 @@ export interface Choice {
   isHealthy: boolean
 }
 
-/** The choices of an entry of the request, in the order of attempts. Records the reasons if there are none. */
+/** The choices for one entry of the request, in the order of attempts. Adds the obstacles if there are none. */
 export function choicesOf(
   entry: PlanEntry,
   { request, needs, filter, pinned, contentKinds }: PlannedCall,
@@ -88,7 +88,7 @@ export function choicesOf(
   const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
   const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(contentKinds))
   const tokensAt = (offer: Offer) => promptTokensAt(offer, model, needs.prompt)
-  // On the client's BYOK key the tokens cost us nothing, so no prompt costs more than its rate.
+  // With the client's BYOK key the tokens cause no cost for us, so that no prompt costs more than its rate.
   const fitsIn = (offer: Offer) =>
     fits(offer, needs.prompt, filter.media, capacity.own.has(offer) ? null : tokensAt(offer))
   const allowed = (offers: Iterable<Offer>, isFit: (offer: Offer) => boolean) =>
@@ -101,7 +101,7 @@ export function choicesOf(
     return false
   }
 
-  // The health of an offer with our key says nothing about another key.
+  // The health of an offer with our key does not apply to another key.
   const ownStateOf: OfferStates = (offerId) => ({ ...stateOf(offerId), health: 'ready' })
   const own = orderOffers(allowed(capacity.own.keys(), fitsIn), order, ownStateOf, random).flatMap((offer) =>
     capacity.own.get(offer)!.map((providerKeyId) => ({ offer, providerKeyId, isHealthy: true })),
@@ -154,10 +154,10 @@ const sharedCapacity = oncePer(
 )
 
 /**
- * Splits a model's offers into those on the client's BYOK keys and those on shared capacity. A key that does not permit
- * fallback closes shared capacity for every model it could serve: its owner expects to pay the provider, and no failure
- * may turn that into a charge of ours. The same applies if the provider no longer lists the model, so a withdrawn offer
- * closes it as well.
+ * * Splits a model's offers into those on the client's BYOK keys and those on shared capacity. A key that does not
+ *   permit fallback closes shared capacity for every model that it could serve: its owner expects to pay the provider,
+ *   and no failure may turn that into a charge by us. The same applies if the provider no longer lists the model, so
+ *   that a withdrawn offer closes it too.
  */
 export function capacityFor(model: Model, keys: readonly ByokKey[]): ModelCapacity {
   const withoutKeys = sharedCapacity(model)

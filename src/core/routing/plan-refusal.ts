@@ -74,11 +74,11 @@ export function planRefusal(
   )
 }
 
-/** The ApiError for a request on the messages wire without a provider that speaks it: `who` starts the sentence. */
+/** The ApiError for a request on the messages wire if no provider speaks it. `who` is the subject of the sentence. */
 export const messagesWireUnspoken = (who: string): ApiError =>
   new ApiError(
     'surface_unavailable',
-    `${who} speaks the messages wire. Use POST /v1/chat/completions, which reaches every model.`,
+    `${who} speaks the messages wire. Use POST /v1/chat/completions, which supports every model.`,
   )
 
 /** The ApiError for an extended request with a parameter that no offer supports. */
@@ -101,7 +101,7 @@ const notFound = (asked: readonly string[]): string =>
     ? `Model "${asked[0]}" not found.`
     : `Models not found: ${asked.map((name) => `"${name}"`).join(', ')}.`
 
-/** The ApiError for names of which none is a model that the key may use. */
+/** The ApiError for names that are models, none of which the key may use. */
 export const modelNotAllowed = (asked: readonly string[]): ApiError =>
   new ApiError(
     'not_permitted',
@@ -109,7 +109,7 @@ export const modelNotAllowed = (asked: readonly string[]): ApiError =>
     { param: asked.length > 1 ? 'models' : 'model' },
   )
 
-/** The ApiError for names of which none is a model of this kind. It describes the first one, or suggests similar ids. */
+/** The ApiError for names that are no models of this kind. It describes the first one, or suggests similar ids. */
 export function modelNotFound(
   asked: readonly string[],
   suffixes: readonly string[],

@@ -18,7 +18,7 @@ export interface RoutingPlan {
   candidates: Candidate[]
   /** The maximum cost at `completionLimit`, at the most expensive candidate. */
   worstCase: PicoUsd
-  /** The terms of the hold, if the completion limit has to shrink to what the balance affords. */
+  /** The terms of the hold, for shrinking the completion limit to what the balance covers. */
   dearestPrompt: PicoUsd
   dearestCompletionRate: bigint
   /** The longest completion limit among the candidates. */
@@ -32,8 +32,8 @@ export interface RoutingPlan {
 }
 
 /**
- * Plans the attempts of a call ahead of time. Throws ApiError `not_permitted`, `model_not_found`, `unsupported_shape`,
- * `context_length_exceeded` or `no_provider_available` when nothing is left to try.
+ * * Plans the attempts of a call in advance. Throws ApiError `not_permitted`, `model_not_found`, `unsupported_shape`,
+ *   `context_length_exceeded` or `no_provider_available` if there is no candidate.
  */
 export function planRoute(
   request: PlannedCall['request'],

@@ -7,11 +7,11 @@ const NOT_CARRIED: Record<Wire, readonly string[]> = {
   'google-generate-content': ['parallel_tool_calls'],
 }
 
-/** Parameters that model lists seldom name, by the one that implies them. */
+/** Parameters that model lists rarely name, by the parameter that implies them. */
 const IMPLIED_BY: Readonly<Record<string, string>> = {
   tool_choice: 'tools',
   parallel_tool_calls: 'tools',
-  // Models with a fixed temperature reject these as well.
+  // Models with a fixed temperature reject these too.
   stop: 'temperature',
   seed: 'temperature',
   presence_penalty: 'temperature',

@@ -14,7 +14,7 @@ import { formRoute, madeFilesRoute } from './result-routes.ts'
 const MEGABYTE = 1024 * 1024
 const RECORDING = { files: 1, fileBytes: 25 * MEGABYTE, bodyBytes: 26 * MEGABYTE }
 
-/** The surfaces that make sound, or read it. */
+/** The routes that make speech or read recordings. */
 export const AUDIO_ROUTES = {
   'audio.speech': madeFilesRoute({
     id: 'audio.speech',
@@ -45,7 +45,7 @@ export function speechBody({ result, content }: Answered<SpeechContent>): WholeB
   return { contentType: speechType(content), pieces: JSON.parse(result) as MadeFile[] }
 }
 
-/** In the format that the client asked for, with the seconds that are charged. */
+/** In the format that the client requested, with the charged seconds. */
 export function transcriptBody({ result, usage, content }: Answered<TranscriptionContent>): WholeBody {
   const { format, translates, granularities } = content
   const [transcript] = JSON.parse(result) as Transcript[]

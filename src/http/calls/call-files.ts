@@ -8,7 +8,7 @@ interface CallFilesDependencies {
   cleanup: CleanupTasks
 }
 
-/** The files of one call, which are removed when its response is closed and the call is over, whichever comes last. */
+/** The files of one call, which are removed once its response is closed and the call is over. */
 export function createCallFiles(
   owner: BodyOwner,
   reply: FastifyReply,
@@ -27,7 +27,7 @@ export function createCallFiles(
       isDispatched = true
       return () => release('call')
     },
-    /** The request failed: without a call, if it had none yet. */
+    /** Removes the files of a request that failed; `call` is absent if the request had none yet. */
     failed: () => {
       if (!isDispatched) release('call')
     },

@@ -13,7 +13,7 @@ export const usageBody = ({ promptTokens, completionTokens }: Usage) => ({
   total_tokens: promptTokens + completionTokens,
 })
 
-/** The body of a non-streaming answer. */
+/** The body of a non-streaming completion. */
 export function renderCompletion(
   head: CompletionHead,
   message: CompletionMessage,
@@ -30,10 +30,10 @@ export function renderCompletion(
   })
 }
 
-/** What stands in a chunk's `delta`. */
+/** The deltas in a chunk's `delta` field. */
 type ContentDelta = Exclude<ChatDelta, readonly ['logprobs', ...unknown[]]>
 
-/** The field of a chunk's `delta` that has the content. */
+/** The field of a chunk's `delta` for each kind of content. */
 const FIELDS: Record<ContentDelta[0], string> = {
   text: 'content',
   refusal: 'refusal',
@@ -41,10 +41,10 @@ const FIELDS: Record<ContentDelta[0], string> = {
   reasoning: 'reasoning',
 }
 
-/** Renders the events of one stream. The first delta carries the role. */
+/** Renders the events of one stream. The first delta has the role. */
 export class ChunkRenderer implements StreamRenderer {
   readonly keepAlive = KEEP_ALIVE_COMMENT
-  /** What every chunk begins with. */
+  /** The start of every chunk. */
   protected readonly head: string
   private readonly prefix: string
   private roleSent = false
@@ -60,12 +60,12 @@ export class ChunkRenderer implements StreamRenderer {
     return `${this.prefix}${this.role(fields)}},"finish_reason":null}]}\n\n`
   }
 
-  /** The last chunk of a whole answer, with usage where it is known, and the end marker. */
+  /** The last chunk of a complete completion, with usage if it is known, and the end marker. */
   finish([, reason, usage]: FinishFrame): string {
     return this.lastChunk(reason, usage) + DONE_EVENT
   }
 
-  /** The last chunk of a broken answer. No end marker follows: a truncated answer never looks finished. */
+  /** The last chunk of an interrupted completion. It has no end marker, so that the client notices the truncation. */
   error(error: ApiError, requestId: string): string {
     const body = JSON.stringify(errorObject(error, requestId))
     return `${this.prefix}},"finish_reason":"error"}],"error":${body}}\n\n`
@@ -83,7 +83,7 @@ export class ChunkRenderer implements StreamRenderer {
   }
 }
 
-/** As chat-completion clients read it. */
+/** The format of chat completions. */
 export const CHAT_FORMAT: ResponseFormat = {
   stream: (head) => new ChunkRenderer(head),
   whole: (head, [, , message, reason, usage]) => renderCompletion(head, message, reason, usage),

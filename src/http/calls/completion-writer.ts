@@ -8,25 +8,25 @@ import type { CallId } from '../../core/kernel/ids.ts'
 import type { StoredBody } from '../../platform/body-store/body-store.ts'
 
 /**
- * How the answer of a call becomes the bytes of its response. Nothing an upstream said reaches a client except through
- * here, and nothing here names the target.
+ * * Writes the completion of a call as its response. All text of a provider reaches clients through this file, which
+ *   never names the target.
  */
 
-/** Writes the answer of one call. */
+/** Writes the completion of one call. */
 export interface CompletionWriter extends CallSink {
-  /** The body of the response; null where the writer has taken its connection over. Rejects with ApiError. */
+  /** The body of the response; null if the writer has taken over the connection. Rejects with ApiError. */
   readonly body: Promise<string | WholeBody | null>
 }
 
-/** How a surface writes what comes of a call. */
+/** How a route formats the completion of a call. */
 export interface ResponseFormat<Whole extends string | WholeBody = string> {
-  /** Opens the stream of one answer. Called again when it is known which candidate answers, before any delta. */
+  /** Opens the stream of one completion. Called again before the first delta, once the candidate that responds is known. */
   stream(head: CompletionHead): StreamRenderer
-  /** A whole answer: its JSON text, or what else it is. */
+  /** A whole completion as JSON text or another body. */
   whole(head: CompletionHead, answer: WholeFrame): Whole
 }
 
-/** A body of texts and files of the call, one after the other. */
+/** A body of texts and files of the call, in order. */
 export interface WholeBody {
   contentType: string
   pieces: ReadonlyArray<string | StoredPiece>
@@ -34,14 +34,14 @@ export interface WholeBody {
 
 export type StoredPiece = Pick<StoredBody, 'ref' | 'bytes'>
 
-/** Renders the server-sent events of one answer. */
+/** Renders the server-sent events of one completion. */
 export interface StreamRenderer {
   /** Sent after some seconds of silence. */
   readonly keepAlive: string
   delta(delta: Delta): string
-  /** The end of a whole answer. */
+  /** The end of a complete completion. */
   finish(answer: FinishFrame): string
-  /** The end of a broken answer, which must not look finished. */
+  /** The end of an interrupted completion, which the client must be able to recognize. */
   error(error: ApiError, requestId: string): string
 }
 
@@ -53,19 +53,19 @@ export interface StreamWriterOptions {
   /** Writes status and headers; called once, right before the first byte of the body. */
   commit: () => unknown
   keepAliveMs: number
-  /** A client that leaves more than this unread is cut off. */
+  /** A client that has not read more than this many bytes is disconnected. */
   maxBufferedBytes: number
-  /** Hears the code of an error that ends a committed stream. */
+  /** Called with the code of an error that ends a committed stream. */
   failed: (code: ErrorCode) => void
   nowMs: number
 }
 
 /**
- * Writes one stream to its client. States: held (nothing sent; a failure still gets its true status) →
- * committed (by the first content, or by the first keep-alive) → ended.
+ * * Writes one stream to its client. States: held (nothing is sent, so that a failure still has its own status) →
+ *   committed (by the first content or the first keep-alive) → ended.
  */
 export class StreamWriter implements CompletionWriter {
-  /** Resolves when the stream is committed; rejects with ApiError when the call failed before. */
+  /** Resolves once the stream is committed; rejects with ApiError if the call fails before that. */
   readonly body: Promise<null>
   private readonly options: StreamWriterOptions
   private renderer: StreamRenderer
@@ -107,7 +107,7 @@ export class StreamWriter implements CompletionWriter {
     this.buffered = ''
     this.lastWriteMs = Date.now()
     if (response.writableLength <= maxBufferedBytes) return
-    // The client reads too slowly to be served within bounds.
+    // The client reads so slowly that the unread bytes exceed the bound.
     this.state = 'ended'
     response.destroy()
   }
@@ -150,7 +150,7 @@ export class StreamWriter implements CompletionWriter {
   }
 }
 
-/** Waits for the one answer of a non-streaming call. */
+/** Waits for the completion of a non-streaming call. */
 export class CompletionCollector implements CompletionWriter {
   readonly body: Promise<string | WholeBody>
   private readonly envelope: ResponseEnvelope
@@ -174,7 +174,7 @@ export class CompletionCollector implements CompletionWriter {
   }
 
   flush(): void {
-    // A whole answer comes in one frame; there is nothing to gather.
+    // A whole completion comes in one frame.
   }
 
   tick(): void {
@@ -182,12 +182,12 @@ export class CompletionCollector implements CompletionWriter {
   }
 }
 
-/** What every piece of one call's answer repeats. */
+/** The fields that every piece of one call's response repeats. */
 export interface CompletionHead {
   id: CallId
   /** Unix seconds. */
   created: number
-  /** As the client asked for it. */
+  /** The name that the client requested. */
   model: string
 }
 

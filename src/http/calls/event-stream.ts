@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import { eventSchema } from '../../core/api/reference/stream-events.ts'
 
-/** The response of a route that streams server-sent events with these data. */
+/** The response of a route that streams server-sent events with this data. */
 export const eventsOf = (...data: TSchema[]) => ({
   response: {
     200: Type.Unsafe<unknown>({
@@ -13,7 +13,7 @@ export const eventsOf = (...data: TSchema[]) => ({
   },
 })
 
-/** Takes the response over from Fastify and sends the head of a stream of server-sent events. */
+/** Takes over the response from Fastify and sends the headers of a stream of server-sent events. */
 export function startEventStream(reply: FastifyReply, headers: Record<string, string> = {}): ServerResponse {
   reply.hijack()
   reply.raw.writeHead(200, {
@@ -27,10 +27,10 @@ export function startEventStream(reply: FastifyReply, headers: Record<string, st
 }
 
 /**
- * Calls `release` once when a response is over, however it ends: answered to its last byte, broken off, or its
- * client gone. Calls it at once where that happened already: a client may leave during any `await` before its
- * request gets here, and a closed response never says `close` again. Whatever is held for the length of a
- * response (slots, listeners, timers, a running call) is given back here and nowhere else.
+ * * Calls `release` once when a response closes: after its last byte, after an error, or because its client
+ *   disconnected. Calls it at once if the response is closed already: a client may disconnect during any `await` before
+ *   its request gets here, and a closed response emits no further `close`. Everything that is kept for the length of a
+ *   response (slots, listeners, timers, a running call) is released here only.
  */
 export function whenResponseCloses(response: ServerResponse, release: () => void): void {
   if (response.closed || response.destroyed) release()

@@ -4,7 +4,7 @@ import { formatUsd } from '../../core/kernel/money.ts'
 import { ChunkRenderer, DONE_EVENT, usageBody } from './chat-format.ts'
 import type { CompletionHead, ResponseFormat } from './completion-writer.ts'
 
-/** As clients of the extended contract read it: reasoning, log probabilities, and usage where they expect it. */
+/** The format of the extended contract: with reasoning and log probabilities, and usage in its place. */
 export const extendedFormat = ({ includeUsage }: { includeUsage: boolean }): ResponseFormat => ({
   stream: (head) => new ExtendedRenderer(head, includeUsage),
   whole: renderWhole,
@@ -44,7 +44,7 @@ const extendedUsage = (usage: ReportedUsage) => ({
   ...(usage.chargePico !== undefined && { cost: formatUsd(BigInt(usage.chargePico)) }),
 })
 
-/** Usage has a chunk of its own after the last, and only where the client asked for it. */
+/** Usage has its own chunk after the last one, only if the client requests it. */
 class ExtendedRenderer extends ChunkRenderer {
   readonly #includesUsage: boolean
 

@@ -12,7 +12,7 @@ import { formRoute, madeFilesRoute } from './result-routes.ts'
 
 const MEGABYTE = 1024 * 1024
 
-/** The surfaces that answer with images. */
+/** The routes that return images. */
 export const IMAGE_ROUTES = {
   'images.generations': madeFilesRoute({
     id: 'images.generations',
@@ -31,7 +31,7 @@ export const IMAGE_ROUTES = {
   }),
 }
 
-/** The images stand in the JSON as they are stored: as base64. */
+/** The JSON has the images as they are stored, in base64. */
 export function imagesBody({
   head: { created },
   result,
@@ -49,7 +49,7 @@ export function imagesBody({
   }
 }
 
-/** Absent where nothing is counted in tokens. */
+/** Absent if no tokens are counted. */
 function imageUsage(usage: Usage | null): string {
   if (!usage || usage.promptTokens === 0) return ''
   const { promptTokens, imageTokens = 0, units = 0 } = usage

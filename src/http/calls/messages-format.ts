@@ -6,7 +6,7 @@ import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/json-text.ts'
 import { type ApiError, errorObject } from '../../core/kernel/errors.ts'
 import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'
 
-/** Errors of the messages wire by status; those of other statuses are `api_error`. */
+/** Error types of the messages wire by status; other statuses have `api_error`. */
 const ERROR_TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
@@ -25,8 +25,8 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
 }
 
 /**
- * The body of an error on the messages wire, with our own code, field and figures beside the native type. A surface
- * that is not available answers as everywhere.
+ * * The body of an error on the messages wire, with the gateway's code, field and details beside the wire's type. An
+ *   unavailable surface has the same body as elsewhere.
  */
 export function messagesError(error: ApiError, requestId: string): object {
   const known = errorObject(error, requestId)
@@ -35,7 +35,7 @@ export function messagesError(error: ApiError, requestId: string): object {
   return { type: 'error', error: { ...known, type }, request_id: requestId }
 }
 
-/** As clients of the messages wire read it. */
+/** The format of the messages wire. */
 export const MESSAGES_FORMAT: ResponseFormat = {
   stream: (head) => new EventRenderer(head),
   whole: (head, [, , { native = [] }, , usage, stop]) =>
@@ -47,7 +47,7 @@ export const MESSAGES_FORMAT: ResponseFormat = {
     }),
 }
 
-/** The id of a call as a message's. */
+/** The id of a call as the id of a message. */
 const messageId = (callId: CompletionHead['id']): string => callId.replace('chatcmpl_', 'msg_')
 
 const messageHead = ({ id, model }: CompletionHead) => ({
@@ -59,7 +59,7 @@ const messageHead = ({ id, model }: CompletionHead) => ({
 
 const stopBody = (stop?: NativeStop) => stop ?? { stop_reason: null, stop_sequence: null }
 
-/** The wire counts what was read from the prompt cache and written to it beside the other tokens of the prompt. */
+/** The wire counts tokens that were read from the prompt cache or written to it separately from the prompt's other tokens. */
 function usageBody(usage: Usage | null): object {
   const { promptTokens = 0, completionTokens = 0, cachedTokens = 0, cacheWriteTokens = 0 } = usage ?? {}
   return {
@@ -70,7 +70,7 @@ function usageBody(usage: Usage | null): object {
   }
 }
 
-/** A block as it begins in a stream. */
+/** The block at the start of a stream's block. */
 function openedBlock(block: NativeBlock): object {
   if (block.type !== 'tool_use') return block
   const { json: _, ...known } = block
@@ -80,7 +80,7 @@ function openedBlock(block: NativeBlock): object {
 const wholeBlock = (block: NativeBlock): object =>
   block.type === 'tool_use' ? { ...openedBlock(block), input: readInput(block.json) } : block
 
-/** The input of a tool call; empty where it was cut off, which the stop reason tells. */
+/** The input of a tool call; empty if it is incomplete, which the stop reason shows. */
 function readInput(json: string): object {
   try {
     const input: unknown = JSON.parse(json)
@@ -119,7 +119,7 @@ class EventRenderer implements StreamRenderer {
     return this.#start(usage) + delta + event('message_stop')
   }
 
-  /** Without `message_stop`: a truncated answer never looks finished. */
+  /** Sends no `message_stop`, so that the client notices the truncation. */
   error(error: ApiError, requestId: string): string {
     const { type: _, ...body } = messagesError(error, requestId) as { type: string }
     return event('error', body)

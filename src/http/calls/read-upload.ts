@@ -18,25 +18,25 @@ export interface UploadLimits {
 }
 
 export interface UploadedFile extends StoredBody {
-  /** The field that it was sent as, without a trailing `[]`. */
+  /** The form field's name, without a trailing `[]`. */
   field: string
-  /** As the client named it; empty if it did not. */
+  /** As the client sent it; empty if it did not. */
   fileName: string
-  /** Its first bytes, for what is to be known of its content. */
+  /** Its first bytes, for detecting the format. */
   head: Buffer
 }
 
 export interface Upload {
-  /** The values of each field in their order, by its name without a trailing `[]`. */
+  /** The values of each field in order, by the field's name without a trailing `[]`. */
   fields: ReadonlyMap<string, readonly string[]>
-  /** In their order. */
+  /** In the order of the form. */
   files: readonly UploadedFile[]
 }
 
 export interface UploadDependencies {
   store: Pick<BodyStore, 'put' | 'remove' | 'reserve'>
   logger: Logger
-  /** A form of which nothing arrives for so long is refused with 408. */
+  /** A form that sends no data for this long is refused with 408. */
   idleMs: number
 }
 
@@ -46,7 +46,7 @@ const HEADER_BYTES_PER_PART = 8 * 1024
 /** Enough for most tags with a picture in front of MPEG audio. */
 const HEAD_BYTES = 64 * 1024
 
-/** Makes the routes of this plugin take forms, and nothing else: their handlers read them with `readUpload`. */
+/** Makes the routes of this plugin accept only forms: their handlers read them with `readUpload`. */
 export function takeForms(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null))
@@ -54,9 +54,9 @@ export function takeForms(app: FastifyInstance): void {
 }
 
 /**
- * Reads a form: fields into memory, files into the store under the names `file-0`, `file-1`, …, all within limits and
- * the time that a body may take. When anything fails, or the client leaves, nothing of it stays in the store. Throws
- * ApiError: 400, 408, 413 or 415, and whatever the store refuses with.
+ * * Reads a form: fields into memory, files into the store under the names `file-0`, `file-1`, …, all within the limits
+ *   and within the time limit of a body. If anything fails or the client disconnects, the stored files are removed.
+ *   Throws ApiError: 400, 408, 413 or 415, and the errors of the store.
  */
 export async function readUpload(
   { raw }: { raw: IncomingMessage },
@@ -68,13 +68,13 @@ export async function readUpload(
   if (Number(length) > limits.bodyBytes) throw formTooLarge(limits)
   const parser = openParser(raw.headers, limits)
   const read = Promise.withResolvers<void>()
-  // It may be over before it is awaited.
+  // It may reject before it is awaited.
   read.promise.catch(() => undefined)
   const cutOff = (cause?: unknown) => {
-    if (!raw.complete) read.reject(invalid('The form ended before its end.', cause))
+    if (!raw.complete) read.reject(invalid('The form is incomplete.', cause))
   }
   raw.on('error', cutOff).on('close', cutOff)
-  // What is refused is read and dropped, so that the client gets to its response.
+  // The rest of a refused body is read and dropped, so that the client reads the response.
   const room = await store.reserve(owner.accountId, Number(length)).catch((error: unknown) => {
     raw.off('error', cutOff).off('close', cutOff).resume()
     throw error
@@ -96,10 +96,10 @@ export async function readUpload(
     (name: string | undefined, content, fileName: string | undefined, _encoding, mediaType) => {
       arriving.add(content)
       content.once('close', () => arriving.delete(content))
-      // The store hears of it as well, and may be the one that broke it off.
+      // The store handles the error, and may have caused it.
       content.on('error', () => undefined)
       if (!name || name.length > FIELD_NAME_MAX) {
-        read.reject(invalid('A file of the form has no field name, or a long one.'))
+        read.reject(invalid('A file of the form has no field name, or its field name is too long.'))
         return
       }
       const index = storing.length
@@ -135,10 +135,7 @@ export async function readUpload(
     for (const content of arriving) content.destroy()
     await Promise.allSettled(storing)
     await store.remove(owner).catch((failure: unknown) => {
-      logger.error(
-        { err: failure, callId: owner.callId },
-        'files of a refused upload stay until they are swept',
-      )
+      logger.error({ err: failure, callId: owner.callId }, 'files of a refused upload not removed')
     })
     throw error
   } finally {
@@ -157,7 +154,7 @@ function openParser(headers: IncomingMessage['headers'], limits: UploadLimits) {
         fields: limits.fields,
         fieldSize: limits.fieldBytes,
         files: limits.files,
-        // Of fields and files together, and one more that tells which of them are too many.
+        // Fields and files together, and one more, which shows whether there are too many of either.
         parts: limits.fields + limits.files + 1,
         headerPairs: HEADERS_PER_PART,
         headerSize: HEADER_BYTES_PER_PART,

@@ -6,7 +6,7 @@ import { formatUsd } from '../../core/kernel/money.ts'
 import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'
 import { type OutputEvent, ResponseOutput } from './responses-output.ts'
 
-/** What a response repeats of its request; not its texts, which are not kept while it is written. */
+/** The fields of the request that a response repeats. They exclude its texts, which are not kept while it is written. */
 type Asked = ReturnType<typeof askedOf>
 
 function askedOf({ content: { parameters }, completionLimit }: ChatRequest) {
@@ -26,7 +26,7 @@ function askedOf({ content: { parameters }, completionLimit }: ChatRequest) {
   }
 }
 
-/** How a response ended, by why its completion did. */
+/** The status of a response by the finish reason of its completion. */
 function endOf(reason: FinishReason) {
   if (reason === 'length') return { status: 'incomplete', why: 'max_output_tokens' } as const
   if (reason === 'content_filter') return { status: 'incomplete', why: 'content_filter' } as const
@@ -81,7 +81,7 @@ const endedResponse = (
   })
 }
 
-/** Renders the typed events of one response. The first two come with the first content. */
+/** Renders the typed events of one response. The first two events are sent with the first content. */
 class EventRenderer implements StreamRenderer {
   readonly keepAlive = ': keep-alive\n\n'
   private readonly head: CompletionHead
@@ -107,7 +107,7 @@ class EventRenderer implements StreamRenderer {
     return begun + done + this.event(`response.${status}`, { response })
   }
 
-  /** A broken response says that it failed, and no item of it is said to be done. */
+  /** An interrupted response has the status failed, and none of its items is marked as completed. */
   error({ code, message, type }: ApiError): string {
     const response = responseOf(this.head, this.asked, {
       status: 'failed',
@@ -133,7 +133,7 @@ class EventRenderer implements StreamRenderer {
   }
 }
 
-/** As clients of POST /v1/responses read it. */
+/** The format of POST /v1/responses. */
 export function responsesFormat(chat: ChatRequest): ResponseFormat {
   const asked = askedOf(chat)
   return {

@@ -2,19 +2,19 @@ import type { Delta, ToolCallDelta } from '../../core/calls/completion.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
-/** A typed event without its number. */
+/** A typed event without its sequence number. */
 export type OutputEvent = readonly [type: string, fields: object]
 
 /**
- * The output items of one response, put together from deltas, and the events that this amounts to. Items stay open
- * until the end: providers may go on with an earlier one.
+ * * Assembles the output items of one response from deltas, and makes the events for them. Items stay open until the
+ *   end, because providers may continue an earlier one.
  */
 export class ResponseOutput {
   readonly #callId: string
-  /** In the order in which they began. */
+  /** In the order of their first delta. */
   readonly #items = new Map<string, OutputItem>()
 
-  /** @param callId names the items */
+  /** @param callId part of the items' ids */
   constructor(callId: string) {
     this.#callId = callId
   }
@@ -33,19 +33,19 @@ export class ResponseOutput {
       case 'logprobs':
       case 'native':
       case 'result':
-        // No request of this surface asks for them.
+        // Requests on this route cannot ask for them.
         return []
       default:
         return delta satisfies never
     }
   }
 
-  /** The events that end all items. @param status of the last one; those before it came to their end */
+  /** The events that end all items. @param status of the last item; the items before it are complete */
   close(status: ItemStatus): OutputEvent[] {
     return this.#ended(status, (item, own) => item.close(own)).flat()
   }
 
-  /** The items as they are. @param status as of `close` */
+  /** The current items. @param status as in `close` */
   items(status: ItemStatus): object[] {
     return this.#ended(status, (item, own) => item.body(own))
   }
@@ -86,7 +86,7 @@ const done = ({ output_index }: Place, item: object): OutputEvent => [
 const MESSAGE = { type: 'message', role: 'assistant' }
 const REASONING = { type: 'reasoning', summary: [] }
 
-/** The parts of texts: their type, the field of their text, their events, and what else their events have. */
+/** For each kind of text part: its type, the field of its text, its events, and the events' other fields. */
 const PARTS = {
   text: { type: 'output_text', field: 'text', event: 'response.output_text', beside: { logprobs: [] } },
   refusal: { type: 'refusal', field: 'refusal', event: 'response.refusal', beside: {} },
@@ -99,7 +99,7 @@ const partOf = (kind: PartKind, text: string): object => {
   return { type, [field]: text, ...(kind === 'text' && { annotations: [] }), ...beside }
 }
 
-/** A message or reasoning: parts of text. */
+/** A message or reasoning, which has text parts. */
 class TextItem implements OutputItem {
   readonly #place: Place
   readonly #head: object
@@ -144,14 +144,13 @@ class TextItem implements OutputItem {
   }
 }
 
-/** A call of a function. */
 class FunctionCallItem implements OutputItem {
   readonly #place: Place
   readonly #callId: string
   #name = ''
   #arguments: string | null = null
 
-  /** Ids that a provider left out are numbered, since clients need one. */
+  /** An id that the provider omits is replaced with a number, because clients need one. */
   constructor(place: Place, { index, id }: ToolCallDelta) {
     this.#place = place
     this.#callId = id ?? `call_${index}`

@@ -2,19 +2,19 @@ import { resultOf } from '../../core/calls/previous-release.ts'
 import type { Usage } from '../../core/calls/usage.ts'
 import type { CompletionHead, ResponseFormat, WholeBody } from './completion-writer.ts'
 
-/** A result, and what its response repeats beside it. `Content`: what was asked for. */
+/** A result, and the values that its response repeats. `Content`: the content of the request. */
 export interface Answered<Content> {
   head: CompletionHead
-  /** JSON, as the reader of its kind made it: a large one is not parsed to be written again. */
+  /** The JSON of the kind's reader. It is not parsed and written again, because it may be long. */
   result: string
   usage: Usage | null
   content: Content
 }
 
-/** How a kind writes the response of its surfaces. */
+/** Writes the response of a kind. */
 export type WriteResult<Content> = (answered: Answered<Content>) => string | WholeBody
 
-/** The format of a surface whose calls ask for a result. */
+/** The format of a route whose calls request a result. */
 export const resultFormat = <Content>(
   content: Content,
   write: WriteResult<Content>,
@@ -25,7 +25,7 @@ export const resultFormat = <Content>(
   whole: (head, [, , message, , usage]) => write({ head, result: resultOf(message), usage, content }),
 })
 
-/** The JSON of an object with one more field, whose value is JSON already, before the fields of another. */
+/** The JSON of an object with one more field, whose value is JSON text, before the fields of another object. */
 export const jsonAround = (before: object, field: string, json: string, after: object = {}): string =>
   `{${[inner(before), `"${field}":${json}`, inner(after)].filter((part) => part !== '').join(',')}}`
 

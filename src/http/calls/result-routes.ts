@@ -11,7 +11,7 @@ import { readUpload, takeForms, type Upload } from './read-upload.ts'
 import { resultFormat, type WriteResult } from './result-format.ts'
 import { type CallServices, callingKey, mayCall, serveCall } from './serve-call.ts'
 
-/** The routes of calls that ask for a result: validate, start the call, write its result. */
+/** The routes of calls that request a result: validate, start the call, write its result. */
 
 interface ResultSurface<Content> {
   id: SurfaceId
@@ -34,7 +34,7 @@ type Route = (path: string) => FastifyPluginAsyncTypebox
 
 const FIELD_LIMITS = { fields: 64, fieldBytes: 128 * 1024 }
 
-/** A surface without files. */
+/** A route without files. */
 export const textRoute =
   <Schema extends TSchema, Content extends ResultContent>({
     id,
@@ -66,7 +66,7 @@ export const textRoute =
     )
   }
 
-/** A surface that is asked in JSON and makes files. */
+/** A route with a JSON body whose result has files. */
 export const madeFilesRoute =
   <Schema extends TSchema, Content extends ResultContent>({
     id,
@@ -90,7 +90,7 @@ export const madeFilesRoute =
     )
   }
 
-/** A surface that is asked with a form, whose files are stored until the call is over. */
+/** A route with a form, whose files are stored until the call is over. */
 export const formRoute =
   <Content extends ResultContent>({
     id,
@@ -111,7 +111,7 @@ export const formRoute =
       {
         onRequest: [app.requireKey, app.requireSurface(id), mayCall, refuseIdempotencyKey],
         schema: { summary, consumes: ['multipart/form-data'], body },
-        // The fields of a form are validated once it is read.
+        // The fields of a form are validated after it is read.
         validatorCompiler: () => (value: unknown) => ({ value }),
       },
       async (request, reply) =>
@@ -125,10 +125,10 @@ export const formRoute =
     )
   }
 
-/** Responses with files are kept for no repeat. */
+/** Responses with files are not stored for repeats. */
 const refuseIdempotencyKey = ({ headers }: FastifyRequest, _reply: FastifyReply, done: () => void) => {
   if (headers['idempotency-key'] !== undefined)
-    throw invalid('Idempotency-Key', 'Calls with files take no `Idempotency-Key`.')
+    throw invalid('Idempotency-Key', 'Calls with files do not support `Idempotency-Key`. Omit the header.')
   done()
 }
 

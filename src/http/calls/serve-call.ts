@@ -28,7 +28,7 @@ import { sendWholeBody } from './whole-body.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Called with the id of the call that a request makes, before anything is sent. */
+    /** Called with the id of the request's call, before anything is sent. */
     callStarted?: ((callId: string) => void) | undefined
   }
 }
@@ -36,7 +36,7 @@ declare module 'fastify' {
 export const callingKey = (request: FastifyRequest) =>
   standardKey(request, 'Admin keys cannot call models. Use a standard key.')
 
-/** Who may not call models, or not for some time, hears so before the body is read. */
+/** Refuses a key that may not call models, or exceeds a limit, before the body is read. */
 export const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
   callingKey(request)
   request.refuseLimited()
@@ -56,21 +56,21 @@ export interface CallServices extends StartCallDependencies {
   }
 }
 
-/** A call that a surface asks for. */
+/** A call that a route requests. */
 export interface AskedCall {
   call: CallRequest
-  /** What makes two requests the same, for their Idempotency-Key. */
+  /** Two requests with one Idempotency-Key must have the same fingerprint. */
   fingerprint: unknown
   format: ResponseFormat<string | WholeBody>
   /** See IncomingCall. */
   planned?: PlannedCall
-  /** Comes between the frames of the call and their writer. */
+  /** Wraps the writer that receives the call's frames. */
   watch?: (writer: CompletionWriter) => CompletionWriter
-  /** Called when the call is sent on its way; what it returns, when the call is over, also for its worker. */
+  /** Called when the call is dispatched; the returned function is called when the call is over, for its worker too. */
   dispatched?: () => () => void
 }
 
-/** The one way a call is made, whoever asks: start it with this key, relay its response. Throws ApiError. */
+/** Makes every call: starts it with this key and relays its response. Throws ApiError. */
 export async function serveCall(
   key: StandardKey,
   asked: AskedCall,
@@ -83,7 +83,7 @@ export async function serveCall(
   const labels = readCallLabels(request.headers, request.body)
   const prompt =
     key.promptLogDays === undefined ? null : deps.promptLogs.readPrompt(request.body ?? asking.content)
-  // The request outlives the response; its text shall not.
+  // The request object lives as long as its response, so that its text is released here.
   request.body = undefined
   request.exactJson = undefined
   refuseLongText(kindOf(asking.content).media(asking.content), bodyBytes, deps.limits.textBodyLimitBytes)
@@ -102,7 +102,7 @@ export async function serveCall(
   const { id, affordedLimit } = call.envelope
   request.callStarted?.(id)
   if (affordedLimit !== undefined) reply.header('x-completion-limit', affordedLimit)
-  // Nothing is awaited here from now on, so that the text of the request is freed while its response is sent.
+  // Nothing is awaited after this, so that the request's text is freed while its response is sent.
   const writer = watch(
     asking.stream
       ? streamTo(call, format, request, reply, deps)
@@ -112,7 +112,7 @@ export async function serveCall(
   return send(writer, relay(call, asked, sink, reservation, deps), reply, deps.files)
 }
 
-/** A sink that keeps a copy of what the call says, for a key whose holder opted in; a repeat was kept the first time. */
+/** A sink that stores a copy of the completion for a key with prompt logs. A repeat is already stored. */
 function logged(
   call: StartedCall,
   { accountId, keyId, promptLogDays: days }: StandardKey,
@@ -130,7 +130,7 @@ function logged(
   return sink
 }
 
-/** Enqueues an admitted call, or attaches to the original of a repeat. Its frames go to the writer. */
+/** Enqueues an admitted call, or attaches to the original of a repeat. The writer receives its frames. */
 function relay(
   call: StartedCall,
   { call: { content }, dispatched }: AskedCall,
@@ -153,7 +153,7 @@ function idempotencyKey({ headers }: FastifyRequest): string | null {
   const given = headers['idempotency-key']
   if (given === undefined) return null
   if (typeof given === 'string' && IDEMPOTENCY_KEY.test(given)) return given
-  throw invalid('Idempotency-Key', '`Idempotency-Key` takes 1 to 255 printable ASCII characters.')
+  throw invalid('Idempotency-Key', '`Idempotency-Key` must be 1 to 255 printable ASCII characters.')
 }
 
 async function send(
@@ -192,7 +192,7 @@ function streamTo(
   })
 }
 
-/** Resolves, and cancels the call, when the client leaves before the response is complete. */
+/** Resolves, and cancels the call, if the client disconnects before the response is complete. */
 function clientGone({ raw }: FastifyReply, call: DispatchedCall): Promise<null> {
   return new Promise((resolve) => {
     whenResponseCloses(raw, () => {

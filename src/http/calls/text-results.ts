@@ -4,7 +4,7 @@ import { normalizeRerank, RerankBody } from '../../core/calls/kinds/rerank.ts'
 import { jsonAround, tokensUsed } from './result-format.ts'
 import { textRoute } from './result-routes.ts'
 
-/** The surfaces that are asked with texts, and answer with one result for them. */
+/** The routes with texts in the request and one result for them in the response. */
 export const TEXT_RESULT_ROUTES = {
   embeddings: textRoute({
     id: 'embeddings',

@@ -6,23 +6,23 @@ import type { StoredPiece, WholeBody } from './completion-writer.ts'
 
 interface FileResponse {
   files: Pick<BodyStore, 'open'>
-  /** Hears that the answer cannot be delivered, before its client does. */
+  /** Called if the response cannot be delivered, before its client is disconnected. */
   lost: () => void
-  /** Milliseconds, of any beginning. Absent: those of this process. */
+  /** Monotonic milliseconds; by default those of this process. */
   clock?: () => number
 }
 
-/** A client that reads nothing for so long is cut off: the files of its answer take room. */
+/** A client that reads no data for this long is disconnected, because the files of its response take storage. */
 const UNREAD_MS = 60_000
 /**
- * Once its client has kept an answer waiting for so long in all, a file that breaks off may do so because it was not read:
- * whoever serves it may close a connection that stands still. The client still pays.
+ * * Once the client has paused its response for this long in total, a file that fails may fail because it was not read:
+ *   its server may close an idle connection. The call is then still charged.
  */
 const CLIENT_WAITS_MS = 5_000
 
 /**
- * Sends a body with files. Its length is announced, so a client whose answer breaks off cannot take it for whole. Throws
- * ApiError `internal_error` where a file is not to be had.
+ * * Sends a body with files. It has a content length, so that a client notices an interrupted response. Throws ApiError
+ *   `internal_error` if a file is missing.
  */
 export async function sendWholeBody(
   { contentType, pieces }: WholeBody,
@@ -39,7 +39,7 @@ export async function sendWholeBody(
   } catch (cause) {
     close()
     lost()
-    throw new ApiError('internal_error', 'The answer was lost inside the gateway. Retry the request.', {
+    throw new ApiError('internal_error', 'The response was lost inside the gateway. Retry the request.', {
       cause,
     })
   }
@@ -71,6 +71,6 @@ export async function sendWholeBody(
 
 async function fileOf({ ref }: StoredPiece, files: FileResponse['files']): Promise<Readable> {
   const file = await files.open(ref)
-  if (!file) throw new Error('a file of an answer is gone')
+  if (!file) throw new Error('a file of a response is missing')
   return file
 }

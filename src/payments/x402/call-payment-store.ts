@@ -127,7 +127,7 @@ FROM (SELECT id, status IN ('completed', 'cancelled') AND charge_pico > 0 AS pay
 WHERE call.id = payment.call_id AND payment.closed_at IS NULL AND payment.state = 'left'`
 /** Payments whose API instance never reported the end of the call, because it died together with the response. */
 const RELEASE_LOST = `
-UPDATE call_payments SET state = 'released', reason = 'the call was not answered to its end', decided_at = now()
+UPDATE call_payments SET state = 'released', reason = 'the call did not complete', decided_at = now()
 WHERE closed_at IS NULL AND state IN ('authorized', 'left') AND over_at <= to_timestamp($1::bigint / 1000.0)`
 
 interface SettledDay {

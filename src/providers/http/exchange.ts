@@ -2,14 +2,14 @@ import type { Readable } from 'node:stream'
 import type { ReadingTurns } from './reading-turns.ts'
 import { type ContentDecoder, createContentDecoder } from './sse-decoder.ts'
 
-/** What can happen to an exchange short of its proper end. */
+/** The ways in which an exchange can end early. */
 export type TransportFailureKind = Expiry | 'reset' | 'unreadable' | 'cancelled'
 
 export interface TransportFailure {
   kind: TransportFailureKind
-  /** For logs; never text of the answer. */
+  /** For logs; never text of the response. */
   internal: string
-  /** A limit passed while this process stood still: the provider may have answered in time. */
+  /** A limit passed while this process was stopped: the provider may have responded in time. */
   isLate: boolean
 }
 
@@ -19,27 +19,27 @@ export interface ResponseReceiver {
   data(chunk: Buffer): void
   end(): void
   failure(failure: TransportFailure): void
-  /** A receiver method threw: a broken invariant of ours, no failure of the provider. */
+  /** A receiver method threw: an error of the gateway, not of the provider. */
   crash(error: unknown): void
 }
 
 export interface TransportRequest {
   url: string
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   headers: string[]
   body: string | Readable
-  /** How long its answer may be, in bytes; absent: as a completion. */
+  /** The maximum length of the response, in bytes; by default that of a completion. */
   replyBytesMax?: number
   limits: AttemptLimits
   signal: AbortSignal
-  /** The account whose answer it is; it is read in turn with those of others. */
+  /** The account of the call; its responses share the event loop with those of other accounts. */
   accountId: string
 }
 
-/** The HTTP client's hold on a request. */
+/** The HTTP client's control of a request. */
 interface DispatchController {
   abort(reason: Error): void
-  /** Called while data is delivered: no more is, until `resume`. */
+  /** Called while data is delivered: stops delivery until `resume`. */
   pause(): void
   resume(): void
 }
@@ -49,8 +49,8 @@ const DRAIN_MS = 1_000
 const DRAIN_MAX_BYTES = 64 * 1024
 
 /**
- * One request and its answer. States: open (the receiver is called), draining (it is not, but the connection
- * is read to its end), closed.
+ * * One request and its response. States: open (the receiver is called), draining (the receiver is not called, but the
+ *   connection is read to the end of the response), closed.
  */
 export class Exchange {
   #state: 'open' | 'draining' | 'closed' = 'open'
@@ -88,27 +88,27 @@ export class Exchange {
     return this.#state === 'open' && !this.#signal.aborted
   }
 
-  /** Since the last token, ms; 0 before the first. */
+  /** Milliseconds since the last token; 0 before the first. */
   get silentMs(): number {
     return this.#deadline.silentMs
   }
 
-  /** A token arrived: from now on the limit between tokens applies. */
+  /** Notes a token: from now on the limit between tokens applies. */
   token(): void {
     this.#deadline.token()
   }
 
-  /** Ends with `cut-short` after `ms` at the latest. */
+  /** Ends with `cut-short` after at most `ms`. */
   cutShort(ms: number): void {
     if (this.#state === 'open') this.#deadline.cutShort(ms)
   }
 
-  /** Ends with `cut-short` after `ms`, unless it is told so again. */
+  /** Ends with `cut-short` after `ms`; another call restarts the time. */
   endAfter(ms: number): void {
     if (this.#state === 'open') this.#deadline.endAfter(ms)
   }
 
-  /** Reads no further, until it is released. Called while data is delivered. */
+  /** Stops reading until it is released. Called while data is delivered. */
   hold(): void {
     this.#isHeld = true
     this.#controller?.pause()
@@ -120,20 +120,20 @@ export class Exchange {
     this.#resume()
   }
 
-  /** Nothing more is wanted. The connection is kept if the rest of the answer comes soon. */
+  /** Ignores the rest of the response. The connection is kept if the rest arrives soon. */
   drain(): void {
     if (this.#state !== 'open') return
     this.#state = 'draining'
     this.#bytes = 0
     this.#decoder?.destroy()
     this.#signal.removeEventListener('abort', this.#cancel)
-    // Mostly the end of the answer is among the bytes that are being read, and needs no deadline.
+    // The end of the response is mostly among the bytes that are being read, and then needs no deadline.
     queueMicrotask(() => {
       if (this.#state === 'draining') this.#deadline.cutShort(DRAIN_MS)
     })
   }
 
-  /** Nothing more is wanted and the provider should stop. No receiver method is called after this. */
+  /** Closes the connection, so that the provider stops. No receiver method is called after this. */
   abort(): void {
     this.#close()
     this.#stop()
@@ -234,13 +234,13 @@ export class Exchange {
     this.#signal.removeEventListener('abort', this.#cancel)
   }
 
-  /** Breaks the connection, which tells the provider to stop. A no-op after the answer's end. */
+  /** Closes the connection, so that the provider stops. Does nothing after the end of the response. */
   #stop(): void {
     this.#controller?.abort(new Error('no longer wanted'))
   }
 }
 
-/** Maps an error of the HTTP client onto the closed set; `sent` when the request had a connection. */
+/** Maps an error of the HTTP client to its kind; `sent` if the request had a connection. */
 function transportErrorKind(error: Error, sent: boolean): TransportFailureKind {
   const code = errorCode(error)
   if (
@@ -253,7 +253,7 @@ function transportErrorKind(error: Error, sent: boolean): TransportFailureKind {
   return sent ? 'reset' : 'connect'
 }
 
-/** A line for logs: the code, which names no prompt and no key. */
+/** The error's code, for logs; it contains neither a prompt nor a key. */
 function describeTransportError(error: Error): string {
   return errorCode(error) || error.name
 }
@@ -264,30 +264,31 @@ function errorCode(error: Error): string {
   return cause instanceof Error ? errorCode(cause) : ''
 }
 
-/** How long an attempt may be silent, in ms. All of it runs from the moment the attempt starts. */
+/** How long an attempt may be silent, in ms. Every limit starts with the attempt. */
 interface AttemptLimits {
   connectMs: number
   /** Until the first token. */
   firstTokenMs: number
   /** Between tokens. */
   idleMs: number
-  /** The rest of the whole call's time. */
+  /** The remaining time of the whole call. */
   totalMs: number
 }
 
 type Expiry = 'connect' | 'first-token' | 'idle' | 'total' | 'cut-short'
 
-/** A timer that fires so much later than it was set for shows that the process stood still meanwhile. */
+/** A timer that is this much late shows that the process was stopped meanwhile. */
 const LATE_MS = 500
-/** How long a process that stood still reads what has come before it holds a limit against the provider. */
+/** How long a process that was stopped reads pending data before it applies a limit to the provider. */
 const READING_MS = 1_000
 
 /**
- * Every limit of one attempt on one timer. A token only notes the time; the timer finds out when it fires
- * whether something is due, and arms itself for what comes next.
+ * * Applies every limit of one attempt with one timer. A token only stores the time; when the timer fires, it checks
+ *   whether a limit has passed, and is set for the next one.
  *
- * Timers run before input: of a process that stood still (a paused machine, a starved one) they fire before the
- * sockets are read. So nothing expires before the loop has read once more, and for a second where the timer was late.
+ * Timers run before input: in a process that was stopped (a paused machine, or one without CPU time) they fire before
+ * the sockets are read. A limit therefore expires only after one more read of the event loop, and after a second of
+ * reading if the timer was late.
  */
 class AttemptDeadline {
   readonly #limits: AttemptLimits
@@ -299,7 +300,7 @@ class AttemptDeadline {
   #cutShortAt = Number.POSITIVE_INFINITY
   #firesAt = 0
   #timer: NodeJS.Timeout | undefined
-  /** What is due expires after the next read, unless something has come by then. */
+  /** The limit expires after the next read, unless data has arrived by then. */
   #lastRead: NodeJS.Immediate | undefined
   #isLate = false
 
@@ -314,7 +315,7 @@ class AttemptDeadline {
     return this.#lastTokenAt === 0 ? 0 : performance.now() - this.#lastTokenAt
   }
 
-  /** A limit passed while the process stood still, and nothing has come since. */
+  /** A limit passed while the process was stopped, and no data has arrived since. */
   get isLate(): boolean {
     return this.#isLate
   }
@@ -355,7 +356,7 @@ class AttemptDeadline {
     const { at } = this.#next()
     this.#firesAt = at
     this.#isLate = false
-    // Timers of Node round down; a millisecond more spares a second round.
+    // Node rounds timers down; one more millisecond avoids a second timer.
     this.#timer = setTimeout(() => this.#fire(), Math.max(1, Math.ceil(at - now) + 1))
   }
 
@@ -374,7 +375,7 @@ class AttemptDeadline {
     else this.#expired(what)
   }
 
-  /** What is due next if nothing more arrives. */
+  /** The limit that passes next if no data arrives. */
   #next(): { what: Expiry; at: number } {
     const { connectMs, firstTokenMs, idleMs, totalMs } = this.#limits
     let what: Expiry = 'total'

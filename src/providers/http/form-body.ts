@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { CallFile } from '../../core/calls/kinds/form-fields.ts'
 
-/** A form that is sent: texts, and between them files of the call, which are read while they are sent. */
+/** A form that is sent: texts and files of the call. The files are read while they are sent. */
 export interface FormBody {
   contentType: string
   bytes: number
@@ -10,13 +10,13 @@ export interface FormBody {
 }
 
 export interface FormFile extends CallFile {
-  /** The field that it is sent as. */
+  /** The name of the form field. */
   field: string
 }
 
 const BOUNDARY_BYTES = 12
 
-/** Writes a form. Names of fields and files are ours, and need no escapes. */
+/** Encodes a form. The gateway chooses the names of fields and files, so that they need no escapes. */
 export function formBody(
   fields: ReadonlyArray<readonly [name: string, value: string]>,
   files: readonly FormFile[],
@@ -40,9 +40,9 @@ export function formBody(
 }
 
 /**
- * The bytes of a form.
- * @param open opens a file; null: it is gone
- * @param broken hears why a file could not be read, which is no fault of the provider
+ * * The bytes of a form.
+ * @param open opens a file; null if it was deleted
+ * @param broken called with the error if a file cannot be read, which is no failure of the provider
  */
 export function formStream(
   { pieces }: FormBody,

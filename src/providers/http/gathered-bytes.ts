@@ -1,8 +1,8 @@
-/** A buffer of its own takes a hundred bytes: pieces below this are joined before that counts. */
+/** A Buffer object takes about 100 bytes of memory, so that pieces smaller than this are joined. */
 const SMALL_BYTES = 1_024
 const SMALL_PIECES_MAX = 1_024
 
-/** Bytes that come in pieces, however small: a body of single bytes takes little more room than itself. */
+/** Joins bytes that come in pieces. Many small pieces take little more memory than their bytes. */
 export class GatheredBytes {
   #joined: Buffer[] = []
   #small: Buffer[] = []
@@ -16,7 +16,7 @@ export class GatheredBytes {
     if (this.#small.push(piece) >= SMALL_PIECES_MAX) this.#join()
   }
 
-  /** Everything that came; nothing is kept of it. */
+  /** Returns the bytes and removes them. */
   take(): Buffer {
     this.#join()
     const all = Buffer.concat(this.#joined)

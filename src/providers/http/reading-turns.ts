@@ -1,23 +1,23 @@
-/** What may be read of one account's answers in one turn of the event loop, in bytes: a few milliseconds of work. */
+/** The bytes of one account's responses that are read per turn of the event loop: a few milliseconds of work. */
 const BYTES_PER_TURN = 32 * 1024
 
 interface Reader {
-  /** Read in this turn. */
+  /** Bytes that were read in this turn. */
   bytes: number
-  /** Answers that stand still, the longest first. */
+  /** Paused responses, the longest paused first. */
   readonly waiting: Array<() => void>
 }
 
 /**
- * Shares an event loop among the accounts whose answers are read on it. A provider may send faster than answers can be
- * read; what an account's answers bring beyond its share of a turn stays in their connections until later turns,
- * one answer a turn, so that others wait for a few milliseconds whatever comes.
+ * * Divides an event loop among the accounts whose responses it reads. A provider may send faster than responses can be
+ *   read. The data of an account that exceeds its share of a turn stays in its connections until later turns, which
+ *   read one response each, so that other accounts wait for a few milliseconds at most.
  */
 export class ReadingTurns {
   readonly #readers = new Map<string, Reader>()
   #scheduled = false
 
-  /** Notes what was read. False when the account's share is used up: the answer is to stop until `resume` is called. */
+  /** Notes bytes that were read. False if the account's share is used: the response must pause until `resume` is called. */
   read(accountId: string, bytes: number, resume: () => void): boolean {
     let reader = this.#readers.get(accountId)
     if (!reader) {

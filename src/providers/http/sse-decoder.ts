@@ -3,29 +3,29 @@ import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw }
 const LF = 10
 const CR = 13
 const SPACE = 32
-/** The name of the field `data`. */
+/** The field name `data`. */
 const [D, A, T] = Buffer.from('dat')
 const NAME_BYTES = 4
 const COLON = 58
 const EMPTY = Buffer.alloc(0)
-/** A line that comes byte by byte is joined now and then, or its pieces would weigh more than it does. */
+/** The pieces of a line are joined at this number, because each piece takes more memory than its bytes. */
 const MAX_PIECES = 1024
 const DEFAULT_MAX_EVENT_BYTES = 1024 * 1024
 
 /**
- * Splits a server-sent event stream into the data of its events, whatever the network did to it: bytes may
- * be cut anywhere, also inside a character or between CR and LF. Lines are cut as bytes and decoded whole,
- * which is safe because no byte of a multi-byte UTF-8 character looks like a line end. Comments and fields
- * other than `data` are skipped. Source: the HTML standard, "Interpreting an event stream".
- * Not `eventsource-parser`: as fast, but it does not limit an event within one chunk (decision 130).
+ * * Splits a server-sent event stream into the data of its events. The network may split the bytes anywhere, also
+ *   inside a character or between CR and LF. Lines are split as bytes and decoded whole, which is safe because no byte
+ *   of a multi-byte UTF-8 character equals a line end. Comments and fields other than `data` are skipped. Source: the
+ *   HTML standard, "Interpreting an event stream". Not `eventsource-parser`: it is as fast, but does not limit an event
+ *   within one chunk (decision 130).
  */
 export class SseDecoder {
   readonly #onEvent: (data: string) => void
   readonly #maxEventBytes: number
-  /** Pieces of a line whose end has not come yet. */
+  /** Pieces of an incomplete line. */
   #pieces: Buffer[] = []
   #pieceBytes = 0
-  /** Data lines of the event so far; null when there was none. */
+  /** The data lines of the current event; null if it has none yet. */
   #data: string | null = null
   #dataBytes = 0
   #skipLineFeed = false
@@ -37,8 +37,8 @@ export class SseDecoder {
   }
 
   /**
-   * Takes the next bytes. False when one event grew beyond the limit, wherever the network cut it; the decoder is of
-   * no use then.
+   * * Reads the next bytes. False if an event exceeds the limit, however the network split it; the decoder cannot be
+   *   used after that.
    */
   push(chunk: Buffer): boolean {
     let start = 0
@@ -48,7 +48,7 @@ export class SseDecoder {
     }
     let carriageReturn = chunk.indexOf(CR, start)
     while (start < chunk.length) {
-      // Most streams have no CR at all; it is looked for again only once it has been passed.
+      // Most streams have no CR; the next one is searched for only after the previous one is passed.
       if (carriageReturn >= 0 && carriageReturn < start) carriageReturn = chunk.indexOf(CR, start)
       const lineFeed = chunk[start] === LF ? start : chunk.indexOf(LF, start)
       const isCr = carriageReturn >= 0 && (lineFeed < 0 || carriageReturn < lineFeed)
@@ -65,13 +65,13 @@ export class SseDecoder {
     return this.#pieceBytes <= this.#bytesLeft
   }
 
-  /** The stream is over. An event whose closing blank line never came still counts. */
+  /** Ends the stream. An event whose final blank line is missing still counts. */
   end(): void {
     if (this.#pieceBytes > 0) this.#line(EMPTY, 0, 0)
     this.#dispatch()
   }
 
-  /** How long the next line of the event may be. */
+  /** The maximum length of the event's next line. */
   get #bytesLeft(): number {
     return this.#maxEventBytes - this.#dataBytes
   }
@@ -100,7 +100,7 @@ export class SseDecoder {
   }
 
   #field(line: Buffer, start: number, end: number): void {
-    // Byte by byte: to compare buffers takes longer than all else here.
+    // Compares byte by byte, because comparing buffers takes longer than the rest of this method.
     if (line[start] !== D || line[start + 1] !== A || line[start + 2] !== T || line[start + 3] !== A) return
     const nameEnd = start + NAME_BYTES
     let value = nameEnd
@@ -123,7 +123,7 @@ export class SseDecoder {
   }
 }
 
-/** Undoes a content-encoding as bytes come in. */
+/** Decodes a content-encoding as bytes arrive. */
 export interface ContentDecoder {
   write(chunk: Buffer): void
   end(): void
@@ -137,8 +137,8 @@ interface DecodedContent {
 }
 
 /**
- * A streaming decoder for a content-encoding; `identity` where there is nothing to undo, `unsupported` for
- * one that we never asked for and cannot read. We ask for identity, but some providers compress regardless.
+ * * Makes a streaming decoder for a content-encoding: `identity` if there is nothing to decode, `unsupported` for an
+ *   encoding that cannot be read. The gateway requests identity, but some providers compress regardless.
  */
 export function createContentDecoder(
   encoding: string | undefined,
@@ -172,7 +172,7 @@ function connect(stream: Zlib, output: DecodedContent): ContentDecoder {
   }
 }
 
-/** `deflate` is zlib by the standard and raw deflate from some servers; the first byte tells. */
+/** `deflate` is zlib by the standard, and raw deflate on some servers; the first byte distinguishes them. */
 function deflateDecoder(output: DecodedContent): ContentDecoder {
   let decoder: ContentDecoder | undefined
   return {

@@ -10,7 +10,7 @@ export const embeddings: ResultKind<EmbeddingsContent> = {
         model,
         input,
         ...(dimensions !== undefined && { [dimensionsField]: dimensions }),
-        // Numbers are every provider's default.
+        // Numbers are the default of every provider.
         ...(encoding === 'base64' && base64Vectors && { encoding_format: encoding }),
       },
     }
@@ -21,7 +21,7 @@ export const embeddings: ResultKind<EmbeddingsContent> = {
   },
 }
 
-/** A vector for each input, in their order, all of one length. */
+/** A vector for each input, in the order of the inputs, all of the same length. */
 function vectorsOf({ input, dimensions, encoding }: EmbeddingsContent, data: unknown): object[] | null {
   const found = inOrder(data, input.length)
   if (found === null) return null
@@ -39,7 +39,7 @@ function vectorsOf({ input, dimensions, encoding }: EmbeddingsContent, data: unk
 
 const FLOAT_BYTES = 4
 
-/** Components of a vector, as numbers or as 32-bit floats in base64; 0 for anything else. */
+/** The number of components of a vector, which has numbers or 32-bit floats in base64; 0 for any other value. */
 function vectorLength(embedding: unknown): number {
   if (Array.isArray(embedding)) return embedding.every(Number.isFinite) ? embedding.length : 0
   if (typeof embedding !== 'string') return 0

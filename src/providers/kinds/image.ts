@@ -14,10 +14,10 @@ export const image: ResultKind<ImageContent> = {
       model,
       prompt,
       n,
-      // Always named, so that what is made is what is held for.
+      // Always sent, so that the image has the size for which its cost is held.
       size: choice.size,
       ...(choice.quality !== '' && { quality: choice.quality }),
-      // What it is by default; not every provider knows the field.
+      // `auto` is the default, and not every provider knows the field.
       ...(background && background !== 'auto' && { background }),
       ...(style && { style }),
       ...(provider.quirks?.base64Images && { response_format: 'b64_json' }),
@@ -34,7 +34,7 @@ export const image: ResultKind<ImageContent> = {
   },
   isMedia: true,
   files: { kind: 'field', name: IMAGE_FIELD },
-  /** The images of a reply, one at least and no more than asked. */
+  /** The images of a response: at least one, and at most the requested number. */
   read({ count }, { body: { data, usage }, files, image: choice }) {
     if (!Array.isArray(data) || data.length === 0 || data.length > count) return null
     const result: MadeFile[] = []
@@ -56,7 +56,7 @@ export const image: ResultKind<ImageContent> = {
 /** In base64. */
 const PNG_START = 'iVBORw0KGgo'
 
-/** Tokens of the prompt and its images where the provider reports them; of the output it may report fewer than planned. */
+/** The tokens of the prompt and its images, if the provider reports them. It may report fewer output tokens than planned. */
 function usageOf(reported: unknown, units: number): Usage {
   const { input_tokens: input, input_tokens_details: details, output_tokens: output } = fieldsOf(reported)
   const { image_tokens: imageTokens } = fieldsOf(details)

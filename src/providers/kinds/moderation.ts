@@ -11,7 +11,7 @@ export const moderation: ResultKind<ModerationContent> = {
   },
 }
 
-/** A verdict for each text, or one for the parts of one content. */
+/** One result per text, or one for all parts of a content. */
 function verdictsOf({ input }: ModerationContent, results: unknown): object[] | null {
   if (!Array.isArray(results) || results.length === 0 || !results.every(isObject)) return null
   const count = input.every((entry) => typeof entry === 'string') ? input.length : 1
@@ -27,7 +27,7 @@ function verdictsOf({ input }: ModerationContent, results: unknown): object[] | 
   }))
 }
 
-/** Of an object, what is of a kind. */
+/** The fields of an object that have a type. */
 const only = (value: unknown, isOne: (entry: unknown) => boolean): Fields =>
   isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, entry]) => isOne(entry))) : {}
 

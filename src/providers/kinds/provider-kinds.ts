@@ -59,12 +59,12 @@ const RESULT_KINDS: { [K in ResultContent['kind']]: ResultKind<ContentOf<K>> } =
 
 const kindOf = ({ kind }: ResultContent) => RESULT_KINDS[kind] as ResultKind<ResultContent>
 
-/** The longest reply with files: ten images of the largest size, as base64. */
+/** The longest response with files: ten images of the largest size, in base64. */
 const MEDIA_BYTES_MAX = 160 * 1024 * 1024
-/** Names and values of a reply: of the most vectors as numbers, or of a transcript with a time for every word of some hours. */
+/** Names and values of a response: the most vectors as numbers, or a transcript of some hours with a time for every word. */
 const VALUES_MAX = 400_000
 
-/** How results are asked for and read, whatever wire the provider speaks: beside the chat completions. */
+/** Requests results other than chat completions, and reads them, whatever the provider's wire. */
 export const results: WireMapping<AttemptOf<ResultContent>> = {
   request(attempt, apiKey) {
     const { content } = attempt
@@ -89,7 +89,7 @@ export const results: WireMapping<AttemptOf<ResultContent>> = {
   failureOfErrorObject,
 }
 
-/** Reads a whole reply. One that does not answer all of the request is malformed. */
+/** Reads a whole response. A response that does not have everything that was requested is malformed. */
 class ResultReader implements CompletionReader {
   readonly wholeValuesMax = VALUES_MAX
   readonly files?: FilePlace

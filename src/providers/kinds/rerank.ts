@@ -3,7 +3,7 @@ import { inOrder, type ResultKind, usageOf } from './result-kind.ts'
 
 export const rerank: ResultKind<RerankContent> = {
   path: '/rerank',
-  // All of them are asked for: which are the best, and their texts, are known here.
+  // All scores are requested: the gateway selects the best and has the texts.
   request: ({ query, documents }, { upstreamModel: model }) => ({ body: { model, query, documents } }),
   read(content, { body }) {
     const result = scoresOf(content, body.results ?? body.data)
@@ -11,7 +11,7 @@ export const rerank: ResultKind<RerankContent> = {
   },
 }
 
-/** Scored documents, the best first. */
+/** The scored documents, the best first. */
 function scoresOf({ documents, topN, returnDocuments }: RerankContent, results: unknown): object[] | null {
   const found = inOrder(results, documents.length)
   if (found?.every(({ relevance_score: score }) => Number.isFinite(score)) !== true) return null

@@ -4,31 +4,29 @@ import type { FormFile } from '../http/form-body.ts'
 import type { FilePlace, ReplyFile } from '../reply-files.ts'
 import { type AttemptTerms, type Fields, isObject } from '../wire.ts'
 
-/** How one kind of result is asked for, of every provider, and read. Pure mappings. */
+/** The request and the response of one kind of result, for every provider. Pure mappings. */
 export interface ResultKind<Content> {
-  /** Appended to the base URL of a provider that has no URL for the kind. */
+  /** Appended to the base URL of a provider that has no URL for this kind. */
   path: string
   request(content: Content, offer: Offer, image: AttemptTerms['image']): ResultRequest
-  /** The reply may be of any media type, and long. */
+  /** The response may have any media type, and may be long. */
   isMedia?: true
-  /** Where the files of the reply are, which go into the store as they come. Absent: it has none. */
+  /** Where the response has files, which are stored as they arrive. Absent if it has none. */
   files?: FilePlace
-  /** The result in a reply, or null if the reply does not answer all of the request. `body` is empty for a file. */
+  /** The result in a response; null if the response does not have everything that was requested. `body` is empty for a file. */
   read(
     content: Content,
     reply: { body: Fields; files: readonly ReplyFile[]; image: AttemptTerms['image'] },
   ): ReadResult | null
 }
 
-/** What is sent. */
 export interface ResultRequest {
   /** Appended to the URL of the kind. */
   path?: string
-  /** A JSON body, or a form. */
+  /** A JSON body or a form. */
   body: Fields | FormParts
 }
 
-/** The parts of a form. */
 export class FormParts {
   readonly fields: ReadonlyArray<readonly [name: string, value: string]>
   readonly files: readonly FormFile[]
@@ -42,11 +40,11 @@ export class FormParts {
 export interface ReadResult {
   /** JSON. */
   result: readonly unknown[]
-  /** As far as the provider reports it; null where it does not. */
+  /** As the provider reports it; null if it does not. */
   usage: Usage | null
 }
 
-/** Entries by their `index`, of which there is exactly one each. */
+/** The entries in the order of their `index`; null unless each index occurs exactly once. */
 export function inOrder(entries: unknown, count: number): Fields[] | null {
   if (!Array.isArray(entries) || entries.length !== count) return null
   const ordered: Array<Fields | undefined> = Array.from({ length: count })
@@ -59,7 +57,7 @@ export function inOrder(entries: unknown, count: number): Fields[] | null {
   return ordered as Fields[]
 }
 
-/** Tokens and searches as providers report them; null where they report neither. */
+/** The tokens and searches that a provider reports; null if it reports neither. */
 export function usageOf({ usage, meta }: Fields): Usage | null {
   const tokens = isObject(usage) ? (usage.prompt_tokens ?? usage.total_tokens) : undefined
   const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {}

@@ -15,7 +15,7 @@ export const speech: ResultKind<SpeechContent> = {
   },
 }
 
-/** Whether the first bytes of a reply can be the speech that was asked for. Samples and AAC have no certain start. */
+/** Whether the first bytes of a response can be speech of the requested format. PCM samples and AAC have no fixed start. */
 function isSpeech(content: SpeechContent, head: Uint8Array): boolean {
   if (head.length === 0) return false
   if (content.format === 'pcm' || content.format === 'aac') return head[0] !== 0x7b && head[0] !== 0x3c

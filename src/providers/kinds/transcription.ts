@@ -15,7 +15,7 @@ export const transcription: ResultKind<TranscriptionContent> = {
       body: new FormParts(
         [
           ['model', upstreamModel],
-          // The only format that says how long the recording is; the client's own is made from it.
+          // The only format that has the recording's duration. The client's format is made from it.
           ['response_format', 'verbose_json'],
           ...(language === undefined ? [] : [['language', language] as const]),
           ...(prompt === undefined ? [] : [['prompt', prompt] as const]),
@@ -27,7 +27,7 @@ export const transcription: ResultKind<TranscriptionContent> = {
     }
   },
   isMedia: true,
-  /** A transcript, and the seconds that are charged for. */
+  /** A transcript, and the seconds that are charged. */
   read(content, { body: { text, duration, language, segments, words } }) {
     if (typeof text !== 'string') return null
     if (typeof duration !== 'number' || !Number.isFinite(duration) || duration < 0) return null
@@ -57,7 +57,7 @@ const SEGMENT_FIELDS = [
 ]
 const WORD_FIELDS = ['word', 'start', 'end']
 
-/** Entries of a list with these fields only. */
+/** The entries of a list, with only these fields. */
 const entriesOf = (list: unknown, names: readonly string[]): Fields[] =>
   Array.isArray(list)
     ? list

@@ -17,7 +17,7 @@ export async function checkKey(provider: Provider, secret: string, signal: Abort
   const answer = await openListing(provider, secret, signal)
   if (!answer.ok) return refusalOf(answer)
   await answer.body?.cancel()
-  // A public list proves nothing about the key.
+  // A list that needs no key cannot confirm a key.
   const open = await openListing(provider, undefined, signal)
   await open.body?.cancel()
   return open.status === 401 || open.status === 403 || open.status === 400 ? 'accepted' : 'unknown'

@@ -1,7 +1,7 @@
 import type { CatalogSnapshot, Offer, Provider } from '../../core/catalog/catalog.ts'
 import { readListing } from './read-listing.ts'
 
-/** What a provider lists, against what the catalog says of it. */
+/** A provider's model list, compared with its models in the catalog. */
 export type ListingComparison =
   | {
       kind: 'compared'
@@ -14,7 +14,10 @@ export type ListingComparison =
     }
   | { kind: 'failed'; provider: string; reason: string }
 
-/** Reads the model list of every provider whose key we hold and compares. Never rejects over one provider. */
+/**
+ * * Reads the model list of every provider for which there is a key, and compares it with the catalog. An error of one
+ *   provider is its result; the function does not reject.
+ */
 export async function compareListings(
   catalog: CatalogSnapshot,
   ourKey: (provider: Provider) => string | undefined,
@@ -38,8 +41,8 @@ export async function compareListings(
 }
 
 /**
- * The upstream chat models offered at every provider whose key we hold, also those it does not list at the moment. Lists
- * seldom name models of other kinds.
+ * * The chat models that the catalog offers at each provider for which there is a key, including those that the
+ *   provider does not list now. Lists rarely have models of other kinds.
  */
 export function offeredModels(catalog: CatalogSnapshot): Map<Provider, string[]> {
   const chats = [...catalog.models.values()].filter(({ kind }) => kind === 'chat')

@@ -1,12 +1,12 @@
 import type { Provider, Wire } from '../../core/catalog/catalog.ts'
 import { readBoundedBody } from '../../platform/network/read-bounded-body.ts'
 
-/** How a wire lists models: where, with which header for the key, and what a page says. */
+/** How a wire lists models: the path, the header of the key, and the form of a page. */
 interface ListingWire {
   path: string
   keyHeader: string
   headers?: Record<string, string>
-  /** The models of a page, by the names calls use, and the query of the next page if there is one. */
+  /** The models of a page, by the names that calls use, and the query of the next page if there is one. */
   readPage(body: unknown): { models: string[]; next: string | null }
 }
 
@@ -47,8 +47,8 @@ const WIRES: Record<Wire, ListingWire> = {
 }
 
 /**
- * Reads which models a provider lists, page by page, within one deadline. Rejects with a readable Error when it
- * does not answer in time or answers no list; its text never holds the key.
+ * * Reads the models that a provider lists, page by page, within one deadline. Rejects with a readable Error if the
+ *   provider does not respond in time or returns no list; the error's text never contains the key.
  */
 export async function readListing(provider: Provider, key: string | undefined): Promise<Set<string>> {
   const wire = WIRES[provider.wire]
@@ -65,7 +65,7 @@ export async function readListing(provider: Provider, key: string | undefined): 
   return models
 }
 
-/** Asks for the first page with this key, or with none. A redirect is an error; the body is the caller's to cancel. */
+/** Requests the first page, with a key or without. A redirect is an error; the caller must cancel the body. */
 export function openListing(
   provider: Provider,
   key: string | undefined,
@@ -86,8 +86,8 @@ function headersOf(provider: Provider, wire: ListingWire, key: string | undefine
 }
 
 /**
- * Reads a body of at most 16 MiB. A redirect is an error: `fetch` would take a key in a header of its own along,
- * wherever it leads.
+ * * Reads a body of at most 16 MiB. A redirect is an error, because `fetch` would send a key that has its own header to
+ *   any target.
  */
 export async function readJson(
   url: string,
@@ -97,20 +97,20 @@ export async function readJson(
   const response = await fetch(url, { headers, signal, redirect: 'error' })
   if (!response.ok) {
     await response.body?.cancel()
-    throw new Error(`GET ${url} answered ${response.status}`)
+    throw new Error(`GET ${url} returned ${response.status}`)
   }
   const text = await readBoundedBody(response, BODY_MAX_BYTES, `GET ${url}`)
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new Error(`GET ${url} answered no JSON`, { cause })
+    throw new Error(`GET ${url} returned no JSON`, { cause })
   }
 }
 
-/** The list itself, or under its usual name. */
+/** The list itself, or the list in the field `name`. */
 function listIn(body: unknown, name: string): unknown[] {
   const list = Array.isArray(body) ? body : (body as Record<string, unknown> | null)?.[name]
-  if (!Array.isArray(list)) throw new Error('its model list has no list of models in it')
+  if (!Array.isArray(list)) throw new Error('the response contains no list of models')
   return list
 }
 
@@ -120,5 +120,5 @@ const idsOf = (entries: readonly unknown[]): string[] =>
     .filter((id) => typeof id === 'string')
     .map(withoutPrefix)
 
-/** One maker prefixes the ids of its list with `models/`, and takes them without it. */
+/** One vendor prefixes the ids of its list with `models/`, and takes ids without the prefix. */
 const withoutPrefix = (id: string): string => id.replace(/^models\//, '')

@@ -46,7 +46,7 @@ test('edits that change nothing have no effects', () => {
 })
 
 test('a model that loses its last offer goes offline, with the reason', () => {
-  const offline = 'offline test/one: test/one will answer 503: its only offer'
+  const offline = 'offline test/one: test/one will return 503: its only offer'
   expect(effectsOf(change('models', { id: 'test/one', disabled: true }))).toEqual([`${offline} is disabled`])
   expect(
     effectsOf(change('offers', { provider: 'alpha', upstream_model: 'test/one', disabled: true })),
@@ -58,22 +58,22 @@ test('a model that loses its last offer goes offline, with the reason', () => {
     'change test/one: test/one: input $1.00 → $0.40',
   ])
   expect(effectsOf(change('models', { id: 'test/two', rate: cheap }))[0]).toBe(
-    'offline test/two: test/two will answer 503: all 2 of its offers cost more than its price',
+    'offline test/two: test/two will return 503: all 2 of its offers cost more than its price',
   )
   expect(effectsOf({ ...base, models: [base.models[0]!, base.models[2]!] })).toEqual([
-    'offline test/two: test/two will answer 404: it is removed from the catalog',
+    'offline test/two: test/two will return 404: it is removed from the catalog',
   ])
 })
 
 test('a provider that is disabled takes all its models along, and auto with the last', () => {
   const effects = effectsOf(change('providers', { id: 'alpha', disabled: true }))
   expect(effects).toEqual([
-    'offline test/one: test/one will answer 503: its only offer is disabled',
+    'offline test/one: test/one will return 503: its only offer is disabled',
     'change test/two: alpha receives no calls for test/two',
   ])
   const both = effectsOf(change('providers', { id: 'alpha', disabled: true }, { id: 'beta', disabled: true }))
   expect(both).toContain('offline auto: auto will return 503: no model is left to choose')
-  expect(both).toContain('offline test/two: test/two will answer 503: all 2 of its offers are disabled')
+  expect(both).toContain('offline test/two: test/two will return 503: all 2 of its offers are disabled')
 })
 
 test('a loss is told where losses are allowed', () => {
@@ -104,7 +104,7 @@ test('a new model, and one that can be called again, are told', () => {
     'change test/new: test/new can be called',
   ])
   expect(effectsOf({ models: [model('test/new', ['keyless'])] })).toEqual([
-    'offline test/new: test/new will answer 503: its only offer has no platform key',
+    'offline test/new: test/new will return 503: its only offer has no platform key',
     'change test/new: test/new is added to the catalog',
   ])
   const disabled = snapshot(change('models', { id: 'test/one', disabled: true }))

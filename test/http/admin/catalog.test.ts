@@ -89,14 +89,14 @@ test('what an edit does to calls is told before it does: a model offline, a loss
   const offer = { provider: 'alpha', upstream_model: 'words-12' }
   expect(await effectsOf({ changes: { offers: [{ ...offer, disabled: true }] } })).toEqual(
     expect.arrayContaining([
-      'offline: test/one will answer 503: its only offer is disabled',
+      'offline: test/one will return 503: its only offer is disabled',
       'offline: auto will return 503: no model is left to choose',
     ]),
   )
   const free = { changes: { models: [{ id: 'test/one', rate: { prompt: '0', completion: '0' } }] } }
   expect(await effectsOf(free)).toEqual(
     expect.arrayContaining([
-      'offline: test/one will answer 503: its only offer costs more than its price',
+      'offline: test/one will return 503: its only offer costs more than its price',
       'loss: alpha receives no calls for test/one: it costs $0.50 / $0.50 and earns $0.00 / $0.00',
       'free: test/one: input and output will cost nothing',
     ]),

@@ -113,10 +113,10 @@ describe('posting a webhook', () => {
     expect(internal.received).toEqual([])
   })
 
-  test('no answer within the deadline is none', async () => {
+  test('no response within the deadline is none', async () => {
     receiver.answer = () => undefined
     const result = await post(receiver.url, { allowPrivate: true, timeoutMs: 150 })
-    expect(result).toMatchObject({ kind: 'unanswered', error: 'no answer within 150 ms' })
+    expect(result).toMatchObject({ kind: 'unanswered', error: 'no response within 150 ms' })
     expect(result.durationMs).toBeLessThan(onBusyMachine(1_500))
   })
 

@@ -34,7 +34,7 @@ export function describeSurface(operation: DescribedOperation, surface: Surface)
   if (isRepeatable(surface)) {
     operation.parameters = [
       ...(operation.parameters ?? []),
-      headerParameter('Idempotency-Key', 'A repeat with the same key is answered by the first call', {
+      headerParameter('Idempotency-Key', 'A repeat with the same key gets the response to the first call', {
         type: 'string',
         pattern: '^[\\x20-\\x7e]{1,255}$',
       }),

@@ -12,103 +12,103 @@ import type { MediaPart } from '../content-part.ts'
 import type { NativeStop } from '../native-message.ts'
 import { Preferences, parsePreferences } from '../provider-preferences.ts'
 
-/** What the core knows of one kind of call. All functions are pure. */
+/** The core's functions for one kind of call. All are pure. */
 export interface CallKind<Content> {
-  /** Method and path of the surface that refusals name for it. */
+  /** Method and path of its route, for refusals. */
   surface: string
   /** What the documentation shows of its surfaces. Absent: they are dialects of chats, described on their own. */
   reference?: Readonly<Partial<Record<SurfaceId, SurfaceReference>>>
-  /** What is asked for: a completion, token by token up to a limit; or one result, as JSON. */
+  /** What the call requests: a completion, token by token up to a limit, or one JSON result. */
   asksFor: 'completion' | 'result'
-  /** A provider that has the request is read to its end although its client left: it bills what it was asked for. */
+  /** The provider's response is read to its end even if the client disconnects, because the provider bills it. */
   outlivesClient?: true
-  /** How a completion says that it ended at its limit, where the kind has words of its own for that. */
+  /** The stop reason of a completion that reached its limit, if the kind has its own. */
   stopAtLimit?: NativeStop
   /** The kinds of input in the prompt, always with `text`. */
   modalities(content: Content): string[]
   /** The parts of the prompt that are not text. */
   media(content: Content): readonly MediaPart[]
   needs(content: Content): CallNeeds
-  /** What the gateway counts the tokens of where no provider reports them. */
+  /** The texts whose tokens the gateway counts if the provider reports none. */
   texts(content: Content): PromptTexts
   /** The content without what writes to the provider's prompt cache: for candidates where that has no price. */
   withoutCaching?(content: Content): Content
-  /** The units to charge where the provider reports none, of those that were held for. Absent: all of them. */
+  /** The units to charge if the provider reports none, within those of the hold. By default all of them. */
   unreportedUnits?(content: Content, bound: number): number
-  /** What the sealed body of the call has of the content, as JSON. Absent: all of it. */
+  /** The part of the content that the call's sealed body stores, as JSON. By default all of it. */
   write?(content: Content): object
-  /** Reverses `write`. Throws ApiError where the body is not valid. */
+  /** Reverses `write`. Throws ApiError if the body is not valid. */
   read?(body: Record<string, unknown>): Content
 }
 
-/** Texts that a model reads, each counted by itself, and the number of messages that they make. */
+/** The texts that a model reads, each counted separately, and the number of messages that they form. */
 export interface PromptTexts {
   texts: string[]
   messages: number
 }
 
-/** What a call demands of the models and offers that may serve it. Planning goes by this, and never by the content. */
+/** What a call requires of the models and offers that may serve it. Planning uses these needs instead of the content. */
 export interface CallNeeds {
   modelKind: ModelKind
   /** The kinds of input in the prompt, always with `text`. */
   modalities: readonly string[]
-  /** Modalities of media by URL, whose size is unknown before they are fetched. */
+  /** Modalities of media by URL, whose size is unknown until they are fetched. */
   byAddress: ReadonlyArray<'file' | 'video'>
   /** Used parameters that a model may not support, named as in the catalog. */
   parameters: readonly string[]
-  /** The wire that the provider has to speak. Absent: any. */
+  /** The wire that the provider must speak. Absent: any. */
   wire?: Wire
   prompt: PromptSize
   /** Tokens of the provider's prompt cache are charged at their own rates. */
   pricesCache: boolean
   /** See ChatContent. */
   extended?: true
-  /** What a wire without references in JSON Schema has to convert. */
+  /** The schemas that a wire without JSON Schema references must convert. */
   schemas: Pick<SamplingParameters, 'tools' | 'response_format'>
-  /** What `auto` chooses by. Absent: `auto` serves no calls of this kind. */
+  /** The basis of `auto`'s choice. Absent if `auto` does not serve this kind of call. */
   auto?: AutoPrompt
-  /** Of a call that asks for a result. */
+  /** For a call that requests a result. */
   result?: ResultNeeds
-  /** The field of the request that is at fault: for the length of the text, and for media that no model takes. */
+  /** The request's fields that errors name: for the length of the text, and for media that no model accepts. */
   fields: { text: string; media: string }
 }
 
-/** The tokens of a prompt, as far as they are known before the model. */
+/** The known token counts of a prompt before a model is chosen. */
 export interface PromptSize {
-  /** An upper bound of those of the text, at every model. */
+  /** An upper bound on the text's tokens, for every model. */
   textTokens: number
-  /** No tokenizer makes fewer of the text, or of the longest of several texts. */
+  /** A lower bound, for every tokenizer, on the tokens of the text, or of the longest of several texts. */
   textTokensAtLeast: number
   media: readonly MediaPart[]
-  /** Texts that are read one by one, each within the window. */
+  /** The number of texts that are read separately, each within the window. */
   inputs: number
 }
 
 export interface AutoPrompt {
   profile: RoutingProfile
-  /** The difficulty after each of the last turns of the user, oldest first. Takes a few milliseconds. */
+  /** The difficulty after each of the user's latest turns, oldest first. Takes a few milliseconds. */
   scores: () => number[]
   tools: number
-  /** Results of tools in the messages. */
+  /** The number of tool results in the messages. */
   toolResults: number
 }
 
-/** What a call that asks for a result demands of a model. */
+/** What a call that requests a result requires of a model. */
 export interface ResultNeeds {
-  /** Nothing of the result comes before it is done. */
+  /** No part of the result is sent before it is complete. */
   comesWhole?: true
-  /** Whether a model does it as it is asked. Absent: every model of the kind does. */
+  /** Whether a model can make the requested result. Absent if every model of the kind can. */
   isDoneBy?(model: Model): boolean
-  /** The refusal where none does. */
+  /** The refusal if no model can. */
   refusal?(): ApiError
-  /** The units that it takes at most at a model that counts any. */
+  /** The maximum units at a model that counts any. */
   unitsBound(model: Pick<Model, 'imageUnits'>): number
-  /** Of a call for images: what a model makes of each; null where it makes no such image. */
+  /** For a call for images: the size and quality of each at a model; null if the model does not make such images. */
   image?(model: Pick<Model, 'imageUnits'>): ImageChoice | null
 }
 
 export interface ImageChoice {
-  /** Empty: the model has no qualities. */
+  /** Empty if the model has no qualities. */
   quality: string
   size: string
   unitsEach: number
@@ -117,17 +117,17 @@ export interface ImageChoice {
 /** Maximum characters per token in today's vocabularies, even for repetitive text. */
 const MAX_CHARS_PER_TOKEN = 16
 
-/** No tokenizer makes fewer tokens of so many characters. */
+/** A lower bound on the tokens of this many characters, for every tokenizer. */
 export const tokensAtLeast = (characters: number): number => Math.floor(characters / MAX_CHARS_PER_TOKEN)
 
-/** What the kinds that ask for a result have in common, unless they say otherwise. */
+/** The defaults of the kinds that request a result. */
 export const RESULT_KIND = {
   asksFor: 'result',
   modalities: () => ['text'],
   media: () => [],
 } as const
 
-/** The fields that the body of every call for a result has. */
+/** The body fields of every call for a result. */
 export const RESULT_FIELDS = { model: modelId, provider: Type.Optional(nullable(Preferences)) }
 export const OBJECT_BODY = { errorMessage: { type: 'The request body must be a JSON object.' } }
 
@@ -148,7 +148,7 @@ export const resultRequest = <Content>(
   content,
 })
 
-/** The needs of a call for a result, apart from what is particular to its kind. */
+/** The needs of a call for a result, without those of its kind. */
 export const resultNeeds = (
   modelKind: ModelKind,
   { textTokens, textTokensAtLeast, media = [], inputs = 1 }: Partial<PromptSize>,
@@ -168,7 +168,7 @@ export const resultNeeds = (
 /** Tokens that tokenizers add around a text. */
 export const TOKENS_AROUND = 8
 
-/** Upper bounds of the tokens of texts that are read one by one. */
+/** Upper bounds on the tokens of texts that are read separately. */
 export function textBounds(texts: readonly string[]): number[] {
   const boundOf = createTextBound()
   return texts.map((text) => boundOf(text) + TOKENS_AROUND)
@@ -176,7 +176,7 @@ export function textBounds(texts: readonly string[]): number[] {
 
 export const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
 
-/** The longest of texts in tokens, at least. */
+/** A lower bound on the tokens of the longest text. */
 export const longestAtLeast = (texts: readonly string[]): number =>
   Math.max(0, ...texts.map(({ length }) => tokensAtLeast(length)))
 

@@ -14,10 +14,10 @@ import { type RerankContent, rerank } from './rerank.ts'
 import { type SpeechContent, speech } from './speech.ts'
 import { type TranscriptionContent, transcription } from './transcription.ts'
 
-/** The text of a call: sealed in its job, never logged, never stored elsewhere. */
+/** The text of a call. It is sealed in the call's job, never logged and stored nowhere else. */
 export type CallContent = ChatContent | NativeContent | ResultContent
 
-/** What calls ask whose answer is one result, and no completion. */
+/** The content of calls that return one result and no completion. */
 export type ResultContent =
   | EmbeddingsContent
   | RerankContent
@@ -31,7 +31,7 @@ export type CallRequest = RequestOf<CallContent>
 export type Kind = CallContent['kind']
 export type ContentOf<K extends Kind> = Extract<CallContent, { kind: K }>
 
-/** Every kind of call. What is true of one kind alone stands in its own file and nowhere else. */
+/** Every kind of call. Each kind's rules are in its own file only. */
 const CALL_KINDS: { [K in Kind]: CallKind<ContentOf<K>> } = {
   chat,
   native,
@@ -43,7 +43,6 @@ const CALL_KINDS: { [K in Kind]: CallKind<ContentOf<K>> } = {
   transcription,
 }
 
-/** The kind of a content. */
 export const kindOf = (content: CallContent): CallKind<CallContent> =>
   CALL_KINDS[content.kind] as CallKind<CallContent>
 
@@ -55,7 +54,7 @@ export const messagesOf = (content: CallContent): readonly ChatMessage[] =>
 export const parametersOf = (content: CallContent): SamplingParameters =>
   'parameters' in content ? content.parameters : {}
 
-/** Where models of a kind are called. */
+/** The route at which models of a kind are called. */
 export const surfaceOf = (kind: ModelKind): string => CALL_KINDS[kind].surface
 
 /** One part of what the documentation shows of each surface, gathered from the kinds. */

@@ -10,7 +10,7 @@ import {
   tokensAtLeast,
 } from './call-kind.ts'
 
-/** The prompt of a chat, or of a call that is read like one. */
+/** The prompt of a chat, or of a call that is planned as one. */
 export type ChatPrompt = Pick<ChatContent, 'messages' | 'parameters' | 'exactJson' | 'routingProfile'>
 
 export const chat: CallKind<ChatContent> = {
@@ -27,7 +27,7 @@ export const chat: CallKind<ChatContent> = {
   write: ({ messages, parameters, exactJson }) => ({ messages, parameters, exactJson }),
 }
 
-/** What a prompt demands of a model. */
+/** What a prompt requires of a model. */
 export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } {
   const { messages, parameters, exactJson, routingProfile = 'auto' } = prompt
   const media = mediaParts(messages)
@@ -58,7 +58,7 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
   }
 }
 
-/** A history with tool calls requires a model that supports tools, whether or not there are tools to call. */
+/** A history with tool calls requires a model that supports tools, even if the request declares none. */
 function parameterNames({ parameters, messages }: ChatPrompt): string[] {
   const names = Object.keys(parameters)
   return names.includes('tools') || !messages.some((message) => message.tool_calls)

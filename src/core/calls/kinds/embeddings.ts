@@ -24,7 +24,7 @@ export interface EmbeddingsContent {
   kind: 'embeddings'
   /** Texts, or token ids of the model's own vocabulary. */
   input: readonly string[] | readonly (readonly number[])[]
-  /** Length of each vector; absent: the model's. */
+  /** The length of each vector; by default the model's. */
   dimensions?: number
   /** The requested format of vectors: numbers, or 32-bit floats, little-endian, in base64. */
   encoding: (typeof ENCODINGS)[number]
@@ -34,7 +34,7 @@ const ENCODINGS = ['float', 'base64'] as const
 const INPUTS_MAX = 2_048
 const TOKEN_IDS_MAX = 32_768
 const DIMENSIONS_MAX = 65_536
-/** Components of all vectors of one result: 1 MiB of 32-bit floats. */
+/** The components of all vectors of one result: 1 MiB of 32-bit floats. */
 export const VECTOR_COMPONENTS_MAX = 262_144
 
 /** The body of POST /v1/embeddings. Other top-level fields are accepted and dropped. */
@@ -95,7 +95,7 @@ export const embeddings: CallKind<EmbeddingsContent> = {
 
 const textsOf = ({ input }: EmbeddingsContent): string[] => input.filter((one) => typeof one === 'string')
 
-/** Its vectors have the length that is asked for, and one result holds them. */
+/** Whether a model makes vectors of the requested length and one result can contain them. */
 function makesVectors(
   { supportedParameters, dimensions = 0 }: Model,
   { input, dimensions: asked }: EmbeddingsContent,
@@ -110,7 +110,7 @@ function makesVectors(
 const vectorsRefused = ({ dimensions }: EmbeddingsContent) =>
   unsupported(
     dimensions === undefined ? 'input' : 'dimensions',
-    `One answer holds ${VECTOR_COMPONENTS_MAX} numbers: so many inputs times the length of their vectors. Send fewer inputs, or ask for \`dimensions\` that the model makes.`,
+    `One response contains at most ${VECTOR_COMPONENTS_MAX} numbers: the number of inputs times the length of the vectors. Send fewer inputs, or request \`dimensions\` that the model supports.`,
   )
 
 function parseInput(input: unknown): EmbeddingsContent['input'] {

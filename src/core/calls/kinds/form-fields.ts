@@ -4,9 +4,9 @@ import { invalid } from '../../kernel/errors.ts'
 import { oncePer } from '../../kernel/once-per.ts'
 import { type FileFormat, fileFormat } from '../../media/file-format.ts'
 
-/** The kinds whose requests are forms: their fields as a JSON body has them, and their files in the store of bodies. */
+/** The kinds whose requests are forms: reads their fields as a JSON body, and their files from the store of bodies. */
 
-/** A form as it was read. */
+/** A form after it was read. */
 export interface Form {
   fields: ReadonlyMap<string, readonly string[]>
   files: readonly FormFile[]
@@ -24,7 +24,7 @@ export interface CallFile {
   ref: string
   bytes: number
   mediaType: string
-  /** With the extension of its format; never the client's own name. */
+  /** Has the extension of the file's format; never the client's own name. */
   fileName: string
 }
 
@@ -33,7 +33,7 @@ const FORMATS: Record<FileFormat['modality'], string> = {
   audio: 'audio as WAV, MP3, FLAC, Ogg, M4A or WebM',
 }
 
-/** Throws ApiError `invalid_request` where a file is not of the modality. */
+/** Throws ApiError `invalid_request` if a file does not have the modality. */
 export function callFile({ field, ref, bytes, head }: FormFile, modality: FileFormat['modality']): CallFile {
   const format = fileFormat(head)
   if (format?.modality !== modality) throw invalid(field, `\`${field}\` must be ${FORMATS[modality]}.`)
@@ -41,8 +41,8 @@ export function callFile({ field, ref, bytes, head }: FormFile, modality: FileFo
 }
 
 /**
- * The fields of a form as the body that a schema describes: texts become numbers, booleans, lists, and objects of JSON.
- * Throws ApiError `invalid_request`.
+ * * Converts the fields of a form to the body that a schema describes: texts become numbers, booleans, lists and
+ *   objects. Throws ApiError `invalid_request`.
  */
 export function readFields<Schema extends TObject>(schema: Schema, fields: Form['fields']): Static<Schema> {
   const body: Record<string, unknown> = {}
@@ -69,7 +69,7 @@ function parseObject(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // It is refused as a text.
+    // Validation then refuses the text.
     return null
   }
 }

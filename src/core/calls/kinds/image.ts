@@ -25,17 +25,17 @@ export interface ImageContent {
   kind: 'image'
   prompt: string
   count: number
-  /** As requested; absent or `auto`: the first in the model's table of units. */
+  /** As requested. Absent or `auto`: the first size in the model's table of units. */
   size?: string
   quality?: string
   background?: (typeof BACKGROUNDS)[number]
   style?: (typeof STYLES)[number]
-  /** The images to edit; empty: it is generated from the prompt alone. */
+  /** The images to edit. Empty: the image is generated from the prompt alone. */
   sources: readonly CallFile[]
   mask?: CallFile
 }
 
-/** A file that was made: an image is stored as base64. */
+/** A file that the call made: an image is stored as base64. */
 export interface MadeFile {
   ref: string
   bytes: number
@@ -75,8 +75,8 @@ const FIELDS = {
 }
 
 /**
- * The body of POST /v1/images/generations. Fields that would change the price or the form of the response in a way that
- * is not held for are refused; other unknown ones are accepted and dropped.
+ * * The body of POST /v1/images/generations. Fields that would change the form of the response, or a price that the
+ *   hold does not cover, are refused; other unknown fields are accepted and dropped.
  */
 export const ImageGenerationBody = Type.Object({
   ...FIELDS,
@@ -84,11 +84,11 @@ export const ImageGenerationBody = Type.Object({
 })
 type ImageGenerationBody = Static<typeof ImageGenerationBody>
 
-/** The fields of the form of POST /v1/images/edits beside its files. */
+/** The form fields of POST /v1/images/edits, without the files. */
 const ImageEditFields = Type.Object(FIELDS)
 
 const FILE = Type.Unsafe<string>({ type: 'string', format: 'binary' })
-/** What the form is, for its description. */
+/** The form with its files, for the API description. */
 export const ImageEditForm = Type.Object({
   ...FIELDS,
   image: Type.Array(FILE, { minItems: 1, maxItems: SOURCES_MAX }),
@@ -182,7 +182,7 @@ export const image: CallKind<ImageContent> = {
 
 const ofUnknownSize = ({ ref: url }: CallFile): MediaPart => ({ type: 'image', source: { url } })
 
-/** What a model makes of a request, by its table of units; null if it makes no such image. */
+/** The image that a model makes of a request, by its table of units; null if it makes no such image. */
 function imageChoice(
   { quality, size }: ImageContent,
   { imageUnits = {} }: Pick<Model, 'imageUnits'>,
@@ -197,19 +197,19 @@ function imageChoice(
   return null
 }
 
-/** What is asked that not every model for images knows, named as in the catalog. */
+/** The used parameters that not every image model supports, named as in the catalog. */
 const parametersOf = ({ background = AUTO, style }: ImageContent): string[] => [
   ...(background === AUTO ? [] : ['background']),
   ...(style === undefined ? [] : ['style']),
 ]
 
-/** For a parameter that not every model supports, or for a size or quality. */
+/** Refuses a parameter that not every model supports, or a size or quality. */
 function imageRefused(content: ImageContent) {
   const [parameter] = parametersOf(content)
   if (parameter !== undefined)
     return unsupported(
       parameter,
-      `The model does not take \`${parameter}\`, or not in this size and quality. Leave it out, or choose another model.`,
+      `The model does not support \`${parameter}\`, or not in this size and quality. Omit it, or choose another model.`,
     )
   return unsupported(
     content.size === undefined ? 'quality' : 'size',

@@ -21,7 +21,7 @@ import {
 
 export interface ModerationContent {
   kind: 'moderation'
-  /** Texts with a verdict each, or the parts of one content with one verdict. */
+  /** Texts with one result each, or the parts of one content with one result. */
   input: readonly string[] | readonly ModerationPart[]
 }
 

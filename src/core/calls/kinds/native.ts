@@ -5,7 +5,7 @@ import { NATIVE_AT_LIMIT, type NativeRequest } from '../native-message.ts'
 import type { CallKind } from './call-kind.ts'
 import { chatNeeds, chatTexts, modalitiesOf } from './chat.ts'
 
-/** A call whose client speaks its provider's wire: planned and counted as a chat, forwarded as it is. */
+/** A call whose client uses its provider's wire: planned and counted as a chat, but forwarded unchanged. */
 export const native: CallKind<NativeContent> = {
   surface: 'POST /v1/messages',
   asksFor: 'completion',

@@ -29,7 +29,7 @@ export interface RerankContent {
 }
 
 const DOCUMENTS_MAX = 1_000
-/** A result of more would hold others up. */
+/** A longer result would delay other calls. */
 const RETURNED_CHARS_MAX = 1_048_576
 
 /** The body of POST /v1/rerank. Other top-level fields are accepted and dropped. */
@@ -90,7 +90,7 @@ export const rerank: CallKind<RerankContent> = {
     const texts = [query, ...documents]
     const [queryTokens = 0, ...documentTokens] = textBounds(texts)
     const size = {
-      // A reranker reads the query with every document.
+      // A reranker reads the query with each document.
       textTokens: queryTokens * documents.length + sumOf(documentTokens),
       textTokensAtLeast: longestAtLeast(texts),
       inputs: documents.length,
@@ -98,18 +98,18 @@ export const rerank: CallKind<RerankContent> = {
     return resultNeeds('rerank', size, { unitsBound: () => searchesBound(queryTokens, documentTokens) })
   },
   texts: ({ query, documents }) => ({ texts: [query, ...documents], messages: 0 }),
-  // No document counts more than once.
+  // Each document counts once at most.
   unreportedUnits: ({ documents }) => Math.ceil(documents.length / DOCUMENTS_PER_SEARCH),
 }
 
-/** A search is a query with up to this many documents; a longer document counts once for every this many tokens. */
+/** A search is a query with up to this many documents; a longer document counts once per this many tokens. */
 const DOCUMENTS_PER_SEARCH = 100
 const TOKENS_PER_DOCUMENT = 500
 const TOKENS_PER_DOCUMENT_LEAST = 100
 
 /**
- * The searches that a rerank takes at most.
- * Source: the price list of the maker of the only models that are priced by searches.
+ * * An upper bound on the searches of a rerank. Source: the price list of the vendor of the only models that are priced
+ *   by searches.
  */
 function searchesBound(queryTokens: number, documentTokens: readonly number[]): number {
   const room = Math.max(TOKENS_PER_DOCUMENT - queryTokens, TOKENS_PER_DOCUMENT_LEAST)

@@ -30,8 +30,8 @@ export const speechType = ({ format }: Pick<SpeechContent, 'format'>): string =>
 const CHARS_MAX = 4_096
 
 /**
- * The body of POST /v1/audio/speech. Fields that would change the price or the form of the response in a way that is not
- * held for are refused; other unknown ones are accepted and dropped.
+ * * The body of POST /v1/audio/speech. Fields that would change the form of the response, or a price that the hold does
+ *   not cover, are refused; other unknown fields are accepted and dropped.
  */
 export const SpeechBody = Type.Object({
   ...RESULT_FIELDS,
@@ -77,7 +77,7 @@ export const speech: CallKind<SpeechContent> = {
   },
   ...RESULT_KIND,
   outlivesClient: true,
-  // The text is priced by its characters.
+  // The price is per character of the text.
   needs: ({ input }) =>
     resultNeeds('speech', {}, { comesWhole: true, unitsBound: () => charactersOf(input) }),
   texts: () => ({ texts: [], messages: 0 }),

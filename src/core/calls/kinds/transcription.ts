@@ -18,7 +18,7 @@ import { type CallFile, callFile, type Form, readFields } from './form-fields.ts
 
 export interface TranscriptionContent {
   kind: 'transcription'
-  /** Into English. */
+  /** Whether to translate into English. */
   translates: boolean
   file: CallFile
   /** Maximum length of the recording in seconds. */
@@ -43,7 +43,7 @@ const FORMATS = ['json', 'text', 'verbose_json'] as const
 const GRANULARITIES = ['word', 'segment'] as const
 const PROMPT_CHARS_MAX = 32_000
 
-/** The fields of the form of POST /v1/audio/translations beside its file. */
+/** The form fields of POST /v1/audio/translations, without the file. */
 const TranslationFields = Type.Object({
   ...RESULT_FIELDS,
   prompt: Type.Optional(nullable(Type.String({ maxLength: PROMPT_CHARS_MAX }))),
@@ -51,7 +51,7 @@ const TranslationFields = Type.Object({
   temperature: Type.Optional(nullable(Type.Number({ minimum: 0, maximum: 1 }))),
 })
 
-/** The same of POST /v1/audio/transcriptions. */
+/** The form fields of POST /v1/audio/transcriptions, without the file. */
 const TranscriptionFields = Type.Object({
   ...TranslationFields.properties,
   language: Type.Optional(
@@ -69,7 +69,7 @@ const TranscriptionFields = Type.Object({
 })
 
 const FILE = Type.Unsafe<string>({ type: 'string', format: 'binary' })
-/** What the forms are, for their description. */
+/** The forms with their file, for the API description. */
 export const TranscriptionForm = Type.Object({ ...TranscriptionFields.properties, file: FILE })
 export const TranslationForm = Type.Object({ ...TranslationFields.properties, file: FILE })
 
@@ -135,7 +135,7 @@ function transcriptResponse(description: string): DescribedResponse {
   return { description, content: { ...content, 'text/plain': { schema: { type: 'string' } } } }
 }
 
-/** What is asked that not every model for transcriptions knows, named as in the catalog. */
+/** The used parameters that not every transcription model supports, named as in the catalog. */
 const parametersOf = ({ translates, granularities }: TranscriptionContent): string[] => [
   ...(translates ? ['translations'] : []),
   ...(granularities.includes('word') ? ['timestamp_granularities'] : []),
@@ -149,6 +149,6 @@ const transcriptionRefused = ({ translates }: TranscriptionContent) =>
         'The model does not support word timestamps. Request `segment` only.',
       )
 
-/** Seconds of a recording as its maker counts them: rounded, at least one, and never beyond the hold. */
+/** The seconds of a recording as its vendor counts them: rounded, at least one, and at most those of the hold. */
 export const secondsCharged = ({ secondsBound }: TranscriptionContent, duration: number): number =>
   Math.min(secondsBound, Math.max(1, Math.round(duration)))
