@@ -155,7 +155,7 @@ export class ResponseReader implements ResponseReceiver {
     const first = chunk.find((byte) => !SPACES.has(byte))
     if (first === undefined) return
     if (first === LESS_THAN) {
-      this.#giveUp('markup instead of an answer')
+      this.#giveUp('markup instead of a completion')
     } else if (first === OPENING_BRACE || first === OPENING_BRACKET) {
       this.#mode = 'whole'
     } else {
@@ -267,14 +267,14 @@ export class ResponseReader implements ResponseReceiver {
     const body = this.#pieces.take()
     const { wholeValuesMax: values = WHOLE_REPLY_LIMITS.values } = this.#options.answer
     if (scanJson(body, { ...WHOLE_REPLY_LIMITS, values }) !== 'ok')
-      return this.#fail(attemptFailure('unreadable', 'the body is too intricate for an answer'))
+      return this.#fail(attemptFailure('unreadable', 'the body has too many values for a completion'))
     this.#read(body.toString('utf8'))
   }
 
   /** The response is read while it is made, so that from its first bytes the limit between tokens applies. */
   #fileBytes(chunk: Buffer): void {
     this.#options.exchange.token()
-    if (!this.#options.files!.push(chunk)) this.#giveUp('the body is no reply with files')
+    if (!this.#options.files!.push(chunk)) this.#giveUp('the body is not a response with files')
   }
 
   /** The provider has finished; its files are still being stored. */

@@ -125,7 +125,9 @@ export function createPostWebhook({
       })
       let answered: AttemptResult | null = null
       request.on('error', (error) =>
-        settle(answered ?? unanswered(signal.aborted ? `no response within ${timeoutMs} ms` : describe(error))),
+        settle(
+          answered ?? unanswered(signal.aborted ? `no response within ${timeoutMs} ms` : describe(error)),
+        ),
       )
       request.on('response', (response) => {
         const answer: AttemptResult = {
