@@ -29,7 +29,7 @@ export const CALL_ERRORS = {
   brokeOff: {
     code: 'all_providers_failed',
     message:
-      'The completion was interrupted and could not be continued. The delivered part is incomplete. Retry the request.',
+      'The completion was interrupted and could not be continued. The text before this error is incomplete. Retry the request.',
   },
   /** Frames are missing and cannot be sent again. */
   partLost: {

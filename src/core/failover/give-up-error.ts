@@ -125,7 +125,7 @@ function brokeOff(state: FailoverState): FrameError {
   return {
     code: ranOutOfTime(state) ? 'upstream_timeout' : 'all_providers_failed',
     message:
-      'The completion broke off and could not be continued. The text before this error is incomplete. Retry the call.',
+      'The completion was interrupted and could not be continued. The text before this error is incomplete. Retry the request.',
   }
 }
 

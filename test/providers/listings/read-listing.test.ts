@@ -94,7 +94,7 @@ describe('a list of models is read', () => {
 })
 
 test.each([
-  ['refuses', { status: 401, body: 'no' }, /answered 401/],
+  ['refuses', { status: 401, body: 'no' }, /returned 401/],
   ['answers no JSON', { body: '<html>' }, /no JSON/],
   ['answers no list', { body: { error: 'x' } }, /no list/],
 ])('a provider that %s is a readable error without the key', async (_what, answer, message) => {
