@@ -41,17 +41,17 @@ import { createBreakerBoard, exportBreakers } from '../src/routing/circuit-break
 import { createMeasureLog } from '../src/routing/offer-measures.ts'
 import { createRetryBudget } from '../src/routing/retry-budget.ts'
 
-/** A call waits for its key, so PostgreSQL is not waited for long. */
+/** A call waits for its key, so the timeouts are short. */
 const KEYS_POSTGRES = {
   poolSize: 2,
   connectTimeoutMs: 1_500,
   statementTimeoutMs: 1_500,
 }
 
-/** An idle worker looks for calls this often. */
+/** How often an idle worker checks for calls. */
 const WAIT_SECONDS = 1
 
-/** The dispatch process, composed: claims calls, runs the failover chain, publishes frames. */
+/** Composes the dispatch process: it claims calls, runs the failover chain, publishes frames. */
 export async function startDispatchRole(
   config: Readonly<Config>,
   plainLogger: Logger,
@@ -62,7 +62,7 @@ export async function startDispatchRole(
   const { redis, report, logger, resources } = clients
   const redisFor = (name: string) => clients.connections.redis(`switchyard-dispatch-${name}`, 'wait')
   const subscriber = redisFor('control')
-  // QUIT, not disconnect: the last frames are still on their way.
+  // QUIT, not disconnect: the last frames are still in flight.
   resources.defer(async () => void (await redis.quit()))
   const { platformKeys, catalog } = await composeCatalog(config, clients, subscriber)
   const calls = new RunningCalls()
@@ -70,7 +70,7 @@ export async function startDispatchRole(
   const transport = createTransport(config)
   resources.defer(() => transport.close())
   const byokKeys = await openByokKeyVault({
-    // Connects when the first call on a BYOK key comes.
+    // Connects with the first call on a BYOK key.
     postgres: clients.connections.postgres('switchyard-dispatch-keys', KEYS_POSTGRES),
     ...{ redis, subscriber, logger, masterKeys: config.masterKeys, clock: Date.now },
     refreshMs: config.keyReloadMs,
@@ -127,7 +127,7 @@ export async function startDispatchRole(
   const stopCheckingLedger = pollEvery(
     CONFIRM_MS,
     dispatch.checkLedger,
-    (error) => logger.warn({ err: error }, 'could not check whether the ledger went back'),
+    (error) => logger.warn({ err: error }, 'ledger loss check failed'),
     { firstAfterMs: 0 },
   )
   report.start(redis, () => ({ inFlightCalls: calls.size, concurrency: config.workerConcurrency }))
@@ -137,10 +137,10 @@ export async function startDispatchRole(
   return { takeSlot: dispatch.takeSlot, stop: () => resources.disposeAsync() }
 }
 
-/** The clients of one dispatch worker, and its settings. */
+/** The clients and settings of one dispatch worker. */
 interface DispatchParts {
   workerId: string
-  /** Frames, holds and queues go over one connection, so that what is sent first is done first. */
+  /** Frames, holds and queues use one connection, so that commands run in sending order. */
   redis: Redis
   /** A connection in subscriber mode. */
   subscriber: Redis
@@ -169,14 +169,14 @@ interface DispatchParts {
   }
   logger: Logger
   clock: () => number
-  /** The clock that the deadlines of calls are set by. */
+  /** The clock of call deadlines. */
   fleetClock: FleetTime
 }
 
 /** How often settlements are confirmed. */
 const CONFIRM_MS = 1_000
 
-/** A dispatch worker that runs. */
+/** A running dispatch worker. */
 export type ComposedDispatch = Awaited<ReturnType<typeof composeDispatch>>
 
 /** Composes and starts the worker of one dispatch process: everything between the queue and the providers. */
@@ -219,11 +219,11 @@ export async function composeDispatch(parts: DispatchParts) {
   await worker.start()
   return {
     takeSlot: () => worker.takeSlot(),
-    /** The calls that run here. */
+    /** The running calls. */
     running: () => worker.leases.running(),
     /** The holds of ended calls whose settlement is not confirmed. */
     unsettled: () => outbox.holds(),
-    /** Settles again what PostgreSQL has lost; to be called about once a second. */
+    /** Settles again what PostgreSQL has lost; call it about once a second. */
     checkLedger: createLedgerLossCheck({
       ...{ redis, settled, outbox, logger },
       resync: () => resync('reconnected'),

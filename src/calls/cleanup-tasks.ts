@@ -1,19 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../platform/observability/logger.ts'
 
-/** What is still to be done about a call that was answered already. Must be repeatable. */
+/** Cleanup of a call whose client has its response. Must be repeatable. */
 export type CleanupTask = () => Promise<unknown>
 
 const WAITING_MAX = 20_000
 const AT_ONCE = 50
 const RETRY_MS = 100
 
-/** Runs cleanup tasks at once, and those that fail again until they succeed. */
+/** Runs cleanup tasks at once, and retries failed ones until they succeed. */
 export type CleanupTasks = ReturnType<typeof createCleanupTasks>
 
 /**
- * What calls still owe whose clients were answered: releases and withdrawals that Redis went away under, bodies that
- * PostgreSQL did not delete. Bounded: what does not fit, and what is left when the process ends, maintenance finds.
+ * Cleanup of calls whose clients have their response: releases and withdrawals that failed because of Redis, bodies
+ * that PostgreSQL did not delete. Bounded: maintenance finds the tasks that do not fit or that remain when the process
+ * ends.
  */
 export function createCleanupTasks(logger: Logger) {
   const waiting: CleanupTask[] = []
@@ -26,7 +27,7 @@ export function createCleanupTasks(logger: Logger) {
       const failed = some.filter((_, index) => results[index]?.status === 'rejected')
       if (failed.length === 0) continue
       waiting.push(...failed)
-      // Waiting must not keep a process alive that has nothing else to do.
+      // Waiting must not keep an otherwise idle process alive.
       await delay(RETRY_MS, undefined, { ref: false })
     }
     running = false
@@ -35,7 +36,7 @@ export function createCleanupTasks(logger: Logger) {
   return {
     add(task: CleanupTask) {
       if (waiting.length >= WAITING_MAX) {
-        logger.error('too many calls wait to be cleaned up after; maintenance will find what they left')
+        logger.error('cleanup queue full, leaving the rest to maintenance')
         return
       }
       waiting.push(task)

@@ -10,18 +10,18 @@ import type { Frame } from '../core/calls/frames.ts'
 /** Takes a free slot of the worker; null where it has none, or stops. */
 export type TakeSlot = () => TakenSlot | null
 
-/** The calls that the API instance waits for, and the channel that names it. */
+/** Receives the frames of calls that the API instance waits for, and the channel that identifies it. */
 export interface LocalHub {
   readonly channel: string
   receive(worker: string, frames: readonly Frame[]): void
 }
 
-/** A slot for one call, until it has run there or is given back. */
+/** A slot for one call, until the call has run or the slot is released. */
 export interface TakenSlot {
-  /** What the lock of the call's job holds, and for how long. */
+  /** The token in the lock of the call's job, and the lock's lifetime. */
   token: string
   lockMs: number
-  /** Runs the call, which is claimed by now; `body` is what its job has sealed. */
+  /** Runs the claimed call; `body` is the opened body of its job. */
   run(job: CallJob, body: string): void
   giveBack(): void
 }

@@ -33,12 +33,12 @@ test('names provider, status and reason of a failed attempt and of an opened bre
     kind: 'refused',
     httpStatus: 401,
     providerMessage: 'Incorrect API key provided: [key]',
-    msg: 'an attempt failed',
+    msg: 'attempt failed',
   }
   lines.show(JSON.stringify(failed), 'stdout')
   lines.show('{"level":50,"subject":"provider openai","reason":"refused","msg":"a breaker opened"}', 'stdout')
   expect(shown).toEqual([
-    '[api] warning: an attempt failed (openai/gpt-5-mini, refused, HTTP 401, "Incorrect API key provided: [key]")\n',
+    '[api] warning: attempt failed (openai/gpt-5-mini, refused, HTTP 401, "Incorrect API key provided: [key]")\n',
     '[api] error: a breaker opened (provider openai, refused)\n',
   ])
 })

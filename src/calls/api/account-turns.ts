@@ -2,17 +2,17 @@ import { tooManyCalls } from './overloaded.ts'
 
 interface Account {
   running: number
-  /** Those that wait, in order of arrival. */
+  /** Waiting callers, in order of arrival. */
   waiting: Array<() => void>
 }
 
 /**
- * Lets accounts in by turns, so that the many calls of one do not stand before another's single one. One that finds
- * room has its turn at once. Those that wait are let in account by account, within an account in order of arrival; no
- * account has more than its part at once, whether or not others wait.
+ * Admits accounts in turn, so that many calls of one account do not delay a single call of another. A call with a free
+ * turn proceeds at once. Waiting calls are admitted account by account, within an account in order of arrival; no
+ * account has more than its share of turns, whether or not others wait.
  */
 export function createAccountTurns({ atOnce, perAccount }: { atOnce: number; perAccount: number }) {
-  /** In the order of their turns: an account that had one goes to the end. */
+  /** In order of their turns: an account that had one moves to the end. */
   const accounts = new Map<string, Account>()
   let running = 0
 
@@ -39,7 +39,7 @@ export function createAccountTurns({ atOnce, perAccount }: { atOnce: number; per
   }
 
   return {
-    /** Takes a turn, which the returned function gives back. Rejects with `overloaded` where none comes within `waitMs`. */
+    /** Takes a turn, which the returned function releases. Rejects with `overloaded` if none is free within `waitMs`. */
     take(accountId: string, waitMs: number): Promise<() => void> {
       const account = accounts.get(accountId) ?? { running: 0, waiting: [] }
       accounts.set(accountId, account)

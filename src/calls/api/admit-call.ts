@@ -32,9 +32,9 @@ import type { CallHub } from './call-hub.ts'
 import { type AdmittedCall, jobData } from './enqueue-and-wait.ts'
 import type { NoteLimitReached } from './limit-notice.ts'
 
-/** Limits of keys and accounts where nothing is set for them, and the bounds of a call. */
+/** The default limits of keys and accounts, and the bounds of a call. */
 export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings {
-  /** Bytes of the bodies of open calls. */
+  /** Maximum bytes of the bodies of open calls. */
   bodyBytesPerKey: number
   bodyBytesPerAccount: number
   tokensPerMinute: number
@@ -47,16 +47,16 @@ export interface AdmissionLimits extends LimitDefaults, QueueTurnSettings {
 
 export interface AdmissionDependencies {
   catalog: () => CatalogSnapshot
-  /** What is known of offers, for calls of an account. Absent: every one is taken for healthy. */
+  /** The state of offers for calls of an account. Absent: all count as healthy. */
   offerStates?: (accountId: string) => OfferStates
   admit: AdmitToRedis
-  /** Brings the ledger's balance of an account into Redis. */
+  /** Loads the ledger's balance of an account into Redis. */
   loadBalance: (accountId: string) => Promise<void>
-  /** Brings what may still be spent of a budget into Redis. */
+  /** Loads the allowance of a budget into Redis. */
   loadAllowance: (budget: RunningBudget) => Promise<void>
-  /** Closes a hold that may stand or not. */
+  /** Closes a hold that may or may not exist. */
   releaseHold: (accountId: string, callId: CallId) => Promise<void>
-  /** Hears that a call was refused by a budget. */
+  /** Called when a budget refused a call. */
   noteLimitReached: NoteLimitReached
   /** Seals a body (see writeBody) for its job; null where it is too long for one. */
   sealBody: (callId: CallId, body: string) => string | null
@@ -64,7 +64,7 @@ export interface AdmissionDependencies {
   /** Absent: no worker shares the process. */
   takeSlot?: TakeSlot | undefined
   /**
-   * Takes back a call that may have been admitted and enqueued in one step. Repeatable.
+   * Undoes the admission of a call that may have been admitted and enqueued in one step. Repeatable.
    * @param askedIn the epoch of Redis's data before that step; undefined: unknown
    */
   undoAdmission: (envelope: CallEnvelope, askedIn: string | undefined) => Promise<void>
@@ -78,7 +78,7 @@ export interface AdmissionDependencies {
   random: () => number
 }
 
-/** What tells one call from another, apart from what it asks. */
+/** The properties of a call apart from its request. */
 export interface CallIdentity {
   callId: CallId
   requestId: string
@@ -91,25 +91,25 @@ export interface CallIdentity {
   labels?: CallLabels | undefined
 }
 
-/** What admission says of a call that it admitted. */
+/** The result for an admitted call. */
 export interface Admission {
   call: AdmittedCall
   rate: RateState
 }
 
-/** How long a call may wait for Redis and PostgreSQL to admit it. Redis itself admits none later. */
+/** Maximum wait for Redis and PostgreSQL to admit a call. Redis itself admits none later. */
 export const ADMISSION_WAIT_MS = 5_000
 
-/** Bodies up to this length are bounded by the number of open calls. */
+/** Shorter bodies are bounded only by the number of open calls. */
 const LIGHT_BODY_BYTES = 64 * 1024
 
-/** A longer body is sealed and sent to Redis only once its call is admitted: a refused one shall cost little. */
+/** A longer body is sealed and sent to Redis only after the admission, so that a refused call costs little. */
 const SENT_ALONG_BYTES = 16 * 1024
 
-/** The most candidates a plan carries: more than the attempts, since an unhealthy one is skipped for free. */
+/** Maximum candidates of a plan: more than the attempts, since skipping an unhealthy one is free. */
 const CANDIDATES_PER_ATTEMPT = 2
 
-/** Plans a call and bounds its cost. Throws ApiError where nothing can serve it. */
+/** Plans a call and bounds its cost. Throws ApiError if nothing can serve it. */
 export function planCall(
   request: CallRequest,
   key: Pick<KeyRecord, 'byokKeys' | 'allowList'> & { accountId: string },
@@ -132,9 +132,9 @@ export function planCall(
 }
 
 /**
- * Admits one call: plan the route, bound its cost, then one script for rate limit, concurrency, balance and budgets,
- * which also enqueues it where that can be: it has no Idempotency-Key, which must be confirmed first, its body
- * is short, and it is granted all it asks for. Throws the ApiError to answer with; nothing is held then.
+ * Admits one call: plans the route, bounds its cost, and runs one script for rate limit, concurrency, balance and
+ * budgets. The script also enqueues the call if it has no Idempotency-Key, which must be confirmed first, if its body
+ * is short, and if it is granted all it asks for. Throws the ApiError for the client; then nothing is held.
  */
 export async function admitCall(
   request: CallRequest,
@@ -145,7 +145,7 @@ export async function admitCall(
   const { limits } = deps
   const plan = planned ?? planCall(request, key, deps)
   const now = deps.clock()
-  // Before the hold is taken: a call with an older epoch than it was held in does no harm, a newer would.
+  // Read before the hold is taken: an epoch that is too old is harmless, one that is too new is not.
   const epoch = deps.epoch?.()
   const callTimeoutMs = request.stream ? limits.callTimeoutMs : limits.nonStreamingCallTimeoutMs
   const budgets = budgetsOf(key, now)
@@ -210,7 +210,7 @@ export async function admitCall(
     try {
       return await deps.admit(admission)
     } catch (error) {
-      // Redis can go away between doing it and saying so.
+      // Redis can fail between the operation and its response.
       const undo = () => (job ? deps.undoAdmission(asked, askedIn) : deps.releaseHold(key.accountId, callId))
       if (!wasNotSent(error)) deps.cleanup.add(undo)
       throw error
@@ -250,10 +250,10 @@ export async function admitCall(
   return { call: { envelope, isEnqueued, priority: queuePriority(accountOpenCalls, turn) }, rate }
 }
 
-/** A refusal by the balance cache, with the rate figures that every authenticated response carries. */
+/** A refusal by the balance cache, with the rate state for the response headers. */
 export class AdmissionRefused extends ApiError {
   readonly rate: RateState
-  /** Where no call of the key or account is admitted until then, whatever its size. */
+  /** Set if no call of the key or account is admitted until then, whatever its size. */
   readonly limited: RateLimited | null
 
   constructor(error: ApiError, answer: AdmissionAnswer) {
@@ -313,7 +313,7 @@ function refusal(
   }
 }
 
-/** The refusal of a call beyond the limit per minute of its key or account. */
+/** The error for a call beyond the limit per minute of its key or account. */
 export const rateLimitExceeded = ({ scope, retryAfterMs }: RateLimited) =>
   new ApiError(
     'rate_limit_exceeded',
@@ -323,7 +323,7 @@ export const rateLimitExceeded = ({ scope, retryAfterMs }: RateLimited) =>
     { retryAfterSeconds: retryAfterMs / 1000 },
   )
 
-/** The refusal of a call whose body is one too many for the open calls of its key or account. */
+/** The error for a call whose body exceeds the limit of open calls of its key or account. */
 export const bodyIsFull = (scope: 'key' | 'account') =>
   new ApiError(
     'concurrency_limit_exceeded',
@@ -332,8 +332,8 @@ export const bodyIsFull = (scope: 'key' | 'account') =>
   )
 
 /**
- * Admits a repeat of a call that runs or ran: it counts as one request of the rate limits of its key and account,
- * and holds nothing. Throws `rate_limit_exceeded`.
+ * Admits a repeat of a call: it counts as one request of the rate limits of its key and account, and takes no hold.
+ * Throws `rate_limit_exceeded`.
  */
 export async function admitRepeat(
   key: KeyRecord & { accountId: string },

@@ -25,17 +25,17 @@ export interface AttachDependencies {
 }
 
 const LOOK_AGAIN_MS = 500
-/** Silence of a call that was heard before, after which it is looked for again. */
+/** How long a call that sent frames before may be silent until it is looked up again. */
 const SILENT_FOR_MS = 2_000
-/** Looks that find nothing, one after another, until the call is taken for gone. */
+/** Consecutive failed lookups until the call counts as gone. */
 const MISSES_MAX = 3
-/** A call is enqueued by then. */
+/** Maximum time until a call is enqueued. */
 const ENQUEUED_WITHIN_MS = 5_000
 
 /**
- * Makes a repeat wait for a call that runs already, here or at another instance, or replays its kept
- * answer. Nothing is held or charged for it. While it hears nothing it looks for the call again: kept, running
- * (at another worker by now), or gone; so it ends soon after the call does, however that ended.
+ * Makes a repeat wait for a call that already runs, here or at another instance, or replays its kept response. Nothing
+ * is held or charged for it. While it receives nothing, it looks the call up again: kept, running (perhaps at another
+ * worker), or gone. So it ends soon after the call does, however that ended.
  */
 export function attachCall(
   original: ResponseEnvelope & KeyedCall,
@@ -44,7 +44,7 @@ export function attachCall(
 ): DispatchedCall {
   const { hub, archive, idempotency, callJobs, logger, clock } = deps
   const { id, accountId, idempotencyRecord } = original
-  // A name of its own: the first caller may be waiting at this very instance.
+  // A separate label, because the first client may wait at this instance, too.
   const label = newCallId(deps.clock())
   let isHeard = false
   let lookAt = 0
@@ -57,7 +57,7 @@ export function attachCall(
       isHeard = true
       misses = 0
       lookAt = clock() + SILENT_FOR_MS
-      // After an error of our own, such as a gap that cannot be filled, the worker would send on.
+      // After an error of this side, such as a gap that cannot be filled, the worker would continue sending.
       if (endsCall(body)) stop(body[0] === 'error')
       sink.frame(body)
     },
@@ -78,7 +78,7 @@ export function attachCall(
     if (detach) hub.tellWorkers({ kind: 'detach', callId: id, label })
   }
 
-  /** Replays the kept answer from the frame on that is due. */
+  /** Replays the kept response from the next due frame. */
   async function replay(): Promise<boolean> {
     const kept = await archive.read(id)
     if (!kept || isOver) return isOver
@@ -103,7 +103,7 @@ export function attachCall(
     if (isOver) return
     const isEnded = isOurs && found.hasEnded
     if (misses < MISSES_MAX && !(isEnded && !isHeard)) return call.probe()
-    // Nobody will end it: its key must not stand for it.
+    // Nothing will end the call, so its key must be released.
     if (isOurs && !isEnded) await archive.forget(original)
     call.end(isEnded ? answerNotKept(id) : CALL_ERRORS.originalNotCompleted)
   }
@@ -114,7 +114,7 @@ export function attachCall(
     try {
       await look()
     } catch (error) {
-      logger.warn({ err: error, callId: id }, 'repeat could not look for its answer')
+      logger.warn({ err: error, callId: id }, 'lookup of a repeated call failed')
     } finally {
       isLooking = false
     }

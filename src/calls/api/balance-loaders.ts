@@ -5,18 +5,18 @@ import type { SpendStore } from '../../billing/reports/usage-store.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { AdmissionDependencies } from './admit-call.ts'
 
-/** Reads of a balance that Redis knows a newer one of. */
+/** Maximum loads of a balance while Redis knows newer ones. */
 const LOADS_MAX = 5
 
-/** What loading has to know of a Redis that lost its data. */
+/** The data that loading needs about a Redis that lost its data. */
 export interface Recovery {
-  /** Resolves to the epoch of Redis's data, once workers have had time to tell it what they hold. */
+  /** Resolves to the epoch of Redis's data, once workers have had time to restore their holds. */
   resynced: () => Promise<string>
-  /** What PostgreSQL charged for some calls, of those that are settled. */
+  /** PostgreSQL's charges of those calls that are settled. */
   charges: (callIds: string[]) => Promise<Map<string, bigint>>
 }
 
-/** How admission brings figures that Redis does not know (yet, or any more) over from PostgreSQL. */
+/** Loads balances and allowances that Redis does not have from PostgreSQL, for admission. */
 export function createBalanceLoaders(
   accounts: Pick<AccountStore, 'find'>,
   spend: Pick<SpendStore, 'keysOf' | 'spending'>,
@@ -36,9 +36,9 @@ export function createBalanceLoaders(
         for (let load = 0; load < LOADS_MAX; load++) {
           const epoch = await recovery.resynced()
           await holds.announceLoad(accountId, epoch)
-          // Asked again: the announcement itself must have been made within the epoch.
+          // Checked again, because the announcement must have been made within the epoch.
           if ((await recovery.resynced()) !== epoch) continue
-          // Workers resync more than was lost: charges of settled calls are inside the balance already.
+          // Workers restore more than was lost: the charges of settled calls are in the balance already.
           const open = (await holds.openHolds(accountId)).map((hold) => hold.callId)
           const charges = open.length > 0 ? await recovery.charges(open) : new Map<string, bigint>()
           const settled = [...charges].map(([callId, chargePico]) => ({ callId, chargePico }))

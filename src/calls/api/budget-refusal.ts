@@ -8,7 +8,7 @@ const NAMES: Record<BudgetScope, string> = {
   account: "The account's monthly spend cap",
 }
 
-/** The refusal of a call that a budget does not cover: whose budget it is, and when it resets. */
+/** The error for a call that a budget does not cover: the owner of the budget, and when it resets. */
 export function budgetRefusal(
   { scope, period }: RunningBudget,
   affordableTokens: number,
@@ -19,7 +19,7 @@ export function budgetRefusal(
   const lower = affordableTokens > 0 ? ', or lower the token limit' : ''
   return new ApiError(
     'key_limit_exceeded',
-    `${NAMES[scope]} does not cover what this call may cost.${reset} Raise it${lower}.`,
+    `${NAMES[scope]} does not cover the maximum cost of this call.${reset} Raise it${lower}.`,
     { metadata: { ...metadata, limited_by: scope, ...(resetsAt !== null && { resets_at: resetsAt }) } },
   )
 }

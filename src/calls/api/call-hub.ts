@@ -20,43 +20,43 @@ import { EndAcknowledgements } from './unheard-ends.ts'
 import { WorkerHeartbeats } from './worker-heartbeats.ts'
 
 const TICK_MS = 100
-/** After a reconnect workers get this long to say which calls they have. */
+/** Time for workers to report their calls after a reconnect. */
 const RECONNECTED_GRACE_MS = 2_000
 
-/** Ids of calls delivered to their end: those of the last half minute at 1,500 calls a second. */
+/** Ids of fully delivered calls: those of the last half minute at 1,500 calls a second. */
 const ENDED_REMEMBERED = 50_000
 
-/** Workers get this long to say how calls ended that they are asked to end, before clients are told. */
+/** Time for workers to report the end of calls that must stop, before clients get an error. */
 const SAY_WITHIN_MS = 1_000
-/** Workers get this long to hear that their calls have ended, when this instance stops. */
+/** Time for workers to learn of ended calls when this instance stops. */
 const STOP_WITHIN_MS = 2_000
 
 const DELIVERED_WHOLE: DeliveredPrefix = { text: '', candidate: null, finished: true }
 const NOBODY_WAITS: EarlyEnd = { by: 'gateway', code: 'internal_error', deliveredChars: 0 }
 
 export interface CallHubOptions {
-  /** Names this API instance's channel. */
+  /** Identifies this API instance's channel. */
   apiId: string
-  /** A connection of its own: it is put into subscriber mode. */
+  /** A separate connection: it is put into subscriber mode. */
   subscriber: Redis
   publisher: Redis
   logger: Logger
   clock: () => number
-  /** What the calls of an account take of the places of this instance. */
+  /** Counts the calls of an account among the places of this instance. */
   places: Pick<SharedRoom, 'add'>
 }
 
 /**
- * The calls one API instance waits for. Its one channel is subscribed at boot, before any job can name it,
- * and every frame of every call arrives there. A worker of which nothing is heard any more is lost: what its clients
- * were delivered of an answer is all they get. Calls of which nothing was delivered wait for the worker that takes them over.
+ * The calls that one API instance waits for. Its one channel is subscribed at boot, before any job can name it, and all
+ * frames of all calls arrive there. A worker that stays silent is lost: its clients keep the delivered part of a
+ * completion. Calls without delivered content wait for the worker that takes them over.
  */
 export class CallHub {
   readonly channel: string
   private readonly calls = new Map<string, PendingCall>()
-  /** What came of calls that are expected, before they were registered. */
+  /** Frames of expected calls that arrived before they were registered. */
   private readonly early = new Map<string, Array<[worker: string | undefined, frame: Frame]>>()
-  /** Calls that were delivered to their end here, the oldest first. */
+  /** Fully delivered calls, oldest first. */
   private readonly ended = new LRUCache<string, true>({ max: ENDED_REMEMBERED })
   private readonly options: CallHubOptions
   private readonly resends = new ResendQueue()
@@ -87,7 +87,7 @@ export class CallHub {
       if (channel === this.channel) this.read(message)
     })
     await subscriber.subscribe(this.channel)
-    // Whatever was published while the connection was gone is lost: ask and tell again, for every call.
+    // Messages during the disconnection are lost: probes every call and repeats its messages.
     subscriber.on('ready', () => {
       this.reconnectedAtMs = this.options.clock()
       this.signs.reconnected()
@@ -101,14 +101,14 @@ export class CallHub {
   }
 
   /**
-   * Keeps what comes of a call until it is registered or forgotten. To be called before its job is enqueued, unless
-   * it is registered by then.
+   * Keeps the frames of a call until it is registered or forgotten. Call it before its job is enqueued, unless the call
+   * is registered by then.
    */
   expect(callId: string): void {
     this.early.set(callId, [])
   }
 
-  /** Waits for a call, and hears what came since it was expected. Without `control` it speaks to its own worker. */
+  /** Waits for a call, and delivers the frames since it was expected. Without `control` it sends to its own worker. */
   register(
     envelope: ResponseEnvelope,
     sink: CallSink,
@@ -136,7 +136,7 @@ export class CallHub {
     return call
   }
 
-  /** Forgets a call that has ended, or that no worker will hear of. */
+  /** Forgets a call that has ended, or that no worker will send frames of. */
   forget(callId: string): void {
     this.early.delete(callId)
     const call = this.calls.get(callId)
@@ -146,12 +146,12 @@ export class CallHub {
     this.options.places.add(call.envelope.accountId, -1)
   }
 
-  /** Whether Redis was away a moment ago: what it says of a call may be older than what its worker knows. */
+  /** Whether Redis was away recently: its state of a call may be older than that of the call's worker. */
   isReconnecting(nowMs: number): boolean {
     return nowMs < this.reconnectedAtMs + RECONNECTED_GRACE_MS
   }
 
-  /** Redis lost its data: every call that waits may have lost its job, and looks after it now. */
+  /** Redis lost its data: every waiting call may have lost its job, and is checked now. */
   checkLivenessOfAll(): void {
     for (const call of this.calls.values()) call.checkLiveness()
   }
@@ -161,18 +161,18 @@ export class CallHub {
     return [...this.calls.values()].some((call) => call.envelope.accountId === accountId)
   }
 
-  /** Ends every call of an account: it may have none any more. */
+  /** Ends every call of an account. */
   failAccount(accountId: string, error: FrameError): void {
     for (const call of this.calls.values()) if (call.envelope.accountId === accountId) call.fail(error)
   }
 
-  /** Ends every call truthfully: this instance stops before they could finish. Their workers have a second to say how. */
+  /** Ends every call, because this instance stops before they finish. Their workers have a second to report how they ended. */
   failAll(): void {
     const untilMs = this.options.clock() + SAY_WITHIN_MS
     for (const call of this.calls.values()) call.stop(CALL_ERRORS.stopping, untilMs)
   }
 
-  /** Says again what workers have not heard yet, for two seconds at the most. */
+  /** Repeats unacknowledged cancels for up to 2 s. */
   async stop(): Promise<void> {
     const { clock } = this.options
     const untilMs = clock() + STOP_WITHIN_MS
@@ -189,7 +189,7 @@ export class CallHub {
     else this.receive(from, frames)
   }
 
-  /** Hears a worker: frames of calls, in the order in which they were sent. */
+  /** Receives frames of calls from a worker, in sending order. */
   receive(from: string | undefined, frames: readonly Frame[]): void {
     const nowMs = this.options.clock()
     if (from) this.signs.heard(from)
@@ -215,7 +215,7 @@ export class CallHub {
     if (body[0] === 'caught-up') this.resends.answered(call, nowMs)
   }
 
-  /** After the last frame that has come of a call: the moment to write, and to forget one that has ended. */
+  /** After the last frame of a call in a message: writes it, and forgets the call if it has ended. */
   private written(call: PendingCall): void {
     call.flush()
     if (!call.ended) return
@@ -224,7 +224,7 @@ export class CallHub {
     this.forget(call.envelope.id)
   }
 
-  /** Nothing was heard of a worker for a while. The end of its calls may be all that was lost. */
+  /** The worker has been silent: probe it. Possibly only the ends of its calls were lost. */
   private doubt(worker: string): void {
     for (const call of this.calls.values()) {
       if (call.worker !== worker) continue
@@ -236,13 +236,13 @@ export class CallHub {
   private lose(worker: string): void {
     const delivered = [...this.calls.values()].filter((call) => call.worker === worker && call.isDelivered)
     if (delivered.length === 0) return
-    this.options.logger.warn({ worker, calls: delivered.length }, 'a worker was lost; its streams end')
+    this.options.logger.warn({ worker, calls: delivered.length }, 'worker lost, ending its streams')
     for (const call of delivered) call.fail(CALL_ERRORS.brokeOff)
   }
 
   private answerForUnknown([callId, generation, , body, run]: Frame, worker: string | undefined): void {
     if (body[0] === 'takeover') {
-      // Not finished, and not known: nobody waits for it, and its worker settles it.
+      // Neither finished nor known: no client waits for it, and its worker settles it.
       const delivered = this.ended.has(callId)
         ? DELIVERED_WHOLE
         : { ...DELIVERED_WHOLE, finished: false, ending: NOBODY_WAITS }
@@ -250,7 +250,7 @@ export class CallHub {
     } else if (body[0] === 'open') this.tellWorkers({ kind: 'cancel', callId, ending: NOBODY_WAITS }, worker)
   }
 
-  /** Ticks while there are calls: without any nobody needs to know which workers live. */
+  /** Ticks while there are calls; without calls the state of workers does not matter. */
   private startTicking(): void {
     if (this.timer !== undefined) return
     this.signs.resumed()
@@ -274,7 +274,7 @@ export class CallHub {
     if (this.calls.size === 0 && this.acknowledgements.isEmpty) this.stopTicking()
   }
 
-  /** Sends one message to the worker that has the call, or to all where that is not known. */
+  /** Sends a message to the worker that has the call, or to all workers if that is unknown. */
   tellWorkers(message: ControlMessage, worker?: string | null): void {
     const { kind, callId } = message
     this.publish(worker ? controlChannel(worker) : CONTROL_CHANNEL, JSON.stringify(message), { kind, callId })

@@ -11,8 +11,8 @@ export interface SuspensionDependencies {
 }
 
 /**
- * Ends the calls of an account at this instance once it is suspended; they are charged for what was delivered. Hears
- * changes of accounts and looks at those alone that have calls here.
+ * Ends the calls of an account at this instance once it is suspended; they are charged for what was delivered. It
+ * reacts to changes of accounts that have calls here.
  */
 export function endSuspendedCalls({ hub, accounts, logger }: SuspensionDependencies) {
   return (change: KeyChange): void => {
@@ -22,8 +22,7 @@ export function endSuspendedCalls({ hub, accounts, logger }: SuspensionDependenc
       (account) => {
         if (account?.state === 'suspended') hub.failAccount(accountId, CALL_ERRORS.suspended)
       },
-      (error: unknown) =>
-        logger.warn({ err: error, accountId }, 'calls of a changed account not looked after'),
+      (error: unknown) => logger.warn({ err: error, accountId }, 'calls of a changed account not checked'),
     )
   }
 }

@@ -37,12 +37,12 @@ export interface DispatchDependencies {
   clock: FleetTime
 }
 
-/** An admitted call: its hold stands. */
+/** An admitted call, which has a hold. */
 export interface AdmittedCall {
   envelope: CallEnvelope
   /** Its job was enqueued with its admission, and the hub expects it. */
   isEnqueued: boolean
-  /** Its turn in the dispatch queue. */
+  /** Its priority in the dispatch queue. */
   priority: number
 }
 
@@ -50,18 +50,18 @@ export interface AdmittedCall {
 export interface DispatchedCall {
   /** Its client is gone. */
   cancel(): void
-  /** Its answer was lost on the way to its client, who is told a failure and shall not pay. */
+  /** The response was lost on its way to the client, which gets an error and must not pay. */
   lost(): void
 }
 
-/** How often the end of a call whose job is gone is asked for before it counts as lost. */
+/** How often the end of a call without a job is requested before it counts as lost. */
 const ENDS_ASKED_FOR = 4
 
 /**
- * Sends an admitted call on its way: the sink waits on the reply channel before the job exists. A call that waits
- * too long for its first claim, or whose client leaves before it, is taken off the queue again, costs nothing, and
- * its hold is released. A call that was claimed once is never taken off: its worker ends it, or the one that
- * takes it over. `over` is called once it has ended for its client and its worker.
+ * Dispatches an admitted call: the sink waits on the reply channel before the job exists. A call that waits too long
+ * for its first claim, or whose client leaves before it, is withdrawn from the queue, costs nothing, and its hold is
+ * released. A call that was claimed once is never withdrawn: its worker ends it, or the one that takes it over. `over`
+ * is called once it has ended for its client and its worker.
  */
 export function dispatchCall(
   admitted: AdmittedCall,
@@ -75,29 +75,29 @@ export function dispatchCall(
   const { id, idempotencyRecord } = envelope
   let leftByClient = false
   let timesGone = 0
-  // Nothing may throw from here on: a call that waits has a job, or hears that it has none.
+  // Nothing may throw from here on: a waiting call either has a job, or receives an error.
   const call = hub.register(envelope, sink, () => void checkLiveness(), {
     told: (error, deliveredText) => cleanup.add(() => leaveEvidence(error, deliveredText)),
     over,
   })
   // Nothing here may refer to the content any more: it may be long, and what follows lives as long as the call.
   const queued = enqueue(admitted, content, deps).catch(async (error) => {
-    // A worker has it: the job came to be, and only the word of it was lost.
+    // A worker has it: the job exists, and only the response of Redis was lost.
     if (call.isHeard) return
     logger.warn({ code: CALL_ERRORS.notQueued.code, cause: causeOf(error), callId: id }, 'call not enqueued')
     cleanup.add(undoEnqueue)
     await fail(CALL_ERRORS.notQueued)
   })
 
-  /** The job may exist all the same: Redis can go away between doing a thing and saying so. */
+  /** The job may exist nevertheless: Redis can fail between an operation and its response. */
   async function undoEnqueue(): Promise<void> {
     const withdrawal = await giveUp(envelope, deps)
-    // Should the job be gone because it was served, its own settlement outranks this one.
+    // If the job is gone because it was served, its own settlement outranks this one.
     if (withdrawal === 'withdrawn' || withdrawal === 'missing')
       await settleUnrun('failed', CALL_ERRORS.notQueued)
   }
 
-  /** Nothing was heard for long: the call still waits, or runs silently, or is gone with its last frame. */
+  /** The call has been silent for long: it still waits, or runs silently, or is gone and its last frame is lost. */
   async function checkLiveness(): Promise<void> {
     try {
       const isOverdue = deps.clock(envelope.admittedAt) >= envelope.queueDeadlineAt
@@ -105,8 +105,8 @@ export function dispatchCall(
       if (await isThere(mayWithdraw)) {
         timesGone = 0
       } else if (timesGone === ENDS_ASKED_FOR) {
-        // Its worker settled it, then went away before anybody could ask for the lost frame again.
-        logger.error({ callId: id }, 'the end of an answer was lost')
+        // Its worker settled it, then died before the lost frame could be requested again.
+        logger.error({ callId: id }, 'last frame of a call lost')
         call.endAsLost(CALL_ERRORS.answerLost)
         hub.forget(id)
       } else {
@@ -114,7 +114,7 @@ export function dispatchCall(
         call.endIsMissing()
       }
     } catch (cause) {
-      logger.warn({ err: cause, callId: id }, 'liveness of a call not checked')
+      logger.warn({ err: cause, callId: id }, 'liveness check of a call failed')
     }
   }
 
@@ -124,23 +124,23 @@ export function dispatchCall(
     return (await withdraw()) !== 'missing'
   }
 
-  /** Takes the call off the queue if no worker ever had it, and ends it; a worker that has it hears `cancel`. */
+  /** Withdraws the call if no worker ever had it, and ends it; a worker that has it receives `cancel`. */
   async function withdraw(): Promise<Withdrawal> {
     const withdrawal = await callJobs.withdraw(id)
-    // Heard of by now: Redis lost the job of a call that runs, and a repeated enqueue had brought it back.
+    // A worker has sent frames: Redis lost the job of a running call, and a repeated enqueue had restored it.
     if (withdrawal !== 'withdrawn' || call.isHeard) return withdrawal
     cleanup.add(() => settleUnrun(leftByClient ? 'cancelled' : 'failed', CALL_ERRORS.waitedTooLong))
     await fail(CALL_ERRORS.waitedTooLong)
     return withdrawal
   }
 
-  /** Ends a call that no worker serves. What it held can be spent again by the time its client reads the error. */
+  /** Ends a call that no worker serves. Its hold can be spent again by the time its client reads the error. */
   async function fail(error: FrameError): Promise<void> {
     hub.forget(id)
     await deps.holds.endCall({ ...envelope, callId: id, chargePico: 0n }).catch((cause) => {
       logger.warn(
         { cause: causeOf(cause), callId: id },
-        'the call was not ended in the balance cache; its settlement will',
+        'call not ended in the balance cache, its settlement will do it',
       )
     })
     call.end(error)
@@ -152,22 +152,22 @@ export function dispatchCall(
   }
 
   /**
-   * Its caller was told that the call failed: it is charged for what was delivered before, whatever its worker has to say.
-   * The step that finishes a call finds the note on its job. One that is finished by now is credited by the evidence.
+   * The client got an error, so it is charged only for what was delivered before, whatever its worker reports. The
+   * script that finishes a call reads the note on its job. A call that is finished already is credited from the record.
    */
   async function leaveEvidence(error: FrameError, deliveredText: string): Promise<void> {
-    // A call with an Idempotency-Key runs on for a repeat, which gets the whole answer.
+    // A call with an Idempotency-Key continues for a repeat, which gets the whole response.
     const isNoted =
       idempotencyRecord === null
         ? await callJobs.noteTold(id, { code: error.code, deliveredChars: deliveredText.length })
         : await callJobs.exists(id)
     if (isNoted) return
-    // Its key is freed, and a repeat is charged in full.
+    // Its key is released, and a repeat is charged in full.
     const deliveredTokens = idempotencyRecord === null ? await countTextTokens(deliveredText) : 0
     await settleUnserved('failed', error, deliveredTokens)
   }
 
-  /** The same for one that no worker can have an answer to: a repeat shall run anew. */
+  /** The same for a call that no worker can have a completion of: a repeat must run again. */
   async function settleUnrun(status: CallStatus, error: FrameError): Promise<void> {
     await settleUnserved(status, error)
     if (idempotencyRecord !== null) await deps.archive.forget({ ...envelope, idempotencyRecord })
@@ -177,7 +177,7 @@ export function dispatchCall(
   return {
     cancel() {
       call.abandon()
-      // A call with an Idempotency-Key runs on for a repeat.
+      // A call with an Idempotency-Key continues for a repeat.
       if (idempotencyRecord !== null) return
       leftByClient = true
       queued.then(withdraw).catch((cause) => {
@@ -185,17 +185,17 @@ export function dispatchCall(
       })
     },
     lost() {
-      logger.error({ callId: id }, 'the files of an answer were lost')
+      logger.error({ callId: id }, 'files of a response lost')
       cleanup.add(() => settleUnserved('failed', CALL_ERRORS.answerLost))
     },
   }
 }
 
 /**
- * Takes back a call that was refused because Redis went away: it may have been admitted and enqueued in one step, and
- * may even have run. Repeatable.
- * @param isKept whether Redis still has the data that it had when it was asked for the admission. One that lost its data
- *   knows nothing of a call that a worker runs all the same
+ * Undoes a call that was refused because Redis failed: it may have been admitted and enqueued in one step, and may even
+ * have run. Repeatable.
+ * @param isKept whether Redis still has the data of the time of the admission. A Redis that lost its data
+ * does not know a call that a worker may still run
  */
 export async function undoAdmission(
   envelope: CallEnvelope,
@@ -211,14 +211,14 @@ export async function undoAdmission(
       !(await deps.holds.wasEnqueued(id)) &&
       (await isKept()))
   if (neverRan) return deps.holds.release(accountId, id)
-  // The worker that has it keeps its hold, and finds the note when it finishes. One that is finished by now is credited by
-  // the evidence.
+  // The worker that has it keeps its hold, and reads the note when it finishes. A call that is finished already is
+  // credited from the record.
   const told = { code: CALL_ERRORS.notQueued.code, deliveredChars: 0 }
   if (await deps.callJobs.noteTold(id, told)) return
   await settleUnservedCall(envelope, 'failed', CALL_ERRORS.notQueued, deps)
 }
 
-/** Tells whoever runs the call that its caller was told a failure, and takes it off the queue if nobody does. */
+/** Notifies the worker that runs the call that its client got an error, and withdraws the call if no worker has it. */
 function giveUp({ id }: CallEnvelope, { hub, callJobs }: DispatchDependencies): Promise<Withdrawal> {
   hub.tellWorkers({
     kind: 'cancel',
@@ -239,10 +239,10 @@ function settleUnservedCall(
   return enqueueSettlement(settlementQueue, record)
 }
 
-/** Where the body of a call waits. */
+/** Where the body of a call is stored. */
 type Place = 'in the job' | 'beside it'
 
-/** Seals what a call asks, and puts its job into the queue. Returns where its body waits. */
+/** Seals the request of a call, and enqueues its job. Returns where its body is stored. */
 async function enqueue(
   { envelope, isEnqueued, priority }: AdmittedCall,
   content: CallContent,

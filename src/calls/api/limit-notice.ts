@@ -10,7 +10,7 @@ import { limitNoticeKey } from '../../platform/redis/redis-keys.ts'
 import { recordEvent } from '../../webhooks/event-outbox.ts'
 import type { CleanupTasks } from '../cleanup-tasks.ts'
 
-/** Tells an account that a call of a key was refused by a budget; once a budget and period. */
+/** Notifies an account that a budget refused a call of a key; once per budget and period. */
 export type NoteLimitReached = (key: KeyRecord, budget: RunningBudget) => void
 
 export interface LimitNoticeDependencies {
@@ -20,13 +20,13 @@ export interface LimitNoticeDependencies {
 }
 
 const REMEMBERED_MAX = 10_000
-/** How long Redis remembers; longer than a month's period. */
+/** How long Redis remembers a notice; longer than a month's period. */
 const NOTED_FOR_MS = 32 * DAY_MS
 
 /**
- * Notices run behind the refusal and never in its way. This process remembers what it told, Redis what the
- * fleet told, and the event's id makes a repeat harmless. A notice that is still to be written when the
- * process dies is lost: the refusal itself has told the caller.
+ * Notices are sent after the refusal and never delay it. This process remembers its own notices, Redis those of the
+ * fleet, and the event's id makes a repetition harmless. A notice that is not written when the process dies is lost;
+ * the refusal itself has informed the client.
  */
 export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDependencies): NoteLimitReached {
   const told = new LRUCache<string, true>({ max: REMEMBERED_MAX })
@@ -42,7 +42,7 @@ export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDepen
         const data = { ...(await holderData(key, budget, postgres)), ...limitData(key, budget) }
         await recordEvent(postgres, { type: `${scope}.limit_reached`, accountId, cause, data })
       } catch (error) {
-        // The task runs again; no other process may take it for done.
+        // The task is retried; no other process may take it for done.
         await redis.del(noted)
         throw error
       }

@@ -4,20 +4,20 @@ import { overloaded, tooManyCalls } from './overloaded.ts'
 
 export type LoadBound = ReturnType<typeof createLoadBound>
 
-/** Enough to keep Redis busy, and few enough that whoever comes next waits for a few milliseconds of work. */
+/** Enough to keep Redis busy, and few enough that the next caller waits only a few milliseconds. */
 const TURNS = { atOnce: 64, perAccount: 16 }
 const TURN_WAIT_MS = 5_000
-/** PostgreSQL has to come back first, and a part of the backlog to be settled. */
+/** Time for PostgreSQL to return and for part of the backlog to be settled. */
 const BACKLOG_RETRY_SECONDS = 10
 
-/** Of the places of an instance, an account that has no more calls there than this finds one. */
+/** An account with at most this many calls at an instance always finds a place there. */
 export const FEW_CALLS = 8
-/** One account alone has eight ninths of what is not kept for others. */
+/** One account alone may use eight ninths of the places that are not reserved for others. */
 const PLACES_SHARE = 8
 
 /**
- * Bounds the calls one API instance has, and of them those of an account: those that are being admitted, and those that
- * wait for their answer, whose places are counted by the CallHub.
+ * Limits the calls of one API instance, and those of each account: calls in admission, and calls that wait for their
+ * response, whose places the CallHub counts.
  */
 export function createLoadBound(
   places: SharedRoom,
@@ -27,13 +27,13 @@ export function createLoadBound(
 ) {
   let entering = 0
   return {
-    /** Calls that are being admitted, or wait for their turn to be. */
+    /** Calls that are being admitted, or wait for their turn. */
     get entering() {
       return entering
     },
     /**
-     * Runs an admission in its account's turn; it counts from now until it is done. Throws `overloaded` when there is
-     * no place for it, or no turn comes in time, and while too many calls wait to be settled.
+     * Runs an admission in its account's turn; the call counts from now until it is done. Throws `overloaded` if there
+     * is no place for it, or no turn in time, and while too many calls wait to be settled.
      */
     async enter<T>(accountId: string, admission: () => Promise<T>): Promise<T> {
       if (isBacklogFull()) throw overloaded('The gateway cannot take calls right now.', BACKLOG_RETRY_SECONDS)

@@ -12,86 +12,86 @@ import {
   type RunOfCall,
 } from '../../core/calls/frames.ts'
 
-/** Who waits for a call: writes what arrives to a client. Each frame comes once and in order. */
+/** Writes the frames of a call to a client. Each frame comes once and in order. */
 export interface CallSink {
   frame(body: FrameBody): void
-  /** After the last frame of a message from Redis: the moment to write. */
+  /** Called after the last frame of a message from Redis: the time to write. */
   flush(): void
-  /** About ten times a second, for keep-alives. */
+  /** Called about ten times a second, for keep-alives. */
   tick(nowMs: number): void
 }
 
 export interface PendingCallOptions {
   envelope: ResponseEnvelope
   sink: CallSink
-  /** Tells one worker; where none is named, the one that was heard of last, or all. */
+  /** Sends to one worker; without a name, to the last known one, or to all. */
   control: (message: ControlMessage, worker?: string) => void
   /** Frames may be missing: the call waits for its turn to ask (see `askResend`). May be called again. */
   wantsResend: () => void
-  /** Called when nothing was heard of the call for long: is it still there? May be called again. */
+  /** Called after a long silence: check whether the call still exists. May be called again. */
   overdue: () => void
-  /** Called when the sink was told that the gateway failed the call, with the text that it had been delivered before. */
+  /** Called when the sink received an error of the gateway, with the text that was delivered before. */
   told?: ((error: FrameError, deliveredText: string) => void) | undefined
-  /** Called once when the call has ended for everybody: its client, and the worker as far as it is heard of. */
+  /** Called once when the call has ended for its client and, as far as is known, its worker. */
   over?: (() => void) | undefined
   nowMs: number
 }
 
-/** A run as an API instance hears it. */
+/** A run as known to an API instance. */
 interface HeardRun extends RunOfCall {
-  /** The worker that sent a frame; absent where it comes from a kept answer. */
+  /** The worker that sent a frame; absent for a kept response. */
   worker?: string | undefined
 }
 
 const RESEND_AFTER_MS = 200
-/** A gap is asked for so often, for three seconds or more; an instance that was frozen itself gives nothing up for it. */
+/** Maximum requests for a gap, over three seconds or more; a blocked instance does not give up because of its own pause. */
 const GAP_ASKS_MAX = 12
 const PROBE_AFTER_MS = 5_000
 const DEADLINE_GRACE_MS = 5_000
 const OVERDUE_AGAIN_MS = 5_000
-/** How long a lost end that was asked for may take. */
+/** Maximum time for a requested lost end. */
 const MISSING_AGAIN_MS = 1_250
-/** How long after its deadline a call that its worker never ended is remembered, for a worker that takes it over. */
+/** How long after its deadline an unfinished call is remembered, for a worker that takes it over. */
 const LINGER_MS = 60_000
-/** A cancel is said again until its worker has ended the call, less and less often. */
+/** A cancel is repeated until its worker has ended the call, with increasing intervals. */
 const CANCEL_AGAIN_MS = 1_000
 const CANCEL_AGAIN_MAX_MS = 5_000
-/** Silence between frames after which the call is looked after. */
+/** Silence between frames after which the call is checked. */
 const SILENT_FOR_MS = 10_000
-/** How often a run is told that another has begun the answer, while it sends on. */
+/** How often a run is notified that another has started the response, while it continues sending. */
 const TELL_AGAIN_MS = 500
 
 /**
- * One call an API instance waits for. States: waiting (no frame yet) → open (content delivered) → ended (an
- * ending frame, or given up). A call whose client left lingers as `abandoned` until its worker has ended
- * it, so that a worker that takes it over can still learn what had been delivered.
+ * One call that an API instance waits for. States: waiting (no frame yet) → open (content delivered) → ended (a last
+ * frame, or given up). A call whose client left lingers as `abandoned` until its worker has ended it, so that a worker
+ * that takes it over can still learn what was delivered.
  *
- * Frames are numbered per run. A gap holds back what follows and asks for a resend; silence is probed the same way,
- * since the lost frame may have been the last. A cancel may be lost as well.
+ * Frames are numbered per run. A gap delays the following frames and causes a resend request; silence is probed the
+ * same way, since the lost frame may have been the last. A cancel may be lost as well.
  *
- * The run that delivered the first content is the only one whose frames continue it. Any other may but end the call:
- * only the run that has the job can. `generation` does not tell them apart, since a Redis that lost its last second
- * gives numbers of claims away again.
+ * Only the run that delivered the first content may continue it. Other runs can only end the call, which only the run
+ * with the job can do. `generation` does not distinguish runs, since a Redis that lost its last second reuses numbers
+ * of claims.
  */
 export class PendingCall {
   readonly envelope: ResponseEnvelope
   ended = false
   private readonly options: PendingCallOptions
-  /** Who ended the call before its answer did. */
+  /** Who ended the call before its completion. */
   private ending: EarlyEnd | null = null
-  /** Set while its worker may still say how it ended, after it was asked to end it. */
+  /** Set while its worker may still report how it ended, after it was asked to end it. */
   private stopping: { error: FrameError; untilMs: number } | null = null
   /** The run whose frames are delivered. */
   private run: HeardRun = { generation: 0 }
   private next = 0
-  /** Set while a frame is missing: how often it was asked for. */
+  /** Set while a frame is missing: the number of requests for it. */
   private gap: { asks: number } | null = null
-  /** When a frame last came or was last asked for. */
+  /** When a frame last came or was last requested. */
   private askedAtMs: number
   private overdueAtMs: number
   private deliveredText = ''
   private candidate: number | null = null
-  /** When a run that cannot continue the answer may be told so again. */
+  /** When a run that cannot continue the response may be notified again. */
   private tellAtMs = 0
   private cancelAtMs: number | null = null
   private cancelEveryMs = CANCEL_AGAIN_MS
@@ -103,7 +103,7 @@ export class PendingCall {
     this.overdueAtMs = options.envelope.queueDeadlineAt
   }
 
-  /** Takes one frame of a run as it came off the channel from a worker. */
+  /** Accepts one frame of a run, as received on the channel from a worker. */
   accept(run: HeardRun, sequence: number, body: FrameBody, nowMs: number): void {
     if (this.ended || body[0] === 'caught-up') return
     if (body[0] === 'takeover') return this.answerTakeover(run)
@@ -121,7 +121,7 @@ export class PendingCall {
     this.deliver(body)
   }
 
-  /** Whether the frames of another run than before are delivered from now on. */
+  /** Whether frames of a different run are delivered from now on. */
   private follows(run: HeardRun, body: FrameBody, nowMs: number): boolean {
     if (this.candidate === null) {
       // An older claim is a lost one, unless it could end the call.
@@ -144,21 +144,21 @@ export class PendingCall {
   }
 
   /**
-   * Another run than the one that began the answer has ended the call: the rest of that one does not come. Should the
-   * other be charged for more than was delivered, its caller was told a failure.
+   * Another run than the one that started the response has ended the call, so the rest of the response will not come.
+   * If the other run is charged for more than was delivered, the error to the client is recorded.
    */
   private endedBy(body: FrameBody): void {
     this.endAsLost(this.stopping?.error ?? (body[0] === 'error' ? body[1] : CALL_ERRORS.partLost))
   }
 
-  /** The call is waited for no more. */
+  /** The call is no longer waited for. */
   forgotten(): void {
     const { over } = this.options
     delete this.options.over
     over?.()
   }
 
-  /** The client left: abort the upstream, keep only what a takeover needs. */
+  /** The client left: aborts the upstream request, keeps only what a takeover needs. */
   abandon(): void {
     this.stopping = null
     this.endEarly({ by: 'client' })
@@ -175,16 +175,16 @@ export class PendingCall {
   }
 
   /**
-   * Asks the worker to end the call, and lets it say how it ended: an answer that it has settled by then is delivered whole.
-   * The sink gets the error otherwise, at `untilMs` at the latest.
+   * Asks the worker to end the call, and lets it report how it ended: a completion that it has settled by then is
+   * delivered. Otherwise the sink gets the error, at `untilMs` at the latest.
    */
   stop(error: FrameError, untilMs: number): void {
-    // One that runs on for a repeat is not ended by its worker.
+    // The worker does not end a call that continues for a repeat.
     if (this.envelope.idempotencyRecord !== null) return this.fail(error)
     if (this.ended || this.ending) return
     this.stopping = { error, untilMs }
     this.endEarly({ by: 'gateway', code: error.code, deliveredChars: this.deliveredText.length })
-    // The end may have been lost on its way.
+    // The end may have been lost.
     this.probe()
   }
 
@@ -198,23 +198,23 @@ export class PendingCall {
     return this.ending !== null && this.stopping === null
   }
 
-  /** Whether its worker was told to end it and has not done so yet, as far as is known. */
+  /** Whether its worker was asked to end it and has not done so yet, as far as is known. */
   get isCancelling(): boolean {
-    // A call with an Idempotency-Key runs on: a repeat may come for its answer.
+    // A call with an Idempotency-Key continues, since a repeat may request its response.
     return this.ending !== null && !this.ended && this.envelope.idempotencyRecord === null
   }
 
-  /** The worker that was heard of last. */
+  /** The last known worker. */
   get worker(): string | null {
     return this.run.worker ?? null
   }
 
-  /** Whether its client has received a part of the answer, and waits for more. */
+  /** Whether its client has received part of the response, and waits for more. */
   get isDelivered(): boolean {
     return this.candidate !== null && !this.abandoned
   }
 
-  /** Whether a worker was heard of. */
+  /** Whether a worker has sent a frame. */
   get isHeard(): boolean {
     return this.run.generation > 0
   }
@@ -227,7 +227,7 @@ export class PendingCall {
     this.ended = true
   }
 
-  /** Ends a call whose end was lost: should it be charged all the same, its caller was told a failure. */
+  /** Ends a call whose end was lost. In case it is charged, the error to the client is recorded. */
   endAsLost(error: FrameError): void {
     if (!this.ended && !this.abandoned) this.options.told?.(error, this.deliveredText)
     this.end(error)
@@ -237,19 +237,19 @@ export class PendingCall {
     if (!this.abandoned) this.options.sink.flush()
   }
 
-  /** Frames may have been lost: ask for everything from the next on. */
+  /** Frames may have been lost: requests all from the next on. */
   probe(): void {
     if (!this.ended) this.options.wantsResend()
   }
 
-  /** The connection was gone: what was said or sent meanwhile is lost, and what was asked for proves nothing. */
+  /** The connection was interrupted: messages in between are lost, and unanswered requests prove nothing. */
   reconnected(): void {
     if (this.gap) this.gap.asks = 0
     this.cancel()
     this.probe()
   }
 
-  /** It is its turn: asks for every frame from the next on. */
+  /** Its turn in the resend queue: requests all frames from the next on. */
   askResend(nowMs: number): void {
     this.askedAtMs = nowMs
     if (this.gap) this.gap.asks++
@@ -262,13 +262,13 @@ export class PendingCall {
     })
   }
 
-  /** Its job is gone, so its end was sent: asks for it, and soon again whether the call is still there. */
+  /** Its job is gone, so its end was sent: requests it, and soon checks again whether the call exists. */
   endIsMissing(): void {
     this.overdueAtMs -= OVERDUE_AGAIN_MS - MISSING_AGAIN_MS
     this.probe()
   }
 
-  /** Asks at the next tick whether the call is still there. */
+  /** Checks at the next tick whether the call exists. */
   checkLiveness(): void {
     this.overdueAtMs = 0
   }
@@ -314,7 +314,7 @@ export class PendingCall {
     if (endsCall(body)) this.ended = true
   }
 
-  /** Remembers what the client is being delivered. */
+  /** Records the delivered content. */
   private note(body: FrameBody): void {
     if (body[0] === 'open') this.candidate = body[1]
     else if (isDelta(body)) this.deliveredText += deltaText(body)
@@ -325,13 +325,13 @@ export class PendingCall {
   }
 
   private answerTakeover(run: HeardRun): void {
-    // Asked again: the first answer may have been lost. Once frames of that run are here it has one.
+    // A repeated question, whose first response may have been lost. A run that sends frames has it.
     if (run.generation < this.run.generation || (isSameRun(run, this.run) && this.next > 0)) return
     this.follow(run)
     this.tellDelivered(run)
   }
 
-  /** Tells a run what the client has received of others. */
+  /** Notifies a run of what the client has received of others. */
   private tellDelivered({ worker, ...run }: HeardRun): void {
     const nothingDelivered = this.candidate === null && this.ending === null
     const delivered: DeliveredPrefix | null = nothingDelivered

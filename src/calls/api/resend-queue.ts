@@ -1,34 +1,34 @@
-/** Calls of one worker that may be asked of it at the same time: what it sends again for them is bounded so. */
+/** Maximum calls with concurrent resend requests to one worker, which limits what it sends again. */
 const AT_ONCE = 16
-/** Calls of which no worker was heard yet: most wait in the queue, and nobody will answer for them. */
+/** Maximum for calls without a known worker: most wait in the queue, so no worker will respond. */
 const AT_ONCE_UNKNOWN = 256
-/** An answer that takes longer is waited for no more. */
+/** Maximum wait for a response. */
 const ANSWER_WITHIN_MS = 250
 
-/** Who asks its worker to send frames again. */
+/** A call that requests frames again from its worker. */
 export interface Asker {
   readonly ended: boolean
-  /** The worker that was heard of last; null while none was. */
+  /** The last known worker; null if none. */
   readonly worker: string | null
-  /** It is its turn: sends the request. */
+  /** Its turn: sends the request. */
   askResend(nowMs: number): void
 }
 
 interface Lane {
   waiting: Set<Asker>
-  /** Who has asked, and when. */
+  /** Calls with an open request, by time. */
   asked: Map<Asker, number>
   atOnce: number
 }
 
 /**
- * Whose turn it is to ask for frames again. After a stall or a reconnect every call of an API instance has a gap:
- * answered all at once they would be more than Redis keeps for a subscriber, which would cut it off again.
+ * The order in which calls request frames again. After a stall or a reconnect every call of an API instance has a gap.
+ * If all were filled at once, they would exceed Redis's buffer for a subscriber, which would disconnect it again.
  */
 export class ResendQueue {
   private readonly lanes = new Map<string | null, Lane>()
 
-  /** Asks for a call, now or when it is its turn. Repeatable. */
+  /** Requests frames for a call, now or when it is its turn. Repeatable. */
   want(call: Asker, nowMs: number): void {
     const lane = this.laneOf(call.worker)
     if (lane.asked.has(call)) return
@@ -36,12 +36,12 @@ export class ResendQueue {
     advance(lane, nowMs)
   }
 
-  /** Everything that a call asked for has been sent. */
+  /** All requested frames of a call have been sent. */
   answered(call: Asker, nowMs: number): void {
     for (const lane of this.lanes.values()) if (lane.asked.delete(call)) advance(lane, nowMs)
   }
 
-  /** To be called some times a second: no answer keeps the others waiting for long. */
+  /** Call it some times a second, so that a missing response does not delay others for long. */
   tick(nowMs: number): void {
     for (const [worker, lane] of this.lanes) {
       for (const [call, askedAtMs] of lane.asked) {

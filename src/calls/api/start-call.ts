@@ -33,7 +33,7 @@ export interface StartCallDependencies {
   admission: AdmissionDependencies
   dispatch: DispatchDependencies
   idempotency: Idempotency
-  /** Bounds the calls this instance has. */
+  /** Limits the calls of this instance. */
   load: LoadBound
 }
 
@@ -44,28 +44,28 @@ interface IncomingCall {
   requestId: string
   /** The `Idempotency-Key` header, or null. */
   idempotencyKey: string | null
-  /** The body as sent, to tell repeats from conflicts. */
+  /** The body as sent, to distinguish repeats from conflicts. */
   body: unknown
   /** The length of its body. */
   bodyBytes: number
-  /** Called with what is left of the key's rate limits, whether the call is admitted or refused. */
+  /** Called with the state of the key's rate limits, whether the call is admitted or refused. */
   noteRate: NoteRate
   labels: CallLabels | undefined
-  /** What was decided about it before, for its quote; absent: nothing. */
+  /** The plan that was made for its quote; absent: none. */
   planned?: PlannedCall | undefined
 }
 
 /** `limited`: no call of the key or account is admitted until then. */
 type NoteRate = (rate: RateState, limited?: RateLimited | null) => void
 
-/** A call that has its id before it is started. */
+/** A call with an id that was assigned before it starts. */
 export interface PlannedCall {
   callId: CallId
   /** Absent: it is planned when it starts. */
   plan?: RoutingPlan
 }
 
-/** A call to be relayed: one that was admitted and is to be enqueued, or the original of a repeat. */
+/** A call to relay: an admitted one that is to be enqueued, or the original of a repeat. */
 export type StartedCall =
   | ({ kind: 'admitted' } & AdmittedCall)
   | { kind: 'repeat'; envelope: ResponseEnvelope & KeyedCall }
@@ -73,8 +73,8 @@ export type StartedCall =
 const LOOK_AGAIN_MS = 50
 
 /**
- * The pipeline before the queue, top to bottom: bound the load, find repeats, admit. Throws the ApiError to
- * answer with; whatever fails here leaves no trace in the queue and holds nothing.
+ * The pipeline before the queue, top to bottom: limits the load, finds repeats, admits. Throws the ApiError for the
+ * client; a failure here leaves nothing in the queue and holds nothing.
  */
 export function startCall(incoming: IncomingCall, deps: StartCallDependencies): Promise<StartedCall> {
   const {
@@ -122,7 +122,7 @@ export function startCall(incoming: IncomingCall, deps: StartCallDependencies): 
       return { kind: 'admitted', ...call }
     } catch (error) {
       if (error instanceof AdmissionRefused) noteRate(error.rate, error.limited)
-      // A refused call stands for nothing: its key is free again, unless another call has it by now.
+      // The key of a refused call is released, unless another call has it by now.
       if (use) {
         const { digest: idempotencyRecord, accountId } = use
         await asked(dispatch.archive.forget({ id: callId, accountId, idempotencyRecord }), deps)
@@ -132,7 +132,7 @@ export function startCall(incoming: IncomingCall, deps: StartCallDependencies): 
   })
 }
 
-/** Its caller was refused meanwhile. */
+/** Its client got an error meanwhile. */
 function undoLate(
   { call: { envelope, isEnqueued } }: Admission,
   { hub, cleanup, undoAdmission, releaseHold }: AdmissionDependencies,
@@ -144,8 +144,8 @@ function undoLate(
 }
 
 /**
- * Makes an admitted call findable by its Idempotency-Key. One that cannot be is not run, and holds nothing; nor
- * is one that took so long to be admitted that another call has the key by now, which is returned.
+ * Makes an admitted call findable by its Idempotency-Key. If that fails, the call is not run and its hold is released.
+ * The same applies if admission took so long that another call has the key by now, which is returned.
  */
 async function confirmed(
   use: KeyUse,
@@ -164,7 +164,7 @@ async function confirmed(
   }
 }
 
-/** Repeats count against the limits of their key, whatever becomes of them. */
+/** Repeats count against the limits of their key, whatever their result. */
 async function countRepeat(
   key: KeyRecord & { accountId: string },
   callId: CallId,
@@ -204,8 +204,8 @@ async function repeatOf(
 }
 
 /**
- * Waits for Redis or PostgreSQL, but not for long. A service that is away or hangs is an overload, and nothing is
- * admitted unheld. `undo` hears an answer that came too late.
+ * Waits for Redis or PostgreSQL with a deadline. If a service is away or hangs, the call fails as an overload, and
+ * nothing is admitted without a hold. `undo` is called with a response that came too late.
  */
 async function asked<T>(
   answer: Promise<T>,
@@ -214,8 +214,8 @@ async function asked<T>(
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const overdue = new Promise<never>((_, reject) => {
-    // What has come while this process was held up is read first: timers run before input.
-    timer = setTimeout(() => setImmediate(reject, new Error('no answer in time')), ADMISSION_WAIT_MS)
+    // Waits for pending input: timers run before it, even after this process was blocked.
+    timer = setTimeout(() => setImmediate(reject, new Error('no response in time')), ADMISSION_WAIT_MS)
   })
   let isLate = false
   answer.then(

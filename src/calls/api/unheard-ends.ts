@@ -7,14 +7,14 @@ import type { Redis } from '../../platform/redis/redis.ts'
 import { ENDING_CHANNELS, unheardEndsKey } from '../../platform/redis/redis-keys.ts'
 
 /**
- * Charged ends that were published to an API instance, until it acknowledges them: Redis counts an instance that was
- * killed as a listener for as long as its connection stands, so an end that was published need not have been read. The step
- * that finishes calls notes each (finish-calls.lua), and an instance acknowledges what it wrote to clients about once a
- * second, many calls in one command. What an instance that is gone has not acknowledged is credited.
+ * Charged ends that were published to an API instance, until it acknowledges them. Redis counts a killed instance as a
+ * subscriber as long as its connection is open, so a published end may not have been read. The script that finishes
+ * calls records each (finish-calls.lua), and an instance acknowledges what it wrote to clients about once a second,
+ * many calls in one command. Ends that an instance has not acknowledged when it is gone are credited.
  */
 
 const ACKNOWLEDGE_EVERY_MS = 1_000
-/** Ends of half a minute at 1,500 calls a second. Beyond it the oldest are acknowledged by nobody, which credits them. */
+/** Ends of half a minute at 1,500 calls a second. Beyond it the oldest are not acknowledged, which credits them. */
 const WAITING_MAX = 50_000
 const AT_ONCE = 1_000
 
@@ -43,14 +43,14 @@ export class EndAcknowledgements {
     return this.fresh.length === 0 && this.written.length === 0 && !this.isSending
   }
 
-  /** The end of a call was delivered. */
+  /** Records that the end of a call was delivered. */
   add(callId: string): void {
     this.fresh.push(callId)
   }
 
-  /** To be called some times a second. */
+  /** Call it some times a second. */
   tick(nowMs: number): void {
-    // Never more than a second ahead, unless the clock was put back.
+    // Never more than a second ahead, unless the clock was set back.
     const isDue = nowMs >= this.sendAtMs || this.sendAtMs - nowMs > ACKNOWLEDGE_EVERY_MS
     if (this.written.length > 0 && isDue) {
       this.sendAtMs = nowMs + ACKNOWLEDGE_EVERY_MS
@@ -60,7 +60,7 @@ export class EndAcknowledgements {
     this.fresh = []
   }
 
-  /** Acknowledges everything. Never rejects: what cannot be acknowledged waits for the next time. */
+  /** Acknowledges everything. Never rejects: failed acknowledgements are retried the next time. */
   async send(): Promise<void> {
     const ids = this.written.splice(0)
     this.isSending = true
@@ -70,23 +70,26 @@ export class EndAcknowledgements {
       } catch (error) {
         const kept = [...ids.slice(start), ...this.written].slice(-WAITING_MAX)
         this.written = kept
-        this.options.logger.warn({ err: error, calls: kept.length }, 'delivered ends not acknowledged')
+        this.options.logger.warn(
+          { err: error, calls: kept.length },
+          'acknowledgement of delivered ends failed',
+        )
         break
       }
     }
     this.isSending = false
   }
 
-  /** Acknowledges everything, also what was delivered a moment ago. */
+  /** Acknowledges everything, including what was delivered a moment ago. */
   async close(): Promise<void> {
     this.written.push(...this.fresh.splice(0))
     await this.send()
   }
 }
 
-/** An instance that lives has acknowledged an end by then, also after its connections were gone. */
+/** A living instance has acknowledged an end after this time, even if its connections were interrupted. */
 const UNHEARD_AFTER_MS = 60_000
-/** A settlement is long made by then, or was lost. */
+/** After this time a settlement is made or lost. */
 const KEPT_MS = 86_400_000
 
 interface SweepDependencies {
@@ -96,17 +99,17 @@ interface SweepDependencies {
   clock: () => number
 }
 
-/** An end as its note has it. */
+/** A recorded end. */
 interface UnheardEnd {
   callId: CallId
-  /** Completion tokens that its client is known to have taken before. */
+  /** Completion tokens that its client certainly received before. */
   takenTokens: number
   notedAtMs: number
 }
 
 /**
- * Finds ends that were published to API instances that are gone, and enqueues the evidence that their callers did not get
- * them, by which settlement credits the charge down to what they are known to have taken. Returns how many. Repeatable.
+ * Finds ends that were published to instances that are gone, and enqueues records that their clients did not get them,
+ * from which settlement credits the charge down to what they certainly received. Returns their number. Repeatable.
  */
 export async function sweepUnheardEnds(deps: SweepDependencies): Promise<number> {
   const { redis, clock } = deps
@@ -143,7 +146,7 @@ async function giveUp(channel: string, ends: UnheardEnd[], deps: SweepDependenci
   const decided: string[] = []
   for (const { callId, takenTokens, notedAtMs } of ends) {
     const call = records.get(callId)
-    // Its settlement is on its way.
+    // Its settlement is pending.
     if (!call && clock() - notedAtMs < KEPT_MS) continue
     decided.push(callId)
     if (!call || call.chargePico === 0n) continue

@@ -1,59 +1,59 @@
-/** How often an API instance that waits for calls sends itself a message through Redis. */
+/** How often an API instance with waiting calls sends itself a message through Redis. */
 const ECHO_EVERY_MS = 1_000
-/** An echo that has not come by then was lost with its connection. */
+/** After this time an echo was lost with its connection. */
 const ECHO_LOST_MS = 5_000
-/** Echoes without a sign of a worker until its calls ask whether it is there. */
+/** Echoes without a heartbeat of a worker until its calls probe it. */
 const DOUBTFUL_AFTER = 2
-/** Echoes without a sign until it is taken for lost: 4 to 5 s. A worker gives a sign every second. */
+/** Echoes without a heartbeat until it is lost: 4 to 5 s. A worker sends one every second. */
 const LOST_AFTER = 5
-/** An echo takes so long only where Redis, or this machine, stood still. */
+/** An echo takes this long only if Redis, or this machine, was blocked. */
 const ECHO_LATE_MS = 2_000
 /**
- * As many more after that, and after a reconnect: a worker may be slower to notice that its connection is gone, by up to
- * 10 s.
+ * Additional echoes after that, and after a reconnect: a worker may take up to 10 s longer to notice that its
+ * connection is gone.
  */
 const MORE_PATIENCE = 10
 
 interface WorkerHeartbeatsOptions {
-  /** Sends an echo through Redis, to the channel on which workers are heard. */
+  /** Sends an echo through Redis, to the channel of the workers' messages. */
   sendEcho: (number: number) => void
-  /** Nothing has been heard of a worker for a while: should it live, let it say so. */
+  /** The worker has been silent: probe it. */
   onDoubtful: (worker: string) => void
-  /** Nothing at all has been heard of a worker for 4 to 5 s. */
+  /** Called when a worker has been completely silent for 4 to 5 s. */
   onLost: (worker: string) => void
 }
 
 /**
- * Which workers are alive, from what is heard of them: each says something every second on the channel of an API
- * instance while it has calls of that instance.
+ * Detects which workers are alive: each sends a message every second on the channel of an API instance while it has
+ * calls of that instance.
  *
- * Silence is measured in echoes, messages that the instance sends itself on the same channel, the next one only when
- * the last has come. So a Redis that stands still, a connection that is gone or an instance that was frozen itself makes
- * no worker look dead: no echo comes then either.
+ * Silence is measured in echoes, messages that the instance sends itself on the same channel, each after the last has
+ * arrived. So a blocked Redis, an interrupted connection or a blocked instance does not make a worker look dead,
+ * because no echo arrives either.
  */
 export class WorkerHeartbeats {
   private readonly options: WorkerHeartbeatsOptions
   /** Echoes heard so far. */
   private echoes = 0
-  /** The echo on its way; `sinceMs` is when the first was sent of those that did not come. */
+  /** The pending echo; `sinceMs` is when the first of the missing ones was sent. */
   private awaited: { number: number; sentAtMs: number; sinceMs: number } | null = null
   private sent = 0
   private sendAtMs = 0
-  /** Echoes heard when a worker last gave a sign, and how many more than usual it may stay silent for. */
+  /** The echo count at a worker's last message, and the number of additional echoes it may miss. */
   private readonly signs = new Map<string, { at: number; patience: number }>()
 
   constructor(options: WorkerHeartbeatsOptions) {
     this.options = options
   }
 
-  /** The connection was gone and is back: an echo that was on its way is lost, and workers may need a while. */
+  /** The connection was interrupted: a pending echo is lost, and workers may need a while. */
   reconnected(): void {
     this.awaited = null
     for (const worker of this.signs.keys())
       this.signs.set(worker, { at: this.echoes, patience: MORE_PATIENCE })
   }
 
-  /** Ticks were suspended: of an echo that was on its way since before it is not known how long it took. */
+  /** Ticks were suspended, so the duration of a pending echo is unknown. */
   resumed(): void {
     this.awaited = null
   }
@@ -72,7 +72,7 @@ export class WorkerHeartbeats {
     this.echoes++
     const isLate = nowMs - sinceMs > ECHO_LATE_MS
     for (const [worker, sign] of this.signs) {
-      // Once for each silence: where every echo is late, a dead worker must be found dead all the same.
+      // Once for each silence, because a dead worker must be detected even if every echo is late.
       if (isLate) sign.patience = MORE_PATIENCE
       const silence = this.echoes - sign.at - sign.patience
       if (silence >= LOST_AFTER) {
@@ -82,7 +82,7 @@ export class WorkerHeartbeats {
     }
   }
 
-  /** To be called some times a second. */
+  /** Call it some times a second. */
   tick(nowMs: number): void {
     const isDue =
       this.awaited === null ? nowMs >= this.sendAtMs : nowMs > this.awaited.sentAtMs + ECHO_LOST_MS

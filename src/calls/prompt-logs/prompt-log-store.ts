@@ -2,16 +2,16 @@ import type { CallId } from '../../core/kernel/ids.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { ByteSealer } from '../../platform/sealing.ts'
 
-/** What was asked with one call and what was answered, each as JSON text of a bounded length. */
+/** The request and the completion of one call, each as JSON text of a bounded length. */
 export interface PromptLog {
   request: string
   isRequestTruncated: boolean
-  /** A CompletionMessage, as far as there was an answer. */
+  /** A CompletionMessage, as far as there was a completion. */
   answer: string
   isAnswerTruncated: boolean
 }
 
-/** Whose call it was. */
+/** The owner of a call. */
 export interface PromptLogOwner {
   accountId: string
   keyId: string
@@ -25,15 +25,15 @@ export interface StoredPromptLog extends PromptLog {
   expiresAt: Date
 }
 
-/** The purpose of the seal. */
+/** The sealing purpose. */
 export const PROMPT_LOG_PURPOSE = 'prompt-log'
 
-/** A log cannot be moved to another account or call. */
+/** Binds a log to its account and call. */
 const contextOf = (accountId: string, callId: string): string => `${accountId}/${callId}`
 
 /**
- * Nothing is stored for a key whose holder turned logging off meanwhile, nor beyond what an account may have: a fixed
- * number of bytes, and no more than is left for all others.
+ * Stores nothing for a key whose holder disabled logging meanwhile, nor beyond the maximum of an account: a constant
+ * number of bytes, and at most what is left for all others.
  */
 const PUT = `
 INSERT INTO prompt_logs (call_id, account_id, key_id, sealed, expires_at)
@@ -43,13 +43,13 @@ WHERE id = $3 AND account_id = $2 AND prompt_log_days IS NOT NULL
     <= least($6::bigint, $7::bigint - (SELECT coalesce(sum(bytes), 0) FROM prompt_log_bytes))
 ON CONFLICT DO NOTHING`
 
-/** Bytes of sealed logs that are stored at a time. */
+/** Maximum bytes of stored logs. */
 export interface PromptLogLimits {
   bytesPerAccount: number
   bytesInAll: number
 }
 
-/** An export is one answer, so it has no more of them than this. */
+/** Maximum logs in an export, which is one response. */
 const EXPORTED_MAX = 50
 const PRUNED_AT_ONCE = 1_000
 
@@ -73,7 +73,7 @@ export function createPromptLogStore(postgres: Postgres, sealer: ByteSealer, lim
   }
   const unexpired = () => ({ expiresAt: { gt: new Date() } })
   return {
-    /** Returns false where nothing was stored: the key logs no more, or its account has as many bytes as it may. */
+    /** Returns false if nothing was stored: the key no longer logs, or its account has reached its maximum. */
     async put({ accountId, keyId, callId }: PromptLogOwner, log: PromptLog, days: number): Promise<boolean> {
       const sealed = sealer.sealBytes(JSON.stringify(log), contextOf(accountId, callId))
       const owner = [callId, accountId, keyId]
@@ -81,13 +81,13 @@ export function createPromptLogStore(postgres: Postgres, sealer: ByteSealer, lim
       return (await postgres.$executeRawUnsafe(PUT, ...owner, sealed, days, ...most)) > 0
     },
 
-    /** The log of a call of an account, still sealed; null where there is none. `open` throws where it cannot be. */
+    /** The log of an account's call, still sealed; null if there is none. `open` throws if it cannot be decrypted. */
     async find(accountId: string, callId: string) {
       const row = await postgres.promptLog.findFirst({ where: { callId, accountId, ...unexpired() } })
       return row && { keyId: row.keyId, open: () => opened(row) }
     },
 
-    /** When the logs of some calls expire, of those that have one. */
+    /** When the logs of some calls expire, for those that have one. */
     async expiries(callIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
       const where = { callId: { in: [...callIds] }, ...unexpired() }
       const rows = await postgres.promptLog.findMany({ where, select: { callId: true, expiresAt: true } })
@@ -104,14 +104,14 @@ export function createPromptLogStore(postgres: Postgres, sealer: ByteSealer, lim
       return rows.map(opened)
     },
 
-    /** Deletes all logs of a key. Returns how many there were. */
+    /** Deletes all logs of a key. Returns their number. */
     async deleteOfKey(keyId: string): Promise<number> {
       return (await postgres.promptLog.deleteMany({ where: { keyId } })).count
     },
   }
 }
 
-/** Deletes the logs that have expired. */
+/** Deletes expired logs. */
 export async function prunePromptLogs(postgres: Postgres): Promise<void> {
   let deleted: number
   do {

@@ -7,22 +7,22 @@ import { causeOf, type Logger } from '../../platform/observability/logger.ts'
 import type { CallSink } from '../api/pending-call.ts'
 import type { PromptLogOwner, PromptLogStore } from './prompt-log-store.ts'
 
-/** Bytes of a request, and of an answer, that are stored. */
+/** Maximum stored bytes of a request, and of a completion. */
 export const PROMPT_LOG_BYTES = 256 * 1024
-/** Characters that all logs of this process hold until they are written; accounts share them. */
+/** Maximum characters of all unwritten logs of this process, shared by accounts. */
 const HELD_CHARS_MAX = 64 * 1024 * 1024
 const WRITES_AT_ONCE = 2
 
 export interface LoggedCall extends PromptLogOwner {
-  /** As `readPrompt` returned it. */
+  /** The return value of `readPrompt`. */
   request: BoundedJson
-  /** How long it is kept. */
+  /** Retention. */
   days: number
 }
 
 /**
- * Keeps what is asked and answered with keys whose holders opted in. Best effort: it stands beside the way of the call, never
- * in it, holds a bounded amount of text, and tries to store a log once. One that is lost is counted and logged.
+ * Logs requests and completions of keys whose holders opted in. Best effort: it never delays a call, buffers a bounded
+ * amount of text, and tries to store a log once. A lost log is counted and logged.
  */
 export type PromptLogs = ReturnType<typeof createPromptLogs>
 
@@ -35,7 +35,7 @@ export function createPromptLogs(options: {
   const { store, registry, logger, heldCharsMax = HELD_CHARS_MAX } = options
   const outcomes = new Counter({
     name: 'switchyard_prompt_logs_total',
-    help: 'Prompt logs of keys that keep them: stored, lost, or refused where their account has as many bytes as it may',
+    help: 'Prompt logs by result: stored, lost, or refused because the account has reached its maximum',
     labelNames: ['outcome'],
     registers: [registry],
   })
@@ -85,10 +85,10 @@ export function createPromptLogs(options: {
   }
 
   return {
-    /** What of a request is kept: its body, or the task that it was read into. */
+    /** The logged part of a request: its body, or the task that was read from it. */
     readPrompt: (body: unknown): BoundedJson => boundedJson(body, PROMPT_LOG_BYTES),
 
-    /** A sink that passes frames on, and keeps a copy of what they say. Call `end` when the client is gone. */
+    /** A sink that passes frames on, and keeps a copy of their content. Call `end` when the client is gone. */
     watch(sink: CallSink, call: LoggedCall): { sink: CallSink; end: () => void } {
       const answer = new CompletionBuilder()
       let whole: unknown
@@ -96,7 +96,7 @@ export function createPromptLogs(options: {
       let isTruncated = false
       let isFinished = false
       let state: 'open' | 'lost' | 'ended' = 'open'
-      /** False, and the log is lost, where this process holds too much text. */
+      /** False, and the log is lost, if this process buffers too much text. */
       const hold = (more: number): boolean => {
         if (!held.fits(call.accountId, more)) {
           state = 'lost'
@@ -108,7 +108,7 @@ export function createPromptLogs(options: {
         held.add(call.accountId, more)
         return true
       }
-      /** Whatever goes wrong with a log, its call goes on. */
+      /** A failure of a log must not fail its call. */
       const guarded =
         <Input extends unknown[]>(work: (...input: Input) => void) =>
         (...input: Input): void => {
@@ -134,7 +134,7 @@ export function createPromptLogs(options: {
         else if (hold(size)) answer.add(body)
       })
       const end = guarded(() => {
-        // Nothing was produced, and nobody pays for it.
+        // Nothing was produced, and nothing is charged.
         if (!isFinished && answer.isEmpty) {
           state = 'ended'
           held.add(call.accountId, -chars)
@@ -161,7 +161,7 @@ export function createPromptLogs(options: {
       }
     },
 
-    /** Resolves once everything is written that has ended. */
+    /** Resolves once all ended logs are written. */
     async close(): Promise<void> {
       if (running === 0 && waiting.length === 0) return
       idle = Promise.withResolvers()

@@ -1,16 +1,16 @@
--- Lua functions over a set of Redis keys ("entries") whose sizes are summed by account and in all. Beyond a
--- bound the entries that expire first make room. Put before a script; every key of it, the entries'
--- too, must share the hash tag of `set`, the prefix of:
+-- Lua functions over a set of Redis keys ("entries") whose sizes are summed by account and in total. Beyond a
+-- maximum, the entries that expire first are dropped. Prepended to scripts; all their keys, including the entries,
+-- must share the hash tag of `set`, the prefix of:
 --   <set>:ends            sorted set: entry by the unix ms at which it expires
 --   <set>:ends:<account>  the same, of one account
 --   <set>:sizes           hash: entry → <size>:<account>
 --   <set>:sums            hash: account id, or '*' for all → sum of sizes
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- Entries that one run removes at the most, so that none holds Redis up.
+-- Maximum entries removed by one run, so that none blocks Redis.
 local AT_ONCE = 100
 
--- Counts an entry no more; returns the account it was counted for.
+-- Removes an entry from the counts; returns the account it was counted for.
 local function uncount(set, entry)
   local known = redis.call('HGET', set .. ':sizes', entry)
   if not known then return nil end
@@ -24,8 +24,8 @@ local function uncount(set, entry)
   return account
 end
 
--- Makes room for an entry and counts it until it expires. Returns whether there is room, and the accounts
--- whose entries were dropped for it.
+-- Makes space for an entry and counts it until it expires. Returns whether there is space, and the accounts
+-- with dropped entries.
 local function count(set, entry, account, size, lifetime, account_max, all_max)
   uncount(set, entry)
   for _, expired in ipairs(redis.call('ZRANGEBYSCORE', set .. ':ends', '-inf', now, 'LIMIT', 0, AT_ONCE)) do

@@ -10,23 +10,23 @@ interface CallBodiesOptions {
   /** Shown in pg_stat_activity. */
   name: string
   sealer: ByteSealer
-  /** A longer body waits in PostgreSQL. */
+  /** A longer body is stored in PostgreSQL. */
   largeBodyBytes: number
   logger: Logger
 }
 
-/** Apart from the other pools: large values keep nobody else waiting, and are not waited for long. */
+/** A separate pool, so that large values delay nothing else, with short timeouts. */
 const POOL = { poolSize: 4, connectTimeoutMs: 1_500, statementTimeoutMs: 8_000 }
 
 const PUT = 'INSERT INTO call_bodies (call_id, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING'
-/** pg reads bytes as hexadecimal text, so what is long is read by slices. */
+/** pg reads bytes as hexadecimal text, so long values are read in slices. */
 const READ = 'SELECT substring(sealed FROM $2 FOR $3) AS slice FROM call_bodies WHERE call_id = $1'
 const SLICE_BYTES = 4 * 1024 * 1024
 const DROP = 'DELETE FROM call_bodies WHERE call_id = $1'
 
 /**
- * Where the text of a call waits for its worker: sealed in its job, or, where it is long, beside the queue in
- * PostgreSQL, so that Redis holds and writes down no large values. Gone when the call has ended.
+ * Stores the text of a call for its worker: sealed in its job or, if it is long, beside the queue in PostgreSQL, so
+ * that Redis does not store large values. Deleted when the call has ended.
  */
 export type CallBodies = ReturnType<typeof createCallBodies>
 
@@ -36,13 +36,13 @@ export function createCallBodies(options: CallBodiesOptions) {
   const seal = (callId: CallId, body: string): string | null =>
     body.length <= largeBodyBytes ? sealer.seal(body, callId) : null
   return {
-    /** Seals a body for its job; null where it is to be kept beside it. */
+    /** Seals a body for its job; null if it must be stored beside it. */
     seal,
-    /** Seals a body. Returns what goes into the job: null where it is kept beside it. Rejects while PostgreSQL is away. */
+    /** Seals a body. Returns the part for the job: null if it is stored beside it. Rejects while PostgreSQL is away. */
     async put(callId: CallId, body: string) {
       const sealedBody = seal(callId, body)
       if (sealedBody !== null) return sealedBody
-      // Each step takes tens of milliseconds for the longest body; others have their turn between.
+      // Each step takes tens of milliseconds for the longest body; other work runs in between.
       await nextTurn()
       const sealed = sealer.sealBytes(body, callId)
       await nextTurn()
@@ -50,14 +50,14 @@ export function createCallBodies(options: CallBodiesOptions) {
       return null
     },
 
-    /** The body of a job; null where it was kept and is gone. Rejects while PostgreSQL is away. */
+    /** The body of a job; null if it was stored beside the queue and is gone. Rejects while PostgreSQL is away. */
     async read(callId: CallId, sealedBody: CallJob['sealedBody']) {
       if (sealedBody !== null) return sealer.open(sealedBody, callId)
       const sealed = await readSlices(pool, callId)
       return sealed && sealer.openBytes(sealed, callId)
     },
 
-    /** Deletes a body that was kept beside the queue, if it was. */
+    /** Deletes a body that was stored beside the queue, if it was. */
     async drop(callId: CallId) {
       await pool.query(DROP, [callId])
     },
@@ -76,30 +76,30 @@ async function readSlices(pool: PostgresPool, callId: CallId): Promise<Buffer | 
   }
 }
 
-/** Deletes what calls left behind that ended without anybody to see it. `olderThanMs`: no call lives so long. */
+/** Deletes bodies whose call ended without deleting them. `olderThanMs` exceeds the lifetime of any call. */
 export async function sweepCallBodies(postgres: Postgres, olderThanMs: number): Promise<void> {
   await postgres.$executeRaw`DELETE FROM call_bodies WHERE created_at < now() - ${olderThanMs} * interval '1 millisecond'`
 }
 
-/** The bodies of the calls that one worker runs. */
+/** The bodies of the running calls of one worker. */
 export interface HeldBodies extends Pick<CallBodies, 'read' | 'drop'> {
-  /** The call has ended here, however: its body is held no more. Idempotent. */
+  /** The call has ended here, so its body is released. Idempotent. */
   release(callId: CallId): void
 }
 
 interface HeldBodiesLimits {
-  /** Bytes of bodies kept beside the queue that this worker holds at the most. */
+  /** Maximum bytes of bodies from beside the queue that this worker holds. */
   workerBodyBytes: number
-  /** The longest a body may be. */
+  /** Maximum length of a body. */
   bodyLimitBytes: number
 }
 
-/** How long a call waits for room. */
+/** Maximum wait of a call for space. */
 const WAIT_MS = 10_000
 
 /**
- * Bounds the bytes of bodies that a worker holds. Those in their jobs are small and bounded by the number of calls; one
- * that waits beside the queue is read only once there is room for the longest. Reading rejects when none comes in time.
+ * Limits the bytes of bodies that a worker holds. Bodies inside jobs are small and limited by the number of calls; one
+ * beside the queue is read only once there is space for the longest. Reading rejects if there is none in time.
  */
 export function createHeldBodies(
   bodies: Pick<CallBodies, 'read' | 'drop'>,
@@ -128,7 +128,7 @@ export function createHeldBodies(
       }
       const timer = setTimeout(() => {
         waiting.splice(waiting.indexOf(turn), 1)
-        reject(new Error(`no room for the body of a call within ${waitMs} ms`))
+        reject(new Error(`no space for the body of a call within ${waitMs} ms`))
       }, waitMs)
       waiting.push(turn)
     })

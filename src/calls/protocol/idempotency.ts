@@ -16,60 +16,59 @@ import {
 } from '../../platform/redis/redis-keys.ts'
 import type { Sealer } from '../../platform/sealing.ts'
 
-/** How long a record of an Idempotency-Key and its answer are kept. */
+/** How long a record of an Idempotency-Key and its response are kept. */
 export const IDEMPOTENCY_TTL_MS = 86_400_000
 
-/** How much may be kept for one account, and for all of them together. */
+/** Maximum size of what is kept for one account, and for all of them. */
 interface KeptBounds {
   perAccount: number
   inAll: number
 }
 
-/** Lua functions that count entries and make room for them; put before a script. */
+/** Lua functions that count entries and make space for them; prepended to scripts. */
 const BOUNDED_ENTRIES = readFileSync(new URL('./bounded-entries.lua', import.meta.url), 'utf8')
 
 /**
- * What an Idempotency-Key stands for. States: claimed (a call is being admitted: no envelope; lapses) →
- * confirmed (admitted: it has an envelope) → ended. A call that did not complete frees its key.
+ * The call of an Idempotency-Key. States: claimed (a call is being admitted: no envelope; expires) → confirmed
+ * (admitted: it has an envelope) → ended. A call that did not complete releases its key.
  */
 export interface IdempotencyRecord {
   callId: CallId
-  /** Null while the call is being admitted, and where only its id is known any more. */
+  /** Null while the call is being admitted, and if only its id is still known. */
   envelope: ResponseEnvelope | null
   hasEnded: boolean
 }
 
-/** An Idempotency-Key as one request sent it. */
+/** The use of an Idempotency-Key by one request. */
 export interface KeyUse {
   accountId: string
   /** Names the record of the key. */
   digest: string
   /** Digest of the body: another body is another request. */
   fingerprint: string
-  /** The call it is to stand for if it is new. */
+  /** The call to assign to the key if it is new. */
   callId: CallId
 }
 
 export interface IdempotencyDependencies {
   redis: Redis
-  /** The call that PostgreSQL knows a key to stand for, if any. Asked only when Redis may have forgotten. */
+  /** The call of a key in PostgreSQL, if any. Called only when Redis may have lost the record. */
   findSettled: (accountId: string, digest: string) => Promise<CallId | null>
   logger: Logger
-  /** How many records are kept. */
+  /** Maximum number of records. */
   records?: KeptBounds
 }
 
 /** Some hundred bytes each. */
 const RECORDS: KeptBounds = { perAccount: 50_000, inAll: 500_000 }
 
-/** An instance that dies between claim and admission blocks the key this long. A lapsed claim does no harm. */
+/** An instance that dies between claim and admission blocks the key this long. An expired claim is harmless. */
 const CLAIM_TTL_MS = 30_000
 
-// Claims a record, or reads it.
-// KEYS 1 record, 2 since when records are kept, 3 mark that some of the account's were dropped
-// ARGV 1 fingerprint, 2 call id, 3 ms until an unconfirmed claim lapses, 4 ms for which records are kept
-// Returns 'first' when claimed; 'unsure' when claimed but Redis may have forgotten that it was used before;
-// else {fingerprint, call id, envelope or nil, ended or nil}
+// Claims a record, or reads it. KEYS 1 record, 2 since when records are kept, 3 mark that some of the account's were
+// dropped ARGV 1 fingerprint, 2 call id, 3 ms until an unconfirmed claim expires, 4 ms for which records are kept
+// Returns 'first' when claimed; 'unsure' when claimed but Redis may have lost an earlier record; otherwise
+// {fingerprint, call id, envelope or nil, ended or nil}
 const CLAIM = `
 local known = redis.call('HMGET', KEYS[1], 'fingerprint', 'call', 'envelope', 'ended')
 if known[1] and known[2] ~= ARGV[2] then return known end
@@ -85,11 +84,10 @@ end
 if now - since < tonumber(ARGV[4]) or redis.call('EXISTS', KEYS[3]) == 1 then return 'unsure' end
 return 'first'`
 
-// Writes a record unless another call has it.
-// KEYS 1 record   ARGV 1 id of the call that claimed it, 2 fingerprint, 3 id of the call it stands for,
-// 4 envelope, or '' where the call has ended and only its id is known, 5 lifetime ms, 6 account id, 7 records an
-// account, 8 records in all, 9 prefix of the counts of records, 10 prefix of the marks of dropped records
-// Returns nil when written, else {fingerprint, call id, envelope or nil, ended or nil}
+// Writes a record unless another call has it. KEYS 1 record   ARGV 1 id of the call that claimed it, 2 fingerprint, 3
+// id of its call, 4 envelope, or '' if the call has ended and only its id is known, 5 lifetime ms, 6 account id, 7
+// maximum records of an account, 8 of all, 9 prefix of the counts of records, 10 prefix of the marks of dropped records
+// Returns nil when written, otherwise {fingerprint, call id, envelope or nil, ended or nil}
 const WRITE = `${BOUNDED_ENTRIES}
 local record, lifetime = KEYS[1], tonumber(ARGV[5])
 local known = redis.call('HMGET', record, 'fingerprint', 'call', 'envelope', 'ended')
@@ -103,7 +101,7 @@ return nil`
 
 type Found = [fingerprint: string, callId: CallId, envelope: string | null, ended: string | null]
 
-/** The Idempotency-Keys of accounts: which call each stands for. */
+/** The Idempotency-Keys of accounts, with the call of each. */
 export type Idempotency = ReturnType<typeof createIdempotency>
 
 export function createIdempotency(deps: IdempotencyDependencies) {
@@ -133,14 +131,14 @@ export function createIdempotency(deps: IdempotencyDependencies) {
   /** Settlement charges a key once, so an unsure claim may run while PostgreSQL is away. */
   const settledBefore = (use: KeyUse): Promise<CallId | null> =>
     findSettled(use.accountId, use.digest).catch((error: unknown) => {
-      logger.warn({ err: error, callId: use.callId }, 'idempotency key not looked up in postgresql')
+      logger.warn({ err: error, callId: use.callId }, 'idempotency key lookup in postgres failed')
       return null
     })
 
   return {
     /**
-     * Claims a key for a call; null when it is claimed, else what it stands for. Sent twice, it is the same claim.
-     * Throws `idempotency_conflict` for another body.
+     * Claims a key for a call; null if it is claimed, otherwise its call. A repetition is the same claim. Throws
+     * `idempotency_conflict` for another body.
      */
     async claim(use: KeyUse) {
       const answer = await claim(
@@ -159,12 +157,13 @@ export function createIdempotency(deps: IdempotencyDependencies) {
       return { callId: settled, envelope: null, hasEnded: true }
     },
     /**
-     * The call is admitted: a repeat may wait for it from now on, and finds it for a day. Where the claim lapsed and
-     * another call has the key by now, nothing changes and that is returned. Throws `idempotency_conflict` as `claim`.
+     * Records that the call is admitted: repeats may wait for it from now on, and find it for a day. If the claim
+     * expired and another call has the key by now, nothing changes and that call is returned. Throws
+     * `idempotency_conflict` like `claim`.
      */
     confirm: (use: KeyUse, envelope: CallEnvelope) =>
       writeRecord(use, envelope.id, JSON.stringify(responseEnvelope(envelope))),
-    /** What a key stands for now; null when it is free. */
+    /** The current call of a key; null if the key is free. */
     async find(accountId: string, digest: string) {
       const [callId, envelope, ended] = await redis.hmget(
         idempotencyKey(accountId, digest),
@@ -177,7 +176,7 @@ export function createIdempotency(deps: IdempotencyDependencies) {
   }
 }
 
-/** A use of a key by a request that would run as `callId`. */
+/** The use of a key by a request that would run as `callId`. */
 export const keyUse = (accountId: string, key: string, body: unknown, callId: CallId): KeyUse => ({
   accountId,
   digest: digest(key),
@@ -202,7 +201,7 @@ const readRecord = (callId: CallId, envelope: string | null, ended: string | nul
   hasEnded: ended !== null,
 })
 
-/** What a repeat needs of an envelope. */
+/** The envelope fields that a repeat needs. */
 const responseEnvelope = (envelope: CallEnvelope): ResponseEnvelope => ({
   id: envelope.id,
   accountId: envelope.accountId,
@@ -215,14 +214,14 @@ const responseEnvelope = (envelope: CallEnvelope): ResponseEnvelope => ({
   ...(envelope.affordedLimit !== undefined && { affordedLimit: envelope.affordedLimit }),
 })
 
-/** What a repeat hears of a call that ended and whose answer is kept no longer. */
+/** The error for a repeat of a call that ended and whose response is no longer kept. */
 export const answerNotKept = (callId: CallId): FrameError => ({
   code: 'idempotency_conflict',
-  message: `This Idempotency-Key was used for call ${callId}, which has ended and was charged; its answer is no longer kept. Use a new key to ask again.`,
+  message: `This Idempotency-Key was used for call ${callId}, which has ended and was charged. Its response is no longer kept. Use a new key to send the request again.`,
   shouldRetry: false,
 })
 
-/** The call of an account that an Idempotency-Key stands for. */
+/** The call of an account with an Idempotency-Key. */
 export interface KeyedCall {
   id: CallId
   accountId: string
@@ -230,19 +229,18 @@ export interface KeyedCall {
   idempotencyRecord: string
 }
 
-/** A whole answer: the frames of the run that ended the call, from the first. */
+/** A whole response: the frames of the run that ended the call, from the first. */
 interface KeptCompletion extends RunOfCall {
   frames: readonly FrameBody[]
 }
 
-/** Sizes in bytes as kept: sealed, in base64. */
+/** Stored sizes in bytes: sealed, in base64. */
 interface CompletionArchiveLimits extends KeptBounds {
   perAnswer: number
 }
 
-// Ends a call of an Idempotency-Key.
-// KEYS 1 record, 2 answer   ARGV 1 call id, 2 account id, 3 sealed answer or '', 4 lifetime ms,
-// 5 bytes an account, 6 bytes in all, 7 prefix of the counts of answers, 8 of records
+// Ends a call with an Idempotency-Key. KEYS 1 record, 2 response   ARGV 1 call id, 2 account id, 3 sealed response or
+// '', 4 lifetime ms, 5 maximum bytes of an account, 6 of all, 7 prefix of the counts of responses, 8 of records
 const END = `${BOUNDED_ENTRIES}
 local id, account, sealed, lifetime = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 if redis.call('HGET', KEYS[1], 'call') == id then
@@ -255,8 +253,7 @@ if sealed ~= '' and count(ARGV[7], KEYS[2], account, #sealed, lifetime, tonumber
   redis.call('SET', KEYS[2], sealed, 'PX', lifetime)
 end`
 
-// Deletes a record if it stands for a call that has not ended.
-// KEYS 1 record   ARGV 1 call id, 2 prefix of the counts of records
+// Deletes a record if its call has not ended. KEYS 1 record   ARGV 1 call id, 2 prefix of the counts of records
 const FORGET = `${BOUNDED_ENTRIES}
 local call, ended = unpack(redis.call('HMGET', KEYS[1], 'call', 'ended'))
 if call == ARGV[1] and not ended then
@@ -267,8 +264,8 @@ end`
 const keyOfRecord = ({ accountId, idempotencyRecord }: KeyedCall): string =>
   idempotencyKey(accountId, idempotencyRecord)
 
-// Deletes what is kept of a call, if the record still stands for it.
-// KEYS 1 record, 2 answer   ARGV 1 call id, 2 prefix of the counts of records, 3 of answers
+// Deletes the kept data of a call, if the record is still of that call. KEYS 1 record, 2 response   ARGV 1 call id, 2
+// prefix of the counts of records, 3 of responses
 const DISCARD = `${BOUNDED_ENTRIES}
 if redis.call('HGET', KEYS[1], 'call') == ARGV[1] then
   uncount(ARGV[2], KEYS[1])
@@ -278,8 +275,8 @@ uncount(ARGV[3], KEYS[2])
 redis.call('DEL', KEYS[2])`
 
 /**
- * Answers of calls that carried an Idempotency-Key, kept sealed for a day so that a repeat gets the same
- * one. The only text of a call that rests anywhere. Bounded: beyond a limit the oldest answers make room.
+ * Responses of calls with an Idempotency-Key, kept sealed for a day so that a repeat gets the same response. The only
+ * stored text of calls. Bounded: beyond a maximum, the oldest responses are dropped.
  */
 export type CompletionArchive = ReturnType<typeof createCompletionArchive>
 
@@ -288,8 +285,8 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
   const forget = defineScript(redis, 'syForgetIdempotency', FORGET)
   return {
     /**
-     * Notes that a call has ended and its key stands for it, and keeps its answer. The answer is null where it
-     * is too long to be kept whole; one that finds no room is not kept either.
+     * Records that the call of a key has ended, and keeps its response. The response is null if it is too long to be
+     * kept; it is also dropped if there is no space.
      */
     async end(call: KeyedCall, answer: KeptCompletion | null) {
       const sealed = answer ? sealer.seal(JSON.stringify(answer), call.id) : ''
@@ -313,8 +310,8 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
       return sealed === null ? null : (JSON.parse(sealer.open(sealed, callId)) as KeptCompletion)
     },
     /**
-     * Frees the key of a call that did not complete: a repeat runs anew. A key that stands for another call, or
-     * for one that has ended with an answer, stays.
+     * Releases the key of a call that did not complete: a repeat runs again. A key of another call, or of one that has
+     * ended with a response, is kept.
      */
     async forget(call: KeyedCall) {
       await forget([keyOfRecord(call)], [call.id, IDEMPOTENCY_RECORDS])
@@ -323,7 +320,7 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
 }
 
 /**
- * Frees the Idempotency-Key of a call whose charge is credited, and drops the answer that is kept for it: a repeat runs anew,
+ * Releases the Idempotency-Key of a call whose charge is credited, and drops its kept response: a repeat runs again,
  * and is charged.
  */
 export function createAnswerDiscard(redis: Redis) {

@@ -2,10 +2,10 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 import type { SettlementRecord } from '../../core/calls/call-job.ts'
 import type { ProcessReport } from '../../platform/observability/process-report.ts'
 
-/** Notes a call that ended here, for metrics and for the operators' figures. In memory only. */
+/** Counts a call that ended here, for Prometheus and for operators. In memory only. */
 type CallMetrics = (record: SettlementRecord) => void
 
-/** From no wait at all to the longest that is allowed by default. */
+/** From no wait to the maximum wait allowed by default. */
 const WAIT_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 
 export function createCallMetrics(

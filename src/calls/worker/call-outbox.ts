@@ -7,19 +7,19 @@ import type { FramePublisher } from './frame-publisher.ts'
 /** Bytes of frames kept per call for resending, or up to twice as many: half a minute of a fast stream. */
 const KEPT_BYTES = 256 * 1024
 const FRAME_OVERHEAD_BYTES = 64
-/** An API instance that lives has passed a frame on to its client by then. */
+/** A living API instance has passed a frame on to its client after this time. */
 const PASSED_ON_MS = 500
-/** Some seconds of marks: as long as it takes to be certain that an API instance is gone. */
+/** Some seconds of marks: the time to be certain that an API instance is gone. */
 const KEPT_MARKS = 12
-/** Repeats that may wait for a call at the same time. */
+/** Maximum repeats that wait for a call. */
 const REPEATS_MAX = 16
 
-/** A call has few runs: enough that no two of them have the same name. */
+/** Enough for unique names, because a call has few runs. */
 const RUN_BYTES = 4
 
 interface Receiver {
   channel: string
-  /** The id under which the receiver knows the call. */
+  /** The id that the receiver uses for the call. */
   label: CallId
 }
 
@@ -28,32 +28,32 @@ interface CallOutboxOptions {
   callId: CallId
   channel: string
   generation: number
-  /** About how many bytes of the answer are kept from its first frame on, for repeats; 0: none will come. */
+  /** Approximate bytes of the response to keep from its first frame, for repeats; 0: no repeats. */
   wholeUpToBytes: number
 }
 
 /**
- * The numbered frames of one claim of one call. The last of them are kept for resending, or all of them
- * where the whole answer is kept for repeats and is not too long.
+ * The numbered frames of one claim of one call. The last ones are kept for resending, or all of them if the whole
+ * response is kept for repeats and is not too long.
  */
 export class CallOutbox {
   readonly callId: CallId
   readonly channel: string
   readonly generation: number
-  /** Tells its frames from those of any other run of the call. */
+  /** Distinguishes its frames from those of any other run of the call. */
   readonly run = randomBytes(RUN_BYTES).toString('base64url')
   private readonly publisher: FramePublisher
   private readonly kept: FrameBody[] = []
   private readonly receivers: Receiver[]
   private readonly wholeUpToBytes: number
-  /** Of the kept frames as JSON. */
+  /** Size of the kept frames as JSON. */
   private jsonBytes = 0
   private firstKept = 0
   private next = 0
   private sentChars = 0
-  /** What of that went out while somebody listened; null: all of it. */
+  /** The sent characters while the channel had a subscriber; null: all of them. */
   private heardChars: number | null = null
-  /** How much had been sent by when, oldest first. */
+  /** The sent characters by time, oldest first. */
   private readonly marks: Array<{ at: number; chars: number }> = []
 
   constructor({ publisher, callId, channel, generation, wholeUpToBytes }: CallOutboxOptions) {
@@ -70,43 +70,43 @@ export class CallOutbox {
     return this.next > 0
   }
 
-  /** Every frame so far; null where they are kept no longer. */
+  /** All frames so far; null if some are no longer kept. */
   get frames(): readonly FrameBody[] | null {
     return this.firstKept === 0 ? this.kept : null
   }
 
-  /** About how many bytes of memory the kept frames take; never 0. */
+  /** Approximate memory of the kept frames; never 0. */
   get keptBytes(): number {
     return this.jsonBytes + (this.kept.length + 1) * FRAME_OVERHEAD_BYTES
   }
 
-  /** Characters of the answer that were sent to whoever waits for it, as far as is known. */
+  /** Characters of the completion that were delivered, as far as is known. */
   get deliveredChars(): number {
     return this.heardChars ?? this.sentChars
   }
 
-  /** Notes how much has been sent by now; called a few times a second. */
+  /** Records how much has been sent; called a few times a second. */
   mark(at: number): void {
     this.marks.push({ at, chars: this.sentChars })
     if (this.marks.length > KEPT_MARKS) this.marks.shift()
   }
 
   /**
-   * Characters of the answer that an API instance passed on which was heard for the last time at `heardAt`. What was
-   * sent shortly before may have died with it; it does not count.
+   * Characters of the completion that an API instance passed on, which was last known to live at `heardAt`. Text sent
+   * shortly before may have been lost with it and does not count.
    */
   passedOnChars(heardAt: number): number {
     const mark = this.marks.findLast(({ at }) => at <= heardAt - PASSED_ON_MS)
     return Math.min(mark?.chars ?? 0, this.deliveredChars)
   }
 
-  /** How much of what was sent its client is known to have taken: what was sent half a second ago, or up to twice that. */
+  /** The part that the client certainly received: what was sent half a second ago, or up to twice that. */
   get takenPart(): number {
     const chars = Math.min(this.marks.at(-2)?.chars ?? 0, this.deliveredChars)
     return chars === 0 ? 0 : chars / this.sentChars
   }
 
-  /** Nobody listened when frames from a number on were sent. */
+  /** Records that frames from a number on were sent without a subscriber. */
   noteUnheard(from: number): void {
     if (from < 0) return
     let chars = this.sentChars
@@ -125,7 +125,7 @@ export class CallOutbox {
     this.next++
   }
 
-  /** The last frame as its own API instance gets it: whoever finishes the call sends it. */
+  /** The last frame for the call's own API instance; the script that finishes the call sends it. */
   lastFrame(body: FrameBody): Frame {
     return [this.callId, this.generation, this.next, body, this.run]
   }
@@ -137,14 +137,14 @@ export class CallOutbox {
     this.next++
   }
 
-  /** Asks the API instance what the client has received by an earlier claim. */
+  /** Asks the API instance what the client has received from an earlier claim. */
   askDelivered(): void {
     this.publisher.send(this.channel, this.callId, this.generation, -1, ['takeover'], this.run)
   }
 
   /**
-   * Sends its own API instance the kept frames from a number on, and says when that is done. One that is kept no
-   * longer cannot be sent again: whoever waits gives up, and says how much it had.
+   * Sends its own API instance the kept frames from a number on, and reports when that is done. A frame that is no
+   * longer kept cannot be sent again: the instance gives up, and reports how much it had.
    */
   resend(from: number): void {
     if (from >= this.firstKept) {
@@ -155,7 +155,7 @@ export class CallOutbox {
     this.publisher.send(this.channel, this.callId, this.generation, -1, ['caught-up'], this.run)
   }
 
-  /** Adds the receiver of a repeat and sends it the frames from a number on; a second time only sends again. */
+  /** Adds the receiver of a repeat and sends it the frames from a number on; a second call only sends again. */
   attach(channel: string, label: CallId, from: number): void {
     const receiver = { channel, label }
     const isKnown = this.receivers.some((known) => known.label === label)
@@ -166,7 +166,7 @@ export class CallOutbox {
     this.replay(receiver, from)
   }
 
-  /** Sends the repeats that `gone` names nothing more. The call's own API instance stays: it may ask for a resend. */
+  /** Stops sending to the repeats that `gone` matches. The call's own API instance stays, because it may ask for a resend. */
   detach(gone: (receiver: Receiver) => boolean): void {
     for (let index = this.receivers.length - 1; index > 0; index--)
       if (gone(this.receivers[index]!)) this.receivers.splice(index, 1)
@@ -179,7 +179,7 @@ export class CallOutbox {
     if (this.keptBytes > 2 * KEPT_BYTES) this.dropOldest()
   }
 
-  /** The newest frame stays, however long it is. */
+  /** The newest frame is kept, however long it is. */
   private dropOldest(): void {
     let [dropped, bytes] = [0, this.keptBytes]
     while (bytes > KEPT_BYTES && dropped < this.kept.length - 1) {

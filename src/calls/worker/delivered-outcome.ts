@@ -51,7 +51,7 @@ export async function outcomeOfLostRun(
 ): Promise<CallOutcome> {
   const facts = { attempts, firstTokenAt: null }
   const { ending = { by: 'gateway', code: CALL_ERRORS.brokeOff.code } } = delivered
-  // A call with an Idempotency-Key runs on when its client leaves, so it did not end by that.
+  // A call with an Idempotency-Key continues when its client leaves, so that did not end it.
   if (ending.by === 'client' && call.envelope.idempotencyRecord === null) {
     return { status: 'cancelled', message: null, ...(await chargeOf(delivered, call)), ...facts }
   }

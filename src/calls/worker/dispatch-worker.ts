@@ -25,35 +25,35 @@ interface DispatchWorkerOptions extends Omit<CallRunnerDependencies, 'leases'> {
   epoch: EpochWatch
   holds: Pick<HoldStore, 'restore'>
   concurrency: number
-  /** How long a claim stands without renewal. */
+  /** Lifetime of a claim without renewal. */
   lockMs: number
-  /** How long running calls may finish after `stop`. */
+  /** How long running calls may continue after `stop`. */
   graceMs: number
   logger: Logger
-  /** The clock that the deadlines of calls are set by. Absent: `clock`, which only measures what this worker does. */
+  /** The clock of call deadlines. Absent: `clock`, which only measures what this worker does. */
   fleetClock?: FleetTime
 }
 
-/** Longer than a wait for calls that come. */
+/** Exceeds the wait for calls. */
 const STOP_WAITING_MS = 2_000
 
-/** A claim counts from when it was asked for. */
+/** A claim counts from the time of its request. */
 interface ClaimedAt {
   job: ClaimedJob<CallJob>
   claimedAt: number
-  /** What the job has sealed, where that is known. */
+  /** The opened body of the job, if known. */
   body?: string
 }
 
 /**
- * Fetches calls by hand and runs many at once: one script claims what waits, and each starts at once. BullMQ's own
- * loop fetches one job after another until the queue is empty before it starts the first.
+ * Claims jobs itself and runs many at once: one script claims all waiting calls, and each starts at once. BullMQ's loop
+ * fetches one job after another until the queue is empty before it starts the first.
  */
 export class DispatchWorker {
   private readonly jobs: ClaimedJobs<CallJob>
   private readonly options: DispatchWorkerOptions
   private readonly runner: CallRunnerDependencies
-  /** The calls this worker has. */
+  /** The calls of this worker. */
   readonly leases: Leases
   private readonly renewal: NodeJS.Timeout
   private readonly slots: WorkerSlots<ClaimedAt>
@@ -89,7 +89,7 @@ export class DispatchWorker {
     this.slots.start()
   }
 
-  /** Takes no more calls, lets running ones finish for a while, then hands back or ends the rest. */
+  /** Takes no more calls, lets running ones finish for a while, then returns or ends the rest. */
   async stop(): Promise<void> {
     this.stopping = true
     const drained = this.slots.drain()
@@ -97,7 +97,7 @@ export class DispatchWorker {
     await drained
     clearTimeout(timer)
     clearInterval(this.renewal)
-    // A claim that nobody hears of would stand until its lock ends. What it brings is handed back.
+    // An abandoned claim would last until its lock ends, so the claimed calls are returned.
     this.jobs.wake()
     const handedBack = this.slots.ended().then(() => this.slots.drain())
     await withTimeout(handedBack, STOP_WAITING_MS, undefined)
@@ -135,7 +135,7 @@ export class DispatchWorker {
     const callId = job.id as CallId
     const { callJobs, logger } = this.options
     if (this.leases.adopt(callId, job.attemptsStarted, claimedAt)) return
-    // A call that was revived counts its claims from before.
+    // A revived call counts its earlier claims.
     const generation = job.attemptsStarted + (job.data.claims ?? 0)
     const held = this.leases.add(job.data, generation, claimedAt)
     if (generation === 1) this.restoreHold(job.data.envelope)
@@ -143,12 +143,12 @@ export class DispatchWorker {
       const remainder = this.stopping ? 'hand-back' : await runCall(held, this.runner, body)
       if (remainder === 'leave') return
       if (remainder === 'hand-back') return await this.handBack(callId, held)
-      // Also one that was revived while the call was finished without a job.
+      // Also a job that was revived while the call was finished without one.
       if (held.isRevived) await callJobs.removeRevived(callId)
       else if (remainder === 'complete') await this.complete(callId)
       this.dropBody(job.data)
     } catch (error) {
-      // The job keeps its claim until the lock runs out, then another worker takes it over.
+      // The job keeps its claim until the lock expires, then another worker takes it over.
       logger.error({ err: error, callId }, 'call not completed')
     } finally {
       this.options.bodies.release(callId)
@@ -156,22 +156,22 @@ export class DispatchWorker {
     }
   }
 
-  /** Takes a call off the queue that settles nothing; finish-calls.ts completes the others. */
+  /** Removes a call from the queue that settles nothing; finish-calls.ts completes the others. */
   private async complete(callId: CallId): Promise<void> {
     const [kept] = await this.jobs.complete([callId])
-    if (kept !== undefined) throw new Error("its lock is another worker's")
+    if (kept !== undefined) throw new Error('the lock of the call belongs to another worker')
   }
 
   private async handBack(callId: CallId, held: HeldLease): Promise<void> {
     if (held.isRevived) return void (await (await this.options.dispatchQueue.getJob(callId))?.promote())
-    // First: a renewal would take the claim again.
+    // Must come first: a renewal would restore the claim.
     this.leases.remove(held)
     await this.jobs.handBack(callId)
   }
 
   /**
-   * Once the job is gone: another worker might have taken the call over until then. Maintenance deletes what is left
-   * when the process ends.
+   * Only once the job is gone, because another worker might have taken the call over until then. Maintenance deletes
+   * what is left when the process ends.
    */
   private dropBody({ envelope: { id }, sealedBody }: CallJob): void {
     if (sealedBody === null)

@@ -1,29 +1,29 @@
--- Finishes calls that ended at about the same time, each whole or not at all: checks that the claim of this worker
--- still stands, ends the calls in the balance cache, removes their dispatch jobs, enqueues one settlement job with all
--- their records, and publishes the last frames. What many calls share is written once for all. It begins with holds.lua.
+-- Finishes calls that ended at about the same time, each completely or not at all: checks that the claim of this worker
+-- is still valid, ends the calls in the balance cache, removes their dispatch jobs, enqueues one settlement job with all
+-- their records, and publishes the last frames. Writes that calls share are made once for all. holds.lua is prepended.
 --
--- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`. `ats` counts the claims of a job, so one
--- that reads as it did for this worker was claimed by nobody since, wherever the stalled check put it; unless Redis lost
--- its last moments and gave the number away again, which the lock of another worker shows. A job named
--- `revived` stands for a call whose job Redis lost while a worker ran it, and has no claim until that worker dies.
+-- Jobs have the layout of BullMQ 6.7: `<prefix>:<queue>:<list, or job id>`. `ats` counts the claims of a job. If it equals
+-- this worker's claim, no other worker claimed the job since, wherever the stalled check put it; unless Redis lost
+-- its last writes and reused the number, which the lock of another worker shows. A job named
+-- `revived` replaces the lost job of a running call, and has no claim until its worker dies.
 --
--- A connection that breaks sends the step again, and the worker has one step under way at a time. What came of the last one
--- that finished calls is kept, so that the same step again is answered as it was the first time.
+-- A broken connection sends the step again, and a worker has one step in flight. The result of the last step
+-- that finished calls is stored, so that a repetition returns the same result.
 --
--- KEYS  1 dispatch queue  2 settlement queue (without a list)  3 what came of this worker's last step
+-- KEYS  1 dispatch queue  2 settlement queue (without a list)  3 result of this worker's last step
 --       4 channels with ends that are not acknowledged (see unheard-ends.ts)
 --       then per call: avail, held, holds, key open, account open
--- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 what a message begins with, JSON
+-- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 start of a message, JSON
 --       5 token of this worker's locks
---       then per call: id, reply channel or '', last frame (JSON) or '' where it is not published, settlement record
+--       then per call: id, reply channel or '', last frame (JSON) or '' if it is not published, settlement record
 --       (JSON), amount charged,
 --       prefix of the account's Redis keys, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
---       '', or where the answer counts only if its caller hears of it, the completion tokens that are known to have been
---       taken before: then nobody was told that the call failed, and somebody listens on the channel if the end is
---       published; a charged end is noted until it is acknowledged
--- Returns per call 'finished'; or, with nothing done: 'unheard': nobody listens; 'lost': another worker has the call;
--- 'gone': there is no job, since this worker or another finished the call, or Redis lost it; JSON: what its caller was
--- told (see note-told-failure.lua)
+--       '', or, if the completion is charged only when its client receives it, the completion tokens that were
+--       certainly received before: then the call must not have failed for its client, and the channel must have a
+--       subscriber if the end is published; a charged end is recorded until it is acknowledged
+-- Returns per call 'finished'; or, with nothing done: 'unheard': the channel has no subscriber; 'lost': another worker has the
+-- call; 'gone': there is no job, since this worker or another finished the call, or Redis lost it; JSON: the error that its
+-- client received (see note-told-failure.lua)
 local dispatch, settlement, last_step, ending_channels = KEYS[1] .. ':', KEYS[2] .. ':', KEYS[3], KEYS[4]
 local PER_CALL_KEYS, PER_CALL_ARGS = 5, 8
 local LAST_STEP_KEPT_MS = 600000
@@ -50,7 +50,7 @@ local function is_heard(channel)
   return listeners[channel] > 0
 end
 
--- Whether the claim stands and the answer counts: nil, or why not.
+-- Whether the claim is valid and the completion counts: nil, or the reason against it.
 local function refusal(call)
   local name, claims, told = unpack(redis.call('HMGET', call.job, 'name', 'ats', 'told'))
   if call.claim ~= 'any' then
@@ -78,8 +78,8 @@ local function unlist(id)
   end
 end
 
--- The settlement record of a call, and in it what Redis held where the record says otherwise. A hold that Redis lost may
--- come back with its charge, and one that was ended before is no longer open: neither tells anything.
+-- The settlement record of a call, with the hold in Redis if it differs from the record. A hold that Redis lost may
+-- be restored with its charge, and a call that was ended before is no longer open: neither is evidence.
 local function record_of(call)
   if call.claim == 'any' or call.claim == 'revived' then return call.record end
   local amount = read_hold(call.account[3], call.id)
@@ -127,7 +127,7 @@ if #ids > 0 then
   redis.call('DEL', unpack(gone))
 end
 
--- Which calls it settles, for who would otherwise read all their records; and what it adds to the backlog, until it is
+-- The ids of the calls it settles, so that readers need not parse the records; and its bytes in the backlog, until it is
 -- completed (complete-jobs.lua).
 local job = settlement .. ARGV[1]
 local data = '{"records":[' .. table.concat(records, ',') .. ']}'
@@ -144,7 +144,7 @@ for channel, of_channel in pairs(ends) do
   redis.call('HSET', channel .. ':ends', unpack(of_channel))
   redis.call('SADD', ending_channels, channel)
 end
--- Last, so that a Redis that refuses writes has told nobody. One message a channel, a JSON array of frames.
+-- Last, so that a Redis that refuses writes has published nothing. One message per channel, a JSON array of frames.
 for channel, of_channel in pairs(frames) do
   redis.call('PUBLISH', channel, '[' .. table.concat(of_channel, ',') .. ']')
 end

@@ -31,7 +31,7 @@ export interface FinishStep {
    * revived one stands for it (see reviveCall). `any`: Redis has no job, and no other worker can have the call.
    */
   claim: number | 'revived' | 'any'
-  /** Where the last frame is published; '' for nowhere. */
+  /** The channel of the last frame; '' for none. */
   channel: string
   last: Frame
   /**
@@ -47,16 +47,15 @@ export interface FinishStep {
 export type UnsettledCall = Pick<FinishStep, 'record' | 'hold'>
 
 /**
- * Unless it is `finished` nothing was done. `unheard`: nobody listens. `lost`: another worker has the call. `gone`: its
- * job is not there, since this worker or another finished the call, or Redis lost it. `refused`: Redis takes no writes.
- * A failure: what its caller was told.
+ * For every result except `finished`, nothing was done. `unheard`: the channel has no subscriber. `lost`: another
+ * worker has the call. `gone`: its job does not exist, since this worker or another finished the call, or Redis lost
+ * it. `refused`: Redis accepts no writes. A failure: the error that its client received.
  */
 export type FinishResult = 'finished' | 'unheard' | 'lost' | 'gone' | 'refused' | GatewayFailure
 
 /**
- * Finishes some calls in one atomic step: last frames, balance cache, settlement job, dispatch jobs. A worker has one step
- * under way at a time. Repeated after the first run was done, as by a connection that broke, the last step answers as it did
- * then and does nothing.
+ * Finishes some calls in one atomic step: last frames, balance cache, settlement job, dispatch jobs. A worker has one
+ * step in flight. If the last step is repeated, as by a broken connection, it returns the same result and does nothing.
  */
 export type RunFinish = (
   settlementJobId: string,
@@ -64,8 +63,8 @@ export type RunFinish = (
 ) => Promise<FinishResult[]>
 
 /**
- * The step of one worker, whose locks hold `token`, over a connection: what was published over it before arrives before
- * the last frames.
+ * The step of one worker, whose locks have `token`, over a connection: earlier messages on it arrive before the last
+ * frames.
  */
 export function createFinishScript(
   redis: Redis,
@@ -112,7 +111,7 @@ function argumentsOf(call: FinishStep & { isPublished: boolean }): Array<string 
 
 export type FinishCall = (call: FinishStep) => Promise<FinishResult>
 
-/** Keeps a settlement job small enough to be one batch's worth of work. */
+/** Limits a settlement job to the work of one batch. */
 const CALLS_AT_ONCE = 64
 
 interface Waiting {
@@ -135,9 +134,9 @@ interface FinisherDependencies {
 }
 
 /**
- * Finishes what has ended since the last step was on its way: a lone call goes at once, and under load one script,
- * one message a channel and one settlement job carry many calls. When it rejects it is not known whether the call was
- * finished; if not, whoever claims it next finishes it.
+ * Finishes the calls that ended since the last step was sent: a single call is finished at once, and under load one
+ * script, one message per channel and one settlement job carry many calls. If it rejects, it is unknown whether the
+ * call was finished; if not, the next worker that claims it finishes it.
  */
 export function createFinisher({ run, publisher, outbox }: FinisherDependencies): FinishCall {
   const waiting: Waiting[] = []
@@ -146,10 +145,10 @@ export function createFinisher({ run, publisher, outbox }: FinisherDependencies)
   async function finish(batch: Waiting[]): Promise<void> {
     const jobId = newId('settle')
     const calls = batch.map(({ call }) => call)
-    // Redis tells no API instance that shares this process: that is there, and hears the end once it is done.
+    // Redis does not notify an API instance in this process, which receives the end once it is done.
     const isTold = calls.map(({ channel }) => !publisher.isColocated(channel))
     const asked = calls.map((call, index) => ({ ...call, isPublished: isTold[index]! }))
-    // What calls have sent before goes first.
+    // Earlier frames of calls are sent first.
     publisher.flush()
     let results: FinishResult[] = []
     await outbox.keep(jobId, calls, async () => {
@@ -182,7 +181,7 @@ export function createFinisher({ run, publisher, outbox }: FinisherDependencies)
     })
 }
 
-/** How many of those that wait go together: one at least. */
+/** How many waiting calls are finished together: at least one. */
 function batchSize(waiting: readonly Waiting[]): number {
   let chars = 0
   const most = Math.min(waiting.length, CALLS_AT_ONCE)

@@ -5,9 +5,9 @@ import { tickEvery } from '../../platform/process/coalesced-timers.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import type { LocalHub } from '../in-process-link.ts'
 
-/** How long a channel may be without a listener before its calls are aborted: longer than a reconnect. */
+/** How long a channel may have no subscriber before its calls are aborted: longer than a reconnect. */
 const UNHEARD_GRACE_MS = 2_000
-/** How often silent channels with open calls are pinged: none is silent for twice as long. */
+/** Ping interval of silent channels with open calls; none is silent for twice as long. */
 const PING_MS = 500
 const NO_FRAMES: readonly Frame[] = []
 
@@ -18,30 +18,30 @@ interface FramePublisherOptions {
   /** The hub of the API instance in this process, while one runs. */
   localHub?: (() => LocalHub | null) | undefined
   logger: Logger
-  /** Nobody listened when these frames were published. They are sent again if their API instance comes back. */
+  /** Called with frames that were published without a subscriber. They are sent again if their API instance comes back. */
   onLost: (frames: readonly Frame[]) => void
-  /** Nobody listens on this channel any more: its API instance is gone. `heardAt`: when somebody last did, 0 for never. */
+  /** Called for a channel without a subscriber, whose API instance is gone. `heardAt`: when it last had one, 0 for never. */
   onUnheard: (channel: string, heardAt: number) => void
-  /** Channels with open calls, pinged while nothing is said on them. */
+  /** Channels with open calls, pinged while they are silent. */
   openChannels: () => Iterable<string>
-  /** Called with every round of pings, whether or not there are any to send. */
+  /** Called in every ping round, whether or not there are pings. */
   onRound: () => void
   clock: () => number
 }
 
 /**
- * Publishes frames, once per event-loop turn and channel: whatever came in one turn, of however many calls,
- * travels as one message, or as some of bounded length. Nothing it does throws or rejects.
+ * Publishes frames once per event-loop turn and channel: the frames of one turn, of any number of calls, are sent as
+ * one message, or as some of bounded length. Never throws or rejects.
  */
 export class FramePublisher {
   private readonly options: FramePublisherOptions
   private readonly waiting = new Map<string, Frame[]>()
   /** Channels published on since the last ping. */
   private readonly used = new Set<string>()
-  /** When somebody was last known to listen, by channel. */
+  /** When each channel was last known to have a subscriber. */
   private readonly heardAt = new Map<string, number>()
   private readonly asking = createSingleFlight()
-  /** Channels that nobody listened on a moment ago. */
+  /** Channels that had no subscriber a moment ago. */
   private readonly suspicions = new Map<string, PromiseWithResolvers<void> & { timer: NodeJS.Timeout }>()
   private readonly stopPinging: () => void
   private scheduled = false
@@ -51,7 +51,7 @@ export class FramePublisher {
     this.stopPinging = tickEvery(PING_MS, () => this.pingSilent())
   }
 
-  /** Whether the API instance of a channel shares this process: its frames go straight to it. */
+  /** Whether the API instance of a channel shares this process: its frames are passed to it directly. */
   isColocated(channel: string): boolean {
     return this.hubOf(channel) !== null
   }
@@ -81,8 +81,8 @@ export class FramePublisher {
   }
 
   /**
-   * Resolves once it is certain whether somebody listens on a channel, after one question for all calls that ask.
-   * `onUnheard` has been called by then if nobody does.
+   * Resolves once it is certain whether a channel has a subscriber, with one check for all waiting calls. `onUnheard`
+   * has been called by then if it has none.
    */
   async certain(channel: string): Promise<void> {
     if (!this.suspicions.has(channel)) await this.asking(channel, () => this.publish(channel, NO_FRAMES))
@@ -113,11 +113,11 @@ export class FramePublisher {
       const timer = setTimeout(() => void this.confirmUnheard(channel, heardAt), UNHEARD_GRACE_MS)
       this.suspicions.set(channel, { ...Promise.withResolvers<void>(), timer })
     } catch (error) {
-      this.options.logger.error({ err: error, channel }, 'what became of frames was not dealt with')
+      this.options.logger.error({ err: error, channel }, 'frame delivery failed unexpectedly')
     }
   }
 
-  /** How many heard a message; null when it could not be sent. */
+  /** The number of receivers of a message; null if it could not be sent. */
   private async tryPublish(channel: string, frames: readonly Frame[]): Promise<number | null> {
     const { redis, worker, logger } = this.options
     try {
@@ -128,7 +128,7 @@ export class FramePublisher {
     }
   }
 
-  /** Asks once more, after time enough to reconnect. Its frames are resent on the API's own request. */
+  /** Checks again after the time of a reconnect. Its frames are resent on the API's request. */
   private async confirmUnheard(channel: string, heardAt: number): Promise<void> {
     const listeners = await this.tryPublish(channel, NO_FRAMES)
     if (listeners === 0) this.options.onUnheard(channel, heardAt)

@@ -6,18 +6,18 @@ import { isRefusedWrite } from '../../platform/redis/redis.ts'
 import type { EpochWatch } from '../../platform/redis/redis-epoch.ts'
 import type { RunningCalls } from './running-calls.ts'
 
-/** The lock of a claimed call as this worker knows it. */
+/** The lock of a claimed call, as this worker knows it. */
 export interface HeldLease {
   job: CallJob
-  /** Counts the leases of this call, from 1. */
+  /** Number of leases of this call, from 1. */
   generation: number
-  /** Counts the claims of its job, from 1. */
+  /** Number of claims of its job, from 1. */
   number: number
-  /** When the lock was last taken or renewed for certain, unix ms. */
+  /** When the lock was last certainly taken or renewed, unix ms. */
   renewedAt: number
-  /** The epoch of Redis's data in which that was. */
+  /** The epoch of Redis's data at that time. */
   epoch: string
-  /** Redis lost the job; a delayed one stands for it, whose delay is the lock. */
+  /** Redis lost the job; a delayed one replaces it, whose delay is the lock. */
   isRevived: boolean
 }
 
@@ -28,31 +28,31 @@ export const claimOf = ({ isRevived, number }: HeldLease): number | 'revived' =>
 interface LeasesOptions {
   calls: RunningCalls
   epoch: Pick<EpochWatch, 'current' | 'check'>
-  /** How long a lease holds without renewal. */
+  /** Lifetime of a lease without renewal. */
   lockMs: number
   logger: Logger
   clock: () => number
-  /** Renews locks for `lockMs`; returns the calls whose lock is no longer ours. */
+  /** Renews locks for `lockMs`; returns the calls whose lock this worker no longer holds. */
   extend(callIds: string[]): Promise<string[]>
-  /** Takes a claim again whose lock is gone while nobody else claimed the call; `number` counts the claims of this job. */
+  /** Restores a claim whose lock expired while no other worker claimed the call; `number` is the claim of this job. */
   retake(callId: string, number: number): Promise<Retaken>
-  /** Puts a call back whose job Redis lost; false when somebody else has it. */
+  /** Returns a call to the queue whose job Redis lost; false if another worker has it. */
   revive(job: CallJob): Promise<boolean>
-  /** Renews a revived call; false when another worker claimed it. */
+  /** Renews a revived call; false if another worker claimed it. */
   keepRevived(callId: string): Promise<boolean>
-  /** Takes a revived call off the queue: it has ended. */
+  /** Removes a revived call from the queue after its end. */
   removeRevived(callId: string): Promise<unknown>
 }
 
-/** A lock whose renewal is older than this part of its life is not trusted without asking. */
+/** A lock whose renewal is older than this part of its lifetime is verified before it is trusted. */
 const TRUSTED_LOCK_PART = 2 / 3
 
 /**
- * The calls one worker has claimed. States of a lease: held (a lock in Redis, renewed) → lost (another worker
- * has the call: its run here ends, and settles nothing), or → revived. A lock that lapsed while nobody else
- * claimed the call is taken again: this worker or Redis stood still, or Redis lost its last moments. A lock whose job
- * went with them, or with all of Redis's data, is not lost either: nobody else can have the call, so it runs on, and is
- * put back into the queue.
+ * The calls one worker has claimed. States of a lease: held (a lock in Redis, renewed) → lost (another worker has the
+ * call: its run here ends, and settles nothing), or → revived. A lock that expired while no other worker claimed the
+ * call is restored: this worker or Redis was blocked, or Redis lost its last writes. If its job was lost with them, or
+ * with all of Redis's data, the lease is not lost either: no other worker can have the call, so it continues and is
+ * returned to the queue.
  */
 export class Leases {
   private readonly held = new Map<string, HeldLease>()
@@ -72,43 +72,43 @@ export class Leases {
   }
 
   /**
-   * Whether a claim is of a call that runs here all along, and nobody else had since: its lock had lapsed and the stalled
-   * check had put it back; or Redis has forgotten the claim before, and counts from an earlier one. It runs on under the
-   * new claim.
+   * Whether a claim is of a call that already runs here, with no other worker in between: its lock had expired and the
+   * stalled check had returned it to the queue; or Redis lost the earlier claim, and counts from an older one. The call
+   * continues under the new claim.
    */
   adopt(callId: string, number: number, claimedAt: number): boolean {
     const lease = this.held.get(callId)
     if (!lease || lease.isRevived || number > lease.number + 1) return false
-    // A renewal that took the forgotten claim again is the later of the two.
+    // A renewal that restored the lost claim is the later of the two.
     Object.assign(lease, { number: Math.max(number, lease.number), renewedAt: claimedAt })
     return true
   }
 
-  /** Gives a lease up. This worker may have lost the call and claimed it again: that lease stays. */
+  /** Drops a lease. If this worker lost the call and claimed it again, the new lease is kept. */
   remove(lease: HeldLease): void {
     const { id } = lease.job.envelope
     if (this.held.get(id) === lease) this.held.delete(id)
   }
 
-  /** The calls that run here, with the generation of their lease. */
+  /** The running calls, with the generation of their lease. */
   *running(): Iterable<{ envelope: CallEnvelope; generation: number }> {
     for (const { job, generation } of this.held.values()) yield { envelope: job.envelope, generation }
   }
 
-  /** Whether a lease still holds. Asks Redis only when this process may have slept through a renewal. */
+  /** Whether a lease is still held. Asks Redis only if this process may have missed a renewal. */
   async isHeld(lease: HeldLease): Promise<boolean> {
     const { clock, lockMs } = this.options
     if (clock() - lease.renewedAt > lockMs * TRUSTED_LOCK_PART)
       await this.renewSome([lease]).catch((error) => {
-        // Where nothing can be written nobody can claim.
+        // Redis refuses writes, so no other worker can claim it either.
         if (!isRefusedWrite(error)) throw error
       })
     return this.isOurs(lease)
   }
 
   /**
-   * Whether a lease holds that Redis does not know under its number: one that it forgot is taken again, and of a call
-   * that this worker claimed again meanwhile the number is learnt.
+   * Whether a lease is held that Redis does not know under its number: a lost claim is restored, and the number of a
+   * call that this worker claimed again meanwhile is updated.
    */
   async reclaim(lease: HeldLease): Promise<boolean> {
     await this.inTurn(async () => {
@@ -117,7 +117,7 @@ export class Leases {
     return this.isOurs(lease)
   }
 
-  /** Renews every lease; ends the runs of those that are lost, and revives those that Redis lost. Never rejects. */
+  /** Renews every lease; ends the runs of lost ones, and revives those that Redis lost. Never rejects. */
   async renew(): Promise<void> {
     const leases = [...this.held.values()]
     if (leases.length === 0) return
@@ -128,7 +128,7 @@ export class Leases {
     }
   }
 
-  /** One renewal after another: a lease that one of them revives would look lost to the other. */
+  /** Renewals run one after another: a lease that one of them revives would look lost to another. */
   private renewSome(leases: HeldLease[]): Promise<void> {
     return this.inTurn(() => this.renewNow(leases))
   }
@@ -154,7 +154,7 @@ export class Leases {
     if (missed.length > 0) await this.decide(missed, await epoch.check())
   }
 
-  /** Whether locks that are gone lapsed, were forgotten, were lost to another worker, or went with Redis. */
+  /** Decides whether missing locks expired, were lost with Redis's data, or were taken by another worker. */
   private async decide(missed: HeldLease[], epochNow: string): Promise<void> {
     const { calls, logger } = this.options
     await Promise.all(
@@ -168,7 +168,7 @@ export class Leases {
     )
   }
 
-  /** Lets a lease stand again that Redis does not know any more, unless another worker has the call or has finished it. */
+  /** Restores a lease that Redis does not know, unless another worker has the call or has finished it. */
   private async restore(lease: HeldLease, epochNow: string): Promise<boolean> {
     const { clock, lockMs, retake, revive, removeRevived } = this.options
     const callId = callIdOf(lease)
@@ -183,11 +183,11 @@ export class Leases {
       }
       if (!this.isOurs(lease)) return false
     }
-    // Nobody else can have finished a call whose lock cannot have lapsed yet: Redis lost its job.
+    // No other worker can have finished a call whose lock cannot have expired yet: Redis lost its job.
     const mayBeFinished = !isOrphan && askedAt - lease.renewedAt > lockMs * TRUSTED_LOCK_PART
     if (mayBeFinished || !(await revive({ ...lease.job, claims: lease.generation }))) return false
     Object.assign(lease, { isRevived: true, epoch: epochNow, renewedAt: askedAt })
-    // It ended meanwhile, and could not know that there was something to remove.
+    // It ended meanwhile, before there was a job to remove.
     if (!this.isOurs(lease)) await removeRevived(callId)
     return true
   }

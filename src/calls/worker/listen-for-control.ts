@@ -2,7 +2,10 @@ import type { ControlMessage } from '../../core/calls/frames.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { CONTROL_CHANNEL, controlChannel } from '../../platform/redis/redis-keys.ts'
 
-/** Hears what API instances tell all workers, and this one. `subscriber` is a connection of its own. */
+/**
+ * Subscribes to the control messages of API instances for all workers, and for this one. `subscriber` is a separate
+ * connection.
+ */
 export async function listenForControl(
   subscriber: Redis,
   workerId: string,

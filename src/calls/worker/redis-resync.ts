@@ -4,7 +4,7 @@ import type { Leases } from './leases.ts'
 import { runningHold } from './restored-holds.ts'
 import type { SettlementOutbox } from './settlement-outbox.ts'
 
-/** What became doubtful: everything this worker ever wrote, or what it wrote last. */
+/** What Redis may have lost: everything this worker ever wrote, or its last writes. */
 export type ResyncReason = 'emptied' | 'reconnected'
 
 export interface RedisResyncDependencies {
@@ -17,11 +17,11 @@ export interface RedisResyncDependencies {
 const RESTORED_AT_ONCE = 500
 
 /**
- * One worker's part in bringing a Redis back that lost data. Resyncs leases, then holds, then settlements. Leases
- * first: a call that another worker has taken over by now may be settled, and its hold must not come back. Settlements
- * last: they close holds. No balance is loaded from the ledger until holds had time to be there (RECOVERY_GRACE_MS).
- * Where little was lost the holds of ended calls are left alone, since most are settled already and would be held
- * twice. All of it changes nothing where nothing was lost.
+ * One worker's part in restoring a Redis that lost data. It resyncs leases, then holds, then settlements. Leases first:
+ * a call that another worker has taken over by now may be settled, and its hold must not be restored. Settlements last:
+ * they close holds. No balance is loaded from the ledger until there was time to restore the holds (RECOVERY_GRACE_MS).
+ * If only the last writes were lost, the holds of ended calls are not restored, since most are settled already and
+ * would be held twice. Nothing changes if nothing was lost.
  */
 export function createRedisResync(deps: RedisResyncDependencies) {
   const { leases, outbox, holds, logger } = deps
@@ -36,36 +36,36 @@ export function createRedisResync(deps: RedisResyncDependencies) {
       let restored = await restoreAll(runningHolds(doubt, deps), holds)
       if (doubt === 'emptied') restored += await restoreAll(outbox.holds(), holds)
       const settlements = await outbox.resync()
-      logger.warn({ doubt, holds: restored, settlements }, 'what redis may have lost was told to it again')
+      logger.warn({ doubt, holds: restored, settlements }, 'redis state resynced')
     } catch (error) {
-      logger.error({ err: error, doubt }, 'what redis may have lost could not be told to it again')
+      logger.error({ err: error, doubt }, 'redis resync failed')
     } finally {
       waiting -= 1
     }
   }
 
   return {
-    /** Tells Redis again what this worker knows. Runs one after another; never rejects. */
+    /** Restores in Redis what this worker knows. Runs are sequential; never rejects. */
     resync(doubt: ResyncReason): Promise<void> {
       waiting += 1
       running = running.then(() => run(doubt))
       return running
     },
 
-    /** Looks which settlements need to be kept no longer. Does nothing while something is resynced. Never rejects. */
+    /** Checks which settlements no longer need to be kept. Does nothing during a resync. Never rejects. */
     async confirm(): Promise<void> {
       if (waiting > 0) return
       confirming = outbox
         .confirm()
-        .catch((error: unknown) => logger.warn({ err: error }, 'settlements could not be confirmed'))
+        .catch((error: unknown) => logger.warn({ err: error }, 'settlements not confirmed'))
       await confirming
     },
   }
 }
 
 /**
- * Holds of calls that run, read as they are sent: calls end meanwhile. A call that was taken over may be settled
- * by the worker that had it before; where little was lost its hold is left alone too.
+ * The holds of running calls, read while they are sent, because calls end meanwhile. A call that was taken over may be
+ * settled by its former worker; if only the last writes were lost, its hold is not restored either.
  */
 function* runningHolds(
   doubt: ResyncReason,
@@ -78,7 +78,7 @@ function* runningHolds(
   }
 }
 
-/** Takes some holds at a time; returns how many Redis had lost. */
+/** Restores holds in batches; returns how many Redis had lost. */
 async function restoreAll(lost: Iterable<RestoredHold>, holds: Pick<HoldStore, 'restore'>): Promise<number> {
   let restored = 0
   let sent: Array<Promise<boolean>> = []

@@ -1,11 +1,11 @@
 import { HOLD_SLACK_MS, type RestoredHold } from '../../billing/holds/hold-store.ts'
 import type { CallEnvelope } from '../../core/calls/call-job.ts'
 
-/** The hold of a call that runs: all that admission held, and a slot of its key. */
+/** The hold of a running call: the full amount of its admission, and a slot of its key. */
 export const runningHold = (envelope: CallEnvelope): RestoredHold =>
   restoredHold(envelope, BigInt(envelope.holdPico), true)
 
-/** The hold of a call that waits for its settlement: what it is charged. */
+/** The hold of a call that waits for its settlement: its charge. */
 export const endedHold = (envelope: CallEnvelope, chargePico: bigint): RestoredHold =>
   restoredHold(envelope, chargePico, false)
 

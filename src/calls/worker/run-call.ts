@@ -32,10 +32,10 @@ export interface CallRunnerDependencies {
   catalog: () => CatalogSnapshot
   bodies: Pick<CallBodies, 'read'>
   archive: CompletionArchive
-  /** About how long an answer may be to be kept for repeats. */
+  /** Approximate maximum size of a response that is kept for repeats. */
   wholeAnswerBytesMax: number
   finish: FinishCall
-  /** Keeps a settlement that Redis refuses, until it takes it. */
+  /** Keeps a settlement that Redis refuses, until Redis accepts it. */
   outbox: Pick<SettlementOutbox, 'keepUnsent'>
   /** Called with each call that ended here. */
   countCall?: ((record: SettlementRecord) => void) | undefined
@@ -54,7 +54,7 @@ export type JobRemainder =
   /** It is another worker's by now; or Redis takes no writes, and it remains until another claim finds the call settled. */
   | 'leave'
 
-/** A call is claimed this often at the most; one that keeps killing its workers ends. */
+/** Maximum claims of a call, so that a call that kills its workers ends. */
 const MAX_CLAIMS = 5
 
 /**
@@ -132,7 +132,7 @@ class CallRun {
       if (call.begunElsewhere)
         return await outcomeOfLostRun(call.begunElsewhere, { envelope, body }, outcome.attempts)
       if (outcome.status === 'cancelled' && isShutdown()) {
-        // A stopping worker hands a call back if its client has seen nothing of it.
+        // A stopping worker returns a call to the queue if its client has received nothing of it.
         if (!call.outbox.used) return 'hand-back'
         call.failure ??= stoppedMidStream(call.outbox.deliveredChars)
       }
@@ -160,7 +160,7 @@ class CallRun {
       const { last, ...step } = await this.#stepFor(outcome, claim)
       const result = await finish({ ...step, last: call.outbox.lastFrame(last) })
       if (typeof result === 'object') {
-        // An API instance gave the call up, and the message that says so has not come.
+        // An API instance ended the call, and its message has not arrived.
         call.failure = result
         continue
       }
@@ -174,7 +174,7 @@ class CallRun {
           claim = claimOf(lease)
           break
         case 'gone':
-          // Redis lost the job, or this very step was done before another. To settle a call twice charges it once.
+          // Redis lost the job, or this step was done before another. Settling a call twice charges it once.
           if (!(await leases.isHeld(lease))) return 'leave'
           claim = claim === claimOf(lease) ? 'any' : claimOf(lease)
           break
@@ -184,7 +184,7 @@ class CallRun {
         case 'refused':
           await publisher.certain(channel)
           if (isProduced(outcome) && this.#body && call.failure) break
-          // Its client need not wait: this worker keeps the settlement until Redis takes it, and the job remains.
+          // Its client need not wait: this worker keeps the settlement until Redis accepts it, and the job remains.
           countCall?.(step.record)
           outbox.keepUnsent(step)
           call.outbox.send(last)
@@ -215,14 +215,14 @@ class CallRun {
   }
 }
 
-/** What a service of ours that is away or full says itself, such as the store of uploads. */
+/** The error of a service that is away or full, such as the store of uploads. */
 const toldError = ({ code, message, details: { retryAfterSeconds } }: ApiError): FrameError => ({
   code,
   message,
   ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
 })
 
-/** What a call asks; null where it was kept beside the queue and cannot be had. */
+/** The request of a call; null if it was stored beside the queue and is gone. */
 async function bodyOf(
   { envelope, sealedBody }: CallJob,
   { bodies, logger }: CallRunnerDependencies,
@@ -240,7 +240,8 @@ async function bodyOf(
 
 /**
  * A charged completion is replayed to repeats from now on. A call that did not complete, or was not charged because the
- * gateway failed it, frees its Idempotency-Key, so that a retry runs anew. Returns what settlement has to know of the key.
+ * gateway failed it, releases its Idempotency-Key, so that a retry runs again. Returns the fields of the key for the
+ * settlement.
  */
 async function closeKey(
   record: SettlementRecord,
@@ -257,13 +258,13 @@ async function closeKey(
     if (runsAnew) await archive.forget(call)
     else await archive.end(call, frames && { generation, run, frames: [...frames, last] })
   } catch (error) {
-    // The call ends all the same; a repeat gets no answer of it.
+    // The call ends nevertheless; a repeat gets no response from it.
     logger.warn({ err: error, callId: id }, 'what an Idempotency-Key stands for was not kept')
   }
   return runsAnew ? {} : { idempotencyDigest: idempotencyRecord }
 }
 
-/** One claim of a call by this worker, as a part of the trace of its request. */
+/** One claim of a call by this worker, as part of the trace of its request. */
 function inCallSpan<T>(envelope: CallEnvelope, claim: number, run: () => Promise<T>): Promise<T> {
   if (!tracesAreOn()) return run()
   const attributes = {

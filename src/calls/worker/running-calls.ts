@@ -14,28 +14,28 @@ import type { CallOutbox } from './call-outbox.ts'
 export type AbortReason =
   /** Its client hung up. */
   | 'client-gone'
-  /** Its API instance stops, lost part of the answer, or is gone. */
+  /** Its API instance stops, lost part of the completion, or is gone. */
   | 'gateway-failed'
-  /** Another worker claimed it: this one must touch it no more. */
+  /** Another worker claimed it, so this one must not continue. */
   | 'lease-lost'
-  /** Its client has a part of another run's answer, upon which this one cannot follow. */
+  /** Its client has part of another run's completion, which this one cannot continue. */
   | 'begun-elsewhere'
   /** The worker stops. */
   | 'shutdown'
 
-/** One call this worker runs. */
+/** One running call of this worker. */
 export interface RunningCall {
   outbox: CallOutbox
   /** Set when the gateway failed the call. */
   failure: GatewayFailure | null
   controller: AbortController
-  /** Aborted with it, except by a client that left: for what a provider is let finish once it was asked. */
+  /** Aborted with it, except when the client left: for requests that a provider may finish. */
   upstream: AbortController
-  /** Runs to its end whoever listens: its answer is kept for repeats. */
+  /** Continues to its end even without a client, because its response is kept for repeats. */
   runsOn: boolean
-  /** Set while the call asks what an earlier claim had delivered. */
+  /** Set while the call waits to learn what an earlier claim had delivered. */
   onDelivered: ((delivered: DeliveredPrefix | null) => void) | null
-  /** What its client was delivered by another run, where that was told to this one without its asking. */
+  /** What its client received from another run, if this run was notified without asking. */
   begunElsewhere: DeliveredPrefix | null
 }
 
@@ -44,13 +44,13 @@ const KEPT_OUTBOXES = 2_000
 const KEPT_OUTBOX_BYTES = 64 * 1024 * 1024
 const KEPT_CANCELS = 10_000
 
-/** The calls one worker runs, and what API instances ask of them. */
+/** The running calls of one worker, and the handling of control messages. */
 export class RunningCalls {
   private readonly running = new Map<CallId, RunningCall>()
   private readonly ended: LRUCache<CallId, CallOutbox>
   private readonly cancelled = new Map<CallId, EarlyEnd>()
 
-  /** `keptBytes` bounds the frames of ended calls together. */
+  /** `keptBytes` limits the frames of ended calls in total. */
   constructor(keptBytes = KEPT_OUTBOX_BYTES) {
     this.ended = new LRUCache({
       max: KEPT_OUTBOXES,
@@ -64,8 +64,8 @@ export class RunningCalls {
   }
 
   /**
-   * Adds a call; one whose cancel overtook its job starts out aborted. A call that runs here already was
-   * lost and claimed again by this same worker: the older run ends.
+   * Adds a call. If its cancel overtook its job, it starts aborted. If it already runs here, it was lost and claimed
+   * again by this worker, and the older run ends.
    */
   add(callId: CallId, outbox: CallOutbox, runsOn: boolean): RunningCall {
     this.abort(callId, 'lease-lost')
@@ -85,7 +85,7 @@ export class RunningCalls {
     return call
   }
 
-  /** Ends a call; its frames stay for a resend until newer ones push them out. */
+  /** Removes an ended call; its frames are kept for a resend until newer ones replace them. */
   remove(call: RunningCall): void {
     const { callId } = call.outbox
     if (this.running.get(callId) !== call) return
@@ -102,7 +102,10 @@ export class RunningCalls {
     for (const call of this.running.values()) abort(call, reason)
   }
 
-  /** Nobody listens on a channel any more: its API instance is gone. It was heard for the last time at `heardAt`. */
+  /**
+   * Aborts the calls of a channel without a subscriber, whose API instance is gone. `heardAt`: when it was last known
+   * to live.
+   */
   abortChannel(channel: string, heardAt: number): void {
     for (const call of this.running.values()) {
       const { outbox, runsOn } = call
@@ -113,7 +116,7 @@ export class RunningCalls {
     }
   }
 
-  /** Nobody listened when these frames were sent. */
+  /** Records that these frames were sent without a subscriber. */
   noteLost(frames: readonly Frame[]): void {
     for (const [callId, generation, sequence, , run] of frames) {
       const outbox = this.running.get(callId)?.outbox
@@ -121,7 +124,7 @@ export class RunningCalls {
     }
   }
 
-  /** Notes how much of each answer has been sent by now. */
+  /** Records how much of each completion has been sent. */
   markSent(at: number): void {
     for (const { outbox } of this.running.values()) outbox.mark(at)
   }
@@ -130,7 +133,7 @@ export class RunningCalls {
     for (const { outbox } of this.running.values()) yield outbox.channel
   }
 
-  /** Carries out what an API instance says; calls of other workers are none of ours. */
+  /** Executes a control message of an API instance; messages for calls of other workers are ignored. */
   control(message: ControlMessage): void {
     const { callId } = message
     const call = this.running.get(callId)
@@ -156,7 +159,7 @@ export class RunningCalls {
 
   private resend(message: Extract<ControlMessage, { kind: 'resend' }>): void {
     const outboxes = [this.running.get(message.callId)?.outbox, this.ended.get(message.callId)]
-    // Generation 0: the API instance has heard nothing yet, not even which claim runs.
+    // Generation 0: the API instance has received no frame yet, so it does not know which claim runs.
     const asked = outboxes.find(
       (outbox) => outbox && (message.generation === 0 || isSameRun(outbox, message)),
     )
@@ -164,7 +167,10 @@ export class RunningCalls {
   }
 }
 
-/** Hears what the client was delivered, asked for or not. A run that may still serve its client hears it only if it asks. */
+/**
+ * Receives what the client was delivered, requested or not. A run that may still serve its client accepts it only if it
+ * asked.
+ */
 function hearDelivered(call: RunningCall, delivered: DeliveredPrefix | null): void {
   if (call.onDelivered) return call.onDelivered(delivered)
   if (delivered === null || delivered.candidate === null || call.controller.signal.aborted) return
@@ -172,14 +178,14 @@ function hearDelivered(call: RunningCall, delivered: DeliveredPrefix | null): vo
   abort(call, 'begun-elsewhere')
 }
 
-/** Ends a call before its answer did. Who was first to end it did; a worker that stops has not. */
+/** Aborts a call. The first cause wins, except for a stopping worker. */
 function endEarly(call: RunningCall, ending: EarlyEnd): void {
   if (call.failure || reasonOf(call) === 'client-gone') return
   if (ending.by === 'gateway') call.failure = { code: ending.code, deliveredChars: ending.deliveredChars }
   abort(call, ending.by === 'gateway' ? 'gateway-failed' : 'client-gone')
 }
 
-/** Why a call was aborted; undefined where it was not. */
+/** Why a call was aborted; undefined if it was not. */
 export const reasonOf = ({ controller }: Pick<RunningCall, 'controller'>) =>
   controller.signal.reason as AbortReason | undefined
 
@@ -188,12 +194,12 @@ function abort({ controller, upstream }: RunningCall, reason: AbortReason): void
   if (reason !== 'client-gone') upstream.abort(reason)
 }
 
-/** Frames of another run than the one heard so far are sent from the first. */
+/** Frames of another run than the one received so far are sent from the first. */
 function attach(outbox: CallOutbox | undefined, message: Extract<ControlMessage, { kind: 'attach' }>): void {
   outbox?.attach(message.channel, message.label, isSameRun(outbox, message) ? message.sequence : 0)
 }
 
-/** Makes room for one more by dropping the oldest. */
+/** Makes space for one more by dropping the oldest. */
 function keep(collection: Map<CallId, unknown>, max: number): void {
   if (collection.size < max) return
   const [oldest] = collection.keys()

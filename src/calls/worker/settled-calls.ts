@@ -5,16 +5,16 @@ import { LEDGER_LOSSES } from '../../platform/redis/redis-keys.ts'
 import type { UnsettledCall } from './finish-calls.ts'
 import type { SettlementOutbox } from './settlement-outbox.ts'
 
-/** Longer than a standby lags, and than maintenance takes to find that the ledger went back. */
+/** Exceeds the lag of a standby, and the time in which maintenance notices that the ledger went back. */
 const KEPT_MS = 180_000
-/** Calls that a log line names. */
+/** Maximum calls named in a log line. */
 const NAMED = 100
 
 export type SettledCalls = ReturnType<typeof createSettledCalls>
 
 /**
- * The calls of one worker that PostgreSQL settled in the last minutes; the latest `max` of them. Kept as bytes, about a
- * kilobyte each: as objects they would fill the heap, and be looked at by every collection of garbage.
+ * The latest calls of one worker that PostgreSQL settled in the last minutes, at most `max`. Stored as bytes, about a
+ * kilobyte each: as objects they would fill the heap, and every garbage collection would visit them.
  */
 export function createSettledCalls({ max, clock }: { max: number; clock: () => number }) {
   const kept = new Set<{ packed: Buffer; count: number; at: number }>()
@@ -29,12 +29,12 @@ export function createSettledCalls({ max, clock }: { max: number; clock: () => n
   }
   return {
     add(calls: readonly UnsettledCall[]): void {
-      // A copy of its own length: what the serializer returns has room to grow.
+      // A copy of the exact length: the serializer's buffer has spare space.
       kept.add({ packed: Buffer.from(serialize(calls)), count: calls.length, at: clock() })
       size += calls.length
       trim()
     },
-    /** Those that are kept, which are kept no longer. */
+    /** Removes and returns the kept calls. */
     take(): UnsettledCall[] {
       trim()
       const calls = [...kept].flatMap(({ packed }) => deserialize(packed) as UnsettledCall[])
@@ -46,15 +46,15 @@ export function createSettledCalls({ max, clock }: { max: number; clock: () => n
 }
 
 /**
- * A PostgreSQL that lost commits (a failover to an asynchronous standby, a restore) has lost charges with them, and no
- * settlement job of theirs is left. Maintenance notes it in Redis when the ledger is older than a balance cache; then
- * what was settled lately is settled again. What was not lost is charged once, as ever. To be called about once a second.
+ * A PostgreSQL that lost commits (a failover to an asynchronous standby, a restore) has lost charges whose settlement
+ * jobs no longer exist. Maintenance notes it in Redis when the ledger is older than a balance cache; then recent
+ * settlements are enqueued again. Calls that were not lost are still charged once. Call it about once a second.
  */
 export function createLedgerLossCheck(deps: {
   redis: Pick<Redis, 'get'>
   settled: SettledCalls
   outbox: Pick<SettlementOutbox, 'keepUnsent'>
-  /** Enqueues again what is not known to be settled, after a look for what is. Never rejects. */
+  /** Enqueues unconfirmed settlements again, after a check for confirmed ones. Never rejects. */
   resync: () => Promise<void>
   logger: Logger
 }): () => Promise<void> {
@@ -65,7 +65,7 @@ export function createLedgerLossCheck(deps: {
     known = await redis.get(LEDGER_LOSSES)
     // Since its start, or since Redis lost its data, this process has seen no loss yet.
     if (before === undefined || known === null || known === before) return
-    // First those whose job has left the queue and was not looked for since; a look that is under way ends before.
+    // First the settlements whose job left the queue since the last check; a running check ends before.
     await resync()
     const calls = settled.take()
     for (const call of calls) outbox.keepUnsent(call)
@@ -73,7 +73,7 @@ export function createLedgerLossCheck(deps: {
     const callIds = calls.slice(0, NAMED).map(({ record }) => record.id)
     logger.error(
       { alarm: 'ledger-went-back', calls: calls.length, callIds },
-      'postgresql lost commits; the settlements of the last minutes are enqueued again',
+      'postgres lost commits, settlements of the last minutes enqueued again',
     )
   }
 }

@@ -8,34 +8,34 @@ interface SettlementOutboxDependencies {
   enqueue: (records: SettlementRecord[]) => Promise<string>
   /** Which of some settlement jobs are still in the queue. */
   jobsLeft: (jobIds: string[]) => Promise<boolean[]>
-  /** The durability token: while it stays equal, nothing that was written can have been lost. Asks Redis. */
+  /** The durability token: while it stays equal, no write can have been lost. Asks Redis. */
   durabilityToken: () => Promise<string>
   logger: Logger
-  /** Called with calls that PostgreSQL has. */
+  /** Called with calls that PostgreSQL has settled. */
   onSettled?: (calls: readonly UnsettledCall[]) => void
-  /** Calls kept at the most. Beyond it the oldest are let go unconfirmed. */
+  /** Maximum calls kept. Beyond it the oldest are dropped unconfirmed. */
   max: number
 }
 
-/** One settlement job that may still be lost with Redis. */
+/** A settlement job that may still be lost with Redis. */
 interface UnconfirmedJob {
   /** Null until it is enqueued. */
   jobId: string | null
   calls: readonly UnsettledCall[]
-  /** The durability token when it was first looked at after it was enqueued; null before. */
+  /** The durability token at the first check after it was enqueued; null before. */
   durabilityToken: string | null
   /** Redis may have lost it, and it is not enqueued again yet. */
   mustResend: boolean
 }
 
-/** Jobs looked for by one command, so that a long backlog does not make it a long one. */
+/** Jobs looked up by one command, so that a long backlog does not make the command slow. */
 const LOOK_MAX = 1_000
 const RESTATED_AT_ONCE = 50
 
 /**
- * The settlements one worker enqueued, kept until PostgreSQL is known to have them: a settlement job leaves
- * the queue only once it is committed. Should Redis lose its data before that, they are enqueued again. To
- * settle twice charges once, so every doubt ends in enqueuing.
+ * The settlements that one worker enqueued, kept until PostgreSQL has them: a settlement job leaves the queue only
+ * after its commit. If Redis loses its data before that, they are enqueued again. Settling twice charges once, so every
+ * uncertainty leads to enqueuing.
  */
 export class SettlementOutbox {
   private readonly deps: SettlementOutboxDependencies
@@ -47,15 +47,15 @@ export class SettlementOutbox {
     this.deps = deps
   }
 
-  /** Calls whose settlement is not confirmed. */
+  /** Number of calls whose settlement is not confirmed. */
   get unconfirmed(): number {
     return this.size
   }
 
   /**
-   * Keeps calls that `send` finishes under one settlement job; it answers which of them it did. Once this resolves,
-   * only the loss of both Redis and this worker can lose those. When it rejects nothing is kept: the calls have not
-   * ended, and whoever claims them next settles them.
+   * Keeps calls that `send` finishes under one settlement job; it returns which of them it finished. Once this
+   * resolves, only the loss of both Redis and this worker can lose them. If it rejects, nothing is kept: the calls have
+   * not ended, and the next worker that claims them settles them.
    */
   async keep(
     jobId: string,
@@ -82,7 +82,7 @@ export class SettlementOutbox {
     }
   }
 
-  /** Keeps a call that Redis takes no settlement of; `confirm` enqueues it as soon as Redis does. */
+  /** Keeps a call whose settlement Redis refuses; `confirm` enqueues it as soon as Redis accepts it. */
   keepUnsent(call: UnsettledCall): void {
     this.jobs.add({ jobId: null, calls: [unsettled(call)], durabilityToken: null, mustResend: true })
     this.size += 1
@@ -90,9 +90,9 @@ export class SettlementOutbox {
   }
 
   /**
-   * Looks which settlements have left the queue. One counts only when the token has not changed since a
-   * look before: a queue that was emptied looks like one that is done. To be called about once a second,
-   * never twice at once and not while `resync` runs.
+   * Checks which settlements have left the queue. One counts only if the token has not changed since an earlier check,
+   * because an emptied queue looks like a finished one. Call it about once a second, never concurrently and not while
+   * `resync` runs.
    */
   async confirm(): Promise<void> {
     if (this.jobs.size === 0) return
@@ -114,7 +114,7 @@ export class SettlementOutbox {
         this.drop(job)
         this.deps.onSettled?.(job.calls)
       }
-      // Settlements are settled about in their order: behind some that wait, nearly all do.
+      // Settlements are processed roughly in order: behind some that wait, nearly all wait.
       if (left.every(Boolean)) return
     }
   }
@@ -125,8 +125,8 @@ export class SettlementOutbox {
   }
 
   /**
-   * Enqueues everything again that is not confirmed; returns how many calls. Their holds must stand by now. What
-   * cannot be enqueued is tried again by the next `confirm`.
+   * Enqueues all unconfirmed settlements again; returns the number of calls. Their holds must exist by now. Settlements
+   * that cannot be enqueued are retried by the next `confirm`.
    */
   async resync(): Promise<number> {
     for (const job of this.jobs) if (job.jobId !== null) job.mustResend = true
@@ -157,7 +157,7 @@ export class SettlementOutbox {
     if (this.overflowed) return
     this.overflowed = true
     const { logger, max } = this.deps
-    logger.error({ max }, 'more settlements wait than are kept against a loss of redis')
+    logger.error({ max }, 'unconfirmed settlements exceed the maximum, dropping the oldest')
   }
 }
 

@@ -2,7 +2,7 @@ import type { DeliveredPrefix } from '../../core/calls/frames.ts'
 import type { AbortReason, RunningCall } from './running-calls.ts'
 
 const ANSWER_WITHIN_MS = 3_000
-/** Question or answer may be lost on the way. */
+/** Request or response may be lost. */
 const ASK_AGAIN_MS = 500
 /** Its API instance is gone, and with it the knowledge of what was delivered. */
 const UNKNOWN: DeliveredPrefix = {
@@ -36,7 +36,8 @@ function askDelivered(call: RunningCall): Promise<DeliveredPrefix | null> {
     const timer = setTimeout(noAnswer, ANSWER_WITHIN_MS)
     const asking = setInterval(() => call.outbox.askDelivered(), ASK_AGAIN_MS)
     call.onDelivered = settle
-    // A cancel does not say what was delivered: that is still to come. Otherwise this worker has to let the call go.
+    // A cancel does not contain what was delivered, so the response is still needed. Otherwise this worker has to drop
+    // the call.
     const stop = () => {
       const reason = signal.reason as AbortReason
       if (reason === 'shutdown' || reason === 'lease-lost') settle(UNKNOWN)

@@ -8,11 +8,11 @@ export type AttemptOutcome = FinishedAttempt | FailedAttempt | ExpiredAttempt | 
 
 interface AttemptFacts {
   produced: Production
-  /** The provider's status, where there was one. */
+  /** The provider's HTTP status; null if there is none. */
   httpStatus: number | null
   /** Unix milliseconds of the first content. */
   firstTokenAt: number | null
-  /** Events of the stream that could not be read and were skipped. */
+  /** Stream events that could not be read and were skipped. */
   malformedEvents: number
 }
 
@@ -22,7 +22,7 @@ export interface FinishedAttempt extends AttemptFacts {
   /** As the provider reported it for the whole completion, plausible or not; null when it has to be counted. */
   usage: Usage | null
   nativeStop?: NativeStop
-  /** It ran past its completion limit, and was stopped. */
+  /** It exceeded its completion limit, and was stopped. */
   ranOn?: true
 }
 
@@ -45,9 +45,9 @@ interface CancelledAttempt extends AttemptFacts {
 export interface Production {
   /** The last usage that it reported before the end of the completion; null when it reported none. */
   usage: Usage | null
-  /** Bytes of reasoning that it streamed. */
+  /** Bytes of streamed reasoning. */
   thinkingBytes: number
-  /** Tokens of reasoning that it reported. */
+  /** Reported reasoning tokens. */
   reasoningTokens: number
 }
 

@@ -17,7 +17,7 @@ interface CallFacts {
   firstTokenAt: number | null
 }
 
-/** What a call is charged for. */
+/** The charged usage of a call. */
 export interface CallUsage {
   usage: Usage
   usageSource: SettlementRecord['usageSource']
@@ -28,7 +28,7 @@ export interface CallUsage {
 interface CountedCall extends CallFacts, CallUsage {
   /** Of the envelope's candidates: the one whose name the completion has, and whose rates are charged. */
   served: Candidate
-  /** Of another model, which finished what the one that served had begun; absent otherwise. */
+  /** The candidate of another model that finished what `served` had started; absent otherwise. */
   rescuedBy?: Candidate
   /** What was produced. Null: of what was produced only the delivered text is known, and that is what is charged. */
   message: CompletionMessage | null
@@ -107,7 +107,7 @@ function reportedUsage(
   chargePico: PicoText,
 ): ReportedUsage | null {
   const isUpstream = usageSource === 'upstream'
-  // Only a task is asked for no completion tokens.
+  // Only a task has no completion tokens.
   const isTask = served.completionLimit === 0
   if (!extended) return nativeStop || isTask || isUpstream ? usage : null
   const isWithin = isUpstream && reasoningTokens > 0 && reasoningTokens <= usage.completionTokens

@@ -213,7 +213,7 @@ export class OfferHealth {
   }
 }
 
-/** A breaker that is not closed, and whose it is. */
+/** A breaker that is not closed, and its level. */
 export interface Blocking {
   /** Id of the offer or the provider. */
   subject: string
@@ -221,13 +221,13 @@ export interface Blocking {
   entry: BreakerEntry
 }
 
-/** A breaker before one account's calls is forgotten when nobody probed it for so long. */
+/** The breaker of one account's calls is forgotten if it was not probed for this long. */
 const UNPROBED_MS = 60_000
 
 export interface Passed {
-  /** Offers whose rate limit has passed. */
+  /** Offers whose rate limit has expired. */
   limited: string[]
-  /** Subjects of breakers that nobody asks for any more. */
+  /** Subjects of breakers without recent probes. */
   unprobed: string[]
 }
 

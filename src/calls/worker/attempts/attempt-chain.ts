@@ -31,12 +31,12 @@ export interface ChainDependencies extends ReportDependencies {
   random: () => number
 }
 
-/** The failover chain: tries the candidates of a call until one answers, and tells the truth if none does. */
+/** The failover chain: tries the candidates of a call until one completes, and reports the failure if none does. */
 export function createAttemptChain(deps: ChainDependencies): AttemptChain {
   return (call) => new ChainRun(call, deps).run()
 }
 
-/** One call on its way through its candidates. */
+/** The run of one call through its candidates. */
 class ChainRun {
   readonly #call: ChainCall
   readonly #deps: ChainDependencies
@@ -44,7 +44,7 @@ class ChainRun {
   readonly #relay: CompletionRelay
   readonly #history: AttemptHistory
   #waitedMs = 0
-  /** The retry budget was asked for the next attempt already. */
+  /** The retry budget has already granted the next attempt. */
   #isGranted = false
 
   constructor(call: ChainCall, deps: ChainDependencies) {
@@ -63,7 +63,7 @@ class ChainRun {
       await this.#history.noteSpent(isCharged, this.#call, this.#deps.catalog())
     } catch (error) {
       const { id: callId } = this.#call.envelope
-      this.#deps.logger.error({ err: error, callId }, 'what broken attempts used is not known')
+      this.#deps.logger.error({ err: error, callId }, 'usage of failed attempts unknown')
     }
     return outcome
   }
@@ -97,7 +97,7 @@ class ChainRun {
       routes: this.#routes.routes(),
       attempts: this.#history.failures,
       relayed: this.#relayed(),
-      // A client that lists more models than there are attempts still gets one at each.
+      // A client that lists more models than there are attempts still gets one for each.
       maxAttempts: Math.max(settings.attemptsPerCall, this.#routes.modelCount),
       waitedMs: this.#waitedMs,
       hidesTarget: envelope.auto !== undefined,
@@ -120,8 +120,8 @@ class ChainRun {
   }
 
   /**
-   * The budget guards providers from us: what failed on the client's BYOK keys alone has cost it nothing yet, and neither
-   * has a first failover to a healthy offer of another provider, which gets this call once.
+   * The budget protects platform capacity. Failures on the client's BYOK keys alone have not used it, and neither has a
+   * first failover to a healthy offer of another provider, which receives this call once.
    */
   async #mayRetry(routeIndex: number, failedRoutes: readonly number[]): Promise<boolean> {
     if (!this.#routes.areShared(failedRoutes)) return true
@@ -140,7 +140,10 @@ class ChainRun {
     await delay(ms, undefined, { signal: this.#call.signal }).catch(() => undefined)
   }
 
-  /** The attempt of a step. Null: its breaker opened meanwhile, or another call has the probe; it is decided upon anew. */
+  /**
+   * The attempt of a step. Null if its breaker opened meanwhile, or another call has the probe; then the step is
+   * decided again.
+   */
   async #prepare({
     routeIndex,
     lastChance,
@@ -167,21 +170,24 @@ class ChainRun {
         : { candidate, rescue: null }),
       offer,
       lastChance,
-      // A probe is proven by an answer that goes on, however long it takes to end.
+      // A streaming completion proves a probe, however long it takes to end.
       ...(probe && { onFirstContent: () => board.probeAnswers(candidate.offerId, probe) }),
       ...(this.#mayDrip(candidate) && { leavesDrip: () => this.#leavesDrip(routeIndex) }),
     }
     return { plan, probe }
   }
 
-  /** Whether the attempt may drip while nobody sees it: a stream shows its text at once, and only thinks unseen. */
+  /**
+   * Whether the attempt may be left for slowness: only while the client has seen nothing, which in a stream is the
+   * reasoning.
+   */
   #mayDrip({ reasoning }: Candidate): boolean {
     const { stream, candidates } = this.#call.envelope
     const isUnseen = !stream || (reasoning && !this.#relay.isDelivered)
     return isUnseen && candidates.length > 1 && this.#deps.settings.dripTokensMin > 0
   }
 
-  /** Whether another offer could be asked at once, instead of one that drips. */
+  /** Whether another offer could be tried at once instead of a slow one. */
   async #leavesDrip(routeIndex: number): Promise<boolean> {
     if (this.#relay.isDelivered) return false
     const state = this.#state()
@@ -212,13 +218,13 @@ class ChainRun {
     return outcome
   }
 
-  /** A provider that makes or reads media bills what it was asked for, so it is let finish when its client leaves. */
+  /** A provider bills media once they are requested, so the attempt may finish after its client has left. */
   get #attemptSignal(): AbortSignal {
     const { body, signal, upstream } = this.#call
     return kindOf(body).outlivesClient ? upstream : signal
   }
 
-  /** The candidate that the answer came from first. */
+  /** The candidate that the first content came from. */
   get #began(): Candidate {
     return this.#routes.candidate(this.#relay.candidate)
   }
@@ -228,7 +234,7 @@ class ChainRun {
   }
 }
 
-/** The candidates of a call, as catalog and board have them now. */
+/** The candidates of a call, in the current state of catalog and board. */
 class CallRoutes {
   readonly #envelope: CallEnvelope
   readonly #catalog: () => CatalogSnapshot
@@ -244,7 +250,7 @@ class CallRoutes {
     return new Set(this.#envelope.candidates.map(({ modelId }) => modelId)).size
   }
 
-  /** The candidates as the decision sees them, in their order. */
+  /** The candidates as input of the decision, in their order. */
   routes(): Route[] {
     return this.#envelope.candidates.map((candidate) => ({
       modelId: candidate.modelId,
@@ -260,12 +266,12 @@ class CallRoutes {
     return candidate
   }
 
-  /** Undefined where it left the catalog. */
+  /** Undefined if it left the catalog. */
   offer({ offerId }: Candidate): Offer | undefined {
     return this.#catalog().offers.get(offerId)
   }
 
-  /** How an offer fares with our key says nothing of another key's standing there. */
+  /** The health of an offer with our key says nothing about another key. */
   health(candidate: Candidate): RouteHealth {
     const { offerId, providerKeyId, privacy } = candidate
     const offer = this.offer(candidate)
@@ -275,12 +281,12 @@ class CallRoutes {
       : { kind: 'ready' }
   }
 
-  /** Whether any of these routes uses our capacity. */
+  /** Whether any of these routes uses shared capacity. */
   areShared(indexes: readonly number[]): boolean {
     return indexes.some((index) => this.candidate(index).providerKeyId === undefined)
   }
 
-  /** Whether a route is healthy, and at another provider than one that failed. */
+  /** Whether a route is healthy, and at another provider than a failed one. */
   isHealthyElsewhere(index: number, failed: number): boolean {
     const [candidate, other] = [this.candidate(index), this.candidate(failed)]
     const isElsewhere = this.offer(candidate)?.provider.id !== this.offer(other)?.provider.id

@@ -14,7 +14,7 @@ import { textOf, type UnfinishedAttempt, unfinishedAttempt } from './call-usage.
 import type { CompletionRelay } from './completion-relay.ts'
 import { type BilledAttempt, isBilled, noteSpent } from './uncharged-attempts.ts'
 
-/** An attempt that is over. */
+/** A finished attempt. */
 interface EndedAttempt {
   plan: AttemptPlan
   routeIndex: number
@@ -24,7 +24,7 @@ interface EndedAttempt {
   endedAt: number
 }
 
-/** What the attempts of one call left behind: for the next decision, for the call's record and for its price. */
+/** The attempts of one call: for the next decision, for the call's record and for its price. */
 export class AttemptHistory {
   readonly failures: PastAttempt[] = []
   readonly records: AttemptRecord[] = []
@@ -37,17 +37,20 @@ export class AttemptHistory {
     this.#isStream = isStream
   }
 
-  /** When the client had its first token, or the answer that it was given whole its own; Unix milliseconds. */
+  /**
+   * When the client received its first token or, for a complete response, when its first token was generated; unix
+   * milliseconds.
+   */
   get firstTokenAt(): number | null {
     return this.#firstTokenAt
   }
 
-  /** The attempt that did not finish what there is of the answer. */
+  /** The attempt that left the completion unfinished. */
   get unfinished(): UnfinishedAttempt | null {
     return this.#unfinished
   }
 
-  /** Notes an attempt, before the relay drops what nobody has seen of it. Returns its record. */
+  /** Records an attempt, before the relay drops its undelivered content. Returns its record. */
   note(attempt: EndedAttempt, relay: CompletionRelay): AttemptRecord {
     const { plan, outcome, routeIndex, startedAt, endedAt } = attempt
     const record = recordOf(attempt)
@@ -67,7 +70,7 @@ export class AttemptHistory {
       this.#billed.push({ record, candidate: plan.candidate, text, work })
     }
     if (plan.rescue === null) {
-      // What is known of an answer besides its content is kept for as long as there may be some of it.
+      // The work on a completion is kept as long as part of the completion may be.
       const isDropped = outcome.kind === 'failed' && !relay.isDelivered
       this.#unfinished = isDropped ? null : { ...work, record }
     }
@@ -75,8 +78,8 @@ export class AttemptHistory {
   }
 
   /**
-   * Notes in the records what attempts used that no client pays, once the call is over.
-   * @param isCharged the call is charged for an answer that was cut off: its attempt is the client's to pay
+   * Adds the usage that no client pays to the records of the attempts, once the call is over.
+   * @param isCharged the call is charged for a completion that was cut off, so the client pays for its attempt
    */
   async noteSpent(
     isCharged: boolean,
@@ -123,16 +126,16 @@ export function outcomeName(outcome: AttemptOutcome): string {
 
 export interface ReportDependencies {
   board: Pick<BreakerBoard, 'report'>
-  /** Hears what every attempt took. Absent: nobody measures. */
+  /** Receives the durations of all attempts. Absent: not measured. */
   meter?: AttemptMeter
-  /** Clients' BYOK keys. Absent: none can be had. */
+  /** Clients' BYOK keys. Absent: none available. */
   byokKeys?: ByokKeyVault
   logger: Logger
 }
 
 /**
- * Tells everybody who learns from attempts how one ended, and logs what went wrong. What an attempt on the client's
- * BYOK key shows is about that key: shared health and measures never hear of it.
+ * Reports the result of an attempt to health and measurements, and logs failures. The result of an attempt on the
+ * client's BYOK key concerns that key only and is not reported to the shared health and measurements.
  */
 export function reportAttempt(
   plan: AttemptPlan,
@@ -153,7 +156,7 @@ export function reportAttempt(
   logAttempt(plan, outcome, envelope, logger)
 }
 
-/** What an attempt says of the health of its offer; nothing, when nobody waited for its end. */
+/** The effect of an attempt on the health of its offer; none if its end was not awaited. */
 function effectOf(outcome: AttemptOutcome): HealthEffect {
   switch (outcome.kind) {
     case 'finished':
@@ -177,15 +180,15 @@ function logAttempt(
   const names = { callId: id, requestId, offerId }
   const { malformedEvents } = outcome
   if (malformedEvents > 0) {
-    logger.warn({ ...names, malformedEvents }, 'events of a stream were unreadable and skipped')
+    logger.warn({ ...names, malformedEvents }, 'unreadable stream events skipped')
   }
   if (outcome.kind !== 'failed') return
   const { kind, httpStatus, internal, providerMessage } = outcome.failure
   const why = { kind, httpStatus, ...(providerMessage !== null && { providerMessage }) }
   if (providerKeyId !== undefined) {
-    logger.info({ ...names, ...why, providerKeyId }, 'an attempt on a BYOK key failed')
+    logger.info({ ...names, ...why, providerKeyId }, 'attempt on a BYOK key failed')
     return
   }
-  // Of a provider that refuses us the breaker board raises the alarm, once.
-  logger.warn({ ...names, ...why, internal }, 'an attempt failed')
+  // The breaker board raises the alarm for a provider that refuses us, once.
+  logger.warn({ ...names, ...why, internal }, 'attempt failed')
 }

@@ -4,11 +4,11 @@ import { type AttemptFailure, attemptFailure } from '../../../core/failover/atte
 import { withTimeout } from '../../../platform/process/with-timeout.ts'
 import type { AttemptPlan } from './attempt-plan.ts'
 
-/** With which key an attempt goes to its provider. */
+/** The key of an attempt. */
 type AttemptKey =
   | { kind: 'ours' }
   | { kind: 'own'; secret: string }
-  /** The client's BYOK key cannot be had, so there is nothing to try. */
+  /** The client's BYOK key is not available, so there is nothing to try. */
   | { kind: 'failed'; failure: AttemptFailure }
 
 const OPEN_WITHIN_MS = 2_000
@@ -23,7 +23,7 @@ export async function keyOfAttempt(
   if (keyId === undefined) return { kind: 'ours' }
   const unavailable: VaultAnswer = { kind: 'unavailable' }
   const opening = vault?.open({ keyId, accountId, providerId: offer.provider.id })
-  // The vault never rejects; what it cannot do it says.
+  // The vault never rejects; a failure is a result.
   const answer = opening ? await withTimeout(opening, OPEN_WITHIN_MS, unavailable) : unavailable
   switch (answer.kind) {
     case 'opened':
@@ -40,7 +40,7 @@ export async function keyOfAttempt(
   }
 }
 
-/** Tells the vault how a provider received the client's BYOK key, where the outcome says so. */
+/** Reports the provider's verdict on the client's BYOK key to the vault, if the outcome contains one. */
 export function noteReception(keyId: string, outcome: AttemptOutcome, vault: ByokKeyVault): void {
   if (outcome.kind === 'finished' || outcome.kind === 'expired') return vault.note(keyId, 'accepted')
   if (outcome.kind !== 'failed') return
@@ -48,7 +48,7 @@ export function noteReception(keyId: string, outcome: AttemptOutcome, vault: Byo
   const isUnreachable = httpStatus === null && (kind === 'connect' || kind === 'reset')
   if (isUnreachable && !isLate) vault.note(keyId, 'unreachable')
   if (kind !== 'refused') return
-  // 404 is about the model, and without a status no provider was asked. One wire refuses a key with a 400.
+  // 404 concerns the model, and without a status no request was sent. One wire refuses a key with a 400.
   if (httpStatus === 401 || httpStatus === 400) vault.note(keyId, 'unauthorized')
   if (httpStatus === 402) vault.note(keyId, 'payment_required')
   if (httpStatus === 403) vault.note(keyId, 'forbidden')

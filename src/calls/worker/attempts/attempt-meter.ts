@@ -11,8 +11,8 @@ const TOKENS_PER_SECOND = [1, 5, 10, 20, 40, 60, 80, 100, 150, 200, 400, 800, 1_
 export type AttemptMeter = ReturnType<typeof createAttemptMeter>
 
 /**
- * Hears what attempts took at one worker, for the plans of calls to come and for Prometheus. Labels are providers and
- * outcomes: as many as the catalog has, not as calls come.
+ * Receives the durations of attempts at one worker, for the plans of later calls and for Prometheus. Labels are
+ * providers and outcomes, whose number does not grow with calls.
  */
 export function createAttemptMeter(log: MeasureLog, registry: Registry) {
   const attempts = new Counter({
@@ -30,7 +30,7 @@ export function createAttemptMeter(log: MeasureLog, registry: Registry) {
   })
   const speed = new Histogram({
     name: 'switchyard_tokens_per_second',
-    help: 'Completion tokens a second of whole answers, from the first token on.',
+    help: 'Completion tokens a second of finished completions, from the first token on.',
     labelNames: ['provider'],
     buckets: TOKENS_PER_SECOND,
     registers: [registry],
@@ -45,14 +45,14 @@ export function createAttemptMeter(log: MeasureLog, registry: Registry) {
     ): void {
       const provider = offer.provider.id
       attempts.inc({ provider, outcome })
-      // A call that its client or its deadline ended says nothing of the offer.
+      // The end of a call by its client or its deadline says nothing about the offer.
       if (effect.kind === 'none') return
       log.ending(offerId, effect.kind === 'refused' ? 'failure' : effect.kind)
       if (effect.kind !== 'success' || firstTokenMs === null) return
       log.firstToken(offerId, firstTokenMs)
       firstToken.observe({ provider }, firstTokenMs / 1_000)
     },
-    /** The attempt of this record gave a whole answer of so many tokens. */
+    /** The attempt of this record produced a whole completion with this many tokens. */
     answer(
       { offerId, reasoning }: Candidate,
       { startedAt, firstTokenMs, durationMs }: AttemptRecord,

@@ -5,8 +5,8 @@ import { outcomeName } from './attempt-history.ts'
 import type { AttemptPlan } from './attempt-plan.ts'
 
 /**
- * One attempt at a provider, with the attributes of the GenAI semantic conventions. Never text of the call.
- * Source: OpenTelemetry semantic conventions, "Semantic conventions for generative client AI spans".
+ * One attempt at a provider, with the attributes of the GenAI semantic conventions. Never text of the call. Source:
+ * OpenTelemetry semantic conventions, "Semantic conventions for generative client AI spans".
  */
 export function inAttemptSpan(
   { candidate, offer }: AttemptPlan,
@@ -52,7 +52,7 @@ export function inAttemptSpan(
   })
 }
 
-/** Providers that the conventions know by another name than the catalog. */
+/** Providers whose name in the conventions differs from the catalog. */
 const PROVIDER_NAMES: Record<string, string> = {
   google: 'gcp.gemini',
   mistral: 'mistral_ai',

@@ -23,17 +23,17 @@ interface AttemptCall {
 
 interface AttemptDependencies {
   providers: ProviderClients
-  /** Clients' BYOK keys. Absent: none can be had. */
+  /** Clients' BYOK keys. Absent: none available. */
   byokKeys?: ByokKeyVault
   settings: AttemptSettings
   now: () => number
 }
 
-/** Whether what is written to the provider's prompt cache has a rate, or is billed to the client. */
+/** Whether writes to the provider's prompt cache have a rate, or are billed to the client. */
 const pricesCacheWrites = ({ rate, providerKeyId }: Candidate): boolean =>
   rate.cacheWrite !== undefined || providerKeyId !== undefined
 
-/** One try at one offer, as planned. Its content goes to the relay. */
+/** Runs one attempt at one offer, as planned. Its content goes to the relay. */
 export async function runAttempt(
   plan: AttemptPlan,
   routeIndex: number,
@@ -52,7 +52,7 @@ export async function runAttempt(
     ...(key.kind === 'own' && { apiKey: key.secret }),
     callId: call.envelope.id,
     content: contentAt(plan.candidate, call.body),
-    // What finishes another attempt's text shows no reasoning of its own: the client has read on.
+    // A rescue attempt shows no reasoning, because the client has already read past it.
     ...(call.envelope.extended && plan.rescue === null && { extended: true }),
     image: plan.candidate.image,
     ...(pricesCacheWrites(plan.candidate) && { cachesPrompt: true }),
@@ -88,7 +88,7 @@ function contentAt(candidate: Candidate, content: CallContent): CallContent {
   return pricesCacheWrites(candidate) ? content : (kindOf(content).withoutCaching?.(content) ?? content)
 }
 
-/** Sends requests to a provider, with everything that its offer needs besides. */
+/** Sends requests to a provider, with the handling that its offer needs. */
 function askOf(client: ProviderClient, { onFirstContent }: AttemptPlan, echoed: string | null): Ask {
   return async (request, onProgress) => {
     const echo = echoed === null ? null : new EchoGuard(echoed, onProgress)
@@ -102,7 +102,10 @@ function askOf(client: ProviderClient, { onFirstContent }: AttemptPlan, echoed: 
   }
 }
 
-/** Ends an answer that runs past its limit, as one that reached it. Its usage is counted: what is reported is not ours. */
+/**
+ * Ends a completion that exceeds its limit as if it had reached it. Its usage is counted, because the reported usage
+ * includes the excess.
+ */
 function withinLimit(ask: Ask, completionLimit: number): Ask {
   return async (request, onProgress) => {
     const stop = new AbortController()
@@ -134,14 +137,14 @@ function announcingFirst(onward: OnProgress, announce: () => void): OnProgress {
   }
 }
 
-/** The client's own prefill, where the provider is of those that repeat it. */
+/** The client's own prefill, if the provider repeats prefills. */
 function echoedPrefill({ content, offer: { provider } }: AttemptRequest): string | null {
   const last = messagesOf(content).at(-1)
   const isEchoed = provider.quirks?.prefillField === 'prefix' && last?.role === 'assistant'
   return isEchoed && typeof last.content === 'string' ? last.content : null
 }
 
-/** An answer that is left for another offer when it only drips. */
+/** Runs an attempt that is left for another offer if it is too slow. */
 async function watched(
   request: AttemptRequest,
   relay: CompletionRelay,
@@ -162,8 +165,8 @@ async function watched(
 }
 
 /**
- * An answer that says it is whole and has nothing in it is a failure of its provider. One that reached its limit
- * before it came to say anything, or was filtered, is not.
+ * Turns a finished completion without content into a failure of its provider, unless it reached its limit or was
+ * filtered before any content.
  */
 function unlessEmpty(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
   if (outcome.kind !== 'finished' || relay.hasAnswer || relay.isDelivered) return outcome
@@ -172,7 +175,7 @@ function unlessEmpty(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOu
   return { ...factsOf(outcome), kind: 'failed', failure }
 }
 
-/** An answer that is given whole and was still being produced when the time of its call was over ends there. */
+/** Ends a completion at the deadline of its call, if it is returned as a whole and was still being produced. */
 function unlessExpired(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
   if (outcome.kind !== 'failed' || outcome.failure.kind !== 'call-timeout') return outcome
   const { thinkingBytes, reasoningTokens } = outcome.produced

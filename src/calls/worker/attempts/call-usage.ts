@@ -17,12 +17,12 @@ import type { Logger } from '../../../platform/observability/logger.ts'
 import { countPromptTokens, countTextTokens } from '../../../providers/count-tokens.ts'
 import type { BreakerBoard } from '../../../routing/circuit-breaker/breaker-board.ts'
 
-/** A call with its text, and who served it. */
+/** A call with its text, and the candidate that served it. */
 export interface ServedCall {
   envelope: CallEnvelope
   body: CallContent
   served: Candidate
-  /** Whose rates are charged, where that is another: what was held for it bounds the usage as well. */
+  /** The candidate whose rates are charged, if another: its hold bounds the usage as well. */
   charged?: Candidate
 }
 
@@ -30,23 +30,23 @@ export interface ServedCall {
 export interface Answer {
   /** What the model said. */
   text: string
-  /** What the provider reported with the answer's end; null when nothing, or when there was no end. */
+  /** The usage that the provider reported at the end; null if none, or if there was no end. */
   finalUsage: Usage | null
   produced: Production
-  /** The text has reasoning in it, perhaps in short. */
+  /** The text contains reasoning, possibly abridged. */
   showsReasoning?: boolean
-  /** What may have gone into reasoning out of sight; absent for an answer that came to its end. */
+  /** Times of possible hidden reasoning; absent for a finished completion. */
   hidden?: HiddenTime
 }
 
-/** How tokens are counted where nobody reports them. */
+/** How tokens are counted if they are not reported. */
 export interface TokenCounts {
   text: (text: string) => Promise<number>
   prompt: (body: CallContent, media: Candidate['media']) => Promise<number>
 }
 
 export const COUNTS: TokenCounts = { text: countTextTokens, prompt: countPromptTokens }
-/** For when the tokenizer fails: an answer that is there is charged all the same. */
+/** Used when the tokenizer fails: an existing completion is still charged. */
 export const ROUGH_COUNTS: TokenCounts = {
   text: async (text) => tokensOfBytes(Buffer.byteLength(text)),
   prompt: async (content, media) =>
@@ -60,7 +60,7 @@ export const ROUGH_COUNTS: TokenCounts = {
 
 const NO_FAULTS: UsageFaults = { prompt: null, completion: false }
 
-/** The usage to charge, with what was wrong with the provider's report of it. */
+/** The usage to charge, and the faults of the provider's report. */
 export function usageOf(
   answer: Answer,
   call: ServedCall,
@@ -101,12 +101,12 @@ async function completionUsage(
   return { used, faults: finalUsage ? faults : NO_FAULTS }
 }
 
-/** A count of our own, of the prompt and of a text that was delivered. */
+/** Our own count of the prompt and of a delivered text. */
 export async function countedUsage(text: string, call: ServedCall): Promise<CallUsage> {
   return (await usageOf({ text, finalUsage: null, produced: NOTHING_PRODUCED }, call)).used
 }
 
-/** What was produced as far as we know: what we saw of it and what was hidden, or what its provider said last. */
+/** The completion tokens as far as we know: seen and hidden output, or the provider's last report. */
 async function ownCompletion(
   { text, produced, hidden }: Answer,
   limits: UsageLimits,
@@ -120,7 +120,7 @@ async function ownCompletion(
   return { tokens: visible + tokens, source: isEstimate ? 'estimated' : 'counted' }
 }
 
-/** A report whose answer is impossibly long as well says nothing of our bound of the prompt. */
+/** A report with an impossible completion as well says nothing about our bound of the prompt. */
 function faultsOf(reported: Usage, limits: UsageLimits): UsageFaults {
   const prompt = promptFault(reported.promptTokens, limits) ?? partsFault(reported, limits)
   const completion = !isPlausibleCompletion(reported.completionTokens, limits)
@@ -144,7 +144,7 @@ function limitsOf({ text, produced, showsReasoning = false }: Answer, served: Ca
   }
 }
 
-/** Everything a model said in an answer, as one text: what it showed of its reasoning first, as it came. */
+/** All output of a model as one text, with the shown reasoning first. */
 export function textOf({
   reasoning,
   content,
@@ -158,8 +158,8 @@ export function textOf({
 }
 
 /**
- * Says what cannot be in a provider's usage, and whose fault that is. Where our own bound of the prompt was too low,
- * the offer gets no more calls with such content for a while: each would cost us what nobody pays.
+ * Logs impossible parts of a provider's usage and whose fault they are. If our own bound of the prompt was too low, the
+ * offer gets no more calls with such content for a while, because each would cost us what no client pays.
  */
 export function doubtUsage(
   reported: Usage,
@@ -190,10 +190,10 @@ export function doubtUsage(
   if (served.providerKeyId === undefined) board.exclude(served.offerId, kinds)
 }
 
-/** By its bytes an answer ran past its limit; one of long runs of a character may have few tokens all the same. */
+/** Factor beyond the limit by bytes that counts as ignoring it; long runs of a character can still have few tokens. */
 const TIMES_LIMIT = 2
 
-/** Says that a provider ignored the completion limit, where the tokens of what it sent show it. */
+/** Logs that a provider ignored the completion limit, if the tokens of its output show it. */
 export async function doubtLimit(
   { text, produced }: Answer,
   { envelope, served }: ServedCall,
@@ -210,30 +210,29 @@ export async function doubtLimit(
   )
 }
 
-/** When a model that reasons out of sight was at work on an answer that was cut off. Durations in ms. */
+/** Durations of a cut-off completion of a model with hidden reasoning, in ms. */
 interface HiddenTime {
-  /** From the request to the first content, or to the end where there was none. */
+  /** From the request to the first content, or to the end if there was none. */
   silentMs: number
   /** From the first content to the end. */
   contentMs: number
 }
 
-/** Of English in today's vocabularies; a text of three bytes a character comes out about right as well. */
+/** For English in today's vocabularies; text of three bytes a character comes out about right as well. */
 const BYTES_PER_TOKEN = 4
-/** A stream says how fast its model is once it is that long. */
+/** Minimum length of a stream for measuring its speed. */
 const MEASURED_TOKENS_MIN = 32
 const MEASURED_MS_MIN = 250
-/** Where it does not: slower than most. No model is taken for faster than the other. */
+/** The speed assumed otherwise, slower than most models, and the maximum speed assumed for any. */
 const USUAL_TOKENS_PER_SECOND = 50
 const MOST_TOKENS_PER_SECOND = 300
 
-/** Tokens of a text, by its bytes alone. */
+/** Tokens of a text, estimated by its bytes. */
 export const tokensOfBytes = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)
 
 /**
- * Tokens of reasoning in an answer that did not come to its end. What was streamed is counted by its bytes. A model
- * that reasons and shows nothing of it is taken to have reasoned until its first content, as fast as it spoke
- * afterwards.
+ * Reasoning tokens of an unfinished completion. Streamed reasoning is counted by its bytes. A model with hidden
+ * reasoning is assumed to have reasoned until its first content, at the speed of its later output.
  * @param visible tokens of the content
  */
 function hiddenTokens(
@@ -250,57 +249,57 @@ function hiddenTokens(
   return { tokens, isEstimate: tokens > 0 }
 }
 
-/** An attempt whose answer did not come to its end. */
+/** An attempt with an unfinished completion. */
 export interface UnfinishedAttempt {
-  /** Its provider had answered with a status of success: it works on the prompt, and bills it. */
+  /** Its provider had sent a status of success: it processes the prompt, and bills it. */
   isAccepted: boolean
   produced: Production
   hidden?: HiddenTime
 }
 
-/** What is known of an attempt that was cut off. Times in unix ms. */
+/** The known data of a cut-off attempt. Times in unix ms. */
 export function unfinishedAttempt(
   { reasoning }: Candidate,
   { produced, httpStatus, firstTokenAt }: AttemptOutcome,
   startedAt: number,
   endedAt: number,
 ): UnfinishedAttempt {
-  // Before its status nothing says that the provider has begun.
+  // Before the status, nothing shows that the provider has started.
   const isAccepted = isSuccess(httpStatus)
   if (!reasoning || !isAccepted) return { isAccepted, produced }
   const contentAt = firstTokenAt ?? endedAt
   return { isAccepted, produced, hidden: { silentMs: contentAt - startedAt, contentMs: endedAt - contentAt } }
 }
 
-/** Whether a provider's status says that it took the request; null where it gave none. */
+/** Whether a provider's status accepts the request; null if there was none. */
 export const isSuccess = (httpStatus: number | null): boolean =>
   httpStatus !== null && httpStatus >= 200 && httpStatus < 300
 
-/** What a call could have used, as far as we can tell without counting its tokens. */
+/** Bounds of a call's possible usage, without counting its tokens. */
 export interface UsageLimits {
-  /** What the prompt was held for. */
+  /** The bound of the prompt in the hold. */
   promptTokensBound: number
-  /** Of the model that served. */
+  /** The context length of the model that served. */
   contextLength: number
-  /** What was sent upstream as the limit of the answer. */
+  /** The completion limit sent upstream. */
   completionLimit: number
-  /** The prompt has images, sounds or files in it, whose tokens only their provider knows. */
+  /** The prompt contains images, sounds or files, whose tokens only their provider knows. */
   hasMedia: boolean
-  /** Bounds of audio and of images where they have rates of their own; absent: they are prompt tokens like others. */
+  /** Bounds of audio and of images with their own rates; absent: they count as ordinary prompt tokens. */
   audioTokensBound?: number
   imageTokensBound?: number
-  /** Whether tokens of the provider's prompt cache have rates of their own; otherwise they are prompt tokens like others. */
+  /** Whether cached prompt tokens have their own rates; otherwise they count as ordinary prompt tokens. */
   pricesCache?: boolean
-  /** Bytes of the answer: text, refusal, tool calls. */
+  /** Bytes of the completion: text, refusal, tool calls. */
   contentBytes: number
-  /** The model may have reasoned out of sight. */
+  /** The model may have reasoned invisibly. */
   mayReason: boolean
 }
 
-/** Text takes less than a token a byte. Twice that, and some for the frames of tool calls, is impossible. */
+/** Text takes less than a token a byte. Twice that, and a margin for the frames of tool calls, is impossible. */
 const TOKENS_PER_BYTE = 2
 const TOKENS_BESIDE_CONTENT = 200
-/** The bound of text is known well: what a provider may add to it, such as a preamble of its own, is not much. */
+/** The bound of text is accurate, so the additions of a provider, such as a preamble, are limited. */
 const TEXT_FACTOR = 4
 const PREAMBLE_TOKENS = 2_000
 
@@ -312,7 +311,7 @@ export function promptFault(tokens: number, limits: UsageLimits): PromptFault {
   return tokens <= Math.min(most, contextLength) ? 'beyond-bound' : 'absurd'
 }
 
-/** What is wrong with what is reported of parts of a prompt that have rates of their own. */
+/** The fault of the reported parts of a prompt with their own rates. */
 export function partsFault(usage: Usage, limits: UsageLimits): PromptFault {
   const { audioTokensBound, imageTokensBound, hasMedia } = limits
   const audio = audioTokensBound === undefined ? 0 : (usage.audioTokens ?? 0)
@@ -329,7 +328,7 @@ export function partsFault(usage: Usage, limits: UsageLimits): PromptFault {
   return hasMedia ? 'beyond-bound' : 'absurd'
 }
 
-/** Whether a provider can have used so many tokens for an answer: not 0 for one that says something. */
+/** Whether a completion can have taken this many tokens; not 0 for one with content. */
 export function isPlausibleCompletion(tokens: number, limits: UsageLimits): boolean {
   const { completionLimit, contentBytes, mayReason } = limits
   if (!isCount(tokens) || tokens > completionLimit) return false
@@ -337,7 +336,7 @@ export function isPlausibleCompletion(tokens: number, limits: UsageLimits): bool
   return mayReason || tokens <= TOKENS_PER_BYTE * contentBytes + TOKENS_BESIDE_CONTENT
 }
 
-/** Our own figures are counts and estimates: what was held for is what they may come to. */
+/** Limits our own counts and estimates to the hold. */
 export function withinHold(usage: Usage, limits: UsageLimits): Usage {
   const promptTokens = Math.min(usage.promptTokens, limits.promptTokensBound)
   const audioTokens = Math.min(usage.audioTokens ?? 0, limits.audioTokensBound ?? 0, promptTokens)
@@ -346,7 +345,7 @@ export function withinHold(usage: Usage, limits: UsageLimits): Usage {
     limits.imageTokensBound ?? 0,
     promptTokens - audioTokens,
   )
-  // Which of the media were cached is not said; they keep their own rates.
+  // It is not reported which media were cached, so media keep their own rates.
   const cacheable = limits.pricesCache ? promptTokens - audioTokens - imageTokens : 0
   const cacheWriteTokens = Math.min(usage.cacheWriteTokens ?? 0, cacheable)
   const cachedTokens = Math.min(usage.cachedTokens ?? 0, cacheable - cacheWriteTokens)

@@ -23,24 +23,24 @@ import {
 } from './call-usage.ts'
 import type { CompletionRelay } from './completion-relay.ts'
 
-/** A claimed call to be answered. */
+/** A claimed call to run. */
 export interface ChainCall {
   envelope: CallEnvelope
   body: CallContent
-  /** Aborted when nobody wants the answer any more. */
+  /** Aborted when the response is no longer wanted. */
   signal: AbortSignal
-  /** Aborted with it, except by a client that left. */
+  /** Aborted with it, except when the client left. */
   upstream: AbortSignal
-  /** Called with a streamed completion as it comes: `open`, then its deltas. Not called for a call that does not stream. */
+  /** Called with a streamed completion as it arrives: `open`, then its deltas. Not called for a call that does not stream. */
   send: (frame: FrameBody) => void
 }
 
-/** A call whose attempts are over. */
+/** The context of a call whose attempts are over. */
 export interface ChainContext {
   call: ChainCall
   relay: CompletionRelay
   history: AttemptHistory
-  /** The candidate that the answer came from first. */
+  /** The candidate that the first content came from. */
   began: Candidate
 }
 
@@ -51,8 +51,8 @@ interface OutcomeDependencies {
 }
 
 /**
- * The call was answered to the end. Where another model than the one it began with took over, the answer keeps the
- * name and the price of that one.
+ * The call completed. If another model took over, the completion keeps the name and the price of the one that started
+ * it.
  */
 export async function completed(
   { candidate, rescue }: AttemptPlan,
@@ -63,7 +63,7 @@ export async function completed(
   const { envelope, body } = call
   relay.open()
   const message = relay.message()
-  // The attempt of a rescue did not produce the whole answer.
+  // The attempt of a rescue did not produce the whole completion.
   const produced = rescue === null ? reported : (history.unfinished?.produced ?? NOTHING_PRODUCED)
   const answer: Answer = { ...saidIn(message), finalUsage: usage, produced }
   const isOtherModel = rescue !== null && candidate.modelId !== began.modelId
@@ -74,7 +74,7 @@ export async function completed(
   if (rescue === null && !used.usageClamped && !ranOn && candidate.providerKeyId === undefined) {
     deps.meter?.answer(candidate, history.records.at(-1)!, used.usage.completionTokens)
   }
-  // An answer cut at its limit stays as it is: closing its brackets would make it look whole.
+  // A completion cut at its limit is not repaired: closing its brackets would make it look complete.
   const format = parametersOf(body).response_format
   const isRepairable = !envelope.stream && !envelope.extended && reason !== 'length' && wantsJson(format)
   if (isRepairable && message.content) message.content = await repairedAnswer(message.content, format)
@@ -96,7 +96,7 @@ const saidIn = (message: CompletionMessage) => ({
   showsReasoning: message.reasoning !== undefined,
 })
 
-/** No attempt is left that could answer the call. */
+/** No attempt is left that could serve the call. */
 export async function gaveUp(
   error: FrameError,
   chain: ChainContext,
@@ -108,8 +108,8 @@ export async function gaveUp(
 }
 
 /**
- * Nobody wants the answer any more. From the status of its provider on, the prompt and what was produced are charged;
- * before that, and between attempts, nothing. Media are never cut off by their client, so what was, costs nothing.
+ * The response is no longer wanted. After the provider's status, the prompt and the produced output are charged; before
+ * that, and between attempts, nothing. A client cannot cut off media, so cancelled media cost nothing.
  */
 export async function cancelled(chain: ChainContext, deps: OutcomeDependencies): Promise<CallOutcome> {
   const { call, relay, history } = chain
@@ -121,8 +121,8 @@ export async function cancelled(chain: ChainContext, deps: OutcomeDependencies):
 }
 
 /**
- * An answer that is given whole was still being produced at its deadline: it ends there as one that reached its limit, with
- * what there is of it.
+ * A completion that is returned as a whole was still being produced at its deadline: it ends there as if it had reached
+ * its limit, with the output so far.
  */
 export async function expired(chain: ChainContext, deps: OutcomeDependencies): Promise<CallOutcome> {
   const { call, history } = chain
@@ -140,12 +140,12 @@ export async function expired(chain: ChainContext, deps: OutcomeDependencies): P
   }
 }
 
-/** An answer that did not finish: all that was produced of it, seen or not. */
+/** An unfinished completion: everything that was produced, delivered or not. */
 async function cutOff({ call, relay, history, began }: ChainContext, deps: OutcomeDependencies) {
   const { envelope, body } = call
   const message = relay.message()
   const { produced = NOTHING_PRODUCED, hidden } = history.unfinished ?? {}
-  // Of reasoning that is shown nothing else is taken to have been hidden.
+  // If reasoning is shown, no further hidden reasoning is assumed.
   const mayBeHidden = hidden && message.reasoning === undefined
   const answer = { ...saidIn(message), finalUsage: null, produced, ...(mayBeHidden && { hidden }) }
   const { used } = await countedSomehow(answer, { envelope, body, served: began }, deps)
@@ -160,7 +160,7 @@ async function countedSomehow(
   try {
     return await usageOf(answer, call)
   } catch (error) {
-    // What was produced is owed, whatever becomes of our tokenizer.
+    // Output is charged even if our tokenizer fails.
     logger.error({ err: error, callId: call.envelope.id }, 'tokens estimated by bytes')
     return usageOf(answer, call, ROUGH_COUNTS)
   }
@@ -168,10 +168,10 @@ async function countedSomehow(
 
 const timesOf = ({ records, firstTokenAt }: AttemptHistory) => ({ attempts: records, firstTokenAt })
 
-/** An answer of the longest repairable length takes under a tenth of a second on an idle machine. */
+/** Repairing the longest repairable completion takes under a tenth of a second on an idle machine. */
 const REPAIR_LIMIT_MS = 250
 
-/** An answer that was asked to be JSON, repaired where it is none and can be; as it came where that takes too long. */
+/** A completion that should be JSON, repaired if it is invalid; unchanged if that takes too long. */
 async function repairedAnswer(
   content: string,
   responseFormat: Record<string, unknown> | undefined,

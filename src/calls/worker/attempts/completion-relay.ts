@@ -7,8 +7,8 @@ import {
 import type { FrameBody } from '../../../core/calls/frames.ts'
 
 /**
- * The completion of one call as it grows. A streamed one is passed on at once and stays; one that is delivered whole
- * is only kept, and dropped when its attempt fails.
+ * The growing completion of one call. A streamed completion is passed on at once and kept; one that is delivered whole
+ * is only stored, and dropped when its attempt fails.
  */
 export class CompletionRelay {
   #completion = new CompletionBuilder()
@@ -30,22 +30,22 @@ export class CompletionRelay {
     return this.#completion.isEmpty
   }
 
-  /** Whether there is an answer, and not just reasoning. */
+  /** Whether there is content besides reasoning. */
   get hasAnswer(): boolean {
     return this.#completion.hasAnswer
   }
 
-  /** True while nothing but text has come. */
+  /** True while there is only text. */
   get isTextOnly(): boolean {
     return this.#completion.isTextOnly
   }
 
-  /** True while nothing has come but text and tool calls, with which another attempt's can be compared. */
+  /** True while there are only text and tool calls, which can be compared with those of another attempt. */
   get isRepeatable(): boolean {
     return this.#completion.isRepeatable
   }
 
-  /** By their index, as far as they have come. */
+  /** By index, as far as received. */
   get toolCalls(): ReadonlyMap<number, ToolCall> {
     return this.#completion.toolCalls
   }
@@ -60,17 +60,17 @@ export class CompletionRelay {
     return this.#candidate
   }
 
-  /** An attempt begins at a candidate. */
+  /** Starts an attempt at a candidate. */
   begin(candidate: number): void {
     if (this.isEmpty) this.#candidate = candidate
   }
 
-  /** An attempt failed: drops what the client does not have. */
+  /** After a failed attempt: drops what the client does not have. */
   discardUndelivered(): void {
     if (this.#send === null) this.#completion = new CompletionBuilder()
   }
 
-  /** Opens the completion if no content has; an empty one is a completion. */
+  /** Opens the completion if there was no content; it may be empty. */
   open(): void {
     if (this.#isOpen) return
     this.#isOpen = true

@@ -2,26 +2,26 @@ import { deltaText, type OnProgress } from '../../../core/calls/completion.ts'
 import { tokensOfBytes } from './call-usage.ts'
 
 const WINDOW_MS = 30_000
-/** A window that is judged so much later than it ended: the process stood still, and has not read what came. */
+/** A window evaluated this much after its end: the process was blocked and has not read the input yet. */
 const LATE_MS = 500
 
 export interface DripRule {
-  /** Fewer tokens within 30 s are a drip. */
+  /** Fewer tokens within 30 s count as too slow. */
   tokensMin: number
-  /** Asked at each drip: whether another offer is to be asked instead. */
+  /** Called for each slow window; returns whether to try another offer. */
   leaves: () => Promise<boolean>
 }
 
 /**
- * Watches how fast an answer comes that nobody has seen yet, from its first token or thought on. Stops the attempt
- * when hardly anything comes and another offer is there to be asked.
+ * Measures the speed of a completion that the client has not seen, from its first token or reasoning. Stops the attempt
+ * if hardly any tokens arrive and another offer is available.
  */
 export class DripWatch {
   readonly #onward: OnProgress
   readonly #rule: DripRule
   readonly #stop: () => void
   #timer: NodeJS.Timeout | undefined
-  /** Of the present window. A piece is a token at least. */
+  /** Pieces of the current window. A piece has at least one token. */
   #pieces = 0
   #characters = 0
   /** Monotonic ms. */
@@ -35,7 +35,7 @@ export class DripWatch {
     this.#stop = stop
   }
 
-  /** The attempt was stopped because it dripped. */
+  /** The attempt was stopped for slowness. */
   get wasDrip(): boolean {
     return this.#wasDrip
   }

@@ -5,18 +5,18 @@ import type { Offer } from '../../../core/catalog/catalog.ts'
 import { countPromptTokens } from '../../../providers/count-tokens.ts'
 import type { AttemptRequest, ProviderClient } from '../../../providers/wire.ts'
 
-/** Tokenizers of today's models make up to so many times the tokens that ours counts: of most text, and of any. */
+/** Ratio of the tokens of today's tokenizers to our count: for most text, and the maximum. */
 const TIMES_COUNTED = [1.1, 1.4]
-/** What templates of chats and tools put around a prompt. */
+/** Tokens that templates of chats and tools add to a prompt. */
 const TOKENS_AROUND = 32
-/** With less room than this a prompt is taken for as long as the window. */
+/** With less space than this, a prompt counts as long as the window. */
 const LEAST_LIMIT = 16
 
 /**
- * A client for one candidate whose completion limits leave the prompt its place in the window. The bound of a prompt
- * is up to twice its tokens; where that and the limit fill the window or would exceed it the prompt is counted, roughly,
- * since each model counts differently and some providers add words of their own. A provider that finds it longer is asked again with a shorter limit, so that a
- * prompt is called too long only where it is.
+ * A client for one candidate whose completion limits leave space for the prompt in the window. The bound of a prompt is
+ * up to twice its tokens. If bound and limit exceed the window, the prompt is counted, roughly, since each model counts
+ * differently and some providers add text. If a provider finds it longer, it is asked again with a shorter limit, so
+ * that only prompts that really are too long fail as such.
  */
 export function fittingWindow(
   client: ProviderClient,
@@ -28,7 +28,7 @@ export function fittingWindow(
   return {
     async attempt(request, onProgress) {
       const startedAt = performance.now()
-      // What a continued text takes of the limit it takes of the window.
+      // The part of the limit that a continued text uses, which is also part of the window.
       const continued = candidate.completionLimit - request.completionLimit
       const room = window - TOKENS_AROUND - continued
       const counted = await countPromptTokens(body, candidate.media)
@@ -42,14 +42,14 @@ export function fittingWindow(
   }
 }
 
-/** Ever shorter; at least one. */
+/** Decreasing limits; at least one. */
 function limitsToTry(room: number, counted: number, wanted: number): number[] {
   const rooms = TIMES_COUNTED.map((times) => room - Math.ceil(counted * times))
   const limits = [...rooms, LEAST_LIMIT].map((limit) => Math.min(wanted, Math.max(LEAST_LIMIT, limit)))
   return [...new Set(limits)]
 }
 
-/** The request with what is left of its time. */
+/** The request with the rest of its time. */
 function within(request: AttemptRequest, startedAt: number): AttemptRequest {
   const totalMs = Math.max(1, request.limits.totalMs - (performance.now() - startedAt))
   return { ...request, limits: { ...request.limits, totalMs } }

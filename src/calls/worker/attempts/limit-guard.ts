@@ -1,18 +1,18 @@
 import type { OnProgress, Progress, ToolCallDelta } from '../../../core/calls/completion.ts'
 import { NATIVE_EVENT_CHARS, nativeSize, nativeText } from '../../../core/calls/native-message.ts'
 
-/** The densest languages come to 8 bytes a token in today's vocabularies, and English to 5. */
+/** The densest languages have 8 bytes a token in today's vocabularies, English 5. */
 const BYTES_PER_TOKEN = 8
-/** How far an answer may exceed its limit, since each vocabulary counts differently. */
+/** How far a completion may exceed its limit, since each vocabulary counts differently. */
 const TIMES_LIMIT = 2
 const TOKENS_BESIDE = 64
-/** Some providers count reasoning apart from the limit. So much of it is more than the largest budgets. */
+/** Some providers count reasoning outside the limit. This exceeds the largest budgets. */
 const REASONING_TOKENS = 32_768
 
 /**
- * Stops an attempt whose provider ignores the completion limit, and passes on no more than a margin beyond it. Text is
- * measured in bytes, log probabilities by their number, and reasoning, with what a native answer has besides text, has a
- * margin of its own. What is kept of one answer is bounded by that, streamed or whole.
+ * Stops an attempt whose provider ignores the completion limit, and passes on at most a margin beyond it. Text is
+ * measured in bytes, log probabilities by their number; reasoning, and content of native completions besides text, have
+ * a separate margin. This bounds the memory of one completion, streamed or whole.
  */
 export class LimitGuard {
   readonly #onward: OnProgress
@@ -20,11 +20,11 @@ export class LimitGuard {
   #answerBytesLeft: number
   #reasoningBytesLeft: number
   #logprobsLeft: number
-  /** Of a native answer: the block that has begun and not ended. */
+  /** Native completions: the open block. */
   #openBlock: number | null = null
   #isOver = false
 
-  /** @param limit what the candidate was asked for, in tokens */
+  /** @param limit the requested completion limit, in tokens */
   constructor(limit: number, onward: OnProgress, stop: () => void) {
     const tokens = TIMES_LIMIT * limit + TOKENS_BESIDE
     this.#answerBytesLeft = tokens * BYTES_PER_TOKEN
@@ -91,11 +91,11 @@ export class LimitGuard {
   }
 }
 
-/** A delta is more than its arguments: some providers send thousands of empty ones. */
+/** A delta counts more than its arguments, because some providers send thousands of empty ones. */
 const callBytes = ({ function: called }: ToolCallDelta): number =>
   1 + Buffer.byteLength(called?.name ?? '') + Buffer.byteLength(called?.arguments ?? '')
 
-/** The beginning of a piece of an answer, in so many bytes; null where it has none. A whole answer is one piece. */
+/** The first bytes of a piece; null if nothing fits. A whole completion is one piece. */
 function shortened(progress: Progress, bytes: number): Progress | null {
   switch (progress[0]) {
     case 'text':
@@ -120,7 +120,7 @@ function shortened(progress: Progress, bytes: number): Progress | null {
   }
 }
 
-/** The calls that fit, the last one with as much of its arguments as do. */
+/** The calls that fit, the last one with truncated arguments. */
 function firstCalls(deltas: readonly ToolCallDelta[], bytes: number): ToolCallDelta[] {
   const first: ToolCallDelta[] = []
   let left = bytes
@@ -137,6 +137,6 @@ function firstCalls(deltas: readonly ToolCallDelta[], bytes: number): ToolCallDe
 
 const encoder = new TextEncoder()
 
-/** As much of a text as takes so many bytes, without half a character. */
+/** The part of a text that fits this many bytes, without incomplete characters. */
 const firstBytes = (text: string, bytes: number): string =>
   text.slice(0, encoder.encodeInto(text, new Uint8Array(bytes)).read)

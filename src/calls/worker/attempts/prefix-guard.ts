@@ -6,7 +6,7 @@ import type {
   ToolCallDelta,
 } from '../../../core/calls/completion.ts'
 
-/** What a client was delivered of a broken answer. */
+/** The part of a broken completion that the client received. */
 export interface DeliveredAnswer {
   content: string
   /** By their index. */
@@ -14,9 +14,10 @@ export interface DeliveredAnswer {
 }
 
 /**
- * Lets an attempt take over a broken stream if and only if it begins with exactly what the client already has: the same
- * text, and the same tool calls with the same arguments. Compares before a byte is passed on, and stops the attempt at the
- * first difference. Ids of calls are not compared: each provider makes its own, and the client keeps the first.
+ * Lets an attempt take over a broken stream if and only if it starts with exactly what the client already has: the same
+ * text, and the same tool calls with the same arguments. It compares before any byte is passed on, and stops the
+ * attempt at the first difference. Ids of calls are not compared: each provider generates its own, and the client keeps
+ * the first.
  */
 export class PrefixGuard {
   readonly #text: PrefixMatch
@@ -32,7 +33,7 @@ export class PrefixGuard {
     this.#stop = stop
   }
 
-  /** True once the attempt has produced exactly what was delivered. */
+  /** True once the attempt has produced exactly the delivered part. */
   get hasTakenOver(): boolean {
     return (
       !this.#differs && this.#text.isComplete && [...this.#calls.values()].every((call) => call.isComplete)
@@ -46,13 +47,13 @@ export class PrefixGuard {
   readonly push: OnProgress = (progress) => {
     if (this.#differs || progress[0] === 'thinking') return
     for (const beyond of this.#beyond(progress)) {
-      // What goes beyond one part before the others are repeated comes in another order.
+      // Content beyond one part before the others are repeated means a different order.
       if (beyond === null || !this.hasTakenOver) return this.#stopOnce()
       this.#onward(beyond)
     }
   }
 
-  /** What a piece has beyond what was delivered; null where it differs. */
+  /** The part of a piece beyond the delivered content; null if it differs. */
   #beyond(progress: Progress): Array<Progress | null> {
     switch (progress[0]) {
       case 'text': {
@@ -76,7 +77,7 @@ export class PrefixGuard {
   }
 }
 
-/** Compares a tool call that comes in pieces with one that was delivered. */
+/** Compares a streamed tool call with a delivered one. */
 class CallMatch {
   readonly #name: string
   readonly #arguments: PrefixMatch
@@ -91,7 +92,7 @@ class CallMatch {
     return this.#hasBegun && this.#arguments.isComplete
   }
 
-  /** What a piece has beyond the delivered call; null when it differs. */
+  /** The part of a piece beyond the delivered call; null if it differs. */
   next({ index, function: called = {} }: ToolCallDelta): ToolCallDelta | 'repeated' | null {
     this.#hasBegun = true
     if (called.name && called.name !== this.#name) return null
@@ -101,7 +102,7 @@ class CallMatch {
   }
 }
 
-/** Compares a text that comes in pieces with one that it is expected to begin with. */
+/** Compares a streamed text with its expected start. */
 class PrefixMatch {
   readonly #expected: string
   #matched = 0
@@ -110,17 +111,17 @@ class PrefixMatch {
     this.#expected = expected
   }
 
-  /** The part of the expected text that has come so far. */
+  /** The part of the expected text that was received so far. */
   get matched(): string {
     return this.#expected.slice(0, this.#matched)
   }
 
-  /** True once all of it has come. */
+  /** True once the expected text was received completely. */
   get isComplete(): boolean {
     return this.#matched === this.#expected.length
   }
 
-  /** What a piece has beyond the expected text; null when it differs. */
+  /** The part of a piece beyond the expected text; null if it differs. */
   next(piece: string): string | null {
     const compared = Math.min(this.#expected.length - this.#matched, piece.length)
     if (!this.#expected.startsWith(piece.slice(0, compared), this.#matched)) return null
@@ -130,13 +131,13 @@ class PrefixMatch {
 }
 
 /**
- * Takes the prefill off the beginning of its continuation, where a provider repeats it: some return the whole message,
- * others only what they added. What looks like a repetition is held back until it is one, or is not.
+ * Removes the prefill from the start of its continuation if a provider repeats it: some return the whole message,
+ * others only the continuation. A possible repetition is buffered until it is decided.
  */
 export class EchoGuard {
   readonly #match: PrefixMatch
   readonly #onward: OnProgress
-  /** It is known whether the continuation repeats the prefill. */
+  /** Whether the continuation repeats the prefill is decided. */
   #isDecided = false
 
   constructor(prefill: string, onward: OnProgress) {
@@ -156,17 +157,14 @@ export class EchoGuard {
     if (beyond !== '') this.#onward(['text', beyond])
   }
 
-  /**
-   * The continuation has come to its end. False when it was cut in the middle of a possible repetition, where it is not
-   * known what it adds.
-   */
+  /** Ends the continuation. False if it was cut within a possible repetition, when its new content is unknown. */
   finish(reason: FinishReason): boolean {
     if (!this.#isDecided && this.#match.matched !== '' && reason === 'length') return false
     this.#release()
     return true
   }
 
-  /** It is no repetition: passes on what was held back. */
+  /** Passes on the buffered content, which is not a repetition. */
   #release(): void {
     if (this.#isDecided) return
     this.#isDecided = true

@@ -11,9 +11,9 @@ import type { CompletionRelay } from './completion-relay.ts'
 import { EchoGuard, PrefixGuard } from './prefix-guard.ts'
 
 /**
- * How a route may take over an answer that the client has seen the beginning of: by prefill on the same model where
- * its offer can and did not refuse one, else by saying the same from the beginning. Tool calls are only said again.
- * @param began the candidate that the answer came from first
+ * How a route may continue a completion that the client has part of: by prefill on the same model if its offer supports
+ * it and did not refuse one, otherwise by reproducing it from the start. Tool calls can only be reproduced.
+ * @param began the candidate that the first content came from
  */
 export function planRescue(
   { routeIndex, candidate, offer }: { routeIndex: number; candidate: Candidate; offer: Offer },
@@ -22,7 +22,7 @@ export function planRescue(
   content: CallContent,
 ): Pick<AttemptPlan, 'candidate' | 'rescue'> {
   if (candidate.modelId !== began.modelId) {
-    // It is charged as what it takes over from, so it may say no more than that was held for.
+    // It is charged as the attempt it continues, so it is limited to that hold.
     const completionLimit = Math.min(candidate.completionLimit, began.completionLimit)
     return { candidate: { ...candidate, completionLimit }, rescue: 'repeat' }
   }
@@ -34,7 +34,7 @@ export function planRescue(
   return { candidate, rescue: mayContinue ? 'continue' : 'repeat' }
 }
 
-/** An attempt from the beginning that takes over if it says exactly what the client already has. */
+/** An attempt from the start that takes over if it produces exactly what the client already has. */
 export async function repeatAnswer(
   request: AttemptRequest,
   relay: CompletionRelay,
@@ -47,11 +47,11 @@ export async function repeatAnswer(
     guard.push,
   )
   return guard.differs || (outcome.kind === 'finished' && !guard.hasTakenOver)
-    ? saysSomethingElse(outcome)
+    ? outputDiffers(outcome)
     : outcome
 }
 
-/** An attempt that is asked to go on from where the text broke off, by assistant prefill within the same limit. */
+/** An attempt to continue where the text broke off, by assistant prefill within the same limit. */
 export async function continueAnswer(
   request: AttemptRequest,
   relay: CompletionRelay,
@@ -72,13 +72,13 @@ export async function continueAnswer(
   )
   switch (outcome.kind) {
     case 'finished':
-      // The provider counts its continuation only, and what came before as prompt.
-      return guard.finish(outcome.reason) ? { ...outcome, usage: null } : saysSomethingElse(outcome)
+      // The provider counts only its continuation, and the earlier part as prompt.
+      return guard.finish(outcome.reason) ? { ...outcome, usage: null } : outputDiffers(outcome)
     case 'failed':
-      return isOurMaking(outcome.failure)
+      return isCausedByPrefill(outcome.failure)
         ? { ...outcome, failure: { ...outcome.failure, kind: 'prefill-refused', hint: null } }
         : outcome
-    // Nobody has seen an answer that is given whole, so none of these is rescued.
+    // The client has not seen a complete response yet, so none of these is rescued.
     case 'expired':
     case 'cancelled':
       return outcome
@@ -87,10 +87,11 @@ export async function continueAnswer(
   }
 }
 
-/** The request without the prefill may be good, and no longer than the window. */
-const isOurMaking = ({ kind }: AttemptFailure): boolean => kind === 'bad-request' || kind === 'context-length'
+/** The request without the prefill may be valid and fit the window. */
+const isCausedByPrefill = ({ kind }: AttemptFailure): boolean =>
+  kind === 'bad-request' || kind === 'context-length'
 
-const saysSomethingElse = (outcome: AttemptOutcome): AttemptOutcome => ({
+const outputDiffers = (outcome: AttemptOutcome): AttemptOutcome => ({
   ...factsOf(outcome),
   kind: 'failed',
   failure: attemptFailure('rescue-mismatch', 'says something else'),

@@ -7,16 +7,16 @@ import type { CatalogSnapshot } from '../../../core/catalog/catalog.ts'
 import type { FailureKind } from '../../../core/failover/attempt-failure.ts'
 import { isSuccess, type UnfinishedAttempt, usageOf } from './call-usage.ts'
 
-/** An attempt on our own key that its provider bills and that did not serve its call. */
+/** An attempt with a platform key that its provider bills and that did not serve its call. */
 export interface BilledAttempt {
   record: AttemptRecord
   candidate: Candidate
-  /** What it said, as far as it is known: a rescue that was given up is compared and not kept. */
+  /** Its output, as far as it is known: a failed rescue is compared and not kept. */
   text: string
   work: UnfinishedAttempt
 }
 
-/** Failures of a provider that has the prompt and works on it, or did. */
+/** Failures of a provider that has received the prompt and worked on it. */
 const WORKED_ON: ReadonlySet<FailureKind> = new Set([
   'silent',
   'stalled',
@@ -27,8 +27,8 @@ const WORKED_ON: ReadonlySet<FailureKind> = new Set([
 ])
 
 /**
- * Whether the provider of an attempt that did not serve its call is taken to bill it: content came, or the provider had the
- * request when the attempt was given up. What it refused, or failed at before any content, it does not bill.
+ * Whether the provider probably bills an attempt that did not serve its call: content arrived, or the provider had the
+ * request when the attempt was ended. It does not bill refusals and failures before any content.
  */
 export function isBilled(outcome: Extract<AttemptOutcome, { kind: 'failed' | 'cancelled' }>): boolean {
   const { firstTokenAt, httpStatus } = outcome
@@ -38,8 +38,8 @@ export function isBilled(outcome: Extract<AttemptOutcome, { kind: 'failed' | 'ca
 }
 
 /**
- * Notes in the records of attempts that no client pays what they used and what we pay for that, at the cost rates of now.
- * Tokens are counted here, once the call has ended: the provider seldom says what an answer used that it did not finish.
+ * Adds the usage that no client pays, and our cost, to the records of attempts, at the current cost rates. Tokens are
+ * counted here, after the end of the call, because providers seldom report the usage of an unfinished completion.
  */
 export async function noteSpent(
   attempts: readonly BilledAttempt[],

@@ -19,7 +19,7 @@ export interface SurfaceExample {
   output?: string
 }
 
-/** A response as OpenAPI has it. */
+/** A response of an OpenAPI operation. */
 export interface DescribedResponse {
   description: string
   content: Record<string, { schema: object; example?: unknown }>

@@ -7,7 +7,7 @@ import { type CallContent, kindOf } from './call-kinds.ts'
 /** How far a provider's report may exceed our bound of the tokens before it is impossible. */
 const TOKENS_FACTOR = 4
 const PREAMBLE_TOKENS = 2_000
-/** Units with which nothing has a price in tokens, so that none are counted where none are reported. */
+/** Units of models without token prices, so that missing token counts are not replaced by ours. */
 const PRICED_WHOLE: ReadonlySet<UnitKind> = new Set(['image', 'character', 'second'])
 
 /**
@@ -45,7 +45,7 @@ const unreported = (content: CallContent, bound: number): number =>
 const chargedUnits = (used: number, { bound, least = 0 }: NonNullable<Candidate['units']>): number =>
   Math.min(Math.max(used, least), bound)
 
-/** What is wrong with a report. Nothing, where it leaves out the tokens of a model that is not priced by them. */
+/** The fault of a report; none if it omits the tokens of a model without token prices. */
 function faultOf(
   { promptTokens, imageTokens = 0, units = 0 }: Usage,
   tokensBound: number,
