@@ -1,4 +1,4 @@
-import { type CallContent, kindOf } from '../core/calls/kinds/call-kinds.ts'
+import { type CallContent, kindOf, messagesOf } from '../core/calls/kinds/call-kinds.ts'
 import { sampleTexts } from '../core/kernel/text-pieces.ts'
 import { type MediaTokens, sumOfTokens } from '../core/media/media-tokens.ts'
 import { textTokensBound } from '../core/text-tokens/text-bound.ts'
@@ -39,7 +39,6 @@ const roughCount = (texts: readonly string[]): number =>
  * @param media the tokens that the model probably counts for its media; absent if it has none
  */
 export async function countPromptTokens(content: CallContent, media?: MediaTokens): Promise<number> {
-  const { texts, messages } = kindOf(content).texts(content)
-  const around = TOKENS_PER_CALL + TOKENS_PER_MESSAGE * messages
-  return around + sumOfTokens(media?.likely) + (await countTexts(texts))
+  const around = TOKENS_PER_CALL + TOKENS_PER_MESSAGE * messagesOf(content).length
+  return around + sumOfTokens(media?.likely) + (await countTexts(kindOf(content).texts(content)))
 }

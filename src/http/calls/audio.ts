@@ -9,14 +9,15 @@ import {
 } from '../../core/calls/kinds/transcription.ts'
 import type { WholeBody } from './completion-writer.ts'
 import type { Answered } from './result-format.ts'
-import { formRoute, madeFilesRoute } from './result-routes.ts'
+import { formRoute, jsonRoute } from './result-routes.ts'
 
 const MEGABYTE = 1024 * 1024
 const RECORDING = { files: 1, fileBytes: 25 * MEGABYTE, bodyBytes: 26 * MEGABYTE }
 
 /** The routes that make speech or read recordings. */
 export const AUDIO_ROUTES = {
-  'audio.speech': madeFilesRoute({
+  'audio.speech': jsonRoute({
+    makesFiles: true,
     id: 'audio.speech',
     summary: 'Speech from a text',
     body: SpeechBody,

@@ -8,13 +8,14 @@ import {
 import type { Usage } from '../../core/calls/usage.ts'
 import type { WholeBody } from './completion-writer.ts'
 import { type Answered, inner } from './result-format.ts'
-import { formRoute, madeFilesRoute } from './result-routes.ts'
+import { formRoute, jsonRoute } from './result-routes.ts'
 
 const MEGABYTE = 1024 * 1024
 
 /** The routes that return images. */
 export const IMAGE_ROUTES = {
-  'images.generations': madeFilesRoute({
+  'images.generations': jsonRoute({
+    makesFiles: true,
     id: 'images.generations',
     summary: 'Images from a prompt',
     body: ImageGenerationBody,

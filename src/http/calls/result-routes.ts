@@ -22,6 +22,8 @@ interface ResultSurface<Content> {
 interface JsonSurface<Schema extends TSchema, Content> extends ResultSurface<Content> {
   body: Schema
   normalize: (body: Static<Schema>) => RequestOf<Content>
+  /** The result is in files. */
+  makesFiles?: true
 }
 
 interface FormSurface<Content> extends ResultSurface<Content> {
@@ -34,74 +36,44 @@ type Route = (path: string) => FastifyPluginAsyncTypebox
 
 const FIELD_LIMITS = { fields: 64, fieldBytes: 128 * 1024 }
 
-/** A route without files. */
-export const textRoute =
-  <Schema extends TSchema, Content extends ResultContent>({
-    id,
-    summary,
-    body,
-    normalize,
-    write,
-  }: JsonSurface<Schema, Content>): Route =>
+/** A route with a JSON body. */
+export const jsonRoute =
+  <Schema extends TSchema, Content extends ResultContent>(surface: JsonSurface<Schema, Content>): Route =>
   (path) =>
   async (app) => {
+    const { id, summary, body, normalize, write, makesFiles = false } = surface
     const deps = app.services.callPath
     app.post(
       path,
       {
-        onRequest: [app.requireKey, app.requireSurface(id), mayCall, app.weighBody],
+        onRequest: [
+          app.requireKey,
+          app.requireSurface(id),
+          mayCall,
+          ...(makesFiles ? [refuseIdempotencyKey] : []),
+          app.weighBody,
+        ],
         bodyLimit: deps.limits.textBodyLimitBytes,
         schema: { summary, body },
       },
       async (request, reply) => {
-        const call = normalize(request.body as Static<Schema>)
+        const read = () => normalize(request.body as Static<Schema>)
+        if (makesFiles) return serveWithFiles(async () => read(), write, request, reply, deps)
+        const call = read()
         const { content, models } = call
-        const asked = {
-          call,
-          fingerprint: { surface: id, task: content, models },
-          format: resultFormat(content, write),
-        }
+        const fingerprint = { surface: id, task: content, models }
+        const asked = { call, fingerprint, format: resultFormat(content, write) }
         return serveCall(callingKey(request), asked, request, reply, deps)
       },
     )
   }
 
-/** A route with a JSON body whose result has files. */
-export const madeFilesRoute =
-  <Schema extends TSchema, Content extends ResultContent>({
-    id,
-    summary,
-    body,
-    normalize,
-    write,
-  }: JsonSurface<Schema, Content>): Route =>
-  (path) =>
-  async (app) => {
-    const deps = app.services.callPath
-    app.post(
-      path,
-      {
-        onRequest: [app.requireKey, app.requireSurface(id), mayCall, refuseIdempotencyKey, app.weighBody],
-        bodyLimit: deps.limits.textBodyLimitBytes,
-        schema: { summary, body },
-      },
-      async (request, reply) =>
-        serveWithFiles(async () => normalize(request.body as Static<Schema>), write, request, reply, deps),
-    )
-  }
-
 /** A route with a form, whose files are stored until the call is over. */
 export const formRoute =
-  <Content extends ResultContent>({
-    id,
-    summary,
-    body,
-    normalize,
-    files,
-    write,
-  }: FormSurface<Content>): Route =>
+  <Content extends ResultContent>(surface: FormSurface<Content>): Route =>
   (path) =>
   async (app) => {
+    const { id, summary, body, normalize, files, write } = surface
     const deps = app.services.callPath
     const limits = { ...FIELD_LIMITS, ...files }
     const uploads = { store: deps.files, logger: deps.dispatch.logger, idleMs: deps.limits.bodyIdleMs }

@@ -2,11 +2,11 @@ import { EmbeddingsBody, normalizeEmbeddings } from '../../core/calls/kinds/embe
 import { ModerationsBody, normalizeModerations } from '../../core/calls/kinds/moderation.ts'
 import { normalizeRerank, RerankBody } from '../../core/calls/kinds/rerank.ts'
 import { jsonAround, tokensUsed } from './result-format.ts'
-import { textRoute } from './result-routes.ts'
+import { jsonRoute } from './result-routes.ts'
 
 /** The routes with texts in the request and one result for them in the response. */
 export const TEXT_RESULT_ROUTES = {
-  embeddings: textRoute({
+  embeddings: jsonRoute({
     id: 'embeddings',
     summary: 'Vectors of texts',
     body: EmbeddingsBody,
@@ -14,7 +14,7 @@ export const TEXT_RESULT_ROUTES = {
     write: ({ head: { id, model }, result, usage }) =>
       jsonAround({ id, object: 'list', model }, 'data', result, tokensUsed(usage)),
   }),
-  rerank: textRoute({
+  rerank: jsonRoute({
     id: 'rerank',
     summary: 'Documents by their relevance to a query',
     body: RerankBody,
@@ -25,7 +25,7 @@ export const TEXT_RESULT_ROUTES = {
         ...(usage?.units !== undefined && { meta: { billed_units: { search_units: usage.units } } }),
       }),
   }),
-  moderations: textRoute({
+  moderations: jsonRoute({
     id: 'moderations',
     summary: 'Verdicts on texts and images',
     body: ModerationsBody,

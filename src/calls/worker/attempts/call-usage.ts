@@ -54,7 +54,7 @@ export const ROUGH_COUNTS: TokenCounts = {
     tokensOfBytes(
       kindOf(content)
         .texts(content)
-        .texts.reduce((sum, { length }) => sum + length, 0),
+        .reduce((sum, { length }) => sum + length, 0),
     ),
 }
 

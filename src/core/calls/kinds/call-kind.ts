@@ -29,8 +29,8 @@ export interface CallKind<Content> {
   /** The parts of the prompt that are not text. */
   media(content: Content): readonly MediaPart[]
   needs(content: Content): CallNeeds
-  /** The texts whose tokens the gateway counts if the provider reports none. */
-  texts(content: Content): PromptTexts
+  /** The texts whose tokens the gateway counts if the provider reports none, each separately. */
+  texts(content: Content): string[]
   /** The content without what writes to the provider's prompt cache: for candidates where that has no price. */
   withoutCaching?(content: Content): Content
   /** The units to charge if the provider reports none, within those of the hold. By default all of them. */
@@ -39,12 +39,6 @@ export interface CallKind<Content> {
   write?(content: Content): object
   /** Reverses `write`. Throws ApiError if the body is not valid. */
   read?(body: Record<string, unknown>): Content
-}
-
-/** The texts that a model reads, each counted separately, and the number of messages that they form. */
-export interface PromptTexts {
-  texts: string[]
-  messages: number
 }
 
 /** What a call requires of the models and offers that may serve it. Planning uses these needs instead of the content. */
@@ -125,6 +119,7 @@ export const RESULT_KIND = {
   asksFor: 'result',
   modalities: () => ['text'],
   media: () => [],
+  texts: () => [],
 } as const
 
 /** The body fields of every call for a result. */

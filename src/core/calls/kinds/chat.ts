@@ -2,13 +2,7 @@ import { SHIPPED_MODEL, scoreTurns } from '../../auto/difficulty/score-turns.ts'
 import { promptTokensBound } from '../../text-tokens/prompt-tokens.ts'
 import { type ChatContent, type ChatMessage, mediaParts, textLength } from '../chat-request.ts'
 import { isAddress } from '../content-part.ts'
-import {
-  type AutoPrompt,
-  type CallKind,
-  type CallNeeds,
-  type PromptTexts,
-  tokensAtLeast,
-} from './call-kind.ts'
+import { type AutoPrompt, type CallKind, type CallNeeds, tokensAtLeast } from './call-kind.ts'
 
 /** The prompt of a chat, or of a call that is planned as one. */
 export type ChatPrompt = Pick<ChatContent, 'messages' | 'parameters' | 'exactJson' | 'routingProfile'>
@@ -75,11 +69,11 @@ export function modalitiesOf({ messages }: Pick<ChatPrompt, 'messages'>): string
   return [...modalities]
 }
 
-export function chatTexts({ messages, parameters }: ChatPrompt): PromptTexts {
+export function chatTexts({ messages, parameters }: ChatPrompt): string[] {
   const extras = [parameters.tools, parameters.response_format].filter((extra) => extra !== undefined)
   const texts = messages.map(messageText)
   if (extras.length > 0) texts.push(JSON.stringify(extras))
-  return { texts, messages: messages.length }
+  return texts
 }
 
 function messageText({ content, name, tool_calls: calls = [] }: ChatMessage): string {

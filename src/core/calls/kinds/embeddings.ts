@@ -90,10 +90,12 @@ export const embeddings: CallKind<EmbeddingsContent> = {
       unitsBound: () => 0,
     })
   },
-  texts: (content) => ({ texts: textsOf(content), messages: 0 }),
+  texts: textsOf,
 }
 
-const textsOf = ({ input }: EmbeddingsContent): string[] => input.filter((one) => typeof one === 'string')
+function textsOf({ input }: EmbeddingsContent): string[] {
+  return input.filter((one) => typeof one === 'string')
+}
 
 /** Whether a model makes vectors of the requested length and one result can contain them. */
 function makesVectors(

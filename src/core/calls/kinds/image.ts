@@ -177,7 +177,7 @@ export const image: CallKind<ImageContent> = {
     ),
     modalities: image.modalities(content),
   }),
-  texts: ({ prompt }) => ({ texts: [prompt], messages: 0 }),
+  texts: ({ prompt }) => [prompt],
 }
 
 const ofUnknownSize = ({ ref: url }: CallFile): MediaPart => ({ type: 'image', source: { url } })

@@ -73,11 +73,12 @@ export const moderation: CallKind<ModerationContent> = {
     }
     return resultNeeds('moderation', size, { unitsBound: () => 0 })
   },
-  texts: (content) => ({ texts: textsOf(content), messages: 0 }),
+  texts: textsOf,
 }
 
-const textsOf = ({ input }: ModerationContent): string[] =>
-  input.flatMap((one) => (typeof one === 'string' ? [one] : one.type === 'text' ? [one.text] : []))
+function textsOf({ input }: ModerationContent): string[] {
+  return input.flatMap((one) => (typeof one === 'string' ? [one] : one.type === 'text' ? [one.text] : []))
+}
 
 function parseInput(input: unknown): ModerationContent['input'] {
   const inputs = typeof input === 'string' ? [input] : input

@@ -97,7 +97,7 @@ export const rerank: CallKind<RerankContent> = {
     }
     return resultNeeds('rerank', size, { unitsBound: () => searchesBound(queryTokens, documentTokens) })
   },
-  texts: ({ query, documents }) => ({ texts: [query, ...documents], messages: 0 }),
+  texts: ({ query, documents }) => [query, ...documents],
   // Each document counts once at most.
   unreportedUnits: ({ documents }) => Math.ceil(documents.length / DOCUMENTS_PER_SEARCH),
 }

@@ -80,7 +80,6 @@ export const speech: CallKind<SpeechContent> = {
   // The price is per character of the text.
   needs: ({ input }) =>
     resultNeeds('speech', {}, { comesWhole: true, unitsBound: () => charactersOf(input) }),
-  texts: () => ({ texts: [], messages: 0 }),
 }
 
 /** Unicode characters, the unit of speech. */

@@ -127,7 +127,6 @@ export const transcription: CallKind<TranscriptionContent> = {
         unitsBound: () => content.secondsBound,
       },
     ),
-  texts: () => ({ texts: [], messages: 0 }),
 }
 
 function transcriptResponse(description: string): DescribedResponse {
