@@ -127,6 +127,6 @@ describe('maintenance', () => {
       'x',
     )
     expect(refused).toMatchObject({ code: 1 })
-    expect(String(refused.json.error)).toContain('is free')
+    expect(String(refused.json.error)).toContain('is available')
   })
 })
