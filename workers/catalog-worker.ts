@@ -3,13 +3,14 @@ import { Worker } from 'bullmq'
 import type { Registry } from 'prom-client'
 import { announceEdits, latestEditsVersion } from '../src/catalog/catalog-edits-store.ts'
 import { readPriceFile } from '../src/catalog/catalog-file.ts'
-import { hasOverlay, type OverlayDocument, writeOverlay } from '../src/catalog/catalog-overlay.ts'
+import { hasOverlay, writeOverlay } from '../src/catalog/catalog-overlay.ts'
 import { checkPlatformKeys } from '../src/catalog/check-platform-keys.ts'
 import { announcePlatformKeys, readPlatformKeys } from '../src/catalog/platform-key-store.ts'
 import { recordRates } from '../src/catalog/rate-history-store.ts'
 import { syncListings } from '../src/catalog/sync-listings.ts'
 import type { ComposedCatalog } from '../src/compose/catalog.ts'
 import type { Config } from '../src/config.ts'
+import type { CatalogSource } from '../src/core/catalog/catalog-snapshot.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import type { Postgres } from '../src/platform/postgres/postgres.ts'
 import { pollEvery } from '../src/platform/process/poll-every.ts'
@@ -122,7 +123,7 @@ function createSync(parts: CatalogWorkerOptions): () => Promise<void> {
 /** Reads every price file. An unusable file keeps its last content. */
 async function readPrices({ config, redis, overlay, catalog, logger }: CatalogWorkerOptions): Promise<void> {
   const before = overlay.current()?.prices ?? []
-  const prices: OverlayDocument[] = []
+  const prices: CatalogSource[] = []
   for (const [index, location] of config.priceFiles.entries()) {
     try {
       const document = await readPriceFile(location)

@@ -1,3 +1,4 @@
+import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
 import type { CatalogDocument } from '../core/catalog/catalog-document.ts'
 import {
   buildCatalogSnapshot,
@@ -9,38 +10,40 @@ import { keyAddressProblems } from '../core/catalog/platform-key-variables.ts'
 /** The effect of a document on the catalog. */
 export type CheckedCatalog =
   /** `unknown`: names in its changes that do not exist. */
-  { kind: 'valid'; models: number; unknown: string[] } | { kind: 'problems'; problems: string[] }
-
-const NAME = 'the document'
+  { kind: 'valid'; snapshot: CatalogSnapshot; unknown: string[] } | { kind: 'problems'; problems: string[] }
 
 /**
- * Checks a document of edits on top of the others, regardless of which keys are set.
- * @param keyNames variables that edits may name as a provider's key, for any address
+ * Checks a document on top of the others, regardless of which keys are set: the file of CATALOG_FILE, a price file or
+ * the operators' edits.
+ * @param keyNames variables that the document may name as a provider's key, for any address; `any`: every variable,
+ * since whoever writes the file of a machine also sets its variables
  */
 export function checkCatalog(
   below: readonly CatalogSource[],
-  content: unknown,
-  options: SnapshotOptions,
-  keyNames: readonly string[],
+  source: CatalogSource,
+  options: Omit<SnapshotOptions, 'isUsable'>,
+  keyNames: readonly string[] | 'any',
 ): CheckedCatalog {
-  const source = { name: NAME, content, updatedAt: options.generatedAt }
   const withAllKeys = { ...options, isUsable: () => true }
   const result = buildCatalogSnapshot([...below, source], withAllKeys)
   if (result.kind === 'problems') return result
-  const before = buildCatalogSnapshot(below, withAllKeys)
-  if (before.kind === 'problems') return before
-  const problems = keyAddressProblems(before.snapshot, result.snapshot, keyNames)
-  if (problems.length > 0) return { kind: 'problems', problems }
-  const own = new Set(ratedModels(content as CatalogDocument))
+  if (keyNames !== 'any') {
+    const before = buildCatalogSnapshot(below, withAllKeys)
+    if (before.kind === 'problems') return before
+    const problems = keyAddressProblems(before.snapshot, result.snapshot, keyNames)
+    if (problems.length > 0) return { kind: 'problems', problems }
+  }
+  const prefix = `${source.name}: `
+  const own = new Set(ratedModels(source.content as CatalogDocument))
   const tooHigh = result.held.filter(({ modelId }) => own.has(modelId))
   if (tooHigh.length > 0) {
     return {
       kind: 'problems',
-      problems: tooHigh.map(({ modelId, problem }) => `${NAME}: ${modelId}: ${problem}`),
+      problems: tooHigh.map(({ modelId, problem }) => `${prefix}${modelId}: ${problem}`),
     }
   }
-  const unknown = result.unknown.filter((what) => what.startsWith(`${NAME}: `))
-  return { kind: 'valid', models: result.snapshot.models.size, unknown }
+  const unknown = result.unknown.filter((what) => what.startsWith(prefix))
+  return { kind: 'valid', snapshot: result.snapshot, unknown }
 }
 
 /** The models whose rate or list price a document sets. */

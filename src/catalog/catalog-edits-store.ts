@@ -1,6 +1,5 @@
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { Redis } from '../platform/redis/redis.ts'
-import type { CheckedCatalog } from './catalog-check.ts'
 import { writeOverlay } from './catalog-overlay.ts'
 
 export interface StoredDocument {
@@ -11,49 +10,37 @@ export interface StoredDocument {
   createdAt: Date
 }
 
-export type AppliedEdits =
+export type StoredEdits =
   /** `announced` is false if it is not in Redis yet; the catalog worker then copies it. */
-  | { kind: 'applied'; document: StoredDocument; announced: boolean }
-  | { kind: 'problems'; problems: string[] }
-  /** Other edits were applied since `expectedVersion`. */
+  | { kind: 'stored'; document: StoredDocument; announced: boolean }
+  /** Other edits were stored since `expectedVersion`. */
   | { kind: 'conflict'; current: string | null }
 
-/** The operator's catalog edits: a document in PostgreSQL that overrides all others, with all its versions. */
+/** The operators' catalog edits: a document in PostgreSQL that overrides all others, with all its versions. */
 export type CatalogEdits = ReturnType<typeof createCatalogEdits>
 
-/** Larger than a catalog of tens of thousands of models. */
-const CONTENT_MAX_BYTES = 8 * 1024 * 1024
-
-export function createCatalogEdits({
-  postgres,
-  redis,
-  check,
-}: {
-  postgres: Postgres
-  redis: Redis
-  /** Whether a document can be applied to the current catalog. */
-  check(content: unknown): CheckedCatalog
-}) {
-  const current = (): Promise<StoredDocument | null> => latestEdits(postgres)
+export const createCatalogEdits = (postgres: Postgres, redis: Redis) => ({
+  /** The current version; null before the first. */
+  current: (): Promise<StoredDocument | null> => latestEdits(postgres),
 
   /** An earlier or the current version; null: there is none of that number. */
-  const find = async (version: string): Promise<StoredDocument | null> => {
+  async find(version: string): Promise<StoredDocument | null> {
     if (!/^\d{1,18}$/.test(version)) return null
     const row = await postgres.catalogDocument.findUnique({ where: { id: BigInt(version) } })
     return row && toStored(row)
-  }
+  },
 
-  const apply = async (
-    content: unknown,
-    author: string,
-    expectedVersion?: string | null,
-  ): Promise<AppliedEdits> => {
-    if (Buffer.byteLength(JSON.stringify(content) ?? '') > CONTENT_MAX_BYTES) {
-      return { kind: 'problems', problems: [`the document is larger than ${CONTENT_MAX_BYTES} bytes`] }
-    }
-    const checked = check(content)
-    const problems = checked.kind === 'problems' ? checked.problems : checked.unknown
-    if (problems.length > 0) return { kind: 'problems', problems }
+  /** Newest first. */
+  async history(limit: number): Promise<StoredDocument[]> {
+    const rows = await postgres.catalogDocument.findMany({ orderBy: { id: 'desc' }, take: limit })
+    return rows.map(toStored)
+  },
+
+  /**
+   * Makes a checked document the current version.
+   * @param expectedVersion the version the edits were based on, so that concurrent edits are not lost; absent: any
+   */
+  async store(content: unknown, author: string, expectedVersion?: string | null): Promise<StoredEdits> {
     const written = await postgres.$transaction(async (transaction) => {
       await transaction.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('catalog_documents'))`
       const latest = await transaction.catalogDocument.findFirst({ orderBy: { id: 'desc' } })
@@ -68,30 +55,9 @@ export function createCatalogEdits({
       () => true,
       () => false,
     )
-    return { kind: 'applied', document: toStored(written.row), announced }
-  }
-
-  return {
-    /** The current version; null before the first. */
-    current,
-    /**
-     * Makes a document the current one, if the whole catalog is valid with it.
-     * @param expectedVersion the version the edits were based on, so that concurrent edits are not lost; absent: any
-     */
-    apply,
-    /** Newest first. */
-    async history(limit: number): Promise<StoredDocument[]> {
-      const rows = await postgres.catalogDocument.findMany({ orderBy: { id: 'desc' }, take: limit })
-      return rows.map(toStored)
-    },
-    find,
-    /** Applies an earlier version again, as a new one. Null: there is no such version. */
-    async revert(version: string, author: string): Promise<AppliedEdits | null> {
-      const earlier = await find(version)
-      return earlier && apply(earlier.content, author)
-    },
-  }
-}
+    return { kind: 'stored', document: toStored(written.row), announced }
+  },
+})
 
 /** The current edits; null before the first. */
 async function latestEdits(postgres: Postgres): Promise<StoredDocument | null> {

@@ -1,16 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { open, readFile, rename, rm, stat } from 'node:fs/promises'
-import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
 import type { CatalogDocument } from '../core/catalog/catalog-document.ts'
-import {
-  buildCatalogSnapshot,
-  type CatalogSource,
-  type SnapshotOptions,
-} from '../core/catalog/catalog-snapshot.ts'
+import type { CatalogSource } from '../core/catalog/catalog-snapshot.ts'
 import { simulatedCatalog, withStandIns } from '../core/catalog/simulated-catalog.ts'
 import { StartError } from '../core/kernel/errors.ts'
 import { readBoundedBody } from '../platform/network/read-bounded-body.ts'
-import type { OverlayDocument } from './catalog-overlay.ts'
 
 const BUILT_IN = [
   ['the built-in catalog', new URL('./data/builtin.json', import.meta.url)],
@@ -60,28 +54,6 @@ export async function readCatalogFile(path: string): Promise<CatalogSource> {
   }
 }
 
-type CheckedFile =
-  | { kind: 'valid'; snapshot: CatalogSnapshot; content: unknown }
-  | { kind: 'problems'; problems: string[] }
-
-/**
- * Checks a catalog file on top of the shipped catalogs, as the gateway would use it, regardless of which keys are set.
- * Rejects if the file cannot be read or is not JSON.
- */
-export async function checkCatalogFile(
-  path: string,
-  simulatedProvidersUrl: string | null,
-  options: Omit<SnapshotOptions, 'isUsable'>,
-): Promise<CheckedFile> {
-  const source = await readCatalogFile(path)
-  const shipped = await readShippedCatalogs(simulatedProvidersUrl)
-  const result = buildCatalogSnapshot([...shipped, source], { ...options, isUsable: () => true })
-  if (result.kind === 'problems') return result
-  if (result.held.length > 0)
-    return { kind: 'problems', problems: result.held.map(({ modelId, problem }) => `${modelId}: ${problem}`) }
-  return { kind: 'valid', snapshot: result.snapshot, content: source.content }
-}
-
 /** Replaces a catalog file atomically by a checked document: readers see the old or the new one completely. */
 export async function installCatalogFile(content: unknown, target: string): Promise<void> {
   const temporary = `${target}.${randomUUID()}.tmp`
@@ -104,11 +76,8 @@ const DEADLINE_MS = 15_000
 const BODY_MAX_BYTES = 8 * 1024 * 1024
 
 /** Reads a catalog document with prices from a path or http(s) URL. Rejects with a readable Error. */
-export async function readPriceFile(location: string): Promise<OverlayDocument> {
-  if (!/^https?:\/\//.test(location)) {
-    const { content, updatedAt } = await readCatalogFile(location)
-    return { name: location, content, updatedAt }
-  }
+export async function readPriceFile(location: string): Promise<CatalogSource> {
+  if (!/^https?:\/\//.test(location)) return readCatalogFile(location)
   const response = await fetch(location, { signal: AbortSignal.timeout(DEADLINE_MS) })
   if (!response.ok) {
     await response.body?.cancel()

@@ -1,17 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import type { CatalogSource } from '../core/catalog/catalog-snapshot.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { followRedis } from '../platform/redis/follow-redis.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { CATALOG_CHANNEL, CATALOG_OVERLAY } from '../platform/redis/redis-keys.ts'
-
-/** A document that is applied on top of the shipped ones. */
-export interface OverlayDocument {
-  /** Name for problem messages. */
-  name: string
-  content: unknown
-  /** Unix seconds. */
-  updatedAt: number
-}
 
 /** A platform key that an operator stored. */
 export interface OverlayPlatformKey {
@@ -31,9 +23,9 @@ export interface CatalogOverlay {
   /** Changes with any part. */
   version: string
   /** The operator's edits, which override everything else; `id` is their version in PostgreSQL. */
-  stored: (OverlayDocument & { id: string }) | null
+  stored: (CatalogSource & { id: string }) | null
   /** Price files, which override the shipped documents but not the operator's. */
-  prices: OverlayDocument[]
+  prices: CatalogSource[]
   /** `<provider>/<upstream model>` of offers that their providers no longer list. */
   unlisted: string[]
   platformKeys: OverlayPlatformKey[]
@@ -81,7 +73,7 @@ function parsePart<T>(text: string | undefined, absent: T, isValid: (value: unkn
 }
 
 const isDocument = (value: unknown): boolean => {
-  const document = value as Partial<OverlayDocument> | null
+  const document = value as Partial<CatalogSource> | null
   return typeof document?.name === 'string' && typeof document.updatedAt === 'number'
 }
 const isStored = (value: unknown): boolean =>

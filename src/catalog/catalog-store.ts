@@ -12,7 +12,7 @@ import { pollEvery } from '../platform/process/poll-every.ts'
 import { readOllamaCatalog } from '../providers/listings/ollama-models.ts'
 import { type CheckedCatalog, checkCatalog } from './catalog-check.ts'
 import { readCatalogFile, readShippedCatalogs } from './catalog-file.ts'
-import type { OverlayWatch } from './catalog-overlay.ts'
+import type { CatalogOverlay, OverlayWatch } from './catalog-overlay.ts'
 import { isUsableWith, type PlatformKeys } from './platform-keys.ts'
 
 export interface CatalogStoreOptions extends Omit<ModelOptions, 'isUsable' | 'unlisted'> {
@@ -65,18 +65,23 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
     ollama: await firstOllamaCatalog(options, startedAt),
     file: options.catalogFile === null ? null : await readCatalogFile(options.catalogFile),
   }
-  const below = ({ ollama, file }: LocalSources) => [
-    ...shipped,
-    ...[ollama, ...(overlay?.current()?.prices ?? []), file].filter((source) => source !== null),
-  ]
+  const shared = (): CatalogOverlay | null => overlay?.current() ?? null
+  /** Every document in order of application. */
+  const sourcesOf = (
+    { ollama, file }: LocalSources,
+    fleet: CatalogOverlay | null,
+    edits: CatalogSource | null,
+  ) => [...shipped, ollama, ...(fleet?.prices ?? []), file, edits].filter((source) => source !== null)
   const buildFrom = (
     from: LocalSources,
-    edits: CatalogSource | null = overlay?.current()?.stored ?? null,
-  ) => {
-    const unlisted = new Set(overlay?.current()?.unlisted)
-    const sources = edits === null ? below(from) : [...below(from), edits]
-    return build(sources, { ...snapshotOptions(options), unlisted }, logger)
-  }
+    fleet = shared(),
+    edits: CatalogSource | null = fleet?.stored ?? null,
+  ) =>
+    build(
+      sourcesOf(from, fleet, edits),
+      { ...snapshotOptions(options), unlisted: new Set(fleet?.unlisted) },
+      logger,
+    )
   let current = firstSnapshot()
 
   function firstSnapshot(): CatalogSnapshot {
@@ -84,11 +89,7 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
       return buildFrom(local)
     } catch (error) {
       // Shared documents must not prevent a process from starting; its own must be valid.
-      const alone = build(
-        [...shipped, local.ollama, local.file].filter((source) => source !== null),
-        snapshotOptions(options),
-        logger,
-      )
+      const alone = buildFrom(local, null)
       logger.error({ err: error, alarm: 'catalog-edits-unusable' }, 'catalog started without edits')
       return alone
     }
@@ -170,14 +171,14 @@ export async function createCatalogStore(options: CatalogStoreOptions) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    /** Checks a document as the operator's edits, on top of all current documents. */
-    check: (content: unknown): CheckedCatalog =>
-      checkCatalog(below(local), content, snapshotOptions(options), options.catalogKeyNames),
-    /** The effects of a valid document as the operator's edits. Throws if it is not valid. */
-    preview(content: unknown): CatalogEffect[] {
-      const edits = { name: 'the document', content, updatedAt: current.generatedAt }
-      return catalogEffects(current, buildFrom(local, edits))
+    /** Checks a document of the operators' edits or of a price file, on top of all current documents. */
+    check(content: unknown): CheckedCatalog {
+      const from = sourcesOf(local, shared(), null)
+      return checkCatalog(from, asEdits(content), snapshotOptions(options), options.catalogKeyNames)
     },
+    /** The effects of a valid document as the operators' edits. Throws if it is not valid. */
+    preview: (content: unknown): CatalogEffect[] =>
+      catalogEffects(current, buildFrom(local, shared(), asEdits(content))),
     close(): void {
       stopFollowing?.()
       stopFollowingFile?.()
@@ -218,6 +219,13 @@ async function firstOllamaCatalog(
     return null
   }
 }
+
+/** A document that is not applied yet. */
+const asEdits = (content: unknown): CatalogSource => ({
+  name: 'the document',
+  content,
+  updatedAt: Math.floor(Date.now() / 1000),
+})
 
 const snapshotOptions = (options: CatalogStoreOptions): SnapshotOptions => ({
   ...options,

@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import pino from 'pino'
-import type { CheckedCatalog } from '../catalog/catalog-check.ts'
 import { type CatalogEdits, createCatalogEdits, type StoredDocument } from '../catalog/catalog-edits-store.ts'
 import { type CatalogOverlay, readOverlay } from '../catalog/catalog-overlay.ts'
-import { createCatalogStore } from '../catalog/catalog-store.ts'
+import { type CatalogLogger, createCatalogStore } from '../catalog/catalog-store.ts'
 import { createPlatformKeys } from '../catalog/platform-keys.ts'
 import { type RateEntry, readRateHistory } from '../catalog/rate-history-store.ts'
-import { readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import { formatRate, picoUsdPerToken } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
 import { editsView } from '../http/admin/catalog-routes.ts'
@@ -23,11 +22,19 @@ import type { CommandOutput } from './run-command.ts'
 const NAME = 'switchyard-catalog'
 const HISTORY_MAX = 100
 
-/** A constant overlay, as read once for a command. */
-export const fixedOverlay = (overlay: CatalogOverlay | null) => ({
-  current: () => overlay,
-  onChange: () => () => undefined,
-})
+/** The catalog of a command with the overlay as it is now. It follows nothing. */
+export async function openCatalog(
+  config: Config,
+  environment: NodeJS.ProcessEnv,
+  current: CatalogOverlay | null,
+  logger: CatalogLogger,
+) {
+  const overlay = { current: () => current, onChange: () => () => undefined }
+  const platformKeys = createPlatformKeys({ ...config, environment, overlay, logger })
+  const catalog = await createCatalogStore({ ...config, platformKeys, overlay, logger })
+  catalog.close()
+  return { catalog, platformKeys }
+}
 
 /** The output for an invalid catalog document. */
 export const invalidDocument = (what: string, headline: string, problems: string[]): CommandOutput => ({
@@ -39,10 +46,9 @@ export const invalidDocument = (what: string, headline: string, problems: string
 /** `catalog apply FILE`: makes a document the operator's edits of the whole fleet. */
 export async function applyEdits(path: string, environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
   const content: unknown = JSON.parse(await readFile(path, 'utf8'))
-  return withEdits(environment, async ({ check, management }) => {
-    const checked = check(content)
-    const problems = checked.kind === 'problems' ? checked.problems : checked.unknown
-    if (problems.length > 0) return invalidDocument('document', 'Not applied', problems)
+  return withEdits(environment, async ({ management }) => {
+    const checked = management.check(content)
+    if (checked.kind === 'problems') return invalidDocument('document', 'Not applied', checked.problems)
     return describe(await management.applyEdits(commandOperator(), content))
   })
 }
@@ -94,7 +100,6 @@ export const showRateHistory = (modelId: string, environment: NodeJS.ProcessEnv)
 interface EditsContext {
   edits: CatalogEdits
   management: CatalogManagement
-  check: (content: unknown) => CheckedCatalog
 }
 
 function withEdits(
@@ -103,18 +108,12 @@ function withEdits(
 ): Promise<CommandOutput> {
   const config = readConfig(environment)
   return withClients(config, NAME, async ({ postgres, redis }) => {
-    const overlay = fixedOverlay(await readOverlay(redis))
     const logger = pino({ level: 'silent' })
-    const platformKeys = createPlatformKeys({ ...config, environment, overlay, logger })
-    const catalog = await createCatalogStore({ ...config, platformKeys, overlay, logger })
-    try {
-      const { check } = catalog
-      const edits = createCatalogEdits({ postgres, redis, check })
-      const { auditedAction } = createAuditLog(postgres, logger)
-      return await run({ edits, management: createCatalogManagement(edits, auditedAction), check })
-    } finally {
-      catalog.close()
-    }
+    const { catalog } = await openCatalog(config, environment, await readOverlay(redis), logger)
+    const edits = createCatalogEdits(postgres, redis)
+    const { auditedAction } = createAuditLog(postgres, logger)
+    const management = createCatalogManagement(edits, auditedAction, { check: catalog.check })
+    return run({ edits, management })
   })
 }
 

@@ -13,11 +13,10 @@
  */
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { checkCatalogFile, installCatalogFile } from '../catalog/catalog-file.ts'
+import { checkCatalog } from '../catalog/catalog-check.ts'
+import { installCatalogFile, readCatalogFile, readShippedCatalogs } from '../catalog/catalog-file.ts'
 import { type CatalogOverlay, readOverlay } from '../catalog/catalog-overlay.ts'
-import { createCatalogStore } from '../catalog/catalog-store.ts'
 import { catalogModel, catalogModelList } from '../catalog/model-list.ts'
-import { createPlatformKeys } from '../catalog/platform-keys.ts'
 import { type Config, readConfig, UNUSED_SERVICES } from '../config.ts'
 import { type CatalogSnapshot, findModel, isAvailable, type Model } from '../core/catalog/catalog.ts'
 import { rateOf } from '../core/catalog/token-rates.ts'
@@ -26,9 +25,9 @@ import { createRedis } from '../platform/redis/redis.ts'
 import { compareListings, type ListingComparison } from '../providers/listings/compare-listings.ts'
 import {
   applyEdits,
-  fixedOverlay,
   invalidDocument,
   listEdits,
+  openCatalog,
   revertEdits,
   showRateHistory,
 } from './catalog-edits.ts'
@@ -90,8 +89,10 @@ async function importFile(
 ): Promise<CommandOutput> {
   const config = catalogConfig(environment)
   const { catalogFile } = config
+  const source = await readCatalogFile(path)
+  const shipped = await readShippedCatalogs(config.simulatedProvidersUrl)
   const options = { ...config, generatedAt: Math.floor(Date.now() / 1000) }
-  const checked = await checkCatalogFile(path, config.simulatedProvidersUrl, options)
+  const checked = checkCatalog(shipped, source, options, 'any')
   if (checked.kind === 'problems') return invalidDocument('file', 'Not imported', checked.problems)
   const summary = {
     file: path,
@@ -110,7 +111,7 @@ async function importFile(
       `${path} is valid, but CATALOG_FILE is not set, so there is no place to put it. Set it, or use --check.`,
     )
   }
-  await installCatalogFile(checked.content, catalogFile)
+  await installCatalogFile(source.content, catalogFile)
   const text = `${path} is now ${catalogFile}: the catalog holds ${summary.models} models.${warning}`
   return { data: { ...summary, installed: catalogFile }, text }
 }
@@ -131,11 +132,9 @@ async function loadCatalog(environment: NodeJS.ProcessEnv) {
     process.stderr.write(`${message}: ${(err as Error).message}\n`)
   }
   const logger = { info: () => undefined, warn: toStderr, error: toStderr }
-  const overlay = fixedOverlay(environment.REDIS_URL ? await readSharedOverlay(config, toStderr) : null)
-  const platformKeys = createPlatformKeys({ ...config, environment, overlay, logger })
-  const store = await createCatalogStore({ ...config, platformKeys, overlay, logger })
-  store.close()
-  return { snapshot: store.snapshot(), platformKeys }
+  const overlay = environment.REDIS_URL ? await readSharedOverlay(config, toStderr) : null
+  const { catalog, platformKeys } = await openCatalog(config, environment, overlay, logger)
+  return { snapshot: catalog.snapshot(), platformKeys }
 }
 
 /** The fleet's overlay of the catalog; null, with a warning, if Redis is unavailable. */

@@ -126,7 +126,7 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
   const { auditedAction } = people.auditLog
   const reports = createReports(reportsPostgres, redis, Date.now, logger)
   const offers = { health, measures, platformKeys }
-  const catalogEdits = createCatalogEdits({ postgres, redis, check: catalog.check })
+  const catalogEdits = createCatalogEdits(postgres, redis)
   const services = {
     ...money,
     ...people,
@@ -151,11 +151,10 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
       ...{ publicUrl, limits: config, logger },
     },
     catalog: catalog.snapshot,
-    checkEdits: catalog.check,
     previewEdits: catalog.preview,
     catalogEdits,
     catalogManagement: createCatalogManagement(catalogEdits, auditedAction, {
-      preview: catalog.preview,
+      ...catalog,
       adopt: () => adoptEdits({ overlay, catalog, postgres, logger }),
     }),
     platformKeys: createPlatformKeyManagement({

@@ -1,4 +1,5 @@
-import type { AppliedEdits, CatalogEdits, StoredDocument } from '../catalog/catalog-edits-store.ts'
+import type { CheckedCatalog } from '../catalog/catalog-check.ts'
+import type { CatalogEdits, StoredDocument } from '../catalog/catalog-edits-store.ts'
 import type { CatalogEffect } from '../core/catalog/catalog-effects.ts'
 import { documentChanges } from '../core/catalog/document-changes.ts'
 import { ApiError } from '../core/kernel/errors.ts'
@@ -10,54 +11,75 @@ export interface AnnouncedEdits {
   announced: boolean
 }
 
+/** Larger than a catalog of tens of thousands of models. */
+const CONTENT_MAX_BYTES = 8 * 1024 * 1024
+
 /** Operators' changes of the catalog, recorded in the audit log. Throws ApiError. */
 export type CatalogManagement = ReturnType<typeof createCatalogManagement>
 
-export const createCatalogManagement = (
+export function createCatalogManagement(
   edits: CatalogEdits,
   auditedAction: RunAudited,
   catalog: {
+    /** Whether a document can be applied to the current catalog. */
+    check: (content: unknown) => CheckedCatalog
     /** The effects of edits on calls. May throw for invalid edits. */
     preview?: (content: unknown) => readonly CatalogEffect[]
     /** Reloads the applied edits in this process. Never rejects. */
     adopt?: () => Promise<void>
-  } = {},
-) => ({
-  /** Applies a document as the operator's edits. `expectedVersion`: the version it is based on; absent: any. */
-  async applyEdits(
-    operator: Operator,
-    content: unknown,
-    expectedVersion?: string | null,
-  ): Promise<AnnouncedEdits> {
-    const details: AuditedAction['details'] = {
-      ...effectDetails(() => catalog.preview?.(content) ?? []),
-      ...changeDetails((await edits.current())?.content, content),
-    }
-    return auditedAction(operator, { action: 'catalog.edit', target: 'catalog', details }, async () => {
-      const applied = appliedOf(await edits.apply(content, operator.actor, expectedVersion))
-      await catalog.adopt?.()
-      return applied
-    })
   },
+) {
+  const check = (content: unknown): CheckedCatalog => {
+    if (Buffer.byteLength(JSON.stringify(content) ?? '') > CONTENT_MAX_BYTES)
+      return { kind: 'problems', problems: [`the document is larger than ${CONTENT_MAX_BYTES} bytes`] }
+    const checked = catalog.check(content)
+    if (checked.kind === 'problems' || checked.unknown.length === 0) return checked
+    return { kind: 'problems', problems: checked.unknown }
+  }
 
-  /** Applies an earlier version of the edits again, as a new one. */
-  async revertEdits(operator: Operator, version: string): Promise<AnnouncedEdits> {
-    const [current, earlier] = await Promise.all([edits.current(), edits.find(version)])
-    const details: AuditedAction['details'] = {
-      version,
-      ...effectDetails(() => (earlier && catalog.preview?.(earlier.content)) ?? []),
-      ...(earlier && changeDetails(current?.content, earlier.content)),
-    }
-    const action = { action: 'catalog.revert', target: 'catalog', details }
-    return auditedAction(operator, action, async () => {
-      const applied = await edits.revert(version, operator.actor)
-      if (!applied) throw new ApiError('not_found', 'There is no such revision of the overrides.')
-      const document = appliedOf(applied)
-      await catalog.adopt?.()
-      return document
-    })
-  },
-})
+  const apply = async (operator: Operator, content: unknown, expectedVersion?: string | null) => {
+    const checked = check(content)
+    if (checked.kind === 'problems') throw notValid(checked.problems)
+    const stored = await edits.store(content, operator.actor, expectedVersion)
+    if (stored.kind === 'conflict')
+      throw new ApiError('conflict', 'Another operator has edited the catalog. Reload it and try again.', {
+        metadata: { current_version: stored.current ?? '' },
+      })
+    await catalog.adopt?.()
+    return stored
+  }
+
+  /** The effects of a document and the values that it changes, for the audit log. */
+  const detailsOf = async (content: unknown): Promise<AuditedAction['details']> => ({
+    ...effectDetails(() => catalog.preview?.(content) ?? []),
+    ...changeDetails((await edits.current())?.content, content),
+  })
+
+  return {
+    /** Checks a document as the operators' edits: it is valid, and every entry that it changes exists. */
+    check,
+
+    /** Applies a document as the operators' edits. `expectedVersion`: the version it is based on; absent: any. */
+    async applyEdits(
+      operator: Operator,
+      content: unknown,
+      expectedVersion?: string | null,
+    ): Promise<AnnouncedEdits> {
+      const action = { action: 'catalog.edit', target: 'catalog', details: await detailsOf(content) } as const
+      return auditedAction(operator, action, () => apply(operator, content, expectedVersion))
+    },
+
+    /** Applies an earlier version of the edits again, as a new one. */
+    async revertEdits(operator: Operator, version: string): Promise<AnnouncedEdits> {
+      const earlier = await edits.find(version)
+      const details = { version, ...(earlier && (await detailsOf(earlier.content))) }
+      return auditedAction(operator, { action: 'catalog.revert', target: 'catalog', details }, async () => {
+        if (!earlier) throw new ApiError('not_found', 'There is no such revision of the overrides.')
+        return apply(operator, earlier.content)
+      })
+    },
+  }
+}
 
 const EFFECTS_RECORDED = 5
 const CHANGES_RECORDED = 50
@@ -88,22 +110,10 @@ function effectDetails(preview: () => readonly CatalogEffect[]): { effects?: str
 
 const PROBLEMS_SHOWN = 20
 
-function appliedOf(applied: AppliedEdits): AnnouncedEdits {
-  switch (applied.kind) {
-    case 'applied':
-      return applied
-    case 'problems': {
-      const shown = applied.problems.slice(0, PROBLEMS_SHOWN).join('\n')
-      throw new ApiError('invalid_request', `The catalog would not be valid:\n${shown}`, {
-        param: 'content',
-        metadata: { problems: applied.problems.length },
-      })
-    }
-    case 'conflict':
-      throw new ApiError('conflict', 'Another operator has edited the catalog. Reload it and try again.', {
-        metadata: { current_version: applied.current ?? '' },
-      })
-    default:
-      return applied satisfies never
-  }
+function notValid(problems: string[]): ApiError {
+  const shown = problems.slice(0, PROBLEMS_SHOWN).join('\n')
+  return new ApiError('invalid_request', `The catalog would not be valid:\n${shown}`, {
+    param: 'content',
+    metadata: { problems: problems.length },
+  })
 }

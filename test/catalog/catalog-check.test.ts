@@ -9,8 +9,9 @@ const OPTIONS = {
   isUsable: () => true,
 }
 const below = [{ name: 'file.json', content: exampleDocument(), updatedAt: 1_600_000_000 }]
+const source = (content: object) => ({ name: 'the document', content, updatedAt: 1_700_000_000 })
 const check = (fields: object) =>
-  checkCatalog(below, { changes: { models: [{ id: 'acme/large-1', ...fields }] } }, OPTIONS, [])
+  checkCatalog(below, source({ changes: { models: [{ id: 'acme/large-1', ...fields }] } }), OPTIONS, [])
 
 test('edits that set a rate above the ceiling of the list price in force are refused', () => {
   expect(check({ rate: { prompt: '1.90', completion: '7.60' } })).toMatchObject({ kind: 'valid' })
@@ -41,7 +42,12 @@ test('a rate that was too high before does not stand in the way of other edits',
     },
   ]
   expect(
-    checkCatalog(drifted, { changes: { models: [{ id: 'acme/large-1', auto: false }] } }, OPTIONS, []),
+    checkCatalog(
+      drifted,
+      source({ changes: { models: [{ id: 'acme/large-1', auto: false }] } }),
+      OPTIONS,
+      [],
+    ),
   ).toMatchObject({ kind: 'valid' })
 })
 
@@ -57,8 +63,8 @@ test('edits send a key only where the catalog below sends it, unless the operato
       },
     ],
   })
-  const result = (fields: object, names: string[] = []) =>
-    checkCatalog(below, provider(fields), OPTIONS, names)
+  const result = (fields: object, names: string[] | 'any' = []) =>
+    checkCatalog(below, source(provider(fields)), OPTIONS, names)
   expect(result({})).toMatchObject({ kind: 'valid' })
   expect(result({ api_key_env: 'ACME_API_KEY' })).toEqual({
     kind: 'problems',
@@ -66,6 +72,7 @@ test('edits send a key only where the catalog below sends it, unless the operato
   })
   expect(result({ api_key_env: 'OTHER_API_KEY' })).toMatchObject({ kind: 'problems' })
   expect(result({ api_key_env: 'OTHER_API_KEY' }, ['OTHER_API_KEY'])).toMatchObject({ kind: 'valid' })
+  expect(result({ api_key_env: 'OTHER_API_KEY' }, 'any')).toMatchObject({ kind: 'valid' })
   const { origin } = new URL(exampleDocument().providers[0]!.base_url)
   expect(result({ api_key_env: 'ACME_API_KEY', base_url: `${origin}/other` })).toMatchObject({
     kind: 'valid',

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { CheckedCatalog } from '../../src/catalog/catalog-check.ts'
 import { type CatalogEdits, createCatalogEdits } from '../../src/catalog/catalog-edits-store.ts'
 import { readOverlay, writeOverlay } from '../../src/catalog/catalog-overlay.ts'
 import { readRateHistory, recordRates } from '../../src/catalog/rate-history-store.ts'
 import type { Model } from '../../src/core/catalog/catalog.ts'
+import { type CatalogManagement, createCatalogManagement } from '../../src/operations/catalog-management.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { builtCatalog } from '../helpers/built-catalog.ts'
@@ -19,23 +21,19 @@ let redisServer: TestRedis
 let postgres: Postgres
 let redis: Redis
 let edits: CatalogEdits
-let verdict: { problems: string[]; unknown: string[] }
+let management: CatalogManagement
+let verdict: CheckedCatalog
+const VALID = { kind: 'valid' as const, snapshot: builtCatalog([exampleDocument()]), unknown: [] }
 
 beforeAll(async () => {
   ;[database, redisServer] = await Promise.all([createTestDatabase(), createTestRedis()])
   postgres = createPostgres({ databaseUrl: database.url, name: 'test' })
   redis = createRedis({ url: redisServer.url, name: 'test', mode: 'wait' })
-  edits = createCatalogEdits({
-    postgres,
-    redis,
-    check: () =>
-      verdict.problems.length > 0
-        ? { kind: 'problems', problems: verdict.problems }
-        : { kind: 'valid', models: 1, unknown: verdict.unknown },
-  })
+  edits = createCatalogEdits(postgres, redis)
+  management = createCatalogManagement(edits, (_operator, _action, work) => work(), { check: () => verdict })
 })
 beforeEach(() => {
-  verdict = { problems: [], unknown: [] }
+  verdict = VALID
 })
 afterAll(async () => {
   redis.disconnect()
@@ -44,11 +42,9 @@ afterAll(async () => {
   await database.drop()
 })
 
-const applied = async (content: object) => {
-  const result = await edits.apply(content, 'tester')
-  if (result.kind !== 'applied') throw new Error(JSON.stringify(result))
-  return result.document.version
-}
+const operator = { actor: 'tester', requestId: 'req_test' }
+const applied = async (content: object, expectedVersion?: string) =>
+  (await management.applyEdits(operator, content, expectedVersion)).document.version
 
 describe("the operator's edits", () => {
   test('hold as the last version, in Redis too, and every version is kept', async () => {
@@ -68,33 +64,35 @@ describe("the operator's edits", () => {
 
   test('are not accepted with problems, nor when they name what nobody has', async () => {
     const before = await edits.current()
-    verdict.problems = ['models[0].id: required']
-    expect(await edits.apply({ models: [{}] }, 'tester')).toEqual({
-      kind: 'problems',
-      problems: verdict.problems,
-    })
-    verdict = { problems: [], unknown: ['there is no model'] }
-    expect(await edits.apply({}, 'tester')).toEqual({ kind: 'problems', problems: ['there is no model'] })
+    const refused = (problem: string) =>
+      expect(applied({ models: [{}] })).rejects.toMatchObject({
+        code: 'invalid_request',
+        message: `The catalog would not be valid:\n${problem}`,
+      })
+    verdict = { kind: 'problems', problems: ['models[0].id: required'] }
+    await refused('models[0].id: required')
+    verdict = { ...VALID, unknown: ['there is no model'] }
+    await refused('there is no model')
     expect(await edits.current()).toEqual(before)
   })
 
   test('made from another version than the last are a conflict', async () => {
     const first = await applied({ changes: {} })
     const second = await applied({ changes: {} })
-    expect(await edits.apply({}, 'tester', first)).toEqual({ kind: 'conflict', current: second })
-    expect((await edits.apply({}, 'tester', second)).kind).toBe('applied')
+    await expect(applied({}, first)).rejects.toMatchObject({
+      code: 'conflict',
+      details: { metadata: { current_version: second } },
+    })
+    expect(await applied({}, second)).toMatch(/^\d+$/)
   })
 
   test('go back to an earlier version as a new one', async () => {
     const first = await applied({ source: 'first' })
     await applied({ source: 'second' })
-    const reverted = await edits.revert(first, 'another')
-    expect(reverted).toMatchObject({
-      kind: 'applied',
-      document: { content: { source: 'first' }, author: 'another' },
-    })
-    expect(await edits.revert('999999', 'tester')).toBeNull()
-    expect(await edits.revert('x', 'tester')).toBeNull()
+    const reverted = await management.revertEdits({ ...operator, actor: 'another' }, first)
+    expect(reverted.document).toMatchObject({ content: { source: 'first' }, author: 'another' })
+    for (const version of ['999999', 'x'])
+      await expect(management.revertEdits(operator, version)).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test('stay beside what else the fleet shares', async () => {

@@ -27,7 +27,7 @@ const EFFECTS_SHOWN = 100
 
 /** The current catalog, the operator's edits and their versions, and the rate history of models. */
 export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { catalog, catalogEdits, catalogManagement, checkEdits, previewEdits, rateHistory } = app.services
+  const { catalog, catalogEdits, catalogManagement, previewEdits, rateHistory } = app.services
   app.get('/catalog', { ...needs('read'), schema: { response: { 200: CatalogView } } }, async () => {
     const { version, generatedAt, models, offers } = catalog()
     const edits = await catalogEdits.current()
@@ -58,15 +58,14 @@ export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
       schema: { body: CatalogEditsRequest, response: { 200: CatalogCheckView } },
     },
     async ({ body }) => {
-      const checked = checkEdits(body.content)
-      const problems = checked.kind === 'problems' ? checked.problems : checked.unknown
-      const valid = problems.length === 0
+      const checked = catalogManagement.check(body.content)
+      const valid = checked.kind === 'valid'
       const effects = valid ? previewEdits(body.content) : []
       return {
         object: 'catalog_check' as const,
         valid,
-        problems,
-        models: checked.kind === 'valid' && valid ? checked.models : null,
+        problems: valid ? [] : checked.problems,
+        models: valid ? checked.snapshot.models.size : null,
         effects: effects.slice(0, EFFECTS_SHOWN),
         more_effects: Math.max(0, effects.length - EFFECTS_SHOWN),
       }
