@@ -12,7 +12,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 test('nothing has to be set, and what is set is checked before anything starts', async () => {
   await checkSettings({ PORT: '', CATALOG_FILE: undefined })
-  await expect(checkSettings({ MASTER_KEY: 'short' })).rejects.toThrow(/^MASTER_KEY holds 3 bytes/)
+  await expect(checkSettings({ MASTER_KEY: 'short' })).rejects.toThrow(/^MASTER_KEY has 3 bytes/)
   await expect(checkSettings({ WORKER_CONCURRENCY: 'many' })).rejects.toThrow(/^WORKER_CONCURRENCY must be/)
 })
 
