@@ -22,11 +22,11 @@ import {
   type BreakerSettings,
   type BreakerStore,
   createBreakerStore,
-  HealthCounts,
+  deletePassed,
   KEY_TAKEN_MS,
   type OpenedBreaker,
 } from './breaker-store.ts'
-import { followOfferHealth, type OfferHealth } from './offer-health.ts'
+import { followOfferHealth, type OfferHealth, type Passed } from './offer-health.ts'
 
 const FLUSH_MS = 1_000
 const ANSWER_WITHIN_MS = 500
@@ -67,14 +67,8 @@ interface BreakerBoardOptions {
 
 /** Starts a board: follows the fleet's state, and adds the results of this worker's calls. */
 export async function createBreakerBoard(options: BreakerBoardOptions): Promise<BreakerBoard> {
-  const { redis, settings, logger } = options
-  const unreachable = (err: unknown): void => {
-    logger.warn({ err }, 'breaker board unavailable')
-  }
-  const health = await followOfferHealth(options)
-  const store = createBreakerStore(redis, settings, health.fleetNow)
-  health.onPassed((passed) => store.forget(passed))
-  return new BreakerBoard(health, store, logger, unreachable)
+  const onPassed = (passed: Passed) => deletePassed(options.redis, passed)
+  return new BreakerBoard(await followOfferHealth({ ...options, onPassed }), options)
 }
 
 /** The fleet's shared state of offers. Reading it costs nothing; no method ever rejects. */
@@ -82,8 +76,6 @@ export class BreakerBoard {
   readonly #health: OfferHealth
   readonly #store: BreakerStore
   readonly #logger: Logger
-  readonly #unreachable: (error: unknown) => void
-  readonly #counts: HealthCounts
   /** Subject → unix ms until which another call has its probe. */
   readonly #probesLost = new Map<string, number>()
   /** Provider → unix ms of the last accepted key in a call of this worker; sent to the fleet within a second. */
@@ -92,18 +84,13 @@ export class BreakerBoard {
   readonly #answering = new Map<string, NodeJS.Timeout | null>()
   readonly #stopFlushing: () => void
 
-  constructor(
-    health: OfferHealth,
-    store: BreakerStore,
-    logger: Logger,
-    unreachable: (error: unknown) => void,
-  ) {
+  constructor(health: OfferHealth, { redis, settings, logger }: BreakerBoardOptions) {
     this.#health = health
-    this.#store = store
     this.#logger = logger
-    this.#unreachable = unreachable
-    this.#counts = new HealthCounts((batch) => this.#open('failing', store.count(batch)))
-    this.#stopFlushing = tickEvery(FLUSH_MS, () => this.#counts.flush())
+    this.#store = createBreakerStore(redis, settings, health.fleetNow, (opened) =>
+      this.#open('failing', opened),
+    )
+    this.#stopFlushing = tickEvery(FLUSH_MS, () => this.#store.flush())
   }
 
   /** The health for a call of an account. */
@@ -175,13 +162,13 @@ export class BreakerBoard {
     for (const timer of this.#answering.values()) if (timer) clearTimeout(timer)
     this.#health.stop()
     // Counts that Redis does not accept are lost with the process.
-    await withTimeout<unknown>(this.#counts.settled(), ANSWER_WITHIN_MS, null, this.#unreachable)
+    await withTimeout<unknown>(this.#store.settled(), ANSWER_WITHIN_MS, null, this.#unreachable)
   }
 
   /** Records the result of an attempt that was not a probe. */
   #note(offerId: string, effect: HealthEffect, accountId: string): void {
-    if (effect.kind === 'success') this.#counts.success(offerId)
-    if (effect.kind === 'failure') this.#counts.failure(offerId, accountId)
+    if (effect.kind === 'success') this.#store.countSuccess(offerId)
+    if (effect.kind === 'failure') this.#store.countFailure(offerId, accountId)
     if (effect.kind !== 'refused') return
     void this.#open('refused', this.#store.refuse(offerId))
     const takenAt = this.#keysTaken.get(providerOfOffer(offerId)) ?? 0
@@ -189,6 +176,8 @@ export class BreakerBoard {
       void this.#open('refused', this.#store.refuseKey(offerId))
     }
   }
+
+  #unreachable = (err: unknown): void => this.#logger.warn({ err }, 'breaker board unavailable')
 
   #wasProven({ token }: Probe): boolean {
     const timer = this.#answering.get(token)

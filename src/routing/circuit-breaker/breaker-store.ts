@@ -31,62 +31,6 @@ interface HealthBatch {
   successes: number
 }
 
-/**
- * Collects results of attempts until they are sent: failures at once, successes about once a second. At most one batch
- * of an offer, and of an account there, is in flight; later results go with the next, so a slow Redis is never flooded.
- */
-export class HealthCounts {
-  readonly #send: (batch: HealthBatch) => Promise<void>
-  readonly #pending = new Map<string, HealthBatch>()
-  readonly #sending = new Map<string, Promise<void>>()
-
-  /** `send` must not reject. */
-  constructor(send: (batch: HealthBatch) => Promise<void>) {
-    this.#send = send
-  }
-
-  success(offerId: string): void {
-    this.#of(offerId, offerId, null).successes++
-  }
-
-  failure(offerId: string, accountId: string): void {
-    const key = accountSubject(offerId, accountId)
-    this.#of(key, offerId, accountId).failures++
-    // Successes are counted before failures.
-    this.#flush(offerId)
-    this.#flush(key)
-  }
-
-  flush(): void {
-    for (const key of this.#pending.keys()) this.#flush(key)
-  }
-
-  /** Resolves when all batches in flight have arrived. */
-  async settled(): Promise<void> {
-    while (this.#sending.size > 0) await Promise.all(this.#sending.values())
-  }
-
-  #of(key: string, offerId: string, accountId: string | null): HealthBatch {
-    let batch = this.#pending.get(key)
-    if (!batch) {
-      batch = { offerId, accountId, failures: 0, successes: 0 }
-      this.#pending.set(key, batch)
-    }
-    return batch
-  }
-
-  #flush(key: string): void {
-    const batch = this.#pending.get(key)
-    if (!batch || this.#sending.has(key)) return
-    this.#pending.delete(key)
-    const sent = this.#send(batch).finally(() => {
-      this.#sending.delete(key)
-      if ((this.#pending.get(key)?.failures ?? 0) > 0) this.#flush(key)
-    })
-    this.#sending.set(key, sent)
-  }
-}
-
 const REPORT = readFileSync(new URL('./report-health.lua', import.meta.url), 'utf8')
 const REFUSE_PROVIDER = readFileSync(new URL('./refuse-provider.lua', import.meta.url), 'utf8')
 const SETTLE_PROBE = readFileSync(new URL('./settle-probe.lua', import.meta.url), 'utf8')
@@ -117,10 +61,16 @@ export interface OpenedBreaker {
 export type BreakerStore = ReturnType<typeof createBreakerStore>
 
 /**
- * Offer health in Redis for the fleet. Every method is one round trip and may reject. `now` is the fleet's clock, unix
- * ms.
+ * Offer health in Redis for the fleet. A method that returns a promise is one round trip and may reject, besides
+ * `settled`. `now` is the fleet's clock, unix ms. `onCounted` gets the breaker that a batch of counts opened, or null,
+ * and must not reject.
  */
-export function createBreakerStore(redis: Redis, settings: BreakerSettings, now: () => number) {
+export function createBreakerStore(
+  redis: Redis,
+  settings: BreakerSettings,
+  now: () => number,
+  onCounted: (opened: Promise<OpenedBreaker | null>) => Promise<void>,
+) {
   const reportScript = defineScript(redis, 'syReportHealth', REPORT)
   const probeScript = defineScript(redis, 'sySettleProbe', SETTLE_PROBE)
 
@@ -169,9 +119,52 @@ export function createBreakerStore(redis: Redis, settings: BreakerSettings, now:
     }
   }
 
+  // Failures are sent at once, successes when they are flushed. At most one batch of an offer, and of an account there,
+  // is in flight; later results go with the next, so a slow Redis is never flooded.
+  const pending = new Map<string, HealthBatch>()
+  const sending = new Map<string, Promise<void>>()
+
+  const pendingOf = (subject: string, offerId: string, accountId: string | null): HealthBatch => {
+    const batch = pending.get(subject) ?? { offerId, accountId, failures: 0, successes: 0 }
+    pending.set(subject, batch)
+    return batch
+  }
+
+  const send = (subject: string): void => {
+    const batch = pending.get(subject)
+    if (!batch || sending.has(subject)) return
+    pending.delete(subject)
+    const sent = onCounted(report(batch, 'failing')).finally(() => {
+      sending.delete(subject)
+      if ((pending.get(subject)?.failures ?? 0) > 0) send(subject)
+    })
+    sending.set(subject, sent)
+  }
+
   return {
-    /** Adds to the offer's window. Returns the breaker that this opened: the offer's, the account's, or null. */
-    count: (batch: HealthBatch) => report(batch, 'failing'),
+    /** Counts a success of an offer, for all accounts. */
+    countSuccess(offerId: string): void {
+      pendingOf(offerId, offerId, null).successes++
+    },
+
+    /** Counts a failure of an offer for an account, after the successes that were counted before. */
+    countFailure(offerId: string, accountId: string): void {
+      const subject = accountSubject(offerId, accountId)
+      pendingOf(subject, offerId, accountId).failures++
+      send(offerId)
+      send(subject)
+    },
+
+    /** Sends the counts that are not sent yet. */
+    flush(): void {
+      for (const subject of pending.keys()) send(subject)
+    },
+
+    /** Resolves when all counts in flight have arrived. */
+    async settled(): Promise<void> {
+      while (sending.size > 0) await Promise.all(sending.values())
+    },
+
     /** Opens the breaker of an offer that refuses us. Returns it if this opened it, otherwise null. */
     refuse: (offerId: string) => report({ offerId, accountId: null, failures: 0, successes: 0 }, 'refused'),
 
@@ -206,11 +199,6 @@ export function createBreakerStore(redis: Redis, settings: BreakerSettings, now:
         .exec()
     },
 
-    async forget({ limited, unprobed }: Passed): Promise<void> {
-      if (limited.length > 0) await redis.hdel(HEALTH_RATE_LIMITED, ...limited)
-      if (unprobed.length > 0) await redis.hdel(HEALTH_BREAKERS, ...unprobed)
-    },
-
     /** False if another call holds the probe. It is free again after `lifetimeMs`, in case its worker dies. */
     async claimProbe(subject: string, token: string, lifetimeMs: number): Promise<boolean> {
       return (await redis.set(healthProbe(subject), token, 'PX', Math.ceil(lifetimeMs), 'NX')) === 'OK'
@@ -235,6 +223,12 @@ export function createBreakerStore(redis: Redis, settings: BreakerSettings, now:
       return held === 1
     },
   }
+}
+
+/** Deletes the rate limits and breakers that have expired. */
+export async function deletePassed(redis: Redis, { limited, unprobed }: Passed): Promise<void> {
+  if (limited.length > 0) await redis.hdel(HEALTH_RATE_LIMITED, ...limited)
+  if (unprobed.length > 0) await redis.hdel(HEALTH_BREAKERS, ...unprobed)
 }
 
 /** Closes the breaker of an offer and that of its provider. Returns those that were open. Rejects when Redis does. */

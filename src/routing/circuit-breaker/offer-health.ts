@@ -36,6 +36,8 @@ export interface OfferHealthOptions {
   logger: HealthLogger
   /** Redis's clock, unix ms. Only tests set it. */
   serverNow?: (() => Promise<number>) | undefined
+  /** Called after each read with the rate limits and breakers that have expired. */
+  onPassed?: ((passed: Passed) => Promise<void>) | undefined
 }
 
 interface HealthLogger {
@@ -64,7 +66,8 @@ export async function followOfferHealth(options: OfferHealthOptions): Promise<Of
         redis.hgetall(HEALTH_BREAKERS),
         redis.hgetall(HEALTH_RATE_LIMITED),
       ])
-      await health.replace(breakers, rateLimited, Math.round(serverMs - (askedAt + now()) / 2))
+      const passed = health.replace(breakers, rateLimited, Math.round(serverMs - (askedAt + now()) / 2))
+      await options.onPassed?.(passed)
     },
     pollMs: POLL_MS,
     onFailure: (err) => logger.warn({ err }, 'offer health read failed'),
@@ -85,7 +88,6 @@ export class OfferHealth {
   #aheadMs = 0
   #breakers = new Map<string, BreakerEntry>()
   #rateLimited = new Map<string, number>()
-  #onPassed: ((passed: Passed) => Promise<void>) | undefined
 
   constructor(now: () => number) {
     this.now = now
@@ -178,17 +180,11 @@ export class OfferHealth {
     return true
   }
 
-  /** Registers what is called after each poll with the rate limits and breakers that have expired. */
-  onPassed(listener: (passed: Passed) => Promise<void>): void {
-    this.#onPassed = listener
-  }
-
-  /** Replaces the whole state by that of Redis. `aheadMs`: how far Redis's clock is ahead of this process's. */
-  async replace(
-    breakers: Record<string, string>,
-    rateLimited: Record<string, string>,
-    aheadMs: number,
-  ): Promise<void> {
+  /**
+   * Replaces the whole state by that of Redis and returns what has expired in it. `aheadMs`: how far Redis's clock is
+   * ahead of this process's.
+   */
+  replace(breakers: Record<string, string>, rateLimited: Record<string, string>, aheadMs: number): Passed {
     this.#aheadMs = aheadMs
     const nowMs = this.fleetNow()
     const unprobed = Object.entries(breakers).flatMap(([subject, text]) => {
@@ -206,10 +202,8 @@ export class OfferHealth {
     this.#breakers = new Map(entries)
     for (const subject of unprobed) this.#breakers.delete(subject)
     this.#rateLimited = new Map(limits.filter(([, untilMs]) => untilMs > nowMs))
-    await this.#onPassed?.({
-      unprobed,
-      limited: limits.filter(([, untilMs]) => !(untilMs > nowMs)).map(([offerId]) => offerId),
-    })
+    const limited = limits.filter(([, untilMs]) => !(untilMs > nowMs)).map(([offerId]) => offerId)
+    return { unprobed, limited }
   }
 }
 
