@@ -182,6 +182,12 @@ export class ModelQueue<Data> {
     return 1
   }
 
+  place(id: string): 'queued' | 'running' | null {
+    const job = this.jobs.get(id)
+    if (!job) return null
+    return job.name === 'revived' || job.attemptsStarted > 0 ? 'running' : 'queued'
+  }
+
   /** As src/platform/queues/withdraw-call.lua. */
   withdraw(id: string, takesRevived: boolean): Withdrawal {
     const job = this.jobs.get(id)

@@ -190,6 +190,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
         // The model does not tell apart by which of its two lines a job waits.
         state: (await queue.getJobState(callId)).replace('prioritized', 'waiting'),
         exists: await createCallJobs(redis).exists(callId),
+        place: await createCallJobs(redis).place(callId),
         lock: await redis.get(key(`${callId}:lock`)),
         claims: Number((await redis.hget(key(callId), 'ats')) ?? 0),
       })),
@@ -201,6 +202,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
       return {
         state: model.state(callId),
         exists: job !== undefined,
+        place: model.place(callId),
         lock: isLocked ? job.token : null,
         claims: job?.attemptsStarted ?? 0,
       }

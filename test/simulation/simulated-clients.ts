@@ -158,6 +158,7 @@ export function openCallJobs(queue: ModelQueue<CallJob>, data: ModelRedis, conne
       }),
     noteTold: (callId, told) => send(() => queue.noteTold(callId, told)),
     exists: (callId) => send(() => queue.jobs.has(callId)),
+    place: (callId) => send(() => queue.place(callId)),
     settledBy: (jobIds) => send(() => jobIds.map(() => null)),
   }
 }

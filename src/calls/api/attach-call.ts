@@ -8,29 +8,28 @@ import {
   answerNotKept,
   type CompletionArchive,
   type Idempotency,
-  type IdempotencyRecord,
   type KeyedCall,
 } from '../protocol/idempotency.ts'
 import type { CallHub } from './call-hub.ts'
 import type { DispatchedCall } from './enqueue-and-wait.ts'
 import type { CallSink } from './pending-call.ts'
+import { whereIsOriginal } from './where-is.ts'
 
 export interface AttachDependencies {
   hub: CallHub
   archive: CompletionArchive
   idempotency: Idempotency
-  callJobs: Pick<CallJobs, 'exists'>
+  callJobs: Pick<CallJobs, 'place'>
   logger: Logger
   clock: () => number
 }
 
-const LOOK_AGAIN_MS = 500
-/** How long a call that sent frames before may be silent until it is looked up again. */
-const SILENT_FOR_MS = 2_000
+/** Silence after which the original call is looked up. */
+const SILENT_FOR_MS = 500
+/** The same for a call that has sent frames. */
+const HEARD_SILENT_FOR_MS = 2_000
 /** Consecutive failed lookups until the call counts as gone. */
 const MISSES_MAX = 3
-/** Maximum time until a call is enqueued. */
-const ENQUEUED_WITHIN_MS = 5_000
 
 /**
  * Makes a repeat wait for a call that already runs, here or at another instance, or replays its kept response. Nothing
@@ -42,12 +41,12 @@ export function attachCall(
   sink: CallSink,
   deps: AttachDependencies,
 ): DispatchedCall {
-  const { hub, archive, idempotency, callJobs, logger, clock } = deps
-  const { id, accountId, idempotencyRecord } = original
-  // A separate label, because the first client may wait at this instance, too.
-  const label = newCallId(deps.clock())
+  const { hub, archive, logger, clock } = deps
+  const { id } = original
+  // A separate id, because the first client may wait at this instance, too.
+  const listenerId = newCallId(deps.clock())
   let isHeard = false
-  let lookAt = 0
+  let silentUntil = 0
   let misses = 0
   let isLooking = false
   let isOver = false
@@ -56,7 +55,7 @@ export function attachCall(
     frame(body) {
       isHeard = true
       misses = 0
-      lookAt = clock() + SILENT_FOR_MS
+      silentUntil = clock() + HEARD_SILENT_FOR_MS
       // After an error of this side, such as a gap that cannot be filled, the worker would continue sending.
       if (endsCall(body)) stop(body[0] === 'error')
       sink.frame(body)
@@ -66,16 +65,18 @@ export function attachCall(
   }
   const control = (message: ControlMessage) => {
     if (message.kind !== 'resend') return
-    hub.tellWorkers({ ...message, kind: 'attach', callId: id, channel: hub.channel, label })
+    hub.tellWorkers({ ...message, kind: 'attach', callId: id, channel: hub.channel, label: listenerId })
   }
-  const call = hub.register({ ...original, id: label }, watched, () => undefined, { control })
+  const call = hub.register({ ...original, id: listenerId }, watched, () => void lookOnce(), {
+    control,
+    silentForMs: SILENT_FOR_MS,
+  })
 
   function stop(detach: boolean): void {
     if (isOver) return
     isOver = true
-    clearInterval(timer)
-    hub.forget(label)
-    if (detach) hub.tellWorkers({ kind: 'detach', callId: id, label })
+    hub.forget(listenerId)
+    if (detach) hub.tellWorkers({ kind: 'detach', callId: id, label: listenerId })
   }
 
   /** Replays the kept response from the next due frame. */
@@ -87,29 +88,22 @@ export function attachCall(
     return isOver
   }
 
-  async function runs(found: IdempotencyRecord): Promise<boolean> {
-    if (found.hasEnded) return false
-    if (clock() < original.admittedAt + ENQUEUED_WITHIN_MS) return true
-    return callJobs.exists(id)
-  }
-
   async function look(): Promise<void> {
-    const found = await idempotency.find(accountId, idempotencyRecord)
-    const isOurs = found?.callId === id
+    const where = await whereIsOriginal(original, deps)
     if (isOver) return
-    if (isOurs && (await runs(found))) misses = 0
+    if (where === 'queued' || where === 'running') misses = 0
     else if (await replay()) return
     else misses += 1
     if (isOver) return
-    const isEnded = isOurs && found.hasEnded
+    const isEnded = where === 'ended'
     if (misses < MISSES_MAX && !(isEnded && !isHeard)) return call.probe()
     // Nothing will end the call, so its key must be released.
-    if (isOurs && !isEnded) await archive.forget(original)
+    if (!isEnded) await archive.forget(original)
     call.end(isEnded ? answerNotKept(id) : CALL_ERRORS.originalNotCompleted)
   }
 
   async function lookOnce(): Promise<void> {
-    if (isLooking || clock() < lookAt) return
+    if (isLooking || isOver || clock() < silentUntil) return
     isLooking = true
     try {
       await look()
@@ -120,7 +114,6 @@ export function attachCall(
     }
   }
 
-  const timer = setInterval(() => void lookOnce(), LOOK_AGAIN_MS)
   void lookOnce()
 
   // A repeat costs nothing.

@@ -112,18 +112,20 @@ export class CallHub {
   register(
     envelope: ResponseEnvelope,
     sink: CallSink,
-    overdue: () => void,
-    { control, told, over }: Partial<Pick<PendingCallOptions, 'control' | 'told' | 'over'>> = {},
+    look: () => void,
+    {
+      control,
+      ...options
+    }: Partial<Pick<PendingCallOptions, 'control' | 'told' | 'over' | 'silentForMs'>> = {},
   ): PendingCall {
     const nowMs = this.options.clock()
     const call: PendingCall = new PendingCall({
       envelope,
       sink,
-      overdue,
+      look,
       control: control ?? ((message, worker) => this.tellWorkers(message, worker ?? call.worker)),
       wantsResend: () => this.resends.want(call, this.options.clock()),
-      told,
-      over,
+      ...options,
       nowMs,
     })
     if (!this.calls.has(envelope.id)) this.options.places.add(envelope.accountId, 1)
@@ -151,9 +153,9 @@ export class CallHub {
     return nowMs < this.reconnectedAtMs + RECONNECTED_GRACE_MS
   }
 
-  /** Redis lost its data: every waiting call may have lost its job, and is checked now. */
-  checkLivenessOfAll(): void {
-    for (const call of this.calls.values()) call.checkLiveness()
+  /** Redis lost its data: every waiting call may have lost its job, and is looked up now. */
+  lookForAll(): void {
+    for (const call of this.calls.values()) call.lookNow()
   }
 
   /** Whether calls of an account run. */
@@ -229,7 +231,7 @@ export class CallHub {
     for (const call of this.calls.values()) {
       if (call.worker !== worker) continue
       call.probe()
-      call.checkLiveness()
+      call.lookNow()
     }
   }
 

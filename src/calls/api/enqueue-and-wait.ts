@@ -23,6 +23,7 @@ import type { CallBodies } from '../protocol/call-bodies.ts'
 import type { CompletionArchive } from '../protocol/idempotency.ts'
 import type { CallHub } from './call-hub.ts'
 import type { CallSink } from './pending-call.ts'
+import { type Whereabouts, whereIs } from './where-is.ts'
 
 export interface DispatchDependencies {
   hub: CallHub
@@ -76,7 +77,7 @@ export function dispatchCall(
   let leftByClient = false
   let timesGone = 0
   // Nothing may throw from here on: a waiting call either has a job, or receives an error.
-  const call = hub.register(envelope, sink, () => void checkLiveness(), {
+  const call = hub.register(envelope, sink, () => void look(), {
     told: (error, deliveredText) => cleanup.add(() => leaveEvidence(error, deliveredText)),
     over,
   })
@@ -97,31 +98,33 @@ export function dispatchCall(
       await settleUnrun('failed', CALL_ERRORS.notQueued)
   }
 
-  /** The call has been silent for long: it still waits, or runs silently, or is gone and its last frame is lost. */
-  async function checkLiveness(): Promise<void> {
+  /** The call has been silent: it still waits, or runs silently, or is gone and its last frame is lost. */
+  async function look(): Promise<void> {
     try {
       const isOverdue = deps.clock(envelope.admittedAt) >= envelope.queueDeadlineAt
       const mayWithdraw = !call.isHeard && isOverdue && !hub.isReconnecting(deps.clock())
-      if (await isThere(mayWithdraw)) {
-        timesGone = 0
-      } else if (timesGone === ENDS_ASKED_FOR) {
-        // Its worker settled it, then died before the lost frame could be requested again.
-        logger.error({ callId: id }, 'last frame of a call lost')
-        call.endAsLost(CALL_ERRORS.answerLost)
-        hub.forget(id)
-      } else {
-        timesGone += 1
-        call.endIsMissing()
+      const where = mayWithdraw ? placeAfter(await withdraw()) : await whereIs(id, deps)
+      switch (where) {
+        case 'queued':
+          timesGone = 0
+          return
+        case 'running':
+          timesGone = 0
+          return call.probe()
+        case 'ended':
+        case 'gone':
+          timesGone += 1
+          if (timesGone <= ENDS_ASKED_FOR) return call.endIsMissing()
+          // Its worker settled it, then died before the lost frame could be requested again.
+          logger.error({ callId: id }, 'last frame of a call lost')
+          call.endAsLost(CALL_ERRORS.answerLost)
+          return hub.forget(id)
+        default:
+          return where satisfies never
       }
     } catch (cause) {
-      logger.warn({ err: cause, callId: id }, 'liveness check of a call failed')
+      logger.warn({ err: cause, callId: id }, 'lookup of a silent call failed')
     }
-  }
-
-  /** Whether the call has a job, or has ended here because it waited too long for a worker. */
-  async function isThere(mayWithdraw: boolean): Promise<boolean> {
-    if (!mayWithdraw) return callJobs.exists(id)
-    return (await withdraw()) !== 'missing'
   }
 
   /** Withdraws the call if no worker ever had it, and ends it; a worker that has it receives `cancel`. */
@@ -237,6 +240,12 @@ function settleUnservedCall(
 ): Promise<void> {
   const record = unservedSettlement(envelope, status, error.code, clock(), deliveredTokens)
   return enqueueSettlement(settlementQueue, record)
+}
+
+/** Where a call is after the attempt to withdraw it. A withdrawn call has ended here. */
+const placeAfter = (withdrawal: Withdrawal): Whereabouts => {
+  if (withdrawal === 'missing') return 'gone'
+  return withdrawal === 'withdrawn' ? 'queued' : 'running'
 }
 
 /** Where the body of a call is stored. */

@@ -28,8 +28,10 @@ export interface PendingCallOptions {
   control: (message: ControlMessage, worker?: string) => void
   /** Frames may be missing: the call waits for its turn to ask (see `askResend`). May be called again. */
   wantsResend: () => void
-  /** Called after a long silence: check whether the call still exists. May be called again. */
-  overdue: () => void
+  /** Called after a silence: look up where the call is. May be called again. */
+  look: () => void
+  /** Silence after which the call is looked up, ms. Absent: `SILENT_FOR_MS`. */
+  silentForMs?: number | undefined
   /** Called when the sink received an error of the gateway, with the text that was delivered before. */
   told?: ((error: FrameError, deliveredText: string) => void) | undefined
   /** Called once when the call has ended for its client and, as far as is known, its worker. */
@@ -46,9 +48,7 @@ interface HeardRun extends RunOfCall {
 const RESEND_AFTER_MS = 200
 /** Maximum requests for a gap, over three seconds or more; a blocked instance does not give up because of its own pause. */
 const GAP_ASKS_MAX = 12
-const PROBE_AFTER_MS = 5_000
 const DEADLINE_GRACE_MS = 5_000
-const OVERDUE_AGAIN_MS = 5_000
 /** Maximum time for a requested lost end. */
 const MISSING_AGAIN_MS = 1_250
 /** How long after its deadline an unfinished call is remembered, for a worker that takes it over. */
@@ -56,8 +56,8 @@ const LINGER_MS = 60_000
 /** A cancel is repeated until its worker has ended the call, with increasing intervals. */
 const CANCEL_AGAIN_MS = 1_000
 const CANCEL_AGAIN_MAX_MS = 5_000
-/** Silence between frames after which the call is checked. */
-const SILENT_FOR_MS = 10_000
+/** Silence after which a call is looked up, and the interval while the silence lasts. */
+const SILENT_FOR_MS = 5_000
 /** How often a run is notified that another has started the response, while it continues sending. */
 const TELL_AGAIN_MS = 500
 
@@ -66,8 +66,8 @@ const TELL_AGAIN_MS = 500
  * frame, or given up). A call whose client left lingers as `abandoned` until its worker has ended it, so that a worker
  * that takes it over can still learn what was delivered.
  *
- * Frames are numbered per run. A gap delays the following frames and causes a resend request; silence is probed the
- * same way, since the lost frame may have been the last. A cancel may be lost as well.
+ * Frames are numbered per run. A gap delays the following frames and causes a resend request. A silent call is looked
+ * up (see where-is.ts), since the lost frame may have been the last. A cancel may be lost as well.
  *
  * Only the run that delivered the first content may continue it. Other runs can only end the call, which only the run
  * with the job can do. `generation` does not distinguish runs, since a Redis that lost its last second reuses numbers
@@ -88,7 +88,7 @@ export class PendingCall {
   private gap: { asks: number } | null = null
   /** When a frame last came or was last requested. */
   private askedAtMs: number
-  private overdueAtMs: number
+  private lookAtMs: number
   private deliveredText = ''
   private candidate: number | null = null
   /** When a run that cannot continue the response may be notified again. */
@@ -100,7 +100,7 @@ export class PendingCall {
     this.options = options
     this.envelope = options.envelope
     this.askedAtMs = options.nowMs
-    this.overdueAtMs = options.envelope.queueDeadlineAt
+    this.lookAtMs = this.nextLook(options.nowMs)
   }
 
   /** Accepts one frame of a run, as received on the channel from a worker. */
@@ -117,7 +117,7 @@ export class PendingCall {
     this.next++
     this.gap = null
     this.askedAtMs = nowMs
-    this.overdueAtMs = nowMs + SILENT_FOR_MS
+    this.lookAtMs = this.nextLook(nowMs)
     this.deliver(body)
   }
 
@@ -264,13 +264,21 @@ export class PendingCall {
 
   /** Its job is gone, so its end was sent: requests it, and soon checks again whether the call exists. */
   endIsMissing(): void {
-    this.overdueAtMs -= OVERDUE_AGAIN_MS - MISSING_AGAIN_MS
+    this.lookAtMs -= SILENT_FOR_MS - MISSING_AGAIN_MS
     this.probe()
   }
 
-  /** Checks at the next tick whether the call exists. */
-  checkLiveness(): void {
-    this.overdueAtMs = 0
+  /** Looks the call up at the next tick. */
+  lookNow(): void {
+    this.lookAtMs = 0
+  }
+
+  /** A call that no worker has claimed is looked up at its queue deadline, too. */
+  private nextLook(nowMs: number): number {
+    const { silentForMs = SILENT_FOR_MS, envelope } = this.options
+    const afterMs = nowMs + silentForMs
+    const { queueDeadlineAt } = envelope
+    return !this.isHeard && queueDeadlineAt > nowMs ? Math.min(afterMs, queueDeadlineAt) : afterMs
   }
 
   tick(nowMs: number): void {
@@ -281,14 +289,13 @@ export class PendingCall {
       if (nowMs > this.envelope.callDeadlineAt + DEADLINE_GRACE_MS + LINGER_MS) this.ended = true
       return
     }
-    const patience = this.gap === null ? PROBE_AFTER_MS : RESEND_AFTER_MS
-    if (nowMs - this.askedAtMs > patience) {
-      if (this.gap && this.gap.asks >= GAP_ASKS_MAX) return this.fail(CALL_ERRORS.partLost)
+    if (this.gap && nowMs - this.askedAtMs > RESEND_AFTER_MS) {
+      if (this.gap.asks >= GAP_ASKS_MAX) return this.fail(CALL_ERRORS.partLost)
       this.options.wantsResend()
     }
-    if (nowMs > this.overdueAtMs) {
-      this.overdueAtMs = nowMs + OVERDUE_AGAIN_MS
-      this.options.overdue()
+    if (nowMs > this.lookAtMs) {
+      this.lookAtMs = this.nextLook(nowMs)
+      this.options.look()
     }
     if (!this.abandoned) this.options.sink.tick(nowMs)
   }

@@ -20,7 +20,7 @@ const RUN_BYTES = 4
 interface Receiver {
   channel: string
   /** The id that the receiver uses for the call. */
-  label: CallId
+  listenerId: CallId
 }
 
 interface CallOutboxOptions {
@@ -62,7 +62,7 @@ export class CallOutbox {
     this.channel = channel
     this.generation = generation
     this.wholeUpToBytes = wholeUpToBytes
-    this.receivers = [{ channel, label: callId }]
+    this.receivers = [{ channel, listenerId: callId }]
   }
 
   /** Whether anything was sent: a call that sent nothing may run elsewhere without a trace. */
@@ -156,9 +156,9 @@ export class CallOutbox {
   }
 
   /** Adds the receiver of a repeat and sends it the frames from a number on; a second call only sends again. */
-  attach(channel: string, label: CallId, from: number): void {
-    const receiver = { channel, label }
-    const isKnown = this.receivers.some((known) => known.label === label)
+  attach(channel: string, listenerId: CallId, from: number): void {
+    const receiver = { channel, listenerId }
+    const isKnown = this.receivers.some((known) => known.listenerId === listenerId)
     if (!isKnown && this.receivers.length > REPEATS_MAX)
       return this.refuse(receiver, from, CALL_ERRORS.tooManyRepeats)
     if (from < this.firstKept) return this.refuse(receiver, from, CALL_ERRORS.tooLongToRepeat)
@@ -193,7 +193,7 @@ export class CallOutbox {
   }
 
   private refuse(receiver: Receiver, sequence: number, error: FrameError): void {
-    this.detach(({ label }) => label === receiver.label)
+    this.detach(({ listenerId }) => listenerId === receiver.listenerId)
     this.publish(receiver, sequence, ['error', error])
   }
 
@@ -202,7 +202,7 @@ export class CallOutbox {
       this.publish(receiver, sequence, this.kept[sequence - this.firstKept]!)
   }
 
-  private publish({ channel, label }: Receiver, sequence: number, body: FrameBody): void {
-    this.publisher.send(channel, label, this.generation, sequence, body, this.run)
+  private publish({ channel, listenerId }: Receiver, sequence: number, body: FrameBody): void {
+    this.publisher.send(channel, listenerId, this.generation, sequence, body, this.run)
   }
 }

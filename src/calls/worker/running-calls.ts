@@ -148,7 +148,7 @@ export class RunningCalls {
       case 'attach':
         return attach(call?.outbox ?? this.ended.get(callId), message)
       case 'detach':
-        return call?.outbox.detach(({ label }) => label === message.label)
+        return call?.outbox.detach(({ listenerId }) => listenerId === message.label)
       case 'delivered':
         if (call && isSameRun(call.outbox, message)) hearDelivered(call, message.delivered)
         return

@@ -147,7 +147,7 @@ export type ControlMessage =
   /** Frames of a run from `sequence` on did not arrive. */
   | ({ kind: 'resend'; callId: CallId; sequence: number } & RunOfCall)
   /**
-   * A repeat of a call also waits for its response: send its frames to `channel` as `label`, from `sequence` on if it
+   * A repeat of a call also waits for its response: send its frames to `channel` with the listener id `label`, from `sequence` on if it
    * has received frames of the run before, otherwise from the first. Sent again, it is a resend.
    */
   | ({ kind: 'attach'; callId: CallId; channel: string; label: CallId; sequence: number } & RunOfCall)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { GatewayFailure } from '../../core/calls/frames.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
 import { admittedKey, QUEUE_PREFIX } from '../redis/redis-keys.ts'
-import { DISPATCH_QUEUE, SETTLEMENT_QUEUE, type SettlementQueue } from './queues.ts'
+import { DISPATCH_QUEUE, REVIVED, SETTLEMENT_QUEUE, type SettlementQueue } from './queues.ts'
 
 /**
  * Result of withdrawing a call from the queue. `withdrawn`: no worker ever had it and none will. `claimed`: a worker
@@ -57,6 +57,12 @@ export function createCallJobs(redis: Redis) {
      */
     noteTold: async (callId: string, told: GatewayFailure) =>
       (await noteTold([key(callId)], [JSON.stringify(told)])) === 1,
+    /** The place of a call's job: `queued` until a worker first claims it; null if there is no job. */
+    async place(callId: string): Promise<'queued' | 'running' | null> {
+      const [name, claims] = await redis.hmget(key(callId), 'name', 'ats')
+      if (!name) return null
+      return name === REVIVED || Number(claims) > 0 ? 'running' : 'queued'
+    },
     /** Whether a call has a job, in any state. */
     exists: async (callId: string) => (await redis.exists(key(callId))) === 1,
     /** The ids of the calls in settlement jobs, as finish-calls.lua lists them; null: not listed. */

@@ -5,6 +5,8 @@ import { newId } from '../../core/kernel/ids.ts'
 import type { Redis } from '../redis/redis.ts'
 import { QUEUE_PREFIX } from '../redis/redis-keys.ts'
 
+/** The name of a job that replaces the lost job of a running call (see reviveCall). */
+export const REVIVED = 'revived'
 export const DISPATCH_QUEUE = 'dispatch'
 export const SETTLEMENT_QUEUE = 'settlement'
 export const EVENTS_QUEUE = 'events'
@@ -152,7 +154,7 @@ export async function settlementJobsLeft(redis: Redis, jobIds: readonly string[]
  */
 export async function reviveCall(queue: DispatchQueue, job: CallJob, delayMs: number): Promise<boolean> {
   const { id } = job.envelope
-  await queue.add('revived', job, { ...jobOptions(id), delay: delayMs })
+  await queue.add(REVIVED, job, { ...jobOptions(id), delay: delayMs })
   return (await queue.getJobState(id)) === 'delayed'
 }
 

@@ -23,7 +23,9 @@ const end: FrameBody = ['finish', 'stop', null]
 describe('a pending call', () => {
   let delivered: FrameBody[]
   let control: ControlMessage[]
-  let overdue: number
+  let looks: number
+  /** What is found of a call that is looked for. */
+  let isFoundRunning: boolean
   let told: Array<[code: string, deliveredText: string]>
   let call: PendingCall
   /** Whether it may ask for frames at once. */
@@ -32,7 +34,8 @@ describe('a pending call', () => {
   beforeEach(() => {
     delivered = []
     control = []
-    overdue = 0
+    looks = 0
+    isFoundRunning = false
     told = []
     isItsTurn = true
     call = new PendingCall({
@@ -40,7 +43,10 @@ describe('a pending call', () => {
       sink: { frame: (body) => delivered.push(body), flush: () => undefined, tick: () => undefined },
       control: (message) => control.push(message),
       wantsResend: () => isItsTurn && call.askResend(nowMs),
-      overdue: () => overdue++,
+      look() {
+        looks++
+        if (isFoundRunning) call.probe()
+      },
       told: ({ code }, deliveredText) => told.push([code, deliveredText]),
       nowMs: 0,
     })
@@ -198,7 +204,8 @@ describe('a pending call', () => {
     expect(control).toEqual([{ kind: 'cancel', callId: 'chatcmpl_1', ending: { by: 'client' } }])
   })
 
-  test('probes silence, since the frame that was lost may have been the last', () => {
+  test('that runs silently is asked for frames, since the one that was lost may have been the last', () => {
+    isFoundRunning = true
     call.accept({ generation: 1 }, 0, ['open', 0], 1_000)
     tick(5_900)
     expect(control).toEqual([])
@@ -319,15 +326,19 @@ describe('a pending call', () => {
     expect(control.at(-1)).toMatchObject({ kind: 'delivered', delivered: { text: '', candidate: 0 } })
   })
 
-  test('reports a call overdue in the queue, again and again, until a frame comes', () => {
-    tick(15_001)
-    tick(15_101)
-    expect(overdue).toBe(1)
-    tick(20_200)
-    expect(overdue).toBe(2)
-    call.accept({ generation: 1 }, 0, ['open', 0], 20_300)
-    tick(26_000)
-    expect(overdue).toBe(2)
+  test('is looked for every five seconds of silence, and when it has waited for as long as it may', () => {
+    const lookedAt: number[] = []
+    for (let atMs = 0; atMs <= 17_000; atMs += 100) {
+      const before = looks
+      tick(atMs)
+      if (looks > before) lookedAt.push(atMs)
+    }
+    expect(lookedAt).toEqual([5_100, 10_200, 15_100])
+    call.accept({ generation: 1 }, 0, ['open', 0], 17_100)
+    tick(22_000)
+    expect(looks).toBe(3)
+    tick(22_200)
+    expect(looks).toBe(4)
   })
 
   test('ends with a timeout when nobody ends it', () => {

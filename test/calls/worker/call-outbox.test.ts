@@ -37,7 +37,7 @@ describe('the outbox of a call with an Idempotency-Key', () => {
   test('sends nothing more to a repeat that left, and all to its first caller', () => {
     const outbox = open(1_000)
     outbox.attach('d', label(1), 0)
-    outbox.detach((receiver) => receiver.label === label(1))
+    outbox.detach((receiver) => receiver.listenerId === label(1))
     outbox.detach((receiver) => receiver.channel === 'c')
     outbox.send(['text', 'a'])
     expect(sentTo(label(1))).toEqual([])
@@ -55,7 +55,7 @@ describe('the outbox of a call with an Idempotency-Key', () => {
       [labels[16], 1, 0, ['error', { code: 'rate_limit_exceeded' }], outbox.run],
     ])
     expect(sent.filter(([, , , body]) => body[0] === 'text')).toHaveLength(1 + 16)
-    outbox.detach((receiver) => receiver.label === labels[0])
+    outbox.detach((receiver) => receiver.listenerId === labels[0])
     outbox.attach('d', labels[16]!, 0)
     expect(sentTo(labels[16]!).at(-1)).toEqual([labels[16], 1, 0, ['text', 'a'], outbox.run])
   })
