@@ -230,16 +230,16 @@ const Settings = Type.Object({
   freeCreditsPerSite: integer(20, 'free credits a day for one IPv6 /48', [0]),
   unchargedCostPercent: integer(
     25,
-    'provider cost that an account caused and that nobody pays (it disconnected before a status, asked for nothing), as a share of what it was charged in seven days: above that and `UNCHARGED_COST_FLOOR_USD` the account is slowed to 6 requests per minute, at twice as much it is suspended, see [money.md](money.md#what-no-client-pays)',
+    'unpaid provider cost that an account caused (it disconnected before a status, or requested no output), as a share of what it was charged in seven days: above that and `UNCHARGED_COST_FLOOR_USD` the account is slowed to 6 requests per minute, at twice as much it is suspended, see [money.md](money.md#what-no-client-pays)',
     [0, 1_000],
   ),
-  unchargedCostFloorUsd: amountUsd('1.00', 'such cost that an account may cause whatever it was charged'),
+  unchargedCostFloorUsd: amountUsd('1.00', 'such cost that an account may cause, whatever its charges'),
   failureCreditsPercent: integer(
     5,
-    'credits for calls whose callers were told that they failed, of one account or of all together, as a share of what was charged on a day: above that and `FAILURE_CREDITS_FLOOR_USD` the audit fails for two days',
+    'credits for charged calls whose clients received an error, of one account or of all together, as a share of what was charged on a day: above that and `FAILURE_CREDITS_FLOOR_USD` the audit fails for two days',
     [0, 100],
   ),
-  failureCreditsFloorUsd: amountUsd('1.00', 'such credits that a day may have whatever was charged'),
+  failureCreditsFloorUsd: amountUsd('1.00', 'such credits that are allowed per day, whatever the charges'),
   lowBalanceUsd: amountUsd(
     '1.00',
     'threshold of `balance.low` for new accounts; `account alert` sets it for one account',
@@ -387,7 +387,7 @@ const Settings = Type.Object({
     'addresses and networks of proxies whose `X-Forwarded-For` is believed, comma-separated; anyone else’s is ignored, and the first is warned about in the log',
   ),
   corsOrigins: list(
-    'origins, comma-separated, whose pages may call `/v1` and `/v2` with a key of their own; `*`: any. A page shows its key to whoever reads it: give such keys a limit',
+    'origins, comma-separated, whose pages may call `/v1` and `/v2` with a key of their own; `*`: any. Every visitor of a page can read its key: give such keys a limit',
   ),
   operatorSsoOnly: flag(
     'operators sign in to the console by single sign-on alone; admin keys stay valid for programs, as bearer tokens',

@@ -56,7 +56,7 @@ export async function createApiRuntime(
       await delay(Math.min(config.shutdownDelayMs, config.shutdownGraceMs))
       await app.close()
       clearTimeout(timer)
-      // A worker of this process may still run calls: from Redis it learns that no one listens.
+      // A worker of this process may still run calls: it learns from Redis that the channel has no subscriber.
       hasStopped = true
       await report.stop()
       await resources.disposeAsync()

@@ -68,7 +68,7 @@ export function startAlarmSender(options: AlarmSenderOptions): () => Promise<voi
         perMinute,
         perMinutePagerDuty: PER_MINUTE_PAGERDUTY,
       })) {
-        const sending = tell(destination, options).catch((error: unknown) =>
+        const sending = notify(destination, options).catch((error: unknown) =>
           logger.error(
             { err: error, destinationId: destination.id },
             'alarm destination not processed, retrying',
@@ -88,7 +88,7 @@ export function startAlarmSender(options: AlarmSenderOptions): () => Promise<voi
 }
 
 /** Makes one attempt and records it. */
-async function tell(destination: ClaimedDestination, options: AlarmSenderOptions): Promise<void> {
+async function notify(destination: ClaimedDestination, options: AlarmSenderOptions): Promise<void> {
   const { notices, sealer, logger, random } = options
   const { id, name, attempts } = destination
   if (destination.notices.length === 0) return

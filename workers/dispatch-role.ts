@@ -119,7 +119,7 @@ export async function startDispatchRole(
       lockMs: config.jobLockMs,
       graceMs: config.shutdownGraceMs,
       unconfirmedSettlementsMax: config.unconfirmedSettlementsMax,
-      wholeAnswerBytesMax: config.keptReplies.perAnswer,
+      wholeCompletionBytesMax: config.keptReplies.perAnswer,
     },
     clock: Date.now,
     fleetClock: clients.fleetClock,
@@ -165,7 +165,7 @@ interface DispatchParts {
     lockMs: number
     graceMs: number
     unconfirmedSettlementsMax: number
-    wholeAnswerBytesMax: number
+    wholeCompletionBytesMax: number
   }
   logger: Logger
   clock: () => number
@@ -189,7 +189,7 @@ export async function composeDispatch(parts: DispatchParts) {
     localHub,
     logger,
     onLost: (frames) => calls.noteLost(frames),
-    onUnheard: (channel, heardAt) => calls.abortChannel(channel, heardAt),
+    onUnacknowledged: (channel, subscribedAt) => calls.abortChannel(channel, subscribedAt),
     openChannels: () => calls.channels(),
     onRound: () => calls.markSent(clock()),
     clock,

@@ -10,7 +10,7 @@ import { createProviderHours, createProviderHoursRollup } from '../src/billing/r
 import { createUnchargedCostStore } from '../src/billing/reports/uncharged-cost-store.ts'
 import { runMaintenance } from '../src/billing/run-maintenance.ts'
 import { pruneSettledKeys } from '../src/billing/settlement/settlement-statements.ts'
-import { sweepUnheardEnds } from '../src/calls/api/unheard-ends.ts'
+import { sweepUnacknowledgedEnds } from '../src/calls/api/end-acknowledgements.ts'
 import { prunePromptLogs } from '../src/calls/prompt-logs/prompt-log-store.ts'
 import { sweepCallBodies } from '../src/calls/protocol/call-bodies.ts'
 import type { Clients, openQueues } from '../src/compose/clients.ts'
@@ -99,7 +99,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
     readEpoch: createEpochReader(redis),
     clock: fleetClock,
   }
-  const unheardEnds = {
+  const unacknowledgedEnds = {
     redis,
     postgres,
     enqueueSettlements: enqueueSettlements.bind(null, queues.settlement),
@@ -156,7 +156,12 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
       everyMs: 30 * SECOND_MS,
       run: (stopping) => runMaintenance(maintenance, stopping),
     },
-    { name: 'unheard-ends', on: one, everyMs: 30 * SECOND_MS, run: () => sweepUnheardEnds(unheardEnds) },
+    {
+      name: 'unheard-ends',
+      on: one,
+      everyMs: 30 * SECOND_MS,
+      run: () => sweepUnacknowledgedEnds(unacknowledgedEnds),
+    },
     { name: 'retention', on: one, everyMs: 30 * SECOND_MS, run: prune },
     {
       name: 'uncharged-cost',

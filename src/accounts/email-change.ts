@@ -6,7 +6,7 @@ import type { CredentialStore } from './credential-store.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import { noSuchLink } from './email-verification.ts'
 import type { FreeCredits } from './free-credit.ts'
-import type { LetSpend } from './let-spend.ts'
+import type { MakeSpendable } from './make-spendable.ts'
 import type { PasswordCheck } from './password-check.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
@@ -20,7 +20,7 @@ export function createEmailChange(deps: {
   tokens: Pick<EmailTokenStore, 'use'>
   freeCredits: Pick<FreeCredits, 'decideVerified'>
   throttle: Pick<SignInThrottle, 'verification' | 'verificationMail'>
-  letSpend: LetSpend
+  makeSpendable: MakeSpendable
   enqueue: (job: { kind: 'change_email' | 'email_changed'; changeId: string }) => Promise<void>
 }) {
   const { postgres, tokens } = deps
@@ -78,7 +78,7 @@ export function createEmailChange(deps: {
           if (isDuplicate(error)) throw emailTaken()
           throw error
         })
-      if (applied.freeCredit === 'granted') await deps.letSpend(applied.accountId)
+      if (applied.freeCredit === 'granted') await deps.makeSpendable(applied.accountId)
       await deps.enqueue({ kind: 'email_changed', changeId: applied.changeId })
     },
   }

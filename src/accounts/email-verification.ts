@@ -3,7 +3,7 @@ import { type ApiError, invalid } from '../core/kernel/errors.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { EmailTokenStore } from './email-token-store.ts'
 import type { FreeCredits } from './free-credit.ts'
-import type { LetSpend } from './let-spend.ts'
+import type { MakeSpendable } from './make-spendable.ts'
 import type { SignInThrottle } from './sign-in-throttle.ts'
 
 /** Email verification, if mail is configured. It also decides on a pending free credit. */
@@ -16,9 +16,9 @@ export function createEmailVerification(deps: {
   throttle: Pick<SignInThrottle, 'verification' | 'verificationMail'>
   /** Enqueues the message. */
   enqueue: (accountId: string) => Promise<void>
-  letSpend: LetSpend
+  makeSpendable: MakeSpendable
 }) {
-  const { postgres, tokens, freeCredits, throttle, letSpend } = deps
+  const { postgres, tokens, freeCredits, throttle, makeSpendable } = deps
 
   return {
     /** Enqueues the message with the link. Throws ApiError 429 if the mailbox had too many. */
@@ -46,7 +46,7 @@ export function createEmailVerification(deps: {
         return { accountId: used.accountId, freeCredit }
       })
       if (!verified) throw noSuchLink()
-      if (verified.freeCredit === 'granted') await letSpend(verified.accountId)
+      if (verified.freeCredit === 'granted') await makeSpendable(verified.accountId)
       return verified.freeCredit
     },
   }

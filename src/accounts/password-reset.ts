@@ -24,7 +24,7 @@ export function createPasswordReset(deps: {
   const { credentials, tokens } = deps
   return {
     /**
-     * Enqueues a message with a link, if the email has an account that is not suspended. A client cannot tell the
+     * Enqueues a message with a link, if the email has an account that is not suspended. A client cannot see the
      * difference: the same steps run in both cases, and the link is created only when the message is sent. Throws
      * ApiError 429 after too many requests, and `conflict` if there is no mail.
      */
@@ -46,8 +46,8 @@ export function createPasswordReset(deps: {
       const found = await tokens.find('reset_password', token)
       if (!found) throw noSuchLink()
       refuseGuessable(password, 'password', found.email)
-      const asker = { group: clientNetworks(networkAddress).subnet, isKnown: true }
-      const passwordHash = await deps.passwords.hash(password, asker)
+      const requester = { group: clientNetworks(networkAddress).subnet, isKnown: true }
+      const passwordHash = await deps.passwords.hash(password, requester)
       const remaining = await deps.postgres.$transaction(async (transaction) => {
         const used = await tokens.use(transaction, 'reset_password', token)
         if (!used) throw noSuchLink()

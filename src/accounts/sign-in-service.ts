@@ -130,8 +130,8 @@ export function createSignInService(deps: {
       const { networkAddress } = client
       refuseGuessable(password, 'password', email)
       await throttle.signUp(networkAddress)
-      const asker = { group: clientNetworks(networkAddress).subnet, isKnown: false }
-      const passwordHash = await passwords.hash(password, asker)
+      const requester = { group: clientNetworks(networkAddress).subnet, isKnown: false }
+      const passwordHash = await passwords.hash(password, requester)
       if (await credentials.findByEmail(email)) throw emailTaken()
       try {
         const { id } = await accounts.create(email, null, async (transaction, accountId) => {
@@ -160,8 +160,8 @@ export function createSignInService(deps: {
       const { networkAddress } = client
       const { isKnown } = await throttle.signIn(networkAddress, email)
       const found = await credentials.findByEmail(email)
-      const asker = { group: clientNetworks(networkAddress).subnet, isKnown }
-      const isRight = await passwords.verify(found?.passwordHash ?? null, password, asker)
+      const requester = { group: clientNetworks(networkAddress).subnet, isKnown }
+      const isRight = await passwords.verify(found?.passwordHash ?? null, password, requester)
       if (!found?.passwordHash || !isRight) throw wrongCredentials()
       // Only a client with the password learns of the suspension.
       if (found.isSuspended) throw suspended()

@@ -13,7 +13,7 @@ interface ByokKeyUse {
   providerId: string
 }
 
-export type VaultAnswer =
+export type VaultResult =
   | { kind: 'opened'; secret: string }
   /** Deleted or disabled since the call was planned. */
   | { kind: 'gone' }
@@ -136,7 +136,7 @@ export async function openByokKeyVault(options: {
 
   return {
     /** Never rejects. */
-    async open({ keyId, accountId, providerId }: ByokKeyUse): Promise<VaultAnswer> {
+    async open({ keyId, accountId, providerId }: ByokKeyUse): Promise<VaultResult> {
       const reading = await lookUp(keyId)
       if (reading === null) return { kind: 'unavailable' }
       if (reading === 'gone' || reading.accountId !== accountId || reading.providerId !== providerId)

@@ -11,7 +11,7 @@ import { createKeyActivityStore, createUsageStore } from '../billing/reports/usa
 import { createConflictStore } from '../billing/settlement/conflict-store.ts'
 import { createQuarantineStore } from '../billing/settlement/quarantine-store.ts'
 import { createSettlementStore } from '../billing/settlement/settlement-store.ts'
-import { createAnswerDiscard } from '../calls/protocol/idempotency.ts'
+import { createCompletionDiscard } from '../calls/protocol/idempotency.ts'
 import type { Config } from '../config.ts'
 import { createPayments, type PaymentsDependencies } from '../payments/create-payments.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
@@ -32,7 +32,7 @@ export async function composeMoney(
   const holds = createHoldStore(redis)
   return {
     holds,
-    settlements: createSettlementStore(postgres, createAnswerDiscard(redis)),
+    settlements: createSettlementStore(postgres, createCompletionDiscard(redis)),
     quarantine: createQuarantineStore(postgres),
     conflicts: createConflictStore(postgres),
     payments: await createPayments(config, { ...clients, holds, clock: Date.now }),

@@ -13,9 +13,9 @@ import { createIdentityStore } from '../accounts/identity/identity-store.ts'
 import { createOauthSignIn } from '../accounts/identity/oauth-sign-in.ts'
 import { createKeyHasher } from '../accounts/key-hash.ts'
 import { createKeyStore, editKey as storeKeyEdit } from '../accounts/key-store.ts'
-import { createLetSpend } from '../accounts/let-spend.ts'
 import { createByokKeyMail } from '../accounts/mail/byok-key-mail.ts'
 import { createNotify } from '../accounts/mail/notify.ts'
+import { createMakeSpendable } from '../accounts/make-spendable.ts'
 import { createOperatorSignIn } from '../accounts/operators/operator-sign-in.ts'
 import { createOperatorStore } from '../accounts/operators/operator-store.ts'
 import { createInvitationStore } from '../accounts/organisation/invitation-store.ts'
@@ -183,7 +183,7 @@ export function composeSignIn(
     awaitsVerification: config.mail?.transport.kind === 'smtp',
     logger,
   })
-  const letSpend = createLetSpend({
+  const makeSpendable = createMakeSpendable({
     accounts,
     loadBalance: (account) => holds.apply(account.id, account, []),
     logger,
@@ -204,7 +204,7 @@ export function composeSignIn(
     tokens,
     freeCredits,
     throttle,
-    letSpend,
+    makeSpendable,
     notify,
   }
   const verification = hasMail

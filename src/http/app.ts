@@ -9,12 +9,12 @@ import type { ProcessReport } from '../platform/observability/process-report.ts'
 import type { Readiness } from '../platform/observability/readiness.ts'
 import { operatorSessionReader } from './account/sessions/operator-session-routes.ts'
 import { accessLog } from './plugins/access-log.ts'
-import { answerErrors, answerUnroutable } from './plugins/answer-errors.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { observeRequests } from './plugins/observe-requests.ts'
 import { openapi } from './plugins/openapi.ts'
 import { operatorAccess } from './plugins/operator-access.ts'
 import { guardRequests, parseJson, validateRequests, weighBodies } from './plugins/read-requests.ts'
+import { answerUnroutable, sendErrors } from './plugins/send-errors.ts'
 import { provideServices } from './plugins/services.ts'
 import { accountSessions } from './plugins/session.ts'
 import { surfaceAccess } from './plugins/surface-access.ts'
@@ -101,7 +101,7 @@ export async function buildApp(
     unreadMs: limits.unreadTimeoutMs,
   })
   await app.register(guardRequests)
-  await app.register(answerErrors, options)
+  await app.register(sendErrors, options)
   await app.register(unroutedRequests)
   await app.register(parseJson, options)
   await app.register(validateRequests)
@@ -188,7 +188,7 @@ function boundConnections(
   let closing = false
   let timer: NodeJS.Timeout | undefined
 
-  const isOneTooMany = (socket: Socket): boolean => {
+  const exceedsLimit = (socket: Socket): boolean => {
     const { remoteAddress = '', remoteFamily } = socket
     if (isProxy(remoteAddress, remoteFamily)) return false
     const { subnet } = clientNetworks(remoteAddress)
@@ -204,7 +204,7 @@ function boundConnections(
   }
 
   app.server.on('connection', (socket: Socket) => {
-    if (closing || isOneTooMany(socket)) {
+    if (closing || exceedsLimit(socket)) {
       socket.destroy()
       return
     }

@@ -16,7 +16,7 @@ import { jsonView } from '../core/api/json-view.ts'
 import type { CatalogSnapshot, Provider } from '../core/catalog/catalog.ts'
 import { ApiError, invalid } from '../core/kernel/errors.ts'
 import { byokKeyStatus, takesByokKeys } from '../core/routing/byok.ts'
-import { type AccountAccess, byKey, bySession } from './asking-account.ts'
+import { type AccountAccess, byKey, bySession } from './account-access.ts'
 import { OfId } from './page.ts'
 import { askingKey } from './plugins/authenticate.ts'
 import { actingOn } from './plugins/session.ts'
@@ -102,7 +102,7 @@ function byokKeyRoutes(
 ): FastifyPluginAsyncTypebox {
   return async (app) => {
     const { byokKeys, keyChecker, catalog, mailByokKeyAdded } = app.services
-    const { asker, hooks, holder, schema, ...audience } = audienceOf(app)
+    const { requester, hooks, holder, schema, ...audience } = audienceOf(app)
     const options = { ...hooks, bodyLimit: BODY_LIMIT_BYTES }
     const changingOptions = { ...audience.changing, bodyLimit: BODY_LIMIT_BYTES }
     const slots = createSlots({
@@ -134,7 +134,7 @@ function byokKeyRoutes(
       response: { 200: audience.list },
     }
     app.get(path, { ...options, schema: listing }, async (request) => {
-      const { accountId, holder } = asker(request)
+      const { accountId, holder } = requester(request)
       const found = await slots.run(holder, () => byokKeys.list(accountId))
       return audience.listOf(found, providersTakingKeys(catalog()))
     })
@@ -146,7 +146,7 @@ function byokKeyRoutes(
       response: { 201: audience.key },
     }
     app.post(path, { ...changingOptions, schema: adding }, async (request, reply) => {
-      const { accountId, holder } = asker(request)
+      const { accountId, holder } = requester(request)
       const { provider: providerId, key: secret, name = '', allow_fallback = false } = request.body
       const providers = providersTakingKeys(catalog())
       const provider = providers.get(providerId)
@@ -166,7 +166,7 @@ function byokKeyRoutes(
       response: { 200: audience.key },
     }
     app.patch(`${path}/:id`, { ...changingOptions, schema: changing }, async (request) => {
-      const { accountId, holder } = asker(request)
+      const { accountId, holder } = requester(request)
       const { name, disabled, allow_fallback: allowFallback } = request.body
       const changed = await slots.run(holder, () =>
         byokKeys.update(accountId, request.params.id, {
@@ -188,7 +188,7 @@ function byokKeyRoutes(
       response: { 200: ByokKeyDeleted, 204: Type.Unsafe<unknown>(Type.Null()) },
     }
     app.delete(`${path}/:id`, { ...changingOptions, schema: deleting }, async (request, reply) => {
-      const { accountId, holder } = asker(request)
+      const { accountId, holder } = requester(request)
       const { id } = request.params
       const removed = await slots.run(holder, () => byokKeys.remove(id, accountId))
       if (removed === null) throw unknownKey()

@@ -20,7 +20,7 @@ import {
   bySession,
   callReader,
   noStore,
-} from './asking-account.ts'
+} from './account-access.ts'
 import { byokFailures, type CallReader, callView, isRescued } from './call-view.ts'
 import { OfId, pageOf } from './page.ts'
 import { askingKey } from './plugins/authenticate.ts'
@@ -112,11 +112,11 @@ export const consoleCallRoutes: FastifyPluginAsyncTypebox = async (app) => {
     format: () => 'csv',
   })
 
-  const { asker, hooks } = ofAccount
+  const { requester, hooks } = ofAccount
   const lookups = lookupSlots()
   const schema = { params: OfId, response: { 200: CallDetail } }
   app.get('/calls/:id', { ...hooks, schema }, async (request) => {
-    const { accountId, holder } = asker(request)
+    const { accountId, holder } = requester(request)
     // Waiting for a running call does not occupy a report slot; only its reads do.
     const find = settledCall(services.reports, request.params.id, accountId, '', (read) =>
       slots.run(holder, read),
@@ -135,7 +135,7 @@ type ListQuery = Partial<
 function registerList(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
   path: string,
-  { asker, hooks, slots, viewOf, ...audience }: Audience,
+  { requester, hooks, slots, viewOf, ...audience }: Audience,
 ): void {
   const { reports, clock } = app.services
   const schema = {
@@ -144,7 +144,7 @@ function registerList(
     response: { 200: audience.response },
   }
   app.get(path, { ...hooks, schema }, async (request, reply) => {
-    const { accountId, holder, reader } = asker(request)
+    const { accountId, holder, reader } = requester(request)
     const query = request.query as ListQuery
     const { limit = CSV_PAGE } = query
     const range = zonedTimeRange(request.query, clock())

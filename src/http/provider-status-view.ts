@@ -76,7 +76,7 @@ function providerStatus(id: string, name: string, facts: ProviderFacts): Provide
   const hours = facts.hours.filter(({ providerId }) => providerId === id)
   const open = facts.breakers.filter(
     ({ subject, state }) =>
-      state !== 'rate-limited' && providerOfOffer(subject) === id && isTold(subject, facts),
+      state !== 'rate-limited' && providerOfOffer(subject) === id && isShown(subject, facts),
   )
   const speed = latency.find((one) => one.id === id)
   const recent = uptimeOf(hours.filter(({ hourMs }) => hourMs >= nowMs - RECENT_MS))
@@ -105,7 +105,7 @@ function stateOf(open: string[], providerId: string, recent: number | null): Pro
 }
 
 /** Whether the status of this subject may be shown: a provider, or an offer with enough calls by name. */
-function isTold(subject: string, { stats }: ProviderFacts): boolean {
+function isShown(subject: string, { stats }: ProviderFacts): boolean {
   const provider = providerOfOffer(subject)
   const offer = subject.split('#')[0] ?? subject
   // The breaker of one account's calls concerns that account only.
@@ -138,7 +138,7 @@ function incidentsOf(facts: ProviderFacts, names: ReadonlyMap<string, string>): 
   return facts.alarms
     .filter(({ subject, resolvedAt }) => {
       const isRecent = resolvedAt === null || resolvedAt.getTime() >= sinceMs
-      return isRecent && names.has(providerOfOffer(subject)) && isTold(subject, facts)
+      return isRecent && names.has(providerOfOffer(subject)) && isShown(subject, facts)
     })
     .slice(0, INCIDENTS_MAX)
     .map(({ subject, firstAt, resolvedAt }) => ({

@@ -21,7 +21,7 @@ import type { PaymentRailName } from '../core/payments/payment.ts'
 import { readTopUpAmount, TOP_UP_PRESETS_USD } from '../core/payments/top-up-amount.ts'
 import type { Payments } from '../payments/create-payments.ts'
 import type { Payment } from '../payments/payment-store.ts'
-import { type AccountAccess, byKey, bySession } from './asking-account.ts'
+import { type AccountAccess, byKey, bySession } from './account-access.ts'
 import { OfId, pageOf } from './page.ts'
 import { actingOn } from './plugins/session.ts'
 import { createRecordKeyAction } from './record-key-action.ts'
@@ -106,7 +106,7 @@ type ListQuery = { limit: number; before?: string; cursor?: string }
 function registerRoutes(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
   path: string,
-  { asker, hooks, schema, ...audience }: Audience,
+  { requester, hooks, schema, ...audience }: Audience,
 ): void {
   const { services } = app
   const { topUps, payments } = services.payments
@@ -125,7 +125,7 @@ function registerRoutes(
     response: { 201: audience.topUp },
   }
   app.post(path, { ...hooks, schema: opening }, async (request, reply) => {
-    const { accountId } = asker(request)
+    const { accountId } = requester(request)
     const { rail, amount_usd: given } = request.body
     const amount = readTopUpAmount(given, range)
     if (amount.kind === 'refused') throw invalid('amount_usd', topUpAmountWording(options))
@@ -149,7 +149,7 @@ function registerRoutes(
     response: { 200: audience.page },
   }
   app.get(path, { ...hooks, schema: listing }, async (request) => {
-    const { accountId } = asker(request)
+    const { accountId } = requester(request)
     const { limit, [audience.cursor]: before } = request.query as ListQuery
     const found = await payments.list({ accountId, ...(before && { before }), limit: limit + 1 })
     const view = (payment: Payment) => audience.viewOf(payment, request)
@@ -159,7 +159,7 @@ function registerRoutes(
   const showing = { ...schema, summary: 'One top-up', params: OfId, response: { 200: audience.topUp } }
   app.get(`${path}/:id`, { ...hooks, schema: showing }, async (request) => {
     const payment = await payments.find(request.params.id)
-    if (payment?.accountId !== asker(request).accountId)
+    if (payment?.accountId !== requester(request).accountId)
       throw new ApiError('not_found', 'This account has no top-up with this id.')
     return audience.viewOf(payment, request)
   })

@@ -7,7 +7,7 @@ import { TIME_RANGE, type TimeRange, timeRange } from '../core/billing/usage-que
 import { ApiError } from '../core/kernel/errors.ts'
 import { formatUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
-import { ACCOUNT_ID, type AccountAccess, byReadingKey, bySession } from './asking-account.ts'
+import { ACCOUNT_ID, type AccountAccess, byReadingKey, bySession } from './account-access.ts'
 import { asCsv, csvLine } from './csv.ts'
 import { REPORT_FORMAT, reportFormat } from './report-format.ts'
 import { reportSlots, type Slots } from './slots.ts'
@@ -47,7 +47,7 @@ export const consoleUsageRoute: FastifyPluginAsyncTypebox = async (app) =>
 function registerRoute(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
   path: string,
-  { asker, hooks, ...audience }: Audience,
+  { requester, hooks, ...audience }: Audience,
 ): void {
   const { reports, clock } = app.services
   const schema = {
@@ -63,7 +63,7 @@ function registerRoute(
     response: { 200: audience.usage },
   }
   app.get(path, { ...hooks, schema }, async (request, reply) => {
-    const { accountId, holder } = asker(request)
+    const { accountId, holder } = requester(request)
     const { group_by: group, ...query } = request.query
     const range = timeRange(query, clock())
     const format = reportFormat(request)

@@ -19,8 +19,8 @@ const COUNT_MAX = 2_147_483_647
 
 /** Notifies the destinations that were notified of the opening that the alarm is over; `ended` has the ids. */
 const TELL_ENDED = `
-  SELECT DISTINCT told.destination_id, told.alarm_id, 'resolved' AS event, 2 AS turn
-  FROM ended JOIN alarm_notices AS told ON told.alarm_id = ended.id AND told.event = 'opened'`
+  SELECT DISTINCT notified.destination_id, notified.alarm_id, 'resolved' AS event, 2 AS turn
+  FROM ended JOIN alarm_notices AS notified ON notified.alarm_id = ended.id AND notified.event = 'opened'`
 
 const RANK = `array_position(ARRAY['info', 'warning', 'critical'],`
 
@@ -62,7 +62,7 @@ WITH moved AS (
 ), ended AS (
   SELECT id FROM quieted UNION ALL
   SELECT id FROM stored WHERE resolved_at IS NOT NULL AND id NOT IN (SELECT id FROM opened)
-), told AS (
+), notified AS (
   SELECT destination.id AS destination_id, opened.id AS alarm_id, opened.resolved_at
   FROM opened JOIN alarm_destinations AS destination
     ON destination.enabled AND destination.id <> opened.subject
@@ -70,8 +70,8 @@ WITH moved AS (
 )
 INSERT INTO alarm_notices (destination_id, alarm_id, event)
 SELECT destination_id, alarm_id, event FROM (
-  SELECT destination_id, alarm_id, 'opened' AS event, 1 AS turn FROM told
-  UNION ALL SELECT destination_id, alarm_id, 'resolved', 2 FROM told WHERE resolved_at IS NOT NULL
+  SELECT destination_id, alarm_id, 'opened' AS event, 1 AS turn FROM notified
+  UNION ALL SELECT destination_id, alarm_id, 'resolved', 2 FROM notified WHERE resolved_at IS NOT NULL
   UNION ALL ${TELL_ENDED}
 ) AS notices ORDER BY turn, alarm_id`
 
@@ -97,8 +97,8 @@ WITH before AS MATERIALIZED (
   WHERE id = $1 AND acknowledged_at IS NULL
 )
 INSERT INTO alarm_notices (destination_id, alarm_id, event)
-SELECT DISTINCT told.destination_id, told.alarm_id, CASE WHEN $4 THEN 'resolved' ELSE 'acknowledged' END
-FROM before JOIN alarm_notices AS told ON told.alarm_id = before.id AND told.event = 'opened'`
+SELECT DISTINCT notified.destination_id, notified.alarm_id, CASE WHEN $4 THEN 'resolved' ELSE 'acknowledged' END
+FROM before JOIN alarm_notices AS notified ON notified.alarm_id = before.id AND notified.event = 'opened'`
 
 export type AlarmStore = ReturnType<typeof createAlarmStore>
 

@@ -51,7 +51,7 @@ function authorize(current: StoredKey, edit: KeyEdit, by: KeyAuthority): Authori
 const AUTHORS: Record<KeyAuthority, string> = {
   operator: 'an operator of this gateway',
   manager: 'an owner or admin of the organisation',
-  creator: 'whoever made the key',
+  creator: 'the creator of the key',
 }
 
 function pauseOf(current: StoredKey, { pausedAt }: KeyEdit, by: KeyAuthority): AuthorizedEdit {

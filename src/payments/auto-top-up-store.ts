@@ -158,7 +158,7 @@ async function noteStep(
 ): Promise<void> {
   const { accountId } = row
   const change = (data: Partial<AutoTopUp>) => transaction.autoTopUp.update({ where: { accountId }, data })
-  const tell = (reason: AutoTopUpPause | 'monthly_maximum', cause: string, resumesAtMs: number | null) =>
+  const notify = (reason: AutoTopUpPause | 'monthly_maximum', cause: string, resumesAtMs: number | null) =>
     recordEvent(transaction, {
       type: 'topup.auto_paused',
       accountId,
@@ -177,11 +177,11 @@ async function noteStep(
     case 'monthly_maximum':
       await change({ waitUntil: new Date(step.untilMs) })
       // Once a month, unless the holder saves another maximum that is reached as well.
-      await tell('monthly_maximum', `${step.untilMs}:${row.monthlyMaxPico}`, step.untilMs)
+      await notify('monthly_maximum', `${step.untilMs}:${row.monthlyMaxPico}`, step.untilMs)
       return
     case 'pause':
       await change({ pausedAt: new Date(nowMs), pauseReason: step.reason })
-      await tell(step.reason, isoTime(nowMs), null)
+      await notify(step.reason, isoTime(nowMs), null)
       return
     default:
       step satisfies never

@@ -39,7 +39,7 @@ WHERE outcome IS NULL AND payment_id IS NOT NULL AND received_at < $1
 GROUP BY payment_id ORDER BY min(received_at) LIMIT $2`
 
 /** The reported facts of a payment, as read by one transaction. */
-export interface ToldFacts {
+export interface ReportedFacts {
   facts: PaymentFact[]
   /** Events among them that have not acted yet. */
   freshIds: string[]
@@ -49,7 +49,7 @@ export interface ToldFacts {
 export async function readFacts(
   transaction: Pick<PostgresTransaction, 'paymentEvent'>,
   paymentId: string,
-): Promise<ToldFacts> {
+): Promise<ReportedFacts> {
   const events = await transaction.paymentEvent.findMany({
     where: { paymentId, OR: [{ outcome: null }, { outcome: 'applied' }] },
     orderBy: [{ receivedAt: 'asc' }, { id: 'asc' }],

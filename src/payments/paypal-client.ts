@@ -41,7 +41,7 @@ interface PaypalRequest {
   body?: string
 }
 
-interface PaypalAnswer {
+interface PaypalResponse {
   request: PaypalRequest
   status: number
   text: string
@@ -54,7 +54,7 @@ export function createPaypalClient(
   const singleFlight = createSingleFlight()
   let token: { text: string; expiresAtMs: number } | null = null
 
-  async function exchange(request: PaypalRequest, authorization: string): Promise<PaypalAnswer> {
+  async function exchange(request: PaypalRequest, authorization: string): Promise<PaypalResponse> {
     const { method, path, headers, body } = request
     try {
       const response = await fetch(settings.apiBase + path, {
@@ -126,9 +126,9 @@ export function createPaypalClient(
   }
 }
 
-const isSuccess = ({ status }: PaypalAnswer): boolean => status >= 200 && status < 300
+const isSuccess = ({ status }: PaypalResponse): boolean => status >= 200 && status < 300
 
-function readJson({ request: { method, path }, text }: PaypalAnswer): unknown {
+function readJson({ request: { method, path }, text }: PaypalResponse): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -137,7 +137,7 @@ function readJson({ request: { method, path }, text }: PaypalAnswer): unknown {
   }
 }
 
-const failureOf = ({ request: { method, path }, status, text }: PaypalAnswer): string =>
+const failureOf = ({ request: { method, path }, status, text }: PaypalResponse): string =>
   `PayPal returned ${status} for ${method} ${path}${detailsOf(text)}`
 
 /** Details from the body of an error: its name, the first issue and PayPal's id of the request. */

@@ -29,7 +29,7 @@ export interface AutoTopUpReport {
 /** A rail that does not respond is retried after this. */
 const ASK_AGAIN_AFTER_MS = MINUTE_MS
 /**
- * Later, nobody expects the charge. Well within the day for which Stripe remembers an idempotency key, so that a retry
+ * Later, the charge would be unexpected. Well within the day for which Stripe remembers an idempotency key, so that a retry
  * never charges twice. Source: https://docs.stripe.com/api/idempotent_requests
  */
 const ASK_FOR_MS = 60 * MINUTE_MS

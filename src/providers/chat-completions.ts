@@ -43,9 +43,9 @@ export const openReader = ({ extended }: Pick<ChatAttempt, 'extended'> = {}): Co
   extended
     ? new PatternReader(
         (data, emit) => readEvent(data, emit, true),
-        (body, emit) => readReply(body, emit, true),
+        (body, emit) => readCompletion(body, emit, true),
       )
-    : new PatternReader(readStreamEvent, readWholeReply)
+    : new PatternReader(readStreamEvent, readWholeCompletion)
 
 /** The wire of most providers. */
 export const chatCompletions: WireMapping = {
@@ -67,22 +67,26 @@ export function requestBody(request: ChatAttempt): string {
   const { offer, messages, parameters, exactJson, completionLimit } = request
   const { limitParameter, quirks = {} } = offer.provider
   const { temperature, topP } = samplingFor(request)
-  const isTold = losesSchema(parameters, quirks)
+  const needsInstruction = losesSchema(parameters, quirks)
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
     model: offer.upstreamModel,
-    messages: messagesFor(messages, isTold ? jsonInstruction(parameters.response_format) : null, quirks),
+    messages: messagesFor(
+      messages,
+      needsInstruction ? jsonInstruction(parameters.response_format) : null,
+      quirks,
+    ),
     stream: true,
     stream_options: { include_usage: true },
     [limitParameter]: completionLimit,
     temperature,
     top_p: topP,
     tools: parameters.tools,
-    response_format: isTold ? { type: 'json_object' } : parameters.response_format,
+    response_format: needsInstruction ? { type: 'json_object' } : parameters.response_format,
     ...extendedFields(parameters),
   }
   for (const field of quirks.omit ?? []) delete body[field]
-  return stringifyExactly(body, isTold ? { ...exactJson, response_format: undefined } : exactJson)
+  return stringifyExactly(body, needsInstruction ? { ...exactJson, response_format: undefined } : exactJson)
 }
 
 /** The fields of extended requests only; they have the same names on this wire. */
@@ -129,9 +133,10 @@ function readEvent(data: string, emit: Emit, isExtended: boolean): StreamSignal 
 }
 
 /** Reads a whole completion, which some providers send although the request asks for a stream. */
-export const readWholeReply: CompletionReader['whole'] = (body, emit) => readReply(body, emit, false)
+export const readWholeCompletion: CompletionReader['whole'] = (body, emit) =>
+  readCompletion(body, emit, false)
 
-function readReply(body: string, emit: Emit, isExtended: boolean): WholeReading {
+function readCompletion(body: string, emit: Emit, isExtended: boolean): WholeReading {
   const reply = parseObject(body)
   if (reply === null) return 'malformed'
   if (reply.error != null) return { error: reply.error }

@@ -31,16 +31,16 @@ function historyFor(
   { shortToolIds }: ProviderQuirks,
 ): readonly ChatMessage[] {
   if (hasToolCalls(messages)) {
-    const saying = messages.filter((message) => message.tool_calls || !isBlankAnswer(message))
+    const saying = messages.filter((message) => message.tool_calls || !isBlankTurn(message))
     return withToolIds(saying, shortToolIds ? shortId : portableId)
   }
-  return messages.some((message) => message.role === 'tool' || isBlankAnswer(message))
+  return messages.some((message) => message.role === 'tool' || isBlankTurn(message))
     ? asTurns(messages)
     : messages
 }
 
 /** An assistant's turn that is empty, or is empty without its tool calls. */
-const isBlankAnswer = ({ role, content }: ChatMessage): boolean =>
+const isBlankTurn = ({ role, content }: ChatMessage): boolean =>
   role === 'assistant' && typeof content === 'string' && content.trim() === ''
 
 /**
@@ -66,7 +66,7 @@ function toWire(message: ChatMessage, { developerRole, reasoningHistory }: Provi
   const parts = typeof content === 'string' ? content : content.map(toWirePart)
   return {
     role: role === 'developer' && !developerRole ? 'system' : role,
-    content: calls && isBlankAnswer(message) ? null : parts,
+    content: calls && isBlankTurn(message) ? null : parts,
     ...rest,
     ...(calls && { tool_calls: calls }),
     ...(calls && reasoningHistory && { reasoning_content: reasoning ?? '' }),

@@ -41,7 +41,7 @@ export function nativeFields({ offer, content, completionLimit }: AttemptOf<Nati
 }
 
 /** Reads the completions of other calls on this wire, by event or whole. */
-interface AnswerReader extends Pick<CompletionReader, 'whole'> {
+interface ContentReader extends Pick<CompletionReader, 'whole'> {
   read(event: Fields, emit: Emit): StreamSignal
 }
 
@@ -55,7 +55,7 @@ const BLOCKS_MAX = 1_024
  */
 export class NativeReader implements CompletionReader {
   /** Reads the same events for everything but the content. */
-  readonly #inner: AnswerReader
+  readonly #inner: ContentReader
   /** The events before the first content; null once it has come. */
   #held: NativeEvent[] | null = []
   #usage: Usage | null = null
@@ -65,7 +65,7 @@ export class NativeReader implements CompletionReader {
   /** The input in the start of each tool call; used if no delta of it follows. */
   readonly #firstInputs = new Map<number, unknown>()
 
-  constructor(inner: AnswerReader) {
+  constructor(inner: ContentReader) {
     this.#inner = inner
   }
 

@@ -11,7 +11,7 @@ import { Exchange, type ResponseReceiver, type TransportRequest } from './http/e
 import { formStream } from './http/form-body.ts'
 import { ReadingTurns } from './http/reading-turns.ts'
 import { wireFor } from './kinds/provider-kinds.ts'
-import { ReplyFiles } from './reply-files.ts'
+import { ResponseFiles } from './response-files.ts'
 import { ResponseReader } from './response-reader.ts'
 import type { AttemptRequest, ProviderClient, WireMapping } from './wire.ts'
 
@@ -65,7 +65,7 @@ function createClient(ofChats: WireMapping, options: ProviderClientOptions): Pro
           },
           (exchange) =>
             new ResponseReader({
-              files: answer.files && new ReplyFiles(answer.files, ownedFiles(request, options), exchange),
+              files: answer.files && new ResponseFiles(answer.files, ownedFiles(request, options), exchange),
               ...{ wire, answer, exchange, onProgress, now, resolve: settle, reject },
             }),
         )

@@ -13,14 +13,14 @@ import { ApiError } from '../core/kernel/errors.ts'
 import type { Exchange, ResponseReceiver, TransportFailure, TransportFailureKind } from './http/exchange.ts'
 import { GatheredBytes } from './http/gathered-bytes.ts'
 import { SseDecoder } from './http/sse-decoder.ts'
-import type { ReplyFile, ReplyFiles } from './reply-files.ts'
+import type { ResponseFile, ResponseFiles } from './response-files.ts'
 import type { CompletionReader, StreamSignal, WireMapping } from './wire.ts'
 
 interface ReaderOptions {
   wire: Pick<WireMapping, 'failureOfStatus' | 'failureOfErrorObject'>
   answer: CompletionReader
   /** Stores the files of the response; absent if it has none. */
-  files?: ReplyFiles | undefined
+  files?: ResponseFiles | undefined
   exchange: Pick<Exchange, 'silentMs' | 'token' | 'cutShort' | 'endAfter' | 'drain' | 'abort'>
   onProgress: OnProgress
   /** Unix milliseconds. */
@@ -288,7 +288,7 @@ export class ResponseReader implements ResponseReceiver {
     }
   }
 
-  #read(text: string, files?: readonly ReplyFile[]): void {
+  #read(text: string, files?: readonly ResponseFile[]): void {
     const reading = this.#options.answer.whole(text, this.#emit, files)
     if (reading === 'malformed') this.#fail(attemptFailure('unreadable', 'the body is not a completion'))
     else if (reading === 'ok') this.#finished()

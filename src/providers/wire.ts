@@ -9,7 +9,7 @@ import type { AttemptFailure } from '../core/failover/attempt-failure.ts'
 import type { CallId } from '../core/kernel/ids.ts'
 import type { TransportRequest } from './http/exchange.ts'
 import type { FormBody } from './http/form-body.ts'
-import type { FilePlace, ReplyFile } from './reply-files.ts'
+import type { FilePlace, ResponseFile } from './response-files.ts'
 
 /** One attempt at one offer. */
 export interface AttemptOf<Content> extends AttemptTerms {
@@ -86,10 +86,10 @@ export interface CompletionReader {
    * * Reads a whole completion, which some providers send although the request asks for a stream. `files` are those
    *   that were removed from it.
    */
-  whole(body: string, emit: Emit, files?: readonly ReplyFile[]): WholeReading
+  whole(body: string, emit: Emit, files?: readonly ResponseFile[]): WholeReading
 }
 
-export interface WireRequest extends Pick<TransportRequest, 'url' | 'headers' | 'replyBytesMax'> {
+export interface WireRequest extends Pick<TransportRequest, 'url' | 'headers' | 'responseBytesMax'> {
   body: string | FormBody
 }
 

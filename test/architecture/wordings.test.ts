@@ -110,3 +110,66 @@ test('texts for people have none of the phrases that were replaced', () => {
   })
   expect(found).toEqual([])
 })
+
+/**
+ * Words that leave open what a sentence is about. The subject, the action and the reason have plain words, for example
+ * "not sent yet", "reports", "is replaced by".
+ */
+const OBLIQUE =
+  /\b(?:who(?:so)?ever|nobody|no one|told|tells?|heard|hears?|stands? (?:in )?for|stood for|goes on|go on|went on|anew|becomes? of|became of|doubt\w*|elsewise|somehow|on its way|lets? on)\b/i
+
+/** The field of a call's job in Redis that has a reported failure. */
+const JOB_FIELD = /'told'/
+
+/** The source files of the gateway, which log, answer errors and are read by programmers. */
+function* sources(): Generator<string> {
+  for (const folder of ['src', 'workers']) {
+    for (const entry of readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name)
+      if (entry.isFile() && /\.(ts|lua)$/.test(entry.name) && !path.includes('prisma-client')) yield path
+    }
+  }
+}
+
+/** The texts in the arguments of every call whose start matches: literals of two words or more. */
+function* textsOfCalls(source: string, start: RegExp): Generator<string> {
+  for (const { index, 0: opening } of source.matchAll(start)) {
+    let end = index + opening.length
+    for (let depth = 1; depth > 0 && end < source.length; end++) {
+      if (source[end] === '(') depth++
+      if (source[end] === ')') depth--
+    }
+    const args = source.slice(index + opening.length, end)
+    for (const [, text] of args.matchAll(/'([^'\n]* [^'\n]*)'/g)) yield text!
+  }
+}
+
+test('comments, names, log messages and errors of src and workers have no oblique word', () => {
+  const found = [...sources()].flatMap((path) =>
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .flatMap((line, index) => {
+        const [word] = line.match(OBLIQUE) ?? []
+        return word && !JOB_FIELD.test(line) ? `${relative(ROOT, path)}:${index + 1}: ${word}` : []
+      }),
+  )
+  expect(found).toEqual([])
+})
+
+test('log messages begin with their subject: no article, no pronoun, no sentence', () => {
+  const found = [...sources()].flatMap((path) =>
+    [...textsOfCalls(readFileSync(path, 'utf8'), /\blogger\.(?:trace|debug|info|warn|error|fatal)\(/g)]
+      .filter((text) => /^(?:an?|the|what|it|this|our|your) |\.$|^(?!Ollama )[A-Z][a-z]+ /.test(text))
+      .map((text) => `${relative(ROOT, path)}: ${text}`),
+  )
+  expect(found).toEqual([])
+})
+
+test('errors of the API are full sentences', () => {
+  const found = [...sources()].flatMap((path) =>
+    [...readFileSync(path, 'utf8').matchAll(/new ApiError\(\s*'[a-z_]+',\s*'([^'\n]+)'/g)]
+      .filter(([, text]) => !/^[A-Z`"].*[.!?]$/.test(text!))
+      .map(([, text]) => `${relative(ROOT, path)}: ${text}`),
+  )
+  expect(found).toEqual([])
+})

@@ -212,7 +212,7 @@ describe('two settlements of one call', () => {
     expect(await findingsOn(served.id)).toContain('no settlement is in quarantine')
   })
 
-  const TOLD_A_FAILURE = 'no charged call returned an error to its client'
+  const REPORTED_A_FAILURE = 'no charged call returned an error to its client'
   const GIVEN_AWAY = 'no call is given away that a provider served'
   const CONTRADICTED = 'no call has records that contradict each other'
 
@@ -321,7 +321,7 @@ describe('two settlements of one call', () => {
     const accountId = await openTestAccount(ledger.postgres, 1_000n)
     const { id } = settlementOf(accountId)
     for (const record of records(id)) await store.settle([{ ...record, accountId }])
-    expect(await findingsOn(id)).toEqual([TOLD_A_FAILURE, CONTRADICTED])
+    expect(await findingsOn(id)).toEqual([REPORTED_A_FAILURE, CONTRADICTED])
   })
 
   test('the audit names a call that a worker served and nobody is charged for', async () => {

@@ -90,10 +90,10 @@ describe('the vault of provider keys', () => {
   })
 
   test('forgets a revoked key without waiting for the reload, also when the message of it was lost', async () => {
-    for (const isHeard of [true, false]) {
+    for (const hasFrames of [true, false]) {
       const { use, keyId } = await stored()
       expect(await vault.open(use)).toMatchObject({ kind: 'opened' })
-      if (!isHeard) await subscriber.unsubscribe()
+      if (!hasFrames) await subscriber.unsubscribe()
       await store.remove(keyId, accountId)
       await vi.waitFor(async () => expect(await vault.open(use)).toEqual({ kind: 'gone' }), WITHIN_A_SECOND)
     }

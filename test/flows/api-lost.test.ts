@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { sweepUnheardEnds } from '../../src/calls/api/unheard-ends.ts'
+import { sweepUnacknowledgedEnds } from '../../src/calls/api/end-acknowledgements.ts'
 import { createSettlementQueue, enqueueSettlements } from '../../src/platform/queues/queues.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
@@ -119,7 +119,7 @@ describe('an API instance that is killed', () => {
     const before = await balance()
     const queue = createSettlementQueue(stack.redis)
     const sweep = (clock: () => number) =>
-      sweepUnheardEnds({
+      sweepUnacknowledgedEnds({
         redis: stack.redis,
         postgres: stack.postgres,
         enqueueSettlements: (records) => enqueueSettlements(queue, records),

@@ -96,7 +96,7 @@ export const ANSWERS: Transformation[] = [
       JSON.stringify({
         choices: [{ message: { content: many(size, () => ({ type: 'text', text: 'a' })) } }],
       }),
-    run: (body: never) => chat.readWholeReply(body, () => undefined),
+    run: (body: never) => chat.readWholeCompletion(body, () => undefined),
   },
   {
     name: 'tool calls: deltas of one call',

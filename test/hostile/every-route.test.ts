@@ -23,7 +23,7 @@ const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122)
 const RUNS = Number(process.env.FUZZ_RUNS ?? 250)
 
 /** Who asks: their header lines, and what they know of. */
-interface Asker {
+interface Requester {
   headers: string[]
   known: Known
 }
@@ -47,7 +47,7 @@ beforeAll(async () => {
 
 const noIds: Known = { ids: ['chatcmpl_01KB2Q3R4S5T6V7W8X9Y0Z1A2B'], model: 'test/quiet' }
 
-const ASKERS: Record<string, Reach & { create: () => Promise<Asker> }> = {
+const ASKERS: Record<string, Reach & { create: () => Promise<Requester> }> = {
   nobody: { paths: /./, methods: null, create: async () => ({ headers: [], known: noIds }) },
   'an API key': {
     paths: /^\/(?:v1\/(?:chat|models|generations|key|credits|usage|provider-keys)|billing|pricing)/,
@@ -121,12 +121,12 @@ test(
   'whatever is asked of any route is answered soundly, and delays nobody else',
   async () => {
     const fuzz = Object.values(ASKERS).map(async ({ create, ...reach }, index) => {
-      let asker = await create()
-      const property = fc.asyncProperty(anyRequest(routes, asker.known, reach), async (request) => {
-        const headers = [...asker.headers, ...request.headers]
+      let requester = await create()
+      const property = fc.asyncProperty(anyRequest(routes, requester.known, reach), async (request) => {
+        const headers = [...requester.headers, ...request.headers]
         const answer = await exchange(stack.url, { ...request, headers })
         expectSound(answer, request)
-        if (isOut(answer)) asker = await create()
+        if (isOut(answer)) requester = await create()
       })
       await fc.assert(property, { seed: SEED + index, numRuns: RUNS })
     })

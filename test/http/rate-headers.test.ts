@@ -2,15 +2,15 @@ import Fastify from 'fastify'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { plainKey } from '../../src/accounts/key-cache.ts'
-import { answerErrors } from '../../src/http/plugins/answer-errors.ts'
 import { authenticate } from '../../src/http/plugins/authenticate.ts'
+import { sendErrors } from '../../src/http/plugins/send-errors.ts'
 
 const KEY = { ...plainKey('acct_1', 'key_1'), requestsPerMinute: 60 }
 
 test('rate-limit headers tell what the balance cache last said, until that has reset', async () => {
   let nowMs = 1_000_000
   const app = Fastify()
-  await app.register(answerErrors, { logger: pino({ level: 'silent' }) })
+  await app.register(sendErrors, { logger: pino({ level: 'silent' }) })
   await app.register(authenticate, {
     keys: {
       lookup: () => ({ kind: 'active', key: KEY }),

@@ -6,8 +6,8 @@ import { createAccountDirectory } from '../../src/accounts/account-store.ts'
 import { startKeyCache } from '../../src/accounts/key-cache.ts'
 import { createKeyHasher } from '../../src/accounts/key-hash.ts'
 import { createKeyStore, type KeyStore } from '../../src/accounts/key-store.ts'
-import { answerErrors } from '../../src/http/plugins/answer-errors.ts'
 import { authenticate } from '../../src/http/plugins/authenticate.ts'
+import { sendErrors } from '../../src/http/plugins/send-errors.ts'
 import { surfaceAccess } from '../../src/http/plugins/surface-access.ts'
 import { createAuditLog } from '../../src/operations/audit-log.ts'
 import { createSurfaceGrantStore } from '../../src/operations/surface-grant-store.ts'
@@ -65,7 +65,7 @@ beforeAll(async () => {
     resources.defer(() => cache.stop())
     const app = Fastify()
     app.decorateRequest('bodyBytes', 0)
-    await app.register(answerErrors, { logger })
+    await app.register(sendErrors, { logger })
     await app.register(authenticate, {
       keys: cache,
       limits: LIMITS,

@@ -4,7 +4,7 @@ import {
   failureOfErrorObject,
   failureOfStatus,
   readStreamEvent,
-  readWholeReply,
+  readWholeCompletion,
 } from '../../src/providers/chat-completions.ts'
 
 function read(value: unknown) {
@@ -145,10 +145,10 @@ describe('readStreamEvent', () => {
   })
 })
 
-describe('readWholeReply', () => {
+describe('readWholeCompletion', () => {
   const whole = (body: unknown) => {
     const events: CompletionEvent[] = []
-    return { reading: readWholeReply(JSON.stringify(body), (event) => events.push(event)), events }
+    return { reading: readWholeCompletion(JSON.stringify(body), (event) => events.push(event)), events }
   }
 
   test('a whole completion gives the same events as a stream', () => {
@@ -168,7 +168,7 @@ describe('readWholeReply', () => {
     expect(whole({ error: { message: 'boom' } }).reading).toHaveProperty('error')
     expect(whole({ object: 'error', message: 'boom' }).reading).toHaveProperty('error')
     expect(whole({ hello: 1 }).reading).toBe('malformed')
-    expect(readWholeReply('{"choices":', () => undefined)).toBe('malformed')
+    expect(readWholeCompletion('{"choices":', () => undefined)).toBe('malformed')
   })
 })
 

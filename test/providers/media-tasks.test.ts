@@ -19,7 +19,7 @@ import {
   createTransport,
   type Transport,
 } from '../../src/providers/provider-clients.ts'
-import type { ReplyFile } from '../../src/providers/reply-files.ts'
+import type { ResponseFile } from '../../src/providers/response-files.ts'
 import type { Fields } from '../../src/providers/wire.ts'
 import {
   type SimulatedProviders,
@@ -185,7 +185,8 @@ describe('speech', () => {
   })
 
   test('is known by its first bytes', () => {
-    const readSpeech = (...files: ReplyFile[]) => speech.read(SPEECH, { body: {}, files, image: undefined })
+    const readSpeech = (...files: ResponseFile[]) =>
+      speech.read(SPEECH, { body: {}, files, image: undefined })
     const read = (head: Buffer) => readSpeech({ ref: 'f', bytes: 9, mediaType: '', head })
     expect(read(wav)).toEqual({ result: [{ ref: 'f', bytes: 9 }], usage: null })
     expect([read(Buffer.from('{"error":{}}')), read(Buffer.from('<html>')), readSpeech()]).toEqual([

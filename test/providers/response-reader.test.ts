@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ApiError } from '../../src/core/kernel/errors.ts'
 import { openReader } from '../../src/providers/chat-completions.ts'
 import type { TransportFailureKind } from '../../src/providers/http/exchange.ts'
-import type { ReplyFiles } from '../../src/providers/reply-files.ts'
+import type { ResponseFiles } from '../../src/providers/response-files.ts'
 import { ResponseReader } from '../../src/providers/response-reader.ts'
 import { type AttemptResult, takenApart } from '../helpers/attempt-result.ts'
 import { textEvent } from '../helpers/scripted-provider.ts'
@@ -57,7 +57,11 @@ async function refusedByStore(error: ApiError): Promise<AttemptResult> {
     exchange: { ...exchange, silentMs: 0 },
     wire: {} as never,
     answer: openReader(),
-    files: { push: () => true, end: () => Promise.reject(error), discard: nothing } as unknown as ReplyFiles,
+    files: {
+      push: () => true,
+      end: () => Promise.reject(error),
+      discard: nothing,
+    } as unknown as ResponseFiles,
     onProgress: nothing,
     now: () => 0,
     resolve: (outcome) => resolve(takenApart(outcome).result),

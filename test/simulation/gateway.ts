@@ -271,7 +271,7 @@ export class Gateway {
           lockMs: LOCK_MS,
           graceMs: 1_000,
           unconfirmedSettlementsMax: SETTLEMENTS_KEPT,
-          wholeAnswerBytesMax: 0,
+          wholeCompletionBytesMax: 0,
         },
         logger: LOGGER,
         clock: () => this.time.nowMs,
@@ -389,7 +389,7 @@ export class Gateway {
       worker,
       lastSteps: this.lastSteps,
       data: this.bug === 'hold-until-settled' ? new ModelRedis(() => this.time.nowMs) : data,
-      isHeard: (channel: string) => pubSub.listeners(channel) > 0,
+      hasFrames: (channel: string) => pubSub.listeners(channel) > 0,
       publish: (channel: string, frames: readonly Frame[]) =>
         void pubSub.publish(channel, encodeFrames(worker, frames)),
       token,
@@ -435,7 +435,7 @@ export class Gateway {
         (await connection.send(() => knows(callId, claim.number))) ? jobs.retake(callId, claim) : 'lost'
       return { ...jobs, retake }
     }
-    if (this.bug === 'told-by-message') return { ...jobs, noteTold: async () => true }
+    if (this.bug === 'told-by-message') return { ...jobs, noteFailure: async () => true }
     if (this.bug !== 'withdraw-by-remove') return jobs
     const withdraw = (callId: string) =>
       connection.send(() => (this.dispatchQueue.remove(callId) === 1 ? 'withdrawn' : 'claimed'))

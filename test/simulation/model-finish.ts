@@ -2,7 +2,7 @@ import type { FinishResult, FinishStep } from '../../src/calls/worker/finish-cal
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import type { Frame } from '../../src/core/calls/frames.ts'
 import type { SettlementJob } from '../../src/platform/queues/queues.ts'
-import { accountKeys, apiKeyKeys, unheardEndsKey } from '../../src/platform/redis/redis-keys.ts'
+import { accountKeys, apiKeyKeys, unacknowledgedEndsKey } from '../../src/platform/redis/redis-keys.ts'
 import type { ModelQueue } from './model-queue.ts'
 import type { ModelRedis } from './model-redis.ts'
 import { endInGate } from './model-scripts.ts'
@@ -13,7 +13,7 @@ export interface FinishModels {
   worker: string
   /** What came of the last step of each worker that finished calls. */
   lastSteps: Map<string, { jobId: string; results: FinishResult[] }>
-  isHeard: (channel: string) => boolean
+  hasFrames: (channel: string) => boolean
   publish: (channel: string, frames: readonly Frame[]) => void
   /** Of the worker's locks. */
   token: string
@@ -27,7 +27,7 @@ export function finishCalls(
   settlementJobId: string,
   calls: ReadonlyArray<FinishStep & { isPublished: boolean }>,
 ): FinishResult[] {
-  const { data, nowMs, worker, lastSteps, isHeard, publish, token, dispatch, settlement } = models
+  const { data, nowMs, worker, lastSteps, hasFrames, publish, token, dispatch, settlement } = models
   const lastStep = lastSteps.get(worker)
   if (lastStep?.jobId === settlementJobId) return lastStep.results
   const finished: Array<(typeof calls)[number]> = []
@@ -35,8 +35,8 @@ export function finishCalls(
     const refused = refusal(dispatch, token, call.record.id, call.claim)
     if (refused !== null) return refused
     const told = dispatch.jobs.get(call.record.id)?.told
-    if (call.mustBeHeard && told) return told
-    if (call.mustBeHeard && call.isPublished && !isHeard(call.channel)) return 'unheard'
+    if (call.needsSubscriber && told) return told
+    if (call.needsSubscriber && call.isPublished && !hasFrames(call.channel)) return 'no-subscriber'
     finished.push(call)
     return 'finished'
   })
@@ -51,9 +51,9 @@ export function finishCalls(
     lastSteps.set(worker, { jobId: settlementJobId, results })
     settlement.add(settlementJobId, { records: finished.map(({ record }) => record) }, 0, 'settle')
   }
-  for (const { record, channel, mustBeHeard, takenTokens } of finished)
-    if (mustBeHeard && channel !== '' && record.chargePico !== '0')
-      data.hash(unheardEndsKey(channel)).set(record.id, `${takenTokens}:${nowMs}`)
+  for (const { record, channel, needsSubscriber, takenTokens } of finished)
+    if (needsSubscriber && channel !== '' && record.chargePico !== '0')
+      data.hash(unacknowledgedEndsKey(channel)).set(record.id, `${takenTokens}:${nowMs}`)
   for (const channel of new Set(finished.map((call) => call.channel))) {
     if (channel === '') continue
     const ofChannel = finished.filter((call) => call.channel === channel && call.isPublished)

@@ -130,6 +130,6 @@ export class ModelPostgres {
 const outranks = (record: SettlementRecord, known: SettlementRecord | undefined): boolean =>
   !known || (isUnserved(known) && !isUnserved(record))
 
-/** As src/billing/settlement/credit-told-failures.ts knows it. */
+/** As src/billing/settlement/credit-reported-failures.ts knows it. */
 const isToldFailure = ({ id, requestId, status, claimedAt }: SettlementRecord): boolean =>
   status === 'failed' && claimedAt === null && requestId !== id

@@ -97,8 +97,8 @@ export class ModelQueue<Data> {
     return job
   }
 
-  /** As src/platform/queues/note-told-failure.lua. */
-  noteTold(id: string, told: GatewayFailure): boolean {
+  /** As src/platform/queues/note-failure.lua. */
+  noteFailure(id: string, told: GatewayFailure): boolean {
     const job = this.jobs.get(id)
     if (job) job.told ??= told
     return job !== undefined

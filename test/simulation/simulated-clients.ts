@@ -156,7 +156,7 @@ export function openCallJobs(queue: ModelQueue<CallJob>, data: ModelRedis, conne
         const isMarked = data.get(admittedKey(callId)) !== null
         return queue.retake(callId, token, number, lockMs, isMarked)
       }),
-    noteTold: (callId, told) => send(() => queue.noteTold(callId, told)),
+    noteFailure: (callId, told) => send(() => queue.noteFailure(callId, told)),
     exists: (callId) => send(() => queue.jobs.has(callId)),
     place: (callId) => send(() => queue.place(callId)),
     settledBy: (jobIds) => send(() => jobIds.map(() => null)),

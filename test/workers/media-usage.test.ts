@@ -22,7 +22,7 @@ const COUNTS = { text: async () => 3, prompt: async () => 90 }
 async function charged(reported: object | null, candidate = CANDIDATE) {
   const usage = reported && { promptTokens: 80, completionTokens: 3, ...reported }
   const produced = { usage: null, thinkingBytes: 0, reasoningTokens: 0 }
-  const body = { messages: [], parameters: {} }
+  const body = { kind: 'chat', messages: [], parameters: {} }
   const answer = { text: 'one two three', finalUsage: usage, produced } as unknown as Parameters<
     typeof usageOf
   >[0]

@@ -5,8 +5,8 @@ import { isDuplicate } from '../../platform/postgres/postgres.ts'
 import type { AccountStore } from '../account-store.ts'
 import type { CredentialStore } from '../credential-store.ts'
 import type { FreeCredits } from '../free-credit.ts'
-import type { LetSpend } from '../let-spend.ts'
 import type { Notify } from '../mail/notify.ts'
+import type { MakeSpendable } from '../make-spendable.ts'
 import type { PasswordCheck } from '../password-check.ts'
 import type { SessionClient } from '../session-store.ts'
 import type { BegunSession, SignInService } from '../sign-in-service.ts'
@@ -41,7 +41,7 @@ export function createOauthSignIn(deps: {
   accounts: Pick<AccountStore, 'create' | 'find'>
   credentials: Pick<CredentialStore, 'find' | 'findByEmail'>
   freeCredits: Pick<FreeCredits, 'open' | 'decideVerified'>
-  letSpend: LetSpend
+  makeSpendable: MakeSpendable
   steps: SignInSteps
   signIn: Pick<SignInService, 'enter'>
   throttle: Pick<SignInThrottle, 'verification' | 'signUp'>
@@ -80,7 +80,7 @@ export function createOauthSignIn(deps: {
         const data = { emailVerifiedAt: new Date() }
         await transaction.account.update({ where: { id: accountId }, data })
       })
-      await deps.letSpend(id)
+      await deps.makeSpendable(id)
       return id
     } catch (error) {
       if (isDuplicate(error)) return null

@@ -19,7 +19,7 @@ export interface AddedByokKey {
 export type MailByokKeyAdded = (added: AddedByokKey) => Promise<void>
 
 /** Maximum per day, so that repeated additions do not fill a mailbox. */
-const TOLD_PER_DAY_MAX = 20
+const MAILED_PER_DAY_MAX = 20
 
 export function createByokKeyMail(deps: {
   postgres: Pick<Postgres, 'accountAction'>
@@ -31,16 +31,16 @@ export function createByokKeyMail(deps: {
 }): MailByokKeyAdded {
   const { postgres, members, enqueue, clock, logger } = deps
 
-  const isTold = async (accountId: string): Promise<boolean> => {
+  const mayMail = async (accountId: string): Promise<boolean> => {
     const createdAt = { gt: new Date(clock() - DAY_MS) }
     const where = { accountId, action: 'provider_key.added', createdAt }
-    return (await postgres.accountAction.count({ where })) <= TOLD_PER_DAY_MAX
+    return (await postgres.accountAction.count({ where })) <= MAILED_PER_DAY_MAX
   }
 
   return async ({ accountId, providerKeyId, by }) => {
     if (!enqueue) return
     try {
-      if (!(await isTold(accountId))) return
+      if (!(await mayMail(accountId))) return
       const managers = (await members.list(accountId)).filter(({ role }) => isPermitted(role, 'integrations'))
       // The holder of a personal account is not a member of it.
       const recipients = managers.length === 0 ? [accountId] : managers.map(({ personId }) => personId)

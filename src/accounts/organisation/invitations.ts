@@ -9,7 +9,7 @@ import type {
   ReceivedInvitation,
 } from './invitation-store.ts'
 
-/** A sent invitation; `token` is for a link to pass on if messages reach nobody. */
+/** A sent invitation; `token` is for a link to pass on if messages are not delivered. */
 export interface SentInvitation {
   invitation: Invitation
   token: string | null

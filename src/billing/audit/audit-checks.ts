@@ -26,7 +26,7 @@ const CONFLICT_AUDIT_CHECKS: readonly AuditCheck[] = [
     name: 'no charged call returned an error to its client',
     sql: `
       SELECT call.id AS subject,
-             'charged ' || call.charge_pico || ' as ' || call.status || ', its caller was told ' || aside.error_code AS detail
+             'charged ' || call.charge_pico || ' as ' || call.status || ', its client received ' || aside.error_code AS detail
       FROM settlement_conflicts AS aside JOIN call_records AS call ON call.id = aside.call_id
       WHERE aside.error_code IS NOT NULL AND call.charge_pico > 0
         AND (aside.status = 'failed' OR call.status = 'completed') AND ${unreviewed('call.id')}`,
@@ -183,7 +183,7 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
     name: 'every ledger entry belongs to a transaction, and a customer entry to its account',
     sql: `
       SELECT e.transaction_id || ' (' || e.kind || ')' AS subject,
-             e.ledger_account || ' in a transaction of ' || coalesce(t.account_id, 'nobody') AS detail
+             e.ledger_account || ' in a transaction of ' || coalesce(t.account_id, 'no account') AS detail
       FROM ledger_entries AS e
       LEFT JOIN ledger_transactions AS t ON t.id = e.transaction_id AND t.kind = e.kind
       WHERE t.id IS NULL
@@ -256,7 +256,7 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
     name: 'a duplicate refers to a call of its own account that is not a duplicate',
     sql: `
       SELECT d.id AS subject, 'duplicate of ' || d.duplicate_of || ', which '
-               || CASE WHEN c.id IS NULL THEN 'does not exist' ELSE 'cannot stand for it' END AS detail
+               || CASE WHEN c.id IS NULL THEN 'does not exist' ELSE 'cannot settle it' END AS detail
       FROM call_records AS d LEFT JOIN call_records AS c ON c.id = d.duplicate_of
       WHERE d.duplicate_of IS NOT NULL
         AND (c.id IS NULL OR c.account_id <> d.account_id OR c.duplicate_of IS NOT NULL)`,

@@ -49,7 +49,7 @@ export function createAuditSchedule(options: {
       failed = false
       logOutcome(report, cause)
     } catch (error) {
-      logger.error({ alarm: 'audit-not-run', err: error }, 'the ledger could not be audited')
+      logger.error({ alarm: 'audit-not-run', err: error }, 'ledger audit failed')
     }
     const restMs = restAfter({ failed, durationMs: durationMs() }, everyMs)
     nextAt = clock() + restMs
@@ -60,12 +60,12 @@ export function createAuditSchedule(options: {
     if (report.ok)
       return logger.info(
         { cause, alarmsOver: ['audit-failed', 'audit-not-run'] },
-        'the audit found no discrepancy',
+        'ledger audit found no discrepancy',
       )
     const [first] = report.checks.filter((check) => check.broken > 0)
     logger.error(
       { alarm: 'audit-failed', broken: report.broken, check: first?.name },
-      'an audit found discrepancies',
+      'ledger audit found discrepancies',
     )
   }
 

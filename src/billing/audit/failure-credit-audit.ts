@@ -1,7 +1,7 @@
 import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { TOLD_FAILURE_REASON } from '../settlement/credit-told-failures.ts'
+import { REPORTED_FAILURE_REASON } from '../settlement/credit-reported-failures.ts'
 import type { CheckResult } from './ledger-audit.ts'
 
 /** Maximum credits of a day: a percentage of the charges, and an amount that is always allowed. */
@@ -30,7 +30,7 @@ export interface FailureCredits {
   chargedUsd: string
 }
 
-const NAME = 'no more is credited for failures that callers were told than a small part of what is charged'
+const NAME = 'credits for failed calls are a small share of the charges'
 const SAMPLES = 20
 const REPORTED_DAYS = 7
 /** Today and yesterday, so that a day that an operator has reviewed does not fail every later audit. */
@@ -78,7 +78,7 @@ export async function auditFailureCredits(
 ): Promise<{ check: CheckResult; credits: FailureCredits[] }> {
   const today = Math.floor(nowMs / DAY_MS) * DAY_MS
   const since = (days: number) => today - (days - 1) * DAY_MS
-  const rows = await postgres.$queryRawUnsafe<Row[]>(CREDITS, TOLD_FAILURE_REASON, since(REPORTED_DAYS))
+  const rows = await postgres.$queryRawUnsafe<Row[]>(CREDITS, REPORTED_FAILURE_REASON, since(REPORTED_DAYS))
   const checkedFrom = new Date(since(CHECKED_DAYS)).toISOString().slice(0, 10)
   const found = rows.filter((row) => row.day >= checkedFrom && isBeyond(row, limits))
   const usd = (amount: string) => formatUsd(BigInt(amount))

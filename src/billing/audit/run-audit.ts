@@ -15,7 +15,7 @@ import { auditFailureCredits, type FailureCreditLimits, type FailureCredits } fr
 import { auditLedger, type Discrepancy } from './ledger-audit.ts'
 import { auditUnchargedCost } from './uncharged-cost-audit.ts'
 
-/** The result of an audit as it is printed and stored: amounts as decimal strings of USD, counts as numbers. */
+/** The printed and stored form of an audit result: amounts as decimal strings of USD, counts as numbers. */
 export interface AuditReport {
   ok: boolean
   /** Number of discrepancies; only samples are listed. */

@@ -4,7 +4,7 @@ import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { createUnchargedCostStore } from '../reports/uncharged-cost-store.ts'
 import type { CheckResult } from './ledger-audit.ts'
 
-const NAME = 'no account goes on at full speed that costs twice what is allowed without paying for it'
+const NAME = 'every account with twice the allowed unpaid cost is slowed or suspended'
 const SAMPLES = 20
 
 /** Accounts whose uncharged provider cost exceeds the limit for suspension, but that were not even slowed. */
@@ -23,7 +23,7 @@ export async function auditUnchargedCost(
     discrepancies: found.slice(0, SAMPLES).map(({ accountId, causedPico, chargedPico }) => ({
       check: NAME,
       subject: accountId,
-      detail: `caused ${formatUsd(causedPico)} USD that nobody pays, was charged ${formatUsd(chargedPico)} USD`,
+      detail: `caused ${formatUsd(causedPico)} USD of unpaid cost, was charged ${formatUsd(chargedPico)} USD`,
     })),
   }
 }

@@ -81,14 +81,14 @@ function settledEvents(record: CallRecord): CallEvent[] {
       const { offerId, startedAt, durationMs, outcome, httpStatus, providerKeyId, rescued } = attempt
       const { providerMessage: said } = attempt
       const status = httpStatus === null ? '' : ` (HTTP ${httpStatus})`
-      const told = `${status}${said === undefined ? '' : `: "${said}"`}`
+      const outcomeText = `${status}${said === undefined ? '' : `: "${said}"`}`
       const ownKey = providerKeyId === undefined ? '' : ` on the client's BYOK key ${providerKeyId}`
       return [
         { at: startedAt, kind: 'attempt', event: `attempt at ${offerId}${ownKey}` },
         {
           at: startedAt + durationMs,
           kind: 'attempt_ended',
-          event: `attempt at ${offerId}${ownKey}: ${outcome}${told}${rescued ? ', rescued the completion' : ''}`,
+          event: `attempt at ${offerId}${ownKey}: ${outcome}${outcomeText}${rescued ? ', rescued the completion' : ''}`,
         },
       ]
     }),

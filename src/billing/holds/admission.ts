@@ -101,9 +101,9 @@ export type AdmissionOutcome =
   /** Indices of the budgets without an allowance in Redis. */
   | { kind: 'allowance-unknown'; budgets: number[] }
 
-export type AdmissionAnswer = AdmissionOutcome & { rate: RateState }
+export type AdmissionReply = AdmissionOutcome & { rate: RateState }
 
-export type AdmitToRedis = (request: AdmissionRequest) => Promise<AdmissionAnswer>
+export type AdmitToRedis = (request: AdmissionRequest) => Promise<AdmissionReply>
 
 /** Creates the function that admits a call by one Redis script. It rejects when Redis is away. */
 export function createAdmission(redis: Redis): AdmitToRedis {
@@ -163,7 +163,7 @@ function jobArguments({ callId, job }: AdmissionRequest): Array<string | number>
   return [job.data, options, job.nowMs, share, step, lastStep, PRIORITY_MAX, MARK_MS, token, lockMs]
 }
 
-function readAnswer([outcome, limit, requests, tokens, reset, ...more]: unknown[]): AdmissionAnswer {
+function readAnswer([outcome, limit, requests, tokens, reset, ...more]: unknown[]): AdmissionReply {
   const [first, second, third, fourth] = more
   const rate = {
     limitRequests: Number(limit),

@@ -4,7 +4,11 @@ import { databaseMessage, isRefusedData, type Postgres } from '../../platform/po
 import { findCharges } from '../call-records/known-calls.ts'
 import type { ChargedCall } from '../holds/allowance-cache.ts'
 import type { AccountSettlement } from '../holds/hold-store.ts'
-import { type CreditedCall, creditToldFailures, type DiscardAnswer } from './credit-told-failures.ts'
+import {
+  type CreditedCall,
+  creditReportedFailures,
+  type DiscardCompletion,
+} from './credit-reported-failures.ts'
 import { UNNAMED } from './quarantine-store.ts'
 import {
   isCallName,
@@ -50,10 +54,10 @@ interface SettledRow {
 
 export type SettlementStore = ReturnType<typeof createSettlementStore>
 
-/** The settlement store over PostgreSQL. Without `discardAnswer`, no responses are kept for repeats. */
+/** The settlement store over PostgreSQL. Without `discardCompletion`, no responses are kept for repeats. */
 export function createSettlementStore(
   postgres: Postgres,
-  discardAnswer: DiscardAnswer = async () => undefined,
+  discardCompletion: DiscardCompletion = async () => undefined,
 ) {
   return {
     /**
@@ -114,7 +118,7 @@ export function createSettlementStore(
         await settleRows(counting, false)
       }
       const credited =
-        contradicted.length > 0 ? await creditToldFailures(postgres, contradicted, discardAnswer) : []
+        contradicted.length > 0 ? await creditReportedFailures(postgres, contradicted, discardCompletion) : []
       for (const { accountId, balancePico, version } of credited)
         merge(accounts, { accountId, balancePico, version, released: [] })
       return { accounts: [...accounts.values()], quarantined, superseded, credited }

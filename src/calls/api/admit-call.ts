@@ -1,6 +1,6 @@
 import type { KeyRecord } from '../../accounts/key-cache.ts'
 import {
-  type AdmissionAnswer,
+  type AdmissionReply,
   type AdmissionRequest,
   type AdmitToRedis,
   type QueueTurnSettings,
@@ -218,7 +218,7 @@ export async function admitCall(
   }
 
   if (job) deps.hub.expect(callId)
-  let answer: AdmissionAnswer | null = null
+  let answer: AdmissionReply | null = null
   try {
     answer = await ask()
     if (answer.kind === 'balance-unknown') {
@@ -256,7 +256,7 @@ export class AdmissionRefused extends ApiError {
   /** Set if no call of the key or account is admitted until then, whatever its size. */
   readonly limited: RateLimited | null
 
-  constructor(error: ApiError, answer: AdmissionAnswer) {
+  constructor(error: ApiError, answer: AdmissionReply) {
     super(error.code, error.message, error.details)
     this.rate = answer.rate
     this.limited = answer.kind === 'rate-limited' && answer.rate.remainingRequests === 0 ? answer : null
@@ -269,7 +269,7 @@ const limited = (candidate: Candidate, limit: number): Candidate => ({
 })
 
 function refusal(
-  answer: Exclude<AdmissionAnswer, { kind: 'admitted' }>,
+  answer: Exclude<AdmissionReply, { kind: 'admitted' }>,
   budgets: readonly RunningBudget[],
   plan: RoutingPlan,
   topUpUrl: string,
@@ -300,7 +300,7 @@ function refusal(
       const lower = answer.affordableTokens > 0 ? ', or lower the token limit' : ''
       return new ApiError(
         'insufficient_balance',
-        `The balance does not cover what this call may cost. Top up${lower}.`,
+        `The balance does not cover the maximum cost of this call. Top up${lower}.`,
         { metadata },
       )
     }
@@ -327,7 +327,7 @@ export const rateLimitExceeded = ({ scope, retryAfterMs }: RateLimited) =>
 export const bodyIsFull = (scope: 'key' | 'account') =>
   new ApiError(
     'concurrency_limit_exceeded',
-    `This ${scope} has as many bytes of requests in flight as it may. Wait for a call to end.`,
+    `This ${scope} has reached its limit of request bytes in flight. Wait for a call to end.`,
     { retryAfterSeconds: 1 },
   )
 
@@ -370,6 +370,6 @@ export async function admitRepeat(
       throw new AdmissionRefused(refusal, answer)
     }
     default:
-      throw new Error(`a repeat was answered ${answer.kind}`)
+      throw new Error(`admit.lua returned ${answer.kind} for a repeat`)
   }
 }

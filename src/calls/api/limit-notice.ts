@@ -29,12 +29,12 @@ const NOTED_FOR_MS = 32 * DAY_MS
  * the refusal itself has informed the client.
  */
 export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDependencies): NoteLimitReached {
-  const told = new LRUCache<string, true>({ max: REMEMBERED_MAX })
+  const announced = new LRUCache<string, true>({ max: REMEMBERED_MAX })
   return (key, budget) => {
     const { accountId, scope, period } = budget
     const cause = causeOf(budget)
-    if (told.has(`${scope} ${cause}`)) return
-    told.set(`${scope} ${cause}`, true)
+    if (announced.has(`${scope} ${cause}`)) return
+    announced.set(`${scope} ${cause}`, true)
     cleanup.add(async () => {
       const noted = limitNoticeKey(budget, period.id)
       if ((await redis.set(noted, '1', 'PX', NOTED_FOR_MS, 'NX')) === null) return

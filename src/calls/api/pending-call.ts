@@ -33,14 +33,14 @@ export interface PendingCallOptions {
   /** Silence after which the call is looked up, ms. Absent: `SILENT_FOR_MS`. */
   silentForMs?: number | undefined
   /** Called when the sink received an error of the gateway, with the text that was delivered before. */
-  told?: ((error: FrameError, deliveredText: string) => void) | undefined
+  errorSent?: ((error: FrameError, deliveredText: string) => void) | undefined
   /** Called once when the call has ended for its client and, as far as is known, its worker. */
   over?: (() => void) | undefined
   nowMs: number
 }
 
 /** A run as known to an API instance. */
-interface HeardRun extends RunOfCall {
+interface KnownRun extends RunOfCall {
   /** The worker that sent a frame; absent for a kept response. */
   worker?: string | undefined
 }
@@ -82,7 +82,7 @@ export class PendingCall {
   /** Set while its worker may still report how it ended, after it was asked to end it. */
   private stopping: { error: FrameError; untilMs: number } | null = null
   /** The run whose frames are delivered. */
-  private run: HeardRun = { generation: 0 }
+  private run: KnownRun = { generation: 0 }
   private next = 0
   /** Set while a frame is missing: the number of requests for it. */
   private gap: { asks: number } | null = null
@@ -104,7 +104,7 @@ export class PendingCall {
   }
 
   /** Accepts one frame of a run, as received on the channel from a worker. */
-  accept(run: HeardRun, sequence: number, body: FrameBody, nowMs: number): void {
+  accept(run: KnownRun, sequence: number, body: FrameBody, nowMs: number): void {
     if (this.ended || body[0] === 'caught-up') return
     if (body[0] === 'takeover') return this.answerTakeover(run)
     if (!isSameRun(run, this.run) && !this.follows(run, body, nowMs)) return
@@ -122,7 +122,7 @@ export class PendingCall {
   }
 
   /** Whether frames of a different run are delivered from now on. */
-  private follows(run: HeardRun, body: FrameBody, nowMs: number): boolean {
+  private follows(run: KnownRun, body: FrameBody, nowMs: number): boolean {
     if (this.candidate === null) {
       // An older claim is a lost one, unless it could end the call.
       if (run.generation < this.run.generation && !endsCall(body)) return false
@@ -137,7 +137,7 @@ export class PendingCall {
     return false
   }
 
-  private follow(run: HeardRun): void {
+  private follow(run: KnownRun): void {
     this.run = run
     this.next = 0
     this.gap = null
@@ -169,7 +169,7 @@ export class PendingCall {
     if (this.ended) return
     this.deliverToSink(['error', error])
     this.options.sink.flush()
-    if (!this.abandoned) this.options.told?.(error, this.deliveredText)
+    if (!this.abandoned) this.options.errorSent?.(error, this.deliveredText)
     this.stopping = null
     this.endEarly({ by: 'gateway', code: error.code, deliveredChars: this.deliveredText.length })
   }
@@ -215,7 +215,7 @@ export class PendingCall {
   }
 
   /** Whether a worker has sent a frame. */
-  get isHeard(): boolean {
+  get hasFrames(): boolean {
     return this.run.generation > 0
   }
 
@@ -229,7 +229,7 @@ export class PendingCall {
 
   /** Ends a call whose end was lost. In case it is charged, the error to the client is recorded. */
   endAsLost(error: FrameError): void {
-    if (!this.ended && !this.abandoned) this.options.told?.(error, this.deliveredText)
+    if (!this.ended && !this.abandoned) this.options.errorSent?.(error, this.deliveredText)
     this.end(error)
   }
 
@@ -331,7 +331,7 @@ export class PendingCall {
     if (!this.abandoned) this.options.sink.frame(body)
   }
 
-  private answerTakeover(run: HeardRun): void {
+  private answerTakeover(run: KnownRun): void {
     // A repeated question, whose first response may have been lost. A run that sends frames has it.
     if (run.generation < this.run.generation || (isSameRun(run, this.run) && this.next > 0)) return
     this.follow(run)
@@ -339,7 +339,7 @@ export class PendingCall {
   }
 
   /** Notifies a run of what the client has received of others. */
-  private tellDelivered({ worker, ...run }: HeardRun): void {
+  private tellDelivered({ worker, ...run }: KnownRun): void {
     const nothingDelivered = this.candidate === null && this.ending === null
     const delivered: DeliveredPrefix | null = nothingDelivered
       ? null

@@ -6,7 +6,7 @@ const AT_ONCE_UNKNOWN = 256
 const ANSWER_WITHIN_MS = 250
 
 /** A call that requests frames again from its worker. */
-export interface Asker {
+export interface ResendingCall {
   readonly ended: boolean
   /** The last known worker; null if none. */
   readonly worker: string | null
@@ -15,9 +15,9 @@ export interface Asker {
 }
 
 interface Lane {
-  waiting: Set<Asker>
+  waiting: Set<ResendingCall>
   /** Calls with an open request, by time. */
-  asked: Map<Asker, number>
+  asked: Map<ResendingCall, number>
   atOnce: number
 }
 
@@ -29,7 +29,7 @@ export class ResendQueue {
   private readonly lanes = new Map<string | null, Lane>()
 
   /** Requests frames for a call, now or when it is its turn. Repeatable. */
-  want(call: Asker, nowMs: number): void {
+  want(call: ResendingCall, nowMs: number): void {
     const lane = this.laneOf(call.worker)
     if (lane.asked.has(call)) return
     lane.waiting.add(call)
@@ -37,7 +37,7 @@ export class ResendQueue {
   }
 
   /** All requested frames of a call have been sent. */
-  answered(call: Asker, nowMs: number): void {
+  answered(call: ResendingCall, nowMs: number): void {
     for (const lane of this.lanes.values()) if (lane.asked.delete(call)) advance(lane, nowMs)
   }
 

@@ -3,7 +3,7 @@ const ECHO_EVERY_MS = 1_000
 /** After this time an echo was lost with its connection. */
 const ECHO_LOST_MS = 5_000
 /** Echoes without a heartbeat of a worker until its calls probe it. */
-const DOUBTFUL_AFTER = 2
+const SUSPECT_AFTER = 2
 /** Echoes without a heartbeat until it is lost: 4 to 5 s. A worker sends one every second. */
 const LOST_AFTER = 5
 /** An echo takes this long only if Redis, or this machine, was blocked. */
@@ -18,7 +18,7 @@ interface WorkerHeartbeatsOptions {
   /** Sends an echo through Redis, to the channel of the workers' messages. */
   sendEcho: (number: number) => void
   /** The worker has been silent: probe it. */
-  onDoubtful: (worker: string) => void
+  onSuspect: (worker: string) => void
   /** Called when a worker has been completely silent for 4 to 5 s. */
   onLost: (worker: string) => void
 }
@@ -33,14 +33,14 @@ interface WorkerHeartbeatsOptions {
  */
 export class WorkerHeartbeats {
   private readonly options: WorkerHeartbeatsOptions
-  /** Echoes heard so far. */
+  /** Echoes received so far. */
   private echoes = 0
   /** The pending echo; `sinceMs` is when the first of the missing ones was sent. */
   private awaited: { number: number; sentAtMs: number; sinceMs: number } | null = null
   private sent = 0
   private sendAtMs = 0
   /** The echo count at a worker's last message, and the number of additional echoes it may miss. */
-  private readonly signs = new Map<string, { at: number; patience: number }>()
+  private readonly lastSeen = new Map<string, { at: number; patience: number }>()
 
   constructor(options: WorkerHeartbeatsOptions) {
     this.options = options
@@ -49,8 +49,8 @@ export class WorkerHeartbeats {
   /** The connection was interrupted: a pending echo is lost, and workers may need a while. */
   reconnected(): void {
     this.awaited = null
-    for (const worker of this.signs.keys())
-      this.signs.set(worker, { at: this.echoes, patience: MORE_PATIENCE })
+    for (const worker of this.lastSeen.keys())
+      this.lastSeen.set(worker, { at: this.echoes, patience: MORE_PATIENCE })
   }
 
   /** Ticks were suspended, so the duration of a pending echo is unknown. */
@@ -58,9 +58,9 @@ export class WorkerHeartbeats {
     this.awaited = null
   }
 
-  /** A worker was heard. */
-  heard(worker: string): void {
-    this.signs.set(worker, { at: this.echoes, patience: 0 })
+  /** A frame of a worker was received. */
+  received(worker: string): void {
+    this.lastSeen.set(worker, { at: this.echoes, patience: 0 })
   }
 
   /** An echo came. */
@@ -71,14 +71,14 @@ export class WorkerHeartbeats {
     this.sendAtMs = nowMs + ECHO_EVERY_MS
     this.echoes++
     const isLate = nowMs - sinceMs > ECHO_LATE_MS
-    for (const [worker, sign] of this.signs) {
+    for (const [worker, seen] of this.lastSeen) {
       // Once for each silence, because a dead worker must be detected even if every echo is late.
-      if (isLate) sign.patience = MORE_PATIENCE
-      const silence = this.echoes - sign.at - sign.patience
+      if (isLate) seen.patience = MORE_PATIENCE
+      const silence = this.echoes - seen.at - seen.patience
       if (silence >= LOST_AFTER) {
-        this.signs.delete(worker)
+        this.lastSeen.delete(worker)
         this.options.onLost(worker)
-      } else if (silence >= DOUBTFUL_AFTER) this.options.onDoubtful(worker)
+      } else if (silence >= SUSPECT_AFTER) this.options.onSuspect(worker)
     }
   }
 

@@ -12,7 +12,7 @@ import {
   IDEMPOTENCY_RECORDS,
   IDEMPOTENCY_SINCE,
   idempotencyKey,
-  keptReplyKey,
+  keptCompletionKey,
 } from '../../platform/redis/redis-keys.ts'
 import type { Sealer } from '../../platform/sealing.ts'
 
@@ -292,7 +292,7 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
       const sealed = answer ? sealer.seal(JSON.stringify(answer), call.id) : ''
       const kept = sealed.length <= limits.perAnswer ? sealed : ''
       await end(
-        [keyOfRecord(call), keptReplyKey(call.id)],
+        [keyOfRecord(call), keptCompletionKey(call.id)],
         [
           call.id,
           call.accountId,
@@ -306,7 +306,7 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
       )
     },
     async read(callId: CallId) {
-      const sealed = await redis.get(keptReplyKey(callId))
+      const sealed = await redis.get(keptCompletionKey(callId))
       return sealed === null ? null : (JSON.parse(sealer.open(sealed, callId)) as KeptCompletion)
     },
     /**
@@ -323,10 +323,10 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
  * Releases the Idempotency-Key of a call whose charge is credited, and drops its kept response: a repeat runs again,
  * and is charged.
  */
-export function createAnswerDiscard(redis: Redis) {
+export function createCompletionDiscard(redis: Redis) {
   const discard = defineScript(redis, 'syDiscardIdempotency', DISCARD)
   return async (call: KeyedCall): Promise<void> => {
     const ids = [call.id, IDEMPOTENCY_RECORDS, IDEMPOTENCY_ANSWERS]
-    await discard([keyOfRecord(call), keptReplyKey(call.id)], ids)
+    await discard([keyOfRecord(call), keptCompletionKey(call.id)], ids)
   }
 }

@@ -52,7 +52,7 @@ export class CallOutbox {
   private next = 0
   private sentChars = 0
   /** The sent characters while the channel had a subscriber; null: all of them. */
-  private heardChars: number | null = null
+  private reportedChars: number | null = null
   /** The sent characters by time, oldest first. */
   private readonly marks: Array<{ at: number; chars: number }> = []
 
@@ -82,7 +82,7 @@ export class CallOutbox {
 
   /** Characters of the completion that were delivered, as far as is known. */
   get deliveredChars(): number {
-    return this.heardChars ?? this.sentChars
+    return this.reportedChars ?? this.sentChars
   }
 
   /** Records how much has been sent; called a few times a second. */
@@ -92,11 +92,11 @@ export class CallOutbox {
   }
 
   /**
-   * Characters of the completion that an API instance passed on, which was last known to live at `heardAt`. Text sent
+   * Characters of the completion that an API instance passed on, which was last known to live at `subscribedAt`. Text sent
    * shortly before may have been lost with it and does not count.
    */
-  passedOnChars(heardAt: number): number {
-    const mark = this.marks.findLast(({ at }) => at <= heardAt - PASSED_ON_MS)
+  passedOnChars(subscribedAt: number): number {
+    const mark = this.marks.findLast(({ at }) => at <= subscribedAt - PASSED_ON_MS)
     return Math.min(mark?.chars ?? 0, this.deliveredChars)
   }
 
@@ -107,14 +107,14 @@ export class CallOutbox {
   }
 
   /** Records that frames from a number on were sent without a subscriber. */
-  noteUnheard(from: number): void {
+  noteUnacknowledged(from: number): void {
     if (from < 0) return
     let chars = this.sentChars
     for (let sequence = from; sequence < this.next; sequence++) {
       const body = this.kept[sequence - this.firstKept]
       if (body) chars -= charsOf(body)
     }
-    this.heardChars = Math.max(0, Math.min(chars, this.deliveredChars))
+    this.reportedChars = Math.max(0, Math.min(chars, this.deliveredChars))
   }
 
   /** Sends one frame under the next number. */
@@ -148,7 +148,7 @@ export class CallOutbox {
    */
   resend(from: number): void {
     if (from >= this.firstKept) {
-      this.heardChars = null
+      this.reportedChars = null
       this.marks.length = 0
       this.replay(this.receivers[0]!, from)
     }

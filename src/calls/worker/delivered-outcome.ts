@@ -42,7 +42,7 @@ export const stoppedMidStream = (deliveredChars: number): GatewayFailure => ({
 
 /**
  * The outcome of a call whose worker was lost after its client had seen part of the completion, or after its client left.
- * `attempts` are those of a run that began another completion before it was told so.
+ * `attempts` are those of a run that began another completion before it received the message.
  */
 export async function outcomeOfLostRun(
   delivered: DeliveredPrefix,

@@ -11,7 +11,7 @@
 -- that finished calls is stored, so that a repetition returns the same result.
 --
 -- KEYS  1 dispatch queue  2 settlement queue (without a list)  3 result of this worker's last step
---       4 channels with ends that are not acknowledged (see unheard-ends.ts)
+--       4 channels with ends that are not acknowledged (see end-acknowledgements.ts)
 --       then per call: avail, held, holds, key open, account open
 -- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 start of a message, JSON
 --       5 token of this worker's locks
@@ -21,9 +21,9 @@
 --       '', or, if the completion is charged only when its client receives it, the completion tokens that were
 --       certainly received before: then the call must not have failed for its client, and the channel must have a
 --       subscriber if the end is published; a charged end is recorded until it is acknowledged
--- Returns per call 'finished'; or, with nothing done: 'unheard': the channel has no subscriber; 'lost': another worker has the
+-- Returns per call 'finished'; or, with nothing done: 'no-subscriber': the channel has no subscriber; 'lost': another worker has the
 -- call; 'gone': there is no job, since this worker or another finished the call, or Redis lost it; JSON: the error that its
--- client received (see note-told-failure.lua)
+-- client received (see note-failure.lua)
 local dispatch, settlement, last_step, ending_channels = KEYS[1] .. ':', KEYS[2] .. ':', KEYS[3], KEYS[4]
 local PER_CALL_KEYS, PER_CALL_ARGS = 5, 8
 local LAST_STEP_KEPT_MS = 600000
@@ -44,7 +44,7 @@ for at = 6, #ARGV, PER_CALL_ARGS do
 end
 
 local listeners = {}
-local function is_heard(channel)
+local function has_subscriber(channel)
   if channel == '' then return true end
   listeners[channel] = listeners[channel] or redis.call('PUBSUB', 'NUMSUB', channel)[2]
   return listeners[channel] > 0
@@ -52,7 +52,7 @@ end
 
 -- Whether the claim is valid and the completion counts: nil, or the reason against it.
 local function refusal(call)
-  local name, claims, told = unpack(redis.call('HMGET', call.job, 'name', 'ats', 'told'))
+  local name, claims, failure = unpack(redis.call('HMGET', call.job, 'name', 'ats', 'told'))
   if call.claim ~= 'any' then
     if not name then return 'gone' end
     local is_ours
@@ -65,7 +65,7 @@ local function refusal(call)
     if not is_ours then return 'lost' end
   end
   if not call.must_hear then return nil end
-  return told or (call.frame ~= '' and not is_heard(call.channel) and 'unheard') or nil
+  return failure or (call.frame ~= '' and not has_subscriber(call.channel) and 'no-subscriber') or nil
 end
 
 for _, call in ipairs(calls) do call.result = refusal(call) end

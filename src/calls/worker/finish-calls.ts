@@ -28,17 +28,17 @@ export interface FinishStep {
   hold: RestoredHold
   /**
    * Which claim of its job the worker has: the number of claims of this job, from 1. `revived`: Redis lost the job, and a
-   * revived one stands for it (see reviveCall). `any`: Redis has no job, and no other worker can have the call.
+   * revived one replaces it (see reviveCall). `any`: Redis has no job, and no other worker can have the call.
    */
   claim: number | 'revived' | 'any'
   /** The channel of the last frame; '' for none. */
   channel: string
   last: Frame
   /**
-   * Nothing is done if no API instance listens on the channel, or the caller was told that the call failed: a completion
+   * Nothing is done if no API instance listens on the channel, or the client was sent an error: a completion
    * that is not received is not charged as it stands.
    */
-  mustBeHeard: boolean
+  needsSubscriber: boolean
   /** Completion tokens that the client is known to have taken: so much is charged of an end that is not acknowledged. */
   takenTokens: number
 }
@@ -47,11 +47,11 @@ export interface FinishStep {
 export type UnsettledCall = Pick<FinishStep, 'record' | 'hold'>
 
 /**
- * For every result except `finished`, nothing was done. `unheard`: the channel has no subscriber. `lost`: another
+ * For every result except `finished`, nothing was done. `no-subscriber`: the channel has no subscriber. `lost`: another
  * worker has the call. `gone`: its job does not exist, since this worker or another finished the call, or Redis lost
  * it. `refused`: Redis accepts no writes. A failure: the error that its client received.
  */
-export type FinishResult = 'finished' | 'unheard' | 'lost' | 'gone' | 'refused' | GatewayFailure
+export type FinishResult = 'finished' | 'no-subscriber' | 'lost' | 'gone' | 'refused' | GatewayFailure
 
 /**
  * Finishes some calls in one atomic step: last frames, balance cache, settlement job, dispatch jobs. A worker has one
@@ -95,7 +95,7 @@ function keysOf({ record: { accountId, keyId } }: FinishStep): string[] {
 }
 
 function argumentsOf(call: FinishStep & { isPublished: boolean }): Array<string | number> {
-  const { record, claim, channel, last, isPublished, mustBeHeard, takenTokens } = call
+  const { record, claim, channel, last, isPublished, needsSubscriber, takenTokens } = call
   const { prefix } = accountKeys(record.accountId)
   return [
     record.id,
@@ -105,7 +105,7 @@ function argumentsOf(call: FinishStep & { isPublished: boolean }): Array<string 
     record.chargePico,
     prefix,
     claim,
-    mustBeHeard ? takenTokens : '',
+    needsSubscriber ? takenTokens : '',
   ]
 }
 
@@ -146,8 +146,8 @@ export function createFinisher({ run, publisher, outbox }: FinisherDependencies)
     const jobId = newId('settle')
     const calls = batch.map(({ call }) => call)
     // Redis does not notify an API instance in this process, which receives the end once it is done.
-    const isTold = calls.map(({ channel }) => !publisher.isColocated(channel))
-    const asked = calls.map((call, index) => ({ ...call, isPublished: isTold[index]! }))
+    const isPublished = calls.map(({ channel }) => !publisher.isColocated(channel))
+    const asked = calls.map((call, index) => ({ ...call, isPublished: isPublished[index]! }))
     // Earlier frames of calls are sent first.
     publisher.flush()
     let results: FinishResult[] = []
@@ -159,7 +159,7 @@ export function createFinisher({ run, publisher, outbox }: FinisherDependencies)
       return calls.filter((_, index) => results[index] === 'finished')
     })
     for (const [index, { channel, last }] of calls.entries())
-      if (!isTold[index] && results[index] === 'finished') publisher.send(channel, ...last)
+      if (!isPublished[index] && results[index] === 'finished') publisher.send(channel, ...last)
     for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
   }
 

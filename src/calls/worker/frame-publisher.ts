@@ -6,7 +6,7 @@ import type { Redis } from '../../platform/redis/redis.ts'
 import type { LocalHub } from '../in-process-link.ts'
 
 /** How long a channel may have no subscriber before its calls are aborted: longer than a reconnect. */
-const UNHEARD_GRACE_MS = 2_000
+const UNACKNOWLEDGED_GRACE_MS = 2_000
 /** Ping interval of silent channels with open calls; none is silent for twice as long. */
 const PING_MS = 500
 const NO_FRAMES: readonly Frame[] = []
@@ -20,8 +20,8 @@ interface FramePublisherOptions {
   logger: Logger
   /** Called with frames that were published without a subscriber. They are sent again if their API instance comes back. */
   onLost: (frames: readonly Frame[]) => void
-  /** Called for a channel without a subscriber, whose API instance is gone. `heardAt`: when it last had one, 0 for never. */
-  onUnheard: (channel: string, heardAt: number) => void
+  /** Called for a channel without a subscriber, whose API instance is gone. `subscribedAt`: when it last had one, 0 for never. */
+  onUnacknowledged: (channel: string, subscribedAt: number) => void
   /** Channels with open calls, pinged while they are silent. */
   openChannels: () => Iterable<string>
   /** Called in every ping round, whether or not there are pings. */
@@ -39,7 +39,7 @@ export class FramePublisher {
   /** Channels published on since the last ping. */
   private readonly used = new Set<string>()
   /** When each channel was last known to have a subscriber. */
-  private readonly heardAt = new Map<string, number>()
+  private readonly subscribedAt = new Map<string, number>()
   private readonly asking = createSingleFlight()
   /** Channels that had no subscriber a moment ago. */
   private readonly suspicions = new Map<string, PromiseWithResolvers<void> & { timer: NodeJS.Timeout }>()
@@ -81,7 +81,7 @@ export class FramePublisher {
   }
 
   /**
-   * Resolves once it is certain whether a channel has a subscriber, with one check for all waiting calls. `onUnheard`
+   * Resolves once it is certain whether a channel has a subscriber, with one check for all waiting calls. `onUnacknowledged`
    * has been called by then if it has none.
    */
   async certain(channel: string): Promise<void> {
@@ -103,14 +103,17 @@ export class FramePublisher {
       const listeners = await this.tryPublish(channel, frames)
       if (listeners === null) return this.options.onLost(frames)
       if (listeners > 0) {
-        this.heardAt.set(channel, this.options.clock())
+        this.subscribedAt.set(channel, this.options.clock())
         return this.settle(channel)
       }
-      const heardAt = this.heardAt.get(channel) ?? 0
-      this.heardAt.delete(channel)
+      const subscribedAt = this.subscribedAt.get(channel) ?? 0
+      this.subscribedAt.delete(channel)
       this.options.onLost(frames)
       if (this.suspicions.has(channel)) return
-      const timer = setTimeout(() => void this.confirmUnheard(channel, heardAt), UNHEARD_GRACE_MS)
+      const timer = setTimeout(
+        () => void this.confirmUnacknowledged(channel, subscribedAt),
+        UNACKNOWLEDGED_GRACE_MS,
+      )
       this.suspicions.set(channel, { ...Promise.withResolvers<void>(), timer })
     } catch (error) {
       this.options.logger.error({ err: error, channel }, 'frame delivery failed unexpectedly')
@@ -129,9 +132,9 @@ export class FramePublisher {
   }
 
   /** Checks again after the time of a reconnect. Its frames are resent on the API's request. */
-  private async confirmUnheard(channel: string, heardAt: number): Promise<void> {
+  private async confirmUnacknowledged(channel: string, subscribedAt: number): Promise<void> {
     const listeners = await this.tryPublish(channel, NO_FRAMES)
-    if (listeners === 0) this.options.onUnheard(channel, heardAt)
+    if (listeners === 0) this.options.onUnacknowledged(channel, subscribedAt)
     this.settle(channel)
   }
 
@@ -147,7 +150,7 @@ export class FramePublisher {
     const open = new Set(this.options.openChannels())
     for (const channel of open) if (!this.used.has(channel)) void this.publish(channel, NO_FRAMES)
     this.used.clear()
-    for (const channel of this.heardAt.keys()) if (!open.has(channel)) this.heardAt.delete(channel)
+    for (const channel of this.subscribedAt.keys()) if (!open.has(channel)) this.subscribedAt.delete(channel)
     this.options.onRound()
   }
 }

@@ -29,16 +29,16 @@ export function createRedisResync(deps: RedisResyncDependencies) {
   let waiting = 0
   let confirming: Promise<void> = Promise.resolve()
 
-  const run = async (doubt: ResyncReason): Promise<void> => {
+  const run = async (reason: ResyncReason): Promise<void> => {
     try {
       await confirming
       await leases.renew()
-      let restored = await restoreAll(runningHolds(doubt, deps), holds)
-      if (doubt === 'emptied') restored += await restoreAll(outbox.holds(), holds)
+      let restored = await restoreAll(runningHolds(reason, deps), holds)
+      if (reason === 'emptied') restored += await restoreAll(outbox.holds(), holds)
       const settlements = await outbox.resync()
-      logger.warn({ doubt, holds: restored, settlements }, 'redis state resynced')
+      logger.warn({ reason, holds: restored, settlements }, 'redis state resynced')
     } catch (error) {
-      logger.error({ err: error, doubt }, 'redis resync failed')
+      logger.error({ err: error, reason }, 'redis resync failed')
     } finally {
       waiting -= 1
     }
@@ -46,9 +46,9 @@ export function createRedisResync(deps: RedisResyncDependencies) {
 
   return {
     /** Restores in Redis what this worker knows. Runs are sequential; never rejects. */
-    resync(doubt: ResyncReason): Promise<void> {
+    resync(reason: ResyncReason): Promise<void> {
       waiting += 1
-      running = running.then(() => run(doubt))
+      running = running.then(() => run(reason))
       return running
     },
 
@@ -68,13 +68,13 @@ export function createRedisResync(deps: RedisResyncDependencies) {
  * settled by its former worker; if only the last writes were lost, its hold is not restored either.
  */
 function* runningHolds(
-  doubt: ResyncReason,
+  reason: ResyncReason,
   { leases, outbox }: RedisResyncDependencies,
 ): Iterable<RestoredHold> {
   const ended = new Set([...outbox.holds()].map((hold) => hold.callId))
   for (const { envelope, generation } of leases.running()) {
-    const isDoubtful = doubt === 'reconnected' && generation > 1
-    if (!isDoubtful && !ended.has(envelope.id)) yield runningHold(envelope)
+    const mayBeStale = reason === 'reconnected' && generation > 1
+    if (!mayBeStale && !ended.has(envelope.id)) yield runningHold(envelope)
   }
 }
 

@@ -33,7 +33,7 @@ export interface CallRunnerDependencies {
   bodies: Pick<CallBodies, 'read'>
   archive: CompletionArchive
   /** Approximate maximum size of a response that is kept for repeats. */
-  wholeAnswerBytesMax: number
+  wholeCompletionBytesMax: number
   finish: FinishCall
   /** Keeps a settlement that Redis refuses, until Redis accepts it. */
   outbox: Pick<SettlementOutbox, 'keepUnsent'>
@@ -75,7 +75,7 @@ export async function runCall(
     callId: envelope.id,
     channel: envelope.replyChannel,
     generation: lease.generation,
-    wholeUpToBytes: runsOn ? deps.wholeAnswerBytesMax : 0,
+    wholeUpToBytes: runsOn ? deps.wholeCompletionBytesMax : 0,
   })
   const call = deps.calls.add(envelope.id, outbox, runsOn)
   try {
@@ -139,7 +139,7 @@ class CallRun {
       return outcome
     } catch (error) {
       logger.error({ err: error, callId: envelope.id }, 'call failed inside the worker')
-      return failedCall(error instanceof ApiError ? toldError(error) : CALL_ERRORS.failedInside)
+      return failedCall(error instanceof ApiError ? frameErrorOf(error) : CALL_ERRORS.failedInside)
     }
   }
 
@@ -178,7 +178,7 @@ class CallRun {
           if (!(await leases.isHeld(lease))) return 'leave'
           claim = claim === claimOf(lease) ? 'any' : claimOf(lease)
           break
-        case 'unheard':
+        case 'no-subscriber':
           await publisher.certain(channel)
           break
         case 'refused':
@@ -210,13 +210,13 @@ class CallRun {
       channel: envelope.replyChannel,
       last,
       takenTokens: Math.floor(record.usage.completionTokens * outbox.takenPart),
-      mustBeHeard: isProduced(outcome) && !runsOn && reasonOf(this.#call) !== 'client-gone',
+      needsSubscriber: isProduced(outcome) && !runsOn && reasonOf(this.#call) !== 'client-gone',
     }
   }
 }
 
 /** The error of a service that is away or full, such as the store of uploads. */
-const toldError = ({ code, message, details: { retryAfterSeconds } }: ApiError): FrameError => ({
+const frameErrorOf = ({ code, message, details: { retryAfterSeconds } }: ApiError): FrameError => ({
   code,
   message,
   ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
@@ -230,10 +230,10 @@ async function bodyOf(
   try {
     const text = await bodies.read(envelope.id, sealedBody)
     if (text !== null) return readBody(text)
-    logger.error({ callId: envelope.id }, 'the body of a call is gone')
+    logger.error({ callId: envelope.id }, 'call body missing')
   } catch (error) {
     if (sealedBody !== null) throw error
-    logger.error({ err: error, callId: envelope.id }, 'the body of a call cannot be read')
+    logger.error({ err: error, callId: envelope.id }, 'call body read failed')
   }
   return null
 }
@@ -259,7 +259,7 @@ async function closeKey(
     else await archive.end(call, frames && { generation, run, frames: [...frames, last] })
   } catch (error) {
     // The call ends nevertheless; a repeat gets no response from it.
-    logger.warn({ err: error, callId: id }, 'what an Idempotency-Key stands for was not kept')
+    logger.warn({ err: error, callId: id }, 'idempotency record not updated')
   }
   return runsAnew ? {} : { idempotencyDigest: idempotencyRecord }
 }

@@ -103,15 +103,15 @@ export class RunningCalls {
   }
 
   /**
-   * Aborts the calls of a channel without a subscriber, whose API instance is gone. `heardAt`: when it was last known
+   * Aborts the calls of a channel without a subscriber, whose API instance is gone. `subscribedAt`: when it was last known
    * to live.
    */
-  abortChannel(channel: string, heardAt: number): void {
+  abortChannel(channel: string, subscribedAt: number): void {
     for (const call of this.running.values()) {
       const { outbox, runsOn } = call
       outbox.detach((receiver) => receiver.channel === channel)
       if (outbox.channel !== channel || runsOn) continue
-      const deliveredChars = outbox.passedOnChars(heardAt)
+      const deliveredChars = outbox.passedOnChars(subscribedAt)
       endEarly(call, { by: 'gateway', code: 'internal_error', deliveredChars })
     }
   }
@@ -120,7 +120,7 @@ export class RunningCalls {
   noteLost(frames: readonly Frame[]): void {
     for (const [callId, generation, sequence, , run] of frames) {
       const outbox = this.running.get(callId)?.outbox
-      if (outbox && isSameRun(outbox, { generation, run })) outbox.noteUnheard(sequence)
+      if (outbox && isSameRun(outbox, { generation, run })) outbox.noteUnacknowledged(sequence)
     }
   }
 
@@ -150,7 +150,7 @@ export class RunningCalls {
       case 'detach':
         return call?.outbox.detach(({ listenerId }) => listenerId === message.label)
       case 'delivered':
-        if (call && isSameRun(call.outbox, message)) hearDelivered(call, message.delivered)
+        if (call && isSameRun(call.outbox, message)) noteDelivered(call, message.delivered)
         return
       default:
         return message satisfies never
@@ -171,7 +171,7 @@ export class RunningCalls {
  * Receives what the client was delivered, requested or not. A run that may still serve its client accepts it only if it
  * asked.
  */
-function hearDelivered(call: RunningCall, delivered: DeliveredPrefix | null): void {
+function noteDelivered(call: RunningCall, delivered: DeliveredPrefix | null): void {
   if (call.onDelivered) return call.onDelivered(delivered)
   if (delivered === null || delivered.candidate === null || call.controller.signal.aborted) return
   call.begunElsewhere = delivered

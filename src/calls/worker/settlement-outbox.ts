@@ -70,7 +70,7 @@ export class SettlementOutbox {
     }
     this.jobs.add(job)
     this.size += calls.length
-    if (this.size > this.deps.max) this.letOldestGo()
+    if (this.size > this.deps.max) this.dropOldestSettlement()
     try {
       const finished = await send()
       if (finished.length === 0) return this.drop(job)
@@ -86,7 +86,7 @@ export class SettlementOutbox {
   keepUnsent(call: UnsettledCall): void {
     this.jobs.add({ jobId: null, calls: [unsettled(call)], durabilityToken: null, mustResend: true })
     this.size += 1
-    if (this.size > this.deps.max) this.letOldestGo()
+    if (this.size > this.deps.max) this.dropOldestSettlement()
   }
 
   /**
@@ -151,7 +151,7 @@ export class SettlementOutbox {
     if (this.jobs.delete(job)) this.size -= job.calls.length
   }
 
-  private letOldestGo(): void {
+  private dropOldestSettlement(): void {
     const [oldest] = this.jobs
     if (oldest) this.drop(oldest)
     if (this.overflowed) return

@@ -218,7 +218,7 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     severity: 'warning',
     ...event,
     sentence: ({ subject, fields }) =>
-      `Account ${subject} was ${of(fields, 'action') === 'account.suspend' ? 'suspended' : 'slowed down'}: it caused ${of(fields, 'caused_usd')} USD of provider cost that nobody pays, and was charged ${of(fields, 'charged_usd')} USD.`,
+      `Account ${subject} was ${of(fields, 'action') === 'account.suspend' ? 'suspended' : 'slowed down'}: it caused ${of(fields, 'caused_usd')} USD of unpaid provider cost, and was charged ${of(fields, 'charged_usd')} USD.`,
   },
   'call-payment-unpaid': {
     severity: 'warning',

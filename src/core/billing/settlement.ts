@@ -71,7 +71,7 @@ function finishReasonOf(outcome: CallOutcome): string | null {
 
 /**
  * The settlement of a call that no worker served: it releases the hold and charges nothing. `deliveredTokens` is what its
- * caller had of a completion before it was told a failure; should a worker charge more for the call, the rest is credited.
+ * caller had of a completion before it received an error; should a worker charge more for the call, the rest is credited.
  */
 export function unservedSettlement(
   envelope: Pick<

@@ -6,8 +6,8 @@ import type { NativeStop } from './native-message.ts'
 import type { PicoText, Usage } from './usage.ts'
 
 /**
- * How a call ended. `lastFrameOf` is what its client is told of it, `settlementOf` (core/billing/settlement.ts) what it
- * is charged and recorded as.
+ * How a call ended. `lastFrameOf` makes its last frame for the client, `settlementOf`
+ * (core/billing/settlement.ts) its charge and record.
  */
 export type CallOutcome = CompletedCall | InterruptedCall | CancelledCall | FailedCall
 

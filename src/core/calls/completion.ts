@@ -8,7 +8,7 @@ import {
 import type { Usage } from './usage.ts'
 
 /**
- * A completion on its way from a provider's wire to the client's stream, without anything that could name a provider.
+ * A completion between a provider's wire and the client's stream, without anything that could name a provider.
  * To add a kind of content, extend `Delta` and the types beside it, emit it in the reader of a wire, and render it in
  * src/http/calls/chat-format.ts; the stages in between pass deltas on unchanged. Frames (frames.ts) carry them from a
  * worker to an API instance.
@@ -155,11 +155,11 @@ export class CompletionBuilder {
   }
 
   /** Whether there is content besides reasoning. */
-  get hasAnswer(): boolean {
-    return this.#content !== '' || this.#hasOtherAnswer
+  get hasContent(): boolean {
+    return this.#content !== '' || this.#hasOtherContent
   }
 
-  get #hasOtherAnswer(): boolean {
+  get #hasOtherContent(): boolean {
     return (
       this.#refusal !== '' ||
       this.#toolCalls.size > 0 ||
@@ -200,7 +200,7 @@ export class CompletionBuilder {
   message(): CompletionMessage {
     const toolCalls = inOrder(this.#toolCalls)
     return {
-      content: this.#content === '' && this.#hasOtherAnswer ? null : this.#content,
+      content: this.#content === '' && this.#hasOtherContent ? null : this.#content,
       ...(this.#refusal !== '' && { refusal: this.#refusal }),
       ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
       ...(this.#reasoning !== '' && { reasoning: this.#reasoning }),

@@ -5,7 +5,7 @@ import type { Usage } from './usage.ts'
 export type NativeRequest = Readonly<Fields>
 
 /**
- * A completion on the messages wire on its way from a provider with that wire to a client with it: native events,
+ * A completion on the messages wire between a provider and a client with that wire: native events,
  * reduced to what every target of the wire sends. Its id and model are the call's own, and are inserted where it is
  * written (src/http/calls/messages-format.ts).
  */
@@ -26,7 +26,7 @@ export type NativeBlockDelta =
 
 /** One event of a native completion, before its end. Blocks start empty and are numbered from 0 without gaps. */
 export type NativeEvent =
-  /** `usage`: as far as it is known at the start; otherwise null. */
+  /** `usage`: the part that is known at the start, or null. */
   | { type: 'message_start'; usage: Usage | null }
   | { type: 'content_block_start'; index: number; content_block: NativeBlock }
   | { type: 'content_block_delta'; index: number; delta: NativeBlockDelta }

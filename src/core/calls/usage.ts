@@ -33,8 +33,8 @@ export interface RateTexts {
 }
 
 /**
- * What is wrong with a prompt's reported tokens. `absurd`: they cannot be, and the provider is at fault.
- * `beyond-bound`: they can be, and the bound that we held for was too low.
+ * The fault of a prompt's reported tokens. `absurd`: they are impossible, and the provider is at fault. `beyond-bound`:
+ * they are possible, and the bound of our hold was too low.
  */
 export type PromptFault = 'absurd' | 'beyond-bound' | null
 

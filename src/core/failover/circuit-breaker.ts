@@ -69,7 +69,7 @@ export const accountShare = (breakerFailures: number): number =>
 export const isOfOffer = (subject: string, offerId: string): boolean =>
   subject === offerId || subject.startsWith(`${offerId}${KINDS_MARK}`)
 
-/** The state an entry stands for at a time. */
+/** The state of an entry at a time. */
 export function breakerState(entry: BreakerEntry | undefined, nowMs: number): BreakerState {
   if (entry === undefined) return 'closed'
   return nowMs < entry.untilMs ? 'open' : 'half-open'
@@ -160,7 +160,7 @@ export function healthEffect(failure: AttemptFailure): HealthEffect {
   }
 }
 
-/** What becomes of a probed breaker. */
+/** The next state of a probed breaker. */
 export interface ProbeVerdict {
   outcome: 'close' | 'reopen' | 'abandon'
   /** The attempt also says something of the offer as any other would. */

@@ -9,7 +9,7 @@ const REPAIRS_MAX = 2
 export const mayBeRepaired = (content: string): boolean =>
   content.length <= REPAIRED_CHARS_MAX && parsed(content) === undefined
 
-export interface BrokenAnswer {
+export interface BrokenCompletion {
   content: string
   root: JsonRoot
 }
@@ -19,7 +19,7 @@ export interface BrokenAnswer {
  * Extracts the object or array from surrounding prose. A completion without one is returned
  * unchanged: prose in quotes or in an array would be valid but useless JSON.
  */
-export function repairJson({ content, root }: BrokenAnswer): string {
+export function repairJson({ content, root }: BrokenCompletion): string {
   let repairs = 0
   for (const part of findJson(content, root)) {
     if (isRoot(parsed(part), root)) return part

@@ -1,5 +1,5 @@
-import { findRealOffer } from '../catalog/answers-source.ts'
 import type { CatalogSnapshot } from '../catalog/catalog.ts'
+import { findRealOffer } from '../catalog/completions-source.ts'
 
 /** Where a gateway listens, and its simulated providers. */
 export interface GatewayExposure {

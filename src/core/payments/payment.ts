@@ -1,20 +1,20 @@
 import { greaterOf, lesserOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
 
 /**
- * A top-up payment, as the set of facts its rail has told of it.
+ * A top-up payment, as the set of facts that its rail has reported.
  *
  * created   we have written it down; no checkout is known yet
  * pending   the customer can pay, or has paid and the rail is still working on it
  * settled   the money is in: the only step that fills a balance
  * failed    the rail refused it, or no checkout could be opened
- * expired   nobody paid in time
+ * expired   not paid in time
  * refunded  settled, and some or all of it went back
  * disputed  settled, and the customer's bank contests it or has taken it back
  *
  *     created ──▶ pending ──▶ settled ──▶ refunded, disputed
  *        └──────────┴──▶ failed, expired ──▶ settled (paid at the last moment: money that is in is in)
  *
- * Rails tell of facts late, twice and out of order. So there are no transitions: the state is computed from
+ * Rails report facts late, twice and out of order. So there are no transitions: the state is computed from
  * the set of all facts, each of which names what it is about and can only grow (a refund may turn out to have
  * failed, an open dispute ends). Any order and any repetition of the same facts gives the same outcome.
  */

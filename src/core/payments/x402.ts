@@ -145,7 +145,7 @@ const NOTHING_SENT = new Set([
 ])
 
 /** The facilitator's response to a settlement request. */
-export type SettleAnswer =
+export type SettleResult =
   | { kind: 'settled'; transaction: string }
   | { kind: 'refused'; reason: string }
   /** No response, or one that proves nothing. */
@@ -160,7 +160,7 @@ export type SettleVerdict =
  * refusal proves that it was not: a used nonce or an empty wallet may be its effect.
  */
 export function judgeSettlement(
-  answer: SettleAnswer,
+  answer: SettleResult,
   { attempts, isExpired }: { attempts: number; isExpired: boolean },
 ): SettleVerdict {
   if (answer.kind === 'settled') return answer

@@ -81,7 +81,7 @@ export const speaks = (provider: Pick<Provider, 'wire'>, { wire }: Pick<OfferFil
 
 /**
  * Whether a request may use an offer of a model. Fails closed: an unknown property does not meet a preference. Prices
- * are compared with the listed rate, which is the same at every offer of a model, whoever bills.
+ * are compared with the listed rate, which is the same at every offer of a model, also with BYOK keys.
  */
 export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exactTools: boolean): boolean {
   const { provider } = offer
@@ -246,7 +246,7 @@ interface ProviderNames {
 /** Case, the form of accents, and white space around and within a name are ignored. */
 const comparable = (name: string): string => name.normalize('NFC').trim().replace(/\s+/g, ' ').toLowerCase()
 
-const NOBODY: ProviderIds = new Set()
+const NO_PROVIDERS: ProviderIds = new Set()
 
 const namesOf = oncePer((catalog: CatalogSnapshot): ProviderNames => {
   const ids = new Set<string>()
@@ -266,13 +266,13 @@ const namesOf = oncePer((catalog: CatalogSnapshot): ProviderNames => {
 export function providersChosenBy(name: string, catalog: CatalogSnapshot): ProviderIds {
   const { ids, byName } = namesOf(catalog)
   const wanted = comparable(name)
-  return ids.has(wanted) ? new Set([wanted]) : (byName.get(wanted) ?? NOBODY)
+  return ids.has(wanted) ? new Set([wanted]) : (byName.get(wanted) ?? NO_PROVIDERS)
 }
 
 /** The providers that names exclude: all that match, by id and by display name. */
 export function providersExcludedBy(names: readonly string[], catalog: CatalogSnapshot): ProviderIds {
-  if (names.length === 0) return NOBODY
+  if (names.length === 0) return NO_PROVIDERS
   const { byName } = namesOf(catalog)
   const wanted = names.map(comparable)
-  return new Set(wanted.flatMap((name) => [name, ...(byName.get(name) ?? NOBODY)]))
+  return new Set(wanted.flatMap((name) => [name, ...(byName.get(name) ?? NO_PROVIDERS)]))
 }

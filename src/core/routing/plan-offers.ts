@@ -126,8 +126,8 @@ export function choicesOf(
   if (choices.length === 0) {
     const isTooLong = model.offers.length > 0 && !model.offers.some(fitsIn)
     const isServed = capacity.own.size + shared.length > 0
-    const elsewise = capacity.ownOnly ? 'byok-keys' : isServed ? 'preferences' : 'unserved'
-    obstacles.add(isTooLong ? 'context' : elsewise)
+    const otherwise = capacity.ownOnly ? 'byok-keys' : isServed ? 'preferences' : 'unserved'
+    obstacles.add(isTooLong ? 'context' : otherwise)
   }
   return choices
 }

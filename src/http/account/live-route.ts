@@ -124,7 +124,7 @@ function createLiveFeed(options: LiveFeedOptions) {
   const { holds, recentCalls, sessions, logger, clock, everyMs = EVERY_MS } = options
   const listeners = new Set<LiveListener>()
   const seen = new Map<string, string>()
-  const told = new LRUCache<string, true>({ max: CALLS_REMEMBERED })
+  const sent = new LRUCache<string, true>({ max: CALLS_REMEMBERED })
 
   const look = async (): Promise<void> => {
     if (listeners.size === 0) return
@@ -133,8 +133,8 @@ function createLiveFeed(options: LiveFeedOptions) {
     if (moved.length === 0) return
     const calls = await recentCalls.settledSince(moved, clock() - LOOK_BACK_MS)
     for (const call of calls) {
-      if (told.has(call.id)) continue
-      told.set(call.id, true)
+      if (sent.has(call.id)) continue
+      sent.set(call.id, true)
       for (const listener of listeners) if (listener.accountId === call.accountId) listener.settled(call)
     }
   }

@@ -11,7 +11,7 @@ import { type CatalogSnapshot, findModel, type Model, type Offer } from '../../c
 import { makerName } from '../../core/catalog/maker-names.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import { bySession } from '../asking-account.ts'
+import { bySession } from '../account-access.ts'
 import { acceptedEncoding, type CompressedText, compressedText } from '../compressed-text.ts'
 import { OfId } from '../page.ts'
 

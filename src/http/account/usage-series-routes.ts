@@ -15,7 +15,7 @@ import { TIME_ZONE, zonedTimeRange } from '../../core/billing/zoned-time-range.t
 import { ApiError, invalid } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import { isoTime } from '../../core/kernel/time.ts'
-import { bySession } from '../asking-account.ts'
+import { bySession } from '../account-access.ts'
 import { asCsv, csvLine } from '../csv.ts'
 import { createWindowLimit } from '../window-limit.ts'
 
@@ -42,7 +42,7 @@ const READS_PER_MINUTE = 120
 /** Usage and cost of an account's calls over time, by model, key or member, as JSON and as a download. */
 export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { reports, clock, consoleSlots } = app.services
-  const { asker, hooks } = bySession(app, 'usage')
+  const { requester, hooks } = bySession(app, 'usage')
   // Computing the buckets of a year takes some milliseconds of the processor before any query.
   const reads = createWindowLimit({
     max: READS_PER_MINUTE,
@@ -54,7 +54,7 @@ export const usageSeriesRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const read = async (
     request: FastifyRequest & { query: Static<typeof Query> },
   ): Promise<UsageSeriesView> => {
-    const { accountId, holder } = asker(request)
+    const { accountId, holder } = requester(request)
     reads.take(accountId)
     const { interval, group_by: group, time_zone: timeZone = 'UTC', model, key_id: keyId } = request.query
     const range = zonedTimeRange(request.query, clock())

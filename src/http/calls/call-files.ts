@@ -22,7 +22,7 @@ export function createCallFiles(
   whenResponseCloses(reply.raw, () => release('response'))
   return {
     owner,
-    /** See AskedCall. */
+    /** See RequestedCall. */
     dispatched: () => {
       isDispatched = true
       return () => release('call')

@@ -3,7 +3,7 @@ import type { Usage } from '../../core/calls/usage.ts'
 import type { CompletionHead, ResponseFormat, WholeBody } from './completion-writer.ts'
 
 /** A result, and the values that its response repeats. `Content`: the content of the request. */
-export interface Answered<Content> {
+export interface ResultOf<Content> {
   head: CompletionHead
   /** The JSON of the kind's reader. It is not parsed and written again, because it may be long. */
   result: string
@@ -12,7 +12,7 @@ export interface Answered<Content> {
 }
 
 /** Writes the response of a kind. */
-export type WriteResult<Content> = (answered: Answered<Content>) => string | WholeBody
+export type WriteResult<Content> = (result: ResultOf<Content>) => string | WholeBody
 
 /** The format of a route whose calls request a result. */
 export const resultFormat = <Content>(

@@ -57,7 +57,7 @@ export interface CallServices extends StartCallDependencies {
 }
 
 /** A call that a route requests. */
-export interface AskedCall {
+export interface RequestedCall {
   call: CallRequest
   /** Two requests with one Idempotency-Key must have the same fingerprint. */
   fingerprint: unknown
@@ -73,7 +73,7 @@ export interface AskedCall {
 /** Makes every call: starts it with this key and relays its response. Throws ApiError. */
 export async function serveCall(
   key: StandardKey,
-  asked: AskedCall,
+  asked: RequestedCall,
   request: FastifyRequest,
   reply: FastifyReply,
   deps: CallServices,
@@ -133,7 +133,7 @@ function logged(
 /** Enqueues an admitted call, or attaches to the original of a repeat. The writer receives its frames. */
 function relay(
   call: StartedCall,
-  { call: { content }, dispatched }: AskedCall,
+  { call: { content }, dispatched }: RequestedCall,
   sink: CallSink,
   reservation: FastifyRequest['bodyReservation'],
   { dispatch, idempotency }: CallServices,
@@ -171,7 +171,7 @@ async function send(
 
 function streamTo(
   { envelope }: StartedCall,
-  format: AskedCall['format'],
+  format: RequestedCall['format'],
   request: FastifyRequest,
   reply: FastifyReply,
   { clock, limits }: CallServices,

@@ -91,7 +91,7 @@ export const authenticate = plugin<AuthenticateOptions>(
       done()
     })
   },
-  { name: 'authenticate', dependencies: ['answer-errors'] },
+  { name: 'authenticate', dependencies: ['send-errors'] },
 )
 
 /**

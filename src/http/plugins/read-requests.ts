@@ -122,7 +122,7 @@ export const weighBodies = plugin<WeighBodiesOptions>(
       }
       done()
     })
-    // `Expect: 100-continue`: by default Node tells the client to send its body before the request is checked.
+    // `Expect: 100-continue`: by default Node asks the client to send its body before the request is checked.
     app.server.on('checkContinue', (request, response) => app.routing(request, response))
     app.addHook('preParsing', (request, reply, _payload, done) => {
       if (request.headers.expect?.toLowerCase() === '100-continue') reply.raw.writeContinue()

@@ -122,7 +122,7 @@ export const accountSessions = plugin<SessionOptions>(
       }
     })
   },
-  { name: 'account-sessions', dependencies: ['answer-errors'] },
+  { name: 'account-sessions', dependencies: ['send-errors'] },
 )
 
 /** The person of a request that `requireSession` accepted. */

@@ -28,5 +28,5 @@ export const surfaceAccess = plugin(
       }
     })
   },
-  { name: 'surface-access', dependencies: ['authenticate', 'answer-errors'] },
+  { name: 'surface-access', dependencies: ['authenticate', 'send-errors'] },
 )

@@ -42,7 +42,7 @@ export const unroutedRequests = plugin(
       done(request.is404 ? app.refusalOfUnrouted(request, reply) : undefined),
     )
   },
-  { name: 'unrouted-requests', dependencies: ['answer-errors'] },
+  { name: 'unrouted-requests', dependencies: ['send-errors'] },
 )
 
 const patternOf = (url: string): RegExp => {

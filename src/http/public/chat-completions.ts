@@ -8,7 +8,7 @@ import {
   refuseLongText,
 } from '../../core/calls/chat-request.ts'
 import { CHAT_FORMAT } from '../calls/chat-format.ts'
-import { type AskedCall, type CallServices, callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+import { type CallServices, callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
 import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './x402-calls.ts'
 
 /** POST /v1/chat/completions: validates, starts the call, relays its response. */
@@ -39,7 +39,7 @@ export interface ChatServices extends CallServices {
   limits: CallServices['limits'] & { bodyLimitBytes: number }
 }
 
-function askedChat(body: ChatBody, { exactJson }: FastifyRequest): AskedCall & { call: ChatRequest } {
+function askedChat(body: ChatBody, { exactJson }: FastifyRequest): RequestedCall & { call: ChatRequest } {
   const call = normalizeChatRequest(body, exactJson)
   // Requests whose schemas differ only in what parsing alters are different requests.
   return { call, fingerprint: { ...body, ...exactJson }, format: CHAT_FORMAT }

@@ -4,7 +4,7 @@ import { Credits } from '../../core/api/billing.ts'
 import { CLOSED } from '../../core/api/request-fields.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
-import { ACCOUNT_ID, byReadingKey } from '../asking-account.ts'
+import { ACCOUNT_ID, byReadingKey } from '../account-access.ts'
 import { createSlots } from '../slots.ts'
 
 const READS_MAX = 100
@@ -22,14 +22,14 @@ export const creditsRoute =
       allTaken: 'Too many requests for credits at once. Retry shortly.',
     })
 
-    const { asker, hooks } = byReadingKey(app)
+    const { requester, hooks } = byReadingKey(app)
     const schema = {
       summary: 'Credits, usage and spendable balance of an account',
       querystring: Type.Object(ACCOUNT_ID, CLOSED),
       response: { 200: Credits },
     }
     app.get(path, { ...hooks, schema }, async (request) => {
-      const { accountId, holder } = asker(request)
+      const { accountId, holder } = requester(request)
       return slots.run(holder, async () => {
         const credits = await reports.credits.find(accountId)
         if (credits === null) throw new ApiError('not_found', 'There is no account with this id.')

@@ -1,5 +1,5 @@
 import type { PaymentPayload, SettleResponse } from '@x402/core/types'
-import type { PaymentTerms, SettleAnswer } from '../../core/payments/x402.ts'
+import type { PaymentTerms, SettleResult } from '../../core/payments/x402.ts'
 import type { CallPaymentSettings } from '../../core/payments/x402-settings.ts'
 import { causeOf } from '../../platform/observability/logger.ts'
 
@@ -11,15 +11,15 @@ export interface FacilitatorRequest {
   payer: string
 }
 
-export type VerifyAnswer =
+export type VerifyResult =
   | { kind: 'valid' }
   | { kind: 'invalid'; reason: string }
   | { kind: 'unknown'; reason: string }
 
 /** The service that verifies signatures and makes transfers on the chain. */
 export interface Facilitator {
-  verify(request: FacilitatorRequest): Promise<VerifyAnswer>
-  settle(request: FacilitatorRequest): Promise<SettleAnswer>
+  verify(request: FacilitatorRequest): Promise<VerifyResult>
+  settle(request: FacilitatorRequest): Promise<SettleResult>
 }
 
 /** Short, because a client waits for it before the first byte. */
@@ -73,7 +73,7 @@ function readSettlement(
   { success, transaction, errorReason, ...answer }: SettleResponse,
   { network, amount }: PaymentTerms,
   payer: string,
-): SettleAnswer {
+): SettleResult {
   if (!success) return { kind: 'refused', reason: wordOf(errorReason) }
   const isOurs =
     answer.network === network &&

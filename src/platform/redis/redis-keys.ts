@@ -77,8 +77,8 @@ export const admittedKey = (callId: string): string => `${PREFIX}:admitted:${cal
 /** The channel of one API instance for frames. */
 export const replyChannel = (apiId: string): string => `${PREFIX}:reply:${apiId}`
 
-/** Hash: charged ends published on a channel and not acknowledged, see src/calls/api/unheard-ends.ts. */
-export const unheardEndsKey = (channel: string): string => `${channel}:ends`
+/** Hash: charged ends published on a channel and not acknowledged, see src/calls/api/end-acknowledgements.ts. */
+export const unacknowledgedEndsKey = (channel: string): string => `${channel}:ends`
 /** Set: the channels that have such ends, or had. */
 export const ENDING_CHANNELS = `${PREFIX}:ending-channels`
 
@@ -138,7 +138,7 @@ const IDEMPOTENCY = `${PREFIX}:{idem}`
 export const idempotencyKey = (accountId: string, digest: string): string =>
   `${IDEMPOTENCY}:record:${accountId}:${digest}`
 /** The sealed response of a call with an Idempotency-Key. */
-export const keptReplyKey = (callId: string): string => `${IDEMPOTENCY}:answer:${callId}`
+export const keptCompletionKey = (callId: string): string => `${IDEMPOTENCY}:answer:${callId}`
 /** Since when this Redis has records, unix ms. Lost with its data. */
 export const IDEMPOTENCY_SINCE = `${IDEMPOTENCY}:since`
 /** Prefix of marks, one per account, that records of it were dropped early. */

@@ -29,7 +29,7 @@ export interface TransportRequest {
   headers: string[]
   body: string | Readable
   /** The maximum length of the response, in bytes; by default that of a completion. */
-  replyBytesMax?: number
+  responseBytesMax?: number
   limits: AttemptLimits
   signal: AbortSignal
   /** The account of the call; its responses share the event loop with those of other accounts. */
@@ -70,12 +70,12 @@ export class Exchange {
   readonly #cancel = () => this.#fail('cancelled', 'cancelled')
 
   constructor(
-    { limits, signal, accountId, replyBytesMax = MAX_BODY_BYTES }: TransportRequest,
+    { limits, signal, accountId, responseBytesMax = MAX_BODY_BYTES }: TransportRequest,
     receive: (exchange: Exchange) => ResponseReceiver,
     turns: ReadingTurns,
   ) {
     this.#accountId = accountId
-    this.#bytesMax = replyBytesMax
+    this.#bytesMax = responseBytesMax
     this.#turns = turns
     this.#signal = signal
     this.#deadline = new AttemptDeadline(limits, (what) => this.#fail(what, `limit passed: ${what}`))

@@ -2,7 +2,7 @@ import type { ContentOf, ResultContent } from '../../core/calls/kinds/call-kinds
 import { nativeMessages } from '../anthropic-messages.ts'
 import { failureOfErrorObject, failureOfStatus } from '../chat-completions.ts'
 import { formBody } from '../http/form-body.ts'
-import type { FilePlace, ReplyFile } from '../reply-files.ts'
+import type { FilePlace, ResponseFile } from '../response-files.ts'
 import {
   type AttemptOf,
   type AttemptRequest,
@@ -81,7 +81,7 @@ export const results: WireMapping<AttemptOf<ResultContent>> = {
       url: (provider.quirks?.taskUrls?.[content.kind] ?? provider.baseUrl + path) + end,
       headers,
       body: form ?? JSON.stringify(body),
-      ...(isMedia && { replyBytesMax: MEDIA_BYTES_MAX }),
+      ...(isMedia && { responseBytesMax: MEDIA_BYTES_MAX }),
     }
   },
   openReader: ({ content, image }) => new ResultReader(content, image),
@@ -107,7 +107,7 @@ class ResultReader implements CompletionReader {
     return 'malformed'
   }
 
-  whole(text: string, emit: Emit, files: readonly ReplyFile[] = []): WholeReading {
+  whole(text: string, emit: Emit, files: readonly ResponseFile[] = []): WholeReading {
     const kind = kindOf(this.#content)
     const body = kind.files?.kind === 'body' ? {} : parseObject(text)
     if (body?.error != null) return { error: body.error }

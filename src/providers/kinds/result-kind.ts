@@ -1,7 +1,7 @@
 import type { Usage } from '../../core/calls/usage.ts'
 import type { Offer } from '../../core/catalog/catalog.ts'
 import type { FormFile } from '../http/form-body.ts'
-import type { FilePlace, ReplyFile } from '../reply-files.ts'
+import type { FilePlace, ResponseFile } from '../response-files.ts'
 import { type AttemptTerms, type Fields, isObject } from '../wire.ts'
 
 /** The request and the response of one kind of result, for every provider. Pure mappings. */
@@ -16,7 +16,7 @@ export interface ResultKind<Content> {
   /** The result in a response; null if the response does not have everything that was requested. `body` is empty for a file. */
   read(
     content: Content,
-    reply: { body: Fields; files: readonly ReplyFile[]; image: AttemptTerms['image'] },
+    reply: { body: Fields; files: readonly ResponseFile[]; image: AttemptTerms['image'] },
   ): ReadResult | null
 }
 

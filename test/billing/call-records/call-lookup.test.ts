@@ -48,8 +48,8 @@ describe('a lookup of a call', () => {
   })
 
   test('waits for no call of another account, nor for any without an account', async () => {
-    for (const asker of ['stranger', null])
-      expect(await lookup({}).find('call', asker)).toEqual({ kind: 'unknown' })
+    for (const requester of ['stranger', null])
+      expect(await lookup({}).find('call', requester)).toEqual({ kind: 'unknown' })
     expect(await lookup({ isSettled: true }).find('call', 'stranger')).toEqual({ kind: 'unknown' })
   })
 

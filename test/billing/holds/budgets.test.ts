@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { AdmissionAnswer } from '../../../src/billing/holds/admission.ts'
+import type { AdmissionReply } from '../../../src/billing/holds/admission.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import {
   accountBudget,
@@ -72,7 +72,7 @@ async function budgeted(left: { keys: Array<bigint | null>; member: bigint | nul
   }
 }
 
-const admitted = (answers: AdmissionAnswer[]) => answers.filter(({ kind }) => kind === 'admitted').length
+const admitted = (answers: AdmissionReply[]) => answers.filter(({ kind }) => kind === 'admitted').length
 
 describe('calls that several budgets bound', () => {
   test('are refused by the tightest, which takes nothing from any of them', async () => {

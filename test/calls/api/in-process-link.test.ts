@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { plainKey } from '../../../src/accounts/key-cache.ts'
-import type { AdmissionAnswer } from '../../../src/billing/holds/admission.ts'
+import type { AdmissionReply } from '../../../src/billing/holds/admission.ts'
 import { type AdmissionDependencies, admitCall } from '../../../src/calls/api/admit-call.ts'
 import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
 import { writeBody } from '../../../src/core/calls/call-body.ts'
@@ -31,7 +31,7 @@ const ADMITTED = {
 const LOADED = { kind: 'balance-unknown', rate: RATE } as const
 
 /** Admits a call with these answers of Redis, in their order, beside a worker that has one slot. */
-async function admit(answers: Array<AdmissionAnswer | Error>, idempotencyRecord: string | null = null) {
+async function admit(answers: Array<AdmissionReply | Error>, idempotencyRecord: string | null = null) {
   const seen = { taken: 0, givenBack: 0, ran: [] as Array<[CallJob, string]>, claims: [] as unknown[] }
   const deps = {
     catalog: () => ({ models: new Map() }) as unknown as CatalogSnapshot,
@@ -94,7 +94,7 @@ test('one that is asked for again names the same slot', async () => {
   })
 })
 
-test.each<[what: string, answer: AdmissionAnswer | Error]>([
+test.each<[what: string, answer: AdmissionReply | Error]>([
   ['waits in the queue', { ...ADMITTED, isEnqueued: true, isClaimed: false }],
   ['was granted less than it asks for', { ...ADMITTED, isEnqueued: false, isClaimed: false }],
   ['is refused', { kind: 'too-many-open', retryAfterMs: 1, scope: 'key', rate: RATE }],

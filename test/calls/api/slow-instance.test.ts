@@ -44,7 +44,7 @@ async function startWorker() {
     logger: LOGGER,
     onLost: (frames) => calls.noteLost(frames),
     // It comes back soon, as far as a busy machine allows.
-    onUnheard: () => undefined,
+    onUnacknowledged: () => undefined,
     openChannels: () => calls.channels(),
     onRound: () => calls.markSent(Date.now()),
     clock: Date.now,

@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   type CompletionArchive,
-  createAnswerDiscard,
   createCompletionArchive,
+  createCompletionDiscard,
   type KeyedCall,
 } from '../../../src/calls/protocol/idempotency.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { IDEMPOTENCY_ANSWERS, idempotencyKey, keptReplyKey } from '../../../src/platform/redis/redis-keys.ts'
+import {
+  IDEMPOTENCY_ANSWERS,
+  idempotencyKey,
+  keptCompletionKey,
+} from '../../../src/platform/redis/redis-keys.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 let server: TestRedis
@@ -50,7 +54,7 @@ describe('answers kept for repeats', () => {
   })
 
   test('an answer whose charge is credited is dropped with its record, unless another call has the key', async () => {
-    const discard = createAnswerDiscard(redis)
+    const discard = createCompletionDiscard(redis)
     await redis.hset(idempotencyKey('a', 'digest-1'), { fingerprint: 'f', call: '1' })
     await archive.end(call('1'), answer)
     await discard(call('1'))
@@ -87,8 +91,8 @@ describe('answers kept for repeats', () => {
     const once = await sums()
     await archive.end(call('1'), answer)
     expect(await sums()).toEqual(once)
-    await redis.zadd(`${IDEMPOTENCY_ANSWERS}:ends`, 1, keptReplyKey('1'))
-    await redis.del(keptReplyKey('1'))
+    await redis.zadd(`${IDEMPOTENCY_ANSWERS}:ends`, 1, keptCompletionKey('1'))
+    await redis.del(keptCompletionKey('1'))
     await archive.end(call('2', 'b'), answer)
     expect(Object.keys(await sums()).toSorted()).toEqual(['*', 'b'])
   })

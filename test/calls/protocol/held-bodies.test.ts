@@ -42,7 +42,7 @@ test('a large body is read only once there is room for the longest, in order of 
 test('a call that finds no room in time fails, and holds none', async () => {
   const { bodies, reads } = startBodies(1)
   await Promise.all([bodies.read(id(1), null), bodies.read(id(2), null)])
-  await expect(bodies.read(id(3), null)).rejects.toThrow('no room')
+  await expect(bodies.read(id(3), null)).rejects.toThrow('no space')
   bodies.release(id(3))
   bodies.release(id(1))
   await bodies.read(id(4), null)

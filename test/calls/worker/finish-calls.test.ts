@@ -28,7 +28,7 @@ import {
   ENDING_CHANNELS,
   QUEUE_PREFIX,
   replyChannel,
-  unheardEndsKey,
+  unacknowledgedEndsKey,
 } from '../../../src/platform/redis/redis-keys.ts'
 import { settlementOf } from '../../helpers/billing.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
@@ -109,7 +109,7 @@ describe('the step that finishes calls', () => {
     channel: CHANNEL,
     last: [id, 1, 4, ['finish', 'stop', null]],
     isPublished: true,
-    mustBeHeard: true,
+    needsSubscriber: true,
     takenTokens: 2,
     ...over,
   })
@@ -290,8 +290,8 @@ describe('the step that finishes calls', () => {
   test('does nothing while nobody hears, unless nobody has to', async () => {
     await subscriber.unsubscribe(CHANNEL)
     const [answer, failure] = [await claimedCall(), await claimedCall()]
-    expect(await finish('settle_1', [ended(answer), ended(failure, { mustBeHeard: false })])).toEqual([
-      'unheard',
+    expect(await finish('settle_1', [ended(answer), ended(failure, { needsSubscriber: false })])).toEqual([
+      'no-subscriber',
       'finished',
     ])
     expect(await createCallJobs(redis).exists(answer)).toBe(true)
@@ -322,9 +322,9 @@ describe('the step that finishes calls', () => {
       ended(published),
       ended(here, { isPublished: false, takenTokens: 0 }),
       ended(free, { record: freeRecord }),
-      ended(kept, { mustBeHeard: false }),
+      ended(kept, { needsSubscriber: false }),
     ])
-    expect(await redis.hgetall(unheardEndsKey(CHANNEL))).toEqual({
+    expect(await redis.hgetall(unacknowledgedEndsKey(CHANNEL))).toEqual({
       [published]: '2:1700000000000',
       [here]: '0:1700000000000',
     })
@@ -336,16 +336,16 @@ describe('the step that finishes calls', () => {
     const [told, other] = [await claimedCall(), await claimedCall()]
     const jobs = createCallJobs(redis)
     const failure = { code: 'all_providers_failed', deliveredChars: 12 } as const
-    expect(await jobs.noteTold(told, failure)).toBe(true)
+    expect(await jobs.noteFailure(told, failure)).toBe(true)
     // Who told it first knows what was delivered.
-    expect(await jobs.noteTold(told, { code: 'internal_error', deliveredChars: 13 })).toBe(true)
+    expect(await jobs.noteFailure(told, { code: 'internal_error', deliveredChars: 13 })).toBe(true)
     for (const isPublished of [true, false])
       expect(await finish('settle_1', [ended(told, { isPublished })])).toEqual([failure])
-    expect(await finish('settle_1', [ended(told, { mustBeHeard: false }), ended(other)])).toEqual([
+    expect(await finish('settle_1', [ended(told, { needsSubscriber: false }), ended(other)])).toEqual([
       'finished',
       'finished',
     ])
-    expect(await jobs.noteTold(told, failure)).toBe(false)
+    expect(await jobs.noteFailure(told, failure)).toBe(false)
   })
 
   test('says nothing to anybody while Redis refuses writes', async () => {

@@ -27,7 +27,7 @@ beforeEach(() => {
     } as unknown as Redis,
     logger: { warn: () => undefined } as unknown as Logger,
     onLost: (frames: readonly Frame[]) => calls.noteLost(frames),
-    onUnheard: (channel, heardAt) => calls.abortChannel(channel, heardAt),
+    onUnacknowledged: (channel, subscribedAt) => calls.abortChannel(channel, subscribedAt),
     openChannels: () => calls.channels(),
     onRound: () => calls.markSent(Date.now()),
     clock: Date.now,

@@ -26,7 +26,7 @@ async function settledWhileStopping(refusal: FinishResult) {
     },
     catalog: () => ({ offers: new Map() }),
     finish: async (ended: FinishStep) => {
-      if (ended.mustBeHeard) return refusal
+      if (ended.needsSubscriber) return refusal
       finished.push(ended)
       return 'finished'
     },
@@ -40,7 +40,7 @@ async function settledWhileStopping(refusal: FinishResult) {
 }
 
 test.each([
-  ['that nobody was there to hear', 'unheard'],
+  ['that nobody was there to hear', 'no-subscriber'],
   ['whose caller was told a failure', { code: 'overloaded', deliveredChars: 0 }],
 ] as const)('an answer %s costs nothing, also of a worker that stops', async (_which, refusal) => {
   expect(await settledWhileStopping(refusal)).toEqual([{ status: 'failed', chargePico: '0' }])

@@ -29,11 +29,11 @@ test('reasoning is no answer, and keeps an answer from being compared as text', 
   const builder = new CompletionBuilder()
   builder.add(['reasoning', 'Hm'])
   builder.add(['reasoning', '.'])
-  expect(builder).toMatchObject({ isEmpty: false, isTextOnly: false, hasAnswer: false })
+  expect(builder).toMatchObject({ isEmpty: false, isTextOnly: false, hasContent: false })
   builder.add(['text', 'Hi'])
   const token = { token: 'Hi', logprob: -1, bytes: null, top_logprobs: [] }
   builder.add(['logprobs', [token]])
-  expect(builder.hasAnswer).toBe(true)
+  expect(builder.hasContent).toBe(true)
   expect(builder.message()).toEqual({ content: 'Hi', reasoning: 'Hm.', logprobs: [token] })
 })
 

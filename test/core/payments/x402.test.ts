@@ -6,7 +6,7 @@ import {
   paymentTerms,
   quotedUnits,
   readAuthorization,
-  type SettleAnswer,
+  type SettleResult,
   unitsToPico,
 } from '../../../src/core/payments/x402.ts'
 import { readCallPaymentSettings } from '../../../src/core/payments/x402-settings.ts'
@@ -125,7 +125,7 @@ describe('an authorization', () => {
 })
 
 describe('an answer to a settlement', () => {
-  const refused = (reason: string): SettleAnswer => ({ kind: 'refused', reason })
+  const refused = (reason: string): SettleResult => ({ kind: 'refused', reason })
   const NONCE_USED = 'invalid_exact_evm_nonce_already_used'
   test.each([
     ['names the transaction', { kind: 'settled', transaction: '0x1' }, 3, true, 'settled'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Ajv } from 'ajv'
-import { ImagesAnswer, TranscriptAnswer } from '../../../src/core/api/completions/task-answers.ts'
+import { ImagesResponse, TranscriptResponse } from '../../../src/core/api/completions/task-responses.ts'
 import type { SurfaceId } from '../../../src/core/api/surfaces/surface-registry.ts'
 import { imageSize } from '../../../src/core/media/image-size.ts'
 import { encodePng } from '../../../tools/simulated-providers/tasks/png.ts'
@@ -48,8 +48,8 @@ const mediaGate = ({ charged, ...surface }: MediaSurface): SurfaceGate =>
   })
 
 const ajv = new Ajv()
-const isImages = ajv.compile<{ data: Array<{ b64_json: string }> }>(ImagesAnswer)
-const isTranscript = ajv.compile<{ text: string }>(TranscriptAnswer)
+const isImages = ajv.compile<{ data: Array<{ b64_json: string }> }>(ImagesResponse)
+const isTranscript = ajv.compile<{ text: string }>(TranscriptResponse)
 
 const SIZE = { width: 128, height: 64 }
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { Ajv } from 'ajv'
 import type { TSchema } from 'typebox'
 import {
-  EmbeddingsAnswer,
-  ModerationsAnswer,
-  RerankAnswer,
-} from '../../../src/core/api/completions/task-answers.ts'
+  EmbeddingsResponse,
+  ModerationsResponse,
+  RerankResponse,
+} from '../../../src/core/api/completions/task-responses.ts'
 import type { SurfaceId } from '../../../src/core/api/surfaces/surface-registry.ts'
 import { type Answer, ask, type SurfaceGate } from '../check.ts'
 import { answerTo, type OneAnswerSurface, oneAnswerGate } from './one-answer-gate.ts'
@@ -72,7 +72,7 @@ export const TASK_GATES = {
       [{ dimensions: 0 }, 'dimensions'],
       [{ encoding_format: 'hex' }, 'encoding_format'],
     ],
-    answer: EmbeddingsAnswer,
+    answer: EmbeddingsResponse,
     client: async ({ embeddings }, model) => {
       const { data } = await embeddings.create({ model, input: 'one text', dimensions: 4 })
       assert.equal(data[0]!.embedding.length, 4)
@@ -90,7 +90,7 @@ export const TASK_GATES = {
       [{ documents: [] }, 'documents'],
       [{ top_n: 0 }, 'top_n'],
     ],
-    answer: RerankAnswer,
+    answer: RerankResponse,
     client: null,
   }),
   moderations: taskGate({
@@ -100,7 +100,7 @@ export const TASK_GATES = {
     failingModel: 'gate/moderation-failing',
     upstreamModel: 'words-2.tag-gate',
     refused: [[{ input: undefined }, 'input']],
-    answer: ModerationsAnswer,
+    answer: ModerationsResponse,
     client: async ({ moderations }, model) => {
       const { results } = await moderations.create({ model, input: 'a train leaves' })
       assert.equal(typeof results[0]!.flagged, 'boolean')

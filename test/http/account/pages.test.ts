@@ -5,7 +5,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import Fastify, { type FastifyInstance } from 'fastify'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { answerErrors } from '../../../src/http/plugins/answer-errors.ts'
+import { sendErrors } from '../../../src/http/plugins/send-errors.ts'
 import { staticConsole } from '../../../src/http/plugins/static-console.ts'
 import { unroutedRequests } from '../../../src/http/plugins/unrouted-requests.ts'
 import { consoleClient, signedUp } from '../../helpers/console-client.ts'
@@ -26,7 +26,7 @@ describe('the pages', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'switchyard-pages-'))
     app = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
-    await app.register(answerErrors, { logger: pino({ level: 'silent' }) })
+    await app.register(sendErrors, { logger: pino({ level: 'silent' }) })
     await app.register(unroutedRequests)
     await app.register(staticConsole, { pagesFolder: folder, isSecure: true, publicPath: '' })
     await app.ready()
@@ -121,7 +121,7 @@ describe('the pages', () => {
 test('below a path of its host the document names its files there', async () => {
   const pagesFolder = await mkdtemp(join(tmpdir(), 'switchyard-pages-'))
   const app = Fastify()
-  await app.register(answerErrors, { logger: pino({ level: 'silent' }) })
+  await app.register(sendErrors, { logger: pino({ level: 'silent' }) })
   await app.register(unroutedRequests)
   await app.register(staticConsole, { pagesFolder, isSecure: true, publicPath: '/gw' })
   await writeFile(join(pagesFolder, 'index.html'), INDEX)

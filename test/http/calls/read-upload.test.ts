@@ -7,8 +7,8 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readUpload, takeForms, type Upload } from '../../../src/http/calls/read-upload.ts'
-import { answerErrors } from '../../../src/http/plugins/answer-errors.ts'
 import { parseJson } from '../../../src/http/plugins/read-requests.ts'
+import { sendErrors } from '../../../src/http/plugins/send-errors.ts'
 import { type BodyStore, createBodyStore } from '../../../src/platform/body-store/body-store.ts'
 import type { ObjectStorage } from '../../../src/platform/body-store/object-storage.ts'
 import { createStreamSealer } from '../../../src/platform/body-store/stream-sealer.ts'
@@ -58,7 +58,7 @@ beforeAll(async () => {
     http: { headersTimeout: 500, connectionsCheckingInterval: 50 },
   })
   await app.register(parseJson, { limits: { bodyIdleMs: 10_000 } })
-  await app.register(answerErrors, { logger })
+  await app.register(sendErrors, { logger })
   await app.register(async (forms) => {
     takeForms(forms)
     forms.post('/upload', async (request) => {

@@ -1,4 +1,4 @@
-import type { ByokKeyVault, VaultAnswer } from '../../../byok/byok-key-vault.ts'
+import type { ByokKeyVault, VaultResult } from '../../../byok/byok-key-vault.ts'
 import type { AttemptOutcome } from '../../../core/calls/attempt-outcome.ts'
 import { type AttemptFailure, attemptFailure } from '../../../core/failover/attempt-failure.ts'
 import { withTimeout } from '../../../platform/process/with-timeout.ts'
@@ -21,7 +21,7 @@ export async function keyOfAttempt(
 ): Promise<AttemptKey> {
   const { providerKeyId: keyId } = candidate
   if (keyId === undefined) return { kind: 'ours' }
-  const unavailable: VaultAnswer = { kind: 'unavailable' }
+  const unavailable: VaultResult = { kind: 'unavailable' }
   const opening = vault?.open({ keyId, accountId, providerId: offer.provider.id })
   // The vault never rejects; a failure is a result.
   const answer = opening ? await withTimeout(opening, OPEN_WITHIN_MS, unavailable) : unavailable

@@ -13,7 +13,7 @@ import { type DripRule, DripWatch } from './drip-watch.ts'
 import { fittingWindow } from './fitting-window.ts'
 import { LimitGuard } from './limit-guard.ts'
 import { EchoGuard } from './prefix-guard.ts'
-import { continueAnswer, repeatAnswer } from './rescue.ts'
+import { continueCompletion, repeatCompletion } from './rescue.ts'
 
 interface AttemptCall {
   envelope: Pick<CallEnvelope, 'id' | 'accountId' | 'callDeadlineAt' | 'extended' | 'stream'>
@@ -69,14 +69,14 @@ export async function runAttempt(
   const ask = isCompletion ? withinLimit(unbounded, plan.candidate.completionLimit) : unbounded
   switch (plan.rescue) {
     case 'continue':
-      return continueAnswer(request, relay, ask)
+      return continueCompletion(request, relay, ask)
     case 'repeat':
-      return repeatAnswer(request, relay, ask)
+      return repeatCompletion(request, relay, ask)
     case null: {
       const { leavesDrip } = plan
       const rule = leavesDrip && { tokensMin: deps.settings.dripTokensMin, leaves: leavesDrip }
       const outcome = rule ? await watched(request, relay, ask, rule) : await ask(request, relay.push)
-      return unlessEmpty(call.envelope.stream ? outcome : unlessExpired(outcome, relay), relay)
+      return failIfEmpty(call.envelope.stream ? outcome : endIfExpired(outcome, relay), relay)
     }
     default:
       return plan.rescue satisfies never
@@ -168,15 +168,15 @@ async function watched(
  * Turns a finished completion without content into a failure of its provider, unless it reached its limit or was
  * filtered before any content.
  */
-function unlessEmpty(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
-  if (outcome.kind !== 'finished' || relay.hasAnswer || relay.isDelivered) return outcome
+function failIfEmpty(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
+  if (outcome.kind !== 'finished' || relay.hasContent || relay.isDelivered) return outcome
   if (outcome.reason === 'length' || outcome.reason === 'content_filter') return outcome
   const failure = attemptFailure('empty-answer', `nothing before ${outcome.reason}`)
   return { ...factsOf(outcome), kind: 'failed', failure }
 }
 
 /** Ends a completion at the deadline of its call, if it is returned as a whole and was still being produced. */
-function unlessExpired(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
+function endIfExpired(outcome: AttemptOutcome, relay: CompletionRelay): AttemptOutcome {
   if (outcome.kind !== 'failed' || outcome.failure.kind !== 'call-timeout') return outcome
   const { thinkingBytes, reasoningTokens } = outcome.produced
   const hasThought = thinkingBytes > 0 || reasoningTokens > 0

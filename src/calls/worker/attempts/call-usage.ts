@@ -161,7 +161,7 @@ export function textOf({
  * Logs impossible parts of a provider's usage and whose fault they are. If our own bound of the prompt was too low, the
  * offer gets no more calls with such content for a while, because each would cost us what no client pays.
  */
-export function doubtUsage(
+export function checkUsage(
   reported: Usage,
   { used: { usage }, faults }: { used: CallUsage; faults: UsageFaults },
   { envelope, body, served }: ServedCall,
@@ -178,13 +178,13 @@ export function doubtUsage(
     chargedCompletion: usage.completionTokens,
   }
   if (faults.completion || faults.prompt === 'absurd') {
-    logger.error({ alarm: 'usage-absurd', ...about }, 'a provider reported a usage that cannot be')
+    logger.error({ alarm: 'usage-absurd', ...about }, 'provider reported impossible usage')
   }
   if (faults.prompt !== 'beyond-bound') return
   const kinds = contentKindsOf(kindOf(body).modalities(body))
   logger.error(
     { alarm: 'prompt-bound-exceeded', ...about, kinds, bound: served.promptTokensBound },
-    'our bound of a prompt was too low; the offer gets no more prompts with such content for a while',
+    'prompt bound too low, excluding the offer from such content for a while',
   )
   // On the client's BYOK key the tokens cost us nothing.
   if (served.providerKeyId === undefined) board.exclude(served.offerId, kinds)
@@ -194,7 +194,7 @@ export function doubtUsage(
 const TIMES_LIMIT = 2
 
 /** Logs that a provider ignored the completion limit, if the tokens of its output show it. */
-export async function doubtLimit(
+export async function checkLimit(
   { text, produced }: Answer,
   { envelope, served }: ServedCall,
   { logger }: { logger: Logger },
@@ -206,7 +206,7 @@ export async function doubtLimit(
   const { offerId, completionLimit } = served
   logger.error(
     { alarm: 'limit-ignored', callId, requestId, offerId, completionLimit, tokens },
-    'a provider ignored the completion limit; its answer was ended',
+    'provider ignored the completion limit, completion ended',
   )
 }
 

@@ -2,7 +2,7 @@ import { type FinishedAttempt, NOTHING_PRODUCED } from '../../../core/calls/atte
 import type { CallEnvelope, Candidate } from '../../../core/calls/call-job.ts'
 import { type CallOutcome, failedCall, NOTHING_USED } from '../../../core/calls/call-outcome.ts'
 import type { CompletionMessage } from '../../../core/calls/completion.ts'
-import { withoutHalfCalls } from '../../../core/calls/cut-answer.ts'
+import { withoutHalfCalls } from '../../../core/calls/cut-completion.ts'
 import type { FrameBody, FrameError } from '../../../core/calls/frames.ts'
 import { type CallContent, kindOf, parametersOf } from '../../../core/calls/kinds/call-kinds.ts'
 import { jsonRootOf, mayBeRepaired, wantsJson } from '../../../core/json/json-repair.ts'
@@ -14,8 +14,8 @@ import type { AttemptMeter } from './attempt-meter.ts'
 import type { AttemptPlan } from './attempt-plan.ts'
 import {
   type Answer,
-  doubtLimit,
-  doubtUsage,
+  checkLimit,
+  checkUsage,
   ROUGH_COUNTS,
   type ServedCall,
   textOf,
@@ -68,16 +68,16 @@ export async function completed(
   const answer: Answer = { ...saidIn(message), finalUsage: usage, produced }
   const isOtherModel = rescue !== null && candidate.modelId !== began.modelId
   const served: ServedCall = { envelope, body, served: candidate, ...(isOtherModel && { charged: began }) }
-  const { used, faults } = await countedSomehow(answer, served, deps)
-  if (usage !== null) doubtUsage(usage, { used, faults }, served, deps)
-  if (ranOn) await doubtLimit(answer, served, deps)
+  const { used, faults } = await countedOrEstimated(answer, served, deps)
+  if (usage !== null) checkUsage(usage, { used, faults }, served, deps)
+  if (ranOn) await checkLimit(answer, served, deps)
   if (rescue === null && !used.usageClamped && !ranOn && candidate.providerKeyId === undefined) {
     deps.meter?.answer(candidate, history.records.at(-1)!, used.usage.completionTokens)
   }
   // A completion cut at its limit is not repaired: closing its brackets would make it look complete.
   const format = parametersOf(body).response_format
   const isRepairable = !envelope.stream && !envelope.extended && reason !== 'length' && wantsJson(format)
-  if (isRepairable && message.content) message.content = await repairedAnswer(message.content, format)
+  if (isRepairable && message.content) message.content = await repairedContent(message.content, format)
   return {
     status: 'completed',
     finishReason: reason,
@@ -148,11 +148,11 @@ async function cutOff({ call, relay, history, began }: ChainContext, deps: Outco
   // If reasoning is shown, no further hidden reasoning is assumed.
   const mayBeHidden = hidden && message.reasoning === undefined
   const answer = { ...saidIn(message), finalUsage: null, produced, ...(mayBeHidden && { hidden }) }
-  const { used } = await countedSomehow(answer, { envelope, body, served: began }, deps)
+  const { used } = await countedOrEstimated(answer, { envelope, body, served: began }, deps)
   return { served: began, message, ...used }
 }
 
-async function countedSomehow(
+async function countedOrEstimated(
   answer: Answer,
   call: ServedCall,
   { logger }: OutcomeDependencies,
@@ -172,7 +172,7 @@ const timesOf = ({ records, firstTokenAt }: AttemptHistory) => ({ attempts: reco
 const REPAIR_LIMIT_MS = 250
 
 /** A completion that should be JSON, repaired if it is invalid; unchanged if that takes too long. */
-async function repairedAnswer(
+async function repairedContent(
   content: string,
   responseFormat: Record<string, unknown> | undefined,
 ): Promise<string> {

@@ -31,8 +31,8 @@ export class CompletionRelay {
   }
 
   /** Whether there is content besides reasoning. */
-  get hasAnswer(): boolean {
-    return this.#completion.hasAnswer
+  get hasContent(): boolean {
+    return this.#completion.hasContent
   }
 
   /** True while there is only text. */

@@ -7,7 +7,7 @@ import type {
 } from '../../../core/calls/completion.ts'
 
 /** The part of a broken completion that the client received. */
-export interface DeliveredAnswer {
+export interface DeliveredCompletion {
   content: string
   /** By their index. */
   toolCalls: ReadonlyMap<number, ToolCall>
@@ -26,7 +26,7 @@ export class PrefixGuard {
   readonly #stop: () => void
   #differs = false
 
-  constructor({ content, toolCalls }: DeliveredAnswer, onward: OnProgress, stop: () => void) {
+  constructor({ content, toolCalls }: DeliveredCompletion, onward: OnProgress, stop: () => void) {
     this.#text = new PrefixMatch(content)
     this.#calls = new Map([...toolCalls].map(([index, call]) => [index, new CallMatch(call)]))
     this.#onward = onward

@@ -35,7 +35,7 @@ export function planRescue(
 }
 
 /** An attempt from the start that takes over if it produces exactly what the client already has. */
-export async function repeatAnswer(
+export async function repeatCompletion(
   request: AttemptRequest,
   relay: CompletionRelay,
   ask: Ask,
@@ -52,7 +52,7 @@ export async function repeatAnswer(
 }
 
 /** An attempt to continue where the text broke off, by assistant prefill within the same limit. */
-export async function continueAnswer(
+export async function continueCompletion(
   request: AttemptRequest,
   relay: CompletionRelay,
   ask: Ask,

@@ -11,7 +11,7 @@ import { isSuccess, type UnfinishedAttempt, usageOf } from './call-usage.ts'
 export interface BilledAttempt {
   record: AttemptRecord
   candidate: Candidate
-  /** Its output, as far as it is known: a failed rescue is compared and not kept. */
+  /** Its output, if it is known: a failed rescue is compared and not kept. */
   text: string
   work: UnfinishedAttempt
 }

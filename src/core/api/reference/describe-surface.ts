@@ -1,7 +1,7 @@
 import { SURFACE_EXAMPLES } from '../surfaces/surface-examples.ts'
 import type { Surface } from '../surfaces/surface-registry.ts'
-import { ANSWER_EXAMPLES } from './answer-examples.ts'
 import { isRepeatable } from './error-responses.ts'
+import { ANSWER_EXAMPLES } from './response-examples.ts'
 import type { DescribedResponse } from './surface-reference.ts'
 import { SURFACE_RESPONSES } from './surface-responses.ts'
 

@@ -90,9 +90,9 @@ export function errorResponses(operation: FailingOperation): Record<string, obje
   }))
   const schema = references.length === 1 ? references[0] : { anyOf: references }
   const content = { 'application/json': { schema } }
-  const told = [...errorCodes(operation)].map(([status, codes]) => {
+  const responses = [...errorCodes(operation)].map(([status, codes]) => {
     const description = codes.map((code) => `\`${code}\``).join(', ')
     return [status, { description, ...(HEADERS[status] && { headers: HEADERS[status] }), content }] as const
   })
-  return { ...Object.fromEntries(told), default: { description: 'Any other error', content } }
+  return { ...Object.fromEntries(responses), default: { description: 'Any other error', content } }
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { EmbeddingsAnswer } from '../../api/completions/task-answers.ts'
+import { EmbeddingsResponse } from '../../api/completions/task-responses.ts'
 import { EmbeddingsInputField } from '../../api/reference/prompt-fields.ts'
 import { EXAMPLE_ID, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
@@ -65,7 +65,7 @@ export const embeddings: CallKind<EmbeddingsContent> = {
   reference: {
     embeddings: {
       request: { body: { model: 'text-embedding-3-small', input: 'Why do trains need switchyards?' } },
-      response: jsonResponse('The vectors, in the order of the inputs', EmbeddingsAnswer),
+      response: jsonResponse('The vectors, in the order of the inputs', EmbeddingsResponse),
       answer: {
         id: EXAMPLE_ID,
         object: 'list',

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { ImagesAnswer } from '../../api/completions/task-answers.ts'
+import { ImagesResponse } from '../../api/completions/task-responses.ts'
 import { jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import type { Model } from '../../catalog/catalog.ts'
@@ -146,11 +146,11 @@ export const image: CallKind<ImageContent> = {
           size: '1024x1024',
         },
       },
-      response: jsonResponse('The images', ImagesAnswer),
+      response: jsonResponse('The images', ImagesResponse),
     },
     'images.edits': {
       request: { form: { model: 'gpt-image-2', prompt: 'Add a signal tower', image: '@yard.png' } },
-      response: jsonResponse('The images', ImagesAnswer),
+      response: jsonResponse('The images', ImagesResponse),
     },
   },
   ...RESULT_KIND,

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { ModerationsAnswer } from '../../api/completions/task-answers.ts'
+import { ModerationsResponse } from '../../api/completions/task-responses.ts'
 import { ModerationsInputField } from '../../api/reference/prompt-fields.ts'
 import { EXAMPLE_ID, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
@@ -55,7 +55,7 @@ export const moderation: CallKind<ModerationContent> = {
   reference: {
     moderations: {
       request: { body: { model: DEFAULT_MODEL, input: 'Why do trains need switchyards?' } },
-      response: jsonResponse('The verdicts', ModerationsAnswer),
+      response: jsonResponse('The verdicts', ModerationsResponse),
       answer: {
         id: EXAMPLE_ID,
         model: DEFAULT_MODEL,

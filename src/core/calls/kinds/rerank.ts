@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { RerankAnswer } from '../../api/completions/task-answers.ts'
+import { RerankResponse } from '../../api/completions/task-responses.ts'
 import { RerankDocumentField } from '../../api/reference/prompt-fields.ts'
 import { EXAMPLE_ID, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
@@ -73,7 +73,7 @@ export const rerank: CallKind<RerankContent> = {
           documents: ['A switchyard sorts cars into trains.', 'Bread is baked from flour.'],
         },
       },
-      response: jsonResponse('The documents, the most relevant first', RerankAnswer),
+      response: jsonResponse('The documents, the most relevant first', RerankResponse),
       answer: {
         id: EXAMPLE_ID,
         model: 'cohere/rerank-v3.5',

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { TranscriptAnswer } from '../../api/completions/task-answers.ts'
+import { TranscriptResponse } from '../../api/completions/task-responses.ts'
 import { type DescribedResponse, jsonResponse } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import { invalid } from '../../kernel/errors.ts'
@@ -130,7 +130,7 @@ export const transcription: CallKind<TranscriptionContent> = {
 }
 
 function transcriptResponse(description: string): DescribedResponse {
-  const { content } = jsonResponse(description, TranscriptAnswer)
+  const { content } = jsonResponse(description, TranscriptResponse)
   return { description, content: { ...content, 'text/plain': { schema: { type: 'string' } } } }
 }
 

@@ -15,7 +15,7 @@ import { fromCents, readTopUpAmount } from '../../../core/payments/top-up-amount
 import type { AutoTopUp } from '../../../payments/auto-top-up-store.ts'
 import type { Payments } from '../../../payments/create-payments.ts'
 import type { SavedCard } from '../../../payments/saved-card-service.ts'
-import { bySession } from '../../asking-account.ts'
+import { bySession } from '../../account-access.ts'
 import { createSlots } from '../../slots.ts'
 import { topUpOptions } from '../../top-ups.ts'
 
@@ -29,7 +29,7 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { settingsThrottle } = services
   const { cards, autoTopUps } = services.payments
-  const { asker, hooks } = bySession(app, 'billing')
+  const { requester, hooks } = bySession(app, 'billing')
   const options = topUpOptions(services)
   const amounts = { minPico: parseUsd(options.min_usd), maxPico: parseUsd(options.max_usd) }
   const slots = createSlots({
@@ -44,11 +44,11 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
     slots.run(accountId, () => work().catch(refuseUnreachable))
 
   const reading = { ...hooks, schema: { response: { 200: AutoTopUpView } } }
-  app.get('/auto-top-up', reading, (request) => view(asker(request).accountId))
+  app.get('/auto-top-up', reading, (request) => view(requester(request).accountId))
 
   const saving = { ...hooks, schema: { body: AutoTopUpBody, response: { 200: AutoTopUpView } } }
   app.patch('/auto-top-up', saving, async (request) => {
-    const { accountId } = asker(request)
+    const { accountId } = requester(request)
     const { body } = request
     const amountPico = readAmount('amount_usd', body.amount_usd, amounts)
     const settings = {
@@ -79,7 +79,7 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   const opening = { ...hooks, schema: { response: { 201: CardSetupView } } }
   app.post('/saved-card', opening, async (request, reply) => {
-    const { accountId } = asker(request)
+    const { accountId } = requester(request)
     const opened = await asking(accountId, () => cards.openSetup(accountId))
     switch (opened.kind) {
       case 'opened':
@@ -98,13 +98,13 @@ export const autoTopUpRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   const confirming = { ...hooks, schema: { body: ConfirmCardBody, response: { 200: AutoTopUpView } } }
   app.post('/saved-card/confirm', confirming, async (request) => {
-    const { accountId } = asker(request)
+    const { accountId } = requester(request)
     await asking(accountId, () => cards.finishOwn(accountId, request.body.id))
     return view(accountId)
   })
 
   app.delete('/saved-card', hooks, async (request, reply) => {
-    const { accountId } = asker(request)
+    const { accountId } = requester(request)
     await asking(accountId, () => cards.remove(accountId))
     await app.recordAction(request, 'saved_card.removed', accountId)
     return reply.code(204).send()

@@ -13,7 +13,7 @@ import { Page } from '../../../core/api/shared.ts'
 import { ApiError } from '../../../core/kernel/errors.ts'
 import { formatUsd } from '../../../core/kernel/money.ts'
 import { isoDay, isoTime, nextMonthMs } from '../../../core/kernel/time.ts'
-import { bySession } from '../../asking-account.ts'
+import { bySession } from '../../account-access.ts'
 import { PageQuery, pageOf } from '../../page.ts'
 import { actingOn } from '../../plugins/session.ts'
 import { topUpOptions } from '../../top-ups.ts'
@@ -26,7 +26,7 @@ const LINES_MAX = 5_000
 export const billingRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { services } = app
   const { holds, ledger, readStatement, consoleSlots } = services
-  const { asker, hooks } = bySession(app, 'billing')
+  const { requester, hooks } = bySession(app, 'billing')
   const options = topUpOptions(services)
 
   app.get('/billing', { ...hooks, schema: { response: { 200: BillingView } } }, async (request) => ({
@@ -36,7 +36,7 @@ export const billingRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   const listing = { querystring: PageQuery, response: { 200: Page(LedgerRow) } }
   app.get('/ledger', { ...hooks, schema: listing }, async (request) => {
-    const { accountId, holder } = asker(request)
+    const { accountId, holder } = requester(request)
     const { limit, cursor } = request.query
     const after = readLedgerCursor(cursor)
     return consoleSlots.run(holder, async () =>
@@ -48,7 +48,7 @@ export const billingRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   const reading = { params: Month, response: { 200: StatementView } }
   app.get('/statements/:month', { ...hooks, schema: reading }, async (request) => {
-    const { accountId, holder } = asker(request)
+    const { accountId, holder } = requester(request)
     const { month } = request.params
     const fromMs = Date.parse(`${month}-01T00:00:00Z`)
     const span = { fromMs, toMs: nextMonthMs(fromMs) }

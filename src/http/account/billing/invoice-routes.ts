@@ -12,7 +12,7 @@ import { isoTime } from '../../../core/kernel/time.ts'
 import type { InvoiceDocument } from '../../../core/payments/invoice.ts'
 import type { BillingDetails, Invoice } from '../../../payments/invoices/invoice-store.ts'
 import { threads } from '../../../platform/process/thread-pool.ts'
-import { bySession } from '../../asking-account.ts'
+import { bySession } from '../../account-access.ts'
 import { OfId, PageQuery, pageOf } from '../../page.ts'
 
 /** Runs after all tasks that calls wait for. */
@@ -24,7 +24,7 @@ const PRINT_LIMIT_MS = 30_000
 export const invoiceRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { payments, config, consoleSlots } = app.services
   const { invoices } = payments
-  const { asker, hooks } = bySession(app, 'billing')
+  const { requester, hooks } = bySession(app, 'billing')
   const detailsView = (details: BillingDetails | null): BillingDetailsView => ({
     name: details?.name ?? '',
     address: details?.address ?? '',
@@ -35,12 +35,12 @@ export const invoiceRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   const reading = { ...hooks, schema: { response: { 200: BillingDetailsView } } }
   app.get('/billing-details', reading, async (request) =>
-    detailsView(await invoices.details(asker(request).accountId)),
+    detailsView(await invoices.details(requester(request).accountId)),
   )
 
   const saving = { ...hooks, schema: { body: BillingDetailsBody, response: { 200: BillingDetailsView } } }
   app.patch('/billing-details', saving, async (request) => {
-    const { accountId } = asker(request)
+    const { accountId } = requester(request)
     const { name, address, country, tax_id: taxId } = request.body
     await invoices.saveDetails({
       ...{ accountId, country },
@@ -57,7 +57,7 @@ export const invoiceRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   const listing = { ...hooks, schema: { querystring: PageQuery, response: { 200: Page(InvoiceView) } } }
   app.get('/invoices', listing, async (request) => {
-    const { accountId } = asker(request)
+    const { accountId } = requester(request)
     const { limit, cursor = null } = request.query
     const found = await invoices.list(accountId, cursor, limit + 1)
     return pageOf(found, limit, invoiceView, (shown) => shown.at(-1)!.id)
@@ -65,14 +65,14 @@ export const invoiceRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   const ofTopUp = { ...hooks, schema: { params: OfId, response: { 200: TopUpInvoices } } }
   app.get('/top-ups/:id/invoices', ofTopUp, async (request) => {
-    const { accountId } = asker(request)
+    const { accountId } = requester(request)
     const found = await invoices.ofPayment(request.params.id)
     const own = found.filter((invoice) => invoice.accountId === accountId)
     return { data: own.map((invoice) => ({ ...invoiceView(invoice), ...printed(invoice.document) })) }
   })
 
   app.get('/invoices/:id/pdf', { ...hooks, schema: { params: OfId } }, async (request, reply) => {
-    const { accountId, holder } = asker(request)
+    const { accountId, holder } = requester(request)
     const invoice = await invoices.find(request.params.id)
     if (invoice?.accountId !== accountId)
       throw new ApiError('not_found', 'This account has no invoice with this id.')

@@ -1,6 +1,6 @@
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { ByokKeyVault, VaultAnswer } from '../../../../src/byok/byok-key-vault.ts'
+import type { ByokKeyVault, VaultResult } from '../../../../src/byok/byok-key-vault.ts'
 import { createAttemptChain } from '../../../../src/calls/worker/attempts/attempt-chain.ts'
 import type { CallEnvelope, Candidate } from '../../../../src/core/calls/call-job.ts'
 import type { CallOutcome } from '../../../../src/core/calls/call-outcome.ts'
@@ -68,7 +68,7 @@ interface Run {
 }
 
 /** A call on a BYOK key at alpha, then on shared capacity at beta where `fallback`. */
-async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true } = {}): Promise<Run> {
+async function run(answer: VaultResult, { fallback = false, isBudgetLeft = true } = {}): Promise<Run> {
   const offers = [offerAt(alpha.baseUrl, {}, 'alpha/up'), offerAt(beta.baseUrl, {}, 'beta/up')]
   const catalog = {
     offers: new Map(offers.map((offer) => [offer.id, offer])),
@@ -129,7 +129,7 @@ async function run(answer: VaultAnswer, { fallback = false, isBudgetLeft = true 
   })
   return { outcome, reported: report.mock.calls, metered, noted: note.mock.calls, log: lines.join('') }
 }
-const opened: VaultAnswer = { kind: 'opened', secret: SECRET }
+const opened: VaultResult = { kind: 'opened', secret: SECRET }
 const toldCode = (outcome: CallOutcome) => (outcome.status === 'failed' ? outcome.error.code : outcome.status)
 
 describe('an attempt on a BYOK key', () => {

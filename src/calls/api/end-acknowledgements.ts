@@ -4,7 +4,7 @@ import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
-import { ENDING_CHANNELS, unheardEndsKey } from '../../platform/redis/redis-keys.ts'
+import { ENDING_CHANNELS, unacknowledgedEndsKey } from '../../platform/redis/redis-keys.ts'
 
 /**
  * Charged ends that were published to an API instance, until it acknowledges them. Redis counts a killed instance as a
@@ -36,7 +36,7 @@ export class EndAcknowledgements {
 
   constructor(options: AcknowledgementsOptions) {
     this.options = options
-    this.key = unheardEndsKey(options.channel)
+    this.key = unacknowledgedEndsKey(options.channel)
   }
 
   get isEmpty(): boolean {
@@ -88,7 +88,7 @@ export class EndAcknowledgements {
 }
 
 /** A living instance has acknowledged an end after this time, even if its connections were interrupted. */
-const UNHEARD_AFTER_MS = 60_000
+const UNACKNOWLEDGED_AFTER_MS = 60_000
 /** After this time a settlement is made or lost. */
 const KEPT_MS = 86_400_000
 
@@ -100,7 +100,7 @@ interface SweepDependencies {
 }
 
 /** A recorded end. */
-interface UnheardEnd {
+interface UnacknowledgedEnd {
   callId: CallId
   /** Completion tokens that its client certainly received before. */
   takenTokens: number
@@ -111,15 +111,15 @@ interface UnheardEnd {
  * Finds ends that were published to instances that are gone, and enqueues records that their clients did not get them,
  * from which settlement credits the charge down to what they certainly received. Returns their number. Repeatable.
  */
-export async function sweepUnheardEnds(deps: SweepDependencies): Promise<number> {
+export async function sweepUnacknowledgedEnds(deps: SweepDependencies): Promise<number> {
   const { redis, clock } = deps
   let found = 0
   for (const channel of await redis.smembers(ENDING_CHANNELS)) {
     const [, listeners] = (await redis.pubsub('NUMSUB', channel)) as [string, number]
     if (Number(listeners) > 0) continue
-    const ends = Object.entries(await redis.hgetall(unheardEndsKey(channel))).map(readEnd)
+    const ends = Object.entries(await redis.hgetall(unacknowledgedEndsKey(channel))).map(readEnd)
     // An instance that only lost its connection comes back, and acknowledges what it wrote.
-    const due = ends.filter(({ notedAtMs }) => clock() - notedAtMs >= UNHEARD_AFTER_MS)
+    const due = ends.filter(({ notedAtMs }) => clock() - notedAtMs >= UNACKNOWLEDGED_AFTER_MS)
     for (let start = 0; start < due.length; start += AT_ONCE)
       found += await giveUp(channel, due.slice(start, start + AT_ONCE), deps)
     if (ends.length === 0) await redis.srem(ENDING_CHANNELS, channel)
@@ -127,12 +127,12 @@ export async function sweepUnheardEnds(deps: SweepDependencies): Promise<number>
   return found
 }
 
-function readEnd([callId, note]: [string, string]): UnheardEnd {
+function readEnd([callId, note]: [string, string]): UnacknowledgedEnd {
   const [takenTokens, notedAtMs] = note.split(':').map(Number) as [number, number]
   return { callId: callId as CallId, takenTokens, notedAtMs }
 }
 
-async function giveUp(channel: string, ends: UnheardEnd[], deps: SweepDependencies): Promise<number> {
+async function giveUp(channel: string, ends: UnacknowledgedEnd[], deps: SweepDependencies): Promise<number> {
   const { redis, postgres, enqueueSettlements, clock } = deps
   const calls = await postgres.callRecord.findMany({
     where: { id: { in: ends.map(({ callId }) => callId) } },
@@ -160,6 +160,6 @@ async function giveUp(channel: string, ends: UnheardEnd[], deps: SweepDependenci
     evidence.push(unservedSettlement(admitted, 'failed', 'internal_error', clock(), takenTokens))
   }
   if (evidence.length > 0) await enqueueSettlements(evidence)
-  if (decided.length > 0) await redis.hdel(unheardEndsKey(channel), ...decided)
+  if (decided.length > 0) await redis.hdel(unacknowledgedEndsKey(channel), ...decided)
   return evidence.length
 }

@@ -6,12 +6,12 @@ type Offers = Pick<CatalogSnapshot, 'offers'>
  * The source of a gateway's completions: its providers (`real`), simulated providers (`simulated`), or providers for
  * some models and simulated ones for the others (`mixed`).
  */
-export type AnswersSource = 'real' | 'simulated' | 'mixed'
+export type CompletionsSource = 'real' | 'simulated' | 'mixed'
 
-export function answersSource(
+export function completionsSource(
   { simulatedProvidersUrl, simulateAll }: { simulatedProvidersUrl: string | null; simulateAll: boolean },
   catalog: Offers,
-): AnswersSource {
+): CompletionsSource {
   if (simulatedProvidersUrl === null) return 'real'
   if (findRealOffer(catalog, simulatedProvidersUrl) === undefined) return 'simulated'
   return simulateAll ? 'mixed' : 'real'

@@ -2,14 +2,14 @@ import type { Logger } from '../platform/observability/logger.ts'
 import type { Account, AccountStore } from './account-store.ts'
 
 /** Makes posted credit spendable. */
-export type LetSpend = (accountId: string) => Promise<void>
+export type MakeSpendable = (accountId: string) => Promise<void>
 
 /** `loadBalance` makes the ledger balance spendable; if it fails, maintenance does it later. */
-export function createLetSpend(deps: {
+export function createMakeSpendable(deps: {
   accounts: Pick<AccountStore, 'find'>
   loadBalance: (account: Account) => Promise<unknown>
   logger: Logger
-}): LetSpend {
+}): MakeSpendable {
   return async (accountId) => {
     try {
       const account = await deps.accounts.find(accountId)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { answersSource } from '../../../src/core/catalog/answers-source.ts'
 import type { Offer } from '../../../src/core/catalog/catalog.ts'
+import { completionsSource } from '../../../src/core/catalog/completions-source.ts'
 
 const SIMULATED = 'http://127.0.0.1:9100'
 const REAL = 'https://api.example.com/v1'
@@ -22,6 +22,6 @@ test.each([
   'with simulated providers at %s, simulating all: %s, offers at %j: %s',
   (url, all, at, expected) => {
     const settings = { simulatedProvidersUrl: url, simulateAll: all }
-    expect(answersSource(settings, catalogOf(...at))).toBe(expected)
+    expect(completionsSource(settings, catalogOf(...at))).toBe(expected)
   },
 )

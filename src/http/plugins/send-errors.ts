@@ -13,7 +13,7 @@ declare module 'fastify' {
 }
 
 /** Sends every failure on every route as the one error body with its headers. */
-export const answerErrors = plugin<{ logger: Logger }>(
+export const sendErrors = plugin<{ logger: Logger }>(
   async (app, { logger }) => {
     app.decorateRequest('errorBody', null)
     app.setErrorHandler((error, request, reply) =>
@@ -23,7 +23,7 @@ export const answerErrors = plugin<{ logger: Logger }>(
       sendError(pathUnknown(request.method, request.url), request, reply),
     )
   },
-  { name: 'answer-errors' },
+  { name: 'send-errors' },
 )
 
 /** For errors before routing: a path that cannot be decoded or is too long. */

@@ -9,7 +9,7 @@ import { askingKey, standardKey } from './plugins/authenticate.ts'
 import { actingOn } from './plugins/session.ts'
 
 /** The requester of an account's data. */
-export interface Asker {
+export interface Requester {
   accountId: string
   /** The owner that limits count the request for: a key, or the account of a session. */
   holder: string
@@ -31,7 +31,7 @@ export interface AccountAccess {
   /** The operations' requirements besides a key. */
   schema?: { description: string }
   /** The requester of a request that the hooks accepted. */
-  asker(request: FastifyRequest): Asker
+  requester(request: FastifyRequest): Requester
   /** The name of the owner in messages about its limits. */
   holder: 'key' | 'account'
 }
@@ -43,7 +43,7 @@ export const byKey = (app: FastifyInstance, scope: KeyScope, refusal: string): A
     onSend: noStore,
   },
   schema: { description: `Needs an API key with the scope \`${scope}\`, which is off by default.` },
-  asker: (request) => {
+  requester: (request) => {
     const { accountId, keyId } = standardKey(request, refusal)
     return { accountId, holder: keyId, reader: 'owner' }
   },
@@ -53,7 +53,7 @@ export const byKey = (app: FastifyInstance, scope: KeyScope, refusal: string): A
 /** Access with a key of the account, and with admin keys, which name one by `account_id`. */
 export const byReadingKey = (app: FastifyInstance): AccountAccess => ({
   hooks: { onRequest: [app.requireKey, refuseOtherAccount], onSend: noStore },
-  asker: (request) => {
+  requester: (request) => {
     const key = askingKey(request)
     const accountId = accountToRead(key, request.query as { account_id?: string })
     return { accountId, holder: key.keyId, reader: callReader(key) }
@@ -64,7 +64,7 @@ export const byReadingKey = (app: FastifyInstance): AccountAccess => ({
 /** Access for a signed-in person with this permission on the session's account. */
 export const bySession = (app: FastifyInstance, permission: Permission): AccountAccess => ({
   hooks: { onRequest: [app.requirePermission(permission)] },
-  asker: (request) => {
+  requester: (request) => {
     const { id } = actingOn(request).account
     return { accountId: id, holder: id, reader: 'owner' }
   },

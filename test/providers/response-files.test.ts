@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test, vi } from 'vitest'
 import type { BodyStore } from '../../src/platform/body-store/body-store.ts'
-import { type FilePlace, ReplyFiles } from '../../src/providers/reply-files.ts'
+import { type FilePlace, ResponseFiles } from '../../src/providers/response-files.ts'
 
 const OWNER = { accountId: 'acct_1', callId: 'chatcmpl_1' }
 const FIELD: FilePlace = { kind: 'field', name: 'b64_json' }
@@ -20,7 +20,7 @@ function memoryStore(options: { read?: (content: AsyncIterable<Uint8Array>) => P
 
 function reply(place: FilePlace, memory = memoryStore()) {
   const flow = { hold: vi.fn(), release: vi.fn() }
-  return { files: new ReplyFiles(place, { store: memory.store, owner: OWNER }, flow), flow, ...memory }
+  return { files: new ResponseFiles(place, { store: memory.store, owner: OWNER }, flow), flow, ...memory }
 }
 
 const REPLY = {

@@ -8,7 +8,7 @@ import type { Exchange } from './http/exchange.ts'
 export type FilePlace = { kind: 'body' } | { kind: 'field'; name: string }
 
 /** A stored file of a response. */
-export interface ReplyFile extends StoredBody {
+export interface ResponseFile extends StoredBody {
   /** Its first bytes. */
   head: Buffer
 }
@@ -33,7 +33,7 @@ const WAITING_BYTES = 256 * 1024
  * * Stores the files of a response while it arrives, and keeps the rest of the JSON. Reads from the provider only as
  *   fast as the store accepts.
  */
-export class ReplyFiles {
+export class ResponseFiles {
   readonly #target: OwnedFiles
   readonly #exchange: Flow
   readonly #splitter: FieldSplitter | null
@@ -56,7 +56,7 @@ export class ReplyFiles {
    * * Ends the response. Resolves once the files are stored, with the JSON, which has the index of each file in the
    *   place of its text. Rejects with the store's error.
    */
-  async end(): Promise<{ rest: string; files: ReplyFile[] }> {
+  async end(): Promise<{ rest: string; files: ResponseFile[] }> {
     if (!this.#splitter) this.#files[0]?.end()
     const files = await Promise.all(this.#files.map((file) => file.stored))
     return { rest: this.#splitter?.rest ?? '', files }
@@ -80,7 +80,7 @@ export class ReplyFiles {
 
 /** A file that is being stored. */
 class FileWriter {
-  readonly stored: Promise<ReplyFile>
+  readonly stored: Promise<ResponseFile>
   readonly #through = new PassThrough({ highWaterMark: WAITING_BYTES })
   readonly #exchange: Flow
   #head = Buffer.alloc(0)

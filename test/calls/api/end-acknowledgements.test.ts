@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { EndAcknowledgements } from '../../../src/calls/api/unheard-ends.ts'
+import { EndAcknowledgements } from '../../../src/calls/api/end-acknowledgements.ts'
 
 test('delivered ends are acknowledged about once a second, also after the clock was put back', () => {
   const acknowledged: string[] = []

@@ -10,7 +10,7 @@ const Tokens = Type.Object({
 const head = { id: Type.String({ pattern: '^chatcmpl_' }), model: Type.String() }
 
 /** Vectors. */
-export const EmbeddingsAnswer = Type.Object({
+export const EmbeddingsResponse = Type.Object({
   ...head,
   object: Type.Literal('list'),
   data: Type.Array(
@@ -27,7 +27,7 @@ export const EmbeddingsAnswer = Type.Object({
 })
 
 /** POST /v1/rerank. */
-export const RerankAnswer = Type.Object({
+export const RerankResponse = Type.Object({
   ...head,
   results: Type.Array(
     Type.Object({
@@ -41,7 +41,7 @@ export const RerankAnswer = Type.Object({
 })
 
 /** POST /v1/images/generations and /v1/images/edits. */
-export const ImagesAnswer = Type.Object({
+export const ImagesResponse = Type.Object({
   created: Type.Integer({ description: 'Unix seconds' }),
   data: Type.Array(
     Type.Object({
@@ -60,7 +60,7 @@ export const ImagesAnswer = Type.Object({
 })
 
 /** POST /v1/audio/transcriptions and /v1/audio/translations. */
-export const TranscriptAnswer = Type.Object({
+export const TranscriptResponse = Type.Object({
   text: Type.String(),
   usage: Type.Object({ type: Type.Literal('duration'), seconds: Type.Integer({ minimum: 1 }) }),
   task: Type.Optional(Type.Enum(['transcribe', 'translate'])),
@@ -71,7 +71,7 @@ export const TranscriptAnswer = Type.Object({
 })
 
 /** POST /v1/moderations. */
-export const ModerationsAnswer = Type.Object({
+export const ModerationsResponse = Type.Object({
   ...head,
   results: Type.Array(
     Type.Object({
