@@ -45,7 +45,10 @@ export const topUpCommands: AdminCommands = {
         case 'no_such_rail':
           throw notSetUp(rail)
         case 'too_many_open':
-          throw new ApiError('rate_limit_exceeded', `the account has ${opening.max} unpaid top-ups`)
+          throw new ApiError(
+            'rate_limit_exceeded',
+            `The account has ${opening.max} unpaid top-ups. Pay one of them, or wait until they expire.`,
+          )
         case 'rail_failed':
           throw new ApiError('overloaded', `${rail} could not open a checkout: ${messageOf(opening.cause)}`)
         default:

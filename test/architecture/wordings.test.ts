@@ -167,7 +167,7 @@ test('log messages begin with their subject: no article, no pronoun, no sentence
 
 test('errors of the API are full sentences', () => {
   const found = [...sources()].flatMap((path) =>
-    [...readFileSync(path, 'utf8').matchAll(/new ApiError\(\s*'[a-z_]+',\s*'([^'\n]+)'/g)]
+    [...readFileSync(path, 'utf8').matchAll(/new ApiError\(\s*'[a-z_]+',\s*'([^'\n]+)'(?!\s*\+)/g)]
       .filter(([, text]) => !/^[A-Z`"].*[.!?]$/.test(text!))
       .map(([, text]) => `${relative(ROOT, path)}: ${text}`),
   )
