@@ -8,7 +8,7 @@ import {
   TranslationForm,
 } from '../../core/calls/kinds/transcription.ts'
 import type { WholeBody } from './completion-writer.ts'
-import type { Answered } from './result-format.ts'
+import type { ResultOf } from './result-format.ts'
 import { formRoute, jsonRoute } from './result-routes.ts'
 
 const MEGABYTE = 1024 * 1024
@@ -42,12 +42,12 @@ export const AUDIO_ROUTES = {
   }),
 }
 
-export function speechBody({ result, content }: Answered<SpeechContent>): WholeBody {
+export function speechBody({ result, content }: ResultOf<SpeechContent>): WholeBody {
   return { contentType: speechType(content), pieces: JSON.parse(result) as MadeFile[] }
 }
 
 /** In the format that the client requested, with the charged seconds. */
-export function transcriptBody({ result, usage, content }: Answered<TranscriptionContent>): WholeBody {
+export function transcriptBody({ result, usage, content }: ResultOf<TranscriptionContent>): WholeBody {
   const { format, translates, granularities } = content
   const [transcript] = JSON.parse(result) as Transcript[]
   const { text, duration, language, segments, words } = transcript!

@@ -7,7 +7,7 @@ import {
 } from '../../core/calls/kinds/image.ts'
 import type { Usage } from '../../core/calls/usage.ts'
 import type { WholeBody } from './completion-writer.ts'
-import { type Answered, inner } from './result-format.ts'
+import { inner, type ResultOf } from './result-format.ts'
 import { formRoute, jsonRoute } from './result-routes.ts'
 
 const MEGABYTE = 1024 * 1024
@@ -37,7 +37,7 @@ export function imagesBody({
   head: { created },
   result,
   usage,
-}: Pick<Answered<unknown>, 'head' | 'result' | 'usage'>): WholeBody {
+}: Pick<ResultOf<unknown>, 'head' | 'result' | 'usage'>): WholeBody {
   const images = JSON.parse(result) as MadeFile[]
   const pieces = images.flatMap((image, index) => {
     const { revisedPrompt: revised } = image
