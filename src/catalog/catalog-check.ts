@@ -16,7 +16,7 @@ export type CheckedCatalog =
  * Checks a document on top of the others, regardless of which keys are set: the file of CATALOG_FILE, a price file or
  * the operators' edits.
  * @param keyNames variables that the document may name as a provider's key, for any address; `any`: every variable,
- * since whoever writes the file of a machine also sets its variables
+ * because the writer of a machine's file also sets its variables
  */
 export function checkCatalog(
   below: readonly CatalogSource[],

@@ -217,9 +217,11 @@ describe('what a provider reports of its prompt cache', () => {
       finalUsage: { promptTokens: 80, completionTokens: 3, cachedTokens },
       produced,
     }
-    const call = { envelope: {}, body: { messages: [], parameters: {} }, served } as unknown as Parameters<
-      typeof usageOf
-    >[1]
+    const call = {
+      envelope: {},
+      body: { kind: 'chat', messages: [], parameters: {} },
+      served,
+    } as unknown as Parameters<typeof usageOf>[1]
     const { used } = await usageOf(answer, call, { text: async () => 3, prompt: async () => 90 })
     return { ...used, cost: costOf(used.usage, readRates(served.rate)) }
   }

@@ -30,7 +30,7 @@ const NOTE =
 /** A retry with the same Idempotency-Key is charged: it is no duplicate of a call that cost nothing. */
 const FREE_KEY = 'DELETE FROM idempotency_keys WHERE account_id = $1 AND call_id = $2'
 /** Stored with each credit and searched by the audit, so the text must not change. */
-export const REPORTED_FAILURE_REASON = 'The call was charged although its client received an error.'
+export const REPORTED_FAILURE_REASON = 'The call was charged, and its caller was told that it failed.'
 const NOTHING_TO_CREDIT = 'The call is charged only for what its client received before the error.'
 
 interface ChargedCall {

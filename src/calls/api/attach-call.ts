@@ -45,7 +45,7 @@ export function attachCall(
   const { id } = original
   // A separate id, because the first client may wait at this instance, too.
   const listenerId = newCallId(deps.clock())
-  let isHeard = false
+  let hasFrames = false
   let silentUntil = 0
   let misses = 0
   let isLooking = false
@@ -53,7 +53,7 @@ export function attachCall(
 
   const watched: CallSink = {
     frame(body) {
-      isHeard = true
+      hasFrames = true
       misses = 0
       silentUntil = clock() + HEARD_SILENT_FOR_MS
       // After an error of this side, such as a gap that cannot be filled, the worker would continue sending.
@@ -96,7 +96,7 @@ export function attachCall(
     else misses += 1
     if (isOver) return
     const isEnded = where === 'ended'
-    if (misses < MISSES_MAX && !(isEnded && !isHeard)) return call.probe()
+    if (misses < MISSES_MAX && !(isEnded && !hasFrames)) return call.probe()
     // Nothing will end the call, so its key must be released.
     if (!isEnded) await archive.forget(original)
     call.end(isEnded ? answerNotKept(id) : CALL_ERRORS.originalNotCompleted)

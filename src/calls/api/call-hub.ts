@@ -14,9 +14,9 @@ import type { SharedRoom } from '../../core/kernel/shared-room.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { CONTROL_CHANNEL, controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'
+import { EndAcknowledgements } from './end-acknowledgements.ts'
 import { type CallSink, PendingCall, type PendingCallOptions } from './pending-call.ts'
 import { ResendQueue } from './resend-queue.ts'
-import { EndAcknowledgements } from './unheard-ends.ts'
 import { WorkerHeartbeats } from './worker-heartbeats.ts'
 
 const TICK_MS = 100
@@ -32,7 +32,7 @@ const SAY_WITHIN_MS = 1_000
 const STOP_WITHIN_MS = 2_000
 
 const DELIVERED_WHOLE: DeliveredPrefix = { text: '', candidate: null, finished: true }
-const NOBODY_WAITS: EarlyEnd = { by: 'gateway', code: 'internal_error', deliveredChars: 0 }
+const NO_CLIENT: EarlyEnd = { by: 'gateway', code: 'internal_error', deliveredChars: 0 }
 
 export interface CallHubOptions {
   /** Identifies this API instance's channel. */
@@ -61,7 +61,7 @@ export class CallHub {
   private readonly options: CallHubOptions
   private readonly resends = new ResendQueue()
   private readonly acknowledgements: EndAcknowledgements
-  private readonly signs: WorkerHeartbeats
+  private readonly heartbeats: WorkerHeartbeats
   private timer: NodeJS.Timeout | undefined
   private reconnectedAtMs = Number.NEGATIVE_INFINITY
 
@@ -73,9 +73,9 @@ export class CallHub {
       channel: this.channel,
       logger: options.logger,
     })
-    this.signs = new WorkerHeartbeats({
+    this.heartbeats = new WorkerHeartbeats({
       sendEcho: (number) => this.publish(this.channel, encodeFrames(options.apiId, [], number)),
-      onDoubtful: (worker) => this.doubt(worker),
+      onSuspect: (worker) => this.probeWorker(worker),
       onLost: (worker) => this.lose(worker),
     })
   }
@@ -90,7 +90,7 @@ export class CallHub {
     // Messages during the disconnection are lost: probes every call and repeats its messages.
     subscriber.on('ready', () => {
       this.reconnectedAtMs = this.options.clock()
-      this.signs.reconnected()
+      this.heartbeats.reconnected()
       for (const call of this.calls.values()) call.reconnected()
     })
   }
@@ -116,7 +116,7 @@ export class CallHub {
     {
       control,
       ...options
-    }: Partial<Pick<PendingCallOptions, 'control' | 'told' | 'over' | 'silentForMs'>> = {},
+    }: Partial<Pick<PendingCallOptions, 'control' | 'errorSent' | 'over' | 'silentForMs'>> = {},
   ): PendingCall {
     const nowMs = this.options.clock()
     const call: PendingCall = new PendingCall({
@@ -187,14 +187,14 @@ export class CallHub {
 
   private read(message: string): void {
     const { from, number, frames } = decodeFrames(message)
-    if (from === this.options.apiId) this.signs.echoed(number, this.options.clock())
+    if (from === this.options.apiId) this.heartbeats.echoed(number, this.options.clock())
     else this.receive(from, frames)
   }
 
   /** Receives frames of calls from a worker, in sending order. */
   receive(from: string | undefined, frames: readonly Frame[]): void {
     const nowMs = this.options.clock()
-    if (from) this.signs.heard(from)
+    if (from) this.heartbeats.received(from)
     const touched = new Set<PendingCall>()
     for (const frame of frames) {
       const call = this.calls.get(frame[0])
@@ -227,7 +227,7 @@ export class CallHub {
   }
 
   /** The worker has been silent: probe it. Possibly only the ends of its calls were lost. */
-  private doubt(worker: string): void {
+  private probeWorker(worker: string): void {
     for (const call of this.calls.values()) {
       if (call.worker !== worker) continue
       call.probe()
@@ -247,15 +247,15 @@ export class CallHub {
       // Neither finished nor known: no client waits for it, and its worker settles it.
       const delivered = this.ended.has(callId)
         ? DELIVERED_WHOLE
-        : { ...DELIVERED_WHOLE, finished: false, ending: NOBODY_WAITS }
+        : { ...DELIVERED_WHOLE, finished: false, ending: NO_CLIENT }
       this.tellWorkers({ kind: 'delivered', callId, generation, run, delivered }, worker)
-    } else if (body[0] === 'open') this.tellWorkers({ kind: 'cancel', callId, ending: NOBODY_WAITS }, worker)
+    } else if (body[0] === 'open') this.tellWorkers({ kind: 'cancel', callId, ending: NO_CLIENT }, worker)
   }
 
   /** Ticks while there are calls; without calls the state of workers does not matter. */
   private startTicking(): void {
     if (this.timer !== undefined) return
-    this.signs.resumed()
+    this.heartbeats.resumed()
     this.timer = setInterval(() => this.tick(), TICK_MS)
   }
 
@@ -266,7 +266,7 @@ export class CallHub {
 
   private tick(): void {
     const nowMs = this.options.clock()
-    this.signs.tick(nowMs)
+    this.heartbeats.tick(nowMs)
     this.resends.tick(nowMs)
     this.acknowledgements.tick(nowMs)
     for (const call of this.calls.values()) {

@@ -47,11 +47,11 @@ export interface AdmittedCall {
   priority: number
 }
 
-/** A call on its way. */
+/** A dispatched call. */
 export interface DispatchedCall {
   /** Its client is gone. */
   cancel(): void
-  /** The response was lost on its way to the client, which gets an error and must not pay. */
+  /** The response could not be delivered to the client, which gets an error and must not pay. */
   lost(): void
 }
 
@@ -78,13 +78,13 @@ export function dispatchCall(
   let timesGone = 0
   // Nothing may throw from here on: a waiting call either has a job, or receives an error.
   const call = hub.register(envelope, sink, () => void look(), {
-    told: (error, deliveredText) => cleanup.add(() => leaveEvidence(error, deliveredText)),
+    errorSent: (error, deliveredText) => cleanup.add(() => leaveEvidence(error, deliveredText)),
     over,
   })
   // Nothing here may refer to the content any more: it may be long, and what follows lives as long as the call.
   const queued = enqueue(admitted, content, deps).catch(async (error) => {
     // A worker has it: the job exists, and only the response of Redis was lost.
-    if (call.isHeard) return
+    if (call.hasFrames) return
     logger.warn({ code: CALL_ERRORS.notQueued.code, cause: causeOf(error), callId: id }, 'call not enqueued')
     cleanup.add(undoEnqueue)
     await fail(CALL_ERRORS.notQueued)
@@ -102,7 +102,7 @@ export function dispatchCall(
   async function look(): Promise<void> {
     try {
       const isOverdue = deps.clock(envelope.admittedAt) >= envelope.queueDeadlineAt
-      const mayWithdraw = !call.isHeard && isOverdue && !hub.isReconnecting(deps.clock())
+      const mayWithdraw = !call.hasFrames && isOverdue && !hub.isReconnecting(deps.clock())
       const where = mayWithdraw ? placeAfter(await withdraw()) : await whereIs(id, deps)
       switch (where) {
         case 'queued':
@@ -131,7 +131,7 @@ export function dispatchCall(
   async function withdraw(): Promise<Withdrawal> {
     const withdrawal = await callJobs.withdraw(id)
     // A worker has sent frames: Redis lost the job of a running call, and a repeated enqueue had restored it.
-    if (withdrawal !== 'withdrawn' || call.isHeard) return withdrawal
+    if (withdrawal !== 'withdrawn' || call.hasFrames) return withdrawal
     cleanup.add(() => settleUnrun(leftByClient ? 'cancelled' : 'failed', CALL_ERRORS.waitedTooLong))
     await fail(CALL_ERRORS.waitedTooLong)
     return withdrawal
@@ -162,7 +162,7 @@ export function dispatchCall(
     // A call with an Idempotency-Key continues for a repeat, which gets the whole response.
     const isNoted =
       idempotencyRecord === null
-        ? await callJobs.noteTold(id, { code: error.code, deliveredChars: deliveredText.length })
+        ? await callJobs.noteFailure(id, { code: error.code, deliveredChars: deliveredText.length })
         : await callJobs.exists(id)
     if (isNoted) return
     // Its key is released, and a repeat is charged in full.
@@ -216,8 +216,8 @@ export async function undoAdmission(
   if (neverRan) return deps.holds.release(accountId, id)
   // The worker that has it keeps its hold, and reads the note when it finishes. A call that is finished already is
   // credited from the record.
-  const told = { code: CALL_ERRORS.notQueued.code, deliveredChars: 0 }
-  if (await deps.callJobs.noteTold(id, told)) return
+  const failure = { code: CALL_ERRORS.notQueued.code, deliveredChars: 0 }
+  if (await deps.callJobs.noteFailure(id, failure)) return
   await settleUnservedCall(envelope, 'failed', CALL_ERRORS.notQueued, deps)
 }
 

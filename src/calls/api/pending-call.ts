@@ -278,7 +278,7 @@ export class PendingCall {
     const { silentForMs = SILENT_FOR_MS, envelope } = this.options
     const afterMs = nowMs + silentForMs
     const { queueDeadlineAt } = envelope
-    return !this.isHeard && queueDeadlineAt > nowMs ? Math.min(afterMs, queueDeadlineAt) : afterMs
+    return !this.hasFrames && queueDeadlineAt > nowMs ? Math.min(afterMs, queueDeadlineAt) : afterMs
   }
 
   tick(nowMs: number): void {

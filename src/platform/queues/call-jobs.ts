@@ -17,7 +17,7 @@ export type CallJobs = ReturnType<typeof createCallJobs>
 
 const WITHDRAW = readFileSync(new URL('./withdraw-call.lua', import.meta.url), 'utf8')
 const RETAKE = readFileSync(new URL('./retake-call.lua', import.meta.url), 'utf8')
-const NOTE_TOLD = readFileSync(new URL('./note-told-failure.lua', import.meta.url), 'utf8')
+const NOTE_CALL_FAILURE = readFileSync(new URL('./note-failure.lua', import.meta.url), 'utf8')
 
 /**
  * Atomic operations on the jobs of the dispatch queue that BullMQ does not offer. BullMQ's key layout:
@@ -26,7 +26,7 @@ const NOTE_TOLD = readFileSync(new URL('./note-told-failure.lua', import.meta.ur
 export function createCallJobs(redis: Redis) {
   const withdraw = defineScript(redis, 'syWithdrawCall', WITHDRAW)
   const retake = defineScript(redis, 'syRetakeCall', RETAKE)
-  const noteTold = defineScript(redis, 'syNoteToldFailure', NOTE_TOLD)
+  const noteFailure = defineScript(redis, 'syNoteToldFailure', NOTE_CALL_FAILURE)
   const key = (name: string) => `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:${name}`
   const takeOff = async (callId: string, takesRevived: '0' | '1') => {
     const keys = [key(callId), key('wait'), key('paused'), key('prioritized'), key('delayed')]
@@ -55,8 +55,8 @@ export function createCallJobs(redis: Redis) {
      * Records on the job of a call that its client received an error; false if there is no job, because the call is
      * finished or Redis lost it.
      */
-    noteTold: async (callId: string, told: GatewayFailure) =>
-      (await noteTold([key(callId)], [JSON.stringify(told)])) === 1,
+    noteFailure: async (callId: string, failure: GatewayFailure) =>
+      (await noteFailure([key(callId)], [JSON.stringify(failure)])) === 1,
     /** The place of a call's job: `queued` until a worker first claims it; null if there is no job. */
     async place(callId: string): Promise<'queued' | 'running' | null> {
       const [name, claims] = await redis.hmget(key(callId), 'name', 'ats')

@@ -47,7 +47,7 @@ describe('a pending call', () => {
         looks++
         if (isFoundRunning) call.probe()
       },
-      told: ({ code }, deliveredText) => told.push([code, deliveredText]),
+      errorSent: ({ code }, deliveredText) => told.push([code, deliveredText]),
       nowMs: 0,
     })
   })
