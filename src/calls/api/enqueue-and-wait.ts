@@ -114,7 +114,7 @@ export function dispatchCall(
         case 'ended':
         case 'gone':
           timesGone += 1
-          if (timesGone <= ENDS_ASKED_FOR) return call.endIsMissing()
+          if (timesGone <= ENDS_ASKED_FOR) return call.endIsMissing(deps.clock())
           // Its worker settled it, then died before the lost frame could be requested again.
           logger.error({ callId: id }, 'last frame of a call lost')
           call.endAsLost(CALL_ERRORS.answerLost)

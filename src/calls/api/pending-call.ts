@@ -263,8 +263,8 @@ export class PendingCall {
   }
 
   /** Its job is gone, so its end was sent: requests it, and soon checks again whether the call exists. */
-  endIsMissing(): void {
-    this.lookAtMs -= SILENT_FOR_MS - MISSING_AGAIN_MS
+  endIsMissing(nowMs: number): void {
+    this.lookAtMs = nowMs + MISSING_AGAIN_MS
     this.probe()
   }
 

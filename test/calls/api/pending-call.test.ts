@@ -341,6 +341,19 @@ describe('a pending call', () => {
     expect(looks).toBe(4)
   })
 
+  test('whose job is gone has its end requested for five seconds, also just before its queue deadline', () => {
+    const lookedAt: number[] = []
+    call.lookNow()
+    for (let atMs = 11_300; atMs <= 16_600; atMs += 100) {
+      const before = looks
+      tick(atMs)
+      if (looks === before) continue
+      lookedAt.push(atMs)
+      call.endIsMissing(atMs)
+    }
+    expect(lookedAt).toEqual([11_300, 12_600, 13_900, 15_200, 16_500])
+  })
+
   test('ends with a timeout when nobody ends it', () => {
     tick(605_001)
     expect(delivered).toMatchObject([['error', { code: 'upstream_timeout' }]])
