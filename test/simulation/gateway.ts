@@ -431,9 +431,9 @@ export class Gateway {
     if (this.bug === 'runs-by-number') {
       const knows = (callId: string, number: number) =>
         (this.dispatchQueue.jobs.get(callId)?.attemptsStarted ?? 0) >= number
-      const retake: CallJobs['retake'] = async (callId, claim) =>
-        (await connection.send(() => knows(callId, claim.number))) ? jobs.retake(callId, claim) : 'lost'
-      return { ...jobs, retake }
+      const reclaim: CallJobs['reclaim'] = async (callId, claim) =>
+        (await connection.send(() => knows(callId, claim.number))) ? jobs.reclaim(callId, claim) : 'lost'
+      return { ...jobs, reclaim }
     }
     if (this.bug === 'told-by-message') return { ...jobs, noteFailure: async () => true }
     if (this.bug !== 'withdraw-by-remove') return jobs

@@ -1,5 +1,5 @@
 import type { GatewayFailure } from '../../src/core/calls/frames.ts'
-import type { Retaken, Withdrawal } from '../../src/platform/queues/call-jobs.ts'
+import type { Reclaimed, Withdrawal } from '../../src/platform/queues/call-jobs.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 type JobState = 'waiting' | 'active' | 'delayed'
@@ -189,18 +189,18 @@ export class ModelQueue<Data> {
   }
 
   /** As src/platform/queues/withdraw-call.lua. */
-  withdraw(id: string, takesRevived: boolean): Withdrawal {
+  withdraw(id: string, takesRequeued: boolean): Withdrawal {
     const job = this.jobs.get(id)
     if (!job) return 'missing'
     if (job.attemptsStarted > 0) return 'claimed'
-    if (!takesRevived && job.state === 'delayed') return 'delayed'
-    if (!takesRevived && job.name === 'revived') return 'claimed'
+    if (!takesRequeued && job.state === 'delayed') return 'delayed'
+    if (!takesRequeued && job.name === 'revived') return 'claimed'
     this.jobs.delete(id)
     return 'withdrawn'
   }
 
-  /** As src/platform/queues/retake-call.lua. */
-  retake(id: string, token: string, number: number, lockMs: number, isMarked = false): Retaken {
+  /** As src/platform/queues/reclaim-call.lua. */
+  reclaim(id: string, token: string, number: number, lockMs: number, isMarked = false): Reclaimed {
     const job = this.jobs.get(id)
     if (!job) return isMarked ? 'lost' : 'missing'
     const holder = this.holder(job)

@@ -10,7 +10,7 @@ import {
   DISPATCH_QUEUE,
   type DispatchQueue,
   enqueueCall,
-  reviveCall,
+  requeueCall,
 } from '../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import { admittedKey, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
@@ -35,14 +35,14 @@ const step = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('lapse' as const), id }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('check stalled' as const) }) },
-  fc.record({ do: fc.constant('revive' as const), id }),
+  fc.record({ do: fc.constant('requeue' as const), id }),
   fc.record({ do: fc.constant('come due' as const), id }),
   fc.record({ do: fc.constant('hand back' as const), id, token }),
   fc.record({ do: fc.constant('extend' as const), ids: fc.subarray([...IDS]), token }),
   fc.record({ do: fc.constant('remove' as const), id }),
   fc.record({ do: fc.constant('withdraw' as const), id }),
   fc.record({ do: fc.constant('remove revived' as const), id }),
-  fc.record({ do: fc.constant('retake' as const), id, token, number: fc.integer({ min: 1, max: 3 }) }),
+  fc.record({ do: fc.constant('reclaim' as const), id, token, number: fc.integer({ min: 1, max: 3 }) }),
   fc.record({ do: fc.constant('change delay' as const), id }),
   fc.record({ do: fc.constant('promote' as const), id }),
 )
@@ -108,8 +108,8 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
     switch (one.do) {
       case 'add':
         return enqueueCall(queue, dataOf(one.id).envelope, '', one.priority)
-      case 'revive':
-        return reviveCall(queue, dataOf(one.id), LONG_MS)
+      case 'requeue':
+        return requeueCall(queue, dataOf(one.id), LONG_MS)
       case 'claim':
         return claimed((await jobs[one.token].claim(1))[0])
       case 'complete':
@@ -132,9 +132,9 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
       case 'withdraw':
         return callJobs.withdraw(one.id)
       case 'remove revived':
-        return callJobs.removeRevived(one.id)
-      case 'retake':
-        return callJobs.retake(one.id, { token: one.token, number: one.number, lockMs: LONG_MS })
+        return callJobs.dropRequeued(one.id)
+      case 'reclaim':
+        return callJobs.reclaim(one.id, { token: one.token, number: one.number, lockMs: LONG_MS })
       case 'change delay':
         return void (await handle(one.id).changeDelay(LONG_MS))
       case 'promote':
@@ -146,7 +146,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
     switch (one.do) {
       case 'add':
         return model.add(one.id, dataOf(one.id), 0, 'call')
-      case 'revive':
+      case 'requeue':
         model.add(one.id, dataOf(one.id), LONG_MS, 'revived')
         return model.state(one.id) === 'delayed'
       case 'claim':
@@ -175,8 +175,8 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
         return model.withdraw(one.id, false)
       case 'remove revived':
         return model.withdraw(one.id, true)
-      case 'retake':
-        return model.retake(one.id, one.token, one.number, LONG_MS)
+      case 'reclaim':
+        return model.reclaim(one.id, one.token, one.number, LONG_MS)
       case 'change delay':
         return model.changeDelay(one.id, LONG_MS)
       case 'promote':
@@ -238,9 +238,9 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
         'withdraw: {"answer":"claimed"}',
         'withdraw: {"answer":"delayed"}',
         'remove revived: {"answer":"withdrawn"}',
-        'retake: {"answer":2}',
-        'retake: {"answer":"lost"}',
-        'retake: {"answer":"missing"}',
+        'reclaim: {"answer":2}',
+        'reclaim: {"answer":"lost"}',
+        'reclaim: {"answer":"missing"}',
         'complete: {"answer":["call"]}',
         'complete: {"answer":[]}',
         'promote: {"refusal":-3}',
@@ -265,10 +265,10 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
 
   test('a call without a job was finished if it was enqueued a moment ago, and forgotten if nothing is known of it', async () => {
     await redis.flushall()
-    const retake = () => createCallJobs(redis).retake('call-0', { token: 'a', number: 1, lockMs: LONG_MS })
-    expect(await retake()).toBe('missing')
+    const reclaim = () => createCallJobs(redis).reclaim('call-0', { token: 'a', number: 1, lockMs: LONG_MS })
+    expect(await reclaim()).toBe('missing')
     await redis.set(admittedKey('call-0'), '1')
-    expect(await retake()).toBe('lost')
+    expect(await reclaim()).toBe('lost')
   })
 
   test('a slot reserved for quiet accounts takes no call beyond a share', async () => {

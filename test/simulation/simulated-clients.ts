@@ -150,11 +150,11 @@ export function openCallJobs(queue: ModelQueue<CallJob>, data: ModelRedis, conne
   const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
   return {
     withdraw: (callId) => send(() => queue.withdraw(callId, false)),
-    removeRevived: (callId) => send(() => queue.withdraw(callId, true)),
-    retake: (callId, { token, number, lockMs }) =>
+    dropRequeued: (callId) => send(() => queue.withdraw(callId, true)),
+    reclaim: (callId, { token, number, lockMs }) =>
       send(() => {
         const isMarked = data.get(admittedKey(callId)) !== null
-        return queue.retake(callId, token, number, lockMs, isMarked)
+        return queue.reclaim(callId, token, number, lockMs, isMarked)
       }),
     noteFailure: (callId, told) => send(() => queue.noteFailure(callId, told)),
     exists: (callId) => send(() => queue.jobs.has(callId)),

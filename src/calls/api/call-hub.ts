@@ -199,12 +199,24 @@ export class CallHub {
     for (const frame of frames) {
       const call = this.calls.get(frame[0])
       if (call) {
-        this.accept(call, frame, from, nowMs)
+        this.guard(call, () => this.accept(call, frame, from, nowMs))
         touched.add(call)
       } else if (this.early.has(frame[0])) this.early.get(frame[0])!.push([from, frame])
       else this.answerForUnknown(frame, from)
     }
-    for (const call of touched) this.written(call)
+    for (const call of touched) this.guard(call, () => this.written(call))
+  }
+
+  /** An error in one step of a call, such as an illegal transition, ends that call alone. */
+  private guard(call: PendingCall, step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      const { id: callId } = call.envelope
+      this.options.logger.error({ err: error, callId }, 'pending call failed')
+      this.forget(callId)
+      call.end(CALL_ERRORS.failedInside)
+    }
   }
 
   private accept(
@@ -270,7 +282,7 @@ export class CallHub {
     this.resends.tick(nowMs)
     this.acknowledgements.tick(nowMs)
     for (const call of this.calls.values()) {
-      call.tick(nowMs)
+      this.guard(call, () => call.tick(nowMs))
       if (call.ended) this.forget(call.envelope.id)
     }
     if (this.calls.size === 0 && this.acknowledgements.isEmpty) this.stopTicking()

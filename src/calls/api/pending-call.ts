@@ -11,6 +11,7 @@ import {
   isSameRun,
   type RunOfCall,
 } from '../../core/calls/frames.ts'
+import { transition } from '../../core/kernel/transition.ts'
 
 /** Writes the frames of a call to a client. Each frame comes once and in order. */
 export interface CallSink {
@@ -58,13 +59,27 @@ const CANCEL_AGAIN_MS = 1_000
 const CANCEL_AGAIN_MAX_MS = 5_000
 /** Silence after which a call is looked up, and the interval while the silence lasts. */
 const SILENT_FOR_MS = 5_000
+const TRANSITIONS = {
+  waiting: ['open', 'stopping', 'abandoned', 'ended'],
+  open: ['stopping', 'abandoned', 'ended'],
+  stopping: ['abandoned', 'ended'],
+  abandoned: ['ended'],
+  ended: [],
+} as const
 /** How often a run is notified that another has started the response, while it continues sending. */
 const TELL_AGAIN_MS = 500
 
 /**
- * One call that an API instance waits for. States: waiting (no frame yet) → open (content delivered) → ended (a last
- * frame, or given up). A call whose client left lingers as `abandoned` until its worker has ended it, so that a worker
- * that takes it over can still learn what was delivered.
+ * One call that an API instance waits for. States:
+ *
+ *   waiting    no frame yet
+ *   open       content was delivered
+ *   stopping   its worker was asked to end it, and may still report how it ended; its client waits for that
+ *   abandoned  its client left, or received an error. The call lingers until its worker has ended it, so that a worker that
+ *              takes it over can still learn what was delivered
+ *   ended      a last frame, or given up
+ *
+ *   waiting → open → stopping → abandoned → ended, where each may be left out
  *
  * Frames are numbered per run. A gap delays the following frames and causes a resend request. A silent call is looked
  * up (see where-is.ts), since the lost frame may have been the last. A cancel may be lost as well.
@@ -75,7 +90,7 @@ const TELL_AGAIN_MS = 500
  */
 export class PendingCall {
   readonly envelope: ResponseEnvelope
-  ended = false
+  private state: keyof typeof TRANSITIONS = 'waiting'
   private readonly options: PendingCallOptions
   /** Who ended the call before its completion. */
   private ending: EarlyEnd | null = null
@@ -160,8 +175,7 @@ export class PendingCall {
 
   /** The client left: aborts the upstream request, keeps only what a takeover needs. */
   abandon(): void {
-    this.stopping = null
-    this.endEarly({ by: 'client' })
+    this.leave({ by: 'client' })
   }
 
   /** Ends the call from this side: the sink gets the error, the worker a cancel. */
@@ -170,8 +184,7 @@ export class PendingCall {
     this.deliverToSink(['error', error])
     this.options.sink.flush()
     if (!this.abandoned) this.options.errorSent?.(error, this.deliveredText)
-    this.stopping = null
-    this.endEarly({ by: 'gateway', code: error.code, deliveredChars: this.deliveredText.length })
+    this.leave({ by: 'gateway', code: error.code, deliveredChars: this.deliveredText.length })
   }
 
   /**
@@ -183,19 +196,36 @@ export class PendingCall {
     if (this.envelope.idempotencyRecord !== null) return this.fail(error)
     if (this.ended || this.ending) return
     this.stopping = { error, untilMs }
+    this.enter('stopping')
     this.endEarly({ by: 'gateway', code: error.code, deliveredChars: this.deliveredText.length })
     // The end may have been lost.
     this.probe()
   }
 
+  /** Nothing is delivered to the client any more. */
+  private leave(ending: EarlyEnd): void {
+    if (this.ended || this.abandoned) return
+    this.enter('abandoned')
+    this.stopping = null
+    this.endEarly(ending)
+  }
+
   private endEarly(ending: EarlyEnd): void {
-    if (this.ended || this.ending) return
+    if (this.ending) return
     this.ending = ending
     this.cancel()
   }
 
+  private enter(state: keyof typeof TRANSITIONS): void {
+    this.state = transition(TRANSITIONS, this.state, state, `pending call ${this.envelope.id}`)
+  }
+
+  get ended(): boolean {
+    return this.state === 'ended'
+  }
+
   private get abandoned(): boolean {
-    return this.ending !== null && this.stopping === null
+    return this.state === 'abandoned'
   }
 
   /** Whether its worker was asked to end it and has not done so yet, as far as is known. */
@@ -224,7 +254,7 @@ export class PendingCall {
     if (this.ended) return
     this.deliverToSink(['error', error])
     this.options.sink.flush()
-    this.ended = true
+    this.enter('ended')
   }
 
   /** Ends a call whose end was lost. In case it is charged, the error to the client is recorded. */
@@ -286,7 +316,8 @@ export class PendingCall {
     if (this.stopping && nowMs >= this.stopping.untilMs) this.fail(this.stopping.error)
     if (nowMs > this.envelope.callDeadlineAt + DEADLINE_GRACE_MS) {
       if (!this.abandoned) this.fail(CALL_ERRORS.tooLate)
-      if (nowMs > this.envelope.callDeadlineAt + DEADLINE_GRACE_MS + LINGER_MS) this.ended = true
+      if (nowMs > this.envelope.callDeadlineAt + DEADLINE_GRACE_MS + LINGER_MS && !this.ended)
+        this.enter('ended')
       return
     }
     if (this.gap && nowMs - this.askedAtMs > RESEND_AFTER_MS) {
@@ -318,13 +349,15 @@ export class PendingCall {
     if (!this.abandoned) this.note(body)
     const isEnded = this.stopping !== null && body[0] === 'error'
     this.deliverToSink(isEnded ? ['error', this.stopping!.error] : body)
-    if (endsCall(body)) this.ended = true
+    if (endsCall(body)) this.enter('ended')
   }
 
   /** Records the delivered content. */
   private note(body: FrameBody): void {
-    if (body[0] === 'open') this.candidate = body[1]
-    else if (isDelta(body)) this.deliveredText += deltaText(body)
+    if (body[0] === 'open') {
+      this.candidate = body[1]
+      if (this.state === 'waiting') this.enter('open')
+    } else if (isDelta(body)) this.deliveredText += deltaText(body)
   }
 
   private deliverToSink(body: FrameBody): void {

@@ -1,7 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
-import { charsOf, type Frame, type FrameBody, type FrameError, sizeOf } from '../../core/calls/frames.ts'
+import {
+  charsOf,
+  endsCall,
+  type Frame,
+  type FrameBody,
+  type FrameError,
+  sizeOf,
+} from '../../core/calls/frames.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
+import { transition } from '../../core/kernel/transition.ts'
 import type { FramePublisher } from './frame-publisher.ts'
 
 /** Bytes of frames kept per call for resending, or up to twice as many: half a minute of a fast stream. */
@@ -13,6 +21,8 @@ const PASSED_ON_MS = 500
 const KEPT_MARKS = 12
 /** Maximum repeats that wait for a call. */
 const REPEATS_MAX = 16
+
+const TRANSITIONS = { unused: ['sending', 'ended'], sending: ['sending', 'ended'], ended: [] } as const
 
 /** Enough for unique names, because a call has few runs. */
 const RUN_BYTES = 4
@@ -34,7 +44,8 @@ interface CallOutboxOptions {
 
 /**
  * The numbered frames of one claim of one call. The last ones are kept for resending, or all of them if the whole
- * response is kept for repeats and is not too long.
+ * response is kept for repeats and is not too long. States: unused → sending → ended, after which the kept frames are
+ * only sent again.
  */
 export class CallOutbox {
   readonly callId: CallId
@@ -50,6 +61,7 @@ export class CallOutbox {
   private jsonBytes = 0
   private firstKept = 0
   private next = 0
+  private state: keyof typeof TRANSITIONS = 'unused'
   private sentChars = 0
   /** The sent characters while the channel had a subscriber; null: all of them. */
   private reportedChars: number | null = null
@@ -119,6 +131,7 @@ export class CallOutbox {
 
   /** Sends one frame under the next number. */
   send(body: FrameBody): void {
+    this.enter(endsCall(body) ? 'ended' : 'sending')
     this.keep(body)
     this.sentChars += charsOf(body)
     for (const receiver of this.receivers) this.publish(receiver, this.next, body)
@@ -132,6 +145,7 @@ export class CallOutbox {
 
   /** The last frame was sent to its own API instance; repeats get it now. */
   ended(body: FrameBody): void {
+    this.enter('ended')
     this.keep(body)
     for (const receiver of this.receivers.slice(1)) this.publish(receiver, this.next, body)
     this.next++
@@ -170,6 +184,10 @@ export class CallOutbox {
   detach(gone: (receiver: Receiver) => boolean): void {
     for (let index = this.receivers.length - 1; index > 0; index--)
       if (gone(this.receivers[index]!)) this.receivers.splice(index, 1)
+  }
+
+  private enter(state: keyof typeof TRANSITIONS): void {
+    this.state = transition(TRANSITIONS, this.state, state, `outbox of ${this.callId}`)
   }
 
   private keep(body: FrameBody): void {

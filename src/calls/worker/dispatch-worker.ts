@@ -5,7 +5,7 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 import type { CallJobs } from '../../platform/queues/call-jobs.ts'
 import type { ClaimedJob, ClaimedJobs, ClaimKind } from '../../platform/queues/claimed-jobs.ts'
-import { type DispatchQueue, keepRevived, reviveCall } from '../../platform/queues/queues.ts'
+import { type DispatchQueue, extendRequeued, requeueCall } from '../../platform/queues/queues.ts'
 import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
 import type { EpochWatch } from '../../platform/redis/redis-epoch.ts'
 import { type CleanupTasks, createCleanupTasks } from '../cleanup-tasks.ts'
@@ -74,11 +74,11 @@ export class DispatchWorker {
     this.leases = new Leases({
       ...options,
       extend: (callIds) => this.jobs.extendLocks(callIds),
-      revive: (job) => reviveCall(options.dispatchQueue, job, options.lockMs),
-      keepRevived: (callId) => keepRevived(options.dispatchQueue, callId, options.lockMs),
-      removeRevived: (callId) => options.callJobs.removeRevived(callId),
-      retake: (callId, number) =>
-        options.callJobs.retake(callId, { token: options.jobs.token, number, lockMs: options.lockMs }),
+      requeue: (job) => requeueCall(options.dispatchQueue, job, options.lockMs),
+      extendRequeued: (callId) => extendRequeued(options.dispatchQueue, callId, options.lockMs),
+      dropRequeued: (callId) => options.callJobs.dropRequeued(callId),
+      reclaim: (callId, number) =>
+        options.callJobs.reclaim(callId, { token: options.jobs.token, number, lockMs: options.lockMs }),
     })
     this.runner = { ...options, leases: this.leases, clock: options.fleetClock ?? options.clock }
     this.renewal = setInterval(() => void this.leases.renew(), options.lockMs / 3)
@@ -144,7 +144,7 @@ export class DispatchWorker {
       if (remainder === 'leave') return
       if (remainder === 'hand-back') return await this.handBack(callId, held)
       // Also a job that was revived while the call was finished without one.
-      if (held.isRevived) await callJobs.removeRevived(callId)
+      if (held.state === 'requeued') await callJobs.dropRequeued(callId)
       else if (remainder === 'complete') await this.complete(callId)
       this.dropBody(job.data)
     } catch (error) {
@@ -152,7 +152,7 @@ export class DispatchWorker {
       logger.error({ err: error, callId }, 'call not completed')
     } finally {
       this.options.bodies.release(callId)
-      this.leases.remove(held)
+      this.leases.drop(held)
     }
   }
 
@@ -163,9 +163,10 @@ export class DispatchWorker {
   }
 
   private async handBack(callId: CallId, held: HeldLease): Promise<void> {
-    if (held.isRevived) return void (await (await this.options.dispatchQueue.getJob(callId))?.promote())
+    if (held.state === 'requeued')
+      return void (await (await this.options.dispatchQueue.getJob(callId))?.promote())
     // Must come first: a renewal would restore the claim.
-    this.leases.remove(held)
+    this.leases.drop(held)
     await this.jobs.handBack(callId)
   }
 

@@ -28,7 +28,7 @@ export interface FinishStep {
   hold: RestoredHold
   /**
    * Which claim of its job the worker has: the number of claims of this job, from 1. `revived`: Redis lost the job, and a
-   * revived one replaces it (see reviveCall). `any`: Redis has no job, and no other worker can have the call.
+   * revived one replaces it (see requeueCall). `any`: Redis has no job, and no other worker can have the call.
    */
   claim: number | 'revived' | 'any'
   /** The channel of the last frame; '' for none. */

@@ -1,7 +1,8 @@
 import type { CallEnvelope, CallJob } from '../../core/calls/call-job.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
+import { transition } from '../../core/kernel/transition.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import type { Retaken } from '../../platform/queues/call-jobs.ts'
+import type { Reclaimed } from '../../platform/queues/call-jobs.ts'
 import { isRefusedWrite } from '../../platform/redis/redis.ts'
 import type { EpochWatch } from '../../platform/redis/redis-epoch.ts'
 import type { RunningCalls } from './running-calls.ts'
@@ -17,13 +18,18 @@ export interface HeldLease {
   renewedAt: number
   /** The epoch of Redis's data at that time. */
   epoch: string
-  /** Redis lost the job; a delayed one replaces it, whose delay is the lock. */
-  isRevived: boolean
+  state: keyof typeof TRANSITIONS
+}
+
+const TRANSITIONS = { held: ['requeued', 'over'], requeued: ['over'], over: [] } as const
+
+function enter(lease: HeldLease, state: keyof typeof TRANSITIONS): void {
+  lease.state = transition(TRANSITIONS, lease.state, state, `lease of ${callIdOf(lease)}`)
 }
 
 /** Which claim of its job a lease has by now, as a step that ends the call names it. */
-export const claimOf = ({ isRevived, number }: HeldLease): number | 'revived' =>
-  isRevived ? 'revived' : number
+export const claimOf = ({ state, number }: HeldLease): number | 'revived' =>
+  state === 'requeued' ? 'revived' : number
 
 interface LeasesOptions {
   calls: RunningCalls
@@ -35,24 +41,30 @@ interface LeasesOptions {
   /** Renews locks for `lockMs`; returns the calls whose lock this worker no longer holds. */
   extend(callIds: string[]): Promise<string[]>
   /** Restores a claim whose lock expired while no other worker claimed the call; `number` is the claim of this job. */
-  retake(callId: string, number: number): Promise<Retaken>
+  reclaim(callId: string, number: number): Promise<Reclaimed>
   /** Returns a call to the queue whose job Redis lost; false if another worker has it. */
-  revive(job: CallJob): Promise<boolean>
-  /** Renews a revived call; false if another worker claimed it. */
-  keepRevived(callId: string): Promise<boolean>
-  /** Removes a revived call from the queue after its end. */
-  removeRevived(callId: string): Promise<unknown>
+  requeue(job: CallJob): Promise<boolean>
+  /** Renews a requeued call; false if another worker claimed it. */
+  extendRequeued(callId: string): Promise<boolean>
+  /** Removes a requeued call from the queue after its end. */
+  dropRequeued(callId: string): Promise<unknown>
 }
 
 /** A lock whose renewal is older than this part of its lifetime is verified before it is trusted. */
 const TRUSTED_LOCK_PART = 2 / 3
 
 /**
- * The calls one worker has claimed. States of a lease: held (a lock in Redis, renewed) → lost (another worker has the
- * call: its run here ends, and settles nothing), or → revived. A lock that expired while no other worker claimed the
- * call is restored: this worker or Redis was blocked, or Redis lost its last writes. If its job was lost with them, or
- * with all of Redis's data, the lease is not lost either: no other worker can have the call, so it continues and is
- * returned to the queue.
+ * The calls one worker has claimed. States of a lease:
+ *
+ *   held      a lock in Redis, renewed
+ *   requeued  Redis lost the job; a delayed one replaces it, whose delay is the lock
+ *   over      another worker has the call (its run here ends, and settles nothing), or the run has ended
+ *
+ *   held → requeued → over, or held → over
+ *
+ * A lock that expired while no other worker claimed the call is reclaimed: this worker or Redis was blocked, or Redis lost
+ * its last writes. If its job was lost with them, or with all of Redis's data, the call is requeued: no other worker can have
+ * it, so it continues here.
  */
 export class Leases {
   private readonly held = new Map<string, HeldLease>()
@@ -66,7 +78,9 @@ export class Leases {
   add(job: CallJob, generation: number, renewedAt: number): HeldLease {
     const epoch = this.options.epoch.current()
     const number = generation - (job.claims ?? 0)
-    const lease: HeldLease = { job, generation, number, renewedAt, epoch, isRevived: false }
+    const lease: HeldLease = { job, generation, number, renewedAt, epoch, state: 'held' }
+    const before = this.held.get(job.envelope.id)
+    if (before) enter(before, 'over')
     this.held.set(job.envelope.id, lease)
     return lease
   }
@@ -78,16 +92,18 @@ export class Leases {
    */
   adopt(callId: string, number: number, claimedAt: number): boolean {
     const lease = this.held.get(callId)
-    if (!lease || lease.isRevived || number > lease.number + 1) return false
+    if (!lease || lease.state === 'requeued' || number > lease.number + 1) return false
     // A renewal that restored the lost claim is the later of the two.
     Object.assign(lease, { number: Math.max(number, lease.number), renewedAt: claimedAt })
     return true
   }
 
   /** Drops a lease. If this worker lost the call and claimed it again, the new lease is kept. */
-  remove(lease: HeldLease): void {
+  drop(lease: HeldLease): void {
     const { id } = lease.job.envelope
-    if (this.held.get(id) === lease) this.held.delete(id)
+    if (!this.isOurs(lease)) return
+    enter(lease, 'over')
+    this.held.delete(id)
   }
 
   /** The running calls, with the generation of their lease. */
@@ -140,13 +156,13 @@ export class Leases {
   }
 
   private async renewNow(leases: HeldLease[]): Promise<void> {
-    const { clock, epoch, extend, keepRevived } = this.options
+    const { clock, epoch, extend, extendRequeued } = this.options
     const [askedAt, epochThen] = [clock(), epoch.current()]
-    const locked = leases.filter((lease) => !lease.isRevived)
+    const locked = leases.filter((lease) => lease.state !== 'requeued')
     const gone = new Set(locked.length === 0 ? [] : await extend(locked.map(callIdOf)))
-    const revived = leases.filter((lease) => lease.isRevived)
-    const kept = await Promise.all(revived.map((lease) => keepRevived(callIdOf(lease))))
-    for (const [index, lease] of revived.entries()) if (!kept[index]) gone.add(callIdOf(lease))
+    const requeued = leases.filter((lease) => lease.state === 'requeued')
+    const kept = await Promise.all(requeued.map((lease) => extendRequeued(callIdOf(lease))))
+    for (const [index, lease] of requeued.entries()) if (!kept[index]) gone.add(callIdOf(lease))
     for (const lease of leases) {
       if (!gone.has(callIdOf(lease))) Object.assign(lease, { renewedAt: askedAt, epoch: epochThen })
     }
@@ -162,6 +178,7 @@ export class Leases {
         if ((await this.restore(lease, epochNow)) || !this.isOurs(lease)) return
         const callId = callIdOf(lease)
         logger.warn({ callId }, 'lease lost to another worker')
+        enter(lease, 'over')
         this.held.delete(callId)
         calls.abort(callId as CallId, 'lease-lost')
       }),
@@ -170,25 +187,29 @@ export class Leases {
 
   /** Restores a lease that Redis does not know, unless another worker has the call or has finished it. */
   private async restore(lease: HeldLease, epochNow: string): Promise<boolean> {
-    const { clock, lockMs, retake, revive, removeRevived } = this.options
+    const { clock, lockMs, reclaim, requeue, dropRequeued } = this.options
     const callId = callIdOf(lease)
     const askedAt = clock()
     const isOrphan = lease.epoch !== epochNow
-    if (!isOrphan && !lease.isRevived) {
-      const retaken = await retake(callId, lease.number)
-      if (retaken === 'lost') return false
-      if (retaken !== 'missing') {
-        Object.assign(lease, { number: retaken, renewedAt: askedAt })
+    if (!isOrphan && lease.state !== 'requeued') {
+      const reclaimed = await reclaim(callId, lease.number)
+      if (reclaimed === 'lost') return false
+      if (reclaimed !== 'missing') {
+        Object.assign(lease, { number: reclaimed, renewedAt: askedAt })
         return true
       }
       if (!this.isOurs(lease)) return false
     }
     // No other worker can have finished a call whose lock cannot have expired yet: Redis lost its job.
     const mayBeFinished = !isOrphan && askedAt - lease.renewedAt > lockMs * TRUSTED_LOCK_PART
-    if (mayBeFinished || !(await revive({ ...lease.job, claims: lease.generation }))) return false
-    Object.assign(lease, { isRevived: true, epoch: epochNow, renewedAt: askedAt })
-    // It ended meanwhile, before there was a job to remove.
-    if (!this.isOurs(lease)) await removeRevived(callId)
+    if (mayBeFinished || !(await requeue({ ...lease.job, claims: lease.generation }))) return false
+    if (this.isOurs(lease)) {
+      if (lease.state !== 'requeued') enter(lease, 'requeued')
+      Object.assign(lease, { epoch: epochNow, renewedAt: askedAt })
+    } else {
+      // It ended in the meantime, and could not know that there was a job to remove.
+      await dropRequeued(callId)
+    }
     return true
   }
 

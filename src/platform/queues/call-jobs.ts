@@ -6,17 +6,17 @@ import { DISPATCH_QUEUE, REVIVED, SETTLEMENT_QUEUE, type SettlementQueue } from 
 
 /**
  * Result of withdrawing a call from the queue. `withdrawn`: no worker ever had it and none will. `claimed`: a worker
- * has it or had it. `delayed`: the job belongs to a running call (see reviveCall).
+ * has it or had it. `delayed`: the job belongs to a running call (see requeueCall).
  */
 export type Withdrawal = 'withdrawn' | 'missing' | 'claimed' | 'delayed'
 
 /** The number of the restored claim, or why it was not restored. */
-export type Retaken = number | 'lost' | 'missing'
+export type Reclaimed = number | 'lost' | 'missing'
 
 export type CallJobs = ReturnType<typeof createCallJobs>
 
 const WITHDRAW = readFileSync(new URL('./withdraw-call.lua', import.meta.url), 'utf8')
-const RETAKE = readFileSync(new URL('./retake-call.lua', import.meta.url), 'utf8')
+const RECLAIM = readFileSync(new URL('./reclaim-call.lua', import.meta.url), 'utf8')
 const NOTE_CALL_FAILURE = readFileSync(new URL('./note-failure.lua', import.meta.url), 'utf8')
 
 /**
@@ -25,29 +25,29 @@ const NOTE_CALL_FAILURE = readFileSync(new URL('./note-failure.lua', import.meta
  */
 export function createCallJobs(redis: Redis) {
   const withdraw = defineScript(redis, 'syWithdrawCall', WITHDRAW)
-  const retake = defineScript(redis, 'syRetakeCall', RETAKE)
+  const reclaim = defineScript(redis, 'syReclaimCall', RECLAIM)
   const noteFailure = defineScript(redis, 'syNoteToldFailure', NOTE_CALL_FAILURE)
   const key = (name: string) => `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:${name}`
-  const takeOff = async (callId: string, takesRevived: '0' | '1') => {
+  const takeOff = async (callId: string, takesRequeued: '0' | '1') => {
     const keys = [key(callId), key('wait'), key('paused'), key('prioritized'), key('delayed')]
-    return (await withdraw(keys, [callId, takesRevived])) as Withdrawal
+    return (await withdraw(keys, [callId, takesRequeued])) as Withdrawal
   }
   return {
     /** Removes a call from the queue if it still waits for its first claim. */
     withdraw: (callId: string) => takeOff(callId, '0'),
-    /** Removes a revived call from the queue (see reviveCall), unless a worker has claimed it since. */
-    removeRevived: (callId: string) => takeOff(callId, '1'),
+    /** Removes a revived call from the queue (see requeueCall), unless a worker has claimed it since. */
+    dropRequeued: (callId: string) => takeOff(callId, '1'),
     /**
      * Restores a claim whose lock expired. Returns its number, `lost` if another worker claimed the call since, or
      * `missing` if there is no job and no mark that it was admitted.
      */
-    async retake(
+    async reclaim(
       callId: string,
       { token, number, lockMs }: { token: string; number: number; lockMs: number },
-    ): Promise<Retaken> {
+    ): Promise<Reclaimed> {
       const lists = ['active', 'wait', 'stalled', 'prioritized'].map(key)
       const keys = [key(callId), key(`${callId}:lock`), ...lists, admittedKey(callId)]
-      const claim = (await retake(keys, [callId, token, lockMs, number])) as number
+      const claim = (await reclaim(keys, [callId, token, lockMs, number])) as number
       if (claim > 0) return claim
       return claim === 0 ? 'lost' : 'missing'
     },

@@ -5,7 +5,7 @@ import { newId } from '../../core/kernel/ids.ts'
 import type { Redis } from '../redis/redis.ts'
 import { QUEUE_PREFIX } from '../redis/redis-keys.ts'
 
-/** The name of a job that replaces the lost job of a running call (see reviveCall). */
+/** The name of a job that replaces the lost job of a running call (see requeueCall). */
 export const REVIVED = 'revived'
 export const DISPATCH_QUEUE = 'dispatch'
 export const SETTLEMENT_QUEUE = 'settlement'
@@ -152,14 +152,18 @@ export async function settlementJobsLeft(redis: Redis, jobIds: readonly string[]
  * Returns a call to the queue whose claim was lost with Redis's data, so that it counts as running. It is a delayed
  * job, and the delay acts as its lock: the worker renews it, and when it expires another worker claims the call.
  */
-export async function reviveCall(queue: DispatchQueue, job: CallJob, delayMs: number): Promise<boolean> {
+export async function requeueCall(queue: DispatchQueue, job: CallJob, delayMs: number): Promise<boolean> {
   const { id } = job.envelope
   await queue.add(REVIVED, job, { ...jobOptions(id), delay: delayMs })
   return (await queue.getJobState(id)) === 'delayed'
 }
 
 /** Renews the delay of a revived call; false if another worker has claimed it. */
-export async function keepRevived(queue: DispatchQueue, callId: string, delayMs: number): Promise<boolean> {
+export async function extendRequeued(
+  queue: DispatchQueue,
+  callId: string,
+  delayMs: number,
+): Promise<boolean> {
   const job = await queue.getJob(callId)
   if (!job) return false
   return job.changeDelay(delayMs).then(

@@ -2,7 +2,7 @@
 -- `remove` also deletes an active job whose lock has expired, and returns 1 for a job that does not exist.
 --
 -- A job that was claimed once is never withdrawn, because a provider may have received its request. `ats` counts
--- claims. A job named `revived` belongs to a running call (see reviveCall in queues.ts); only its
+-- claims. A job named `revived` belongs to a running call (see requeueCall in queues.ts); only its
 -- worker may remove it.
 --
 -- The longest waiting job is at the tail of the list, where LREM starts.

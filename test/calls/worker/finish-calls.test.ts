@@ -19,7 +19,7 @@ import {
   type DispatchQueue,
   enqueueCall,
   enqueueSettlements,
-  reviveCall,
+  requeueCall,
   SETTLEMENT_QUEUE,
   type SettlementQueue,
 } from '../../../src/platform/queues/queues.ts'
@@ -392,7 +392,7 @@ describe('the step that finishes calls', () => {
   test('takes a revived job off the queue, unless another worker has claimed it', async () => {
     const revived = async () => {
       const id = newCallId()
-      await reviveCall(dispatch, { envelope: { id } as unknown as CallEnvelope, sealedBody: '' }, LOCK_MS)
+      await requeueCall(dispatch, { envelope: { id } as unknown as CallEnvelope, sealedBody: '' }, LOCK_MS)
       return id
     }
     const [ours, taken] = [await revived(), await revived()]

@@ -44,13 +44,13 @@ beforeEach(() => {
     logger: pino({ level: 'silent' }),
     clock: () => nowMs,
     extend: async (ids) => queue.extend(ids, ['ours'], LOCK_MS),
-    retake: async (id, number) => queue.retake(id, 'ours', number, LOCK_MS),
-    revive: async (job) => {
+    reclaim: async (id, number) => queue.reclaim(id, 'ours', number, LOCK_MS),
+    requeue: async (job) => {
       queue.add(job.envelope.id, job, LOCK_MS, 'revived')
       return queue.state(job.envelope.id) === 'delayed'
     },
-    keepRevived: async (id) => queue.state(id) === 'delayed',
-    removeRevived: async (id) => queue.withdraw(id, true),
+    extendRequeued: async (id) => queue.state(id) === 'delayed',
+    dropRequeued: async (id) => queue.withdraw(id, true),
   })
 })
 
@@ -85,7 +85,7 @@ describe('a Redis that lost its last moments', () => {
     queue.flush()
     await leases.renew()
     expect(isRunning()).toBe(true)
-    expect(lease.isRevived).toBe(true)
+    expect(lease.state).toBe('requeued')
     expect(queue.jobs.get(CALL)).toMatchObject({ name: 'revived', data: { claims: 1 } })
   })
 })

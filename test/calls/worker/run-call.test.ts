@@ -34,7 +34,7 @@ async function settledWhileStopping(refusal: FinishResult) {
     clock: () => envelope.admittedAt,
   } as unknown as CallRunnerDependencies
   const job = { envelope: { ...envelope, idempotencyRecord: null, replyChannel: 'api' }, sealedBody: null }
-  const lease = { job, generation: 1, number: 1, renewedAt: 0, epoch: '', isRevived: false }
+  const lease = { job, generation: 1, number: 1, renewedAt: 0, epoch: '', state: 'held' as const }
   expect(await runCall(lease, deps, BODY)).toBe('none')
   return finished.map(({ record: { status, chargePico } }) => ({ status, chargePico }))
 }
