@@ -207,7 +207,10 @@ export class CallHub {
     for (const call of touched) this.guard(call, () => this.written(call))
   }
 
-  /** An error in one step of a call, such as an illegal transition, ends that call alone. */
+  /**
+   * An error in one step of a call, such as an illegal transition, fails that call alone: its worker ends it, and charges
+   * only what was delivered.
+   */
   private guard(call: PendingCall, step: () => void): void {
     try {
       step()
@@ -215,7 +218,7 @@ export class CallHub {
       const { id: callId } = call.envelope
       this.options.logger.error({ err: error, callId }, 'pending call failed')
       this.forget(callId)
-      call.end(CALL_ERRORS.failedInside)
+      call.fail(CALL_ERRORS.failedInside)
     }
   }
 

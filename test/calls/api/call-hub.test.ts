@@ -106,6 +106,35 @@ describe('a reply hub that hears two workers of one call under one number', () =
   })
 })
 
+test('a call whose frame cannot be written fails alone: its worker is told, and the error to its client is recorded', () => {
+  const [other, id] = [open(), newCallId()]
+  const envelope = { id, idempotencyRecord: null, queueDeadlineAt: 0, callDeadlineAt: Date.now() + CALL_MS }
+  const written: FrameBody[] = []
+  const recorded: Array<[code: string, text: string]> = []
+  const sink = {
+    frame(body: FrameBody) {
+      if (body[0] === 'text' && body[1] === 'lo') throw new Error('cannot be written')
+      written.push(body)
+    },
+    flush: () => undefined,
+    tick: () => undefined,
+  }
+  const errorSent = ({ code }: { code: string }, text: string) => recorded.push([code, text])
+  hub.register(envelope as CallEnvelope, sink, () => undefined, { errorSent })
+  const bodies: FrameBody[] = [
+    ['open', 0],
+    ['text', 'Hel'],
+    ['text', 'lo'],
+  ]
+  const frames = (callId: CallId) => bodies.map((body, sequence): Frame => [callId, 1, sequence, body])
+  hearFrom('w1', ...frames(id), ...frames(other))
+  expect(written.at(-1)).toMatchObject(['error', { code: 'internal_error' }])
+  expect(recorded).toEqual([['internal_error', 'Hello']])
+  expect(toldOf('cancel')).toMatchObject([{ callId: id, channel: controlChannel('w1') }])
+  expect(delivered.get(other)).toEqual(bodies)
+  expect(acknowledged).toEqual([])
+})
+
 describe('a reply hub that is asked by a worker taking a call over', () => {
   const askTakeover = (callId: CallId) => {
     hearFrom('w2', [callId, 2, -1, ['takeover']])
