@@ -75,6 +75,7 @@ export function dispatchCall(
   const { envelope } = admitted
   const { id, idempotencyRecord } = envelope
   let leftByClient = false
+  let isEnqueuing = true
   let timesGone = 0
   // Nothing may throw from here on: a waiting call either has a job, or receives an error.
   const call = hub.register(envelope, sink, () => void look(), {
@@ -88,6 +89,9 @@ export function dispatchCall(
     logger.warn({ code: CALL_ERRORS.notQueued.code, cause: causeOf(error), callId: id }, 'call not enqueued')
     cleanup.add(undoEnqueue)
     await fail(CALL_ERRORS.notQueued)
+  })
+  void queued.then(() => {
+    isEnqueuing = false
   })
 
   /** The job may exist nevertheless: Redis can fail between an operation and its response. */
@@ -113,6 +117,8 @@ export function dispatchCall(
           return call.probe()
         case 'ended':
         case 'gone':
+          // A long body is stored before its job exists.
+          if (isEnqueuing) return
           timesGone += 1
           if (timesGone <= ENDS_ASKED_FOR) return call.endIsMissing(deps.clock())
           // Its worker settled it, then died before the lost frame could be requested again.
