@@ -7,6 +7,7 @@ import {
   createSettlementStore,
   type SettlementStore,
 } from '../../../src/billing/settlement/settlement-store.ts'
+import { callCreatedAt } from '../../../src/core/kernel/ids.ts'
 import { formatUsd, picoUsd } from '../../../src/core/kernel/money.ts'
 import { failedSettlementOf, openTestAccount, settlementOf } from '../../helpers/billing.ts'
 import { testLedger } from '../../helpers/resources.ts'
@@ -137,9 +138,10 @@ describe('the settlement store', () => {
 
   test('a charge with audio and cache rates is recomputed from its record, as is what it cost us', async () => {
     const account = await openTestAccount(ledger.postgres, 1_000n)
-    const { served } = settlementOf(account)
-    const now = Date.now()
+    const { id, served } = settlementOf(account)
+    const now = callCreatedAt(id)!
     const call = settlementOf(account, {
+      id,
       served: {
         ...served!,
         rate: { prompt: '10', completion: '2', promptAudio: '4', cacheRead: '3', cacheWrite: '12' },
