@@ -126,8 +126,8 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
 }
 
 /**
- * * Reads one completion on the messages wire. Stores the prompt tokens, which come first, until the completion tokens
- *   come, and renumbers the tool calls, which the wire numbers among all blocks.
+ * Reads one completion on the messages wire. Stores the prompt tokens, which come first, until the completion tokens
+ * come, and renumbers the tool calls, which the wire numbers among all blocks.
  */
 export class MessagesReader implements CompletionReader {
   #prompt: Omit<Usage, 'completionTokens'> = { promptTokens: 0 }

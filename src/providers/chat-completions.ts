@@ -60,8 +60,8 @@ export const chatCompletions: WireMapping = {
 }
 
 /**
- * * The body of a request on the chat-completions wire. The completion is always streamed, also for callers that do not
- *   stream: silence is then noticed early, and a provider stops when the connection closes. Only these fields are sent.
+ * The body of a request on the chat-completions wire. The completion is always streamed, also for callers that do not
+ * stream: silence is then noticed early, and a provider stops when the connection closes. Only these fields are sent.
  */
 export function requestBody(request: ChatAttempt): string {
   const { offer, messages, parameters, exactJson, completionLimit } = request
@@ -107,8 +107,8 @@ const FINISH_ALIASES: Readonly<Record<string, FinishReason>> = {
 }
 
 /**
- * * Reads one event of a stream: emits the known fields of choice 0 and returns the kind of the event. An error object
- *   anywhere in the event is a failure of the provider, whatever the HTTP status is.
+ * Reads one event of a stream: emits the known fields of choice 0 and returns the kind of the event. An error object
+ * anywhere in the event is a failure of the provider, whatever the HTTP status is.
  */
 export const readStreamEvent: CompletionReader['event'] = (data, emit) => readEvent(data, emit, false)
 
@@ -189,8 +189,8 @@ function readMessage(message: Fields, emit: Emit, isExtended: boolean): StreamSi
 }
 
 /**
- * * Reasoning from any of the fields that providers use for it; null if there is none. Some providers send the same
- *   reasoning in two fields, so that the longest is used.
+ * Reasoning from any of the fields that providers use for it; null if there is none. Some providers send the same
+ * reasoning in two fields, so that the longest is used.
  */
 function thoughtIn({ reasoning_content, reasoning, reasoning_details, content }: Fields): string | null {
   const found = [

@@ -4,7 +4,7 @@ import type { ProviderQuirks } from '../core/catalog/catalog.ts'
 import { hasToolCalls, portableId, shortId, textsOf, toConversation, withToolIds } from './conversation.ts'
 
 /**
- * * Messages in the form that a provider of the chat-completions wire takes.
+ * Messages in the form that a provider of the chat-completions wire takes.
  * @param instruction a system message that is put first; null for none
  */
 export function messagesFor(
@@ -44,9 +44,9 @@ const isBlankTurn = ({ role, content }: ChatMessage): boolean =>
   role === 'assistant' && typeof content === 'string' && content.trim() === ''
 
 /**
- * * Converts a history that has tool results without their calls to user and assistant turns that alternate, after one
- *   system message. The wire requires that results follow their calls; many of its servers also refuse empty turns, two
- *   consecutive turns of one role, and later system messages.
+ * Converts a history that has tool results without their calls to user and assistant turns that alternate, after one
+ * system message. The wire requires that results follow their calls; many of its servers also refuse empty turns, two
+ * consecutive turns of one role, and later system messages.
  */
 function asTurns(messages: readonly ChatMessage[]): ChatMessage[] {
   const { system, turns } = toConversation(messages)

@@ -38,8 +38,8 @@ export interface Conversation {
 export const SAYS_NOTHING = '.'
 
 /**
- * * The messages in the form of wires that have two alternating roles: consecutive messages of one role are merged into
- *   one turn, and system messages are separate. A tool result without its call becomes a text of the user.
+ * The messages in the form of wires that have two alternating roles: consecutive messages of one role are merged into
+ * one turn, and system messages are separate. A tool result without its call becomes a text of the user.
  */
 export function toConversation(messages: readonly ChatMessage[]): Conversation {
   const system: string[] = []
@@ -125,8 +125,8 @@ export const shortId: ToolIdForm = (id) =>
   SHORT_ID.test(id) ? id : createHash('sha256').update(id).digest('hex').slice(0, SHORT_ID_CHARS)
 
 /**
- * * The messages with call ids in a wire's form. The ids are unique in the conversation, because providers may repeat
- *   them in each turn. The same history always has the same ids.
+ * The messages with call ids in a wire's form. The ids are unique in the conversation, because providers may repeat
+ * them in each turn. The same history always has the same ids.
  */
 export function withToolIds(messages: readonly ChatMessage[], form: ToolIdForm): readonly ChatMessage[] {
   const taken = new Set<string>()

@@ -18,9 +18,9 @@ const BOUND_PER_TOKEN = 2
 export const countTextTokens = (text: string): Promise<number> => countTexts([text])
 
 /**
- * * The tokens of texts in the o200k_base vocabulary, each text by itself. Exact up to 200,000 characters; above that
- *   an estimate from a sample; a rough estimate while the counting threads are busy. The charge stays within the hold
- *   in each case.
+ * The tokens of texts in the o200k_base vocabulary, each text by itself. Exact up to 200,000 characters; above that
+ * an estimate from a sample; a rough estimate while the counting threads are busy. The charge stays within the hold
+ * in each case.
  */
 async function countTexts(texts: readonly string[]): Promise<number> {
   const sample = sampleTexts(texts, COUNTED_CHARS_MAX)
@@ -35,7 +35,7 @@ const roughCount = (texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + textTokensBound(text), 0) / BOUND_PER_TOKEN
 
 /**
- * * The tokens of a prompt in the same vocabulary, with the usual overhead per message.
+ * The tokens of a prompt in the same vocabulary, with the usual overhead per message.
  * @param media the tokens that the model probably counts for its media; absent if it has none
  */
 export async function countPromptTokens(content: CallContent, media?: MediaTokens): Promise<number> {

@@ -139,8 +139,8 @@ export function kindOfWords({ codes, message }: ErrorWords): FailureKind | null 
 }
 
 /**
- * * A failure of a kind that an error's texts identify. `providerMessage` is the unchanged text: the caller, which
- *   knows the request, redacts it.
+ * A failure of a kind that an error's texts identify. `providerMessage` is the unchanged text: the caller, which
+ * knows the request, redacts it.
  */
 export function failureOfWords(
   kind: FailureKind,

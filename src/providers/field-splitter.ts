@@ -14,8 +14,8 @@ const BASE64 = /^[A-Za-z0-9+/=]*$/
 const REST_BYTES_MAX = 256 * 1024
 
 /**
- * * Removes the texts of one field, which are base64, from a JSON text that comes in pieces, and puts their index, from
- *   0, in their place. States: between texts, in a text that is kept, in a text that is removed.
+ * Removes the texts of one field, which are base64, from a JSON text that comes in pieces, and puts their index, from
+ * 0, in their place. States: between texts, in a text that is kept, in a text that is removed.
  */
 export class FieldSplitter {
   readonly #name: Buffer

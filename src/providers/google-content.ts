@@ -10,8 +10,8 @@ import { functionTools, jsonSchemaOf } from './wire.ts'
 type GoogleTurn = { role: 'user' | 'model'; parts: unknown[] }
 
 /**
- * * The turns of a conversation. Function responses have a content of their own, with one response per call, in the
- *   order of the calls.
+ * The turns of a conversation. Function responses have a content of their own, with one response per call, in the
+ * order of the calls.
  */
 export function toContents(turns: Conversation['turns'], model: string): GoogleTurn[] {
   return turns.flatMap(({ role, parts }, index): GoogleTurn[] => {

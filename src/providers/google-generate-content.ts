@@ -47,9 +47,9 @@ export const googleGenerateContent: WireMapping = {
 }
 
 /**
- * * The body of a request on the generate-content wire. Thoughts count towards `maxOutputTokens`. JSON together with
- *   tools is requested by an instruction, because most models refuse a response type together with functions. Schemas
- *   that become too large are refused before the call is admitted (`tooLargeSchema`).
+ * The body of a request on the generate-content wire. Thoughts count towards `maxOutputTokens`. JSON together with
+ * tools is requested by an instruction, because most models refuse a response type together with functions. Schemas
+ * that become too large are refused before the call is admitted (`tooLargeSchema`).
  */
 export function requestBody(request: ChatAttempt): string {
   const { offer, messages, completionLimit } = request
@@ -97,8 +97,8 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
 }
 const UNFINISHED = 'FINISH_REASON_UNSPECIFIED'
 /**
- * * Reads one completion on the generate-content wire. Function calls come whole, often without an id, and are numbered
- *   here. A finish reason that is not in the table, such as a malformed call, is a failure of the model.
+ * Reads one completion on the generate-content wire. Function calls come whole, often without an id, and are numbered
+ * here. A finish reason that is not in the table, such as a malformed call, is a failure of the model.
  */
 export class GenerateContentReader implements CompletionReader {
   /** Some models, and servers that translate to this wire, send `STOP` in every chunk. */

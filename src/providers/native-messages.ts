@@ -19,8 +19,8 @@ import {
 /** The messages wire for a client that uses it too: the gateway forwards the client's request and relays the response. */
 
 /**
- * * The fields of a native request in the form that an offer takes, without the model, the limit and the stream. A
- *   thinking budget is part of the limit; the wire refuses a budget that is not below it.
+ * The fields of a native request in the form that an offer takes, without the model, the limit and the stream. A
+ * thinking budget is part of the limit; the wire refuses a budget that is not below it.
  */
 export function nativeFields({ offer, content, completionLimit }: AttemptOf<NativeContent>): Fields {
   const { request, parameters } = content
@@ -49,9 +49,9 @@ interface ContentReader extends Pick<CompletionReader, 'whole'> {
 const BLOCKS_MAX = 1_024
 
 /**
- * * Reads one native completion: usage, end and signals as for any other call, and its events without fields that name
- *   the target. Events before the first content are withheld until it comes, so that a client sees nothing of an
- *   attempt that fails before.
+ * Reads one native completion: usage, end and signals as for any other call, and its events without fields that name
+ * the target. Events before the first content are withheld until it comes, so that a client sees nothing of an
+ * attempt that fails before.
  */
 export class NativeReader implements CompletionReader {
   /** Reads the same events for everything but the content. */

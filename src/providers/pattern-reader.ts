@@ -6,9 +6,9 @@ import type { CompletionReader, Emit } from './wire.ts'
 const PATTERNS_MAX = 3
 
 /**
- * * Reads one completion of a wire each of whose events can be read without the others. Most events differ from the
- *   previous one only in their text: while the JSON around it stays the same, only the text is parsed, which takes a
- *   third of the time.
+ * Reads one completion of a wire each of whose events can be read without the others. Most events differ from the
+ * previous one only in their text: while the JSON around it stays the same, only the text is parsed, which takes a
+ * third of the time.
  */
 export class PatternReader implements CompletionReader {
   readonly whole: CompletionReader['whole']

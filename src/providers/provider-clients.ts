@@ -110,8 +110,8 @@ const MAX_POOLS = 512
 const DIAL_SLACK_MS = 2_000
 
 /**
- * * HTTP to the providers: a pool of kept connections per origin. The deadlines, bounds and failures of one request are
- *   in exchange.ts. The only file that imports undici.
+ * HTTP to the providers: a pool of kept connections per origin. The deadlines, bounds and failures of one request are
+ * in exchange.ts. The only file that imports undici.
  *
  * A pool has no limit of its own: the worker's concurrency bounds its requests. A request is dialled or sent at once,
  * so that its connect limit measures the provider and not a queue of the gateway.

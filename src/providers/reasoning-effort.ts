@@ -18,8 +18,8 @@ const LEAST_BUDGET = 1_024
 const KNOWS_BUDGETS_ONLY = /claude-(3|[a-z]+-4(-[015])?(-\d{8})?$)/
 
 /**
- * * The fields of the messages wire. No budget is sent within a loop of tools, because the signed thinking of its turns
- *   would be required too. No thinking is requested if a tool is forced, because the wire rejects both together.
+ * The fields of the messages wire. No budget is sent within a loop of tools, because the signed thinking of its turns
+ * would be required too. No thinking is requested if a tool is forced, because the wire rejects both together.
  */
 export function anthropicThinking(
   effort: ReasoningEffort | undefined,

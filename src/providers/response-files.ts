@@ -30,8 +30,8 @@ const HEAD_BYTES = 64
 const WAITING_BYTES = 256 * 1024
 
 /**
- * * Stores the files of a response while it arrives, and keeps the rest of the JSON. Reads from the provider only as
- *   fast as the store accepts.
+ * Stores the files of a response while it arrives, and keeps the rest of the JSON. Reads from the provider only as
+ * fast as the store accepts.
  */
 export class ResponseFiles {
   readonly #target: OwnedFiles
@@ -53,8 +53,8 @@ export class ResponseFiles {
   }
 
   /**
-   * * Ends the response. Resolves once the files are stored, with the JSON, which has the index of each file in the
-   *   place of its text. Rejects with the store's error.
+   * Ends the response. Resolves once the files are stored, with the JSON, which has the index of each file in the
+   * place of its text. Rejects with the store's error.
    */
   async end(): Promise<{ rest: string; files: ResponseFile[] }> {
     if (!this.#splitter) this.#files[0]?.end()

@@ -55,8 +55,8 @@ const FAILURE_OF: Record<Exclude<TransportFailureKind, 'cancelled' | 'cut-short'
 }
 
 /**
- * * Reads one response on any wire, and settles the attempt. The first byte decides whether the body is an event
- *   stream, a whole completion or an HTML page, because content types are often wrong.
+ * Reads one response on any wire, and settles the attempt. The first byte decides whether the body is an event
+ * stream, a whole completion or an HTML page, because content types are often wrong.
  */
 export class ResponseReader implements ResponseReceiver {
   #mode: 'unknown' | 'events' | 'whole' | 'files' | 'refusal' = 'unknown'
@@ -346,9 +346,9 @@ const describe = ({ message, cause }: ApiError): string =>
   cause instanceof Error ? `${message} ${cause.message}` : message
 
 /**
- * * Decides by the finish reasons whether a streamed completion is over. Some servers send one in every chunk: it ends
- *   the completion only if its chunk has nothing else or other chunks had none. A completion of one chunk may be over:
- *   the end of the stream decides.
+ * Decides by the finish reasons whether a streamed completion is over. Some servers send one in every chunk: it ends
+ * the completion only if its chunk has nothing else or other chunks had none. A completion of one chunk may be over:
+ * the end of the stream decides.
  */
 class CompletionEnd {
   /** Null before the first finish reason. */

@@ -50,8 +50,8 @@ export interface AttemptTerms {
 /** The interface of every wire, and the only one between the failover chain and the providers. */
 export interface ProviderClient {
   /**
-   * * Requests a completion from an offer; it is always streamed. Resolves once, when the completion is over; every
-   *   failure of the provider is a result. Rejects only if `onProgress` throws.
+   * Requests a completion from an offer; it is always streamed. Resolves once, when the completion is over; every
+   * failure of the provider is a result. Rejects only if `onProgress` throws.
    */
   attempt(request: AttemptRequest, onProgress: OnProgress): Promise<AttemptOutcome>
 }
@@ -83,8 +83,8 @@ export interface CompletionReader {
   /** Reads an event of a stream. An error object anywhere in it is a failure of the provider, whatever the status is. */
   event(data: string, emit: Emit): StreamSignal
   /**
-   * * Reads a whole completion, which some providers send although the request asks for a stream. `files` are those
-   *   that were removed from it.
+   * Reads a whole completion, which some providers send although the request asks for a stream. `files` are those
+   * that were removed from it.
    */
   whole(body: string, emit: Emit, files?: readonly ResponseFile[]): WholeReading
 }
@@ -105,7 +105,7 @@ export interface WireMapping<Attempt = ChatAttempt> {
 }
 
 /**
- * * Header names and values in turn, for every wire.
+ * Header names and values in turn, for every wire.
  * @param authHeader the wire's header for the key, which a provider's quirk overrides
  * @param apiKey null if the provider needs none
  */
@@ -132,8 +132,8 @@ export function requestHeaders(
 }
 
 /**
- * * The sampling parameters that the model and the provider take: without those that the model refuses, within the
- *   provider's range, and only one of two parameters that exclude each other.
+ * The sampling parameters that the model and the provider take: without those that the model refuses, within the
+ * provider's range, and only one of two parameters that exclude each other.
  * @param wire the quirks of the wire, which the provider's quirks override
  */
 export function samplingFor(
@@ -185,7 +185,7 @@ export function functionTools(tools: ReadonlyArray<Record<string, unknown>> | un
 }
 
 /**
- * * An instruction to write JSON, for providers that have no field for it, or none for a schema.
+ * An instruction to write JSON, for providers that have no field for it, or none for a schema.
  * @param responseFormat the request's `response_format`; null is returned if it asks for plain text
  */
 export function jsonInstruction(responseFormat: Record<string, unknown> | undefined): string | null {
@@ -227,8 +227,8 @@ const NEUTRAL_ID = /^call_[A-Za-z0-9]{1,40}$/
 const NEUTRAL_NATIVE_ID = /^toolu_[A-Za-z0-9]{1,40}$/
 
 /**
- * * The id of a tool call for clients. An id in an unusual form may identify the provider, so that it is replaced;
- *   equal ids stay equal.
+ * The id of a tool call for clients. An id in an unusual form may identify the provider, so that it is replaced;
+ * equal ids stay equal.
  */
 export const toolCallId = (upstreamId: string): string =>
   NEUTRAL_ID.test(upstreamId) ? upstreamId : `call_${digestOf(upstreamId)}`

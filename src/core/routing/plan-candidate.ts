@@ -52,7 +52,7 @@ export function promptTokensAt(offer: Offer, model: Model, prompt: PromptSize): 
 }
 
 /**
- * * Whether a prompt can be within an offer's window, and probably is within the part of it that its rate covers.
+ * Whether a prompt can be within an offer's window, and probably is within the part of it that its rate covers.
  * @param media the media of the prompt that may have separate prices
  * @param paid the rate that we pay the provider; null if it bills the client
  */
@@ -160,8 +160,8 @@ function limitUnderCap(
 }
 
 /**
- * * Our fee for a call on the client's BYOK key: a percentage of the listed rate, rounded down to whole pico-USD per
- *   token, so that every fee is exact. The provider bills the client for the tokens.
+ * Our fee for a call on the client's BYOK key: a percentage of the listed rate, rounded down to whole pico-USD per
+ * token, so that every fee is exact. The provider bills the client for the tokens.
  */
 export function feeRate(rate: TokenRates, feePercent: number): TokenRates {
   return mapRates(rate, (listed) => (listed * BigInt(feePercent)) / 100n)

@@ -29,8 +29,8 @@ interface ResolvedName {
 }
 
 /**
- * * The models of a request's names, in their order. Throws ApiError `not_permitted` or `model_not_found` if there are
- *   none.
+ * The models of a request's names, in their order. Throws ApiError `not_permitted` or `model_not_found` if there are
+ * none.
  */
 export function resolveModels(
   names: readonly string[],

@@ -154,10 +154,10 @@ const sharedCapacity = oncePer(
 )
 
 /**
- * * Splits a model's offers into those on the client's BYOK keys and those on shared capacity. A key that does not
- *   permit fallback closes shared capacity for every model that it could serve: its owner expects to pay the provider,
- *   and no failure may turn that into a charge by us. The same applies if the provider no longer lists the model, so
- *   that a withdrawn offer closes it too.
+ * Splits a model's offers into those on the client's BYOK keys and those on shared capacity. A key that does not
+ * permit fallback closes shared capacity for every model that it could serve: its owner expects to pay the provider,
+ * and no failure may turn that into a charge by us. The same applies if the provider no longer lists the model, so
+ * that a withdrawn offer closes it too.
  */
 export function capacityFor(model: Model, keys: readonly ByokKey[]): ModelCapacity {
   const withoutKeys = sharedCapacity(model)

@@ -32,8 +32,8 @@ export interface RoutingPlan {
 }
 
 /**
- * * Plans the attempts of a call in advance. Throws ApiError `not_permitted`, `model_not_found`, `unsupported_shape`,
- *   `context_length_exceeded` or `no_provider_available` if there is no candidate.
+ * Plans the attempts of a call in advance. Throws ApiError `not_permitted`, `model_not_found`, `unsupported_shape`,
+ * `context_length_exceeded` or `no_provider_available` if there is no candidate.
  */
 export function planRoute(
   request: PlannedCall['request'],

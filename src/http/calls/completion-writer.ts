@@ -8,8 +8,8 @@ import type { CallId } from '../../core/kernel/ids.ts'
 import type { StoredBody } from '../../platform/body-store/body-store.ts'
 
 /**
- * * Writes the completion of a call as its response. All text of a provider reaches clients through this file, which
- *   never names the target.
+ * Writes the completion of a call as its response. All text of a provider reaches clients through this file, which
+ * never names the target.
  */
 
 /** Writes the completion of one call. */
@@ -61,8 +61,8 @@ export interface StreamWriterOptions {
 }
 
 /**
- * * Writes one stream to its client. States: held (nothing is sent, so that a failure still has its own status) →
- *   committed (by the first content or the first keep-alive) → ended.
+ * Writes one stream to its client. States: held (nothing is sent, so that a failure still has its own status) →
+ * committed (by the first content or the first keep-alive) → ended.
  */
 export class StreamWriter implements CompletionWriter {
   /** Resolves once the stream is committed; rejects with ApiError if the call fails before that. */

@@ -27,10 +27,10 @@ export function startEventStream(reply: FastifyReply, headers: Record<string, st
 }
 
 /**
- * * Calls `release` once when a response closes: after its last byte, after an error, or because its client
- *   disconnected. Calls it at once if the response is closed already: a client may disconnect during any `await` before
- *   its request gets here, and a closed response emits no further `close`. Everything that is kept for the length of a
- *   response (slots, listeners, timers, a running call) is released here only.
+ * Calls `release` once when a response closes: after its last byte, after an error, or because its client
+ * disconnected. Calls it at once if the response is closed already: a client may disconnect during any `await` before
+ * its request gets here, and a closed response emits no further `close`. Everything that is kept for the length of a
+ * response (slots, listeners, timers, a running call) is released here only.
  */
 export function whenResponseCloses(response: ServerResponse, release: () => void): void {
   if (response.closed || response.destroyed) release()

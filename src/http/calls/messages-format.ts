@@ -25,8 +25,8 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
 }
 
 /**
- * * The body of an error on the messages wire, with the gateway's code, field and details beside the wire's type. An
- *   unavailable surface has the same body as elsewhere.
+ * The body of an error on the messages wire, with the gateway's code, field and details beside the wire's type. An
+ * unavailable surface has the same body as elsewhere.
  */
 export function messagesError(error: ApiError, requestId: string): object {
   const known = errorObject(error, requestId)

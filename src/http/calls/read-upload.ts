@@ -54,9 +54,9 @@ export function takeForms(app: FastifyInstance): void {
 }
 
 /**
- * * Reads a form: fields into memory, files into the store under the names `file-0`, `file-1`, …, all within the limits
- *   and within the time limit of a body. If anything fails or the client disconnects, the stored files are removed.
- *   Throws ApiError: 400, 408, 413 or 415, and the errors of the store.
+ * Reads a form: fields into memory, files into the store under the names `file-0`, `file-1`, …, all within the limits
+ * and within the time limit of a body. If anything fails or the client disconnects, the stored files are removed.
+ * Throws ApiError: 400, 408, 413 or 415, and the errors of the store.
  */
 export async function readUpload(
   { raw }: { raw: IncomingMessage },

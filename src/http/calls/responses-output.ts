@@ -6,8 +6,8 @@ export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 export type OutputEvent = readonly [type: string, fields: object]
 
 /**
- * * Assembles the output items of one response from deltas, and makes the events for them. Items stay open until the
- *   end, because providers may continue an earlier one.
+ * Assembles the output items of one response from deltas, and makes the events for them. Items stay open until the
+ * end, because providers may continue an earlier one.
  */
 export class ResponseOutput {
   readonly #callId: string

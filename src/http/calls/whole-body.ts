@@ -15,14 +15,14 @@ interface FileResponse {
 /** A client that reads no data for this long is disconnected, because the files of its response take storage. */
 const UNREAD_MS = 60_000
 /**
- * * Once the client has paused its response for this long in total, a file that fails may fail because it was not read:
- *   its server may close an idle connection. The call is then still charged.
+ * Once the client has paused its response for this long in total, a file that fails may fail because it was not read:
+ * its server may close an idle connection. The call is then still charged.
  */
 const CLIENT_WAITS_MS = 5_000
 
 /**
- * * Sends a body with files. It has a content length, so that a client notices an interrupted response. Throws ApiError
- *   `internal_error` if a file is missing.
+ * Sends a body with files. It has a content length, so that a client notices an interrupted response. Throws ApiError
+ * `internal_error` if a file is missing.
  */
 export async function sendWholeBody(
   { contentType, pieces }: WholeBody,

@@ -49,8 +49,8 @@ const DRAIN_MS = 1_000
 const DRAIN_MAX_BYTES = 64 * 1024
 
 /**
- * * One request and its response. States: open (the receiver is called), draining (the receiver is not called, but the
- *   connection is read to the end of the response), closed.
+ * One request and its response. States: open (the receiver is called), draining (the receiver is not called, but the
+ * connection is read to the end of the response), closed.
  */
 export class Exchange {
   #state: 'open' | 'draining' | 'closed' = 'open'
@@ -283,8 +283,8 @@ const LATE_MS = 500
 const READING_MS = 1_000
 
 /**
- * * Applies every limit of one attempt with one timer. A token only stores the time; when the timer fires, it checks
- *   whether a limit has passed, and is set for the next one.
+ * Applies every limit of one attempt with one timer. A token only stores the time; when the timer fires, it checks
+ * whether a limit has passed, and is set for the next one.
  *
  * Timers run before input: in a process that was stopped (a paused machine, or one without CPU time) they fire before
  * the sockets are read. A limit therefore expires only after one more read of the event loop, and after a second of

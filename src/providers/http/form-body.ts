@@ -40,7 +40,7 @@ export function formBody(
 }
 
 /**
- * * The bytes of a form.
+ * The bytes of a form.
  * @param open opens a file; null if it was deleted
  * @param broken called with the error if a file cannot be read, which is no failure of the provider
  */

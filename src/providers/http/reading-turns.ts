@@ -9,9 +9,9 @@ interface Reader {
 }
 
 /**
- * * Divides an event loop among the accounts whose responses it reads. A provider may send faster than responses can be
- *   read. The data of an account that exceeds its share of a turn stays in its connections until later turns, which
- *   read one response each, so that other accounts wait for a few milliseconds at most.
+ * Divides an event loop among the accounts whose responses it reads. A provider may send faster than responses can be
+ * read. The data of an account that exceeds its share of a turn stays in its connections until later turns, which
+ * read one response each, so that other accounts wait for a few milliseconds at most.
  */
 export class ReadingTurns {
   readonly #readers = new Map<string, Reader>()

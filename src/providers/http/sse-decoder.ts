@@ -13,11 +13,11 @@ const MAX_PIECES = 1024
 const DEFAULT_MAX_EVENT_BYTES = 1024 * 1024
 
 /**
- * * Splits a server-sent event stream into the data of its events. The network may split the bytes anywhere, also
- *   inside a character or between CR and LF. Lines are split as bytes and decoded whole, which is safe because no byte
- *   of a multi-byte UTF-8 character equals a line end. Comments and fields other than `data` are skipped. Source: the
- *   HTML standard, "Interpreting an event stream". Not `eventsource-parser`: it is as fast, but does not limit an event
- *   within one chunk (decision 130).
+ * Splits a server-sent event stream into the data of its events. The network may split the bytes anywhere, also
+ * inside a character or between CR and LF. Lines are split as bytes and decoded whole, which is safe because no byte
+ * of a multi-byte UTF-8 character equals a line end. Comments and fields other than `data` are skipped. Source: the
+ * HTML standard, "Interpreting an event stream". Not `eventsource-parser`: it is as fast, but does not limit an event
+ * within one chunk (decision 130).
  */
 export class SseDecoder {
   readonly #onEvent: (data: string) => void
@@ -37,8 +37,8 @@ export class SseDecoder {
   }
 
   /**
-   * * Reads the next bytes. False if an event exceeds the limit, however the network split it; the decoder cannot be
-   *   used after that.
+   * Reads the next bytes. False if an event exceeds the limit, however the network split it; the decoder cannot be
+   * used after that.
    */
   push(chunk: Buffer): boolean {
     let start = 0
@@ -137,8 +137,8 @@ interface DecodedContent {
 }
 
 /**
- * * Makes a streaming decoder for a content-encoding: `identity` if there is nothing to decode, `unsupported` for an
- *   encoding that cannot be read. The gateway requests identity, but some providers compress regardless.
+ * Makes a streaming decoder for a content-encoding: `identity` if there is nothing to decode, `unsupported` for an
+ * encoding that cannot be read. The gateway requests identity, but some providers compress regardless.
  */
 export function createContentDecoder(
   encoding: string | undefined,

@@ -15,8 +15,8 @@ export type ListingComparison =
   | { kind: 'failed'; provider: string; reason: string }
 
 /**
- * * Reads the model list of every provider for which there is a key, and compares it with the catalog. An error of one
- *   provider is its result; the function does not reject.
+ * Reads the model list of every provider for which there is a key, and compares it with the catalog. An error of one
+ * provider is its result; the function does not reject.
  */
 export async function compareListings(
   catalog: CatalogSnapshot,
@@ -41,8 +41,8 @@ export async function compareListings(
 }
 
 /**
- * * The chat models that the catalog offers at each provider for which there is a key, including those that the
- *   provider does not list now. Lists rarely have models of other kinds.
+ * The chat models that the catalog offers at each provider for which there is a key, including those that the
+ * provider does not list now. Lists rarely have models of other kinds.
  */
 export function offeredModels(catalog: CatalogSnapshot): Map<Provider, string[]> {
   const chats = [...catalog.models.values()].filter(({ kind }) => kind === 'chat')

@@ -8,8 +8,8 @@ const CONTEXT_LENGTH = 8_192
 const FREE = { prompt: '0', completion: '0' }
 
 /**
- * * The models of a local Ollama as a catalog document, at price 0. Rejects if Ollama does not respond in time or
- *   responds with anything but a model list.
+ * The models of a local Ollama as a catalog document, at price 0. Rejects if Ollama does not respond in time or
+ * responds with anything but a model list.
  */
 export async function readOllamaCatalog(url: string, updatedAt: number): Promise<CatalogSource> {
   const baseUrl = `${url.replace(/\/+$/, '')}/v1`

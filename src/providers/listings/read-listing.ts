@@ -47,8 +47,8 @@ const WIRES: Record<Wire, ListingWire> = {
 }
 
 /**
- * * Reads the models that a provider lists, page by page, within one deadline. Rejects with a readable Error if the
- *   provider does not respond in time or returns no list; the error's text never contains the key.
+ * Reads the models that a provider lists, page by page, within one deadline. Rejects with a readable Error if the
+ * provider does not respond in time or returns no list; the error's text never contains the key.
  */
 export async function readListing(provider: Provider, key: string | undefined): Promise<Set<string>> {
   const wire = WIRES[provider.wire]
@@ -86,8 +86,8 @@ function headersOf(provider: Provider, wire: ListingWire, key: string | undefine
 }
 
 /**
- * * Reads a body of at most 16 MiB. A redirect is an error, because `fetch` would send a key that has its own header to
- *   any target.
+ * Reads a body of at most 16 MiB. A redirect is an error, because `fetch` would send a key that has its own header to
+ * any target.
  */
 export async function readJson(
   url: string,

@@ -41,8 +41,8 @@ export function callFile({ field, ref, bytes, head }: FormFile, modality: FileFo
 }
 
 /**
- * * Converts the fields of a form to the body that a schema describes: texts become numbers, booleans, lists and
- *   objects. Throws ApiError `invalid_request`.
+ * Converts the fields of a form to the body that a schema describes: texts become numbers, booleans, lists and
+ * objects. Throws ApiError `invalid_request`.
  */
 export function readFields<Schema extends TObject>(schema: Schema, fields: Form['fields']): Static<Schema> {
   const body: Record<string, unknown> = {}

@@ -75,8 +75,8 @@ const FIELDS = {
 }
 
 /**
- * * The body of POST /v1/images/generations. Fields that would change the form of the response, or a price that the
- *   hold does not cover, are refused; other unknown fields are accepted and dropped.
+ * The body of POST /v1/images/generations. Fields that would change the form of the response, or a price that the
+ * hold does not cover, are refused; other unknown fields are accepted and dropped.
  */
 export const ImageGenerationBody = Type.Object({
   ...FIELDS,

@@ -108,8 +108,8 @@ const TOKENS_PER_DOCUMENT = 500
 const TOKENS_PER_DOCUMENT_LEAST = 100
 
 /**
- * * An upper bound on the searches of a rerank. Source: the price list of the vendor of the only models that are priced
- *   by searches.
+ * An upper bound on the searches of a rerank. Source: the price list of the vendor of the only models that are priced
+ * by searches.
  */
 function searchesBound(queryTokens: number, documentTokens: readonly number[]): number {
   const room = Math.max(TOKENS_PER_DOCUMENT - queryTokens, TOKENS_PER_DOCUMENT_LEAST)

@@ -30,8 +30,8 @@ export const speechType = ({ format }: Pick<SpeechContent, 'format'>): string =>
 const CHARS_MAX = 4_096
 
 /**
- * * The body of POST /v1/audio/speech. Fields that would change the form of the response, or a price that the hold does
- *   not cover, are refused; other unknown fields are accepted and dropped.
+ * The body of POST /v1/audio/speech. Fields that would change the form of the response, or a price that the hold does
+ * not cover, are refused; other unknown fields are accepted and dropped.
  */
 export const SpeechBody = Type.Object({
   ...RESULT_FIELDS,
