@@ -22,7 +22,7 @@ const KEPT_MARKS = 12
 /** Maximum repeats that wait for a call. */
 const REPEATS_MAX = 16
 
-const TRANSITIONS = { unused: ['sending', 'ended'], sending: ['sending', 'ended'], ended: [] } as const
+const TRANSITIONS = { unused: ['sending', 'ended'], sending: ['ended'], ended: [] } as const
 
 /** Enough for unique names, because a call has few runs. */
 const RUN_BYTES = 4
@@ -131,7 +131,8 @@ export class CallOutbox {
 
   /** Sends one frame under the next number. */
   send(body: FrameBody): void {
-    this.enter(endsCall(body) ? 'ended' : 'sending')
+    if (endsCall(body)) this.enter('ended')
+    else if (this.state !== 'sending') this.enter('sending')
     this.keep(body)
     this.sentChars += charsOf(body)
     for (const receiver of this.receivers) this.publish(receiver, this.next, body)
