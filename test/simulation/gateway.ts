@@ -20,6 +20,7 @@ import { NOTHING_USED } from '../../src/core/calls/call-outcome.ts'
 import { type ControlMessage, encodeFrames, type Frame } from '../../src/core/calls/frames.ts'
 import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
+import type { CallId } from '../../src/core/kernel/ids.ts'
 import type { Postgres } from '../../src/platform/postgres/postgres.ts'
 import type { CallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { enqueueSettlements, type SettlementJob } from '../../src/platform/queues/queues.ts'
@@ -243,6 +244,7 @@ export class Gateway {
     const connection = this.connect(process, 'wait')
     const redis = connectRedis(this.redis, connection)
     const { settlement } = openQueue(this.settlementQueue, connection)
+    const calls = this.runningCalls()
     let composed: ComposedDispatch | null = null
     const start = async () => {
       const epoch = await watchEpoch({ redis, readEpoch: createEpochReader(redis), logger: LOGGER })
@@ -261,7 +263,7 @@ export class Gateway {
           return states.map((state) => state !== 'unknown')
         },
         runFinish: this.runFinish(connection, process.name, localHub),
-        calls: this.runningCalls(),
+        calls,
         chain: this.bug === 'free-hang-up' ? withFreeHangUps(this.chain()) : this.chain(),
         catalog: () => CATALOG,
         bodies: BODIES_IN_JOBS,
@@ -281,7 +283,8 @@ export class Gateway {
     await this.time.runAs(process, () => void start())
     const knows = (callId: string) =>
       [...(composed?.unsettled() ?? [])].some((hold) => hold.callId === callId) ||
-      [...(composed?.running() ?? [])].some(({ envelope }) => envelope.id === callId)
+      [...(composed?.running() ?? [])].some(({ envelope }) => envelope.id === callId) ||
+      calls.has(callId as CallId)
     return { process, knows, takeSlot: () => composed?.takeSlot() ?? null }
   }
 

@@ -57,7 +57,7 @@ export class CallHub {
   /** Frames of expected calls that arrived before they were registered. */
   private readonly early = new Map<string, Array<[worker: string | undefined, frame: Frame]>>()
   /** Fully delivered calls, oldest first. */
-  private readonly ended = new LRUCache<string, true>({ max: ENDED_REMEMBERED })
+  private readonly ended = new LRUCache<string, { by: string | undefined }>({ max: ENDED_REMEMBERED })
   private readonly options: CallHubOptions
   private readonly resends = new ResendQueue()
   private readonly acknowledgements: EndAcknowledgements
@@ -236,7 +236,7 @@ export class CallHub {
   private written(call: PendingCall): void {
     call.flush()
     if (!call.ended) return
-    this.ended.set(call.envelope.id, true)
+    this.ended.set(call.envelope.id, { by: call.runName })
     this.acknowledgements.add(call.envelope.id)
     this.forget(call.envelope.id)
   }
@@ -258,10 +258,11 @@ export class CallHub {
   }
 
   private answerForUnknown([callId, generation, , body, run]: Frame, worker: string | undefined): void {
-    if (body[0] === 'takeover') {
+    if (body[0] === 'takeover' || body[0] === 'was-ended') {
       // Neither finished nor known: no client waits for it, and its worker settles it.
-      const delivered = this.ended.has(callId)
-        ? DELIVERED_WHOLE
+      const end = this.ended.get(callId)
+      const delivered = end
+        ? { ...DELIVERED_WHOLE, endedBy: end.by }
         : { ...DELIVERED_WHOLE, finished: false, ending: NO_CLIENT }
       this.tellWorkers({ kind: 'delivered', callId, generation, run, delivered }, worker)
     } else if (body[0] === 'open') this.tellWorkers({ kind: 'cancel', callId, ending: NO_CLIENT }, worker)

@@ -120,7 +120,7 @@ export class PendingCall {
 
   /** Accepts one frame of a run, as received on the channel from a worker. */
   accept(run: KnownRun, sequence: number, body: FrameBody, nowMs: number): void {
-    if (this.ended || body[0] === 'caught-up') return
+    if (this.ended || body[0] === 'caught-up' || body[0] === 'was-ended') return
     if (body[0] === 'takeover') return this.answerTakeover(run)
     if (!isSameRun(run, this.run) && !this.follows(run, body, nowMs)) return
     if (sequence < this.next) return
@@ -232,6 +232,11 @@ export class PendingCall {
   get isCancelling(): boolean {
     // A call with an Idempotency-Key continues, since a repeat may request its response.
     return this.ending !== null && !this.ended && this.envelope.idempotencyRecord === null
+  }
+
+  /** The name of the run that is followed, as its worker gave it. */
+  get runName(): string | undefined {
+    return this.run.run
   }
 
   /** The last known worker. */

@@ -152,9 +152,9 @@ export class CallOutbox {
     this.next++
   }
 
-  /** Asks the API instance what the client has received from an earlier claim. */
-  askDelivered(): void {
-    this.publisher.send(this.channel, this.callId, this.generation, -1, ['takeover'], this.run)
+  /** Asks the API instance what the client has received: from an earlier claim, or of the end by this run. */
+  ask(question: 'takeover' | 'was-ended'): void {
+    this.publisher.send(this.channel, this.callId, this.generation, -1, [question], this.run)
   }
 
   /**

@@ -16,13 +16,13 @@ import type { CompletionArchive } from '../protocol/idempotency.ts'
 import type { AttemptChain } from './attempts/attempt-chain.ts'
 import { CallOutbox } from './call-outbox.ts'
 import { failedByGateway, isProduced, outcomeOfLostRun, stoppedMidStream } from './delivered-outcome.ts'
-import type { FinishCall, FinishStep } from './finish-calls.ts'
+import type { FinishCall, FinishStep, UnsettledCall } from './finish-calls.ts'
 import type { FramePublisher } from './frame-publisher.ts'
 import { claimOf, type HeldLease, type Leases } from './leases.ts'
 import { endedHold } from './restored-holds.ts'
 import { type RunningCall, type RunningCalls, reasonOf } from './running-calls.ts'
 import type { SettlementOutbox } from './settlement-outbox.ts'
-import { askTakeover } from './takeover.ts'
+import { askEnded, askTakeover } from './takeover.ts'
 
 export interface CallRunnerDependencies {
   calls: RunningCalls
@@ -170,12 +170,12 @@ class CallRun {
           call.outbox.ended(last)
           return 'none'
         case 'lost':
-          if (!(await leases.reclaim(lease))) return 'leave'
+          if (!(await leases.reclaim(lease))) return this.#leave(step)
           claim = claimOf(lease)
           break
         case 'gone':
           // Redis lost the job, or this step was done before another. Settling a call twice charges it once.
-          if (!(await leases.isHeld(lease))) return 'leave'
+          if (!(await leases.isHeld(lease))) return this.#leave(step)
           claim = claim === claimOf(lease) ? 'any' : claimOf(lease)
           break
         case 'no-subscriber':
@@ -193,6 +193,18 @@ class CallRun {
           return result satisfies never
       }
     }
+  }
+
+  /**
+   * Leaves the call to others, unless this step was done before and Redis lost it with its last writes, after the client
+   * had received the end: then no other worker settles the call.
+   */
+  async #leave(step: UnsettledCall): Promise<JobRemainder> {
+    if (await askEnded(this.#call)) {
+      this.#deps.countCall?.(step.record)
+      this.#deps.outbox.keepUnsent(step)
+    }
+    return 'leave'
   }
 
   async #stepFor(outcome: CallOutcome, claim: FinishStep['claim']) {

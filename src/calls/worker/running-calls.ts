@@ -63,6 +63,11 @@ export class RunningCalls {
     return this.running.size
   }
 
+  /** Whether a run of the call is not over here, even if its lease is lost. */
+  has(callId: CallId): boolean {
+    return this.running.has(callId)
+  }
+
   /**
    * Adds a call. If its cancel overtook its job, it starts aborted. If it already runs here, it was lost and claimed
    * again by this worker, and the older run ends.

@@ -19,11 +19,23 @@ const CLIENT_LEFT: DeliveredPrefix = { text: '', candidate: null, finished: fals
  * kept for repeats, which then runs.
  */
 export async function askTakeover(call: RunningCall): Promise<DeliveredPrefix | null> {
-  const delivered = await askDelivered(call)
+  const delivered = await askDelivered(call, 'takeover')
   return delivered === UNKNOWN && call.runsOn ? null : delivered
 }
 
-function askDelivered(call: RunningCall): Promise<DeliveredPrefix | null> {
+/**
+ * Asks the API instance whether its client received the end of this run. False without an answer: the instance is gone, or
+ * still waits for the call.
+ */
+export async function askEnded(call: RunningCall): Promise<boolean> {
+  const delivered = await askDelivered(call, 'was-ended')
+  return delivered?.finished === true && delivered.endedBy === call.outbox.run
+}
+
+function askDelivered(
+  call: RunningCall,
+  question: 'takeover' | 'was-ended',
+): Promise<DeliveredPrefix | null> {
   return new Promise((resolve) => {
     const settle = (delivered: DeliveredPrefix | null) => {
       clearTimeout(timer)
@@ -34,7 +46,7 @@ function askDelivered(call: RunningCall): Promise<DeliveredPrefix | null> {
     const { signal } = call.controller
     const noAnswer = () => settle(signal.aborted && !call.failure ? CLIENT_LEFT : UNKNOWN)
     const timer = setTimeout(noAnswer, ANSWER_WITHIN_MS)
-    const asking = setInterval(() => call.outbox.askDelivered(), ASK_AGAIN_MS)
+    const asking = setInterval(() => call.outbox.ask(question), ASK_AGAIN_MS)
     call.onDelivered = settle
     // A cancel does not contain what was delivered, so the response is still needed. Otherwise this worker has to drop
     // the call.
@@ -43,6 +55,6 @@ function askDelivered(call: RunningCall): Promise<DeliveredPrefix | null> {
       if (reason === 'shutdown' || reason === 'lease-lost') settle(UNKNOWN)
     }
     signal.addEventListener('abort', stop, { once: true })
-    call.outbox.askDelivered()
+    call.outbox.ask(question)
   })
 }

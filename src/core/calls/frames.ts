@@ -38,6 +38,8 @@ export type FrameBody =
   | readonly ['error', FrameError]
   /** A worker claimed this call after another stalled, and asks what the client has received. Not numbered (-1). */
   | readonly ['takeover']
+  /** A worker whose claim was lost while it ended the call asks whether the client received that end. Not numbered (-1). */
+  | readonly ['was-ended']
   /** First in every message, with the sender's id in place of the call's. Not numbered. */
   | readonly ['from']
   /** The requested frames have been sent again, as far as they are kept. Not numbered. */
@@ -191,6 +193,8 @@ export interface DeliveredPrefix {
   candidate: number | null
   /** The response was delivered to its end, so its settlement was enqueued before. */
   finished: boolean
+  /** The run that ended a finished call; absent in messages of an earlier release. */
+  endedBy?: string | undefined
   /** Who ended the call before its completion; absent while its client waits. */
   ending?: EarlyEnd
 }

@@ -141,6 +141,7 @@ export class StreamWriter implements CompletionWriter {
         )
       case 'completion':
       case 'takeover':
+      case 'was-ended':
       case 'from':
       case 'caught-up':
         throw new Error(`a stream got a ${body[0]} frame`)

@@ -147,6 +147,30 @@ describe('a reply hub that is asked by a worker taking a call over', () => {
     expect(askTakeover(id)).toMatchObject({ channel: controlChannel('w2'), delivered: { finished: true } })
   })
 
+  test('names the run whose end was delivered to the worker that lost its claim', () => {
+    const id = open()
+    const frames: FrameBody[] = [['open', 0], ['text', 'all of it'], FINISH]
+    hearFrom('w1', ...frames.map((body, sequence): Frame => [id, 1, sequence, body, 'run-a']))
+    hearFrom('w1', [id, 1, -1, ['was-ended'], 'run-a'])
+    expect(told.find(({ kind }) => kind === 'delivered')).toMatchObject({
+      callId: id,
+      run: 'run-a',
+      delivered: { finished: true, endedBy: 'run-a' },
+    })
+  })
+
+  test('does not follow a run that asks about its end while the call waits for another', () => {
+    const id = open()
+    hearFrom('w1', [id, 1, 0, ['open', 0], 'run-a'])
+    hearFrom('w2', [id, 2, -1, ['was-ended'], 'run-b'])
+    hearFrom('w1', [id, 1, 1, ['text', 'goes on'], 'run-a'])
+    expect(told.some(({ kind }) => kind === 'delivered')).toBe(false)
+    expect(delivered.get(id)).toEqual([
+      ['open', 0],
+      ['text', 'goes on'],
+    ])
+  })
+
   test('does not say so of a call that it gave up at its deadline, and tells what was delivered of it', async () => {
     const id = open()
     hear(id, 1, ['open', 0], ['text', 'half of it'])

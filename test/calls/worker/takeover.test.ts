@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { CallOutbox } from '../../../src/calls/worker/call-outbox.ts'
 import { type RunningCall, RunningCalls } from '../../../src/calls/worker/running-calls.ts'
-import { askTakeover } from '../../../src/calls/worker/takeover.ts'
+import { askEnded, askTakeover } from '../../../src/calls/worker/takeover.ts'
 import type { DeliveredPrefix } from '../../../src/core/calls/frames.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 
@@ -21,7 +21,7 @@ beforeEach(() => {
     generation: 2,
     run: 'b',
     keptBytes: 1,
-    askDelivered: () => asked++,
+    ask: () => asked++,
   } as unknown as CallOutbox
   call = calls.add(CALL, outbox, false)
 })
@@ -29,6 +29,30 @@ afterEach(() => void vi.useRealTimers())
 
 const answer = (generation: number) =>
   calls.control({ kind: 'delivered', callId: CALL, generation, delivered: SHOWN })
+
+describe('a worker that lost its claim while it ended the call', () => {
+  const WHOLE = { text: '', candidate: null, finished: true }
+  const tell = (delivered: DeliveredPrefix) =>
+    calls.control({ kind: 'delivered', callId: CALL, generation: 2, run: 'b', delivered })
+
+  test.each([
+    ['its own end', { ...WHOLE, endedBy: 'b' }, true],
+    ['the end of another run', { ...WHOLE, endedBy: 'c' }, false],
+    ['an end without a name, of an earlier release', WHOLE, false],
+    ['no end', { ...WHOLE, finished: false }, false],
+  ])('learns whether the client received its end: %s', async (_, delivered, isOurs) => {
+    const ended = askEnded(call)
+    calls.abort(CALL, 'client-gone')
+    tell(delivered)
+    expect(await ended).toBe(isOurs)
+  })
+
+  test('takes silence for no', async () => {
+    const ended = askEnded(call)
+    await vi.advanceTimersByTimeAsync(3_100)
+    expect(await ended).toBe(false)
+  })
+})
 
 describe('a worker that takes a call over', () => {
   test('asks until it is told what was delivered, of its own claim', async () => {
