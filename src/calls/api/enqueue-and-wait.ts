@@ -100,6 +100,8 @@ export function dispatchCall(
     // If the job is gone because it was served, its own settlement outranks this one.
     if (withdrawal === 'withdrawn' || withdrawal === 'missing')
       await settleUnrun('failed', CALL_ERRORS.notQueued)
+    // The worker may finish the call before the message of `giveUp` arrives.
+    else await leaveEvidence(CALL_ERRORS.notQueued, '')
   }
 
   /** The call has been silent: it still waits, or runs silently, or is gone and its last frame is lost. */
