@@ -101,7 +101,7 @@ export interface CallPathParts
   redis: Redis
   /** A separate connection: it is put into subscriber mode. */
   subscriber: Redis
-  epoch: Pick<EpochWatch, 'current' | 'check' | 'onEmptied'>
+  epoch: Pick<EpochWatch, 'current' | 'durabilityToken' | 'lastToken' | 'onEmptied'>
   readEpoch: ReadEpoch
   /** Time for workers to rebuild the state that Redis lost. */
   recoveryGraceMs: number
@@ -141,9 +141,10 @@ export function connectCallPath(parts: CallPathParts): CallPath {
       releaseHold: holds.release,
       sealBody: parts.bodies.seal,
       undoAdmission: (envelope, askedIn) =>
-        undoAdmission(envelope, async () => (await epoch.check()) === askedIn, dispatch),
+        undoAdmission(envelope, async () => (await epoch.durabilityToken()) === askedIn, dispatch),
       replyChannel: hub.channel,
       epoch: () => epoch.current(),
+      durabilityToken: () => epoch.lastToken(),
     },
     dispatch,
   }

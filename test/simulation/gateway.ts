@@ -369,7 +369,8 @@ export class Gateway {
     await this.time.runAs(process, () => void start().catch(() => undefined))
     return {
       current: () => watch?.current() ?? 'none',
-      check: async () => (await watch?.check()) ?? 'unknown',
+      durabilityToken: async () => (await watch?.durabilityToken()) ?? 'unknown',
+      lastToken: () => watch?.lastToken() ?? 'none',
       onEmptied: (listener) => void emptied.push(listener),
     }
   }

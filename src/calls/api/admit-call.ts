@@ -65,7 +65,7 @@ export interface AdmissionDependencies {
   takeSlot?: TakeSlot | undefined
   /**
    * Undoes the admission of a call that may have been admitted and enqueued in one step. Repeatable.
-   * @param askedIn the epoch of Redis's data before that step; undefined: unknown
+   * @param askedIn the durability token before that step; undefined: unknown
    */
   undoAdmission: (envelope: CallEnvelope, askedIn: string | undefined) => Promise<void>
   cleanup: CleanupTasks
@@ -73,6 +73,8 @@ export interface AdmissionDependencies {
   replyChannel: string
   /** The epoch of Redis's data. Absent: unknown. */
   epoch?: () => string
+  /** The durability token as last known: while it stays the same, Redis has lost nothing. Absent: unknown. */
+  durabilityToken?: () => string
   topUpUrl: string
   clock: () => number
   random: () => number
@@ -206,7 +208,7 @@ export async function admitCall(
     ...(job && { job }),
   }
   const ask = async () => {
-    const askedIn = deps.epoch?.()
+    const askedIn = deps.durabilityToken?.()
     try {
       return await deps.admit(admission)
     } catch (error) {

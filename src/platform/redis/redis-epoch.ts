@@ -103,6 +103,8 @@ export async function watchEpoch(options: EpochWatchOptions) {
      * lost. Reads the epoch from Redis.
      */
     durabilityToken: async () => `${await check()}/${connections}`,
+    /** The same as last known, without asking Redis. */
+    lastToken: () => `${current}/${connections}`,
     /** Registers a listener for lost data: this process must repeat its writes. Must not throw. */
     onEmptied: (listener: () => void) => void emptied.push(listener),
     /** Registers a listener for a reconnect: the last writes may be lost. Must not throw. */
