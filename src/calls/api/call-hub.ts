@@ -236,7 +236,7 @@ export class CallHub {
   private written(call: PendingCall): void {
     call.flush()
     if (!call.ended) return
-    this.ended.set(call.envelope.id, { by: call.runName })
+    this.ended.set(call.envelope.id, { by: call.endingRun })
     this.acknowledgements.add(call.envelope.id)
     this.forget(call.envelope.id)
   }

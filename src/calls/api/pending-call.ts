@@ -98,6 +98,8 @@ export class PendingCall {
   private stopping: { error: FrameError; untilMs: number } | null = null
   /** The run whose frames are delivered. */
   private run: KnownRun = { generation: 0 }
+  /** The name of the run whose end was received; absent if this side ended the call. */
+  endingRun?: string | undefined
   private next = 0
   /** Set while a frame is missing: the number of requests for it. */
   private gap: { asks: number } | null = null
@@ -234,11 +236,6 @@ export class PendingCall {
     return this.ending !== null && !this.ended && this.envelope.idempotencyRecord === null
   }
 
-  /** The name of the run that is followed, as its worker gave it. */
-  get runName(): string | undefined {
-    return this.run.run
-  }
-
   /** The last known worker. */
   get worker(): string | null {
     return this.run.worker ?? null
@@ -354,7 +351,9 @@ export class PendingCall {
     if (!this.abandoned) this.note(body)
     const isEnded = this.stopping !== null && body[0] === 'error'
     this.deliverToSink(isEnded ? ['error', this.stopping!.error] : body)
-    if (endsCall(body)) this.enter('ended')
+    if (!endsCall(body)) return
+    this.endingRun = this.run.run
+    this.enter('ended')
   }
 
   /** Records the delivered content. */
