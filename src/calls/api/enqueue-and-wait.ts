@@ -222,10 +222,10 @@ export async function undoAdmission(
       !(await deps.holds.wasEnqueued(id)) &&
       (await isKept()))
   if (neverRan) return deps.holds.release(accountId, id)
-  // The worker that has it keeps its hold, and reads the note when it finishes. A call that is finished already is
-  // credited from the record.
+  // The worker that has it keeps its hold, and reads the note when it finishes. A call that is finished already, also one
+  // whose job a Redis restored that lost its last writes, is credited from the record.
   const failure = { code: CALL_ERRORS.notQueued.code, deliveredChars: 0 }
-  if (await deps.callJobs.noteFailure(id, failure)) return
+  if ((await deps.callJobs.noteFailure(id, failure)) && (await isKept())) return
   await settleUnservedCall(envelope, 'failed', CALL_ERRORS.notQueued, deps)
 }
 
