@@ -33,7 +33,11 @@ export interface PendingCallOptions {
   look: () => void
   /** Silence after which the call is looked up, ms. Absent: `SILENT_FOR_MS`. */
   silentForMs?: number | undefined
-  /** Called when the sink received an error of the gateway, with the text that was delivered before. */
+  /**
+   * Called when the sink received an error that the charge of the call may contradict, with the text that was delivered
+   * before: an error of the gateway, or of a run where a Redis that lost its last writes may have forgotten that an
+   * earlier run finished.
+   */
   errorSent?: ((error: FrameError, deliveredText: string) => void) | undefined
   /** Called once when the call has ended for its client and, as far as is known, its worker. */
   over?: (() => void) | undefined
@@ -98,6 +102,7 @@ export class PendingCall {
   private stopping: { error: FrameError; untilMs: number } | null = null
   /** The run whose frames are delivered. */
   private run: KnownRun = { generation: 0 }
+  private redisWasAway = false
   /** The name of the run whose end was received; absent if this side ended the call. */
   endingRun?: string | undefined
   private next = 0
@@ -276,6 +281,7 @@ export class PendingCall {
 
   /** The connection was interrupted: messages in between are lost, and unanswered requests prove nothing. */
   reconnected(): void {
+    this.redisWasAway = true
     if (this.gap) this.gap.asks = 0
     this.cancel()
     this.probe()
@@ -352,6 +358,8 @@ export class PendingCall {
     const isEnded = this.stopping !== null && body[0] === 'error'
     this.deliverToSink(isEnded ? ['error', this.stopping!.error] : body)
     if (!endsCall(body)) return
+    if (body[0] === 'error' && this.redisWasAway && !this.abandoned)
+      this.options.errorSent?.(this.stopping?.error ?? body[1], this.deliveredText)
     this.endingRun = this.run.run
     this.enter('ended')
   }
