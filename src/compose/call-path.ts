@@ -57,11 +57,12 @@ export async function composeCallPath(
 ) {
   const { redis, queueRedis, postgres, logger, resources, fleetClock: clock } = clients
   const apiId = newId('api')
-  const cleanup = createCleanupTasks(logger)
+  const texts = await composeCallTexts('api', config, clients)
+  const cleanup = createCleanupTasks(logger, texts.epoch)
   const places = createSharedRoom({ max: config.pendingCallsMax, few: FEW_CALLS })
   const { hub, admission, dispatch } = connectCallPath({
     ...given,
-    ...(await composeCallTexts('api', config, clients)),
+    ...texts,
     ...{ places, apiId, redis, cleanup, logger, clock },
     subscriber: clients.replySubscriber,
     readEpoch: createEpochReader(redis),

@@ -220,7 +220,7 @@ export class Gateway {
         }),
       catalog: () => CATALOG,
       noteLimitReached: () => undefined,
-      cleanup: createCleanupTasks(LOGGER),
+      cleanup: createCleanupTasks(LOGGER, epoch),
       dispatchQueue: openQueue(this.dispatchQueue, queues).dispatch,
       callJobs: this.callJobs(queues),
       settlementQueue: openQueue(this.settlementQueue, queues).settlement,
