@@ -20,7 +20,11 @@ export type CleanupTasks = ReturnType<typeof createCleanupTasks>
  * ends.
  * @param epoch repeats tasks whose writes to Redis may be lost, because it was away soon afterwards
  */
-export function createCleanupTasks(logger: Logger, epoch?: Pick<EpochWatch, 'lastToken' | 'durabilityToken'>) {
+export function createCleanupTasks(
+  logger: Logger,
+  epoch?: Pick<EpochWatch, 'lastToken' | 'durabilityToken'>,
+  durableMs = DURABLE_MS,
+) {
   const waiting: CleanupTask[] = []
   let running = false
   let undurable = 0
@@ -43,7 +47,7 @@ export function createCleanupTasks(logger: Logger, epoch?: Pick<EpochWatch, 'las
 
   const repeatIfLost = async (done: CleanupTask[], token: string): Promise<void> => {
     undurable += done.length
-    await delay(DURABLE_MS, undefined, { ref: false })
+    await delay(durableMs, undefined, { ref: false })
     const isLost = await epoch!.durabilityToken().then(
       (now) => now !== token,
       () => true,

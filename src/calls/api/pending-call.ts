@@ -106,8 +106,8 @@ export class PendingCall {
   /** The name of the run whose end was received; absent if this side ended the call. */
   endingRun?: string | undefined
   private next = 0
-  /** Set while a frame is missing: the number of requests for it. */
-  private gap: { asks: number } | null = null
+  /** Set while frames are missing: the number of requests for them, and the last frame that came out of order. */
+  private gap: { asks: number; until: number } | null = null
   /** When a frame last came or was last requested. */
   private askedAtMs: number
   private lookAtMs: number
@@ -132,12 +132,16 @@ export class PendingCall {
     if (!isSameRun(run, this.run) && !this.follows(run, body, nowMs)) return
     if (sequence < this.next) return
     if (sequence > this.next) {
-      if (this.gap) return
-      this.gap = { asks: 0 }
+      if (this.gap) {
+        this.gap.until = Math.max(this.gap.until, sequence)
+        return
+      }
+      this.gap = { asks: 0, until: sequence }
       return this.options.wantsResend()
     }
     this.next++
-    this.gap = null
+    // A worker cannot send again yet a last frame that it is still publishing.
+    if (this.gap) this.gap = this.next > this.gap.until ? null : { ...this.gap, asks: 0 }
     this.askedAtMs = nowMs
     this.lookAtMs = this.nextLook(nowMs)
     this.deliver(body)

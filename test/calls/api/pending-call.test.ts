@@ -104,6 +104,29 @@ describe('a pending call', () => {
     expect(call.ended).toBe(true)
   })
 
+  test('requests a last frame again that came during a gap, and that its worker could not send again yet', () => {
+    call.accept({ generation: 1 }, 0, ['open', 0], 10)
+    call.accept({ generation: 1 }, 2, end, 20)
+    call.accept({ generation: 1 }, 1, ['text', 'a'], 30)
+    tick(300)
+    expect(control.at(-1)).toMatchObject({ kind: 'resend', sequence: 2 })
+    call.accept({ generation: 1 }, 2, end, 310)
+    expect(delivered.at(-1)).toEqual(end)
+  })
+
+  test('reports the error of a run only where Redis may have forgotten an earlier run', () => {
+    call.accept({ generation: 1 }, 0, ['error', { code: 'internal_error', message: 'm' }], 1)
+    expect(told).toEqual([])
+  })
+
+  test('reports the error of a run after Redis was away, with what was delivered before', () => {
+    call.accept({ generation: 1 }, 0, ['open', 0], 1)
+    call.accept({ generation: 1 }, 1, ['text', 'a'], 2)
+    call.reconnected()
+    call.accept({ generation: 1 }, 2, ['error', { code: 'internal_error', message: 'm' }], 3)
+    expect(told).toEqual([['internal_error', 'a']])
+  })
+
   test('gives no gap up for questions whose answers a lost connection has swallowed', () => {
     call.accept({ generation: 1 }, 0, ['open', 0], 1)
     call.accept({ generation: 1 }, 2, ['text', 'c'], 2)
