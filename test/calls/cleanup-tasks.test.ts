@@ -16,12 +16,12 @@ function run(later: () => Promise<string>) {
 
 test('repeats a task whose writes Redis may have lost', async () => {
   const task = run(async () => 'epoch/2')
-  await vi.waitFor(() => expect(task).toHaveBeenCalledTimes(2))
+  await vi.waitFor(() => expect(task.mock.calls.length).toBeGreaterThan(1))
 })
 
 test('repeats a task where Redis cannot be asked', async () => {
   const task = run(() => Promise.reject(new Error('away')))
-  await vi.waitFor(() => expect(task).toHaveBeenCalledTimes(2))
+  await vi.waitFor(() => expect(task.mock.calls.length).toBeGreaterThan(1))
 })
 
 test('repeats no task where Redis stayed connected', async () => {

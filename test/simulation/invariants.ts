@@ -114,7 +114,8 @@ function brokenPromise(world: World, call: ClientCall): string | null {
   const record = gateway.ledger.calls.get(call.id)
   const pending = pendingSettlement(gateway, call.id)
   // A record that names nobody who served gives way to one that does; its hold may be closed by then.
-  if (record && isUnserved(record) && ((pending && !isUnserved(pending)) || isKept(world, call.id))) return null
+  if (record && isUnserved(record) && ((pending && !isUnserved(pending)) || isKept(world, call.id)))
+    return null
   if (record) {
     const { served, usage, chargePico, holdPico } = record
     const cost =
