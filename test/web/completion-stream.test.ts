@@ -84,7 +84,10 @@ describe('the stream of the playground', () => {
         call({ index: 0, id: 'call_1', function: { name: 'sort', arguments: '' } }) +
         call({ index: 0, function: { arguments: '{}' } }) +
         chunk({ choices: [{ delta: {}, finish_reason: 'tool_calls' }] }) +
-        chunk({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 5, cost: '0.000017' } }),
+        chunk({
+          choices: [],
+          usage: { prompt_tokens: 3, completion_tokens: 5, cost: 0.000017, cost_usd: '0.000017' },
+        }),
     )
     const callId = 'chatcmpl_1'
     expect(parts).toEqual([

@@ -63,7 +63,7 @@ async function* readEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<str
 interface Chunk {
   id?: string
   choices?: Array<{ delta?: ChunkDelta; finish_reason?: string | null }>
-  usage?: { prompt_tokens?: number; completion_tokens?: number; cost?: string } | null
+  usage?: { prompt_tokens?: number; completion_tokens?: number; cost_usd?: string } | null
   error?: { message?: string; code?: string }
 }
 
@@ -107,6 +107,6 @@ function usageOf({ usage }: Chunk): StreamUsage | null {
   return {
     promptTokens: usage.prompt_tokens,
     completionTokens: usage.completion_tokens,
-    costUsd: usage.cost ?? null,
+    costUsd: usage.cost_usd ?? null,
   }
 }

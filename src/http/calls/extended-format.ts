@@ -41,8 +41,15 @@ const extendedUsage = (usage: ReportedUsage) => ({
   ...(usage.reasoningTokens !== undefined && {
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
   }),
-  ...(usage.chargePico !== undefined && { cost: formatUsd(BigInt(usage.chargePico)) }),
+  ...costBody(usage),
 })
+
+/** What the call is charged: `cost` as clients of other gateways read it, `cost_usd` exactly. */
+export function costBody({ chargePico }: ReportedUsage) {
+  if (chargePico === undefined) return {}
+  const exact = formatUsd(BigInt(chargePico))
+  return { cost: Number(exact), cost_usd: exact }
+}
 
 /** Usage has its own chunk after the last one, only if the client requests it. */
 class ExtendedRenderer extends ChunkRenderer {

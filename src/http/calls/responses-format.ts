@@ -2,8 +2,8 @@ import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import type { Delta, FinishReason } from '../../core/calls/completion.ts'
 import type { FinishFrame, ReportedUsage } from '../../core/calls/frames.ts'
 import type { ApiError } from '../../core/kernel/errors.ts'
-import { formatUsd } from '../../core/kernel/money.ts'
 import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'
+import { costBody } from './extended-format.ts'
 import { type OutputEvent, ResponseOutput } from './responses-output.ts'
 
 /** The fields of the request that a response repeats. They exclude its texts, which are not kept while it is written. */
@@ -42,7 +42,7 @@ const usageBody = (usage: ReportedUsage) => ({
   output_tokens: usage.completionTokens,
   output_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
   total_tokens: usage.promptTokens + usage.completionTokens,
-  ...(usage.chargePico !== undefined && { cost: formatUsd(BigInt(usage.chargePico)) }),
+  ...costBody(usage),
 })
 
 /** The response object. Instructions and tools are not repeated. */

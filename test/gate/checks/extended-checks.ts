@@ -16,7 +16,8 @@ interface Usage {
   prompt_tokens: number
   completion_tokens: number
   total_tokens: number
-  cost: string
+  cost: number
+  cost_usd: string
 }
 
 interface ToolCall {
@@ -113,7 +114,8 @@ const envelope = async (context: GateContext) => {
   assert.match(message.content ?? '', /\w/)
   assert.equal(logprobs, null)
   assert.equal(reason, 'stop')
-  assert.match(usage.cost, /^\d+(\.\d+)?$/)
+  assert.match(usage.cost_usd, /^\d+(\.\d+)?$/)
+  assert.equal(usage.cost, Number(usage.cost_usd))
   const measured = await completionOf(context, { ...BODY, logprobs: true, top_logprobs: 1 })
   const { content } = measured.choices[0]!.logprobs as { content: Array<{ token: string; logprob: number }> }
   assert.equal(content.map(({ token }) => token).join(''), measured.choices[0]!.message.content)
@@ -152,7 +154,7 @@ const toolLoop = async (context: GateContext) => {
 
 const usage = async (context: GateContext) => {
   const whole = await completionOf(context, BODY)
-  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, cost } = whole.usage
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, cost_usd: cost } = whole.usage
   assert.equal(total, prompt + completion)
   const { chunks } = await streamOf(context, { ...BODY, stream_options: { include_usage: true } })
   const last = chunks.at(-1)!
@@ -162,7 +164,7 @@ const usage = async (context: GateContext) => {
   assert.equal(settled.status, 200, settled.text)
   const record = settled.json as { usage: Record<string, number>; cost_usd: string }
   assert.equal(record.usage.completion_tokens, completion)
-  assert.equal(Number(record.cost_usd), Number(cost), 'the cost that was told is charged')
+  assert.equal(record.cost_usd, cost, 'the cost that was told is charged')
 }
 
 /** What the extended contract has to keep, apart from the agents that run on it. */

@@ -140,7 +140,7 @@ const usage = async (context: GateContext) => {
   const record = json as { usage: Record<string, number>; cost_usd: string }
   assert.equal(record.usage.prompt_tokens, told!.input_tokens)
   assert.equal(record.usage.completion_tokens, told!.output_tokens)
-  assert.equal(Number(record.cost_usd), Number((told as unknown as { cost: string }).cost))
+  assert.equal(record.cost_usd, (told as unknown as { cost_usd: string }).cost_usd)
 }
 
 const clientLibrary = async ({ url, key, fetch }: GateContext) => {

@@ -134,7 +134,7 @@ describe('the playground', () => {
     })
     await stack.settled(accountId)
     const detail = await client.json<CallDetail>(`/console/api/calls/${whole.id}`)
-    expect(whole.usage.cost).toBe(detail.cost_usd)
+    expect(whole.usage.cost_usd).toBe(detail.cost_usd)
   })
 
   test('has other surfaces for keys that an operator opened them to, and is as closed as the API to others', async () => {
@@ -317,7 +317,7 @@ describe('live figures', () => {
 interface ExtendedCompletion {
   id: string
   choices: Array<{ finish_reason: string; message: object }>
-  usage: { cost: string }
+  usage: { cost_usd: string }
 }
 
 interface Live {

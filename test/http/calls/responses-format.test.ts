@@ -115,7 +115,8 @@ test('a stream whose items take turns is whole to the official client library, a
         output_tokens: 20,
         output_tokens_details: { reasoning_tokens: 5 },
         total_tokens: 30,
-        cost: '0.0000015',
+        cost: 0.0000015,
+        cost_usd: '0.0000015',
       },
     },
   })

@@ -36,12 +36,18 @@ const MESSAGE = {
 /** POST /v1/chat/completions without `stream`. For documentation only: the response is serialized elsewhere. */
 export const ChatCompletionBody = completion(Type.Object(MESSAGE), Type.Object(USAGE))
 
+/** What a call is charged, in its usage. */
+export const COST = {
+  cost: Type.Optional(Type.Number({ description: 'The charge, USD' })),
+  cost_usd: Type.Optional(Type.String({ description: 'The same as an exact decimal string' })),
+}
+
 /** Usage in responses of POST /v2/chat/completions. */
 export const ExtendedUsage = Type.Object({
   ...USAGE,
   prompt_tokens_details: Type.Object({ cached_tokens: tokens, cache_write_tokens: Type.Optional(tokens) }),
   completion_tokens_details: Type.Optional(Type.Object({ reasoning_tokens: tokens })),
-  cost: Type.Optional(Type.String({ description: 'The charge: USD, an exact decimal string' })),
+  ...COST,
 })
 
 const TOKEN = {

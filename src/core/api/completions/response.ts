@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { nullable } from '../request-fields.ts'
+import { COST } from './chat-completion.ts'
 
 const STATUS = Type.Enum(['in_progress', 'completed', 'incomplete', 'failed'])
 const tokens = Type.Integer({ minimum: 0 })
@@ -60,7 +61,7 @@ export const ResponseBody = Type.Object({
       output_tokens: tokens,
       output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
       total_tokens: tokens,
-      cost: Type.Optional(Type.String({ description: 'The charge: USD, an exact decimal string' })),
+      ...COST,
     }),
   ),
   error: nullable(Type.Object({ code: Type.String(), message: Type.String(), type: Type.String() })),

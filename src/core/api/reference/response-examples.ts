@@ -19,7 +19,7 @@ export const ANSWER_EXAMPLES: Readonly<Partial<Record<SurfaceId, object>>> = {
     choices: [
       { index: 0, message: { role: 'assistant', content: TEXT }, logprobs: null, finish_reason: 'stop' },
     ],
-    usage: { ...USAGE, prompt_tokens_details: { cached_tokens: 0 }, cost: '0.0000025' },
+    usage: { ...USAGE, prompt_tokens_details: { cached_tokens: 0 }, cost: 0.0000025, cost_usd: '0.0000025' },
   },
   messages: {
     id: 'msg_01JABCDEFGHJKMNPQRSTVWXYZ0',
@@ -58,7 +58,8 @@ export const ANSWER_EXAMPLES: Readonly<Partial<Record<SurfaceId, object>>> = {
       output_tokens: 6,
       output_tokens_details: { reasoning_tokens: 0 },
       total_tokens: 19,
-      cost: '0.0000025',
+      cost: 0.0000025,
+      cost_usd: '0.0000025',
     },
     error: null,
     incomplete_details: null,
