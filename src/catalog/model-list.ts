@@ -1,4 +1,10 @@
-import { isAvailable, type Model, type Offer, type TokenRates } from '../core/catalog/catalog.ts'
+import {
+  type CatalogSnapshot,
+  isAvailable,
+  type Model,
+  type Offer,
+  type TokenRates,
+} from '../core/catalog/catalog.ts'
 import { formatRates, mapRates, rateOf, withoutCache } from '../core/catalog/token-rates.ts'
 
 const OWNER = 'switchyard'
@@ -6,10 +12,28 @@ const OWNER = 'switchyard'
 /** 2026-01-05, Unix seconds: The fixed creation time of `auto`, independent of process starts. */
 const AUTO_CREATED = 1_767_571_200
 
+const AUTO = { id: 'auto', object: 'model' as const, created: AUTO_CREATED, owned_by: OWNER }
+
 /** The body of GET /v1/models for ordinary keys: one opaque entry, for a key that may use it. */
 export function opaqueModelList(mayUseAuto: boolean) {
-  const auto = { id: 'auto', object: 'model' as const, created: AUTO_CREATED, owned_by: OWNER }
-  return { object: 'list' as const, data: mayUseAuto ? [auto] : [] }
+  return { object: 'list' as const, data: mayUseAuto ? [AUTO] : [] }
+}
+
+/** The body of GET /v2/models: `auto` and every model that a key may name, without targets and costs. */
+export function publicModelList(
+  { models, autoLadder }: CatalogSnapshot,
+  isAllowed: (model: Model) => boolean,
+) {
+  const named = [...models.values()].filter(isAllowed).map(publicModel)
+  return { object: 'list' as const, data: [...(autoLadder.some(isAllowed) ? [AUTO] : []), ...named] }
+}
+
+function publicModel(model: Model) {
+  return {
+    ...identityOf(model),
+    rate: formatRates(model.rate),
+    status: isAvailable(model) ? ('available' as const) : ('unavailable' as const),
+  }
 }
 
 /** The body of GET /v1/models for admin keys: the whole catalog, including providers and costs. */
@@ -20,16 +44,7 @@ export function catalogModelList(models: Iterable<Model>) {
 /** The description of a model for admins; also printed by `catalog show`. */
 export function catalogModel(model: Model) {
   return {
-    id: model.id,
-    object: 'model' as const,
-    created: model.updatedAt,
-    owned_by: model.vendor,
-    name: model.name,
-    kind: model.kind,
-    ...sizesOf(model),
-    supported_parameters: model.supportedParameters,
-    reasoning: model.reasoning,
-    open_weights: model.openWeights,
+    ...identityOf(model),
     auto: model.auto,
     list_price: formatRates(model.listPrice),
     rate: formatRates(model.rate),
@@ -42,6 +57,19 @@ export function catalogModel(model: Model) {
     ],
   }
 }
+
+const identityOf = (model: Model) => ({
+  id: model.id,
+  object: 'model' as const,
+  created: model.updatedAt,
+  owned_by: model.vendor,
+  name: model.name,
+  kind: model.kind,
+  ...sizesOf(model),
+  supported_parameters: model.supportedParameters,
+  reasoning: model.reasoning,
+  open_weights: model.openWeights,
+})
 
 /** What a model takes and gives, as its descriptions have it. */
 export const sizesOf = (model: Model) => ({

@@ -94,7 +94,7 @@ describe('a key that is limited to some models', () => {
     expect({ status: response.status, code: error.code }).toEqual({ status: 403, code: 'not_permitted' })
   })
 
-  test('is told so by GET /v1/key, and GET /v1/models lists nothing that it may not use', async () => {
+  test('is told so by GET /v1/key, and the lists of models have nothing that it may not use', async () => {
     const { secret, key } = await newKey({
       allowed_models: ['openai/gpt-birch'],
       allowed_providers: ['beta'],
@@ -105,6 +105,7 @@ describe('a key that is limited to some models', () => {
       allowed_providers: ['beta'],
     })
     expect((await get(secret, '/v1/models')).data).toEqual([])
+    expect((await get(secret, '/v2/models')).data).toMatchObject([{ id: 'gpt-birch' }])
     await edit(key, { allowed_models: ['acme/one'] })
     expect((await get(secret, '/v1/models')).data).toMatchObject([{ id: 'auto' }])
   })

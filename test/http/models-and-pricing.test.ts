@@ -109,6 +109,33 @@ describe('GET /v1/models', () => {
   })
 })
 
+describe('GET /v2/models', () => {
+  const ask = (path: string) => get(path, { authorization: `Bearer ${owner.key}` })
+
+  test('lists the catalog for the client libraries, without targets and costs', async () => {
+    const { data } = (await (await ask('/v2/models')).json()) as { data: Array<Record<string, unknown>> }
+    expect(data[0]).toMatchObject({ id: 'auto' })
+    expect(data.map(({ id }) => id)).toEqual(expect.arrayContaining(['test/plain', 'test/open', 'gpt-test']))
+    const plain = data.find(({ id }) => id === 'test/plain')!
+    expect(plain).toMatchObject({
+      ...{ object: 'model', owned_by: 'test', kind: 'chat', max_output_tokens: 4_321, status: 'available' },
+      ...{ created: expect.any(Number), supported_parameters: expect.any(Array) },
+      rate: { prompt: expect.any(String), completion: expect.any(String) },
+    })
+    expect(JSON.stringify(data)).not.toMatch(/offers|cost|alpha|words-12/)
+  })
+
+  test('gives one model by its id', async () => {
+    expect(await (await ask('/v2/models/test%2Fplain')).json()).toMatchObject({ id: 'test/plain' })
+    expect(await (await ask('/v2/models/auto')).json()).toMatchObject({ id: 'auto', owned_by: 'switchyard' })
+    await expectError(await ask('/v2/models/test%2Fnone'), 404, 'model_not_found')
+  })
+
+  test('asks for a key', async () => {
+    await expectError(await get('/v2/models'), 401, 'missing_api_key')
+  })
+})
+
 interface Feed {
   version: string
   data: Record<string, unknown>[]

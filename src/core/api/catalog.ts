@@ -114,6 +114,33 @@ export const ModelList = List(
   }),
 )
 
+const AUTO_ENTRY = {
+  id: Type.String(),
+  object: Type.Literal('model'),
+  created: Type.Integer({ description: 'Unix seconds; of a model, when its rate last changed' }),
+  owned_by: Type.String({ description: 'The developer of the model' }),
+}
+
+/** A model of GET /v2/models. `auto` has only the first four fields. */
+export const CatalogModel = Type.Object(
+  {
+    ...AUTO_ENTRY,
+    name: Type.Optional(Type.String()),
+    kind: Type.Optional(Type.String()),
+    context_length: Type.Optional(Type.Integer()),
+    max_output_tokens: Type.Optional(nullable(Type.Integer())),
+    supported_parameters: Type.Optional(Type.Array(Type.String())),
+    rate: Type.Optional(
+      Type.Record(Type.String(), Type.String(), {
+        description: 'USD per million tokens, or per unit, as in /pricing.json',
+      }),
+    ),
+    status: Type.Optional(Type.Enum(['available', 'unavailable'])),
+  },
+  { additionalProperties: true },
+)
+export const CatalogModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(CatalogModel) })
+
 /** GET /pricing.json. */
 export const PricingFeedBody = Type.Object({
   version: Type.String(),

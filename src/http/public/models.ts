@@ -1,6 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { catalogModelList, opaqueModelList } from '../../catalog/model-list.ts'
-import { ModelList } from '../../core/api/catalog.ts'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { catalogModelList, opaqueModelList, publicModelList } from '../../catalog/model-list.ts'
+import { CatalogModel, CatalogModelList, ModelList } from '../../core/api/catalog.ts'
+import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
 import { allowsModel } from '../../core/routing/allow-list.ts'
 import { askingKey } from '../plugins/authenticate.ts'
 
@@ -20,3 +24,40 @@ export const modelsRoute =
       return opaqueModelList(!allowList || autoLadder.some((model) => allowsModel(allowList, model)))
     })
   }
+
+/** GET /v2/models: `auto` and the models that the key may name. */
+export const catalogModelsRoute =
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { catalog } = app.services
+    const schema = { summary: 'The models that the key may name', response: { 200: CatalogModelList } }
+    app.get(path, { onRequest: [app.requireKey], schema }, async (request) =>
+      allowedModels(catalog(), request),
+    )
+  }
+
+/** GET /v2/models/{id}: one of them. The slash of an id may be percent-encoded. */
+export const catalogModelRoute =
+  (path: string): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { catalog } = app.services
+    const schema = {
+      summary: 'One model',
+      params: Type.Object({ id: Type.String() }),
+      response: { 200: CatalogModel },
+    }
+    app.get(path, { onRequest: [app.requireKey], schema }, async (request) => {
+      const { id } = request.params
+      const model = allowedModels(catalog(), request).data.find((entry) => entry.id === id)
+      if (model) return model
+      throw new ApiError(
+        'model_not_found',
+        `Model "${id.slice(0, 120)}" not found. GET /v2/models lists every id.`,
+      )
+    })
+  }
+
+function allowedModels(catalog: CatalogSnapshot, request: FastifyRequest) {
+  const { allowList } = askingKey(request)
+  return publicModelList(catalog, (model) => !allowList || allowsModel(allowList, model))
+}

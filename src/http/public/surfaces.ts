@@ -23,7 +23,7 @@ import { creditsRoute } from './credits.ts'
 import { keyRoute } from './key.ts'
 import { countTokensRoute, messagesRoute } from './messages.ts'
 import { MODEL_ROUTES } from './model-routes.ts'
-import { modelsRoute } from './models.ts'
+import { catalogModelRoute, catalogModelsRoute, modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
 import { responsesRoute } from './responses.ts'
@@ -37,6 +37,8 @@ const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
   ...MODEL_ROUTES,
   responses: responsesRoute,
   models: modelsRoute,
+  'models.catalog': catalogModelsRoute,
+  'models.catalog.get': catalogModelRoute,
   generation: generationsRoute,
   key: keyRoute,
   credits: creditsRoute,

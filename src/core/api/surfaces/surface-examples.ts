@@ -15,6 +15,7 @@ export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample
   'messages.count-tokens': { body: { model: 'auto', messages: QUESTION } },
   ...referencesOf('request'),
   responses: { body: { model: 'auto', input: 'Why do trains need switchyards?' } },
+  'models.catalog.get': { path: { id: 'auto' } },
   generation: { path: { id: 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0' } },
   usage: { query: { group_by: 'model' } },
   'usage.calls': { query: { limit: '20' } },

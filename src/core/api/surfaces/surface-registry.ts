@@ -65,6 +65,13 @@ const ENTRIES = {
     'A chat completion with tool loops, reasoning and the fields that the stable contract leaves out.',
   ],
   models: ['GET /v1/models', 'Limited', 'open', 'One opaque entry, `auto`; admin keys see the catalog.'],
+  'models.catalog': [
+    'GET /v2/models',
+    'Limited',
+    'open',
+    'The catalog: every model that the key may name, with its parameters and rates.',
+  ],
+  'models.catalog.get': ['GET /v2/models/{id}', 'Limited', 'open', 'One model of the catalog.'],
   generation: [
     'GET /v1/generations/{id}',
     'Limited',
