@@ -154,7 +154,12 @@ const toolLoop = async (context: GateContext) => {
 
 const usage = async (context: GateContext) => {
   const whole = await completionOf(context, BODY)
-  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, cost_usd: cost } = whole.usage
+  const {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: total,
+    cost_usd: cost,
+  } = whole.usage
   assert.equal(total, prompt + completion)
   const { chunks } = await streamOf(context, { ...BODY, stream_options: { include_usage: true } })
   const last = chunks.at(-1)!

@@ -62,7 +62,9 @@ export function errorCodes({
     ...(hasBody ? BODY : []),
     ...(surface && makesCalls(surface) ? CALL : []),
     ...(surface && isRepeatable(surface) ? (['idempotency_conflict'] as const) : []),
-    ...(surface?.id === 'messages.count-tokens' || surface?.id === 'models.catalog.get' ? (['model_not_found'] as const) : []),
+    ...(surface?.id === 'messages.count-tokens' || surface?.id === 'models.catalog.get'
+      ? (['model_not_found'] as const)
+      : []),
     ...(mayBeUnavailable ? (['surface_unavailable'] as const) : []),
     ...(isOfItem ? (['not_found'] as const) : []),
     ...(hasBody && security !== 'apiKey' ? (['conflict'] as const) : []),
