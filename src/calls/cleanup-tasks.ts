@@ -11,6 +11,12 @@ const RETRY_MS = 100
 /** Redis has written to disk by then what it has accepted, as it does so every second. */
 const DURABLE_MS = 2_500
 
+interface WatchedTasks {
+  tasks: CleanupTask[]
+  /** The durability token when they were done. */
+  token: string
+}
+
 /** Runs cleanup tasks at once, and retries failed ones until they succeed. */
 export type CleanupTasks = ReturnType<typeof createCleanupTasks>
 
@@ -28,6 +34,7 @@ export function createCleanupTasks(
   const waiting: CleanupTask[] = []
   let running = false
   let undurable = 0
+  let batch: WatchedTasks | null = null
 
   const run = async (): Promise<void> => {
     while (waiting.length > 0) {
@@ -36,7 +43,7 @@ export function createCleanupTasks(
       const results = await Promise.allSettled(some.map((task) => task()))
       const failed = some.filter((_, index) => results[index]?.status === 'rejected')
       const done = some.filter((task) => !failed.includes(task))
-      if (token !== undefined && done.length > 0) void repeatIfLost(done, token)
+      if (token !== undefined && done.length > 0) watch(done, token)
       if (failed.length === 0) continue
       waiting.push(...failed)
       // Waiting must not keep an otherwise idle process alive.
@@ -45,27 +52,48 @@ export function createCleanupTasks(
     running = false
   }
 
-  const repeatIfLost = async (done: CleanupTask[], token: string): Promise<void> => {
-    undurable += done.length
+  /** Adds tasks later if writes to Redis at the time of the token may be lost. One look serves those of a quarter second. */
+  const watch = (tasks: CleanupTask[], token: string): void => {
+    if (isFull()) return
+    undurable += tasks.length
+    if (batch?.token === token) batch.tasks.push(...tasks)
+    else {
+      batch = { tasks, token }
+      void addIfLost(batch)
+    }
+  }
+
+  const addIfLost = async (watched: WatchedTasks): Promise<void> => {
+    await delay(durableMs / 10, undefined, { ref: false })
+    if (batch === watched) batch = null
     await delay(durableMs, undefined, { ref: false })
     const isLost = await epoch!.durabilityToken().then(
-      (now) => now !== token,
+      (now) => now !== watched.token,
       () => true,
     )
-    undurable -= done.length
-    if (isLost) for (const task of done) add(task)
+    undurable -= watched.tasks.length
+    if (isLost) for (const task of watched.tasks) add(task)
+  }
+
+  const isFull = (): boolean => {
+    if (waiting.length + undurable < WAITING_MAX) return false
+    logger.error('cleanup queue full, leaving the rest to maintenance')
+    return true
   }
 
   const add = (task: CleanupTask): void => {
-    if (waiting.length + undurable >= WAITING_MAX) {
-      logger.error('cleanup queue full, leaving the rest to maintenance')
-      return
-    }
+    if (isFull()) return
     waiting.push(task)
     if (running) return
     running = true
     void run()
   }
 
-  return { add }
+  return {
+    add,
+    /** Adds a task in 2.5 seconds, only if the writes of now to Redis may be lost by then. */
+    addIfLost(task: CleanupTask): void {
+      if (epoch) watch([task], epoch.lastToken())
+    },
+  }
 }

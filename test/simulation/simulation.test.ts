@@ -16,7 +16,7 @@ const ONLY = process.env.SIMULATION_SEED
 const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 110)
 const FROM = Number(process.env.SIMULATION_FROM ?? 1)
 /** Seeds that broke an invariant once. */
-const BROKE_ONCE = [2648, 7580, 50060, 71121, 72338, 73282, 80266, 82574, 84780, 88475]
+const BROKE_ONCE = [2648, 7580, 50060, 71121, 72338, 73282, 80266, 82574, 84780, 88475, 92094]
 /** Seeds in which an injected bug must be found. */
 const BUG_SEEDS = 500
 const TIMEOUT_MS = Math.max(180_000, SEEDS * 1_000)

@@ -79,7 +79,11 @@ export function dispatchCall(
   let timesGone = 0
   // Nothing may throw from here on: a waiting call either has a job, or receives an error.
   const call = hub.register(envelope, sink, () => void look(), {
-    errorSent: (error, deliveredText) => cleanup.add(() => leaveEvidence(error, deliveredText)),
+    errorSent(error, deliveredText, isSettled) {
+      const task = () => leaveEvidence(error, deliveredText)
+      if (isSettled) cleanup.addIfLost(task)
+      else cleanup.add(task)
+    },
     over,
   })
   // Nothing here may refer to the content any more: it may be long, and what follows lives as long as the call.

@@ -34,11 +34,10 @@ export interface PendingCallOptions {
   /** Silence after which the call is looked up, ms. Absent: `SILENT_FOR_MS`. */
   silentForMs?: number | undefined
   /**
-   * Called when the sink received an error that the charge of the call may contradict, with the text that was delivered
-   * before: an error of the gateway, or of a run where a Redis that lost its last writes may have forgotten that an
-   * earlier run finished.
+   * Called when the sink received an error, with the text that was delivered before. `isSettled`: the run that ended the
+   * call has settled it so. Otherwise an error of the gateway, or Redis was away, and may have forgotten an earlier run.
    */
-  errorSent?: ((error: FrameError, deliveredText: string) => void) | undefined
+  errorSent?: ((error: FrameError, deliveredText: string, isSettled: boolean) => void) | undefined
   /** Called once when the call has ended for its client and, as far as is known, its worker. */
   over?: (() => void) | undefined
   nowMs: number
@@ -194,7 +193,7 @@ export class PendingCall {
     if (this.ended) return
     this.deliverToSink(['error', error])
     this.options.sink.flush()
-    if (!this.abandoned) this.options.errorSent?.(error, this.deliveredText)
+    if (!this.abandoned) this.options.errorSent?.(error, this.deliveredText, false)
     this.leave({ by: 'gateway', code: error.code, deliveredChars: this.deliveredText.length })
   }
 
@@ -270,7 +269,7 @@ export class PendingCall {
 
   /** Ends a call whose end was lost. In case it is charged, the error to the client is recorded. */
   endAsLost(error: FrameError): void {
-    if (!this.ended && !this.abandoned) this.options.errorSent?.(error, this.deliveredText)
+    if (!this.ended && !this.abandoned) this.options.errorSent?.(error, this.deliveredText, false)
     this.end(error)
   }
 
@@ -362,8 +361,8 @@ export class PendingCall {
     const isEnded = this.stopping !== null && body[0] === 'error'
     this.deliverToSink(isEnded ? ['error', this.stopping!.error] : body)
     if (!endsCall(body)) return
-    if (body[0] === 'error' && this.redisWasAway && !this.abandoned)
-      this.options.errorSent?.(this.stopping?.error ?? body[1], this.deliveredText)
+    if (body[0] === 'error' && !this.abandoned)
+      this.options.errorSent?.(this.stopping?.error ?? body[1], this.deliveredText, !this.redisWasAway)
     this.endingRun = this.run.run
     this.enter('ended')
   }

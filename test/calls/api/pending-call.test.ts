@@ -47,7 +47,7 @@ describe('a pending call', () => {
         looks++
         if (isFoundRunning) call.probe()
       },
-      errorSent: ({ code }, deliveredText) => told.push([code, deliveredText]),
+      errorSent: ({ code }, deliveredText, isSettled) => !isSettled && told.push([code, deliveredText]),
       nowMs: 0,
     })
   })
