@@ -40,22 +40,31 @@ export const anthropicMessages: WireMapping = {
 
 /** The same wire where the client speaks it too. */
 export const nativeMessages: WireMapping<AttemptOf<NativeContent>> = {
-  request: (attempt, apiKey) => wireRequest(attempt, apiKey, nativeFields(attempt)),
+  request: (attempt, apiKey) => wireRequest(attempt, apiKey, nativeFields(attempt), attempt.content.betas),
   openReader: () => new NativeReader(new MessagesReader()),
   failureOfStatus,
   failureOfErrorObject,
 }
 
-/** The newest version of the wire. Later features are enabled by headers; the gateway sends none. */
+/** The newest version of the wire. Later features are enabled by the header `anthropic-beta`. */
 const ANTHROPIC_VERSION = '2023-06-01'
 const TEMPERATURE_MAX = 1
 
 /** A request on the messages wire, always streamed. */
-function wireRequest(attempt: AttemptTerms, apiKey: string | null, fields: Fields): WireRequest {
+function wireRequest(
+  attempt: AttemptTerms,
+  apiKey: string | null,
+  fields: Fields,
+  betas: readonly string[] = [],
+): WireRequest {
   const { provider } = attempt.offer
+  const features = betas.length > 0 ? ['anthropic-beta', betas.join(',')] : []
   return {
     url: provider.baseUrl + (provider.quirks?.path ?? '/messages'),
-    headers: [...requestHeaders(provider, apiKey, 'x-api-key'), 'anthropic-version', ANTHROPIC_VERSION],
+    headers: [
+      ...requestHeaders(provider, apiKey, 'x-api-key'),
+      ...['anthropic-version', ANTHROPIC_VERSION, ...features],
+    ],
     body: bodyOf(attempt, fields),
   }
 }

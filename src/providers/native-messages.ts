@@ -1,5 +1,6 @@
 import type { CompletionEvent } from '../core/calls/completion.ts'
 import type { NativeContent } from '../core/calls/messages-request.ts'
+import { foldSystemTurns } from '../core/calls/native-content.ts'
 import type { NativeBlock, NativeBlockDelta, NativeEvent, NativeStop } from '../core/calls/native-message.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
@@ -20,24 +21,21 @@ import {
 
 /**
  * The fields of a native request in the form that an offer takes, without the model, the limit and the stream. A
- * thinking budget is part of the limit; the wire refuses a budget that is not below it.
+ * thinking budget is part of the limit; the wire refuses a budget that is not below it, or less than 1,024.
  */
 export function nativeFields({ offer, content, completionLimit }: AttemptOf<NativeContent>): Fields {
   const { request, parameters } = content
   const { temperature, topP } = samplingFor({ offer, parameters })
-  const { thinking } = request
-  return {
-    ...request,
-    temperature,
-    top_p: topP,
-    ...(isObject(thinking) &&
-      typeof thinking.budget_tokens === 'number' && {
-        thinking: {
-          ...thinking,
-          budget_tokens: Math.min(thinking.budget_tokens, completionLimit - 1),
-        },
-      }),
-  }
+  const { thinking, ...fields } = foldSystemTurns(request)
+  return { ...fields, temperature, top_p: topP, thinking: boundedThinking(thinking, completionLimit) }
+}
+
+const THINKING_MIN = 1_024
+
+function boundedThinking(thinking: unknown, completionLimit: number): unknown {
+  if (!isObject(thinking) || typeof thinking.budget_tokens !== 'number') return thinking
+  if (completionLimit <= THINKING_MIN) return undefined
+  return { ...thinking, budget_tokens: Math.min(thinking.budget_tokens, completionLimit - 1) }
 }
 
 /** Reads the completions of other calls on this wire, by event or whole. */

@@ -157,6 +157,46 @@ describe('the client library of the messages wire', () => {
     expect(JSON.stringify(messages.at(-1))).toContain('seat 12 is booked')
   })
 
+  test('sends what coding agents send: edits of the context, turns of the system, betas, a high limit', async () => {
+    const { key: poorKey } = await stack.account('0.001')
+    const headers = { 'anthropic-beta': 'claude-code-20250219,context-1m-2025-08-07,unknown-2025-01-01' }
+    const { data: message, response } = await clientOf({ apiKey: poorKey })
+      .messages.create(
+        {
+          model: 'words-12',
+          max_tokens: 20_000,
+          messages: [...QUESTION, { role: 'system', content: 'Answer shortly.' }],
+          context_management: {
+            edits: [
+              { type: 'clear_thinking_20251015', keep: 'all' },
+              { type: 'clear_tool_uses_20250919', keep: { type: 'tool_uses', value: 3 } },
+            ],
+          },
+        } as unknown as Anthropic.MessageCreateParamsNonStreaming,
+        { headers },
+      )
+      .withResponse()
+    expect(message).toMatchObject({ model: 'words-12', stop_reason: 'end_turn' })
+    const limit = Number(response.headers.get('x-completion-limit'))
+    expect(limit).toBeGreaterThan(12)
+    expect(limit).toBeLessThan(20_000)
+    const sent = stack.providers.log.requests.at(-1)!
+    expect(sent.headers['anthropic-beta']).toBe('claude-code-20250219,context-management-2025-06-27')
+    expect(sent.body).toMatchObject({
+      max_tokens: limit,
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: QUESTION[0]!.content },
+            { type: 'text', text: 'Answer shortly.' },
+          ],
+        },
+      ],
+      context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] },
+    })
+  })
+
   test('stops the upstream when it aborts, and pays for what was produced', async () => {
     const stream = client.messages.stream({ model: 'test/paced', max_tokens: 2_000, messages: QUESTION })
     let pieces = 0
@@ -240,6 +280,12 @@ describe('errors have the classes of the library', () => {
       () => ask('test/plain', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }),
       BadRequestError,
       { error: { error: { code: 'invalid_request', param: 'tools[0].type' } } },
+    ],
+    [
+      'an edit of the context whose cost is not known',
+      () => ask('test/plain', { context_management: { edits: [{ type: 'compact_20260112' }] } }),
+      BadRequestError,
+      { error: { error: { code: 'invalid_request', param: 'context_management.edits[0].type' } } },
     ],
     [
       'a refusal of the provider',

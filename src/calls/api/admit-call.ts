@@ -189,7 +189,7 @@ export async function admitCall(
     keyId: key.keyId,
     holdLifetimeMs: limits.queueWaitMs + callTimeoutMs + HOLD_SLACK_MS,
     amountPico: plan.worstCase,
-    flexible: request.completionLimit === undefined,
+    flexible: request.completionLimit === undefined || kindOf(request.content).hasFlexibleLimit === true,
     promptPico: plan.dearestPrompt,
     completionRate: plan.dearestCompletionRate,
     completionLimit: plan.completionLimit,

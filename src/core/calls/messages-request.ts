@@ -22,6 +22,8 @@ export interface NativeContent {
   kind: 'native'
   /** What is forwarded. */
   request: NativeRequest
+  /** The features of the wire to enable, as its header `anthropic-beta` names them. */
+  betas?: readonly string[] | undefined
   /** The prompt of the request, read as that of a chat. */
   messages: ChatMessage[]
   parameters: SamplingParameters
@@ -98,7 +100,6 @@ const FORWARDED = [
 /** Fields whose cost is not held, with the values that cost nothing besides tokens. */
 const COSTLY: Readonly<Record<string, readonly unknown[]>> = {
   container: [],
-  context_management: [],
   fallbacks: [],
   inference_geo: ['global'],
   mcp_servers: [],
@@ -106,27 +107,48 @@ const COSTLY: Readonly<Record<string, readonly unknown[]>> = {
   speed: ['standard'],
 }
 
+const CONTEXT_MANAGEMENT_BETA = 'context-management-2025-06-27'
+/** Edits that only remove content from the prompt, so that it costs no more than is held. */
+const REMOVING_EDITS = ['clear_thinking_20251015', 'clear_tool_uses_20250919']
+/** Features that change no price and add nothing to a prompt. Others are not forwarded. */
+const FREE_BETAS: ReadonlySet<string> = new Set([
+  CONTEXT_MANAGEMENT_BETA,
+  'claude-code-20250219',
+  'effort-2025-11-24',
+  'fine-grained-tool-streaming-2025-05-14',
+  'interleaved-thinking-2025-05-14',
+  'structured-outputs-2025-11-13',
+  'token-efficient-tools-2025-02-19',
+])
+
+/** The features that a header `anthropic-beta` names and that are forwarded. */
+const freeBetas = (header: string): string[] =>
+  header.split(',').flatMap((name) => (FREE_BETAS.has(name.trim()) ? [name.trim()] : []))
+
 /**
  * Validates and normalizes the body of POST /v1/messages: the fields for routing and the hold are read as for chat
  * completions, and the rest is kept to be forwarded. Throws ApiError `invalid_request` whose `param` is the JSON path
  * of the first offending field.
  */
-export function parseMessagesRequest(body: MessagesBody): RequestOf<NativeContent> {
-  const native = nativeContent(readNative(body))
+export function parseMessagesRequest(body: MessagesBody, betaHeader = ''): RequestOf<NativeContent> {
+  const request = readNative(body)
+  const edits = request.context_management === undefined ? [] : [CONTEXT_MANAGEMENT_BETA]
+  const native = nativeContent(request, [...new Set([...freeBetas(betaHeader), ...edits])])
   const { model, models, routing_profile, provider, stream, max_tokens } = body
   const routed = { model, models, routing_profile, provider, stream, max_tokens, tools: body.tools ?? null }
-  const { content, ...request } = normalizeChatRequest({ ...routed, messages: [] })
+  const { content, ...rest } = normalizeChatRequest({ ...routed, messages: [] })
   const { routingProfile } = content
-  return { ...request, content: { ...native, ...(routingProfile && { routingProfile }) } }
+  return { ...rest, content: { ...native, ...(routingProfile && { routingProfile }) } }
 }
 
 /** Validates the body of a token count. Throws as `parseMessagesRequest`. */
 export const parseCountRequest = (body: CountTokensBody): NativeContent => nativeContent(readNative(body))
 
 /** What a native call asks, read off what is to be forwarded. Throws ApiError where that is not valid. */
-export const nativeContent = (request: NativeRequest): NativeContent => ({
+export const nativeContent = (request: NativeRequest, betas: readonly string[] = []): NativeContent => ({
   kind: 'native',
   request,
+  ...(betas.length > 0 && { betas }),
   messages: toChatMessages(request.system, request.messages),
   parameters: parametersOf(request),
 })
@@ -144,9 +166,29 @@ function readNative(body: object): NativeRequest {
   const native = Object.fromEntries(
     FORWARDED.flatMap((name) => (fields[name] == null ? [] : [[name, fields[name]]])),
   )
+  const edits = removingEdits(fields.context_management)
+  if (edits.length > 0) native.context_management = { edits }
   refuseCacheCost(native, '')
   for (const [index, tool] of toolsOf(native).entries()) checkTool(tool, `tools[${index}]`)
   return native
+}
+
+/** The edits of the context to forward. Keeping all thinking removes nothing. */
+function removingEdits(management: unknown): object[] {
+  if (management == null) return []
+  const path = 'context_management'
+  if (!isObject(management)) throw invalid(path, `\`${path}\` must be an object.`)
+  const { edits = [] } = management
+  if (!Array.isArray(edits)) throw invalid(`${path}.edits`, `\`${path}.edits\` must be an array.`)
+  for (const [index, edit] of edits.entries()) {
+    if (isObject(edit) && REMOVING_EDITS.includes(edit.type as string)) continue
+    const known = REMOVING_EDITS.join(', ')
+    throw invalid(
+      `${path}.edits[${index}].type`,
+      `Only edits that remove content are supported here: ${known}. What others may cost is not known before.`,
+    )
+  }
+  return edits.filter(({ type, keep }) => type !== 'clear_thinking_20251015' || keep !== 'all')
 }
 
 const toolsOf = ({ tools }: NativeRequest): ReadonlyArray<Record<string, unknown>> =>

@@ -171,6 +171,50 @@ function uncached(blocks: unknown): unknown {
   )
 }
 
+/**
+ * Folds turns of the system into what every target of the wire takes: those before the first turn into `system`, others
+ * into the user's turn beside them, after results of tools, which must directly follow their calls.
+ */
+export function foldSystemTurns(native: NativeRequest): NativeRequest {
+  const messages = native.messages as Fields[]
+  if (!messages.some(({ role }) => role === 'system')) return native
+  const first = messages.findIndex(({ role }) => role !== 'system')
+  if (first < 0) return native
+  const turns: Fields[] = []
+  let folded: Fields[] = []
+  const append = () => {
+    if (folded.length === 0) return
+    const isTurn = turns.at(-1)?.role === 'user'
+    const content = [...blocksOf(isTurn ? turns.pop()?.content : null), ...folded]
+    turns.push({ role: 'user', content })
+    folded = []
+  }
+  for (const message of messages.slice(first)) {
+    if (message.role === 'system') {
+      folded.push(...blocksOf(message.content))
+    } else if (message.role === 'user' && folded.length > 0) {
+      const [results, others] = partition(blocksOf(message.content), ({ type }) => type === 'tool_result')
+      turns.push({ ...message, content: [...results, ...folded, ...others] })
+      folded = []
+    } else {
+      append()
+      turns.push(message)
+    }
+  }
+  append()
+  const leading = messages.slice(0, first).flatMap(({ content }) => blocksOf(content))
+  const system = [...blocksOf(native.system), ...leading]
+  return { ...native, ...(system.length > 0 && { system }), messages: turns }
+}
+
+function blocksOf(content: unknown): Fields[] {
+  if (content == null) return []
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as Fields[])
+}
+
+const partition = (blocks: readonly Fields[], isFirst: (block: Fields) => boolean) =>
+  [blocks.filter(isFirst), blocks.filter((block) => !isFirst(block))] as const
+
 const text = (value: string): ContentPart => ({ type: 'text', text: value })
 
 function string(value: unknown, path: string): string {

@@ -1,5 +1,6 @@
 import type { AutoBounds, Tier } from '../auto/tiers.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
+import { oncePer } from '../kernel/once-per.ts'
 import type { MediaRules } from '../media/media-rules.ts'
 
 /** The wires a provider can speak; each has a folder of pure mappings under src/providers. */
@@ -257,4 +258,22 @@ export function findModel(catalog: CatalogSnapshot, id: string, kind?: ModelKind
   const bare = BARE_ALIAS.exec(id)?.[1]
   const model = catalog.models.get(id) ?? (bare !== undefined ? catalog.models.get(bare) : undefined)
   return model && (kind === undefined || model.kind === kind) ? model : null
+}
+
+const DATED = /-(\d{8}|latest)$/
+
+/** Models by what their targets of a wire call them, such as `claude-sonnet-4-5`. */
+const wireNames = oncePer(
+  ({ models }: CatalogSnapshot): ReadonlyMap<string, Model> =>
+    new Map(
+      [...models.values()].flatMap((model) =>
+        model.offers.map((offer) => [`${offer.provider.wire} ${offer.upstreamModel}`, model] as const),
+      ),
+    ),
+)
+
+/** Finds a model by the name, dated or not, that a client of a wire knows it by. */
+export function findByWireName(catalog: CatalogSnapshot, name: string, wire: Wire): Model | null {
+  const names = wireNames(catalog)
+  return names.get(`${wire} ${name}`) ?? names.get(`${wire} ${name.replace(DATED, '')}`) ?? null
 }

@@ -2,7 +2,7 @@ import { AUTO_MODEL, chooseAutoModels } from '../auto/auto-routing.ts'
 import type { AutoDecision } from '../auto/tiers.ts'
 import type { CallNeeds } from '../calls/kinds/call-kind.ts'
 import type { Sort } from '../calls/provider-preferences.ts'
-import { type CatalogSnapshot, findModel, type Model } from '../catalog/catalog.ts'
+import { type CatalogSnapshot, findByWireName, findModel, type Model } from '../catalog/catalog.ts'
 import { type AllowList, allowsModel } from './allow-list.ts'
 import { isAllowed, type OfferFilter } from './offer-preferences.ts'
 import { modelNotAllowed, modelNotFound } from './plan-refusal.ts'
@@ -64,14 +64,16 @@ function resolveName(
       ? { entries: [{ asked, model, ...preference }] }
       : { entries: [], refused: asked }
   }
-  const whole = findModel(catalog, asked, kind)
+  const find = (id: string) =>
+    findModel(catalog, id, kind) ?? (needs.wire ? findByWireName(catalog, id, needs.wire) : null)
+  const whole = find(asked)
   if (whole) return entryOf(whole, { sort: undefined, exactTools: false })
   const colon = asked.lastIndexOf(':')
   const suffix = colon < 0 ? null : asked.slice(colon + 1)
   const base = colon < 0 ? asked : asked.slice(0, colon)
   if (suffix !== null && !Object.hasOwn(SUFFIXES, suffix)) return { entries: [] }
   const preference = (suffix !== null && SUFFIXES[suffix]) || { sort: undefined, exactTools: false }
-  if (base !== AUTO_MODEL || !needs.auto) return entryOf(findModel(catalog, base, kind), preference)
+  if (base !== AUTO_MODEL || !needs.auto) return entryOf(find(base), preference)
   const isUsable = (model: Model) =>
     model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools))
   const { models, ...auto } = chooseAutoModels(needs.auto, needs, catalog, isUsable, isPermitted)

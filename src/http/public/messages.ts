@@ -10,7 +10,7 @@ import {
   parseCountRequest,
   parseMessagesRequest,
 } from '../../core/calls/messages-request.ts'
-import { type CatalogSnapshot, findModel } from '../../core/catalog/catalog.ts'
+import { type CatalogSnapshot, findByWireName, findModel } from '../../core/catalog/catalog.ts'
 import { oncePer } from '../../core/kernel/once-per.ts'
 import { mediaRules } from '../../core/media/media-rules.ts'
 import { mediaTokens } from '../../core/media/media-tokens.ts'
@@ -30,6 +30,8 @@ function speakNatively(request: FastifyRequest, reply: FastifyReply): void {
   request.errorBody = messagesError
   reply.header('request-id', request.id)
 }
+
+const betasOf = ({ headers }: FastifyRequest): string => [headers['anthropic-beta'] ?? []].flat().join(',')
 
 /** POST /v1/messages: a call to a target that speaks the messages wire, in the wire's own format. */
 export const messagesRoute =
@@ -56,7 +58,7 @@ export const messagesRoute =
       },
       async (request, reply) => {
         const asked = {
-          call: parseMessagesRequest(request.body),
+          call: parseMessagesRequest(request.body, betasOf(request)),
           // The same body on another surface is another request.
           fingerprint: [path, request.body],
           format: MESSAGES_FORMAT,
@@ -112,7 +114,7 @@ export const countTokensRoute =
 
 /** The likely media tokens of a prompt. Throws ApiError `model_not_found`. */
 function likelyMedia({ messages }: NativeContent, asked: string, catalog: CatalogSnapshot) {
-  const model = findModel(catalog, asked, 'chat')
+  const model = findModel(catalog, asked, 'chat') ?? findByWireName(catalog, asked, 'anthropic-messages')
   if (!model && !isAutoModel(asked)) throw modelNotFound([asked], [], catalog)
   const rules = model?.media ?? mediaRules(asked, '')
   return mediaTokens(mediaParts(messages), rules, model?.contextLength ?? Number.MAX_SAFE_INTEGER)

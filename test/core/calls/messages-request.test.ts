@@ -4,7 +4,7 @@ import {
   nativeContent,
   parseMessagesRequest,
 } from '../../../src/core/calls/messages-request.ts'
-import { extrasBound, withoutCaching } from '../../../src/core/calls/native-content.ts'
+import { extrasBound, foldSystemTurns, withoutCaching } from '../../../src/core/calls/native-content.ts'
 import type { ApiError } from '../../../src/core/kernel/errors.ts'
 import { promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
 
@@ -149,6 +149,9 @@ describe('a request on the messages wire', () => {
     ['tools[0].type', { tools: [{ type: 'code_execution_20250825', name: 'c' }] }],
     ['mcp_servers', { mcp_servers: [] }],
     ['container', { container: 'c' }],
+    ['context_management', { context_management: 'all' }],
+    ['context_management.edits', { context_management: { edits: {} } }],
+    ['context_management.edits[0].type', { context_management: { edits: [{ type: 'compact_20260112' }] } }],
     ['service_tier', { service_tier: 'auto' }],
     ['speed', { speed: 'fast' }],
     ['inference_geo', { inference_geo: 'us' }],
@@ -185,4 +188,44 @@ test('without caching a request is the same but for its marks', () => {
     ],
   })
   expect(withoutCaching(request(CACHED))).toEqual(request({}))
+})
+
+test('turns of the system become what every target takes: its field, or text of the user beside them', () => {
+  const system = (content: unknown) => ({ role: 'system', content })
+  const block = (text: string) => ({ type: 'text', text })
+  const use = { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] }
+  const result = { type: 'tool_result', tool_use_id: 'a', content: '1' }
+  const fold = (messages: object[], before?: string) =>
+    foldSystemTurns({ system: before, messages }) as { system?: unknown; messages: object[] }
+  const hi = { role: 'user', content: 'Hi' }
+  expect(fold([system('B'), hi], 'A')).toEqual({ system: [block('A'), block('B')], messages: [hi] })
+  expect(fold([hi, system('B'), use, { role: 'user', content: [result] }]).messages).toEqual([
+    { role: 'user', content: [block('Hi'), block('B')] },
+    use,
+    { role: 'user', content: [result] },
+  ])
+  expect(
+    fold([hi, use, system([block('B')]), { role: 'user', content: [result, block('C')] }]).messages,
+  ).toEqual([hi, use, { role: 'user', content: [result, block('B'), block('C')] }])
+  expect(fold([hi, { role: 'assistant', content: 'Yo' }, system('B')]).messages.at(-1)).toEqual({
+    role: 'user',
+    content: [block('B')],
+  })
+})
+
+test('forwards the features of the wire that cost nothing, and what its edits of the context need', () => {
+  const betas = (header: string, changes = {}) =>
+    parseMessagesRequest(
+      { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], ...changes } as MessagesBody,
+      header,
+    ).content
+  expect(betas('claude-code-20250219, context-1m-2025-08-07').betas).toEqual(['claude-code-20250219'])
+  expect(betas('context-1m-2025-08-07')).not.toHaveProperty('betas')
+  const keepsAll = { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] }
+  expect(betas('', { context_management: keepsAll }).request).not.toHaveProperty('context_management')
+  const clears = { edits: [{ type: 'clear_tool_uses_20250919' }] }
+  expect(betas('', { context_management: clears })).toMatchObject({
+    request: { context_management: clears },
+    betas: ['context-management-2025-06-27'],
+  })
 })

@@ -30,6 +30,12 @@ test('a native call goes to offers whose provider speaks its wire, and to no oth
   expect(offers({ model: 'v/own' }, [own])).toEqual(['spoken/own'])
 })
 
+test('a native call names models as their developer does, with a date or without', () => {
+  for (const name of ['up', 'up-20251101', 'up-latest'])
+    expect(offers({ model: name })).toEqual(['spoken/up'])
+  expect(() => plan({ model: 'up-2025' })).toThrow(refused('model_not_found'))
+})
+
 test('without a usable offer of the wire the surface is not available', () => {
   expect(() => plan({ model: 'v/chat' })).toThrow(refused('surface_unavailable'))
   expect(() => plan({ model: 'v/own' })).toThrow(refused('surface_unavailable'))

@@ -33,6 +33,7 @@ const KNOWN_FIELDS = new Set([
   'cache_control',
   'output_config',
   'output_format',
+  'context_management',
 ])
 const STOP_REASONS: Record<string, string> = {
   stop: 'end_turn',
@@ -71,9 +72,13 @@ function readRequest(body: unknown, _: unknown, headers: IncomingHttpHeaders): S
   if (headers['anthropic-version'] !== '2023-06-01' || !isObject(body)) return null
   const { model, messages, max_tokens: limit, temperature = 1, system, tools } = body
   const isKnown = Object.keys(body).every((field) => KNOWN_FIELDS.has(field))
+  const isEnabled =
+    body.context_management === undefined ||
+    String(headers['anthropic-beta']).split(',').includes('context-management-2025-06-27')
   const isLimit = Number.isInteger(limit) && Number(limit) >= 1
   const isWarm = typeof temperature === 'number' && temperature >= 0 && temperature <= 1
-  if (!isKnown || !isLimit || !isWarm || typeof model !== 'string' || !areTurns(messages)) return null
+  if (!isKnown || !isEnabled || !isLimit || !isWarm || typeof model !== 'string' || !areTurns(messages))
+    return null
   if (!areToolsUsable(messages, tools) || !isThinking(body)) return null
   const choice = isObject(body.tool_choice) ? body.tool_choice : {}
   const systemText = textOf(system)

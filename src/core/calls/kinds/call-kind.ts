@@ -20,6 +20,8 @@ export interface CallKind<Content> {
   reference?: Readonly<Partial<Record<SurfaceId, SurfaceReference>>>
   /** What the call requests: a completion, token by token up to a limit, or one JSON result. */
   asksFor: 'completion' | 'result'
+  /** The client must name a limit of completion tokens, so what the balance does not cover lowers it. */
+  hasFlexibleLimit?: true
   /** The provider's response is read to its end even if the client disconnects, because the provider bills it. */
   outlivesClient?: true
   /** The stop reason of a completion that reached its limit, if the kind has its own. */

@@ -9,6 +9,7 @@ import { chatNeeds, chatTexts, modalitiesOf } from './chat.ts'
 export const native: CallKind<NativeContent> = {
   surface: 'POST /v1/messages',
   asksFor: 'completion',
+  hasFlexibleLimit: true,
   stopAtLimit: NATIVE_AT_LIMIT,
   modalities: modalitiesOf,
   media: ({ messages }) => mediaParts(messages),
@@ -24,6 +25,6 @@ export const native: CallKind<NativeContent> = {
   },
   texts: chatTexts,
   withoutCaching: (content) => ({ ...content, request: withoutCaching(content.request) }),
-  write: ({ request }) => ({ request }),
-  read: ({ request }) => nativeContent(request as NativeRequest),
+  write: ({ request, betas }) => ({ request, betas }),
+  read: ({ request, betas }) => nativeContent(request as NativeRequest, betas as string[] | undefined),
 }
