@@ -51,6 +51,11 @@ const stack = testStack({
       { at: at('anthropic-messages', '3'), model: 'words-12', wire: 'anthropic-messages', cost: '0.10' },
       { at: 'delta', model: 'words-12', cost: '0.60' },
     ],
+    'plain/reasons': {
+      reasoning: true,
+      supported_parameters: ['tools'],
+      offers: [{ at: 'epsilon', model: 'words-12.tag-reasons' }],
+    },
     'plain/fixed': { supported_parameters: ['tools'], offers: [{ at: 'epsilon', model: 'words-12' }] },
   },
   environment: { RETRY_BUDGET_PERCENT: '100', RETRY_BUDGET_FLOOR: '10000' },
@@ -251,6 +256,19 @@ describe('the fields of an extended request', () => {
     if (name !== 'top_logprobs') expect(error.param).toBe(name)
     const loose = await post({ model, ...fields, provider: { require_parameters: false } })
     expect(loose.status).toBe(200)
+  })
+
+  test('are left out and named where a reasoning model fixes them, unless they are required', async () => {
+    const asked = { model: 'plain/reasons', temperature: 0.2, top_p: 0.5 }
+    const response = await post(asked)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('x-ignored-parameters')).toBe('temperature, top_p')
+    const sent = stack.providers.log.requests.findLast(({ model }) => model === 'words-12.tag-reasons')!
+    expect(sent.body).not.toHaveProperty('temperature')
+    const required = await post({ ...asked, provider: { require_parameters: true } })
+    expect((await expectError(required, 422, 'unsupported_shape')).param).toBe('temperature')
+    const taken = await post({ ...asked, model: 'plain/chat-completions' })
+    expect(taken.headers.get('x-ignored-parameters')).toBeNull()
   })
 
   test.each(['chat-completions', 'google-generate-content'] as const)(

@@ -160,6 +160,7 @@ export async function admitCall(
     requestedModel: request.models[0]!,
     stream: request.stream,
     ...(plan.extended && { extended: true }),
+    ...(plan.ignoredParameters && { ignoredParameters: plan.ignoredParameters }),
     replyChannel: deps.replyChannel,
     candidates: plan.candidates,
     ...(plan.auto && { auto: plan.auto }),

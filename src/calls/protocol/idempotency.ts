@@ -212,6 +212,7 @@ const responseEnvelope = (envelope: CallEnvelope): ResponseEnvelope => ({
   callDeadlineAt: envelope.callDeadlineAt,
   candidates: envelope.candidates.map(({ requestedModel }) => ({ requestedModel })),
   ...(envelope.affordedLimit !== undefined && { affordedLimit: envelope.affordedLimit }),
+  ...(envelope.ignoredParameters && { ignoredParameters: envelope.ignoredParameters }),
 })
 
 /** The error for a repeat of a call that ended and whose response is no longer kept. */

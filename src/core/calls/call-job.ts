@@ -75,6 +75,8 @@ export interface CallEnvelope {
   draws?: string
   /** The completion limit that a short balance or budget afforded; absent: not reduced. */
   affordedLimit?: number
+  /** See RoutingPlan. */
+  ignoredParameters?: string[]
   /** The epoch of Redis's data in which the hold was taken, or an earlier one. */
   epoch?: string
   /** The trace of this call, as W3C text; absent: none. */
@@ -100,6 +102,7 @@ export type ResponseEnvelope = Pick<
   | 'queueDeadlineAt'
   | 'callDeadlineAt'
   | 'affordedLimit'
+  | 'ignoredParameters'
 > & { candidates: ReadonlyArray<Pick<Candidate, 'requestedModel'>> }
 
 /** A job of the dispatch queue. */

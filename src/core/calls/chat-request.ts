@@ -9,7 +9,7 @@ import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import type { ToolCall } from './completion.ts'
 import { type ContentPart, inlineChars, type MediaPart, parseContentPart } from './content-part.ts'
-import { Preferences, parsePreferences } from './provider-preferences.ts'
+import { Preferences, parsePreferences, type RequiredParameters } from './provider-preferences.ts'
 
 export const ROLES = ['system', 'user', 'assistant', 'tool'] as const
 /** Developer messages exist only in extended requests; models without this role receive them as system messages. */
@@ -174,13 +174,13 @@ export function normalizeChatRequest(body: ChatBody, exactJson?: ExactJson): Cha
 /**
  * Reads the fields that all dialects share.
  * @param readMessage reads one message; throws ApiError
- * @param requiresParameters whether parameters are required if the body does not say
+ * @param required the parameters that are required if the body does not say
  */
 export function requestOf(
   body: ChatBody,
   readMessage: (value: unknown, index: number) => ChatMessage,
   exactJson?: ExactJson,
-  requiresParameters = false,
+  required?: RequiredParameters,
 ): ChatRequest {
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
   const content: ChatContent = {
@@ -194,7 +194,7 @@ export function requestOf(
     models: parseModels(body),
     stream: body.stream ?? false,
     completionLimit: parseCompletionLimit(body),
-    preferences: parsePreferences(body.provider ?? {}, requiresParameters),
+    preferences: parsePreferences(body.provider ?? {}, required),
     content,
   }
 }

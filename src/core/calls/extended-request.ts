@@ -122,7 +122,7 @@ export function parseExtendedRequest(body: unknown, exactJson?: ExactJson): Chat
  * the first offending field.
  */
 export function normalizeExtendedRequest(body: ExtendedBody, exactJson?: ExactJson): ChatRequest {
-  const request = requestOf(body as ChatBody, readExtendedMessage, exactJson, true)
+  const request = requestOf(body as ChatBody, readExtendedMessage, exactJson, 'but-sampling')
   const { messages, parameters } = request.content
   checkPairs(messages)
   checkBreakpoints(messages)

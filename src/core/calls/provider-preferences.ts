@@ -7,6 +7,9 @@ import { type PicoUsd, type PicoUsdPerToken, parseRate, parseUsd, plainDecimal }
 export const SORTS = ['price', 'throughput', 'latency'] as const
 export type Sort = (typeof SORTS)[number]
 
+/** Which of a call's parameters its model must support: all, all but sampling parameters that are left out, or none. */
+export type RequiredParameters = 'all' | 'but-sampling' | 'none'
+
 /** The request's `provider` object. */
 export interface ProviderPreferences {
   order: string[]
@@ -14,7 +17,7 @@ export interface ProviderPreferences {
   only: string[] | undefined
   ignore: string[]
   allowFallbacks: boolean
-  requireParameters: boolean
+  requireParameters: RequiredParameters
   dataCollection: 'allow' | 'deny'
   zdr: boolean
   sort: Sort | undefined
@@ -69,15 +72,19 @@ export const Preferences = Type.Partial(
 
 /**
  * Reads a body's `provider`, with defaults.
- * @param required whether parameters are required if the request does not say
+ * @param required the parameters that are required if the request does not say
  */
-export function parsePreferences(given: Static<typeof Preferences>, required = false): ProviderPreferences {
+export function parsePreferences(
+  given: Static<typeof Preferences>,
+  required: RequiredParameters = 'none',
+): ProviderPreferences {
   return {
     order: given.order ?? [],
     only: given.only ?? undefined,
     ignore: given.ignore ?? [],
     allowFallbacks: given.allow_fallbacks ?? true,
-    requireParameters: given.require_parameters ?? required,
+    requireParameters:
+      given.require_parameters == null ? required : given.require_parameters ? 'all' : 'none',
     dataCollection: given.data_collection ?? 'allow',
     zdr: given.zdr ?? false,
     sort: given.sort ?? undefined,

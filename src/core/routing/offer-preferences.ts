@@ -29,6 +29,8 @@ export interface OfferFilter extends Privacy {
   ignore: ProviderIds
   /** Parameters that a model must support; none unless the request requires it. */
   parameters: readonly string[]
+  /** Offers that do not get a sampling parameter, because their model rejects it, meet it nevertheless. */
+  leavesOutSampling: boolean
   maxPrice: ProviderPreferences['maxPrice']
   /** The wire that providers must speak; undefined: any. */
   wire: Wire | undefined
@@ -52,7 +54,8 @@ export function offerFilter(
     ignore: providersExcludedBy(preferences.ignore, catalog),
     zdr: preferences.zdr,
     denyDataCollection: preferences.dataCollection === 'deny',
-    parameters: preferences.requireParameters ? parameters : [],
+    parameters: preferences.requireParameters === 'none' ? [] : parameters,
+    leavesOutSampling: preferences.requireParameters === 'but-sampling',
     maxPrice: preferences.maxPrice,
     wire,
     media: pricedMediaIn(modalities),
@@ -79,6 +82,18 @@ export const keepsPrivate = (
 export const speaks = (provider: Pick<Provider, 'wire'>, { wire }: Pick<OfferFilter, 'wire'>): boolean =>
   wire === undefined || provider.wire === wire
 
+/** Whether an offer honours a required parameter, or may leave it out. */
+export const meetsParameter = (
+  offer: Offer,
+  model: Model,
+  name: string,
+  { leavesOutSampling }: Pick<OfferFilter, 'leavesOutSampling'>,
+): boolean => supportsParameter(offer, model, name) || (leavesOutSampling && leavesOut(offer, name))
+
+/** Whether a parameter is not sent to an offer, because its model rejects it. */
+export const leavesOut = ({ refusedSampling }: Offer, name: string): boolean =>
+  refusedSampling?.some((refused) => refused === name) === true
+
 /**
  * Whether a request may use an offer of a model. Fails closed: an unknown property does not meet a preference. Prices
  * are compared with the listed rate, which is the same at every offer of a model, also with BYOK keys.
@@ -92,7 +107,7 @@ export function isAllowed(offer: Offer, model: Model, filter: OfferFilter, exact
     speaks(provider, filter) &&
     keepsPrivate(provider, filter) &&
     (!exactTools || offer.exactTools) &&
-    filter.parameters.every((name) => supportsParameter(offer, model, name)) &&
+    filter.parameters.every((name) => meetsParameter(offer, model, name, filter)) &&
     isPromptWithin(filter, filter.pricesCache ? model.rate : withoutCache(model.rate)) &&
     (filter.maxPrice.completion === undefined || model.rate.completion <= filter.maxPrice.completion)
   )

@@ -9,6 +9,7 @@ import { type ByokKey, takesByokKeys } from './byok.ts'
 import {
   isAllowed,
   isHealthy,
+  meetsParameter,
   type OfferFilter,
   type OfferStates,
   orderOffers,
@@ -19,7 +20,6 @@ import {
 import { fits, promptTokensAt, takesInput, toCandidate } from './plan-candidate.ts'
 import type { PlanEntry } from './plan-models.ts'
 import type { Obstacle } from './plan-refusal.ts'
-import { supportsParameter } from './supported-parameters.ts'
 
 /** A call to be planned, with what it requires of every model. */
 export interface PlannedCall {
@@ -192,7 +192,7 @@ export function unmetParameter(
     .flatMap(({ model, exactTools }) =>
       usableOffers(capacityFor(model, byokKeys))
         .filter((offer) => isAllowed(offer, model, otherwise, exactTools))
-        .map((offer) => filter.parameters.filter((name) => !supportsParameter(offer, model, name))),
+        .map((offer) => filter.parameters.filter((name) => !meetsParameter(offer, model, name, filter))),
     )
   if (unmet.length === 0 || unmet.some((names) => names.length === 0)) return null
   return filter.parameters.find((name) => unmet.every((names) => names.includes(name))) ?? unmet[0]![0]!

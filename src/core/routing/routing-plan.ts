@@ -8,7 +8,7 @@ import { greaterOf, type PicoUsd, picoUsd } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import { sumOfTokens } from '../media/media-tokens.ts'
 import { promptBoundOf } from '../text-tokens/prompt-tokens.ts'
-import { offerFilter, providersChosenBy } from './offer-preferences.ts'
+import { leavesOut, offerFilter, providersChosenBy } from './offer-preferences.ts'
 import { resolveModels } from './plan-models.ts'
 import { type Choice, choicesOf, type PlannedCall, type PlanOptions, unmetParameter } from './plan-offers.ts'
 import { type Obstacle, planRefusal, unsupportedParameter } from './plan-refusal.ts'
@@ -27,6 +27,8 @@ export interface RoutingPlan {
   promptTokens: number
   /** See ChatContent. */
   extended?: true
+  /** The parameters of an extended call that some candidate does not get; absent: none. */
+  ignoredParameters?: string[]
   /** The basis of `auto`'s choice; absent if the request names its model. */
   auto?: AutoDecision
 }
@@ -67,11 +69,14 @@ export function planRoute(
       Math.min(sumOfTokens(media?.likely), promptTokensBound),
     ),
   )
+  const ignored = needs.parameters.filter((name) =>
+    candidates.some(({ offerId }) => leavesOut(catalog.offers.get(offerId)!, name)),
+  )
   return {
     ...priced(candidates),
     promptTokens: needs.prompt.textTokens + mediaLikely,
     ...(auto && { auto }),
-    ...(needs.extended && { extended: true }),
+    ...(needs.extended && { extended: true, ...(ignored.length > 0 && { ignoredParameters: ignored }) }),
   }
 }
 

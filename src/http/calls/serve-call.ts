@@ -99,9 +99,10 @@ export async function serveCall(
     planned,
   }
   const call = await startCall(incoming, deps)
-  const { id, affordedLimit } = call.envelope
+  const { id, affordedLimit, ignoredParameters } = call.envelope
   request.callStarted?.(id)
   if (affordedLimit !== undefined) reply.header('x-completion-limit', affordedLimit)
+  if (ignoredParameters) reply.header('x-ignored-parameters', ignoredParameters.join(', '))
   // Nothing is awaited after this, so that the request's text is freed while its response is sent.
   const writer = watch(
     asking.stream

@@ -11,6 +11,7 @@ const PREFLIGHT_CACHE_SECONDS = 600
 const EXPOSED_HEADERS = [
   'x-request-id',
   'x-completion-limit',
+  'x-ignored-parameters',
   'retry-after',
   'x-ratelimit-limit-requests',
   'x-ratelimit-remaining-requests',

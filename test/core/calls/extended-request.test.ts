@@ -42,10 +42,10 @@ describe('an extended request', () => {
   test('says that it is one, and requires parameters unless it says otherwise', () => {
     expect(parse({})).toMatchObject({
       content: { extended: true, parameters: {} },
-      preferences: { requireParameters: true },
+      preferences: { requireParameters: 'but-sampling' },
     })
     const loose = parse({ provider: { require_parameters: false } })
-    expect(loose.preferences.requireParameters).toBe(false)
+    expect(loose.preferences.requireParameters).toBe('none')
   })
 
   test('keeps tools, their calls and their results across turns', () => {
@@ -254,9 +254,9 @@ describe('an extended request', () => {
         const { content, preferences, ...same } = parseExtendedRequest(body)
         expect(content).toEqual({ ...asked.content, extended: true })
         expect(same).toEqual({ ...asked, content: undefined, preferences: undefined })
-        expect({ ...preferences, requireParameters: false }).toEqual({
+        expect({ ...preferences, requireParameters: 'none' }).toEqual({
           ...asked.preferences,
-          requireParameters: false,
+          requireParameters: 'none',
         })
       }),
       { numRuns: 50 },
