@@ -126,7 +126,10 @@ export function connectCallPath(parts: CallPathParts): CallPath {
   const { redis, holds, epoch, readEpoch, recoveryGraceMs } = parts
   const hub = new CallHub({ ...parts, publisher: redis })
   // By then workers have reported their calls.
-  epoch.onEmptied(() => void setTimeout(() => hub.lookForAll(), recoveryGraceMs).unref())
+  epoch.onEmptied(() => {
+    hub.dataLost()
+    setTimeout(() => hub.lookForAll(), recoveryGraceMs).unref()
+  })
   const loaders = createBalanceLoaders(parts.accounts, parts.spend, holds, {
     resynced: () => untilResynced(readEpoch, recoveryGraceMs),
     charges: parts.charges,

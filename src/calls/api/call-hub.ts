@@ -153,7 +153,12 @@ export class CallHub {
     return nowMs < this.reconnectedAtMs + RECONNECTED_GRACE_MS
   }
 
-  /** Redis lost its data: every waiting call may have lost its job, and is looked up now. */
+  /** Redis lost its data, possibly also that a run of a waiting call finished. */
+  dataLost(): void {
+    for (const call of this.calls.values()) call.redisLostWrites = true
+  }
+
+  /** After a loss of Redis's data: every waiting call may have lost its job, and is looked up now. */
   lookForAll(): void {
     for (const call of this.calls.values()) call.lookNow()
   }

@@ -101,7 +101,8 @@ export class PendingCall {
   private stopping: { error: FrameError; untilMs: number } | null = null
   /** The run whose frames are delivered. */
   private run: KnownRun = { generation: 0 }
-  private redisWasAway = false
+  /** Redis may have forgotten that an earlier run finished the call. */
+  redisLostWrites = false
   /** The name of the run whose end was received; absent if this side ended the call. */
   endingRun?: string | undefined
   private next = 0
@@ -284,7 +285,7 @@ export class PendingCall {
 
   /** The connection was interrupted: messages in between are lost, and unanswered requests prove nothing. */
   reconnected(): void {
-    this.redisWasAway = true
+    this.redisLostWrites = true
     if (this.gap) this.gap.asks = 0
     this.cancel()
     this.probe()
@@ -362,7 +363,7 @@ export class PendingCall {
     this.deliverToSink(isEnded ? ['error', this.stopping!.error] : body)
     if (!endsCall(body)) return
     if (body[0] === 'error' && !this.abandoned)
-      this.options.errorSent?.(this.stopping?.error ?? body[1], this.deliveredText, !this.redisWasAway)
+      this.options.errorSent?.(this.stopping?.error ?? body[1], this.deliveredText, !this.redisLostWrites)
     this.endingRun = this.run.run
     this.enter('ended')
   }
