@@ -205,7 +205,7 @@ describe('the official client library, on POST /v1/responses', () => {
 
 describe('tokens of a prompt cache', () => {
   const messages = [{ role: 'user' as const, content: QUESTION }]
-  type Told = OpenAI.CompletionUsage & { cost?: string }
+  type Told = OpenAI.CompletionUsage & { cost?: number; cost_usd?: string }
 
   /** 1 USD a million prompt tokens, 0.19 of them from the cache, 2 for the completion. */
   const cost = ({ prompt_tokens: prompt, completion_tokens: completion }: Told, cached: number) =>
@@ -219,7 +219,7 @@ describe('tokens of a prompt cache', () => {
     const cached = Math.trunc(whole.usage!.prompt_tokens / 3)
     expect(cached).toBeGreaterThan(0)
     expect(whole.usage).toMatchObject({
-      cost: cost(whole.usage!, cached),
+      cost_usd: cost(whole.usage!, cached),
       prompt_tokens_details: { cached_tokens: cached },
     })
     const stream = await extended.chat.completions.create({
@@ -233,7 +233,7 @@ describe('tokens of a prompt cache', () => {
     expect(last).toEqual(whole.usage)
     const response = await client.responses.create({ model: 'test/cached', input: QUESTION })
     expect(response.usage).toMatchObject({
-      cost: cost(whole.usage!, cached),
+      cost_usd: cost(whole.usage!, cached),
       input_tokens_details: { cached_tokens: cached },
     })
 

@@ -175,6 +175,9 @@ const breaksOfMedia = (id: string): Array<readonly [check: string, what: string,
 }
 const OF_JSON = ['they are refused', 'the target is named', 'the record differs']
 
+/** The cost in a usage; a record of a call has `cost_usd` alone. */
+const TOLD_COST = /"cost":[\d.e-]+,"cost_usd":"[^"]*"/
+
 const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
   [
     'exact path and method',
@@ -289,12 +292,12 @@ const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
       },
     },
   ],
-  ['extended completion', 'no cost is told', replaced(/"cost":"[^"]*"/, '"cost":null')],
+  ['extended completion', 'no cost is told', replaced(TOLD_COST, '"cost":null')],
   ['extended completion', 'log probabilities are lost', replaced(/"token":"\w+ ?"/, '"token":""')],
   ['extended events to [DONE]', 'no [DONE]', replaced('data: [DONE]\n\n', '')],
   ['extended events to [DONE]', 'text is lost', replaced(/"content":"\w+ /, '"content":"')],
   ['a call of a tool and its result', 'arguments are cut', replaced('Basel', 'Bas')],
-  ['usage and cost as charged', 'another cost is told', replaced(/"cost":"[^"]*"/, '"cost":"0.5"')],
+  ['usage and cost as charged', 'another cost is told', replaced(TOLD_COST, '"cost":0.5,"cost_usd":"0.5"')],
   ['errors of extended calls', 'the request id is another', withoutHeader('x-request-id')],
   ['limits of extended calls', 'nothing says when to come back', withoutHeader('retry-after')],
   ...['openai, five turns', 'ai, five turns', '@openai/agents, five turns'].map(
@@ -334,7 +337,11 @@ const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
     replaced(/response\.failed/g, 'response.completed'),
   ],
   ['deltas of a function call', 'arguments are cut', replaced('Basel', 'Bas')],
-  ['usage and cost of a response', 'another cost is told', replaced(/"cost":"[^"]*"/, '"cost":"0.5"')],
+  [
+    'usage and cost of a response',
+    'another cost is told',
+    replaced(TOLD_COST, '"cost":0.5,"cost_usd":"0.5"'),
+  ],
   ['errors of responses', 'the request id is another', withoutHeader('x-request-id')],
   ['limits of responses', 'nothing says when to come back', withoutHeader('retry-after')],
   ['responses by openai for Node', 'an unknown model has another status', statusInstead(404, 400)],
