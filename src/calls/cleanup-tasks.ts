@@ -59,11 +59,11 @@ export function createCleanupTasks(
     if (batch?.token === token) batch.tasks.push(...tasks)
     else {
       batch = { tasks, token }
-      void addIfLost(batch)
+      void lookLater(batch)
     }
   }
 
-  const addIfLost = async (watched: WatchedTasks): Promise<void> => {
+  const lookLater = async (watched: WatchedTasks): Promise<void> => {
     await delay(durableMs / 10, undefined, { ref: false })
     if (batch === watched) batch = null
     await delay(durableMs, undefined, { ref: false })
