@@ -16,7 +16,7 @@ import type { Postgres } from '../src/platform/postgres/postgres.ts'
 import { pollEvery } from '../src/platform/process/poll-every.ts'
 import { CATALOG_QUEUE, type CatalogQueue, scheduleCatalogJob } from '../src/platform/queues/queues.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
-import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../src/platform/redis/redis-keys.ts'
 import { createCatalogMetrics } from './catalog-metrics.ts'
 
 export interface CatalogWorkerOptions extends ComposedCatalog {
@@ -60,7 +60,7 @@ export async function startCatalogWorker(options: CatalogWorkerOptions) {
   }
   const worker = new Worker<Record<string, never>>(CATALOG_QUEUE, async ({ name }) => jobs[name]?.(), {
     connection: queueRedis,
-    prefix: QUEUE_PREFIX,
+    prefix: queuePrefix(0),
     lockDuration: LOCK_MS,
   })
   worker.on('error', (error) => logger.error({ err: error, queue: CATALOG_QUEUE }, 'queue error'))

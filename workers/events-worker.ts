@@ -3,7 +3,7 @@ import type { Counter } from 'prom-client'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { EVENTS_QUEUE, type EventJob } from '../src/platform/queues/queues.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
-import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../src/platform/redis/redis-keys.ts'
 import { type DeliverEventDependencies, deliverEvent } from './events/deliver-event.ts'
 
 export interface EventsWorkerOptions extends DeliverEventDependencies {
@@ -34,7 +34,7 @@ export function startEventsWorker(options: EventsWorkerOptions) {
     },
     {
       connection: options.redis,
-      prefix: QUEUE_PREFIX,
+      prefix: queuePrefix(0),
       concurrency: options.concurrency,
       lockDuration: options.jobLockMs,
       stalledInterval: options.jobLockMs,

@@ -4,7 +4,7 @@ import type { Mailer } from '../src/platform/network/mailer.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { MAIL_QUEUE, type MailJob } from '../src/platform/queues/queues.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
-import { QUEUE_PREFIX } from '../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../src/platform/redis/redis-keys.ts'
 
 export interface MailWorkerOptions extends MailSources {
   /** A client in mode `wait`. BullMQ opens a second connection of it for blocking. The caller closes it. */
@@ -35,7 +35,7 @@ export function startMailWorker(options: MailWorkerOptions) {
     },
     {
       connection: options.redis,
-      prefix: QUEUE_PREFIX,
+      prefix: queuePrefix(0),
       concurrency: CONCURRENCY,
       lockDuration: options.jobLockMs,
       stalledInterval: options.jobLockMs,

@@ -13,6 +13,7 @@ import {
 import { type FleetTime, startFleetClock } from '../platform/redis/fleet-clock.ts'
 import { announceKeyChange } from '../platform/redis/key-changes.ts'
 import { checkRedisSettings, type Redis } from '../platform/redis/redis.ts'
+import { refuseFormerKeys } from '../platform/redis/refuse-former-keys.ts'
 
 /** The name and mode of the first Redis connection of each role. */
 const MAIN_REDIS = {
@@ -51,6 +52,7 @@ export async function composeClients(
   resources.defer(() => connections.close())
   const redis = connections.redis(MAIN_REDIS[role].name, MAIN_REDIS[role].mode)
   await checkRedisSettings(redis, logger)
+  await refuseFormerKeys(redis)
   const fleetClock = await startFleetClock({ redis, logger })
   resources.defer(() => fleetClock.stop())
   const announceAccount = (accountId: string) => announceKeyChange(redis, { accountId })

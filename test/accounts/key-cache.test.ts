@@ -230,7 +230,7 @@ describe('the key cache', () => {
     const { cache } = await open()
     const kept = await keys.create(account, PLAIN_KEY)
     await cache.lookup(kept.secret, HERE)
-    const others = Array.from({ length: 4 }, () => redis.duplicate())
+    const others = Array.from({ length: 4 }, () => server.connect())
     await Promise.all(
       Array.from({ length: 400 }, (_, index) =>
         announceKeyChange(others[index % 4]!, { keyId: `key_${index}` }),

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import type { PricingFeed } from '../../src/core/catalog/pricing-feed-view.ts'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { testAccount } from '../helpers/resources.ts'
@@ -62,7 +62,7 @@ test('a waiting call is in the queue board, sealed, and on the live board, which
   await stack.dispatch[0]?.stop()
   const answer = call('acme/swift')
   await page.goto(`${stack.url}/admin/queues/queue/dispatch?status=prioritized`)
-  await expect.poll(() => stack.redis.llen(`${QUEUE_PREFIX}:dispatch:wait`)).toBe(1)
+  await expect.poll(() => stack.redis.llen(`${queuePrefix(0)}:dispatch:wait`)).toBe(1)
   await page.goto(`${stack.url}/admin/queues/queue/dispatch?status=waiting`)
   await page.getByText('[sealed]').waitFor()
   beside = await browser.openBeside(operator, stack.url)

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import type { CreatedKey } from '../../src/core/api/keys.ts'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { NARROW, type Viewport, type WatchedPage } from './browser.ts'
 import { type DemoGateway, startDemoGateway } from './demo-gateway.ts'
@@ -122,7 +122,7 @@ async function shootQueues({ page }: WatchedPage, { stack, client }: DemoGateway
   await stack.dispatch[0]?.stop()
   const messages = [{ role: 'user', content: PROMPT }]
   const answer = ask({ url: stack.url, key: secret }, { model: 'gpt-5', messages })
-  await expect.poll(() => stack.redis.llen(`${QUEUE_PREFIX}:dispatch:wait`)).toBe(1)
+  await expect.poll(() => stack.redis.llen(`${queuePrefix(0)}:dispatch:wait`)).toBe(1)
   await page.setViewportSize(DESK)
   await page.goto(`${stack.url}/admin/queues/queue/dispatch?status=waiting`)
   await page.getByText('[sealed]').waitFor()

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { idempotencyKey } from '../../src/platform/redis/redis-keys.ts'
+import { idempotencyKeys } from '../../src/platform/redis/redis-keys.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { testStack } from '../helpers/resources.ts'
 import { type Call, caller, completionOf, expectError, readStream } from '../http/wire.ts'
@@ -150,7 +150,7 @@ describe('admission that takes longer than the claim of its Idempotency-Key', ()
     const headers = newKey()
     stack.databaseProxy!.swallow()
     const slow = by({ model: 'test/plain' }, { headers, url: first })
-    const claims = () => stack.redis.keys(idempotencyKey(account.accountId, '*'))
+    const claims = () => stack.redis.keys(idempotencyKeys(0).record(account.accountId, '*'))
     await expect.poll(claims).toHaveLength(1)
     await stack.redis.del(await claims())
     const retry = by({ model: 'test/plain' }, { headers, url: second })

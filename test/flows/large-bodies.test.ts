@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
 import { pngUrl } from '../helpers/content-parts.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
@@ -72,7 +72,7 @@ test('a large body waits sealed beside the queue, is answered, and is gone when 
   expect(await keptBodies()).toBe(1)
   const [kept] = await stack.postgres.callBody.findMany()
   expect(Buffer.from(kept!.sealed).includes('AAAAAAAAAAAA')).toBe(false)
-  const job = await stack.redis.hget(`${QUEUE_PREFIX}:dispatch:${kept!.callId}`, 'data')
+  const job = await stack.redis.hget(`${queuePrefix(0)}:dispatch:${kept!.callId}`, 'data')
   expect(job).toContain('"sealedBody":null')
   stack.providers.release()
   expect((await asking).status).toBe(200)

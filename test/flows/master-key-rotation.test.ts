@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { postAs } from '../helpers/requests.ts'
@@ -37,7 +37,7 @@ test('a changed master key loses no call in the queue, no API key and no provide
   // A call waits in the queue, sealed under the old key, while its worker comes back with the new one.
   await stack.dispatch[0]!.stop()
   const waiting = call({ model: 'test/plain' })
-  await expect.poll(() => stack.redis.llen(`${QUEUE_PREFIX}:dispatch:wait`)).toBe(1)
+  await expect.poll(() => stack.redis.llen(`${queuePrefix(0)}:dispatch:wait`)).toBe(1)
   const old = stack.environment.MASTER_KEY!
   stack.environment.MASTER_KEY = randomBytes(32).toString('base64')
   stack.environment.MASTER_KEY_PREVIOUS = old

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { accountKeys, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { accountKeys, queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, untilIdle, waitingCalls } from '../helpers/ledger.ts'
@@ -34,7 +34,7 @@ describe('while no worker runs', () => {
     expect(waitedMs).toBeGreaterThanOrEqual(QUEUE_WAIT_MS)
     expect(waitedMs).toBeLessThan(onBusyMachine(QUEUE_WAIT_MS))
     await expectLedgerInOrder(stack)
-    expect(await stack.redis.keys(`${QUEUE_PREFIX}:dispatch:chatcmpl_*`)).toEqual([])
+    expect(await stack.redis.keys(`${queuePrefix(0)}:dispatch:chatcmpl_*`)).toEqual([])
     expect(stack.providers.log.received).toBe(0)
   })
 

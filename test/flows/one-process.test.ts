@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { freePort } from '../../tools/launcher/ports.ts'
 import { ask, stream } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -89,7 +89,7 @@ test('a call is claimed with its admission, and its frames do not go through Red
   monitor.on('monitor', (_time: string, args: string[]) => commands.push(args))
   const open = await stream({ url, key }, { model: 'test/begun' })
   await open.said(30)
-  expect(await stack.redis.llen(`${QUEUE_PREFIX}:dispatch:active`)).toBe(1)
+  expect(await stack.redis.llen(`${queuePrefix(0)}:dispatch:active`)).toBe(1)
   stack.providers.release()
   const { id, done, text } = await open.end
   expect(done).toBe(true)

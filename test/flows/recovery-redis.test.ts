@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { ask, type StreamSoFar, stream, type WholeAnswer } from '../helpers/chat-client.ts'
 import { onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
@@ -125,7 +125,7 @@ describe.each(LOSSES)('Redis %s', (_, lose) => {
     for (const worker of workers) worker.pause()
     const waiting = repeat(10, () => ask(caller, { model: 'test/plain' }))
     const startedAt = Date.now()
-    await expect.poll(() => stack.redis.llen(`${QUEUE_PREFIX}:dispatch:wait`)).toBeGreaterThan(0)
+    await expect.poll(() => stack.redis.llen(`${queuePrefix(0)}:dispatch:wait`)).toBeGreaterThan(0)
     await lose()
     const answers = await waiting
     expect(Date.now() - startedAt).toBeLessThan(onBusyMachine(QUEUE_WAIT_MS + 10_000))
@@ -174,7 +174,7 @@ test('a worker that dies after Redis lost its job: another takes the call over',
   await withProvider('held', 4)
   await stack.redis.flushall()
   // Both have said again which calls they run.
-  await expect.poll(() => stack.redis.zcard(`${QUEUE_PREFIX}:dispatch:delayed`)).toBe(4)
+  await expect.poll(() => stack.redis.zcard(`${queuePrefix(0)}:dispatch:delayed`)).toBe(4)
   const { received } = stack.providers.log
   const next = await stack.startDispatch()
   await Promise.all(workers.map((worker) => worker.kill()))

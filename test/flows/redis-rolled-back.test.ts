@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { DISPATCH_QUEUE } from '../../src/platform/queues/queues.ts'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { ask, type OpenStream, stream } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterEach(() => expectLedgerInOrder(stack))
 
 const jobsIn = (list: 'active' | 'wait', count: number) =>
-  expect.poll(() => stack.redis.llen(`${QUEUE_PREFIX}:${DISPATCH_QUEUE}:${list}`)).toBe(count)
+  expect.poll(() => stack.redis.llen(`${queuePrefix(0)}:${DISPATCH_QUEUE}:${list}`)).toBe(count)
 
 /** A stream that has begun, and of whose claim Redis's disk knows nothing: its call waited there for a slot. */
 async function streamBegunSince(model: string): Promise<OpenStream> {

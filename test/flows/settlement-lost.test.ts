@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { createSettlementQueue, enqueueSettlement } from '../../src/platform/queues/queues.ts'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { ask, streamed } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
@@ -11,7 +11,7 @@ import type { Part } from '../helpers/stack-part.ts'
 
 const WORDS = 20
 /** Where settlement jobs are until they are done: a worker may have taken all of them before it notices. */
-const UNSETTLED = ['wait', 'active'].map((list) => `${QUEUE_PREFIX}:settlement:${list}`)
+const UNSETTLED = ['wait', 'active'].map((list) => `${queuePrefix(0)}:settlement:${list}`)
 
 let settlement: Part
 

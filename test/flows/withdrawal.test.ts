@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { ask, type Caller, stream } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
 import { type StackOptions, startStack, type TestStack } from '../helpers/stack.ts'
@@ -100,7 +100,7 @@ describe('while Redis stands still for longer than a claim and than a call may w
     const open = await stream(caller, { model: 'test/steady' })
     await open.said(1)
     const id = open.soFar.id!
-    const key = (name: string) => `${QUEUE_PREFIX}:dispatch:${name}`
+    const key = (name: string) => `${queuePrefix(0)}:dispatch:${name}`
     await stack.redis
       .multi()
       .del(key(`${id}:lock`))

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { countTextTokens } from '../../src/providers/count-tokens.ts'
 import {
   ask,
@@ -187,7 +187,7 @@ describe('a dispatch worker that is paused for longer than its claim', () => {
     worker.pause()
     const open = await begun()
     spare.pause()
-    const lock = `${QUEUE_PREFIX}:dispatch:${open.soFar.id}:lock`
+    const lock = `${queuePrefix(0)}:dispatch:${open.soFar.id}:lock`
     await expect.poll(() => stack.redis.exists(lock)).toBe(0)
     spare.resume()
     stack.providers.release()

@@ -12,7 +12,7 @@ import { parseUsd } from '../../src/core/kernel/money.ts'
 import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { createDispatchQueue, createSettlementQueue } from '../../src/platform/queues/queues.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
-import { accountKeys, KNOWN_ACCOUNTS, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { accountKeys, knownAccounts, queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from './eventually.ts'
 import type { TestStack } from './stack.ts'
 
@@ -28,7 +28,7 @@ export async function untilIdle({ redis }: TestStack, withinMs = IDLE_WITHIN_MS)
     const waiting = waitingCalls(redis)
     const lengths = await Promise.all([
       waiting,
-      ...lists.map((list) => redis.llen(`${QUEUE_PREFIX}:${list}`)),
+      ...lists.map((list) => redis.llen(`${queuePrefix(0)}:${list}`)),
     ])
     if (lengths.every((length) => length === 0)) return
     if (Date.now() > deadline) throw new Error(`jobs are left: ${lengths} in dispatch:wait,${lists}`)
@@ -39,8 +39,8 @@ export async function untilIdle({ redis }: TestStack, withinMs = IDLE_WITHIN_MS)
 /** Calls that wait for a worker, with a priority or without. */
 export async function waitingCalls(redis: Redis): Promise<number> {
   const [first, others] = [
-    redis.llen(`${QUEUE_PREFIX}:dispatch:wait`),
-    redis.zcard(`${QUEUE_PREFIX}:dispatch:prioritized`),
+    redis.llen(`${queuePrefix(0)}:dispatch:wait`),
+    redis.zcard(`${queuePrefix(0)}:dispatch:prioritized`),
   ]
   return (await first) + (await others)
 }
@@ -69,7 +69,7 @@ export async function sweepNow(stack: TestStack): Promise<number> {
 export async function expectLedgerInOrder(stack: TestStack): Promise<void> {
   await untilIdle(stack)
   const { redis, postgres } = stack
-  for (const accountId of await redis.smembers(KNOWN_ACCOUNTS)) {
+  for (const accountId of await redis.smembers(knownAccounts(0))) {
     // Awaited: a worker that restates what Redis lost opens holds of settled calls again for a moment.
     await eventually(async () => {
       expect(await redis.hlen(accountKeys(accountId).holds)).toBe(0)

@@ -19,7 +19,7 @@ import type { OperatorRole } from '../../src/core/accounts/operator-permissions.
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { accountKeys, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { accountKeys, queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { createApiRuntime } from '../../src/runtime.ts'
 import {
   type SimulatedProviders,
@@ -272,8 +272,8 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
       while (Date.now() < deadline) {
         const holds = await redis.hlen(accountKeys(accountId).holds)
         const [waiting, active] = await Promise.all([
-          redis.llen(`${QUEUE_PREFIX}:settlement:wait`),
-          redis.llen(`${QUEUE_PREFIX}:settlement:active`),
+          redis.llen(`${queuePrefix(0)}:settlement:wait`),
+          redis.llen(`${queuePrefix(0)}:settlement:active`),
         ])
         if (holds === 0 && waiting === 0 && active === 0) return
         await delay(20)

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parseUsd } from '../../src/core/kernel/money.ts'
-import { accountKeys, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { accountKeys, queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
 import { CHAT_PATH, caller, expectError, MESSAGES, rawExchange } from './wire.ts'
@@ -213,9 +213,9 @@ describe('the order of checks', () => {
   async function traces() {
     await stack.settled(owner.accountId)
     return {
-      jobs: await stack.redis.get(`${QUEUE_PREFIX}:dispatch:events:length`),
-      dispatched: await stack.redis.xlen(`${QUEUE_PREFIX}:dispatch:events`),
-      settlements: await stack.redis.xlen(`${QUEUE_PREFIX}:settlement:events`),
+      jobs: await stack.redis.get(`${queuePrefix(0)}:dispatch:events:length`),
+      dispatched: await stack.redis.xlen(`${queuePrefix(0)}:dispatch:events`),
+      settlements: await stack.redis.xlen(`${queuePrefix(0)}:settlement:events`),
       holds: await stack.redis.keys(accountKeys('*').holds),
       held: await stack.redis.get(accountKeys(owner.accountId).held),
       records: await stack.postgres.callRecord.count(),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { startStack, type TestStack } from '../helpers/stack.ts'
@@ -205,7 +205,9 @@ describe('the secret of a provider key', () => {
     expect(used.length).toBeGreaterThan(17)
     const listed = (await listOf()).data[0]!
     texts.push(JSON.stringify(listed))
-    await eventually(async () => expect(await stack.redis.llen(`${QUEUE_PREFIX}:settlement:active`)).toBe(0))
+    await eventually(async () =>
+      expect(await stack.redis.llen(`${queuePrefix(0)}:settlement:active`)).toBe(0),
+    )
     monitor.disconnect()
 
     const secrets = [secret, secret.slice(10, -4), broken]

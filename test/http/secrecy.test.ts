@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pino from 'pino'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectAbsent, postgresText, redisText } from '../helpers/everything-stored.ts'
 import { getAs, postAs } from '../helpers/requests.ts'
@@ -137,14 +137,14 @@ describe('what a client says', () => {
 
     // Jobs of the calls before end while they are looked at.
     await eventually(async () => {
-      const keys = await stack.redis.keys(`${QUEUE_PREFIX}:dispatch:chatcmpl_*`)
+      const keys = await stack.redis.keys(`${queuePrefix(0)}:dispatch:chatcmpl_*`)
       expect(new Set(keys.map((name) => /chatcmpl_\w+/.exec(name)![0])).size).toBe(1)
     })
     const dashboard = await dashboardText()
     expect(dashboard).toContain('chatcmpl_')
     expectAbsent(dashboard, [PROMPT, TOOL, owner.key], 'the dashboard')
     const [jobId] = /chatcmpl_[0-9A-Z]{26}/.exec(dashboard)!
-    const stored = JSON.parse((await stack.redis.hget(`${QUEUE_PREFIX}:dispatch:${jobId}`, 'data'))!)
+    const stored = JSON.parse((await stack.redis.hget(`${queuePrefix(0)}:dispatch:${jobId}`, 'data'))!)
     expect(dashboard).not.toContain(stored.sealedBody.slice(0, 40))
     leave.abort()
     await stack.providers.log.abortedBy(({ model }) => model === 'words-2000.rate-40.tag-xyzzy')
@@ -192,7 +192,7 @@ describe('what a client says', () => {
     expectAbsent(await postgresText(stack), secrets, 'PostgreSQL')
     expectAbsent(logLines.join(''), secrets, 'the logs')
     expect(logLines.length).toBeGreaterThan(10)
-    expect(await stack.redis.keys(`${QUEUE_PREFIX}:dispatch:chatcmpl_*`)).toEqual([])
+    expect(await stack.redis.keys(`${queuePrefix(0)}:dispatch:chatcmpl_*`)).toEqual([])
   })
 })
 

@@ -136,7 +136,9 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
     async state() {
       const open = await holds.openHolds(accountId)
       open.sort((a, b) => (a.callId < b.callId ? -1 : 1))
-      const enqueued = await Promise.all(callIds.map((callId) => holds.wasEnqueued(callId)))
+      const enqueued = await Promise.all(
+        callIds.map((callId) => holds.wasEnqueued({ id: callId, accountId })),
+      )
       return {
         holds: open,
         enqueued,

@@ -13,7 +13,7 @@ import {
   requeueCall,
 } from '../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { admittedKey, QUEUE_PREFIX } from '../../src/platform/redis/redis-keys.ts'
+import { admittedKey, queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { createTestRedis, type TestRedis } from '../helpers/services.ts'
 import { ModelQueue } from './model-queue.ts'
 import type { SeededRandom } from './seeded-random.ts'
@@ -78,7 +78,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
     server = await createTestRedis()
     redis = createRedis({ url: server.url, name: 'test', mode: 'wait' })
     queue = createDispatchQueue(redis)
-    worker = new Worker(DISPATCH_QUEUE, null, { connection: redis, prefix: QUEUE_PREFIX })
+    worker = new Worker(DISPATCH_QUEUE, null, { connection: redis, prefix: queuePrefix(0) })
     const open = (token: string) =>
       openClaimedJobs<CallJob>(DISPATCH_QUEUE, {
         redis,
@@ -98,7 +98,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
     await server.close()
   })
 
-  const key = (name: string) => `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:${name}`
+  const key = (name: string) => `${queuePrefix(0)}:${DISPATCH_QUEUE}:${name}`
   /** A job as somebody knows it who may be the only one that still does. */
   const handle = (callId: string) =>
     new Job<CallJob>(worker, 'call', dataOf(callId), { removeOnComplete: true }, callId)
@@ -267,7 +267,7 @@ describe('the model of the queue answers what BullMQ and our scripts answer', ()
     await redis.flushall()
     const reclaim = () => createCallJobs(redis).reclaim('call-0', { token: 'a', number: 1, lockMs: LONG_MS })
     expect(await reclaim()).toBe('missing')
-    await redis.set(admittedKey('call-0'), '1')
+    await redis.set(admittedKey('call-0', 0), '1')
     expect(await reclaim()).toBe('lost')
   })
 

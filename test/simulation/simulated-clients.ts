@@ -65,6 +65,7 @@ export function connectRedis({ data, pubSub }: RedisServices, connection: Connec
     for (const listener of messageListeners) (listener as (...args: string[]) => void)(channel, message)
   }
   const client: Record<string, unknown> = {
+    shards: 1,
     defineCommand(name: string) {
       client[name] = (keyCount: number, ...rest: Array<string | number>) => {
         const texts = rest.map(String)
@@ -153,7 +154,7 @@ export function openCallJobs(queue: ModelQueue<CallJob>, data: ModelRedis, conne
     dropRequeued: (callId) => send(() => queue.withdraw(callId, true)),
     reclaim: (callId, { token, number, lockMs }) =>
       send(() => {
-        const isMarked = data.get(admittedKey(callId)) !== null
+        const isMarked = data.get(admittedKey(callId, 0)) !== null
         return queue.reclaim(callId, token, number, lockMs, isMarked)
       }),
     noteFailure: (callId, told) => send(() => queue.noteFailure(callId, told)),

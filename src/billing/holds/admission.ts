@@ -8,10 +8,10 @@ import {
   admittedKey,
   allowanceKey,
   apiKeyKeys,
-  QUEUE_PREFIX,
+  queuePrefix,
+  shardOf,
 } from '../../platform/redis/redis-keys.ts'
 
-const DISPATCH = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}`
 /** Exceeds the time in which the admission of a call may be sent to Redis twice. */
 export const MARK_MS = 20_000
 
@@ -109,8 +109,9 @@ export type AdmitToRedis = (request: AdmissionRequest) => Promise<AdmissionReply
 export function createAdmission(redis: Redis): AdmitToRedis {
   const admit = defineHoldScript(redis, 'syAdmit', new URL('./admit.lua', import.meta.url))
   return async (request) => {
-    const account = accountKeys(request.accountId)
-    const key = apiKeyKeys(request.accountId, request.keyId)
+    const shard = shardOf(request.accountId, redis)
+    const account = accountKeys(request.accountId, redis)
+    const key = apiKeyKeys(request.accountId, request.keyId, redis)
     const reply = await admit(
       [
         account.avail,
@@ -123,9 +124,9 @@ export function createAdmission(redis: Redis): AdmitToRedis {
         account.open,
         key.bodies,
         account.bodies,
-        DISPATCH,
-        admittedKey(request.callId),
-        ...request.budgets.map((budget) => allowanceKey(budget, budget.period.id)),
+        `${queuePrefix(shard)}:${DISPATCH_QUEUE}`,
+        admittedKey(request.callId, shard),
+        ...request.budgets.map((budget) => allowanceKey(budget, budget.period.id, redis)),
       ],
       [
         request.callId,

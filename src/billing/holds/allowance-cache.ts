@@ -41,7 +41,7 @@ export function createAllowanceCache(redis: Redis) {
   return {
     /** The rest of a budget, less open holds; null if it is not in Redis. Below zero nothing may be spent. */
     async allowance(holder: BudgetHolder, { id }: Pick<AllowancePeriod, 'id'>) {
-      return amountOf(await redis.get(allowanceKey(holder, id)))
+      return amountOf(await redis.get(allowanceKey(holder, id, redis)))
     },
 
     /**
@@ -54,8 +54,8 @@ export function createAllowanceCache(redis: Redis) {
       period: AllowancePeriod,
       { spentPico, charges }: AllowanceReading,
     ) {
-      const left = allowanceKey(budget, period.id)
-      const { holds, prefix } = accountKeys(budget.accountId)
+      const left = allowanceKey(budget, period.id, redis)
+      const { holds, prefix } = accountKeys(budget.accountId, redis)
       const expiresAt = period.endsAt === null ? '' : String(period.endsAt + PERIOD_SLACK_MS)
       const [outcome, known, shouldBe] = (await compute(
         [left, holds, `${left}:check`],
@@ -74,7 +74,7 @@ export function createAllowanceCache(redis: Redis) {
 
     /** Deletes the allowance of a budget; the next call that it bounds loads it. */
     async forgetAllowance(holder: BudgetHolder, { id }: Pick<AllowancePeriod, 'id'>) {
-      await redis.del(allowanceKey(holder, id))
+      await redis.del(allowanceKey(holder, id, redis))
     },
 
     /** Deletes the allowance of every budget of a call, for a call charged after its hold was released. */
@@ -82,10 +82,10 @@ export function createAllowanceCache(redis: Redis) {
       const month = allowancePeriod(MONTHLY, admittedAt).id
       await redis.del(
         ...LIMIT_RESETS.map((reset) =>
-          allowanceKey(keyBudget(accountId, keyId), allowancePeriod(reset, admittedAt).id),
+          allowanceKey(keyBudget(accountId, keyId), allowancePeriod(reset, admittedAt).id, redis),
         ),
-        ...(memberId === null ? [] : [allowanceKey(memberBudget(accountId, memberId), month)]),
-        allowanceKey(accountBudget(accountId), month),
+        ...(memberId === null ? [] : [allowanceKey(memberBudget(accountId, memberId), month, redis)]),
+        allowanceKey(accountBudget(accountId), month, redis),
       )
     },
   }

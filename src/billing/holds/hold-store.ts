@@ -6,8 +6,9 @@ import {
   accountKeys,
   admittedKey,
   apiKeyKeys,
-  KNOWN_ACCOUNTS,
+  knownAccounts,
   LEDGER_LOSSES,
+  shardOf,
 } from '../../platform/redis/redis-keys.ts'
 import { createAdmission, defineHoldScript, parseHold } from './admission.ts'
 import { createAllowanceCache } from './allowance-cache.ts'
@@ -113,6 +114,7 @@ export function createHoldStore(redis: Redis) {
   const reserve = script('syReserveTakeback', './reserve.lua')
   const inspect = script('syInspect', './inspect.lua')
   const rebuild = script('syRebuild', './rebuild.lua')
+  const listOf = (accountId: string) => knownAccounts(shardOf(accountId, redis))
   const listed = new LRUCache<string, true>({ max: LISTED_REMEMBERED })
 
   const apply = async (
@@ -125,12 +127,12 @@ export function createHoldStore(redis: Redis) {
       await apply(accountId, ledger, released.slice(RELEASED_AT_ONCE), load)
       return apply(accountId, ledger, released.slice(0, RELEASED_AT_ONCE), load)
     }
-    const keys = accountKeys(accountId)
+    const keys = accountKeys(accountId, redis)
     // Sweeps and audits visit known accounts. An account is listed before its balance cache exists, so that a crash in
     // between cannot hide it. Each process lists an account once.
     const wasListed = listed.has(accountId)
     if (!wasListed) {
-      await redis.sadd(KNOWN_ACCOUNTS, accountId)
+      await redis.sadd(listOf(accountId), accountId)
       listed.set(accountId, true)
     }
     const [avail, held, isNew] = (await applyScript(
@@ -144,7 +146,7 @@ export function createHoldStore(redis: Redis) {
       ],
     )) as [string | null, string, number]
     // Redis lost its data since this process listed the account.
-    if (isNew === 1 && wasListed) await redis.sadd(KNOWN_ACCOUNTS, accountId)
+    if (isNew === 1 && wasListed) await redis.sadd(listOf(accountId), accountId)
     return { availPico: amountOf(avail), heldPico: BigInt(held), version: ledger.version }
   }
 
@@ -156,7 +158,7 @@ export function createHoldStore(redis: Redis) {
   ): Promise<TakebackHold> => {
     // The balance cache may lack a credit that was just posted.
     await apply(accountId, ledger, [], '')
-    const { avail, held, holds, expiry } = accountKeys(accountId)
+    const { avail, held, holds, expiry } = accountKeys(accountId, redis)
     const amount = await reserve(
       [avail, held, holds, expiry],
       [holdId, String(wantedPico), lifetimeMs, String(ledger.balancePico), replaced],
@@ -181,7 +183,8 @@ export function createHoldStore(redis: Redis) {
     },
 
     /** Whether a call was admitted and enqueued in one step in the last MARK_MS. */
-    wasEnqueued: async (callId: string) => (await redis.exists(admittedKey(callId))) === 1,
+    wasEnqueued: async ({ id, accountId }: { id: string; accountId: string }) =>
+      (await redis.exists(admittedKey(id, shardOf(accountId, redis)))) === 1,
 
     /**
      * Loads the balance cache of an account on first use: a ledger balance less the open holds. False if the balance
@@ -194,15 +197,15 @@ export function createHoldStore(redis: Redis) {
 
     /** Marks that the balance cache of an account will be loaded within this epoch of Redis's data. */
     async announceLoad(accountId: string, epoch: string) {
-      await redis.set(accountKeys(accountId).loading, epoch, 'PX', LOADING_MS)
+      await redis.set(accountKeys(accountId, redis).loading, epoch, 'PX', LOADING_MS)
     },
 
     /** Restores the hold of an admitted call after Redis lost it. False if it exists. */
     async restore({ callId, accountId, keyId, ...hold }: RestoredHold) {
-      const keys = accountKeys(accountId)
-      const { open } = apiKeyKeys(accountId, keyId)
+      const keys = accountKeys(accountId, redis)
+      const { open } = apiKeyKeys(accountId, keyId, redis)
       // Must come before the hold; otherwise a crash in between would hide the hold from the sweep.
-      const listing = redis.sadd(KNOWN_ACCOUNTS, accountId)
+      const listing = redis.sadd(listOf(accountId), accountId)
       const amount = String(hold.amountPico)
       const taken = await restore(
         [keys.avail, keys.held, keys.holds, keys.expiry, open, keys.open],
@@ -226,8 +229,8 @@ export function createHoldStore(redis: Redis) {
      * settlement closes the hold. For a call that no worker finishes (see src/calls/worker/finish-calls.ts).
      */
     async endCall({ accountId, keyId, callId, chargePico }: SlotRelease) {
-      const keys = accountKeys(accountId)
-      const { open } = apiKeyKeys(accountId, keyId)
+      const keys = accountKeys(accountId, redis)
+      const { open } = apiKeyKeys(accountId, keyId, redis)
       await end(
         [keys.avail, keys.held, keys.holds, open, keys.open],
         [keys.prefix, callId, String(chargePico)],
@@ -274,13 +277,13 @@ export function createHoldStore(redis: Redis) {
       ),
 
     async balance(accountId: string) {
-      const keys = accountKeys(accountId)
+      const keys = accountKeys(accountId, redis)
       const [avail, held, version] = await redis.mget(keys.avail, keys.held, keys.ver)
       return { availPico: amountOf(avail), heldPico: BigInt(held ?? '0'), version: amountOf(version) }
     },
 
     async inspect(accountId: string) {
-      const { avail, held, holds, ver } = accountKeys(accountId)
+      const { avail, held, holds, ver } = accountKeys(accountId, redis)
       const [availText, heldText, version, openHolds, high, low] = (await inspect(
         [avail, held, holds, ver],
         [],
@@ -295,18 +298,19 @@ export function createHoldStore(redis: Redis) {
     },
 
     async openHolds(accountId: string) {
-      const holds = await redis.hgetall(accountKeys(accountId).holds)
+      const holds = await redis.hgetall(accountKeys(accountId, redis).holds)
       return Object.entries(holds).map(([callId, hold]) => parseHold(callId, hold))
     },
 
     /** Ids of holds whose deadline has passed. */
     async expiredHolds(accountId: string, nowMs: number) {
-      return redis.zrangebyscore(accountKeys(accountId).expiry, '-inf', nowMs)
+      return redis.zrangebyscore(accountKeys(accountId, redis).expiry, '-inf', nowMs)
     },
 
     /** Accounts whose balance is in Redis. */
     async accounts() {
-      return redis.smembers(KNOWN_ACCOUNTS)
+      const lists = Array.from({ length: redis.shards }, (_, shard) => redis.smembers(knownAccounts(shard)))
+      return (await Promise.all(lists)).flat()
     },
 
     /**
@@ -314,18 +318,18 @@ export function createHoldStore(redis: Redis) {
      * for a ledger that went back to an older state.
      */
     async rebuild(accountId: string, { balancePico, version }: LedgerBalance, force: boolean) {
-      const { avail, held, holds, ver } = accountKeys(accountId)
+      const { avail, held, holds, ver } = accountKeys(accountId, redis)
       const args = [String(balancePico), String(version), force ? '1' : '0']
       return (await rebuild([avail, held, holds, ver], args)) === 1
     },
 
     /** Lets the balance cache of a deleted account expire, and removes the account from the known ones. */
     async expireAccount(accountId: string) {
-      const { avail, held, holds, expiry, ver } = accountKeys(accountId)
+      const { avail, held, holds, expiry, ver } = accountKeys(accountId, redis)
       await Promise.all(
         [avail, held, holds, expiry, ver].map((key) => redis.expire(key, DELETED_KEPT_SECONDS)),
       )
-      await redis.srem(KNOWN_ACCOUNTS, accountId)
+      await redis.srem(listOf(accountId), accountId)
     },
 
     /** Notifies every dispatch worker that PostgreSQL lost commits, so that it enqueues recent settlements again. */

@@ -81,7 +81,7 @@ export function attachCall(
 
   /** Replays the kept response from the next due frame. */
   async function replay(): Promise<boolean> {
-    const kept = await archive.read(id)
+    const kept = await archive.read(original)
     if (!kept || isOver) return isOver
     for (const [sequence, body] of kept.frames.entries()) call.accept(kept, sequence, body, clock())
     call.flush()

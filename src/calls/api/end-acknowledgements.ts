@@ -4,7 +4,7 @@ import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
-import { ENDING_CHANNELS, unacknowledgedEndsKey } from '../../platform/redis/redis-keys.ts'
+import { endingChannels, unacknowledgedEndsKey } from '../../platform/redis/redis-keys.ts'
 
 /**
  * Charged ends that were published to an API instance, until it acknowledges them. Redis counts a killed instance as a
@@ -114,7 +114,7 @@ interface UnacknowledgedEnd {
 export async function sweepUnacknowledgedEnds(deps: SweepDependencies): Promise<number> {
   const { redis, clock } = deps
   let found = 0
-  for (const channel of await redis.smembers(ENDING_CHANNELS)) {
+  for (const channel of await redis.smembers(endingChannels(0))) {
     const [, listeners] = (await redis.pubsub('NUMSUB', channel)) as [string, number]
     if (Number(listeners) > 0) continue
     const ends = Object.entries(await redis.hgetall(unacknowledgedEndsKey(channel))).map(readEnd)
@@ -122,7 +122,7 @@ export async function sweepUnacknowledgedEnds(deps: SweepDependencies): Promise<
     const due = ends.filter(({ notedAtMs }) => clock() - notedAtMs >= UNACKNOWLEDGED_AFTER_MS)
     for (let start = 0; start < due.length; start += AT_ONCE)
       found += await giveUp(channel, due.slice(start, start + AT_ONCE), deps)
-    if (ends.length === 0) await redis.srem(ENDING_CHANNELS, channel)
+    if (ends.length === 0) await redis.srem(endingChannels(0), channel)
   }
   return found
 }

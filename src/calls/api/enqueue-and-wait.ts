@@ -223,7 +223,7 @@ export async function undoAdmission(
     withdrawal === 'withdrawn' ||
     (withdrawal === 'missing' &&
       deps.clock() < envelope.admittedAt + MARK_MS &&
-      !(await deps.holds.wasEnqueued(id)) &&
+      !(await deps.holds.wasEnqueued(envelope)) &&
       (await isKept()))
   if (neverRan) return deps.holds.release(accountId, id)
   // The worker that has it keeps its hold, and reads the note when it finishes. A call that is finished already, also one

@@ -36,7 +36,7 @@ export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDepen
     if (announced.has(`${scope} ${cause}`)) return
     announced.set(`${scope} ${cause}`, true)
     cleanup.add(async () => {
-      const noted = limitNoticeKey(budget, period.id)
+      const noted = limitNoticeKey(budget, period.id, redis)
       if ((await redis.set(noted, '1', 'PX', NOTED_FOR_MS, 'NX')) === null) return
       try {
         const data = { ...(await holderData(key, budget, postgres)), ...limitData(key, budget) }

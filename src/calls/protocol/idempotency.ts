@@ -6,14 +6,7 @@ import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { defineScript, type Redis } from '../../platform/redis/redis.ts'
-import {
-  IDEMPOTENCY_ANSWERS,
-  IDEMPOTENCY_DROPPED,
-  IDEMPOTENCY_RECORDS,
-  IDEMPOTENCY_SINCE,
-  idempotencyKey,
-  keptCompletionKey,
-} from '../../platform/redis/redis-keys.ts'
+import { idempotencyKeys, type Sharded, shardOf } from '../../platform/redis/redis-keys.ts'
 import type { Sealer } from '../../platform/sealing.ts'
 
 /** How long a record of an Idempotency-Key and its response are kept. */
@@ -110,8 +103,9 @@ export function createIdempotency(deps: IdempotencyDependencies) {
   const write = defineScript(redis, 'syWriteIdempotency', WRITE)
 
   const writeRecord = async (use: KeyUse, callId: CallId, envelope: string) => {
+    const keys = keysOf(use.accountId, redis)
     const found = await write(
-      [idempotencyKey(use.accountId, use.digest)],
+      [keys.record(use.accountId, use.digest)],
       [
         use.callId,
         use.fingerprint,
@@ -121,8 +115,8 @@ export function createIdempotency(deps: IdempotencyDependencies) {
         use.accountId,
         records.perAccount,
         records.inAll,
-        IDEMPOTENCY_RECORDS,
-        IDEMPOTENCY_DROPPED,
+        keys.records,
+        keys.dropped,
       ],
     )
     return found === null ? null : readFound(found as Found, use)
@@ -141,12 +135,9 @@ export function createIdempotency(deps: IdempotencyDependencies) {
      * `idempotency_conflict` for another body.
      */
     async claim(use: KeyUse) {
+      const keys = keysOf(use.accountId, redis)
       const answer = await claim(
-        [
-          idempotencyKey(use.accountId, use.digest),
-          IDEMPOTENCY_SINCE,
-          `${IDEMPOTENCY_DROPPED}${use.accountId}`,
-        ],
+        [keys.record(use.accountId, use.digest), keys.since, `${keys.dropped}${use.accountId}`],
         [use.fingerprint, use.callId, CLAIM_TTL_MS, IDEMPOTENCY_TTL_MS],
       )
       if (answer === 'first') return null
@@ -166,7 +157,7 @@ export function createIdempotency(deps: IdempotencyDependencies) {
     /** The current call of a key; null if the key is free. */
     async find(accountId: string, digest: string) {
       const [callId, envelope, ended] = await redis.hmget(
-        idempotencyKey(accountId, digest),
+        keysOf(accountId, redis).record(accountId, digest),
         'call',
         'envelope',
         'ended',
@@ -262,8 +253,13 @@ if call == ARGV[1] and not ended then
   redis.call('DEL', KEYS[1])
 end`
 
-const keyOfRecord = ({ accountId, idempotencyRecord }: KeyedCall): string =>
-  idempotencyKey(accountId, idempotencyRecord)
+const keysOf = (accountId: string, sharded: Sharded) => idempotencyKeys(shardOf(accountId, sharded))
+
+/** The keys of a call's record, of its kept response and of their counts. */
+function keysOfCall({ id, accountId, idempotencyRecord }: KeyedCall, sharded: Sharded) {
+  const { record, answer, records, answers } = keysOf(accountId, sharded)
+  return { record: record(accountId, idempotencyRecord), answer: answer(id), records, answers }
+}
 
 // Deletes the kept data of a call, if the record is still of that call. KEYS 1 record, 2 response   ARGV 1 call id, 2
 // prefix of the counts of records, 3 of responses
@@ -292,8 +288,9 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
     async end(call: KeyedCall, answer: KeptCompletion | null) {
       const sealed = answer ? sealer.seal(JSON.stringify(answer), call.id) : ''
       const kept = sealed.length <= limits.perAnswer ? sealed : ''
+      const keys = keysOfCall(call, redis)
       await end(
-        [keyOfRecord(call), keptCompletionKey(call.id)],
+        [keys.record, keys.answer],
         [
           call.id,
           call.accountId,
@@ -301,21 +298,22 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
           IDEMPOTENCY_TTL_MS,
           limits.perAccount,
           limits.inAll,
-          IDEMPOTENCY_ANSWERS,
-          IDEMPOTENCY_RECORDS,
+          keys.answers,
+          keys.records,
         ],
       )
     },
-    async read(callId: CallId) {
-      const sealed = await redis.get(keptCompletionKey(callId))
-      return sealed === null ? null : (JSON.parse(sealer.open(sealed, callId)) as KeptCompletion)
+    async read({ id, accountId }: Pick<KeyedCall, 'id' | 'accountId'>) {
+      const sealed = await redis.get(keysOf(accountId, redis).answer(id))
+      return sealed === null ? null : (JSON.parse(sealer.open(sealed, id)) as KeptCompletion)
     },
     /**
      * Releases the key of a call that did not complete: a repeat runs again. A key of another call, or of one that has
      * ended with a response, is kept.
      */
     async forget(call: KeyedCall) {
-      await forget([keyOfRecord(call)], [call.id, IDEMPOTENCY_RECORDS])
+      const { record, records } = keysOfCall(call, redis)
+      await forget([record], [call.id, records])
     },
   }
 }
@@ -327,7 +325,7 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
 export function createCompletionDiscard(redis: Redis) {
   const discard = defineScript(redis, 'syDiscardIdempotency', DISCARD)
   return async (call: KeyedCall): Promise<void> => {
-    const ids = [call.id, IDEMPOTENCY_RECORDS, IDEMPOTENCY_ANSWERS]
-    await discard([keyOfRecord(call), keptCompletionKey(call.id)], ids)
+    const { record, answer, records, answers } = keysOfCall(call, redis)
+    await discard([record, answer], [call.id, records, answers])
   }
 }

@@ -14,9 +14,10 @@ import { isRefusedWrite, type Redis } from '../../platform/redis/redis.ts'
 import {
   accountKeys,
   apiKeyKeys,
-  ENDING_CHANNELS,
+  endingChannels,
   lastFinishKey,
-  QUEUE_PREFIX,
+  queuePrefix,
+  type Sharded,
 } from '../../platform/redis/redis-keys.ts'
 import type { FramePublisher } from './frame-publisher.ts'
 
@@ -71,16 +72,24 @@ export function createFinishScript(
   worker: string,
   token: string,
   clock: () => number,
+  shard = 0,
 ): RunFinish {
   const finish = defineHoldScript(redis, 'syFinishCalls', new URL('./finish-calls.lua', import.meta.url))
   const opening = JSON.stringify(openingFrame(worker))
-  const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${QUEUE_PREFIX}:${queue}`)
-  const ownKeys = [...queues, lastFinishKey(worker), ENDING_CHANNELS]
+  const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${queuePrefix(shard)}:${queue}`)
+  const ownKeys = [...queues, lastFinishKey(worker, shard), endingChannels(shard)]
   return async (settlementJobId, calls) => {
     const options = JSON.stringify(storedJobOptions(settlementJobId))
     const results = (await finish(
-      [...ownKeys, ...calls.flatMap(keysOf)],
-      [settlementJobId, options, clock(), opening, token, ...calls.flatMap(argumentsOf)],
+      [...ownKeys, ...calls.flatMap((call) => keysOf(call, redis))],
+      [
+        settlementJobId,
+        options,
+        clock(),
+        opening,
+        token,
+        ...calls.flatMap((call) => argumentsOf(call, redis)),
+      ],
     )) as string[]
     return results.map(readResult)
   }
@@ -89,14 +98,15 @@ export function createFinishScript(
 const readResult = (result: string): FinishResult =>
   result.startsWith('{') ? (JSON.parse(result) as GatewayFailure) : (result as FinishResult)
 
-function keysOf({ record: { accountId, keyId } }: FinishStep): string[] {
-  const account = accountKeys(accountId)
-  return [account.avail, account.held, account.holds, apiKeyKeys(accountId, keyId).open, account.open]
+function keysOf({ record: { accountId, keyId } }: FinishStep, sharded: Sharded): string[] {
+  const account = accountKeys(accountId, sharded)
+  const { open } = apiKeyKeys(accountId, keyId, sharded)
+  return [account.avail, account.held, account.holds, open, account.open]
 }
 
-function argumentsOf(call: FinishStep & { isPublished: boolean }): Array<string | number> {
+function argumentsOf(call: FinishStep & { isPublished: boolean }, sharded: Sharded): Array<string | number> {
   const { record, claim, channel, last, isPublished, needsSubscriber, takenTokens } = call
-  const { prefix } = accountKeys(record.accountId)
+  const { prefix } = accountKeys(record.accountId, sharded)
   return [
     record.id,
     channel,

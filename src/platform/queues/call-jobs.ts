@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { GatewayFailure } from '../../core/calls/frames.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
-import { admittedKey, QUEUE_PREFIX } from '../redis/redis-keys.ts'
+import { admittedKey, queuePrefix } from '../redis/redis-keys.ts'
 import { DISPATCH_QUEUE, REVIVED, SETTLEMENT_QUEUE, type SettlementQueue } from './queues.ts'
 
 /**
@@ -20,14 +20,14 @@ const RECLAIM = readFileSync(new URL('./reclaim-call.lua', import.meta.url), 'ut
 const NOTE_CALL_FAILURE = readFileSync(new URL('./note-failure.lua', import.meta.url), 'utf8')
 
 /**
- * Atomic operations on the jobs of the dispatch queue that BullMQ does not offer. BullMQ's key layout:
+ * Atomic operations on the jobs of a shard's dispatch queue that BullMQ does not offer. BullMQ's key layout:
  * `<prefix>:<queue>:<list, or job id>`.
  */
-export function createCallJobs(redis: Redis) {
+export function createCallJobs(redis: Redis, shard = 0) {
   const withdraw = defineScript(redis, 'syWithdrawCall', WITHDRAW)
   const reclaim = defineScript(redis, 'syReclaimCall', RECLAIM)
   const noteFailure = defineScript(redis, 'syNoteToldFailure', NOTE_CALL_FAILURE)
-  const key = (name: string) => `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:${name}`
+  const key = (name: string) => `${queuePrefix(shard)}:${DISPATCH_QUEUE}:${name}`
   const takeOff = async (callId: string, takesRequeued: '0' | '1') => {
     const keys = [key(callId), key('wait'), key('paused'), key('prioritized'), key('delayed')]
     return (await withdraw(keys, [callId, takesRequeued])) as Withdrawal
@@ -46,7 +46,7 @@ export function createCallJobs(redis: Redis) {
       { token, number, lockMs }: { token: string; number: number; lockMs: number },
     ): Promise<Reclaimed> {
       const lists = ['active', 'wait', 'stalled', 'prioritized'].map(key)
-      const keys = [key(callId), key(`${callId}:lock`), ...lists, admittedKey(callId)]
+      const keys = [key(callId), key(`${callId}:lock`), ...lists, admittedKey(callId, shard)]
       const claim = (await reclaim(keys, [callId, token, lockMs, number])) as number
       if (claim > 0) return claim
       return claim === 0 ? 'lost' : 'missing'
@@ -69,7 +69,7 @@ export function createCallJobs(redis: Redis) {
     settledBy: (jobIds: readonly string[]): Promise<Array<string[] | null>> =>
       Promise.all(
         jobIds.map(async (jobId) => {
-          const calls = await redis.hget(`${QUEUE_PREFIX}:${SETTLEMENT_QUEUE}:${jobId}`, 'calls')
+          const calls = await redis.hget(`${queuePrefix(shard)}:${SETTLEMENT_QUEUE}:${jobId}`, 'calls')
           return calls?.split(',') ?? null
         }),
       ),

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Job, Worker } from 'bullmq'
 import type { Logger } from '../observability/logger.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
-import { QUEUE_PREFIX } from '../redis/redis-keys.ts'
+import { queuePrefix } from '../redis/redis-keys.ts'
 
 /** A job that this worker claimed. */
 export interface ClaimedJob<Data> {
@@ -62,6 +62,8 @@ export interface ClaimedJobsOptions {
   waitSeconds: number
   logger: Logger
   clock: () => number
+  /** The shard of the queue. Absent: the first. */
+  shard?: number
   /** Absent: a random token. */
   token?: string
 }
@@ -77,10 +79,10 @@ const COMPLETE = readFileSync(new URL('./complete-jobs.lua', import.meta.url), '
  * once.
  */
 export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions): ClaimedJobs<Data> {
-  const { redis, blocking, lockMs, waitSeconds, logger, clock, token = randomUUID() } = options
+  const { redis, blocking, lockMs, waitSeconds, logger, clock, token = randomUUID(), shard = 0 } = options
   const worker = new Worker<Data>(queue, null, {
     connection: redis,
-    prefix: QUEUE_PREFIX,
+    prefix: queuePrefix(shard),
     lockDuration: lockMs,
     stalledInterval: lockMs / 2,
     maxStalledCount: NEVER,
@@ -91,8 +93,8 @@ export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions
     defineScript(client, 'syClaimJobs', CLAIM),
   )
   const completeScript = defineScript(redis, 'syCompleteJobs', COMPLETE)
-  const keys = [`${QUEUE_PREFIX}:${queue}`]
-  const waitForMarker = () => blocking.bzpopmin(`${QUEUE_PREFIX}:${queue}:marker`, waitSeconds)
+  const keys = [`${queuePrefix(shard)}:${queue}`]
+  const waitForMarker = () => blocking.bzpopmin(`${queuePrefix(shard)}:${queue}:marker`, waitSeconds)
   let blockingId: number | null = null
   const identify = async () => {
     // A client that is closed before it connected has nothing to unblock.

@@ -3,7 +3,7 @@ import type { NoticeKind } from '../../core/accounts/notice.ts'
 import type { CallEnvelope, CallJob, SettlementRecord } from '../../core/calls/call-job.ts'
 import { newId } from '../../core/kernel/ids.ts'
 import type { Redis } from '../redis/redis.ts'
-import { QUEUE_PREFIX } from '../redis/redis-keys.ts'
+import { queuePrefix } from '../redis/redis-keys.ts'
 
 /** The name of a job that replaces the lost job of a running call (see requeueCall). */
 export const REVIVED = 'revived'
@@ -42,11 +42,12 @@ export type MailJob =
   | { kind: 'event'; eventId: string; accountId: string }
 export type MailQueue = Queue<MailJob>
 
-/** The queue of calls for dispatch workers. Jobs are removed on completion, so prompts are not kept. */
-export const createDispatchQueue = (connection: Redis): DispatchQueue => open(DISPATCH_QUEUE, connection)
-/** The queue of finished calls to charge. */
-export const createSettlementQueue = (connection: Redis): SettlementQueue =>
-  open(SETTLEMENT_QUEUE, connection)
+/** The queue of a shard's calls for dispatch workers. Jobs are removed on completion, so prompts are not kept. */
+export const createDispatchQueue = (connection: Redis, shard = 0): DispatchQueue =>
+  open(DISPATCH_QUEUE, connection, shard)
+/** The queue of a shard's finished calls to charge. */
+export const createSettlementQueue = (connection: Redis, shard = 0): SettlementQueue =>
+  open(SETTLEMENT_QUEUE, connection, shard)
 /** The queue of due webhook deliveries. */
 export const createEventsQueue = (connection: Redis): EventsQueue => open(EVENTS_QUEUE, connection)
 /** The queue of the catalog's scheduled jobs. */
@@ -54,8 +55,8 @@ export const createCatalogQueue = (connection: Redis): CatalogQueue => open(CATA
 /** The queue of messages to send. */
 export const createMailQueue = (connection: Redis): MailQueue => open(MAIL_QUEUE, connection)
 
-function open<T extends Queue>(name: string, connection: Redis): T {
-  const queue = new Queue(name, { connection, prefix: QUEUE_PREFIX })
+function open<T extends Queue>(name: string, connection: Redis, shard = 0): T {
+  const queue = new Queue(name, { connection, prefix: queuePrefix(shard) })
   // BullMQ prints every error of the client on the console; the client's own listener logs it.
   queue.on('error', () => undefined)
   return queue as T
@@ -137,8 +138,12 @@ export async function enqueueDeliveries(queue: EventsQueue, due: readonly Delive
 }
 
 /** Which of the settlement jobs are still in the queue. A job leaves it only after PostgreSQL has its calls. */
-export async function settlementJobsLeft(redis: Redis, jobIds: readonly string[]): Promise<boolean[]> {
-  const keys = jobIds.map((jobId) => `${QUEUE_PREFIX}:${SETTLEMENT_QUEUE}:${jobId}`)
+export async function settlementJobsLeft(
+  redis: Redis,
+  jobIds: readonly string[],
+  shard = 0,
+): Promise<boolean[]> {
+  const keys = jobIds.map((jobId) => `${queuePrefix(shard)}:${SETTLEMENT_QUEUE}:${jobId}`)
   if (keys.length === 0) return []
   if ((await redis.exists(keys)) === 0) return keys.map(() => false)
   const found = await redis.pipeline(keys.map((key) => ['exists', key])).exec()

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 import { pollEvery } from '../process/poll-every.ts'
 import type { Redis } from '../redis/redis.ts'
-import { QUEUE_PREFIX } from '../redis/redis-keys.ts'
+import { queuePrefix } from '../redis/redis-keys.ts'
 import { SETTLEMENT_QUEUE } from './queues.ts'
 
 /** Updated by finish-calls.lua and complete-jobs.lua. */
-export const SETTLEMENT_BYTES = `${QUEUE_PREFIX}:${SETTLEMENT_QUEUE}:bytes`
+export const SETTLEMENT_BYTES = `${queuePrefix(0)}:${SETTLEMENT_QUEUE}:bytes`
 
 const LOOK_MS = 1_000
 /** Share of Redis's memory for the backlog; holds, rates and running calls need the rest. */

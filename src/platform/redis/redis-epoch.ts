@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../observability/logger.ts'
 import { pollEvery } from '../process/poll-every.ts'
 import { defineScript, type Redis } from './redis.ts'
-import { EPOCH } from './redis-keys.ts'
+import { epochKey } from './redis-keys.ts'
 
 /** The generation of Redis's data. An emptied or replaced Redis starts a new one. */
 export interface Epoch {
@@ -27,10 +27,10 @@ end
 local id, since = string.match(known, '^([^:]+):(%d+)$')
 return { id, math.max(0, now - since) }`
 
-export function createEpochReader(redis: Redis): ReadEpoch {
+export function createEpochReader(redis: Redis, shard = 0): ReadEpoch {
   const read = defineScript(redis, 'syEpoch', READ)
   return async () => {
-    const [id, ageMs] = (await read([EPOCH], [newEpochId()])) as [string, number]
+    const [id, ageMs] = (await read([epochKey(shard)], [newEpochId()])) as [string, number]
     return { id, ageMs }
   }
 }

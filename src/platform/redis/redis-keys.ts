@@ -1,17 +1,31 @@
+import { crc32 } from 'node:zlib'
 import type { BudgetHolder } from '../../core/billing/budget.ts'
 
 /**
- * All Redis keys and channels of the gateway. Scripts use keys of accounts and of queues together, so all must be on
- * one server.
+ * All Redis keys and channels of the gateway. Accounts are spread over shards. Everything of an account has the hash tag
+ * of its shard, and so have the shard's queues, since scripts use both together: in a cluster a tag is one slot. What
+ * belongs to the whole fleet is kept with the first shard.
  */
-const PREFIX = 'sy'
+const tagOf = (shard: number): string => `{sy:${shard}}`
+const FLEET = tagOf(0)
 
-/** BullMQ's key prefix; the braces keep both queues in one slot. */
-export const QUEUE_PREFIX = `{${PREFIX}:queues}`
+/** The number of shards of an installation, as every Redis client carries it. It never changes. */
+export interface Sharded {
+  readonly shards: number
+}
+
+const ONE_SHARD: Sharded = { shards: 1 }
+
+/** The shard of an account: CRC-32 of its id, modulo the number of shards. Keys depend on it, so it may never change. */
+export const shardOf = (accountId: string, { shards }: Sharded): number =>
+  shards === 1 ? 0 : crc32(accountId) % shards
+
+/** BullMQ's key prefix of a shard's queues. The fleet's own queues (mail, events, catalog) are with the first shard. */
+export const queuePrefix = (shard: number): string => tagOf(shard)
 
 /** The spendable balance and the open holds of an account. See docs/money.md for the algorithm. */
-export function accountKeys(accountId: string) {
-  const tag = `${PREFIX}:{${accountId}}`
+export function accountKeys(accountId: string, sharded: Sharded = ONE_SHARD) {
+  const tag = `${tagOf(shardOf(accountId, sharded))}:${accountId}`
   return {
     /** The spendable amount: base(ver) − held. */
     avail: `${tag}:avail`,
@@ -36,8 +50,8 @@ export function accountKeys(accountId: string) {
 }
 
 /** Limits of one API key, under its account's hash tag. */
-export function apiKeyKeys(accountId: string, keyId: string) {
-  const tag = `${accountKeys(accountId).prefix}key:${keyId}`
+export function apiKeyKeys(accountId: string, keyId: string, sharded: Sharded = ONE_SHARD) {
+  const tag = `${accountKeys(accountId, sharded).prefix}key:${keyId}`
   return {
     /** As for the account. */
     rate: `${tag}:window`,
@@ -49,56 +63,62 @@ export function apiKeyKeys(accountId: string, keyId: string) {
 }
 
 /** The remaining amount of a budget in a period, pico-USD. holds.lua builds the same key. */
-export const allowanceKey = ({ accountId, ...holder }: BudgetHolder, period: string): string =>
-  `${accountKeys(accountId).prefix}${infixOf(holder)}left:${period}`
+export const allowanceKey = (
+  { accountId, ...holder }: BudgetHolder,
+  period: string,
+  sharded: Sharded = ONE_SHARD,
+): string => `${accountKeys(accountId, sharded).prefix}${infixOf(holder)}left:${period}`
 
 const infixOf = ({ scope, id }: Pick<BudgetHolder, 'scope' | 'id'>): string =>
   scope === 'account' ? '' : `${scope}:${id}:`
 
-/** The generation of Redis's data and its start: `<id>:<unix ms>`. A new one means that data was lost. */
-export const EPOCH = `${PREFIX}:epoch`
+/** The generation of a shard's data and its start: `<id>:<unix ms>`. A new one means that data was lost. */
+export const epochKey = (shard: number): string => `${tagOf(shard)}:epoch`
 
 /** Set once the account was notified that it reached a budget in this period. */
-export const limitNoticeKey = ({ accountId, ...holder }: BudgetHolder, period: string): string =>
-  `${accountKeys(accountId).prefix}${infixOf(holder)}limit-noted:${period}`
+export const limitNoticeKey = (
+  { accountId, ...holder }: BudgetHolder,
+  period: string,
+  sharded: Sharded,
+): string => `${accountKeys(accountId, sharded).prefix}${infixOf(holder)}limit-noted:${period}`
 
-/** Set of account ids whose balance is in Redis. */
-export const KNOWN_ACCOUNTS = `${PREFIX}:accounts`
+/** Set of ids of a shard's accounts whose balance is in Redis. */
+export const knownAccounts = (shard: number): string => `${tagOf(shard)}:accounts`
 
 /** Set of account ids that had a call refused for lack of balance; see refused-accounts.ts. */
-export const REFUSED_ACCOUNTS = `${PREFIX}:refused-accounts`
+export const REFUSED_ACCOUNTS = `${FLEET}:refused-accounts`
 
 /** Counts how often the ledger was older than a balance cache: PostgreSQL lost commits. */
-export const LEDGER_LOSSES = `${PREFIX}:ledger-losses`
+export const LEDGER_LOSSES = `${FLEET}:ledger-losses`
 
 /** Set for a while after a call was admitted and enqueued in one step, so that it is not admitted twice. */
-export const admittedKey = (callId: string): string => `${PREFIX}:admitted:${callId}`
+export const admittedKey = (callId: string, shard: number): string => `${tagOf(shard)}:admitted:${callId}`
 
-/** The channel of one API instance for frames. */
-export const replyChannel = (apiId: string): string => `${PREFIX}:reply:${apiId}`
+/** The channel of one API instance for frames of a shard's calls. */
+export const replyChannel = (apiId: string, shard = 0): string => `${tagOf(shard)}:reply:${apiId}`
 
 /** Hash: charged ends published on a channel and not acknowledged, see src/calls/api/end-acknowledgements.ts. */
 export const unacknowledgedEndsKey = (channel: string): string => `${channel}:ends`
-/** Set: the channels that have such ends, or had. */
-export const ENDING_CHANNELS = `${PREFIX}:ending-channels`
+/** Set: the channels of a shard that have such ends, or had. */
+export const endingChannels = (shard: number): string => `${tagOf(shard)}:ending-channels`
 
 /** The channel from API instances to all dispatch workers. */
-export const CONTROL_CHANNEL = `${PREFIX}:control`
+export const CONTROL_CHANNEL = `${FLEET}:control`
 /** The channel from API instances to one dispatch worker. */
 export const controlChannel = (workerId: string): string => `${CONTROL_CHANNEL}:${workerId}`
 
 /** The channel of changes to keys and accounts, and the counter that every API instance polls. */
-export const KEYS_CHANNEL = `${PREFIX}:keys:changed`
-export const KEYS_VERSION = `${PREFIX}:keys:version`
+export const KEYS_CHANNEL = `${FLEET}:keys:changed`
+export const KEYS_VERSION = `${FLEET}:keys:version`
 
 /** Locks of jobs that one process in the fleet runs at a time. */
-export const lockKey = (job: string): string => `${PREFIX}:lock:${job}`
+export const lockKey = (job: string): string => `${FLEET}:lock:${job}`
 
 /** When refunds and disputes are reconciled with the rails next, unix ms. */
-export const RETURNS_NEXT_AT = `${PREFIX}:payment-returns:next-at`
+export const RETURNS_NEXT_AT = `${FLEET}:payment-returns:next-at`
 
-/** The fleet's state of offers' health. One hash tag, since scripts use several of these keys at once. */
-const HEALTH = `${PREFIX}:{health}`
+/** The fleet's state of offers' health. */
+const HEALTH = `${FLEET}:health`
 /** Hash: id of an offer or a provider → breaker entry, see src/core/failover/circuit-breaker.ts. */
 export const HEALTH_BREAKERS = `${HEALTH}:breakers`
 /** Hash: offer id → unix ms until which the provider asked for no requests. */
@@ -116,10 +136,9 @@ export const healthMeasures = (slot: number): string => `${HEALTH}:measures:${sl
 export const healthProbe = (offerId: string): string => `${HEALTH}:probe:${offerId}`
 
 /** Counters of sign-in and sign-up attempts, by what is counted. */
-export const throttlePrefix = (name: string): string => `${PREFIX}:throttle:${name}`
+export const throttlePrefix = (name: string): string => `${FLEET}:throttle:${name}`
 
-/** One hash tag, since one script counts an hour's budget and a day's networks together. */
-const FREE_CREDIT = `${PREFIX}:{free-credit}`
+const FREE_CREDIT = `${FLEET}:free-credit`
 /** The remaining free credit of an hour since the epoch, pico-USD. */
 export const freeCreditBudgetKey = (hour: number): string => `${FREE_CREDIT}:left:${hour}`
 /** Number of free credits of a network on a day since the epoch. */
@@ -127,28 +146,32 @@ export const freeCreditNetworkKey = (day: number, network: string): string =>
   `${FREE_CREDIT}:network:${day}:${network}`
 
 /** Hash: calls and retries of the fleet by second. */
-export const RETRY_BUDGET = `${PREFIX}:retry-budget`
+export const RETRY_BUDGET = `${FLEET}:retry-budget`
 
-/** Hash: the last step in which a dispatch worker finished calls, and its result; see finish-calls.lua. */
-export const lastFinishKey = (workerId: string): string => `${PREFIX}:finished:${workerId}`
+/** Hash: the last step in which a dispatch worker finished calls of a shard, and its result; see finish-calls.lua. */
+export const lastFinishKey = (workerId: string, shard: number): string =>
+  `${tagOf(shard)}:finished:${workerId}`
 
-/** One hash tag for everything about Idempotency-Keys, since one script bounds what is kept for all accounts. */
-const IDEMPOTENCY = `${PREFIX}:{idem}`
-/** Hash: the record of an account's Idempotency-Key, see src/calls/protocol/idempotency.ts. */
-export const idempotencyKey = (accountId: string, digest: string): string =>
-  `${IDEMPOTENCY}:record:${accountId}:${digest}`
-/** The sealed response of a call with an Idempotency-Key. */
-export const keptCompletionKey = (callId: string): string => `${IDEMPOTENCY}:answer:${callId}`
-/** Since when this Redis has records, unix ms. Lost with its data. */
-export const IDEMPOTENCY_SINCE = `${IDEMPOTENCY}:since`
-/** Prefix of marks, one per account, that records of it were dropped early. */
-export const IDEMPOTENCY_DROPPED = `${IDEMPOTENCY}:dropped:`
-/** Prefixes of the counters of kept records, see src/calls/protocol/idempotency.ts. */
-export const IDEMPOTENCY_RECORDS = `${IDEMPOTENCY}:records`
-export const IDEMPOTENCY_ANSWERS = `${IDEMPOTENCY}:answers`
+/** Everything about the Idempotency-Keys of a shard's accounts. One script bounds what is kept for all of them. */
+export function idempotencyKeys(shard: number) {
+  const tag = `${tagOf(shard)}:idem`
+  return {
+    /** Hash: the record of an account's Idempotency-Key, see src/calls/protocol/idempotency.ts. */
+    record: (accountId: string, digest: string): string => `${tag}:record:${accountId}:${digest}`,
+    /** The sealed response of a call with an Idempotency-Key. */
+    answer: (callId: string): string => `${tag}:answer:${callId}`,
+    /** Since when this Redis has records, unix ms. Lost with its data. */
+    since: `${tag}:since`,
+    /** Prefix of marks, one per account, that records of it were dropped early. */
+    dropped: `${tag}:dropped:`,
+    /** Prefixes of the counters of what is kept. */
+    records: `${tag}:records`,
+    answers: `${tag}:answers`,
+  }
+}
 
-/** Data for operators. One hash tag, since each process writes its part in one pipeline. */
-const OPERATIONS = `${PREFIX}:{ops}`
+/** Data for operators. */
+const OPERATIONS = `${FLEET}:ops`
 /** Sorted set: id of each process by the unix ms of its last report. */
 export const PROCESSES = `${OPERATIONS}:processes`
 /** Written to test whether Redis accepts writes. */
@@ -167,8 +190,8 @@ export const AUDIT_ASKED = `${OPERATIONS}:audit-asked`
 export const AUDIT_RESTS_UNTIL = `${OPERATIONS}:audit-rests-until`
 
 /** Hash: the fleet's additions to the catalog, by part, and the version that changes with any of them. */
-export const CATALOG_OVERLAY = `${PREFIX}:catalog:overlay`
+export const CATALOG_OVERLAY = `${FLEET}:catalog:overlay`
 /** The channel of new overlay versions. */
-export const CATALOG_CHANNEL = `${PREFIX}:catalog:changed`
+export const CATALOG_CHANNEL = `${FLEET}:catalog:changed`
 /** Hash: provider → its last list of models, as JSON. */
-export const CATALOG_LISTINGS = `${PREFIX}:catalog:listings`
+export const CATALOG_LISTINGS = `${FLEET}:catalog:listings`

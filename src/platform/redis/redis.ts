@@ -1,9 +1,11 @@
-import { Redis, type RedisOptions } from 'ioredis'
+import { Redis as Client, type RedisOptions } from 'ioredis'
 import type { Logger } from 'pino'
 import { StartError } from '../../core/kernel/errors.ts'
 import { enforceDeadlines, type RedisDeadlines } from './redis-deadlines.ts'
+import type { Sharded } from './redis-keys.ts'
 
-export type { Redis } from 'ioredis'
+/** A client of Redis that knows how many shards the accounts are spread over (see redis-keys.ts). */
+export type Redis = Client & Sharded
 
 export interface RedisClientOptions {
   /** `redis://…`, `rediss://…`, or `unix:///path/to.sock`. */
@@ -18,6 +20,8 @@ export interface RedisClientOptions {
   mode: 'fail-fast' | 'wait'
   /** For clients of BullMQ workers: maximum time of a blocking read over a duplicate of this client. */
   blockingMs?: number
+  /** The number of shards of the installation. Absent: one. */
+  shards?: number
   logger?: Logger
 }
 
@@ -39,7 +43,7 @@ const URL_FORM = /^(?:rediss?|unix):\/\//
  * address that is not of a single server.
  */
 export function createRedis(given: RedisClientOptions): Redis {
-  const { url, name, mode, blockingMs = BLOCKING_MAX_MS, logger } = given
+  const { url, name, mode, blockingMs = BLOCKING_MAX_MS, shards = 1, logger } = given
   if (!URL_FORM.test(url)) throw new Error('REDIS_URL must begin with redis://, rediss:// or unix://')
   const deadlines = DEADLINES[mode]
   const options: RedisOptions = {
@@ -53,13 +57,13 @@ export function createRedis(given: RedisClientOptions): Redis {
     maxLoadingRetryTime: RECONNECT_MS,
   }
   const client = url.startsWith('unix://')
-    ? new Redis({ ...options, path: url.slice('unix://'.length) })
-    : new Redis(url, options)
+    ? new Client({ ...options, path: url.slice('unix://'.length) })
+    : new Client(url, options)
   client.on('connect', () => sendOncePerTurn(client))
   enforceDeadlines(client, deadlines)
   // BullMQ's duplicate does blocking reads: silence means nothing until the read ends.
   client.duplicate = (override) => {
-    const duplicate = Redis.prototype.duplicate.call(client, override)
+    const duplicate = Client.prototype.duplicate.call(client, override)
     enforceDeadlines(duplicate, {
       ...deadlines,
       silenceMs: deadlines.silenceMs + blockingMs,
@@ -76,14 +80,14 @@ export function createRedis(given: RedisClientOptions): Redis {
     if (!reported) logger?.error({ redis: name, err: error }, 'redis is away')
     reported = true
   })
-  return client
+  return Object.assign(client, { shards })
 }
 
 /**
  * Sends the commands of one event-loop turn in one write. ioredis writes each command separately, with a system call
  * and a wake-up of Redis each time; under load a turn has many.
  */
-function sendOncePerTurn({ stream }: Redis): void {
+function sendOncePerTurn({ stream }: Client): void {
   const write = stream.write.bind(stream)
   let isCorked = false
   stream.write = ((...args: Parameters<typeof write>) => {

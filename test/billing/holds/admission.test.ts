@@ -15,7 +15,7 @@ import { type CallId, newId } from '../../../src/core/kernel/ids.ts'
 import { createCallJobs } from '../../../src/platform/queues/call-jobs.ts'
 import { createDispatchQueue, DISPATCH_QUEUE, enqueueCall } from '../../../src/platform/queues/queues.ts'
 import type { Redis } from '../../../src/platform/redis/redis.ts'
-import { accountKeys, allowanceKey, QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
+import { accountKeys, allowanceKey, queuePrefix } from '../../../src/platform/redis/redis-keys.ts'
 import { admissionOf } from '../../helpers/open-hold.ts'
 import { testRedis } from '../../helpers/resources.ts'
 
@@ -402,7 +402,7 @@ describe('a job that comes with its call', () => {
 
   /** Every key of the dispatch queue but its events, which nobody reads, and what they are counted by. */
   async function keysOfQueue(): Promise<unknown> {
-    const prefix = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:`
+    const prefix = `${queuePrefix(0)}:${DISPATCH_QUEUE}:`
     const read: Record<string, unknown> = {}
     for (const key of (await redis.keys(`${prefix}*`)).sort()) {
       const name = key.slice(prefix.length)
@@ -464,7 +464,7 @@ describe('a job that comes with its call', () => {
     expect(await admit(call)).toMatchObject({ kind: 'admitted', isEnqueued: true, holdPico: 100n })
     expect(await jobs.exists(call.callId)).toBe(false)
     expect(await holds.balance(accountId)).toMatchObject({ availPico: 10_000n, heldPico: 0n })
-    expect(await holds.wasEnqueued(call.callId)).toBe(true)
+    expect(await holds.wasEnqueued({ id: call.callId, accountId })).toBe(true)
   })
 
   test('is not enqueued for a call that is refused, or granted less than it asks for', async () => {
@@ -475,7 +475,7 @@ describe('a job that comes with its call', () => {
     expect(await admit(shortened)).toMatchObject({ kind: 'admitted', isEnqueued: false, completionLimit: 5 })
     for (const { callId } of [refused, shortened]) {
       expect(await createCallJobs(redis).exists(callId)).toBe(false)
-      expect(await holds.wasEnqueued(callId)).toBe(false)
+      expect(await holds.wasEnqueued({ id: callId, accountId })).toBe(false)
     }
   })
 
@@ -497,7 +497,7 @@ describe('a job that comes with its call', () => {
     const ours = await keysOfQueue()
 
     await redis.flushall()
-    const worker = new Worker(DISPATCH_QUEUE, null, { connection: redis, prefix: QUEUE_PREFIX, ...LOCK })
+    const worker = new Worker(DISPATCH_QUEUE, null, { connection: redis, prefix: queuePrefix(0), ...LOCK })
     for (const [index, { callId }] of asked.entries()) {
       const { envelope, sealedBody } = sealed(callId)
       await enqueueCall(queue, envelope, sealedBody, priorities[index]!)
@@ -531,7 +531,7 @@ describe('a job that comes with its call', () => {
     const queue = createDispatchQueue(redis)
     await queue.pause()
     expect(await admit(withJob(await funded(1_000n)))).toMatchObject({ isEnqueued: true })
-    expect(await redis.exists(`${QUEUE_PREFIX}:${DISPATCH_QUEUE}:marker`)).toBe(0)
+    expect(await redis.exists(`${queuePrefix(0)}:${DISPATCH_QUEUE}:marker`)).toBe(0)
     expect(await queue.getWaitingCount()).toBe(1)
     await queue.close()
   })

@@ -14,7 +14,7 @@ import {
   type SettlementQueue,
 } from '../../../src/platform/queues/queues.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../../src/platform/redis/redis-keys.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 /* A call was refused since Redis did not answer in time, and was admitted and enqueued all the same, or was not. */
@@ -122,7 +122,7 @@ describe('taking back a call whose admission is in doubt', () => {
     await jobs.claim(1)
     await undoAdmission(envelope, KEPT, deps)
     expect(told).toMatchObject([{ kind: 'cancel', callId: envelope.id, ending: { by: 'gateway' } }])
-    const job = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:${envelope.id}`
+    const job = `${queuePrefix(0)}:${DISPATCH_QUEUE}:${envelope.id}`
     expect(JSON.parse((await redis.hget(job, 'told'))!)).toEqual({ code: 'overloaded', deliveredChars: 0 })
     expect(await settled()).toEqual([])
     expect(await holds.balance(accountId)).toMatchObject({ heldPico: 100n })

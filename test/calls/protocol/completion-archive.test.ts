@@ -7,11 +7,7 @@ import {
 } from '../../../src/calls/protocol/idempotency.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import {
-  IDEMPOTENCY_ANSWERS,
-  idempotencyKey,
-  keptCompletionKey,
-} from '../../../src/platform/redis/redis-keys.ts'
+import { idempotencyKeys } from '../../../src/platform/redis/redis-keys.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 
 let server: TestRedis
@@ -44,26 +40,26 @@ const answer = {
   frames: [['text', 'x'.repeat(360)] as const, ['finish', 'stop', null] as const],
 }
 const kept = async (...ids: string[]) =>
-  (await Promise.all(ids.map((id) => archive.read(id as CallId)))).map((found) => found !== null)
-const sums = () => redis.hgetall(`${IDEMPOTENCY_ANSWERS}:sums`)
+  (await Promise.all(ids.map((id) => archive.read(call(id))))).map((found) => found !== null)
+const sums = () => redis.hgetall(`${idempotencyKeys(0).answers}:sums`)
 
 describe('answers kept for repeats', () => {
   test('kept completions are read back unchanged', async () => {
     await archive.end(call('1'), answer)
-    expect(await archive.read('1' as CallId)).toEqual(answer)
+    expect(await archive.read(call('1'))).toEqual(answer)
   })
 
   test('an answer whose charge is credited is dropped with its record, unless another call has the key', async () => {
     const discard = createCompletionDiscard(redis)
-    await redis.hset(idempotencyKey('a', 'digest-1'), { fingerprint: 'f', call: '1' })
+    await redis.hset(idempotencyKeys(0).record('a', 'digest-1'), { fingerprint: 'f', call: '1' })
     await archive.end(call('1'), answer)
     await discard(call('1'))
     expect(await kept('1')).toEqual([false])
-    expect(await redis.exists(idempotencyKey('a', 'digest-1'))).toBe(0)
+    expect(await redis.exists(idempotencyKeys(0).record('a', 'digest-1'))).toBe(0)
     expect(await sums()).toEqual({})
-    await redis.hset(idempotencyKey('a', 'digest-1'), { fingerprint: 'f', call: '2' })
+    await redis.hset(idempotencyKeys(0).record('a', 'digest-1'), { fingerprint: 'f', call: '2' })
     await discard(call('1'))
-    expect(await redis.hget(idempotencyKey('a', 'digest-1'), 'call')).toBe('2')
+    expect(await redis.hget(idempotencyKeys(0).record('a', 'digest-1'), 'call')).toBe('2')
   })
 
   test('kept completions of one account are bounded: the oldest make room', async () => {
@@ -91,15 +87,15 @@ describe('answers kept for repeats', () => {
     const once = await sums()
     await archive.end(call('1'), answer)
     expect(await sums()).toEqual(once)
-    await redis.zadd(`${IDEMPOTENCY_ANSWERS}:ends`, 1, keptCompletionKey('1'))
-    await redis.del(keptCompletionKey('1'))
+    await redis.zadd(`${idempotencyKeys(0).answers}:ends`, 1, idempotencyKeys(0).answer('1'))
+    await redis.del(idempotencyKeys(0).answer('1'))
     await archive.end(call('2', 'b'), answer)
     expect(Object.keys(await sums()).toSorted()).toEqual(['*', 'b'])
   })
 })
 
 describe('the record of an Idempotency-Key', () => {
-  const record = idempotencyKey('a', 'digest-1')
+  const record = idempotencyKeys(0).record('a', 'digest-1')
 
   test('says that its call has ended, also where the answer is not kept, and stays', async () => {
     await redis.hset(record, 'call', '1')

@@ -11,7 +11,7 @@ import {
 import type { CallEnvelope } from '../../../src/core/calls/call-job.ts'
 import { type CallId, newCallId } from '../../../src/core/kernel/ids.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
-import { IDEMPOTENCY_SINCE, idempotencyKey } from '../../../src/platform/redis/redis-keys.ts'
+import { idempotencyKeys } from '../../../src/platform/redis/redis-keys.ts'
 import { createTestRedis, type TestRedis } from '../../helpers/services.ts'
 import { startTcpProxy, type TcpProxy } from '../../helpers/tcp-proxy.ts'
 
@@ -47,7 +47,7 @@ beforeEach(async () => {
   lookups = 0
   await redis.flushall()
   // Records are kept for long enough to know of every key that was used within a day.
-  await redis.set(IDEMPOTENCY_SINCE, Date.now() - TWO_DAYS_MS)
+  await redis.set(idempotencyKeys(0).since, Date.now() - TWO_DAYS_MS)
   idempotency = createIdempotency({
     redis,
     findSettled: async (_accountId, digest) => {
@@ -75,7 +75,7 @@ const envelopeOf = ({ callId, digest }: KeyUse): CallEnvelope => ({
   queueDeadlineAt: 15_000,
   callDeadlineAt: 600_000,
 })
-const lapse = ({ accountId, digest }: KeyUse) => redis.del(idempotencyKey(accountId, digest))
+const lapse = ({ accountId, digest }: KeyUse) => redis.del(idempotencyKeys(0).record(accountId, digest))
 
 describe('the claim of an Idempotency-Key', () => {
   test('whose answer was lost is the same claim when it is sent again', async () => {

@@ -25,8 +25,8 @@ import {
 } from '../../../src/platform/queues/queues.ts'
 import { createRedis, isRefusedWrite, type Redis } from '../../../src/platform/redis/redis.ts'
 import {
-  ENDING_CHANNELS,
-  QUEUE_PREFIX,
+  endingChannels,
+  queuePrefix,
   replyChannel,
   unacknowledgedEndsKey,
 } from '../../../src/platform/redis/redis-keys.ts'
@@ -64,7 +64,7 @@ describe('the step that finishes calls', () => {
       logger: pino({ level: 'silent' }),
       clock: Date.now,
     })
-    bullmq = new Worker(DISPATCH_QUEUE, null, { connection: redis, prefix: QUEUE_PREFIX })
+    bullmq = new Worker(DISPATCH_QUEUE, null, { connection: redis, prefix: queuePrefix(0) })
     finish = createFinishScript(redis, 'worker-a', jobs.token, () => 1_700_000_000_000)
   })
   beforeEach(async () => {
@@ -79,7 +79,7 @@ describe('the step that finishes calls', () => {
     await server.close()
   })
 
-  const callKey = (queue: string, name: string) => `${QUEUE_PREFIX}:${queue}:${name}`
+  const callKey = (queue: string, name: string) => `${queuePrefix(0)}:${queue}:${name}`
 
   /** A call that was admitted, and claimed by a worker. */
   async function claimedCall(priority = 0): Promise<CallId> {
@@ -328,7 +328,7 @@ describe('the step that finishes calls', () => {
       [published]: '2:1700000000000',
       [here]: '0:1700000000000',
     })
-    expect(await redis.smembers(ENDING_CHANNELS)).toEqual([CHANNEL])
+    expect(await redis.smembers(endingChannels(0))).toEqual([CHANNEL])
     await expect.poll(() => heard).toHaveLength(1)
   })
 
@@ -437,7 +437,7 @@ describe('the step that claims calls', () => {
     const late = await add(9)
     const soon = await add(1)
     const [first, second] = [await add(0), await add(0)]
-    const marker = `${QUEUE_PREFIX}:${DISPATCH_QUEUE}:marker`
+    const marker = `${queuePrefix(0)}:${DISPATCH_QUEUE}:marker`
     await jobs.wait()
     const claimed = await jobs.claim(3)
     expect(claimed.map(({ id }) => id)).toEqual([first, second, soon])

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
 import type { SessionView, VerifiedView } from '../../../src/core/api/sessions.ts'
-import { QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../../src/platform/redis/redis-keys.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { expectAbsent } from '../../helpers/everything-stored.ts'
@@ -210,7 +210,7 @@ describe('messages', () => {
     await client.json('/console/api/sign-up', { body: { email: 'nobody@example.test', password: PASSWORD } })
     await eventually(async () => {
       expect(refused).toHaveLength(1)
-      expect(await stack.redis.keys(`${QUEUE_PREFIX}:mail:verify_email-*`)).toEqual([])
+      expect(await stack.redis.keys(`${queuePrefix(0)}:mail:verify_email-*`)).toEqual([])
     })
   })
 })

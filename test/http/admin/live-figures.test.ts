@@ -3,7 +3,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import type { CallTimelineView, OperatorCall } from '../../../src/core/api/calls.ts'
 import type { LiveView, ProcessView, QueuesView, TrafficView } from '../../../src/core/api/operations.ts'
 import type { List, Page } from '../../../src/core/api/shared.ts'
-import { QUEUE_PREFIX } from '../../../src/platform/redis/redis-keys.ts'
+import { queuePrefix } from '../../../src/platform/redis/redis-keys.ts'
 import { ask, streamed } from '../../helpers/chat-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { testAccount, testOperator, testStack } from '../../helpers/resources.ts'
@@ -138,19 +138,19 @@ test('queues say how much waits and for how long, without a job being read', asy
 })
 
 test('a waiting settlement shows its age, and that settlement is behind', async () => {
-  await stack.redis.hset(`${QUEUE_PREFIX}:settlement:settle_old`, 'timestamp', Date.now() - 60_000)
+  await stack.redis.hset(`${queuePrefix(0)}:settlement:settle_old`, 'timestamp', Date.now() - 60_000)
   // Put where the oldest is taken from; the worker cannot have it, for it is paused.
-  await stack.redis.hset(`${QUEUE_PREFIX}:settlement:meta`, 'paused', 1)
+  await stack.redis.hset(`${queuePrefix(0)}:settlement:meta`, 'paused', 1)
   try {
-    await stack.redis.lpush(`${QUEUE_PREFIX}:settlement:wait`, 'settle_old')
+    await stack.redis.lpush(`${queuePrefix(0)}:settlement:wait`, 'settle_old')
     const view = await admin.get<QueuesView>('/queues')
     const settlement = view.data.find(({ name }) => name === 'settlement')
     expect(settlement?.oldest_waiting_ms).toBeGreaterThanOrEqual(60_000)
     expect(view.settlement_behind).toBe(true)
   } finally {
-    await stack.redis.lrem(`${QUEUE_PREFIX}:settlement:wait`, 0, 'settle_old')
-    await stack.redis.del(`${QUEUE_PREFIX}:settlement:settle_old`)
-    await stack.redis.hdel(`${QUEUE_PREFIX}:settlement:meta`, 'paused')
+    await stack.redis.lrem(`${queuePrefix(0)}:settlement:wait`, 0, 'settle_old')
+    await stack.redis.del(`${queuePrefix(0)}:settlement:settle_old`)
+    await stack.redis.hdel(`${queuePrefix(0)}:settlement:meta`, 'paused')
   }
 })
 
@@ -187,7 +187,7 @@ describe('calls', () => {
     ).catch(() => undefined)
     try {
       const text = await eventually(async () => {
-        const [id] = await stack.redis.lrange(`${QUEUE_PREFIX}:dispatch:active`, 0, 0)
+        const [id] = await stack.redis.lrange(`${queuePrefix(0)}:dispatch:active`, 0, 0)
         expect(id).toBeDefined()
         const response = await admin.send('GET', `/calls/${id}/timeline`)
         expect(response.status).toBe(200)
