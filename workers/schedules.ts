@@ -1,5 +1,6 @@
 import { pruneAccountActions } from '../src/accounts/account-action-store.ts'
 import { createAccountStore } from '../src/accounts/account-store.ts'
+import { createMonthPartitions } from '../src/billing/archive/month-partitions.ts'
 import { createAuditSchedule } from '../src/billing/audit/audit-schedule.ts'
 import { failureCreditLimits } from '../src/billing/audit/failure-credit-audit.ts'
 import { runAudit } from '../src/billing/audit/run-audit.ts'
@@ -163,6 +164,13 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
       run: () => sweepUnacknowledgedEnds(unacknowledgedEnds),
     },
     { name: 'retention', on: one, everyMs: 30 * SECOND_MS, run: prune },
+    {
+      name: 'partitions',
+      on: one,
+      everyMs: 60 * MINUTE_MS,
+      firstAfterMs: 10 * SECOND_MS,
+      run: () => createMonthPartitions({ postgres: auditPostgres, logger }),
+    },
     {
       name: 'uncharged-cost',
       on: one,

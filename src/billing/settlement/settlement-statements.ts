@@ -179,9 +179,9 @@ WITH call AS MATERIALIZED (
   FROM call LEFT JOIN account ON account.id = call.account_id
   LEFT JOIN key ON key.account_id = call.account_id AND key.key_digest = call.idempotency_digest
     AND key.call_id <> call.id AND abs(call.admitted_at_ms - key.admitted_at_ms) < ${KEY_RETENTION_MS}
-  ON CONFLICT (id) DO UPDATE SET ${replaced.join(', ')}
+  ON CONFLICT (id) DO UPDATE SET ${replaced.join(', ')}, supersedes = true
   WHERE ${unserved('known')} AND NOT (${unserved('EXCLUDED')}) AND known.account_id = EXCLUDED.account_id
-  RETURNING id, account_id, charge_pico, duplicate_of, xmax <> 0 AS superseded
+  RETURNING id, account_id, charge_pico, duplicate_of, supersedes IS NOT NULL AS superseded
 ), costs AS (
   INSERT INTO account_provider_costs AS known (account_id, day, charged_pico, uncharged_pico, caused_pico)
   SELECT recorded.account_id, (now() AT TIME ZONE 'UTC')::date, sum(recorded.charge_pico),

@@ -121,6 +121,12 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: ({ fields }) => `The clock of a host is ${of(fields, 'aheadMs')} ms ahead of that of Redis.`,
     page: '',
   },
+  'partitions-missing': {
+    severity: 'warning',
+    ...condition,
+    sentence: () => 'The monthly partitions of the database could not be created.',
+    page: '',
+  },
   'settlement-waits': {
     severity: 'critical',
     ...condition,

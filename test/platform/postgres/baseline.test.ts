@@ -32,7 +32,7 @@ UNION ALL SELECT format('column %s %s %s %s not null %s default %s identity %s s
     pg_get_expr(adbin, adrelid), attidentity, attstorage)
   FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
   LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
-  WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
+  WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped
 UNION ALL SELECT format('constraint %s %s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated)
   FROM pg_constraint WHERE connamespace = 'public'::regnamespace
 UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
@@ -75,10 +75,11 @@ async function lines(sql: string): Promise<string[]> {
   return rows.map(({ line }) => line)
 }
 
-/** Every row of every table. */
+/** Every row of every table, those of partitions by their partitioned table. */
 async function contents(): Promise<string[]> {
   const tables = await lines(
-    `SELECT quote_ident(tablename) AS line FROM pg_tables WHERE schemaname = 'public'`,
+    `SELECT oid::regclass AS line FROM pg_class
+     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`,
   )
   const rows = tables.map((table) => `SELECT '${table} ' || t::text AS line FROM ${table} AS t`)
   return lines(`${rows.join(' UNION ALL ')} ORDER BY line`)

@@ -1,0 +1,27 @@
+import type { Logger } from '../../platform/observability/logger.ts'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+
+/** Partitions exist for this month and for so many after it, so that months pass before a failure to create one matters. */
+const MONTHS_AHEAD = 3
+
+const CREATE = `
+SELECT create_month_partitions((date_trunc('month', now() AT TIME ZONE 'UTC') + interval '${MONTHS_AHEAD} months')::date) AS created`
+
+/**
+ * Creates the monthly partitions that are missing; idempotent. A month without a partition fails no settlement: its rows
+ * go to the default partition, and move when the partition is created. A failure is an alarm.
+ */
+export async function createMonthPartitions({
+  postgres,
+  logger,
+}: {
+  postgres: Postgres
+  logger: Logger
+}): Promise<void> {
+  try {
+    const [row] = await postgres.$queryRawUnsafe<Array<{ created: number }>>(CREATE)
+    logger.info({ created: row?.created, alarmsOver: ['partitions-missing'] }, 'monthly partitions exist')
+  } catch (error) {
+    logger.error({ alarm: 'partitions-missing', err: error }, 'monthly partitions not created')
+  }
+}
