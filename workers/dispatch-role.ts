@@ -66,7 +66,6 @@ export async function startDispatchRole(
   resources.defer(async () => void (await redis.quit()))
   const { platformKeys, catalog } = await composeCatalog(config, clients, subscriber)
   const calls = new RunningCalls()
-  const workerId = newId('worker')
   const transport = createTransport(config)
   resources.defer(() => transport.close())
   const byokKeys = await openByokKeyVault({
@@ -93,15 +92,16 @@ export async function startDispatchRole(
     blocking: redisFor('wake'),
     lockMs: config.jobLockMs,
     waitSeconds: WAIT_SECONDS,
+    token: newId('worker'),
     ...{ logger, clock: Date.now },
   })
   const dispatch = await composeDispatch({
-    ...{ workerId, redis, subscriber, localHub, epoch, jobs, calls, archive, logger },
+    ...{ redis, subscriber, localHub, epoch, jobs, calls, archive, logger },
     callJobs: createCallJobs(redis),
     dispatchQueue: queues.dispatch,
     enqueueSettlements: (records) => enqueueSettlements(queues.settlement, records),
     settlementJobsLeft: (jobIds) => settlementJobsLeft(redis, jobIds),
-    runFinish: createFinishScript(redis, workerId, jobs.token, Date.now),
+    runFinish: createFinishScript(redis, jobs.token, Date.now),
     chain: createAttemptChain({
       catalog: catalog.snapshot,
       providers: createProviderClients({
@@ -139,7 +139,6 @@ export async function startDispatchRole(
 
 /** The clients and settings of one dispatch worker. */
 interface DispatchParts {
-  workerId: string
   /** Frames, holds and queues use one connection, so that commands run in sending order. */
   redis: Redis
   /** A connection in subscriber mode. */
@@ -181,10 +180,10 @@ export type ComposedDispatch = Awaited<ReturnType<typeof composeDispatch>>
 
 /** Composes and starts the worker of one dispatch process: everything between the queue and the providers. */
 export async function composeDispatch(parts: DispatchParts) {
-  const { redis, subscriber, localHub, epoch, calls, workerId, settings, logger, clock } = parts
+  const { redis, subscriber, localHub, epoch, calls, settings, logger, clock } = parts
   const holds = createHoldStore(redis)
   const publisher = new FramePublisher({
-    worker: workerId,
+    worker: parts.jobs.token,
     redis,
     localHub,
     logger,
@@ -215,7 +214,7 @@ export async function composeDispatch(parts: DispatchParts) {
   epoch.onEmptied(() => void resync('emptied'))
   epoch.onReconnected(() => void resync('reconnected'))
   const stopConfirming = pollEvery(CONFIRM_MS, confirm, () => undefined)
-  await listenForControl(subscriber, workerId, (message) => calls.control(message))
+  await listenForControl(subscriber, parts.jobs.token, (message) => calls.control(message))
   await worker.start()
   return {
     takeSlot: () => worker.takeSlot(),

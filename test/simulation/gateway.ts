@@ -249,7 +249,6 @@ export class Gateway {
     const start = async () => {
       const epoch = await watchEpoch({ redis, readEpoch: createEpochReader(redis), logger: LOGGER })
       composed = await composeDispatch({
-        workerId: `${process.name}-worker`,
         localHub,
         redis,
         subscriber: connectRedis(this.redis, this.connect(process, 'wait')),
@@ -388,14 +387,12 @@ export class Gateway {
 
   private runFinish(connection: Connection, token: string, localHub?: () => LocalHub | null): RunFinish {
     const { data, pubSub } = this.redis
-    const worker = `${token}-worker`
     const models = {
-      worker,
       lastSteps: this.lastSteps,
       data: this.bug === 'hold-until-settled' ? new ModelRedis(() => this.time.nowMs) : data,
       hasFrames: (channel: string) => pubSub.listeners(channel) > 0,
       publish: (channel: string, frames: readonly Frame[]) =>
-        void pubSub.publish(channel, encodeFrames(worker, frames)),
+        void pubSub.publish(channel, encodeFrames(token, frames)),
       token,
       dispatch: this.dispatchQueue,
       settlement: this.settlementQueue,
@@ -405,7 +402,7 @@ export class Gateway {
     if (this.bug === 'settle-after-end-colocated')
       return (jobId, calls) => {
         localHub?.()?.receive(
-          worker,
+          token,
           calls.map(({ last }) => last),
         )
         return run(jobId, calls)

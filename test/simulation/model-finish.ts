@@ -10,12 +10,11 @@ import { endInGate } from './model-scripts.ts'
 export interface FinishModels {
   data: ModelRedis
   nowMs: number
-  worker: string
   /** What came of the last step of each worker that finished calls. */
   lastSteps: Map<string, { jobId: string; results: FinishResult[] }>
   hasFrames: (channel: string) => boolean
   publish: (channel: string, frames: readonly Frame[]) => void
-  /** Of the worker's locks. */
+  /** The worker's id and the token of its locks. */
   token: string
   dispatch: ModelQueue<CallJob>
   settlement: ModelQueue<SettlementJob>
@@ -27,8 +26,8 @@ export function finishCalls(
   settlementJobId: string,
   calls: ReadonlyArray<FinishStep & { isPublished: boolean }>,
 ): FinishResult[] {
-  const { data, nowMs, worker, lastSteps, hasFrames, publish, token, dispatch, settlement } = models
-  const lastStep = lastSteps.get(worker)
+  const { data, nowMs, lastSteps, hasFrames, publish, token, dispatch, settlement } = models
+  const lastStep = lastSteps.get(token)
   if (lastStep?.jobId === settlementJobId) return lastStep.results
   const finished: Array<(typeof calls)[number]> = []
   const results = calls.map((call): FinishResult => {
@@ -48,12 +47,14 @@ export function finishCalls(
     if (claim !== 'any') dispatch.jobs.delete(id)
   }
   if (finished.length > 0) {
-    lastSteps.set(worker, { jobId: settlementJobId, results })
+    lastSteps.set(token, { jobId: settlementJobId, results })
     settlement.add(settlementJobId, { records: finished.map(({ record }) => record) }, 0, 'settle')
   }
-  for (const { record, channel, needsSubscriber, takenTokens } of finished)
-    if (needsSubscriber && channel !== '' && record.chargePico !== '0')
-      data.hash(unacknowledgedEndsKey(channel)).set(record.id, `${takenTokens}:${nowMs}`)
+  for (const { record, channel, isPublished, needsSubscriber, takenTokens } of finished) {
+    const taken = needsSubscriber && record.chargePico !== '0' ? String(takenTokens) : ''
+    if (channel !== '' && (isPublished || taken !== ''))
+      data.hash(unacknowledgedEndsKey(channel)).set(record.id, `${taken}:${nowMs}:${token}`)
+  }
   for (const channel of new Set(finished.map((call) => call.channel))) {
     if (channel === '') continue
     const ofChannel = finished.filter((call) => call.channel === channel && call.isPublished)

@@ -1,5 +1,6 @@
+import type { CallJob } from '../../src/core/calls/call-job.ts'
 import type { GatewayFailure } from '../../src/core/calls/frames.ts'
-import type { Reclaimed, Withdrawal } from '../../src/platform/queues/call-jobs.ts'
+import type { CallPlace, Reclaimed, Withdrawal } from '../../src/platform/queues/call-jobs.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 type JobState = 'waiting' | 'active' | 'delayed'
@@ -182,10 +183,13 @@ export class ModelQueue<Data> {
     return 1
   }
 
-  place(id: string): 'queued' | 'running' | null {
+  place(id: string): CallPlace | null {
     const job = this.jobs.get(id)
     if (!job) return null
-    return job.name === 'revived' || job.attemptsStarted > 0 ? 'running' : 'queued'
+    if (job.attemptsStarted > 0) return { kind: 'running', worker: this.holder(job) }
+    if (job.name !== 'revived') return { kind: 'queued' }
+    const { worker = null } = job.data as Partial<CallJob>
+    return { kind: 'running', worker }
   }
 
   /** As src/platform/queues/withdraw-call.lua. */

@@ -113,6 +113,7 @@ export function connectRedis({ data, pubSub }: RedisServices, connection: Connec
     smembers: (key: string) => send(() => [...data.set(key)]),
     hdel: (key: string, ...fields: string[]) =>
       send(() => fields.filter((field) => data.hash(key).delete(field)).length),
+    hget: (key: string, field: string) => send(() => data.hash(key).get(field) ?? null),
     hgetall: (key: string) => send(() => Object.fromEntries(data.hash(key))),
     zrangebyscore: (key: string, _from: string, to: number) =>
       send(() => [...data.sortedSet(key)].filter(([, score]) => score <= to).map(([member]) => member)),

@@ -63,12 +63,18 @@ export function attachCall(
     flush: () => sink.flush(),
     tick: (nowMs) => sink.tick(nowMs),
   }
-  const control = (message: ControlMessage) => {
+  const send = (message: ControlMessage, worker: string) => {
     if (message.kind !== 'resend') return
-    hub.tellWorkers({ ...message, kind: 'attach', callId: id, channel: hub.channel, label: listenerId })
+    hub.tellWorker(worker, {
+      ...message,
+      kind: 'attach',
+      callId: id,
+      channel: hub.channel,
+      label: listenerId,
+    })
   }
   const call = hub.register({ ...original, id: listenerId }, watched, () => void lookOnce(), {
-    control,
+    send,
     silentForMs: SILENT_FOR_MS,
   })
 
@@ -76,7 +82,8 @@ export function attachCall(
     if (isOver) return
     isOver = true
     hub.forget(listenerId)
-    if (detach) hub.tellWorkers({ kind: 'detach', callId: id, label: listenerId })
+    if (detach && call.addressee !== null)
+      hub.tellWorker(call.addressee, { kind: 'detach', callId: id, label: listenerId })
   }
 
   /** Replays the kept response from the next due frame. */
@@ -91,12 +98,14 @@ export function attachCall(
   async function look(): Promise<void> {
     const where = await whereIsOriginal(original, deps)
     if (isOver) return
-    if (where === 'queued' || where === 'running') misses = 0
+    if (where.kind === 'queued' || where.kind === 'running') misses = 0
     else if (await replay()) return
     else misses += 1
     if (isOver) return
-    const isEnded = where === 'ended'
-    if (misses < MISSES_MAX && !(isEnded && !hasFrames)) return call.probe()
+    if (where.kind === 'running') return call.foundRunning(where.worker)
+    const isEnded = where.kind === 'ended'
+    if (misses < MISSES_MAX && !(isEnded && !hasFrames))
+      return call.addressee === null ? undefined : call.probe()
     // Nothing will end the call, so its key must be released.
     if (!isEnded) await archive.forget(original)
     call.end(isEnded ? answerNotKept(id) : CALL_ERRORS.originalNotCompleted)

@@ -13,7 +13,7 @@ import {
 import type { SharedRoom } from '../../core/kernel/shared-room.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
-import { CONTROL_CHANNEL, controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'
+import { controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'
 import { EndAcknowledgements } from './end-acknowledgements.ts'
 import { type CallSink, PendingCall, type PendingCallOptions } from './pending-call.ts'
 import { ResendQueue } from './resend-queue.ts'
@@ -108,23 +108,30 @@ export class CallHub {
     this.early.set(callId, [])
   }
 
-  /** Waits for a call, and delivers the frames since it was expected. Without `control` it sends to its own worker. */
+  /**
+   * Waits for a call, and delivers the frames since it was expected. `send`: sends its messages to the worker that has it;
+   * absent: as they are. While its worker is unknown, the call is looked up instead.
+   */
   register(
     envelope: ResponseEnvelope,
     sink: CallSink,
     look: () => void,
     {
-      control,
+      send = (message, worker) => this.tellWorker(worker, message),
       ...options
-    }: Partial<Pick<PendingCallOptions, 'control' | 'errorSent' | 'over' | 'silentForMs'>> = {},
+    }: Partial<Pick<PendingCallOptions, 'errorSent' | 'over' | 'silentForMs'>> & {
+      send?: (message: ControlMessage, worker: string) => void
+    } = {},
   ): PendingCall {
     const nowMs = this.options.clock()
     const call: PendingCall = new PendingCall({
       envelope,
       sink,
       look,
-      control: control ?? ((message, worker) => this.tellWorkers(message, worker ?? call.worker)),
-      wantsResend: () => this.resends.want(call, this.options.clock()),
+      control: (message, worker = call.addressee ?? undefined) =>
+        worker === undefined ? call.lookNow() : send(message, worker),
+      wantsResend: () =>
+        call.addressee === null ? call.lookNow() : this.resends.want(call, this.options.clock()),
       ...options,
       nowMs,
     })
@@ -146,6 +153,11 @@ export class CallHub {
     call.forgotten()
     this.calls.delete(callId)
     this.options.places.add(call.envelope.accountId, -1)
+  }
+
+  /** The worker that published the end of a call, until this instance acknowledges the end; null: none did. */
+  endedBy(callId: string): Promise<string | null> {
+    return this.acknowledgements.workerOf(callId)
   }
 
   /** Whether Redis was away recently: its state of a call may be older than that of the call's worker. */
@@ -263,14 +275,15 @@ export class CallHub {
   }
 
   private answerForUnknown([callId, generation, , body, run]: Frame, worker: string | undefined): void {
+    if (worker === undefined) return
     if (body[0] === 'takeover' || body[0] === 'was-ended') {
       // Neither finished nor known: no client waits for it, and its worker settles it.
       const end = this.ended.get(callId)
       const delivered = end
         ? { ...DELIVERED_WHOLE, endedBy: end.by }
         : { ...DELIVERED_WHOLE, finished: false, ending: NO_CLIENT }
-      this.tellWorkers({ kind: 'delivered', callId, generation, run, delivered }, worker)
-    } else if (body[0] === 'open') this.tellWorkers({ kind: 'cancel', callId, ending: NO_CLIENT }, worker)
+      this.tellWorker(worker, { kind: 'delivered', callId, generation, run, delivered })
+    } else if (body[0] === 'open') this.tellWorker(worker, { kind: 'cancel', callId, ending: NO_CLIENT })
   }
 
   /** Ticks while there are calls; without calls the state of workers does not matter. */
@@ -297,15 +310,15 @@ export class CallHub {
     if (this.calls.size === 0 && this.acknowledgements.isEmpty) this.stopTicking()
   }
 
-  /** Sends a message to the worker that has the call, or to all workers if that is unknown. */
-  tellWorkers(message: ControlMessage, worker?: string | null): void {
+  /** Sends a message to the worker that has the call. */
+  tellWorker(worker: string, message: ControlMessage): void {
     const { kind, callId } = message
-    this.publish(worker ? controlChannel(worker) : CONTROL_CHANNEL, JSON.stringify(message), { kind, callId })
+    this.publish(controlChannel(worker), JSON.stringify(message), { kind, callId })
   }
 
   private publish(channel: string, message: string, what: object = {}): void {
     this.options.publisher.publish(channel, message).catch((error) => {
-      this.options.logger.warn({ err: error, ...what }, 'message to workers not sent')
+      this.options.logger.warn({ err: error, ...what }, 'message to a worker not sent')
     })
   }
 }

@@ -7,10 +7,11 @@ import type { Redis } from '../../platform/redis/redis.ts'
 import { endingChannels, unacknowledgedEndsKey } from '../../platform/redis/redis-keys.ts'
 
 /**
- * Charged ends that were published to an API instance, until it acknowledges them. Redis counts a killed instance as a
+ * Ends that were published to an API instance, until it acknowledges them, and the worker that can send them again. Redis counts a killed instance as a
  * subscriber as long as its connection is open, so a published end may not have been read. The script that finishes
  * calls records each (finish-calls.lua), and an instance acknowledges what it wrote to clients about once a second,
- * many calls in one command. Ends that an instance has not acknowledged when it is gone are credited.
+ * many calls in one command. Charged ends that an instance has not acknowledged when it is gone are
+ * credited.
  */
 
 const ACKNOWLEDGE_EVERY_MS = 1_000
@@ -19,7 +20,7 @@ const WAITING_MAX = 50_000
 const AT_ONCE = 1_000
 
 interface AcknowledgementsOptions {
-  redis: Pick<Redis, 'hdel'>
+  redis: Pick<Redis, 'hdel' | 'hget'>
   channel: string
   logger: Logger
 }
@@ -46,6 +47,12 @@ export class EndAcknowledgements {
   /** Records that the end of a call was delivered. */
   add(callId: string): void {
     this.fresh.push(callId)
+  }
+
+  /** The worker that published the end of a call, which is not acknowledged yet; null: none did. */
+  async workerOf(callId: string): Promise<string | null> {
+    const note = await this.options.redis.hget(this.key, callId)
+    return note === null ? null : readEnd([callId, note]).worker
   }
 
   /** Call it some times a second. */
@@ -102,9 +109,11 @@ interface SweepDependencies {
 /** A recorded end. */
 interface UnacknowledgedEnd {
   callId: CallId
-  /** Completion tokens that its client certainly received before. */
-  takenTokens: number
+  /** Completion tokens that its client certainly received before; null: nothing is credited. */
+  takenTokens: number | null
   notedAtMs: number
+  /** The worker that published it; null for one of an earlier release. */
+  worker: string | null
 }
 
 /**
@@ -128,8 +137,13 @@ export async function sweepUnacknowledgedEnds(deps: SweepDependencies): Promise<
 }
 
 function readEnd([callId, note]: [string, string]): UnacknowledgedEnd {
-  const [takenTokens, notedAtMs] = note.split(':').map(Number) as [number, number]
-  return { callId: callId as CallId, takenTokens, notedAtMs }
+  const [taken, notedAtMs, worker = null] = note.split(':')
+  return {
+    callId: callId as CallId,
+    takenTokens: taken === '' ? null : Number(taken),
+    notedAtMs: Number(notedAtMs),
+    worker,
+  }
 }
 
 async function giveUp(channel: string, ends: UnacknowledgedEnd[], deps: SweepDependencies): Promise<number> {
@@ -145,6 +159,10 @@ async function giveUp(channel: string, ends: UnacknowledgedEnd[], deps: SweepDep
   const evidence: SettlementRecord[] = []
   const decided: string[] = []
   for (const { callId, takenTokens, notedAtMs } of ends) {
+    if (takenTokens === null) {
+      decided.push(callId)
+      continue
+    }
     const call = records.get(callId)
     // Its settlement is pending.
     if (!call && clock() - notedAtMs < KEPT_MS) continue

@@ -23,7 +23,7 @@ import type { CallBodies } from '../protocol/call-bodies.ts'
 import type { CompletionArchive } from '../protocol/idempotency.ts'
 import type { CallHub } from './call-hub.ts'
 import type { CallSink } from './pending-call.ts'
-import { type Whereabouts, whereIs } from './where-is.ts'
+import { whereIs } from './where-is.ts'
 
 export interface DispatchDependencies {
   hub: CallHub
@@ -113,20 +113,21 @@ export function dispatchCall(
     try {
       const isOverdue = deps.clock(envelope.admittedAt) >= envelope.queueDeadlineAt
       const mayWithdraw = !call.hasFrames && isOverdue && !hub.isReconnecting(deps.clock())
-      const where = mayWithdraw ? placeAfter(await withdraw()) : await whereIs(id, deps)
-      switch (where) {
+      if (mayWithdraw && (await withdraw()) === 'withdrawn') return
+      const where = await whereIs(id, deps)
+      switch (where.kind) {
         case 'queued':
           timesGone = 0
           return
         case 'running':
           timesGone = 0
-          return call.probe()
+          return call.foundRunning(where.worker)
         case 'ended':
         case 'gone':
           // A long body is stored before its job exists.
           if (isEnqueuing) return
           timesGone += 1
-          if (timesGone <= ENDS_ASKED_FOR) return call.endIsMissing(deps.clock())
+          if (timesGone <= ENDS_ASKED_FOR) return call.endIsMissing(deps.clock(), await hub.endedBy(id))
           // Its worker settled it, then died before the lost frame could be requested again.
           logger.error({ callId: id }, 'last frame of a call lost')
           call.endAsLost(CALL_ERRORS.answerLost)
@@ -195,7 +196,11 @@ export function dispatchCall(
       // A call with an Idempotency-Key continues for a repeat.
       if (idempotencyRecord !== null) return
       leftByClient = true
-      queued.then(withdraw).catch((cause) => {
+      const withdrawOrFind = async () => {
+        await queued
+        if ((await withdraw()) !== 'withdrawn' && call.addressee === null) await look()
+      }
+      withdrawOrFind().catch((cause) => {
         logger.warn({ err: cause, callId: id }, 'call not withdrawn from the queue')
       })
     },
@@ -233,14 +238,17 @@ export async function undoAdmission(
   await settleUnservedCall(envelope, 'failed', CALL_ERRORS.notQueued, deps)
 }
 
-/** Notifies the worker that runs the call that its client got an error, and withdraws the call if no worker has it. */
-function giveUp({ id }: CallEnvelope, { hub, callJobs }: DispatchDependencies): Promise<Withdrawal> {
-  hub.tellWorkers({
-    kind: 'cancel',
-    callId: id,
-    ending: { by: 'gateway', code: CALL_ERRORS.notQueued.code, deliveredChars: 0 },
-  })
-  return callJobs.withdraw(id)
+/** Withdraws the call if no worker has it; otherwise notifies the worker that its client got an error. */
+async function giveUp({ id }: CallEnvelope, { hub, callJobs }: DispatchDependencies): Promise<Withdrawal> {
+  const withdrawal = await callJobs.withdraw(id)
+  const place = withdrawal === 'withdrawn' || withdrawal === 'missing' ? null : await callJobs.place(id)
+  if (place?.kind === 'running' && place.worker !== null)
+    hub.tellWorker(place.worker, {
+      kind: 'cancel',
+      callId: id,
+      ending: { by: 'gateway', code: CALL_ERRORS.notQueued.code, deliveredChars: 0 },
+    })
+  return withdrawal
 }
 
 function settleUnservedCall(
@@ -252,12 +260,6 @@ function settleUnservedCall(
 ): Promise<void> {
   const record = unservedSettlement(envelope, status, error.code, clock(), deliveredTokens)
   return enqueueSettlement(settlementQueue, record)
-}
-
-/** Where a call is after the attempt to withdraw it. A withdrawn call has ended here. */
-const placeAfter = (withdrawal: Withdrawal): Whereabouts => {
-  if (withdrawal === 'missing') return 'gone'
-  return withdrawal === 'withdrawn' ? 'queued' : 'running'
 }
 
 /** Where the body of a call is stored. */

@@ -25,7 +25,7 @@ export interface CallSink {
 export interface PendingCallOptions {
   envelope: ResponseEnvelope
   sink: CallSink
-  /** Sends to one worker; without a name, to the last known one, or to all. */
+  /** Sends to one worker; without a name, to the one that has the call (see `addressee`). */
   control: (message: ControlMessage, worker?: string) => void
   /** Frames may be missing: the call waits for its turn to ask (see `askResend`). May be called again. */
   wantsResend: () => void
@@ -103,6 +103,8 @@ export class PendingCall {
   private run: KnownRun = { generation: 0 }
   /** Redis may have forgotten that an earlier run finished the call. */
   redisLostWrites = false
+  /** The worker that has the call according to Redis, if no frame has come since it was looked up. */
+  private holder: string | null = null
   /** The name of the run whose end was received; absent if this side ended the call. */
   endingRun?: string | undefined
   private next = 0
@@ -142,6 +144,7 @@ export class PendingCall {
     this.next++
     // A worker cannot send again yet a last frame that it is still publishing.
     if (this.gap) this.gap = this.next > this.gap.until ? null : { ...this.gap, asks: 0 }
+    this.holder = null
     this.askedAtMs = nowMs
     this.lookAtMs = this.nextLook(nowMs)
     this.deliver(body)
@@ -245,9 +248,14 @@ export class PendingCall {
     return this.ending !== null && !this.ended && this.envelope.idempotencyRecord === null
   }
 
-  /** The last known worker. */
+  /** The worker whose frames are delivered; null before the first. */
   get worker(): string | null {
     return this.run.worker ?? null
+  }
+
+  /** The worker that has the call, as far as is known. */
+  get addressee(): string | null {
+    return this.holder ?? this.worker
   }
 
   /** Whether its client has received part of the response, and waits for more. */
@@ -304,10 +312,22 @@ export class PendingCall {
     })
   }
 
-  /** Its job is gone, so its end was sent: requests it, and soon checks again whether the call exists. */
-  endIsMissing(nowMs: number): void {
-    this.lookAtMs = nowMs + MISSING_AGAIN_MS
+  /** It runs, according to Redis. `worker` has it; null if its claim has expired, so that another worker will have it. */
+  foundRunning(worker: string | null): void {
+    if (worker === null) return
+    this.holder = worker
+    this.cancel()
     this.probe()
+  }
+
+  /**
+   * Its job is gone, so its end was sent: requests it from the worker that sent it, if that is known, and soon checks again
+   * whether the call exists.
+   */
+  endIsMissing(nowMs: number, worker: string | null): void {
+    this.lookAtMs = nowMs + MISSING_AGAIN_MS
+    if (worker !== null) this.holder = worker
+    if (this.addressee !== null) this.probe()
   }
 
   /** Looks the call up at the next tick. */

@@ -1,15 +1,13 @@
 /** Maximum calls with concurrent resend requests to one worker, which limits what it sends again. */
 const AT_ONCE = 16
-/** Maximum for calls without a known worker: most wait in the queue, so no worker will respond. */
-const AT_ONCE_UNKNOWN = 256
 /** Maximum wait for a response. */
 const ANSWER_WITHIN_MS = 250
 
 /** A call that requests frames again from its worker. */
 export interface ResendingCall {
   readonly ended: boolean
-  /** The last known worker; null if none. */
-  readonly worker: string | null
+  /** The worker that it asks. */
+  readonly addressee: string | null
   /** Its turn: sends the request. */
   askResend(nowMs: number): void
 }
@@ -18,7 +16,6 @@ interface Lane {
   waiting: Set<ResendingCall>
   /** Calls with an open request, by time. */
   asked: Map<ResendingCall, number>
-  atOnce: number
 }
 
 /**
@@ -30,7 +27,7 @@ export class ResendQueue {
 
   /** Requests frames for a call, now or when it is its turn. Repeatable. */
   want(call: ResendingCall, nowMs: number): void {
-    const lane = this.laneOf(call.worker)
+    const lane = this.laneOf(call.addressee)
     if (lane.asked.has(call)) return
     lane.waiting.add(call)
     advance(lane, nowMs)
@@ -55,17 +52,16 @@ export class ResendQueue {
   private laneOf(worker: string | null): Lane {
     let lane = this.lanes.get(worker)
     if (lane === undefined) {
-      const atOnce = worker === null ? AT_ONCE_UNKNOWN : AT_ONCE
-      lane = { waiting: new Set(), asked: new Map(), atOnce }
+      lane = { waiting: new Set(), asked: new Map() }
       this.lanes.set(worker, lane)
     }
     return lane
   }
 }
 
-function advance({ waiting, asked, atOnce }: Lane, nowMs: number): void {
+function advance({ waiting, asked }: Lane, nowMs: number): void {
   for (const call of waiting) {
-    if (asked.size >= atOnce) return
+    if (asked.size >= AT_ONCE) return
     waiting.delete(call)
     if (call.ended) continue
     asked.set(call, nowMs)

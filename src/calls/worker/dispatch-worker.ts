@@ -74,7 +74,8 @@ export class DispatchWorker {
     this.leases = new Leases({
       ...options,
       extend: (callIds) => this.jobs.extendLocks(callIds),
-      requeue: (job) => requeueCall(options.dispatchQueue, job, options.lockMs),
+      requeue: (job) =>
+        requeueCall(options.dispatchQueue, { ...job, worker: options.jobs.token }, options.lockMs),
       extendRequeued: (callId) => extendRequeued(options.dispatchQueue, callId, options.lockMs),
       dropRequeued: (callId) => options.callJobs.dropRequeued(callId),
       reclaim: (callId, number) =>

@@ -14,13 +14,14 @@
 --       4 channels with ends that are not acknowledged (see end-acknowledgements.ts)
 --       then per call: avail, held, holds, key open, account open
 -- ARGV  1 settlement job id  2 its options, JSON  3 now, unix ms  4 start of a message, JSON
---       5 token of this worker's locks
+--       5 id of this worker, which is the token of its locks
 --       then per call: id, reply channel or '', last frame (JSON) or '' if it is not published, settlement record
 --       (JSON), amount charged,
 --       prefix of the account's Redis keys, claim: `ats`, 'revived', or 'any' for a job that Redis has lost,
 --       '', or, if the completion is charged only when its client receives it, the completion tokens that were
 --       certainly received before: then the call must not have failed for its client, and the channel must have a
---       subscriber if the end is published; a charged end is recorded until it is acknowledged
+--       subscriber if the end is published
+-- An end is recorded until it is acknowledged, as <tokens received before, '' if the client need not receive it>:<now>:<worker>.
 -- Returns per call 'finished'; or, with nothing done: 'no-subscriber': the channel has no subscriber; 'lost': another worker has the
 -- call; 'gone': there is no job, since this worker or another finished the call, or Redis lost it; JSON: the error that its
 -- client received (see note-failure.lua)
@@ -103,10 +104,11 @@ for index, call in ipairs(calls) do
     end
     records[#records + 1] = record_of(call)
     settling[#settling + 1] = call.id
-    if call.must_hear and call.channel ~= '' and call.charge ~= '0' then
+    local taken = call.charge ~= '0' and call.taken or ''
+    if call.channel ~= '' and (call.frame ~= '' or taken ~= '') then
       ends[call.channel] = ends[call.channel] or {}
       table.insert(ends[call.channel], call.id)
-      table.insert(ends[call.channel], call.taken .. ':' .. ARGV[3])
+      table.insert(ends[call.channel], taken .. ':' .. ARGV[3] .. ':' .. token)
     end
     if call.channel ~= '' and call.frame ~= '' then
       frames[call.channel] = frames[call.channel] or { ARGV[4] }

@@ -63,17 +63,8 @@ export type RunFinish = (
   calls: ReadonlyArray<FinishStep & { isPublished: boolean }>,
 ) => Promise<FinishResult[]>
 
-/**
- * The step of one worker, whose locks have `token`, over a connection: earlier messages on it arrive before the last
- * frames.
- */
-export function createFinishScript(
-  redis: Redis,
-  worker: string,
-  token: string,
-  clock: () => number,
-  shard = 0,
-): RunFinish {
+/** The step of one worker over a connection: earlier messages on it arrive before the last frames. */
+export function createFinishScript(redis: Redis, worker: string, clock: () => number, shard = 0): RunFinish {
   const finish = defineHoldScript(redis, 'syFinishCalls', new URL('./finish-calls.lua', import.meta.url))
   const opening = JSON.stringify(openingFrame(worker))
   const queues = [DISPATCH_QUEUE, SETTLEMENT_QUEUE].map((queue) => `${queuePrefix(shard)}:${queue}`)
@@ -87,7 +78,7 @@ export function createFinishScript(
         options,
         clock(),
         opening,
-        token,
+        worker,
         ...calls.flatMap((call) => argumentsOf(call, redis)),
       ],
     )) as string[]

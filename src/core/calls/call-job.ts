@@ -115,6 +115,8 @@ export interface CallJob {
   sealedBody: string | null
   /** Number of claims before Redis lost its job and this one replaced it. */
   claims?: number
+  /** With `claims`: the worker that runs it. */
+  worker?: string
 }
 
 /** One attempt at one offer. */

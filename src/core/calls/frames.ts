@@ -140,8 +140,7 @@ const logprobsChars = (tokens: readonly TokenLogprob[]): number =>
   tokens.reduce((sum, { top_logprobs: top }) => sum + (1 + top.length) * LOGPROB_CHARS, 0)
 
 /**
- * Messages from API instances to workers, on the channel of the worker that has the call or, if that is unknown, on the
- * channel of all workers.
+ * Messages from an API instance to the worker that has the call, on the worker's channel.
  */
 export type ControlMessage =
   /** The call ended before its completion: abort the upstream request and settle what is due. */

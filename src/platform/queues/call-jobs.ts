@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { CallJob } from '../../core/calls/call-job.ts'
 import type { GatewayFailure } from '../../core/calls/frames.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
 import { admittedKey, queuePrefix } from '../redis/redis-keys.ts'
@@ -12,6 +13,9 @@ export type Withdrawal = 'withdrawn' | 'missing' | 'claimed' | 'delayed'
 
 /** The number of the restored claim, or why it was not restored. */
 export type Reclaimed = number | 'lost' | 'missing'
+
+/** Where a job is: `queued` until a worker first claims it. `worker` is the one that has it; null if its claim has expired. */
+export type CallPlace = { kind: 'queued' } | { kind: 'running'; worker: string | null }
 
 export type CallJobs = ReturnType<typeof createCallJobs>
 
@@ -57,11 +61,15 @@ export function createCallJobs(redis: Redis, shard = 0) {
      */
     noteFailure: async (callId: string, failure: GatewayFailure) =>
       (await noteFailure([key(callId)], [JSON.stringify(failure)])) === 1,
-    /** The place of a call's job: `queued` until a worker first claims it; null if there is no job. */
-    async place(callId: string): Promise<'queued' | 'running' | null> {
+    /** The place of a call's job; null if there is no job. */
+    async place(callId: string): Promise<CallPlace | null> {
       const [name, claims] = await redis.hmget(key(callId), 'name', 'ats')
       if (!name) return null
-      return name === REVIVED || Number(claims) > 0 ? 'running' : 'queued'
+      if (Number(claims) > 0) return { kind: 'running', worker: await redis.get(key(`${callId}:lock`)) }
+      if (name !== REVIVED) return { kind: 'queued' }
+      const data = await redis.hget(key(callId), 'data')
+      const { worker = null } = JSON.parse(data ?? '{}') as Partial<CallJob>
+      return { kind: 'running', worker }
     },
     /** Whether a call has a job, in any state. */
     exists: async (callId: string) => (await redis.exists(key(callId))) === 1,

@@ -25,7 +25,7 @@ export type ClaimKind = 'any' | 'within-share'
 
 /** A queue for a worker that claims many jobs at once. */
 export interface ClaimedJobs<Data> {
-  /** The token in the locks of this worker. */
+  /** The token in the locks of this worker; of a dispatch worker it is its id, so that a claimed call names its worker. */
   readonly token: string
   /** Starts looking for jobs of dead workers. */
   start(): Promise<void>

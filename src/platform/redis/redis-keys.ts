@@ -97,15 +97,13 @@ export const admittedKey = (callId: string, shard: number): string => `${tagOf(s
 /** The channel of one API instance for frames of a shard's calls. */
 export const replyChannel = (apiId: string, shard = 0): string => `${tagOf(shard)}:reply:${apiId}`
 
-/** Hash: charged ends published on a channel and not acknowledged, see src/calls/api/end-acknowledgements.ts. */
+/** Hash: ends published on a channel and not acknowledged, see src/calls/api/end-acknowledgements.ts. */
 export const unacknowledgedEndsKey = (channel: string): string => `${channel}:ends`
 /** Set: the channels of a shard that have such ends, or had. */
 export const endingChannels = (shard: number): string => `${tagOf(shard)}:ending-channels`
 
-/** The channel from API instances to all dispatch workers. */
-export const CONTROL_CHANNEL = `${FLEET}:control`
 /** The channel from API instances to one dispatch worker. */
-export const controlChannel = (workerId: string): string => `${CONTROL_CHANNEL}:${workerId}`
+export const controlChannel = (workerId: string): string => `${FLEET}:control:${workerId}`
 
 /** The channel of changes to keys and accounts, and the counter that every API instance polls. */
 export const KEYS_CHANNEL = `${FLEET}:keys:changed`

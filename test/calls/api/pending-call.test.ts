@@ -372,7 +372,7 @@ describe('a pending call', () => {
       tick(atMs)
       if (looks === before) continue
       lookedAt.push(atMs)
-      call.endIsMissing(atMs)
+      call.endIsMissing(atMs, null)
     }
     expect(lookedAt).toEqual([11_300, 12_600, 13_900, 15_200, 16_500])
   })

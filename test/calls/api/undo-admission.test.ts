@@ -26,7 +26,7 @@ describe('taking back a call whose admission is in doubt', () => {
   let holds: HoldStore
   let jobs: ClaimedJobs<CallJob>
   let settlements: SettlementQueue
-  let told: ControlMessage[]
+  let told: Array<ControlMessage & { worker: string }>
   let nowMs: number
   let deps: DispatchDependencies
 
@@ -45,7 +45,9 @@ describe('taking back a call whose admission is in doubt', () => {
       clock: Date.now,
     })
     deps = {
-      hub: { tellWorkers: (message: ControlMessage) => void told.push(message) },
+      hub: {
+        tellWorker: (worker: string, message: ControlMessage) => void told.push({ worker, ...message }),
+      },
       callJobs: createCallJobs(redis),
       settlementQueue: settlements,
       holds,
@@ -121,7 +123,9 @@ describe('taking back a call whose admission is in doubt', () => {
     const { accountId, envelope } = await admitted()
     await jobs.claim(1)
     await undoAdmission(envelope, KEPT, deps)
-    expect(told).toMatchObject([{ kind: 'cancel', callId: envelope.id, ending: { by: 'gateway' } }])
+    expect(told).toMatchObject([
+      { worker: jobs.token, kind: 'cancel', callId: envelope.id, ending: { by: 'gateway' } },
+    ])
     const job = `${queuePrefix(0)}:${DISPATCH_QUEUE}:${envelope.id}`
     expect(JSON.parse((await redis.hget(job, 'told'))!)).toEqual({ code: 'overloaded', deliveredChars: 0 })
     expect(await settled()).toEqual([])

@@ -63,9 +63,10 @@ describe('the step that finishes calls', () => {
       waitSeconds: 1,
       logger: pino({ level: 'silent' }),
       clock: Date.now,
+      token: 'worker-a',
     })
     bullmq = new Worker(DISPATCH_QUEUE, null, { connection: redis, prefix: queuePrefix(0) })
-    finish = createFinishScript(redis, 'worker-a', jobs.token, () => 1_700_000_000_000)
+    finish = createFinishScript(redis, jobs.token, () => 1_700_000_000_000)
   })
   beforeEach(async () => {
     heard = []
@@ -313,20 +314,24 @@ describe('the step that finishes calls', () => {
     expect(await finish('settle_1', step)).toEqual(['gone', 'lost'])
   })
 
-  test('notes charged ends that need an acknowledgement, published or not, and no others', async () => {
+  test('notes ends that were published or must be acknowledged, with their worker, and no others', async () => {
     const [published, here] = [await claimedCall(), await claimedCall()]
     const free = await claimedCall()
     const kept = await claimedCall()
+    const keptHere = await claimedCall()
     const freeRecord = settlementOf(ACCOUNT, { id: free, keyId: 'key_1', chargePico: '0', holdPico: '100' })
     await finish('settle_1', [
       ended(published),
       ended(here, { isPublished: false, takenTokens: 0 }),
       ended(free, { record: freeRecord }),
       ended(kept, { needsSubscriber: false }),
+      ended(keptHere, { needsSubscriber: false, isPublished: false }),
     ])
     expect(await redis.hgetall(unacknowledgedEndsKey(CHANNEL))).toEqual({
-      [published]: '2:1700000000000',
-      [here]: '0:1700000000000',
+      [published]: '2:1700000000000:worker-a',
+      [here]: '0:1700000000000:worker-a',
+      [free]: ':1700000000000:worker-a',
+      [kept]: ':1700000000000:worker-a',
     })
     expect(await redis.smembers(endingChannels(0))).toEqual([CHANNEL])
     await expect.poll(() => heard).toHaveLength(1)
