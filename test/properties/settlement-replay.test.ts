@@ -5,6 +5,7 @@ import { createSettlementStore } from '../../src/billing/settlement/settlement-s
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
 import { failedSettlementOf, openTestAccount, settlementOf } from '../helpers/billing.ts'
 import { testLedger } from '../helpers/resources.ts'
+import { expectTotalsOfHistory } from '../helpers/totals.ts'
 
 const CALLS = 8
 const OPENING_PICO = 1_000_000n
@@ -48,6 +49,7 @@ describe('settlement replays', () => {
     )
     const { checks } = await auditLedger(ledger.postgres)
     expect(checks.filter((check) => check.broken > 0)).toEqual([])
+    await expectTotalsOfHistory(ledger.postgres)
   })
 
   test('versions only grow, and a version always means the same balance', async () => {

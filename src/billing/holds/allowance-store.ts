@@ -2,7 +2,7 @@ import type { AllowancePeriod } from '../../core/billing/allowance-period.ts'
 import { type Budget, drawnPeriod } from '../../core/billing/budget.ts'
 import { callCreatedAt } from '../../core/kernel/ids.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
-import type { SpendStore } from '../reports/usage-store.ts'
+import type { SpendStore } from '../reports/spend-store.ts'
 import type { OpenHold } from './admission.ts'
 import type { HoldStore } from './hold-store.ts'
 

@@ -7,8 +7,9 @@ import { type CallRecords, createCallRecords } from '../call-records/call-record
 import { createHoldStore, type HoldStore } from '../holds/hold-store.ts'
 import { type CreditStore, createCreditStore } from '../ledger/credit-store.ts'
 import { createModelStatsStore, type ModelStatsStore } from './model-stats-store.ts'
+import { createSpendStore, type SpendStore } from './spend-store.ts'
 import { createUsageSeriesStore, type UsageSeriesStore } from './usage-series-store.ts'
-import { createSpendStore, createUsageStore, type SpendStore, type UsageStore } from './usage-store.ts'
+import { createUsageStore, type UsageStore } from './usage-store.ts'
 
 /** The reports that customers may read of their calls and charges. */
 export interface Reports {

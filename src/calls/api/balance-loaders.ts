@@ -1,7 +1,7 @@
 import type { AccountStore } from '../../accounts/account-store.ts'
 import { createAllowanceStore } from '../../billing/holds/allowance-store.ts'
 import type { HoldStore } from '../../billing/holds/hold-store.ts'
-import type { SpendStore } from '../../billing/reports/usage-store.ts'
+import type { SpendStore } from '../../billing/reports/spend-store.ts'
 import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { AdmissionDependencies } from './admit-call.ts'
 

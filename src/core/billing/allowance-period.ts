@@ -34,6 +34,13 @@ export function allowancePeriod(reset: LimitReset, nowMs: number): AllowancePeri
   }
 }
 
+/** The names of the stored totals that add up to a period: its days, or `total`. */
+export function totalsOf({ id, startsAt, endsAt }: AllowancePeriod): string[] {
+  if (endsAt === null) return [id]
+  const days = Array.from({ length: (endsAt - startsAt) / DAY_MS }, (_, day) => startsAt + day * DAY_MS)
+  return days.map((at) => allowancePeriod('daily', at).id)
+}
+
 /** How long an allowance is kept after its period, for calls that were admitted at its end. */
 export const PERIOD_SLACK_MS = 3_600_000
 

@@ -6,7 +6,7 @@ import { createKeyStore } from '../../../src/accounts/key-store.ts'
 import { auditAllowances } from '../../../src/billing/audit/allowance-audit.ts'
 import { type AllowanceStore, createAllowanceStore } from '../../../src/billing/holds/allowance-store.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
-import { createSpendStore, type SpendStore } from '../../../src/billing/reports/usage-store.ts'
+import { createSpendStore, type SpendStore } from '../../../src/billing/reports/spend-store.ts'
 import {
   createSettlementStore,
   type SettlementOutcome,

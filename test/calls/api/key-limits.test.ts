@@ -4,7 +4,7 @@ import { createAccountStore } from '../../../src/accounts/account-store.ts'
 import { type KeyRecord, plainKey } from '../../../src/accounts/key-cache.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
-import { createSpendStore } from '../../../src/billing/reports/usage-store.ts'
+import { createSpendStore } from '../../../src/billing/reports/spend-store.ts'
 import {
   createSettlementStore,
   type SettlementStore,

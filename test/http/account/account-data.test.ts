@@ -20,9 +20,12 @@ const KEPT = [
   'call_records',
   'free_credits',
   'idempotency_keys',
+  'ledger_totals',
   'ledger_transactions',
   'payments',
+  'spend_totals',
   'surface_grants',
+  'usage_totals',
 ]
 
 const stack = testStack({

@@ -85,7 +85,9 @@ async function contents(): Promise<string[]> {
   return lines(`${rows.join(' UNION ALL ')} ORDER BY line`)
 }
 
-const withoutRecords = (rows: string[]) => rows.filter((row) => !row.startsWith('_prisma_migrations '))
+/** Without the records of migrations, and without totals, which a migration computes from the other rows. */
+const withoutRecords = (rows: string[]) =>
+  rows.filter((row) => !/^(_prisma_migrations|\w+_totals) /.test(row))
 
 test('a database of version 0.1 gets the schema of a new one, and keeps its rows', async () => {
   const [schema, rows] = [await lines(SCHEMA), withoutRecords(await contents())]

@@ -1,5 +1,5 @@
 import type { StoredKey } from '../../../accounts/key-store.ts'
-import type { KeyActivity, KeyActivityStore } from '../../../billing/reports/usage-store.ts'
+import type { KeyActivity, KeyActivityStore } from '../../../billing/reports/spend-store.ts'
 import { grantedLimits, keyLimits, type LimitDefaults } from '../../../core/accounts/api-key.ts'
 import { boundedBy, type KeyAuthority, type SettingBounds } from '../../../core/accounts/key-authority.ts'
 import { jsonView } from '../../../core/api/json-view.ts'

@@ -44,7 +44,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const [found, invited, spent] = await Promise.all([
       members.list(id),
       invitationStore.list(id),
-      spend.byMember(id, month.startsAt),
+      spend.byMember(id, month),
     ])
     return {
       data: found.map(({ personId, email, role, monthlyBudgetPico: budget, keys, joinedAt }) => ({

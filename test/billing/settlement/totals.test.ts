@@ -1,0 +1,155 @@
+import { readFileSync } from 'node:fs'
+import { Client } from 'pg'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
+import {
+  createSettlementStore,
+  type SettlementStore,
+} from '../../../src/billing/settlement/settlement-store.ts'
+import { adjustmentPosting } from '../../../src/core/billing/postings.ts'
+import type { SettlementRecord } from '../../../src/core/calls/call-job.ts'
+import { newCallId } from '../../../src/core/kernel/ids.ts'
+import { picoUsd } from '../../../src/core/kernel/money.ts'
+import {
+  failedSettlementOf,
+  openTestAccount,
+  settlementOf,
+  unservedSettlementOf,
+} from '../../helpers/billing.ts'
+import { testLedger } from '../../helpers/resources.ts'
+import { expectTotalsOfHistory } from '../../helpers/totals.ts'
+
+const MIGRATION = 'prisma/migrations/20261125100000_spend_totals/migration.sql'
+const DAY_MS = 86_400_000
+const NOON = Date.parse('2026-11-25T12:00:00Z')
+
+describe('totals of spend, usage and the ledger', () => {
+  let store: SettlementStore
+  let account: string
+  const ledger = testLedger()
+  beforeAll(async () => {
+    store = createSettlementStore(ledger.postgres)
+    account = await openTestAccount(ledger.postgres, 1_000_000n)
+  })
+  afterEach(() => expectTotalsOfHistory(ledger.postgres))
+
+  const at = (admittedAt: number, changes: Partial<SettlementRecord> = {}) => ({
+    ...{ id: newCallId(admittedAt), admittedAt, claimedAt: admittedAt, firstTokenAt: admittedAt },
+    ...{ finishedAt: admittedAt, ...changes },
+  })
+  const broken = { promptTokens: 700, completionTokens: 3, costPico: '703' }
+  const attempts: SettlementRecord['attempts'] = [
+    {
+      offerId: 'other/large-1',
+      outcome: 'server-error',
+      httpStatus: 500,
+      startedAt: 1_000,
+      firstTokenMs: 5,
+      durationMs: 9,
+      spent: broken,
+    },
+  ]
+  const spentIn = async (keyId: string, period: string) => {
+    const total = await ledger.postgres.spendTotal.findUnique({
+      where: { accountId_keyId_period: { accountId: account, keyId, period } },
+    })
+    return total === null ? null : Number(total.spentPico)
+  }
+
+  test('have each call once, in the periods of its admission, of its key and its account', async () => {
+    const calls = [
+      settlementOf(account, at(NOON, { keyId: 'key_a' })),
+      settlementOf(account, at(NOON + 1, { keyId: 'key_b' })),
+      settlementOf(account, at(NOON + DAY_MS / 2 - 1, { keyId: 'key_a' })),
+      settlementOf(account, at(NOON + DAY_MS / 2, { keyId: 'key_a', attempts })),
+      failedSettlementOf(account, at(NOON + DAY_MS, { keyId: 'key_b', attempts })),
+      settlementOf(account, at(NOON, { keyId: '' })),
+    ]
+    await store.settle(calls)
+    await store.settle(calls)
+    await Promise.all(calls.map((call) => store.settle([call, ...calls])))
+    expect(await spentIn('key_a', 'd2026-11-25')).toBe(100)
+    expect(await spentIn('key_a', 'd2026-11-26')).toBe(50)
+    expect(await spentIn('key_a', 'total')).toBe(150)
+    expect(await spentIn('', 'd2026-11-25')).toBe(200)
+    expect(await spentIn('', 'total')).toBe(250)
+  })
+
+  test('change by the difference when a record replaces another, in either order and repeated', async () => {
+    const served = settlementOf(account, at(NOON, { keyId: 'key_c' }))
+    const unserved = unservedSettlementOf(account, {
+      ...at(NOON, { keyId: 'key_c', attempts }),
+      id: served.id,
+    })
+    await store.settle([unserved])
+    expect(await spentIn('key_c', 'total')).toBe(0)
+    await expectTotalsOfHistory(ledger.postgres)
+    for (let repeated = 0; repeated < 2; repeated++) {
+      const { superseded } = await store.settle([served])
+      expect(superseded).toHaveLength(repeated === 0 ? 1 : 0)
+      await store.settle([unserved])
+    }
+    const total = await ledger.postgres.spendTotal.findFirst({ where: { keyId: 'key_c', period: 'total' } })
+    expect(total).toMatchObject({ chargedCalls: 1n, lastCallAtMs: BigInt(NOON) })
+    expect(await spentIn('key_c', 'total')).toBe(50)
+    const other = settlementOf(account, at(NOON, { keyId: 'key_c' }))
+    await store.settle([unservedSettlementOf(account, { id: other.id, keyId: 'key_c' }), other])
+  })
+
+  test('have nothing of a record that the database rejects, and all of its batch', async () => {
+    const good = [1, 2, 3].map(() => settlementOf(account, at(NOON, { keyId: 'key_d' })))
+    const poisoned = settlementOf(account, at(NOON, { keyId: 'key_d', chargePico: '101' }))
+    const stranger = settlementOf('acct_unknown', at(NOON, { keyId: 'key_d' }))
+    const { quarantined } = await store.settle([good[0]!, poisoned, good[1]!, stranger, good[2]!])
+    expect(quarantined).toHaveLength(2)
+    expect(await spentIn('key_d', 'total')).toBe(150)
+  })
+
+  test('have a duplicate of an Idempotency-Key without a charge', async () => {
+    const idempotencyDigest = 'digest'
+    await store.settle([settlementOf(account, at(NOON, { keyId: 'key_e', idempotencyDigest }))])
+    await store.settle([settlementOf(account, at(NOON + 1, { keyId: 'key_e', idempotencyDigest }))])
+    expect(await spentIn('key_e', 'total')).toBe(50)
+  })
+
+  test('do not change when labels of calls are deleted', async () => {
+    await ledger.postgres.$executeRawUnsafe(`UPDATE call_records SET labels = '{"title": "app"}'`)
+    await ledger.postgres.$executeRawUnsafe('UPDATE call_records SET labels = NULL')
+  })
+
+  test('have every posting', async () => {
+    const posting = adjustmentPosting('event', account, picoUsd(7n))
+    await ledger.postgres.$transaction((transaction) => postLedger(transaction, posting))
+    await ledger.postgres.$transaction((transaction) => postLedger(transaction, posting))
+  })
+
+  test('are right after settlers shared accounts and keys in opposite orders', async () => {
+    const others = await Promise.all([1, 2, 3, 4].map(() => openTestAccount(ledger.postgres, 1_000_000n)))
+    const batches = Array.from({ length: 12 }, (_, batch) =>
+      Array.from({ length: 40 }, (_, index) =>
+        settlementOf(others[index % others.length]!, at(NOON, { keyId: `key_${index % 7}` })),
+      ).sort(() => (batch % 2 === 0 ? 1 : -1)),
+    )
+    const outcomes = await Promise.all(batches.map((batch) => store.settle(batch)))
+    expect(outcomes.flatMap(({ quarantined }) => quarantined)).toEqual([])
+  })
+
+  test('are filled from the history of a database without them', async () => {
+    const { postgres } = ledger
+    for (const [trigger, table] of [
+      ['call_records_added', 'call_records'],
+      ['call_records_changed', 'call_records'],
+      ['ledger_entries_totalled', 'ledger_entries'],
+    ])
+      await postgres.$executeRawUnsafe(`DROP TRIGGER ${trigger} ON ${table}`)
+    for (const name of ['call_records_add_totals', 'call_records_change_totals', 'ledger_entries_add_totals'])
+      await postgres.$executeRawUnsafe(`DROP FUNCTION ${name}()`)
+    await postgres.$executeRawUnsafe('DROP TABLE spend_totals, usage_totals, ledger_totals')
+    await store.settle([settlementOf(account, at(NOON, { keyId: 'key_a', attempts }))])
+    const client = new Client({ connectionString: ledger.url })
+    await client.connect()
+    await client.query(readFileSync(MIGRATION, 'utf8')).finally(() => client.end())
+    await expectTotalsOfHistory(postgres)
+    await store.settle([settlementOf(account, at(NOON, { keyId: 'key_a' }))])
+  })
+})

@@ -1,0 +1,65 @@
+import { expect } from 'vitest'
+import { PROMPT_SUM_SQL } from '../../src/billing/settlement/settlement-statements.ts'
+import type { Postgres } from '../../src/platform/postgres/postgres.ts'
+
+/** What the totals must be, computed from call records and ledger entries in another way than the triggers do. */
+const FROM_HISTORY = {
+  spend_totals: `
+    WITH call AS (SELECT *, 'd' || (to_timestamp(admitted_at_ms / 1000) AT TIME ZONE 'UTC')::date AS day FROM call_records)
+    SELECT account_id, key_id, day AS period, count(*) FILTER (WHERE charge_pico > 0) AS charged_calls,
+           sum(charge_pico) AS spent_pico, max(admitted_at_ms) AS last_call_at_ms,
+           max(CASE WHEN charge_pico > 0 THEN admitted_at_ms END) AS last_charge_at_ms
+    FROM (
+      SELECT account_id, key_id, day, charge_pico, admitted_at_ms FROM call WHERE key_id <> ''
+      UNION ALL SELECT account_id, key_id, 'total', charge_pico, admitted_at_ms FROM call WHERE key_id <> ''
+      UNION ALL SELECT account_id, '', day, charge_pico, admitted_at_ms FROM call
+      UNION ALL SELECT account_id, '', 'total', charge_pico, admitted_at_ms FROM call
+    ) AS held GROUP BY 1, 2, 3`,
+  usage_totals: `
+    SELECT account_id, width_ms, floor(admitted_at_ms / width_ms::numeric) * width_ms AS starts_at_ms, key_id,
+           requested_model, offer_id, model_id, is_byok, sum(calls) AS calls, sum(failed) AS failed_calls,
+           sum(charged) AS charged_calls, sum(prompt) AS prompt_tokens, sum(completion) AS completion_tokens,
+           sum(charge) AS charge_pico, sum(cost) AS cost_pico, sum(broken_prompt) AS broken_prompt_tokens,
+           sum(broken_completion) AS broken_completion_tokens, sum(broken) AS broken_pico
+    FROM unnest(ARRAY[900000, 86400000]) AS width_ms, (
+      SELECT account_id, admitted_at_ms, key_id, requested_model, coalesce(served_offer_id, '') AS offer_id,
+             coalesce(served_model_id, '') AS model_id, is_byok, 1 AS calls, (status = 'failed')::int AS failed,
+             (charge_pico > 0)::int AS charged, prompt_tokens AS prompt, completion_tokens AS completion,
+             charge_pico AS charge,
+             coalesce(${PROMPT_SUM_SQL.cost} + completion_tokens * completion_cost_pico, 0) AS cost,
+             0 AS broken_prompt, 0 AS broken_completion, 0 AS broken
+      FROM call_records
+      UNION ALL
+      SELECT account_id, admitted_at_ms, key_id, requested_model, attempt->>'offerId', coalesce(served_model_id, ''),
+             false, 0, 0, 0, 0, 0, 0, 0, (attempt->'spent'->'promptTokens')::int,
+             (attempt->'spent'->'completionTokens')::int, (attempt->'spent'->>'costPico')::numeric
+      FROM call_records, jsonb_array_elements(attempts) AS attempt WHERE attempt->'spent' IS NOT NULL
+    ) AS part GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`,
+  ledger_totals: `
+    SELECT account_id, kind, ledger_account, count(*) AS entries, sum(amount_pico) AS amount_pico
+    FROM ledger_entries JOIN ledger_transactions AS owner USING (kind) WHERE owner.id = transaction_id GROUP BY 1, 2, 3`,
+}
+
+/** Expects every total to be the sum of what is recorded. */
+export async function expectTotalsOfHistory(postgres: Pick<Postgres, '$queryRawUnsafe'>): Promise<void> {
+  for (const [table, history] of Object.entries(FROM_HISTORY)) {
+    const columns = await postgres.$queryRawUnsafe<Array<{ name: string }>>(
+      `SELECT attname AS name FROM pg_attribute WHERE attrelid = '${table}'::regclass AND attnum > 0 ORDER BY attnum`,
+    )
+    const names = columns.map(({ name }) => name).join(', ')
+    const differing = await postgres.$queryRawUnsafe<unknown[]>(`
+      WITH expected AS (SELECT ${names} FROM (${history}) AS history), stored AS (SELECT ${names} FROM ${table})
+      SELECT 'missing' AS difference, missing::text FROM (TABLE expected EXCEPT TABLE stored) AS missing
+      UNION ALL SELECT 'wrong', wrong::text FROM (TABLE stored EXCEPT TABLE expected) AS wrong ORDER BY 2`)
+    // A superseded record leaves rows of zeros where nothing else was counted.
+    expect(
+      differing.filter((row) => !isEmptied(row)),
+      table,
+    ).toEqual([])
+  }
+}
+
+const isEmptied = (row: unknown) => {
+  const { difference, missing } = row as { difference: string; missing: string }
+  return difference === 'wrong' && /(?:,0){10}\)$/.test(missing)
+}
