@@ -15,6 +15,7 @@ import type { Logger } from '../src/platform/observability/logger.ts'
 import { openClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import { createQueueGauges } from '../src/platform/queues/queue-gauges.ts'
 import { SETTLEMENT_QUEUE } from '../src/platform/queues/queues.ts'
+import { runOnFewProcesses } from '../src/platform/redis/fleet-job.ts'
 import { createSealer } from '../src/platform/sealing.ts'
 import { startAlarmSender } from './alarm-sender.ts'
 import { startCatalogWorker } from './catalog-worker.ts'
@@ -26,6 +27,14 @@ import { startSettlementWorker } from './settlement-worker.ts'
 
 /** How often an idle worker checks for finished calls. */
 const WAIT_SECONDS = 5
+
+/**
+ * How many settlement processes settle; the others stand by. Four settle more calls than one Redis server can finish. More
+ * would divide the calls into small transactions that wait for each other's accounts.
+ */
+const SETTLERS = 4
+const STANDBY_MS = 5_000
+const SETTLER_LOCK_MS = 10_000
 
 /** Exceeds the lock time of our transactions, and is well within the statement timeout. */
 const LOCK_TIMEOUT_MS = 3_000
@@ -62,6 +71,12 @@ export async function startSettlementRole(
     }),
     store: money.settlements,
     ...{ holds: money.holds, logger, metrics },
+    elected: (settle) =>
+      runOnFewProcesses({
+        ...{ redis, name: 'settlement', processes: SETTLERS, everyMs: STANDBY_MS, lockMs: SETTLER_LOCK_MS },
+        run: settle,
+        onFailure: (error) => logger.warn({ err: error }, 'election of settlement workers failed'),
+      }),
   })
   const events = startEvents(config, openEventsClients(connections), logger, clients.registry)
   const schedules = await startSchedules({

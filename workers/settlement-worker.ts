@@ -18,6 +18,8 @@ export interface SettlementWorkerOptions {
   /** Maximum calls settled in one transaction. */
   settlementBatchMax: number
   jobLockMs: number
+  /** Runs the worker while it is one of the few that settle; the signal aborts when it no longer is. Absent: always. */
+  elected?: (settle: (over: AbortSignal) => Promise<void>) => { stop(): Promise<void> }
 }
 
 type Batch = Array<ClaimedJob<SettlementJob>>
@@ -41,10 +43,10 @@ export type SettlementWorker = ReturnType<typeof startSettlementWorker>
  * Settles finished calls in batches. For each batch: one PostgreSQL transaction, then the balance cache of each
  * account, then the completion of the jobs. Every step is idempotent, so a crash between any two, or the same job at
  * two workers, changes nothing. A batch that cannot be settled (PostgreSQL or Redis away) is retried indefinitely: a
- * job never ends in `failed`, because a failed job is a lost charge. Starts at once.
+ * job never ends in `failed`, because a failed job is a lost charge.
  */
 export function startSettlementWorker(options: SettlementWorkerOptions) {
-  const { jobs, logger, settlementBatchMax: batchMax } = options
+  const { jobs, logger, settlementBatchMax: batchMax, elected = always } = options
   const stopping = new AbortController()
   const pause = (ms: number) => delay(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
 
@@ -147,16 +149,18 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     }
   }
 
-  const run = async (): Promise<void> => {
-    await jobs.start()
+  const run = async (over: AbortSignal): Promise<void> => {
+    const isOver = () => over.aborted || stopping.signal.aborted
+    if (!isStarted) await jobs.start()
+    isStarted = true
     let isDrained = false
     let pace: Promise<void> = Promise.resolve()
-    while (!stopping.signal.aborted) {
+    while (!isOver()) {
       try {
         if (isDrained) {
           await jobs.wait()
           await pace
-          if (stopping.signal.aborted) return
+          if (isOver()) return
         }
         const batch = await claimBatch()
         isDrained = recordsOf(batch).length < batchMax
@@ -172,16 +176,22 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
     }
   }
 
-  const running = run()
+  let isStarted = false
+  const running = elected(run)
   return {
     /** Finishes the running batch, or returns it to the queue if it cannot be settled right now, and closes. */
     async stop(): Promise<void> {
       stopping.abort()
       jobs.stopWaiting()
-      await running
+      await running.stop()
       await jobs.close()
     },
   }
+}
+
+const always: NonNullable<SettlementWorkerOptions['elected']> = (settle) => {
+  const settling = settle(new AbortController().signal)
+  return { stop: () => settling }
 }
 
 /** Maximum links from a batch to its calls' traces. */

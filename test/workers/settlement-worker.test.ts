@@ -17,6 +17,7 @@ import {
   type SettlementJob,
   type SettlementQueue,
 } from '../../src/platform/queues/queues.ts'
+import { runOnFewProcesses } from '../../src/platform/redis/fleet-job.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
 import {
   type SettlementWorker,
@@ -261,6 +262,65 @@ describe('the settlement worker', () => {
     workers.shift()
     died.reject(new Error('dead'))
     await stuck.stop().catch(() => undefined)
+  })
+
+  describe('of which a few are elected', () => {
+    const SETTLERS = 2
+    const STANDBY_MS = 50
+    const LOST_AFTER_MS = 600
+
+    /** Workers that stand for election, and how many transactions each made. */
+    const fleet = (size: number) => {
+      const batches = Array.from({ length: size }, () => 0)
+      const started = batches.map((_, index) => {
+        const settle: SettlementStore['settle'] = (records) => {
+          batches[index]! += 1
+          return store.settle(records)
+        }
+        return start({
+          store: { settle },
+          elected: (run) =>
+            runOnFewProcesses({
+              ...{ redis, name: 'test-settlers', processes: SETTLERS },
+              ...{ everyMs: STANDBY_MS, lockMs: LOST_AFTER_MS, run, onFailure: () => undefined },
+            }),
+        })
+      })
+      return {
+        batches,
+        started,
+        settlers: () => batches.flatMap((count, index) => (count > 0 ? [index] : [])),
+      }
+    }
+
+    test('these settle in few transactions, however many others there are', async () => {
+      const { account, calls } = await heldCalls(100)
+      const { batches, settlers } = fleet(8)
+      const startedAt = performance.now()
+      for (const call of calls) {
+        await enqueueSettlement(queue, call)
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+      await allSettled()
+      const seconds = (performance.now() - startedAt) / 1_000
+      expect(settlers().length).toBeLessThanOrEqual(SETTLERS)
+      // Each makes four in a second, and one more at the start and at the end.
+      expect(batches.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(SETTLERS * (4 * seconds + 2))
+      await sound(account, 5_000n)
+    })
+
+    test('another takes the place of one that stops, and every call is settled once', async () => {
+      const { account, calls } = await heldCalls(40)
+      const { started, settlers } = fleet(4)
+      for (const call of calls.slice(0, 20)) await enqueueSettlement(queue, call)
+      await allSettled()
+      const first = settlers()
+      for (const index of first) await started[index]!.stop()
+      for (const call of calls.slice(20)) await enqueueSettlement(queue, call)
+      await allSettled()
+      expect(settlers().length).toBeGreaterThan(first.length)
+      await sound(account, 2_000n)
+    })
   })
 
   test('an idle worker stops at once', async () => {

@@ -14,10 +14,19 @@ export interface Job {
   firstAfterMs?: number
   /** Evaluated before the lock is taken, and again with the lock. Absent: always due. */
   isDue?: () => Promise<boolean>
-  /** The signal aborts when the process stops. */
+  /** The signal aborts when the process stops, or another process may run the job because its lock was lost. */
   run: (stopping: AbortSignal) => Promise<unknown>
   /** How long `stop` waits for the current run. Absent: until it ends. */
   stopWithinMs?: number
+}
+
+interface FleetJob extends Job {
+  redis: Redis
+  onFailure: OnFailure
+  /** How many processes of the fleet run it at a time. */
+  processes: number
+  /** How long its lock survives a process that dies. Absent: a minute. */
+  lockMs?: number
 }
 
 const LOCK_MS = 60_000
@@ -27,27 +36,33 @@ const KEEP = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] == '0' then return redis.call('DEL', KEYS[1]) end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
 
+const NEVER_LOST = new AbortController().signal
+
 /** Called for the first of consecutive failures. */
 type OnFailure = (error: unknown) => void
 
 /** Runs a job repeatedly, in one process of the fleet at a time, however long a run takes. */
-export const runOnOneProcess = (job: Job & { redis: Redis; onFailure: OnFailure }) =>
-  runRepeatedly(job, job.onFailure, (work) => withLock(job.redis, job.name, work))
+export const runOnOneProcess = (job: Omit<FleetJob, 'processes'>) =>
+  runOnFewProcesses({ ...job, processes: 1 })
+
+/** Runs a job repeatedly, in a few processes of the fleet at a time. */
+export const runOnFewProcesses = (job: FleetJob) =>
+  runRepeatedly(job, job.onFailure, (work) => withLock(job, work))
 
 /** Runs a job repeatedly in this process, whatever others do. */
 export const runOnEveryProcess = (job: Job & { onFailure: OnFailure }) =>
-  runRepeatedly(job, job.onFailure, (work) => work())
+  runRepeatedly(job, job.onFailure, (work) => work(NEVER_LOST))
 
 function runRepeatedly(
   { everyMs, firstAfterMs = 0, isDue = async () => true, run, stopWithinMs }: Job,
   onFailure: OnFailure,
-  exclusively: (work: () => Promise<void>) => Promise<void>,
+  exclusively: (work: (lost: AbortSignal) => Promise<void>) => Promise<void>,
 ) {
   const stopping = new AbortController()
   const look = async () => {
     if (!(await isDue())) return
-    await exclusively(async () => {
-      if (await isDue()) await run(stopping.signal)
+    await exclusively(async (lost) => {
+      if (await isDue()) await run(AbortSignal.any([stopping.signal, lost]))
     })
   }
   const stopPolling = pollEvery(everyMs, look, onFailure, { firstAfterMs })
@@ -66,18 +81,38 @@ function runRepeatedly(
 export const isRunning = async (redis: Redis, name: string): Promise<boolean> =>
   (await redis.exists(lockKey(name))) === 1
 
-/** Does nothing if another process has the lock, which survives a dead process by a minute. */
-async function withLock(redis: Redis, name: string, work: () => Promise<void>): Promise<void> {
-  const lock = lockKey(name)
+/** Does nothing if other processes have all locks of the job. */
+async function withLock(
+  { redis, name, processes, lockMs = LOCK_MS }: FleetJob,
+  work: (lost: AbortSignal) => Promise<void>,
+): Promise<void> {
   const token = randomUUID()
-  if ((await redis.set(lock, token, 'PX', LOCK_MS, 'NX')) === null) return
-  const keep = (ms: number) => redis.eval(KEEP, 1, lock, token, ms)
+  const lock = await takeLock(
+    redis,
+    Array.from({ length: processes }, (_, index) => lockKey(index === 0 ? name : `${name}-${index}`)),
+    { token, lockMs },
+  )
+  if (lock === null) return
+  const lost = new AbortController()
+  const keep = async (ms: number) => {
+    if (Number(await redis.eval(KEEP, 1, lock, token, ms)) === 0) lost.abort()
+  }
   // Two further renewals follow before the lock expires, so one failure is ignored.
-  const renewal = setInterval(() => void keep(LOCK_MS).catch(() => undefined), LOCK_MS / 3)
+  const renewal = setInterval(() => void keep(lockMs).catch(() => undefined), lockMs / 3)
   try {
-    await work()
+    await work(lost.signal)
   } finally {
     clearInterval(renewal)
     await keep(0)
   }
+}
+
+/** Takes the first free lock; null if none is. */
+async function takeLock(
+  redis: Redis,
+  locks: readonly string[],
+  { token, lockMs }: { token: string; lockMs: number },
+): Promise<string | null> {
+  for (const lock of locks) if ((await redis.set(lock, token, 'PX', lockMs, 'NX')) !== null) return lock
+  return null
 }

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { isRunning, runOnOneProcess } from '../../../src/platform/redis/fleet-job.ts'
+import { isRunning, runOnFewProcesses, runOnOneProcess } from '../../../src/platform/redis/fleet-job.ts'
 import type { Redis } from '../../../src/platform/redis/redis.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { testRedis } from '../../helpers/resources.ts'
@@ -31,6 +31,36 @@ test('a job runs at one process at a time, and its lock is released after each r
   await Promise.all(jobs.map((job) => job.stop()))
   expect(mostRunning).toBe(1)
   expect(await isRunning(redis, 'counted')).toBe(false)
+})
+
+test('a job for a few processes runs at so many, and at others once some stop or lose their locks', async () => {
+  const running = new Set<number>()
+  let mostRunning = 0
+  const jobs = Array.from({ length: 5 }, (_, process) =>
+    runOnFewProcesses({
+      ...{ redis, name: 'few', processes: 2, everyMs: 10, lockMs: 300 },
+      async run(over) {
+        running.add(process)
+        mostRunning = Math.max(mostRunning, running.size)
+        await new Promise((resolve) => over.addEventListener('abort', resolve))
+        running.delete(process)
+      },
+      onFailure: (error) => expect.unreachable(String(error)),
+    }),
+  )
+  await eventually(() => expect(running.size).toBe(2))
+  const stopped = [...running][0]!
+  await jobs[stopped]!.stop()
+  await eventually(() => expect(running.size).toBe(2))
+  expect(running.has(stopped)).toBe(false)
+  expect(mostRunning).toBe(2)
+  // Redis loses its data: others take the locks, and those that had them notice.
+  const before = new Set(running)
+  await redis.flushall()
+  await eventually(() => expect([...running].some((process) => !before.has(process))).toBe(true))
+  await eventually(() => expect(running.size).toBe(2))
+  await Promise.all(jobs.map((job) => job.stop()))
+  expect(await isRunning(redis, 'few')).toBe(false)
 })
 
 test('a job that is not due takes no lock; one that another process made not due does not run', async () => {
