@@ -33,6 +33,7 @@ export const ADMIN_OPTIONS = {
   transaction: { type: 'string' },
   unpaid: { type: 'string' },
   tolerance: { type: 'string' },
+  directory: { type: 'string' },
   force: { type: 'boolean' },
 } as const
 

@@ -5,6 +5,7 @@ import { composePeople } from '../compose/people.ts'
 import { readConfig } from '../config.ts'
 import { announceKeyChange, type KeyChange } from '../platform/redis/key-changes.ts'
 import { accountCommands } from './admin-accounts.ts'
+import { archiveCommands } from './admin-archive.ts'
 import { callPaymentCommands } from './admin-call-payments.ts'
 import { ADMIN_OPTIONS, type AdminCommands } from './admin-command.ts'
 import { byokKeyCommands, keyCommands } from './admin-keys.ts'
@@ -66,6 +67,8 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   surface open | close SURFACE --account ACCOUNT | --key KEY_ID
   quarantine list | retry CALL_ID | waive CALL_ID
   conflict list | close CALL_ID --reason TEXT     calls whose records contradict each other
+  archive MONTH --directory DIR                   moves the calls and postings of an old month, 2026-03, to files
+  archive list | verify FILE                      verify proves an archive by its manifest, without the database
 
 A --reference credits or adjusts once, however often the command runs with it. Every change is recorded in the
 audit log under the user of the operating system.`
@@ -83,6 +86,7 @@ export const ADMIN_COMMANDS: AdminCommands = {
   ...offerCommands,
   ...surfaceCommands,
   ...settlementCommands,
+  ...archiveCommands,
 }
 
 /** `npm run admin -- COMMAND [--json]`: every command of USAGE. */

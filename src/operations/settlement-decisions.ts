@@ -1,6 +1,6 @@
 import type { HoldStore } from '../billing/holds/hold-store.ts'
 import type { ConflictStore } from '../billing/settlement/conflict-store.ts'
-import { type QuarantineStore, UNNAMED } from '../billing/settlement/quarantine-store.ts'
+import type { QuarantineStore } from '../billing/settlement/quarantine-store.ts'
 import type { SettlementStore } from '../billing/settlement/settlement-store.ts'
 import type { SettlementRecord } from '../core/calls/call-job.ts'
 import { ApiError } from '../core/kernel/errors.ts'
@@ -38,15 +38,15 @@ export function createSettlementDecisions(options: {
       await auditedAction(operator, action, () => settle(record))
     },
 
-    /** Charges nothing and releases the hold. A record that names no call is closed instead of settled. */
+    /** Charges nothing and releases the hold. A record of no call, or of an archived one, is closed instead of settled. */
     async waive(operator: Operator, callId: string): Promise<'settled' | 'closed'> {
       const record = await find(callId)
       return auditedAction(
         operator,
         { action: 'quarantine.waive', target: callId, details: {} },
         async () => {
-          if (callId.startsWith(UNNAMED)) {
-            await quarantine.closeUnnamed(callId)
+          if (await quarantine.isUnsettleable(callId)) {
+            await quarantine.close(callId)
             return 'closed'
           }
           await settle({ ...record, status: 'failed', errorCode: 'internal_error', chargePico: '0' })

@@ -223,6 +223,25 @@ describe('the audit log of commands', () => {
     expect(edits.map(({ author }) => author)).toEqual([1, 2].map(() => `cli:${userInfo().username}`))
   })
 
+  test('an archive is recorded, and so is that it was refused', async () => {
+    expect(await run(admin, 'archive', '2020-01', '--directory', folder)).toEqual({
+      code: 1,
+      json: { error: 'the database has no partition of 2020-01' },
+    })
+    const rows = await ledger.postgres.operatorAction.findMany({
+      where: { action: 'calls.archive' },
+      orderBy: { id: 'asc' },
+    })
+    expect(rows).toMatchObject([
+      { target: '2020-01', outcome: 'asked', details: { directory: folder } },
+      { target: '2020-01', outcome: 'failed' },
+    ])
+    audited.add('archive')
+    expect(await run(admin, 'archive', 'list')).toEqual({ code: 0, json: { months: [] } })
+    const { json } = await run(admin, 'archive', 'verify', folder)
+    expect(json.error).toMatch(/manifest\.json/)
+  })
+
   test('a command that is called wrongly, or names nothing there is, changes and records nothing', async () => {
     const before = await ledger.postgres.operatorAction.count()
     for (const words of [

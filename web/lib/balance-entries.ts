@@ -10,4 +10,6 @@ export const BALANCE_ENTRY_NAMES = {
   collection: 'Payment of amount owed',
   call_payment: 'Payment for one call',
   call_payment_closed: 'Unused part of a payment for one call',
+  carried_charges: 'Calls of an archived month',
+  carried_credits: 'Credits for calls of an archived month',
 }

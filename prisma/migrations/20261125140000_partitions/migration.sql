@@ -60,8 +60,8 @@ BEGIN
 END;
 $$;
 
--- Creates the partitions that are missing for the months from this one to `last`, and returns their number. Rows of a
--- month that came before its partition did are in the default partition and move. Readers and writers go on, except for
+-- Creates the partitions that are missing for the months from this one to `last`, and for earlier ones that have rows, and
+-- returns their number. Rows of a month that came before its partition did are in the default partition and move. Readers and writers go on, except for
 -- the moment in which the default partition is locked.
 CREATE FUNCTION create_month_partitions(last date) RETURNS integer LANGUAGE plpgsql SET lock_timeout = '5s' AS $$
 DECLARE
@@ -70,20 +70,27 @@ DECLARE
   partition text;
   created integer := 0;
   bounds text;
+  is_needed boolean;
+  this_month date := date_trunc('month', now() AT TIME ZONE 'UTC');
 BEGIN
   FOR parent IN SELECT * FROM partitioned_tables() LOOP
     FOR month IN
-      SELECT months::date FROM generate_series(date_trunc('month', now() AT TIME ZONE 'UTC'), last, interval '1 month') AS months
+      SELECT months::date FROM generate_series(this_month - interval '2 years', last, interval '1 month') AS months
     LOOP
       partition := parent.name || to_char(month, '_YYYY_MM');
+      CONTINUE WHEN month <= (SELECT max(archived.month) FROM archived_months AS archived);
       CONTINUE WHEN EXISTS (
         SELECT FROM pg_inherits JOIN pg_class AS child ON child.oid = inhrelid
         WHERE inhparent = parent.name::regclass
           AND (child.relname = partition
                OR child.relname LIKE parent.name || '\_until\_%' AND right(child.relname, 7) >= to_char(month, 'YYYY_MM')));
-      PERFORM create_partition_table(parent.name, partition);
       bounds := format('%1$I >= %2$L AND %1$I < %3$L', parent.key, month_bound(parent.prefix, month),
                        month_bound(parent.prefix, (month + interval '1 month')::date));
+      IF month < this_month THEN
+        EXECUTE format('SELECT EXISTS (SELECT FROM %I WHERE %s)', parent.name || '_unplaced', bounds) INTO is_needed;
+        CONTINUE WHEN NOT is_needed;
+      END IF;
+      PERFORM create_partition_table(parent.name, partition);
       EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', parent.name || '_unplaced');
       PERFORM move_rows(parent.name || '_unplaced', partition, bounds);
       EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent.name, partition,
@@ -93,6 +100,171 @@ BEGIN
   END LOOP;
   RETURN created;
 END;
+$$;
+
+-- The archive. A month is closed, exported to files, verified, and then leaves the database for good. Months leave in their order.
+-- What its calls changed is carried forward in the ledger itself: one transaction for each account, so that the entries of
+-- every ledger account sum to what they did.
+
+ALTER TYPE ledger_kind ADD VALUE 'carried_charges';
+ALTER TYPE ledger_kind ADD VALUE 'carried_credits';
+
+-- As before, without what is carried forward: totals keep the months that left.
+CREATE OR REPLACE FUNCTION ledger_entries_add_totals() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO ledger_totals AS known (account_id, kind, ledger_account, entries, amount_pico)
+  SELECT owner.account_id, entry.kind, entry.ledger_account, count(*), sum(entry.amount_pico)
+  FROM added_entries AS entry
+  JOIN ledger_transactions AS owner ON owner.id = entry.transaction_id AND owner.kind = entry.kind
+  WHERE entry.kind NOT IN ('carried_charges', 'carried_credits')
+  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+  ON CONFLICT (account_id, kind, ledger_account) DO UPDATE SET
+    entries = known.entries + EXCLUDED.entries, amount_pico = known.amount_pico + EXCLUDED.amount_pico;
+  RETURN NULL;
+END;
+$$;
+
+CREATE TABLE archived_months (
+  -- The first day of the month. Of the first partition, which may hold more: the last of its months.
+  month           date PRIMARY KEY CHECK (extract(day FROM month) = 1),
+  -- Since then its rows do not change.
+  closed_at       timestamptz(3) NOT NULL DEFAULT now(),
+  -- Null: it is closed, and its rows are here.
+  archived_at     timestamptz(3),
+  calls           bigint,
+  charge_pico     numeric,
+  -- SHA-256 of the manifest.
+  manifest_sha256 text CHECK (manifest_sha256 ~ '^[0-9a-f]{64}$'),
+  CHECK ((archived_at IS NULL) = (manifest_sha256 IS NULL))
+);
+CREATE TRIGGER archived_months_append_only BEFORE DELETE OR TRUNCATE ON archived_months
+  FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+
+-- Ids from here on are not archived.
+CREATE FUNCTION archived_before(prefix text) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT coalesce(month_bound(prefix, (max(month) + interval '1 month')::date), prefix || '0')
+  FROM archived_months WHERE archived_at IS NOT NULL
+$$;
+
+-- When the month of a call was archived; null: it is not.
+CREATE FUNCTION archived_at(call_id text) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+  SELECT archived_at FROM archived_months
+  WHERE archived_at IS NOT NULL AND call_id >= 'chatcmpl_0' AND call_id < month_bound('chatcmpl_', (month + interval '1 month')::date)
+  ORDER BY month LIMIT 1
+$$;
+
+-- A settlement that is repeated after its month was archived must not charge again. Arguments: key and prefix of the table.
+CREATE FUNCTION refuse_archived_month() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  id text := to_jsonb(NEW)->>TG_ARGV[0];
+BEGIN
+  IF id >= TG_ARGV[1] || '0' AND id < archived_before(TG_ARGV[1]) THEN
+    RAISE EXCEPTION '% refused: its month is archived', id USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END;
+$$;
+
+-- Labels are not archived, so that they are deleted with their account.
+CREATE FUNCTION refuse_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'UPDATE' AND to_jsonb(NEW) - 'labels' - 'written_xact' = to_jsonb(OLD) - 'labels' - 'written_xact' THEN
+    RETURN NEW;
+  END IF;
+  RAISE EXCEPTION '% of % refused: its month is closed for the archive', TG_OP, TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END;
+$$;
+
+-- The partition of a month; null if there is none.
+CREATE FUNCTION month_partition(parent text, month date) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT child.relname::text FROM pg_inherits JOIN pg_class AS child ON child.oid = inhrelid
+  WHERE inhparent = parent::regclass
+    AND child.relname IN (parent || to_char(month, '_YYYY_MM'), parent || to_char(month, '_"until"_YYYY_MM'))
+$$;
+
+-- Closes a month: from now on its rows only leave. Idempotent.
+CREATE FUNCTION close_month(closing date) RETURNS void LANGUAGE plpgsql SET lock_timeout = '5s' AS $$
+DECLARE
+  partition text;
+BEGIN
+  INSERT INTO archived_months (month) VALUES (closing) ON CONFLICT DO NOTHING;
+  FOR partition IN SELECT month_partition(name, closing) FROM partitioned_tables() WHERE name <> 'prompt_logs' LOOP
+    CONTINUE WHEN partition IS NULL OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = partition::regclass AND tgname = 'closed_month');
+    EXECUTE format('CREATE TRIGGER closed_month BEFORE INSERT OR UPDATE OR DELETE ON %I FOR EACH ROW EXECUTE FUNCTION refuse_closed_month()',
+                   partition);
+  END LOOP;
+END;
+$$;
+
+-- Removes a closed month from the database, carries its sums forward, and records its archive. `expected` is what was counted
+-- in the files: rows by table, the number of carried entries and their total. Any difference refuses.
+CREATE FUNCTION archive_month(archiving date, expected jsonb, manifest text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  partitions jsonb := (SELECT jsonb_object_agg(name, month_partition(name, archiving)) FROM partitioned_tables());
+  item record;
+  found_calls bigint;
+  found_total numeric;
+BEGIN
+  PERFORM FROM archived_months WHERE month = archiving AND archived_at IS NULL FOR UPDATE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION '% is not closed, or archived already', to_char(archiving, 'YYYY-MM');
+  END IF;
+  FOR item IN SELECT * FROM jsonb_each_text(expected->'rows') LOOP
+    EXECUTE format('SELECT count(*) FROM %I', partitions->>item.key) INTO found_calls;
+    IF found_calls <> item.value::bigint THEN
+      RAISE EXCEPTION '% has % rows of %, its archive %', partitions->>item.key, found_calls, item.key, item.value;
+    END IF;
+  END LOOP;
+  -- Dated to the end of the month, so that a later statement opens with it.
+  EXECUTE format($carry$
+    WITH carried AS MATERIALIZED (
+      SELECT transaction.account_id, entry.ledger_account, sum(entry.amount_pico)::bigint AS amount_pico,
+             CASE entry.kind WHEN 'capture' THEN 'carried_charges' ELSE 'carried_credits' END::ledger_kind AS kind
+      FROM %I AS entry JOIN %I AS transaction ON transaction.id = entry.transaction_id AND transaction.kind = entry.kind
+      GROUP BY 1, 2, 4 HAVING sum(entry.amount_pico) <> 0
+    ), transactions AS (
+      INSERT INTO ledger_transactions (id, kind, account_id, created_at)
+      SELECT DISTINCT carried_id(%L, account_id), kind, account_id, (%L::date + interval '1 month') AT TIME ZONE 'UTC' - interval '1 millisecond'
+      FROM carried
+    ), entries AS (
+      INSERT INTO ledger_entries (transaction_id, kind, ledger_account, amount_pico)
+      SELECT carried_id(%L, account_id), kind, ledger_account, amount_pico FROM carried
+    )
+    SELECT count(*), coalesce(sum(abs(amount_pico)), 0) FROM carried$carry$,
+    partitions->>'ledger_entries', partitions->>'ledger_transactions', archiving, archiving, archiving)
+    INTO found_calls, found_total;
+  IF found_calls <> (expected->>'carried_entries')::bigint OR found_total <> (expected->>'carried_pico')::numeric THEN
+    RAISE EXCEPTION '% carries % entries of %, its archive % of %', to_char(archiving, 'YYYY-MM'), found_calls, found_total,
+      expected->>'carried_entries', expected->>'carried_pico';
+  END IF;
+  EXECUTE format('SELECT count(*), coalesce(sum(charge_pico), 0) FROM %I', partitions->>'call_records') INTO found_calls, found_total;
+  UPDATE archived_months SET archived_at = now(), calls = found_calls, charge_pico = found_total, manifest_sha256 = manifest
+  WHERE month = archiving;
+  EXECUTE format('SELECT count(*) FROM %I', partitions->>'prompt_logs') INTO found_calls;
+  IF found_calls > 0 THEN
+    partitions := partitions - 'prompt_logs';
+  END IF;
+  -- Others wait behind a lock that is waited for, so it is tried shortly and often, with all locks or none.
+  PERFORM set_config('lock_timeout', '500ms', true);
+  FOR attempt IN 1..60 LOOP
+    BEGIN
+      EXECUTE (SELECT format('DROP TABLE %s', string_agg(format('%I', partition.name), ', '))
+               FROM partitioned_tables() AS parent CROSS JOIN LATERAL (SELECT partitions->>parent.name AS name) AS partition
+               WHERE partition.name IS NOT NULL);
+      RETURN;
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+      IF attempt = 60 THEN
+        RAISE;
+      END IF;
+    END;
+    PERFORM pg_sleep(0.5);
+  END LOOP;
+END;
+$$;
+
+-- The id of the transaction that carries a month of an account forward.
+CREATE FUNCTION carried_id(month date, account_id text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT 'carried_' || to_char(month, 'YYYY-MM') || '_' || account_id
 $$;
 
 -- Makes a table partitioned, with itself as the first partition: of everything until the end of this month.
@@ -126,6 +298,8 @@ BEGIN
   -- Where a month has no partition: settlement must not fail because of that.
   PERFORM create_partition_table(parent, parent || '_unplaced');
   EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I DEFAULT', parent, parent || '_unplaced');
+  EXECUTE format('CREATE TRIGGER archived_month BEFORE INSERT ON %I FOR EACH ROW EXECUTE FUNCTION refuse_archived_month(%L, %L)',
+                 parent || '_unplaced', key, prefix);
   IF others THEN
     PERFORM create_partition_table(parent, parent || '_below');
     PERFORM move_rows(first, parent || '_below', format('%I < %L', key, prefix || '0'));

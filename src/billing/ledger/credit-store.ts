@@ -23,7 +23,7 @@ SELECT account.balance_pico::text AS "balance", (
   FROM ledger_transactions AS transaction
   JOIN ledger_entries AS entry ON entry.transaction_id = transaction.id AND entry.kind = transaction.kind
     AND entry.ledger_account = 'customer:' || $1
-  WHERE transaction.account_id = $1 AND transaction.kind <> 'capture'
+  WHERE transaction.account_id = $1 AND transaction.kind <> 'capture' AND transaction.kind <> 'carried_charges'
 ) AS "credits"
 FROM accounts AS account WHERE account.id = $1`
 

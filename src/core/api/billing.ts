@@ -104,6 +104,8 @@ export const KINDS_BESIDE_CAPTURES = [
   'collection',
   'call_payment',
   'call_payment_closed',
+  'carried_charges',
+  'carried_credits',
 ] as const
 
 /**

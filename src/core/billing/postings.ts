@@ -11,6 +11,9 @@ export type LedgerKind =
   | 'collection'
   | 'call_payment'
   | 'call_payment_closed'
+  /** The sum of an archived month: the charges of its calls, and what else was posted for them. */
+  | 'carried_charges'
+  | 'carried_credits'
   | MovementKind
 
 /** Accounts of the ledger: one per customer, and the gateway's own. */

@@ -136,14 +136,8 @@ describe('totals of spend, usage and the ledger', () => {
 
   test('are filled from the history of a database without them', async () => {
     const { postgres } = ledger
-    for (const [trigger, table] of [
-      ['call_records_added', 'call_records'],
-      ['call_records_changed', 'call_records'],
-      ['ledger_entries_totalled', 'ledger_entries'],
-    ])
-      await postgres.$executeRawUnsafe(`DROP TRIGGER ${trigger} ON ${table}`)
     for (const name of ['call_records_add_totals', 'call_records_change_totals', 'ledger_entries_add_totals'])
-      await postgres.$executeRawUnsafe(`DROP FUNCTION ${name}()`)
+      await postgres.$executeRawUnsafe(`DROP FUNCTION ${name}() CASCADE`)
     await postgres.$executeRawUnsafe('DROP TABLE spend_totals, usage_totals, ledger_totals')
     await store.settle([settlementOf(account, at(NOON, { keyId: 'key_a', attempts }))])
     const client = new Client({ connectionString: ledger.url })

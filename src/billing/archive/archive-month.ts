@@ -1,0 +1,159 @@
+import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { type ArchivedRow, writeRows } from './archive-files.ts'
+import { MANIFEST_FILE, newManifest, printManifest } from './archive-manifest.ts'
+import { type ArchiveDependencies, refuseOpenMonth } from './open-month.ts'
+import { type VerifiedArchive, verifyArchive } from './verify-archive.ts'
+
+/** The tables whose rows of a month leave, with their keys. */
+const TABLES = [
+  { table: 'call_records', key: ['id'] },
+  { table: 'ledger_transactions', key: ['id', 'kind'] },
+  { table: 'ledger_entries', key: ['transaction_id', 'kind', 'ledger_account'] },
+  { table: 'ledger_notes', key: ['id', 'kind'] },
+  { table: 'operator_actions', key: ['id'] },
+] as const
+
+const ROWS_AT_ONCE = 5_000
+/** Labels name people's apps and are deleted with their account; the other is the audit's, of this database. */
+const LEFT_OUT = ['labels', 'written_xact']
+
+export interface ArchivedFiles extends VerifiedArchive {
+  folder: string
+}
+
+/**
+ * Archives a month: closes it, exports its rows to `<folder>/<month>`, verifies the files, and then removes the rows and
+ * carries their sums forward, in one transaction. A run that stopped halfway changes no sum and can be repeated. Throws an
+ * Error that says why a month cannot be archived (yet).
+ * @param month `2026-03`
+ */
+export async function archiveMonth(
+  deps: ArchiveDependencies,
+  month: string,
+  folder: string,
+): Promise<ArchivedFiles> {
+  const { postgres } = deps
+  const day = `${month}-01`
+  await refuseOpenMonth(deps, month)
+  await postgres.plain.query('SELECT close_month($1::date)', [day])
+  // What was settled or put in quarantine until that moment.
+  await refuseOpenMonth(deps, month)
+  const target = join(folder, month)
+  await exportMonth(postgres, month, target)
+  const verified = await verifyArchive(target)
+  const expected = {
+    rows: verified.rows,
+    carried_entries: verified.carriedEntries,
+    carried_pico: String(verified.carriedPico),
+  }
+  await postgres.plain.query('SELECT archive_month($1::date, $2::jsonb, $3)', [
+    day,
+    JSON.stringify(expected),
+    verified.sha256,
+  ])
+  return { ...verified, folder: target }
+}
+
+async function exportMonth(postgres: Postgres, month: string, target: string): Promise<void> {
+  const partial = `${target}.partial-${process.pid}`
+  await rm(partial, { recursive: true, force: true })
+  await mkdir(partial, { recursive: true, mode: 0o700 })
+  const files = []
+  let andBefore = false
+  for (const { table, key } of TABLES) {
+    const partition = await partitionOf(postgres, table, month)
+    andBefore ||= partition.includes('_until_')
+    const columns = await columnsOf(postgres, partition)
+    const name = `${table}.csv.gz`
+    const written = await writeRows(
+      join(partial, name),
+      columns,
+      readBatches(postgres, partition, key, columns),
+    )
+    files.push({ table, name, columns, ...written })
+  }
+  const manifest = newManifest({
+    month,
+    and_before: andBefore,
+    files,
+    sums: await sumsOf(postgres, await partitionOf(postgres, 'ledger_entries', month)),
+    charge_pico: await chargeOf(postgres, await partitionOf(postgres, 'call_records', month)),
+  })
+  await writeFile(join(partial, MANIFEST_FILE), printManifest(manifest), { flush: true })
+  await syncFolder(partial)
+  await rm(target, { recursive: true, force: true })
+  await rename(partial, target)
+  await syncFolder(dirname(target))
+}
+
+/** A file is on the disk by its name only once its folder is. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path)
+  await folder.sync().finally(() => folder.close())
+}
+
+async function partitionOf(postgres: Postgres, table: string, month: string): Promise<string> {
+  const [row] = await postgres.plain.query<{ name: string | null }>(
+    'SELECT month_partition($1, $2::date) AS name',
+    [table, `${month}-01`],
+  )
+  if (!row?.name) throw new Error(`${table} has no partition of ${month}`)
+  return row.name
+}
+
+async function columnsOf(postgres: Postgres, partition: string): Promise<string[]> {
+  const rows = await postgres.plain.query<{ name: string }>(
+    `SELECT attname AS name FROM pg_attribute
+     WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ALL ($2::text[]) ORDER BY attnum`,
+    [partition, LEFT_OUT],
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** Reads a partition in the order of its key, some rows at a time and without a transaction that stays open. */
+async function* readBatches(
+  postgres: Postgres,
+  partition: string,
+  key: readonly string[],
+  columns: readonly string[],
+): AsyncGenerator<ArchivedRow[]> {
+  const types = key.map((name) => (name === 'kind' ? 'ledger_kind' : 'text'))
+  const selected = columns.map(
+    (name) =>
+      `${name === 'created_at' || name === 'at' ? `to_char(${name} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')` : `${name}::text`} AS ${name}`,
+  )
+  const after = key.map((_, index) => `$${index + 1}::${types[index]}`)
+  const sql = (where: string) =>
+    `SELECT ${selected.join(', ')} FROM ${partition} AS source ${where} ORDER BY ${key.map((name) => `source.${name}`).join(', ')} LIMIT ${ROWS_AT_ONCE}`
+  const next = sql(`WHERE (${key.map((name) => `source.${name}`).join(', ')}) > (${after.join(', ')})`)
+  let last: Record<string, string | null> | undefined
+  do {
+    const rows: Record<string, string | null>[] = last
+      ? await postgres.plain.query(
+          next,
+          key.map((name) => last![name]),
+        )
+      : await postgres.plain.query(sql(''), [])
+    if (rows.length > 0) yield rows.map((row) => columns.map((name) => row[name] ?? null))
+    last = rows.length === ROWS_AT_ONCE ? rows.at(-1) : undefined
+  } while (last)
+}
+
+async function sumsOf(postgres: Postgres, partition: string): Promise<Record<string, string>> {
+  const rows = await postgres.plain.query<{ name: string; total: string }>(
+    `SELECT split_part(ledger_account, ':', 1) AS name, sum(amount_pico)::text AS total FROM ${partition}
+     GROUP BY 1 ORDER BY 1`,
+    [],
+  )
+  return Object.fromEntries(rows.map(({ name, total }) => [name, total]))
+}
+
+async function chargeOf(postgres: Postgres, partition: string): Promise<string> {
+  const [row] = await postgres.plain.query<{ total: string }>(
+    `SELECT coalesce(sum(charge_pico), 0)::text AS total FROM ${partition}`,
+    [],
+  )
+  return row?.total ?? '0'
+}

@@ -1,0 +1,310 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ulid } from 'ulid'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { type ArchivedFiles, archiveMonth } from '../../../src/billing/archive/archive-month.ts'
+import { verifyArchive } from '../../../src/billing/archive/verify-archive.ts'
+import { AUDIT_CHECKS } from '../../../src/billing/audit/audit-checks.ts'
+import { createCreditStore } from '../../../src/billing/ledger/credit-store.ts'
+import { createLedgerListStore, readLedgerCursor } from '../../../src/billing/ledger/ledger-list-store.ts'
+import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
+import { createStatementReader } from '../../../src/billing/ledger/statement-store.ts'
+import { createConflictStore } from '../../../src/billing/settlement/conflict-store.ts'
+import { createQuarantineStore } from '../../../src/billing/settlement/quarantine-store.ts'
+import { createSettlementStore } from '../../../src/billing/settlement/settlement-store.ts'
+import { adjustmentPosting } from '../../../src/core/billing/postings.ts'
+import type { SettlementRecord } from '../../../src/core/calls/call-job.ts'
+import type { CallId } from '../../../src/core/kernel/ids.ts'
+import { picoUsd } from '../../../src/core/kernel/money.ts'
+import { DAY_MS } from '../../../src/core/kernel/time.ts'
+import {
+  openTestAccount,
+  openTestLedger,
+  settlementOf,
+  type TestLedger,
+  unservedSettlementOf,
+} from '../../helpers/billing.ts'
+
+/** `2026-11` of the month that begins `ahead` months after this one. The first partition holds this month. */
+function monthName(ahead: number): string {
+  const now = new Date()
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead)).toISOString().slice(0, 7)
+}
+
+const startOf = (ahead: number): number => Date.parse(`${monthName(ahead)}-01T00:00:00Z`)
+
+let ledger: TestLedger
+let folder: string
+let account: string
+beforeEach(async () => {
+  ledger = await openTestLedger()
+  folder = mkdtempSync(join(tmpdir(), 'switchyard-archive-'))
+  onTestFinished(async () => {
+    await ledger.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  account = await openTestAccount(ledger.postgres, 10_000n)
+})
+
+/** A call of a month, of 50 pico-USD. */
+const callOf = (ahead: number, changes: Partial<SettlementRecord> = {}): SettlementRecord => {
+  const at = startOf(ahead) + 12 * DAY_MS
+  return settlementOf(account, {
+    id: `chatcmpl_${ulid(at)}`,
+    admittedAt: at,
+    claimedAt: at,
+    firstTokenAt: at,
+    finishedAt: at,
+    ...changes,
+  })
+}
+
+const settle = (...records: SettlementRecord[]) => createSettlementStore(ledger.postgres).settle(records)
+
+const archive = (
+  ahead: number,
+  { atMs = startOf(ahead + 1) + 8 * DAY_MS, ok = true, held = [] as CallId[] } = {},
+): Promise<ArchivedFiles> =>
+  archiveMonth(
+    {
+      postgres: ledger.postgres,
+      holds: {
+        accounts: async () => [account],
+        openHolds: async () => held.map((callId) => ({ callId })) as never,
+      },
+      audits: { latest: async () => ({ ok, at: new Date(atMs) }) as never },
+      clock: () => atMs,
+    },
+    monthName(ahead),
+    folder,
+  )
+
+/** The sum of each ledger account, as its entries have it. */
+const sums = () =>
+  ledger.postgres.$queryRawUnsafe(
+    `SELECT ledger_account, sum(amount_pico)::text FROM ledger_entries GROUP BY 1 HAVING sum(amount_pico) <> 0 ORDER BY 1`,
+  )
+
+async function brokenChecks(): Promise<string[]> {
+  const broken: string[] = []
+  for (const { name, sql } of AUDIT_CHECKS)
+    if (name !== 'every call has the rates that were published as the version it names')
+      if ((await ledger.postgres.$queryRawUnsafe<unknown[]>(sql)).length > 0) broken.push(name)
+  return broken
+}
+
+const credits = () =>
+  createCreditStore(ledger.postgres, { balance: () => Promise.reject(new Error('away')) }).find(account)
+
+/** Credits a call whose caller was told that it failed: the transaction has the id of the call. */
+const creditCall = (callId: string, amountPico: bigint) =>
+  ledger.postgres.$transaction(async (transaction) => {
+    await postLedger(transaction, adjustmentPosting(callId, account, picoUsd(amountPico)))
+    await transaction.ledgerNote.create({
+      data: { id: callId, kind: 'adjustment', reason: 'failed, "really"' },
+    })
+  })
+
+test('a month leaves, and every balance, total and later statement stays what it was', async () => {
+  const { postgres } = ledger
+  const old = [
+    callOf(0),
+    callOf(0),
+    callOf(0, { status: 'failed', served: null, chargePico: '0', errorCode: 'all_providers_failed' }),
+  ]
+  await settle(...old, callOf(1))
+  await creditCall(old[0]!.id, 20n)
+  const statement = () =>
+    createStatementReader(postgres)(account, { fromMs: startOf(1), toMs: startOf(2) }, 100)
+  const totals = () =>
+    postgres.$queryRawUnsafe(`
+      SELECT to_jsonb(t)::text AS total FROM ledger_totals AS t UNION ALL SELECT to_jsonb(t)::text FROM usage_totals AS t
+      UNION ALL SELECT to_jsonb(t)::text FROM spend_totals AS t ORDER BY 1`)
+  const all = async () => ({
+    sums: await sums(),
+    credits: await credits(),
+    statement: await statement(),
+    totals: await totals(),
+  })
+  const before = await all()
+  expect(before.credits).toMatchObject({ totalUsagePico: 150n, totalCreditsPico: 10_020n })
+
+  const archived = await archive(0)
+
+  expect(archived.rows).toMatchObject({
+    call_records: 3,
+    ledger_transactions: 3,
+    ledger_entries: 6,
+    ledger_notes: 1,
+  })
+  expect(await postgres.callRecord.count()).toBe(1)
+  expect(await all()).toEqual(before)
+  expect(await brokenChecks()).toEqual([])
+  const [month] = await postgres.archivedMonth.findMany()
+  expect(month).toMatchObject({ calls: 3n, manifestSha256: archived.sha256 })
+  const lines = await createLedgerListStore(postgres).page(account, readLedgerCursor(undefined), 10)
+  expect(
+    lines.map((line) => ('kind' in line ? [line.kind, line.amountPico] : [line.type, line.amountPico])),
+  ).toEqual(
+    expect.arrayContaining([
+      ['charges', -50n],
+      ['carried_charges', -100n],
+      ['carried_credits', 20n],
+      ['credit', 10_000n],
+    ]),
+  )
+  expect(lines.reduce((sum, line) => sum + line.amountPico, 0n)).toBe(9_870n)
+})
+
+test('months leave one after the other', async () => {
+  await settle(callOf(0), callOf(1))
+  const before = await sums()
+  await archive(0)
+  await archive(1)
+  expect(await sums()).toEqual(before)
+  expect(await brokenChecks()).toEqual([])
+  await settle(callOf(2))
+  expect(await brokenChecks()).toEqual([])
+})
+
+test('an archive without calls is one too', async () => {
+  expect((await archive(0)).rows).toMatchObject({ call_records: 0, ledger_entries: 0 })
+  expect(await brokenChecks()).toEqual([])
+})
+
+test('a settlement that is repeated after its month was archived charges nothing and waits for an operator', async () => {
+  const { postgres } = ledger
+  const call = callOf(0)
+  await settle(call)
+  await archive(0)
+  const { quarantined } = await settle(call, callOf(1))
+  expect(quarantined).toEqual([
+    { callId: call.id, accountId: account, reason: expect.stringContaining('archived') },
+  ])
+  expect(await credits()).toMatchObject({ totalUsagePico: 100n })
+  const quarantine = createQuarantineStore(postgres)
+  expect((await quarantine.open()).map(({ id }) => id)).toEqual([call.id])
+  expect(await quarantine.isUnsettleable(call.id)).toBe(true)
+  await quarantine.close(call.id)
+  expect(await quarantine.open()).toEqual([])
+})
+
+test('a decided quarantine of an archived call stays decided', async () => {
+  const call = callOf(0)
+  await settle({ ...call, chargePico: '200' })
+  await settle(call)
+  await archive(0)
+  expect(await createQuarantineStore(ledger.postgres).open()).toEqual([])
+})
+
+test('a closed month whose archive did not finish refuses changes, and its archive can be run again', async () => {
+  const { postgres } = ledger
+  const call = callOf(0, { labels: { title: 'App' } as never })
+  await settle(call)
+  const before = await sums()
+  await postgres.$executeRawUnsafe(`SELECT close_month('${monthName(0)}-01')`)
+  expect((await settle(callOf(0))).quarantined).toHaveLength(1)
+  await postgres.$executeRawUnsafe('UPDATE call_records SET labels = NULL')
+  await expect(postgres.$executeRawUnsafe('UPDATE call_records SET charge_pico = 1')).rejects.toThrow(
+    /closed/,
+  )
+  const [waiting] = await createQuarantineStore(postgres).open()
+  await expect(archive(0)).rejects.toThrow(
+    `1 settlements in quarantine (quarantine list), ${waiting!.id} for one`,
+  )
+  await postgres.$executeRawUnsafe('DELETE FROM quarantined_settlements')
+  await archive(0)
+  expect(await sums()).toEqual(before)
+})
+
+describe('a month is refused', () => {
+  test('before it has rested', async () => {
+    await expect(archive(0, { atMs: startOf(1) + 6 * DAY_MS })).rejects.toThrow(/can be archived from/)
+  })
+
+  test('while an older one is here', async () => {
+    await expect(archive(1)).rejects.toThrow(
+      `${monthName(0)} is older than ${monthName(1)}: archive it first`,
+    )
+  })
+
+  test('twice', async () => {
+    await archive(0)
+    await expect(archive(0)).rejects.toThrow('is archived already')
+  })
+
+  test('while the audit is not in order', async () => {
+    await expect(archive(0, { ok: false })).rejects.toThrow(/audit/)
+  })
+
+  test('with an open hold', async () => {
+    await expect(archive(0, { held: [callOf(0).id] })).rejects.toThrow(/open hold/)
+  })
+
+  test('with a call in the default partition', async () => {
+    const call = callOf(1)
+    for (const table of ['ledger_entries', 'ledger_transactions', 'ledger_notes', 'call_records'])
+      await ledger.postgres.$executeRawUnsafe(`DROP TABLE ${table}_${monthName(1).replace('-', '_')}`)
+    await settle(call)
+    await archive(0)
+    await expect(archive(1)).rejects.toThrow(/no partition/)
+    await ledger.postgres.$executeRawUnsafe(`SELECT create_month_partitions('${monthName(3)}-01')`)
+    expect((await archive(1)).rows.call_records).toBe(1)
+  })
+
+  test('whose files differ from the database', async () => {
+    const { postgres } = ledger
+    await settle(callOf(0))
+    await postgres.$executeRawUnsafe(`SELECT close_month('${monthName(0)}-01')`)
+    const expected = (rows: number, entries: number, pico: string) =>
+      postgres.$queryRawUnsafe(`SELECT archive_month('${monthName(0)}-01', $1::jsonb, repeat('a', 64))`, {
+        ...{ rows: { call_records: rows }, carried_entries: entries, carried_pico: pico },
+      })
+    await expect(expected(2, 2, '100')).rejects.toThrow(/1 rows of call_records, its archive 2/)
+    await expect(expected(1, 1, '50')).rejects.toThrow(/carries 2 entries of 100, its archive 1 of 50/)
+    expect(await postgres.callRecord.count()).toBe(1)
+  })
+})
+
+describe('an archive is proven by its files', () => {
+  const changed = async (name: string, change: (path: string) => void): Promise<string> => {
+    await settle(callOf(0), callOf(0))
+    const archived = await archive(0)
+    expect(await verifyArchive(join(archived.folder, 'manifest.json'))).toMatchObject({
+      sha256: archived.sha256,
+    })
+    change(join(archived.folder, name))
+    return verifyArchive(archived.folder).then(
+      () => 'verified',
+      (error: Error) => error.message,
+    )
+  }
+
+  test('a file that was changed is found', async () => {
+    expect(await changed('call_records.csv.gz', (path) => appendFileSync(path, 'x'))).toMatch(
+      /unexpected end|differs/,
+    )
+  })
+
+  test('a manifest that was changed is found', async () => {
+    const change = (path: string) =>
+      writeFileSync(path, readFileSync(path, 'utf8').replace('"revenue": "100"', '"revenue": "99"'))
+    expect(await changed('manifest.json', change)).toMatch(/revenue sum to 100, the manifest says 99/)
+  })
+
+  test('a missing file is found', async () => {
+    expect(await changed('ledger_entries.csv.gz', (path) => rmSync(path))).toMatch(/ENOENT/)
+  })
+})
+
+test('a call with contradicting records is archived once an operator decided on it', async () => {
+  const call = callOf(0)
+  await settle(unservedSettlementOf(account, { id: call.id, requestId: call.id }))
+  await settle(call)
+  await expect(archive(0)).rejects.toThrow(/contradict/)
+  await createConflictStore(ledger.postgres).review(call.id, 'the later record counts')
+  await archive(0)
+  expect(await brokenChecks()).toEqual([])
+  expect(await createConflictStore(ledger.postgres).open()).toEqual([])
+})
