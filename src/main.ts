@@ -2,7 +2,7 @@ import { readConfig } from './config.ts'
 import { createAccessLogger, createLogger } from './platform/observability/logger.ts'
 import { createMetrics, serveMetrics } from './platform/observability/metrics.ts'
 import { startTracing } from './platform/observability/tracing.ts'
-import { checkNamedStatements } from './platform/postgres/check-named-statements.ts'
+import { checkPooler } from './platform/postgres/check-pooler.ts'
 import { explainFailedStart } from './platform/process/explain-failed-start.ts'
 import { stopOnSignal } from './platform/process/stop-on-signal.ts'
 import { createApiRuntime } from './runtime.ts'
@@ -11,7 +11,7 @@ import { createApiRuntime } from './runtime.ts'
 process.title = 'switchyard-api'
 const started = explainFailedStart(process.title)
 const config = readConfig(process.env)
-await checkNamedStatements(config.databaseUrl)
+await checkPooler(config.databaseUrl)
 const tracing = await startTracing('api', process.env)
 const logger = createLogger(config.logLevel, 'api')
 const metrics = createMetrics('api')

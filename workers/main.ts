@@ -2,7 +2,7 @@ import { readConfig } from '../src/config.ts'
 import { createLogger } from '../src/platform/observability/logger.ts'
 import { createMetrics, serveMetrics } from '../src/platform/observability/metrics.ts'
 import { startTracing } from '../src/platform/observability/tracing.ts'
-import { checkNamedStatements } from '../src/platform/postgres/check-named-statements.ts'
+import { checkPooler } from '../src/platform/postgres/check-pooler.ts'
 import { explainFailedStart } from '../src/platform/process/explain-failed-start.ts'
 import { stopOnSignal } from '../src/platform/process/stop-on-signal.ts'
 import type { ApiRuntime } from '../src/runtime.ts'
@@ -27,7 +27,7 @@ if (!Object.hasOwn(ROLES, role)) {
 process.title = `switchyard-${role}`
 const started = explainFailedStart(process.title)
 const config = readConfig(process.env)
-await checkNamedStatements(config.databaseUrl)
+await checkPooler(config.databaseUrl)
 const tracing = await startTracing(role, process.env)
 const logger = createLogger(config.logLevel, role)
 const metrics = createMetrics(role)

@@ -73,6 +73,8 @@ export interface StackOptions {
   logger?: Logger
   /** Puts a proxy before PostgreSQL, so that it can go away. The test's own client goes around it. */
   databaseProxy?: boolean
+  /** Puts a pooler before PostgreSQL. The test's own client goes around it. */
+  pooler?: (databaseUrl: string) => Promise<{ url: string; close(): Promise<void> }>
 }
 
 export interface TestAccount {
@@ -149,8 +151,10 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
   await writeCatalog(options.models ?? { 'test/one': [{ at: 'alpha', model: 'words-12' }] })
   const databaseProxy = options.databaseProxy ? await startTcpProxy(database.url) : null
   resources.defer(() => databaseProxy?.close())
+  const pooler = await options.pooler?.(database.url)
+  resources.defer(() => pooler?.close())
   const environment: Record<string, string> = {
-    DATABASE_URL: databaseProxy?.url ?? database.url,
+    DATABASE_URL: databaseProxy?.url ?? pooler?.url ?? database.url,
     REDIS_URL: redisServer.url,
     MASTER_KEY: randomBytes(32).toString('base64'),
     CATALOG_FILE: catalogFile,

@@ -71,17 +71,37 @@ export async function applyMigrations(options: {
   })
   await client.connect()
   try {
-    await client.query(`SET lock_timeout = '${LOCK_TIMEOUT}'`)
-    await client.query('SELECT pg_advisory_lock($1)', [PRISMA_LOCK])
+    const names: string[] = []
+    for (;;) {
+      const name = await applyNext(client, migrations)
+      if (name === null) return names
+      names.push(name)
+    }
+  } finally {
+    await client.end()
+  }
+}
+
+/**
+ * Applies the first migration that is pending, and returns its name. Lock and setting end with the transaction, so this
+ * also works through a pooler that gives each transaction another session.
+ */
+async function applyNext(client: Client, migrations: Migration[]): Promise<string | null> {
+  await client.query('BEGIN')
+  try {
+    await client.query(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`)
+    await client.query('SELECT pg_advisory_xact_lock($1)', [PRISMA_LOCK])
     await client.query(CREATE_TABLE)
     const applied = await readApplied(client)
     const pending = findPending(migrations, applied)
     const toRun = pending.filter(({ replaces }) => !replaces || !hasAll(replaces, applied))
-    for (const migration of pending) await applyOne(client, migration, toRun.includes(migration))
-    return pending.map((migration) => migration.name)
-  } finally {
-    // Ending the session releases the lock.
-    await client.end()
+    const [next] = pending
+    if (next) await applyOne(client, next, toRun.includes(next))
+    await client.query('COMMIT')
+    return next?.name ?? null
+  } catch (error) {
+    await client.query('ROLLBACK')
+    throw error
   }
 }
 
@@ -139,15 +159,11 @@ function hasAll(
   )
 }
 
-async function applyOne(client: Client, migration: Migration, run: boolean): Promise<void> {
-  const { name, sql, checksum } = migration
-  await client.query('BEGIN')
+async function applyOne(client: Client, { name, sql, checksum }: Migration, run: boolean): Promise<void> {
   try {
     if (run) await client.query(sql)
     await client.query(RECORD, [randomUUID(), checksum, name])
-    await client.query('COMMIT')
   } catch (cause) {
-    await client.query('ROLLBACK')
     throw new Error(`migration ${name} failed: ${(cause as Error).message}`, { cause })
   }
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { connect } from 'node:net'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { Client, type ClientConfig, DatabaseError, Pool } from 'pg'
 import type { Logger } from 'pino'
@@ -40,7 +41,10 @@ export interface PostgresOptions {
   poolSize?: number
   /** The server cancels a statement that runs longer. 0: no limit, for the auditor. */
   statementTimeoutMs?: number
-  /** The server cancels a statement that waits longer for a lock. Absent: the statement timeout. */
+  /**
+   * The server cancels a statement that waits longer for a lock; behind a pooler only a plain one. Absent: the statement
+   * timeout.
+   */
   lockTimeoutMs?: number
   /** A query fails after waiting this long for a connection. */
   connectTimeoutMs?: number
@@ -61,7 +65,7 @@ export function createPostgres(options: PostgresOptions): Postgres {
   const client = new PrismaClient({ adapter, transactionOptions: { maxWait, timeout: 15_000 } })
   const disconnect = client.$disconnect.bind(client)
   return Object.assign(client, {
-    plain: plainStatements(pool),
+    plain: plainStatements(pool, options.lockTimeoutMs),
     async $disconnect() {
       await disconnect()
       // Prisma does not end a pool that only plain statements have used.
@@ -89,9 +93,29 @@ function openPool(options: PostgresOptions): Pool {
   return pool
 }
 
-const plainStatements = (pool: Pool): PlainStatements => ({
+/**
+ * With a lock timeout each statement has a transaction: a pooler ignores the timeout of the connection, and shares its
+ * connections, so that only settings of a transaction can be trusted.
+ */
+const plainStatements = (pool: Pool, lockTimeoutMs?: number): PlainStatements => ({
   async query<Row extends object>(text: string, values: unknown[]) {
-    return (await pool.query<Row>({ name: statementName(text), text, values })).rows
+    const statement = { name: statementName(text), text, values }
+    if (lockTimeoutMs === undefined) return (await pool.query<Row>(statement)).rows
+    const client = await pool.connect()
+    try {
+      await client.query(`BEGIN; SET LOCAL lock_timeout = ${lockTimeoutMs}`)
+      const { rows } = await client.query<Row>(statement)
+      await client.query('COMMIT')
+      client.release()
+      return rows
+    } catch (error) {
+      const isClean = await client.query('ROLLBACK').then(
+        () => true,
+        () => false,
+      )
+      client.release(!isClean)
+      throw error
+    }
   },
 })
 
@@ -167,23 +191,70 @@ function driverCause(error: unknown): { originalCode?: unknown; originalMessage?
 
 /** Margin beyond the statement timeout, which the server enforces. An unreachable server enforces nothing. */
 const ANSWER_SLACK_MS = 1_000
+/** Before the end of that margin: a statement that still runs is cancelled, because a pooler ignored its timeout. */
+const CANCEL_SLACK_MS = 600
 
 /** The message of pg when `query_timeout` expires. */
 const OVERDUE = 'Query read timeout'
 
+/** What pg sends to cancel a statement: length, code, and what names the server process of the connection. */
+function cancelRequest(processId: number, secretKey: number): Buffer {
+  const request = Buffer.alloc(16)
+  request.writeInt32BE(16, 0)
+  request.writeInt32BE(80_877_102, 4)
+  request.writeInt32BE(processId, 8)
+  request.writeInt32BE(secretKey, 12)
+  return request
+}
+
 /**
- * A connection that is closed when a statement gets no response in time. pg would keep using it, and every later
+ * A connection that cancels a statement that runs too long, as the server itself does unless a pooler in between ignores
+ * `statement_timeout`. It is closed when a statement gets no response at all: pg would keep using it, and every later
  * statement, including a rollback, would wait behind the first.
  */
 class BoundedClient extends Client {
+  readonly #queryTimeoutMs: number
+
   constructor(config?: string | ClientConfig) {
     super(config)
+    this.#queryTimeoutMs = (typeof config === 'object' && config.query_timeout) || 0
     const query = this.query.bind(this) as (...args: unknown[]) => unknown
     this.query = ((...args: unknown[]) => {
+      const stopWaiting = this.#cancelLater()
+      const callback = args.at(-1)
+      if (typeof callback === 'function') {
+        args[args.length - 1] = (...answer: unknown[]) => {
+          stopWaiting()
+          callback(...answer)
+        }
+        return query(...args)
+      }
       const answer = query(...args)
-      if (answer instanceof Promise) answer.catch((error: unknown) => this.#giveUpOn(error))
+      if (answer instanceof Promise)
+        answer.then(stopWaiting, (error: unknown) => {
+          stopWaiting()
+          this.#giveUpOn(error)
+        })
       return answer
     }) as typeof this.query
+  }
+
+  #cancelLater(): () => void {
+    if (this.#queryTimeoutMs === 0) return () => undefined
+    const timer = setTimeout(() => this.#cancel(), this.#queryTimeoutMs - CANCEL_SLACK_MS)
+    return () => clearTimeout(timer)
+  }
+
+  /** Over a connection of its own, as the protocol wants it. An unreachable server needs no cancellation. */
+  #cancel(): void {
+    const { processID, secretKey } = this as unknown as { processID: number | null; secretKey: number | null }
+    if (processID === null || secretKey === null) return
+    const socket = this.host.startsWith('/')
+      ? connect(`${this.host}/.s.PGSQL.${this.port}`)
+      : connect(this.port, this.host)
+    socket.setTimeout(ANSWER_SLACK_MS, () => socket.destroy())
+    socket.on('error', () => socket.destroy())
+    socket.end(cancelRequest(processID, secretKey))
   }
 
   #giveUpOn(error: unknown): void {
@@ -201,5 +272,5 @@ export interface PostgresPool extends PlainStatements {
 /** Opens a pool. It connects with the first query. */
 export function createPostgresPool(options: PostgresOptions): PostgresPool {
   const pool = openPool(options)
-  return { ...plainStatements(pool), close: () => pool.end() }
+  return { ...plainStatements(pool, options.lockTimeoutMs), close: () => pool.end() }
 }

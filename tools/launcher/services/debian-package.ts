@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { runProcess } from '../bootstrap/run-process.mjs'
@@ -15,6 +15,11 @@ export interface DebianPackage {
   always: string[]
   /** What it needs beyond a minimal Debian, where the package manager can't be asked. */
   usual: string[]
+  /**
+   * A release of Debian to take it from, whatever runs here: `trixie`. Then `usual` is all it needs, libc6 among it, and it
+   * is run by the `loader`.
+   */
+  release?: string
 }
 
 export interface UnpackedPackage {
@@ -22,8 +27,11 @@ export interface UnpackedPackage {
   root: string
   /** For LD_LIBRARY_PATH. */
   libraryPath: string
+  /** The dynamic loader among the packages, for programs of another release. */
+  loader: string
 }
 
+const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 const LIBRARY_FOLDERS = ['usr/lib', 'lib']
 const COMMAND_TIMEOUT_MS = 180_000
 
@@ -53,7 +61,7 @@ export async function unpackDebianPackage(
   cacheFolders: string[],
   log: (line: string) => void,
 ): Promise<UnpackedPackage> {
-  const name = `${wanted.name}-${systemName()}-${process.arch}`
+  const name = `${wanted.name}-${wanted.release ?? systemName()}-${process.arch}`
   for (const folder of cacheFolders) {
     if (existsSync(join(folder, name))) return describe(join(folder, name))
   }
@@ -81,11 +89,13 @@ export async function unpackDebianPackage(
 
 /** Downloads with the machine's package lists; where there are none, with lists fetched into our own folder. */
 async function download(wanted: DebianPackage, folder: string, log: (line: string) => void): Promise<void> {
-  try {
-    await downloadWith(wanted, [], folder)
-    return
-  } catch (error) {
-    log(`fetching package lists first (${firstError(error)}) …`)
+  if (!wanted.release) {
+    try {
+      await downloadWith(wanted, [], folder)
+      return
+    } catch (error) {
+      log(`fetching package lists first (${firstError(error)}) …`)
+    }
   }
   const state = join(folder, 'apt')
   await mkdir(join(state, 'lists', 'partial'), { recursive: true })
@@ -97,9 +107,21 @@ async function download(wanted: DebianPackage, folder: string, log: (line: strin
     `Dir::Cache=${state}/cache`,
     '-o',
     'APT::Sandbox::User=',
+    ...(wanted.release ? await sourcesOf(wanted.release, state) : []),
   ]
   await runPackageTool('apt-get', [...own, 'update'], { cwd: folder })
   await downloadWith(wanted, own, folder)
+}
+
+/** Options that make apt know one release of Debian only, signed as this machine's own. */
+async function sourcesOf(release: string, folder: string): Promise<string[]> {
+  const list = join(folder, 'sources.list')
+  await writeFile(list, `deb [signed-by=${KEYRING}] http://deb.debian.org/debian ${release} main\n`)
+  const withoutIcons = 'Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false'
+  return [
+    ...['-o', `Dir::Etc::sourcelist=${list}`, '-o', 'Dir::Etc::sourceparts=/dev/null'],
+    ...['-o', withoutIcons],
+  ]
 }
 
 async function downloadWith(wanted: DebianPackage, options: string[], folder: string): Promise<void> {
@@ -111,6 +133,7 @@ async function downloadWith(wanted: DebianPackage, options: string[], folder: st
 
 /** What installing the package would add to this machine, by a dry run. */
 async function missingPackages(wanted: DebianPackage, options: string[]): Promise<string[]> {
+  if (wanted.release) return [wanted.package, ...wanted.usual]
   const args = [...options, '--simulate', '--no-install-recommends', 'install', wanted.package]
   try {
     const names = [...(await runPackageTool('apt-get', args)).matchAll(/^Inst (\S+)/gm)].map(
@@ -138,7 +161,11 @@ async function describe(root: string): Promise<UnpackedPackage> {
       if (entry.isDirectory()) folders.push(join(base, entry.name))
     }
   }
-  return { root, libraryPath: folders.join(':') }
+  const loader = join(
+    root,
+    process.arch === 'arm64' ? 'usr/lib/ld-linux-aarch64.so.1' : 'usr/lib64/ld-linux-x86-64.so.2',
+  )
+  return { root, libraryPath: folders.join(':'), loader }
 }
 
 async function firstWritable(folders: string[]): Promise<string> {

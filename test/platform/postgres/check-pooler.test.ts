@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  type CheckedConnection,
-  checkNamedStatements,
-} from '../../../src/platform/postgres/check-named-statements.ts'
+import { type CheckedConnection, checkPooler } from '../../../src/platform/postgres/check-pooler.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/services.ts'
 
 /** A connection to a server process that others may be given as well; it prepares a name once, as drivers do. */
@@ -30,17 +27,17 @@ describe('named statements', () => {
   })
   afterAll(() => database?.drop())
 
-  test('are fine at PostgreSQL itself', () => checkNamedStatements(database.url))
+  test('are fine at PostgreSQL itself', () => checkPooler(database.url))
 
   test('are refused where clients share a server connection', async () => {
     const shared = new Map<string, string>()
-    await expect(checkNamedStatements('', () => connectionTo(shared))).rejects.toThrow(/pooler/)
+    await expect(checkPooler('', () => connectionTo(shared))).rejects.toThrow(/pooler/)
   })
 
   test('are refused where they are gone by the next use', async () => {
-    await expect(checkNamedStatements('', () => connectionTo(new Map(), true))).rejects.toThrow(/pooler/)
+    await expect(checkPooler('', () => connectionTo(new Map(), true))).rejects.toThrow(/pooler/)
   })
 
   test('are not judged while the database is away', () =>
-    checkNamedStatements('postgresql://user:password@127.0.0.1:1/none'))
+    checkPooler('postgresql://user:password@127.0.0.1:1/none'))
 })

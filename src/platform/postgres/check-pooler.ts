@@ -13,13 +13,17 @@ const ANSWER_WITHIN_MS = 3_000
 /** SQLSTATE: the prepared statement exists already, or does not exist. */
 const STATEMENT_ERRORS = new Set(['42P05', '26000'])
 
+/** SQLSTATE and message of PgBouncer for a parameter that it neither knows nor ignores. */
+const REFUSED_PARAMETER = { code: '08P01', message: /unsupported startup parameter/ }
+
 /**
- * Throws StartError when named statements do not belong to their connection, as behind a pooler that shares one server
- * connection between clients. There they fail under load, in about one call of a hundred. Two connections prepare
- * different statements with the same name; only a pooler that mixes connections rejects that. Other failures are
- * ignored: an unreachable database does not prevent a start.
+ * Throws StartError when the address leads to a pooler that cannot work. One that rejects the timeouts of a connection
+ * rejects every connection. Where named statements do not belong to their connection, because the pooler shares one server
+ * connection between clients, they fail under load, in about one call of a hundred: two connections prepare different
+ * statements with the same name; only a pooler that mixes connections rejects that. Other failures are ignored: an
+ * unreachable database does not prevent a start.
  */
-export async function checkNamedStatements(
+export async function checkPooler(
   databaseUrl: string,
   open: (databaseUrl: string) => CheckedConnection = openConnection,
 ): Promise<void> {
@@ -32,7 +36,13 @@ export async function checkNamedStatements(
     await second.query({ name, text: 'SELECT 2' })
     await first.query({ name, text: 'SELECT 1' })
   } catch (error) {
-    const { code } = error as { code?: string }
+    const { code, message } = error as { code?: string; message: string }
+    if (code === REFUSED_PARAMETER.code && REFUSED_PARAMETER.message.test(message)) {
+      throw new StartError(
+        'DATABASE_URL leads to a pooler that rejects timeouts: set ignore_startup_parameters of PgBouncer to ' +
+          'statement_timeout,lock_timeout',
+      )
+    }
     if (code !== undefined && STATEMENT_ERRORS.has(code)) {
       throw new StartError(
         'DATABASE_URL leads to a pooler that breaks named statements: use one in session mode, or PgBouncer 1.21 or ' +
@@ -51,6 +61,9 @@ function openConnection(databaseUrl: string): CheckedConnection {
     application_name: 'switchyard-check',
     connectionTimeoutMillis: ANSWER_WITHIN_MS,
     query_timeout: ANSWER_WITHIN_MS,
+    // As the pools send them.
+    statement_timeout: ANSWER_WITHIN_MS,
+    lock_timeout: ANSWER_WITHIN_MS,
   })
   // A broken connection fails the query as well, which is handled there.
   client.on('error', () => undefined)
