@@ -361,6 +361,12 @@ const Settings = Type.Object({
   webhookTimeoutMs: integer(15_000, 'one delivery attempt of an event, at most 30000', [100, 30_000]),
   webhookDisableAfterDays: integer(5, 'of failures without a success', [1, 365]),
   eventRetentionDays: integer(30, 'events and their delivery log', [7, 3_650]),
+  callRetentionMonths: integer(
+    0,
+    'whole months after its own for which a month of calls and their postings stays in the database; then the settlement process [archives](#old-months) it. 0: until it is archived by command',
+    [0, 1_200],
+  ),
+  archiveDirectory: textOrNull('the folder of such archives: their only copy, so not one of a container'),
   alarmsAllowPrivate: flag(
     'allows alarm destinations, which operators set, at private addresses, any port and plain http',
   ),
@@ -473,6 +479,8 @@ export function readConfig(environment: Environment): Readonly<Config> {
     problems.push('BODY_BYTES_PER_INSTANCE must be three times BODY_LIMIT_BYTES or more')
   if (config.workerBodyBytes < config.bodyLimitBytes)
     problems.push('WORKER_BODY_BYTES must be BODY_LIMIT_BYTES or more')
+  if (config.callRetentionMonths > 0 && config.archiveDirectory === null)
+    problems.push('CALL_RETENTION_MONTHS needs ARCHIVE_DIRECTORY')
   if (problems.length > 0)
     throw new StartError(problems.length === 1 ? problems[0] : `\n  ${problems.join('\n  ')}`)
   return Object.freeze(config)

@@ -37,6 +37,11 @@ describe('settings', () => {
 
   test.each<[string, Record<string, string | undefined>, RegExp]>([
     ['no master key', { MASTER_KEY: undefined }, /^MASTER_KEY is required/],
+    [
+      'months of calls without a folder for the others',
+      { CALL_RETENTION_MONTHS: '3' },
+      /needs ARCHIVE_DIRECTORY$/,
+    ],
     ['a short master key', { MASTER_KEY: 'short' }, /^MASTER_KEY has 3 bytes; it must have 32/],
     ['no database', { DATABASE_URL: '' }, /^DATABASE_URL is required$/],
     [

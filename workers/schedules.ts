@@ -1,5 +1,6 @@
 import { pruneAccountActions } from '../src/accounts/account-action-store.ts'
 import { createAccountStore } from '../src/accounts/account-store.ts'
+import { archiveDueMonths } from '../src/billing/archive/archive-due-months.ts'
 import { createMonthPartitions } from '../src/billing/archive/month-partitions.ts'
 import { createAuditSchedule } from '../src/billing/audit/audit-schedule.ts'
 import { failureCreditLimits } from '../src/billing/audit/failure-credit-audit.ts'
@@ -171,6 +172,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
       firstAfterMs: 10 * SECOND_MS,
       run: () => createMonthPartitions({ postgres: auditPostgres, logger }),
     },
+    ...archiveJob(parts),
     {
       name: 'uncharged-cost',
       on: one,
@@ -215,6 +217,23 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
       run: createProviderHoursRollup(createProviderHours(auditPostgres), Date.now),
     },
     { name: AUDIT_JOB, on: one, everyMs: SECOND_MS, stopWithinMs: STOP_WITHIN_MS, ...audits },
+  ]
+}
+
+/** If call records are kept for a time only. */
+function archiveJob({ config, holds, audits, auditPostgres, logger }: ScheduleParts): ScheduledJob[] {
+  const { callRetentionMonths: keptMonths, archiveDirectory: folder } = config
+  if (keptMonths === 0 || folder === null) return []
+  const deps = { postgres: auditPostgres, holds, audits, logger, clock: Date.now, keptMonths, folder }
+  return [
+    {
+      name: 'archive',
+      on: 'one-process',
+      everyMs: 60 * MINUTE_MS,
+      firstAfterMs: 5 * MINUTE_MS,
+      stopWithinMs: STOP_WITHIN_MS,
+      run: (stopping) => archiveDueMonths(deps, stopping),
+    },
   ]
 }
 

@@ -127,6 +127,12 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: () => 'The monthly partitions of the database could not be created.',
     page: '',
   },
+  'archive-failed': {
+    severity: 'warning',
+    ...condition,
+    sentence: ({ fields }) => `The calls of ${of(fields, 'month')} could not be archived.`,
+    page: '/ledger',
+  },
   'settlement-waits': {
     severity: 'critical',
     ...condition,

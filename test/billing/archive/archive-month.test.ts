@@ -1,8 +1,10 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pino from 'pino'
 import { ulid } from 'ulid'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { archiveDueMonths } from '../../../src/billing/archive/archive-due-months.ts'
 import { type ArchivedFiles, archiveMonth } from '../../../src/billing/archive/archive-month.ts'
 import { verifyArchive } from '../../../src/billing/archive/verify-archive.ts'
 import { AUDIT_CHECKS } from '../../../src/billing/audit/audit-checks.ts'
@@ -216,6 +218,33 @@ test('a closed month whose archive did not finish refuses changes, and its archi
   await postgres.$executeRawUnsafe('DELETE FROM quarantined_settlements')
   await archive(0)
   expect(await sums()).toEqual(before)
+})
+
+test('months that are kept long enough are archived by themselves, and a failure is an alarm', async () => {
+  const { postgres } = ledger
+  await settle(callOf(0), callOf(1))
+  const logged: Array<Record<string, unknown>> = []
+  const logger = pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) })
+  const run = (atMs: number, ok = true) =>
+    archiveDueMonths({
+      ...{ postgres, folder, logger, keptMonths: 2, clock: () => atMs },
+      holds: { accounts: async () => [], openHolds: async () => [] },
+      audits: { latest: async () => ({ ok, at: new Date(atMs) }) as never },
+    })
+  await run(startOf(3) - 1)
+  expect(logged).toEqual([])
+  await run(startOf(3), false)
+  expect(logged).toMatchObject([{ alarm: 'archive-failed', month: monthName(0) }])
+  await run(startOf(3))
+  expect(await postgres.archivedMonth.count()).toBe(1)
+  await run(startOf(4))
+  expect(await postgres.archivedMonth.count()).toBe(2)
+  expect(logged.at(-1)).toMatchObject({
+    msg: 'month archived',
+    month: monthName(1),
+    alarmsOver: ['archive-failed'],
+  })
+  expect(await brokenChecks()).toEqual([])
 })
 
 describe('a month is refused', () => {
