@@ -10,7 +10,7 @@ import { postLedger } from '../src/billing/ledger/ledger-store.ts'
 import type { BillingMetrics } from '../src/billing/reports/billing-metrics.ts'
 import { createProviderHours, createProviderHoursRollup } from '../src/billing/reports/provider-hours.ts'
 import { createUnchargedCostStore } from '../src/billing/reports/uncharged-cost-store.ts'
-import { runMaintenance } from '../src/billing/run-maintenance.ts'
+import { createMaintenance } from '../src/billing/run-maintenance.ts'
 import { pruneSettledKeys } from '../src/billing/settlement/settlement-statements.ts'
 import { sweepUnacknowledgedEnds } from '../src/calls/api/end-acknowledgements.ts'
 import { prunePromptLogs } from '../src/calls/prompt-logs/prompt-log-store.ts'
@@ -156,7 +156,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
       name: 'maintenance',
       on: one,
       everyMs: 30 * SECOND_MS,
-      run: (stopping) => runMaintenance(maintenance, stopping),
+      run: createMaintenance(maintenance),
     },
     {
       name: 'unheard-ends',

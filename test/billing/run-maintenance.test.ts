@@ -4,10 +4,13 @@ import { ulid } from 'ulid'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../../src/billing/ledger/balance-store.ts'
+import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
-import { type MaintenanceOptions, runMaintenance } from '../../src/billing/run-maintenance.ts'
+import { createMaintenance, type MaintenanceOptions } from '../../src/billing/run-maintenance.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
-import type { CallId } from '../../src/core/kernel/ids.ts'
+import { creditPosting } from '../../src/core/billing/postings.ts'
+import { type CallId, newId } from '../../src/core/kernel/ids.ts'
+import { picoUsd } from '../../src/core/kernel/money.ts'
 import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import {
   createDispatchQueue,
@@ -53,6 +56,9 @@ describe('maintenance', () => {
     await dispatchQueue.close()
     await settlementQueue.close()
   })
+
+  /** A first run, which compares all accounts. */
+  const runMaintenance = (given: MaintenanceOptions) => createMaintenance(given)()
 
   const callMadeAgo = (ms: number): CallId => `chatcmpl_${ulid(Date.now() - ms)}`
   const loadedAccount = async () => {
@@ -181,5 +187,95 @@ describe('maintenance', () => {
     await options.settlements.settle([settlementOf(account)])
     expect(await runMaintenance(options)).toMatchObject({ driftedBalances: 0 })
     expect(await options.holds.balance(account)).toEqual({ availPico: 950n, heldPico: 0n, version: 2n })
+  })
+
+  describe('of idle accounts', () => {
+    /** Maintenance that ran for so long that all accounts are idle, and its clock. */
+    const longRunning = async () => {
+      let nowMs = Date.now()
+      const maintain = createMaintenance({ ...options, clock: () => nowMs })
+      await maintain()
+      nowMs += 4 * MINUTE_MS
+      await maintain()
+      return { maintain, later: (ms: number) => (nowMs += ms) }
+    }
+    const ttlOf = (account: string) => redis.ttl(accountKeys(account).avail)
+
+    test('an account without holds leaves the list, and its balance cache expires', async () => {
+      const [idle, holding] = [await loadedAccount(), await loadedAccount()]
+      await openHold(redis, holding, callMadeAgo(0), 300n, 3_600_000)
+      expect(await options.holds.accounts()).toEqual(expect.arrayContaining([idle, holding]))
+      await longRunning()
+      const listed = await options.holds.accounts()
+      expect(listed).toContain(holding)
+      expect(listed).not.toContain(idle)
+      expect(await ttlOf(idle)).toBeGreaterThan(86_000)
+      expect(await ttlOf(holding)).toBe(-1)
+    })
+
+    test('its next hold lists it again and keeps its balance cache', async () => {
+      const account = await loadedAccount()
+      await longRunning()
+      expect(await options.holds.accounts()).not.toContain(account)
+      await openHold(redis, account, callMadeAgo(0), 300n)
+      expect(await options.holds.accounts()).toContain(account)
+      const { avail, held, ver } = accountKeys(account)
+      expect(await Promise.all([avail, held, ver].map((key) => redis.ttl(key)))).toEqual([-1, -1, -1])
+    })
+
+    test('an account that changed since it was compared stays listed', async () => {
+      const account = await loadedAccount()
+      await openHold(redis, account, callMadeAgo(0), 300n)
+      await options.holds.unlist(account, 1n)
+      expect(await options.holds.accounts()).toContain(account)
+      const other = await loadedAccount()
+      await options.holds.unlist(other, 0n)
+      expect(await options.holds.accounts()).toContain(other)
+    })
+
+    test('a balance cache that expired is loaded again with its holds', async () => {
+      const account = await loadedAccount()
+      await longRunning()
+      const { avail, held, ver } = accountKeys(account)
+      await redis.del(avail, held, ver)
+      expect(await openHold(redis, account, callMadeAgo(0), 300n)).toMatchObject({ kind: 'balance-unknown' })
+      await options.holds.load(account, { balancePico: OPENING_PICO, version: 1n })
+      await openHold(redis, account, callMadeAgo(0), 300n)
+      expect(await options.holds.balance(account)).toEqual({ availPico: 700n, heldPico: 300n, version: 1n })
+    })
+
+    test('a run costs the same however many accounts were used before', async () => {
+      const accounts = Array.from({ length: 1_500 }, () => newId('acct'))
+      await ledger.postgres.account.createMany({
+        data: accounts.map((id) => ({ id, email: `${id}@x.test`, state: 'active' as const })),
+      })
+      for (const account of accounts) await options.holds.load(account, { balancePico: 0n, version: 0n })
+      const { maintain } = await longRunning()
+      const commands = async () =>
+        Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1])
+      const before = await commands()
+      await maintain()
+      expect((await commands()) - before).toBeLessThan(accounts.length / 5)
+    })
+
+    test('a credit whose process died before Redis knew of it is found by its posting', async () => {
+      const account = await loadedAccount()
+      const { maintain, later } = await longRunning()
+      await ledger.postgres.$transaction((transaction) =>
+        postLedger(transaction, creditPosting(newId('evt'), account, picoUsd(500n))),
+      )
+      later(30_000)
+      await maintain()
+      expect(await options.holds.balance(account)).toMatchObject({ availPico: 1_500n, version: 2n })
+    })
+
+    test('one balance cache that is newer than the ledger has all accounts compared', async () => {
+      const [idle, busy] = [await loadedAccount(), await loadedAccount()]
+      await openHold(redis, busy, callMadeAgo(0), 300n)
+      const { maintain } = await longRunning()
+      for (const account of [idle, busy]) await redis.set(accountKeys(account).ver, '7')
+      expect(await maintain()).toMatchObject({ driftedBalances: 2 })
+      expect(await options.holds.balance(idle)).toMatchObject({ availPico: OPENING_PICO, version: 1n })
+    })
   })
 })

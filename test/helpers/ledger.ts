@@ -6,13 +6,13 @@ import { runAudit } from '../../src/billing/audit/run-audit.ts'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
-import { runMaintenance } from '../../src/billing/run-maintenance.ts'
+import { createMaintenance } from '../../src/billing/run-maintenance.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { createDispatchQueue, createSettlementQueue } from '../../src/platform/queues/queues.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
-import { accountKeys, knownAccounts, queuePrefix } from '../../src/platform/redis/redis-keys.ts'
+import { accountKeys, listedAccounts, queuePrefix } from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from './eventually.ts'
 import type { TestStack } from './stack.ts'
 
@@ -48,7 +48,7 @@ export async function waitingCalls(redis: Redis): Promise<number> {
 /** Runs maintenance once as if every hold were older than a minute. Returns how many calls had been lost. */
 export async function sweepNow(stack: TestStack): Promise<number> {
   const { redis, postgres } = stack
-  const report = await runMaintenance({
+  const report = await createMaintenance({
     postgres,
     callJobs: createCallJobs(redis),
     settlementQueue: createSettlementQueue(redis),
@@ -58,7 +58,7 @@ export async function sweepNow(stack: TestStack): Promise<number> {
     metrics: createBillingMetrics(new Registry()),
     logger: pino({ level: 'silent' }),
     clock: () => Date.now() + SWEEP_AGE_MS,
-  })
+  })()
   return report.lostCalls
 }
 
@@ -69,7 +69,7 @@ export async function sweepNow(stack: TestStack): Promise<number> {
 export async function expectLedgerInOrder(stack: TestStack): Promise<void> {
   await untilIdle(stack)
   const { redis, postgres } = stack
-  for (const accountId of await redis.smembers(knownAccounts(0))) {
+  for (const accountId of await redis.smembers(listedAccounts(0))) {
     // Awaited: a worker that restates what Redis lost opens holds of settled calls again for a moment.
     await eventually(async () => {
       expect(await redis.hlen(accountKeys(accountId).holds)).toBe(0)

@@ -4,7 +4,7 @@ import type { Account } from '../../src/accounts/account-store.ts'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import type { BalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
-import { runMaintenance } from '../../src/billing/run-maintenance.ts'
+import { createMaintenance } from '../../src/billing/run-maintenance.ts'
 import type { SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import type { AdmissionDependencies } from '../../src/calls/api/admit-call.ts'
 import type { DispatchDependencies } from '../../src/calls/api/enqueue-and-wait.ts'
@@ -327,6 +327,8 @@ export class Gateway {
     const balances: BalanceStore = {
       balances: (ids) =>
         postgres.send(() => new Map(ids.map((id) => [id, this.ledger.balance(id)!] as const))),
+      versions: (after) => postgres.send(() => this.ledger.versions().filter(({ id }) => id > after)),
+      postedWithin: async () => [],
     }
     const known = (sql: string, ids: string[]) => {
       const table = sql.includes('quarantined') ? this.ledger.quarantined : this.ledger.calls
@@ -334,7 +336,7 @@ export class Gateway {
       return ids.filter((id) => table.has(id)).map((id) => ({ id, chargePico: chargeOf(id) }))
     }
     await this.time.runAs(process, () => {
-      runMaintenance({
+      const maintain = createMaintenance({
         callJobs: this.callJobs(connection),
         settlementQueue: openQueue(this.settlementQueue, connection).settlement,
         settlements: this.store(process),
@@ -347,7 +349,8 @@ export class Gateway {
         readEpoch: createEpochReader(redis),
         logger: LOGGER,
         clock: () => this.time.nowMs,
-      }).catch(() => undefined)
+      })
+      maintain().catch(() => undefined)
     })
   }
 

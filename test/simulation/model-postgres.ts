@@ -32,6 +32,11 @@ export class ModelPostgres {
     return account ? { balancePico: account.balancePico, version: account.version } : null
   }
 
+  versions(): Array<{ id: string; version: bigint }> {
+    const all = [...this.accounts].map(([id, { version }]) => ({ id, version }))
+    return all.sort((one, other) => (one.id < other.id ? -1 : 1))
+  }
+
   /** What an account was charged, and what those of some calls were charged that are settled. */
   spending(accountId: string, callIds: readonly string[]) {
     const settled = [...this.calls.values()].filter((call) => call.accountId === accountId)

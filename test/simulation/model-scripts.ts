@@ -94,6 +94,7 @@ const admit: Script = (redis, keys, args) => {
     limit = String(affords)
     if (!take(amount)) return refused(available, affords)
   }
+  if (BigInt(redis.get(held) ?? '0') === 0n) listAccount(redis, held)
   redis.add(held, amount)
   redis.hash(holds).set(id!, `${amount}:${limit}:${key}:${draws}`)
   redis.sortedSet(expiry).set(id!, redis.nowMs + Number(lifetime))
@@ -164,6 +165,12 @@ const changeLoaded = (redis: ModelRedis, allowances: readonly string[], by: bigi
   for (const left of allowances) if (redis.get(left) !== null) redis.add(left, by)
 }
 
+/** `list_account` of src/billing/holds/holds.lua */
+function listAccount(redis: ModelRedis, held: string): void {
+  const [tag, account] = held.split(':acct_') as Names<2>
+  redis.set(`${tag}:accounts`).add(`acct_${account.replace(/:held$/, '')}`)
+}
+
 /** src/billing/holds/apply.lua */
 const apply: Script = (redis, keys, args) => {
   const [avail, held, holds, expiry, ver, loading, accountOpen] = keys as Names<7>
@@ -186,7 +193,8 @@ const apply: Script = (redis, keys, args) => {
   const known = BigInt(redis.get(ver) ?? '-1')
   const newer = BigInt(version) > known
   const loaded = redis.get(avail) !== null
-  if (load && loaded) return [redis.get(avail), redis.get(held) ?? '0', 0]
+  if (load && loaded) return [redis.get(avail), redis.get(held) ?? '0']
+  if (newer || load) listAccount(redis, held)
   if (newer) redis.strings.set(ver, version)
   if ((loaded && newer) || (!loaded && load && BigInt(version) >= known)) {
     redis.strings.set(avail, balance)
@@ -194,7 +202,7 @@ const apply: Script = (redis, keys, args) => {
   } else if (loaded) {
     for (const amount of released) redis.add(avail, amount)
   }
-  return [redis.get(avail), redis.get(held) ?? '0', known < 0n ? 1 : 0]
+  return [redis.get(avail), redis.get(held) ?? '0']
 }
 
 /** src/billing/holds/restore-hold.lua */
@@ -202,6 +210,7 @@ const restoreHold: Script = (redis, keys, args) => {
   const [avail, held, holds, expiry, open, accountOpen] = keys as Names<6>
   const [id, amount, limit, key, draws, deadline, isOpen, prefix] = args as Names<8>
   if (redis.hash(holds).has(id)) return 0
+  if (BigInt(redis.get(held) ?? '0') === 0n) listAccount(redis, held)
   redis.hash(holds).set(id, `${amount}:${limit}:${key}:${draws}`)
   redis.add(held, BigInt(amount))
   redis.sortedSet(expiry).set(id, Number(deadline))
@@ -276,12 +285,20 @@ const inspect: Script = (redis, [avail, held, holds, ver]) => {
 const rebuild: Script = (redis, [avail, held, holds, ver], [balance, version, force]) => {
   const known = redis.get(ver!)
   if (force !== '1' && known !== null && BigInt(known) > BigInt(version!)) return 0
+  listAccount(redis, held!)
   redis.strings.set(held!, '0')
   for (const hold of redis.hash(holds!).values()) redis.add(held!, BigInt(hold.split(':')[0]!))
   redis.strings.set(avail!, balance!)
   redis.add(avail!, -BigInt(redis.get(held!)!))
   redis.strings.set(ver!, version!)
   return 1
+}
+
+/** src/billing/holds/unlist.lua */
+const unlist: Script = (redis, [, held, holds, ver, listed], [accountId, version]) => {
+  const isIdle = redis.hash(holds!).size === 0 && BigInt(redis.get(held!) ?? '0') === 0n
+  if (!isIdle || (redis.get(ver!) ?? '') !== version) return 0
+  return redis.set(listed!).delete(accountId!) ? 1 : 0
 }
 
 /** The script of src/platform/redis/redis-epoch.ts. */
@@ -300,5 +317,6 @@ export const SCRIPTS: Record<string, Script> = {
   syAllowance: allowance,
   syInspect: inspect,
   syRebuild: rebuild,
+  syUnlist: unlist,
   syEpoch: epoch,
 }

@@ -56,6 +56,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('forget' as const), budget: fc.nat({ max: 2 }) }),
   fc.record({ do: fc.constant('end' as const), call: index, charge: fc.bigInt(0n, 1_000n) }),
   fc.record({ do: fc.constant('rebuild' as const), ledger: figure, force: fc.boolean() }),
+  fc.record({ do: fc.constant('unlist' as const), version: fc.option(fc.bigInt(1n, 8n)) }),
 )
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
@@ -131,6 +132,8 @@ function gateOver(redis: Redis, accountId: string, callIds: CallId[]) {
           return holds.forgetAllowance(all[one.budget]!, month)
         case 'rebuild':
           return holds.rebuild(accountId, one.ledger, one.force)
+        case 'unlist':
+          return holds.unlist(accountId, one.version)
       }
     },
     async state() {

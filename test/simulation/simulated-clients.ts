@@ -110,7 +110,7 @@ export function connectRedis({ data, pubSub }: RedisServices, connection: Connec
       send(() => (data.get(key) === token && data.strings.delete(key) ? 1 : 0)),
     del: (...keys: string[]) => send(() => keys.filter((key) => data.strings.delete(key)).length),
     sadd: (key: string, member: string) => send(() => void data.set(key).add(member)),
-    smembers: (key: string) => send(() => [...data.set(key)]),
+    sscan: (key: string) => send(() => ['0', [...data.set(key)]]),
     hdel: (key: string, ...fields: string[]) =>
       send(() => fields.filter((field) => data.hash(key).delete(field)).length),
     hget: (key: string, field: string) => send(() => data.hash(key).get(field) ?? null),

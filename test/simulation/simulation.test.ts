@@ -73,7 +73,7 @@ describe('a bug is found', () => {
       'settle-after-end-colocated',
       'the same within one process',
       /no settlement is on its way|saw the end, but it was settled as|are left of a budget/,
-      590,
+      490,
     ],
     [
       'hold-until-settled',
@@ -90,7 +90,7 @@ describe('a bug is found', () => {
       'told-by-message',
       'a failure that was told to a client, and to its worker by a message alone',
       /got an error and no text, was charged|was delivered/,
-      260,
+      870,
     ],
     [
       'withdraw-by-remove',

@@ -16,6 +16,10 @@ export interface DriftReport {
   /** Accounts whose balance cache had drifted. */
   drifted: number
   openHolds: number
+  /** Accounts that equal the ledger and have no open hold, with the version of their balance cache. */
+  idle: Map<string, bigint | null>
+  /** Whether the ledger is older than a balance cache: PostgreSQL lost commits. */
+  ledgerWentBack: boolean
 }
 
 /**
@@ -32,7 +36,9 @@ export async function repairDrift(
   const readings = await Promise.all(accountIds.map((accountId) => holds.inspect(accountId)))
   const ledgers = await balances.balances(accountIds)
   const openHolds = readings.reduce((sum, reading) => sum + reading.openHolds, 0)
+  const idle: DriftReport['idle'] = new Map()
   let drifted = 0
+  let ledgerWentBack = false
   for (const [index, accountId] of accountIds.entries()) {
     const reading = readings[index]
     const ledger = ledgers.get(accountId)
@@ -44,6 +50,7 @@ export async function repairDrift(
     switch (verdict.kind) {
       case 'unloaded':
       case 'sound':
+        if (reading.openHolds === 0) idle.set(accountId, reading.version)
         break
       case 'behind':
         await holds.apply(accountId, ledger, [])
@@ -54,6 +61,7 @@ export async function repairDrift(
       case 'drifted': {
         // Must run before the rebuild discards the version that proves the loss.
         if (verdict.ledgerWentBack) await holds.noteLedgerLoss()
+        ledgerWentBack ||= verdict.ledgerWentBack
         const repaired = await holds.rebuild(accountId, ledger, verdict.ledgerWentBack)
         logger.warn(
           { alarm: 'balance-drifted', accountId, problems: verdict.problems, repaired },
@@ -66,7 +74,7 @@ export async function repairDrift(
         verdict satisfies never
     }
   }
-  return { drifted, openHolds }
+  return { drifted, openHolds, idle, ledgerWentBack }
 }
 
 /**

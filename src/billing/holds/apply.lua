@@ -8,7 +8,7 @@
 -- ARGV  1 prefix of the account's Redis keys  2 ledger balance  3 ledger version
 --       4 '' or, to load the balance cache, '*' or the epoch it must still be: the data may be lost during a
 --       load. Then per settled call: hold id, amount charged
--- Returns {avail or false, held, 1 if the account was new to Redis}
+-- Returns {avail or false, held}
 local avail, held, holds, expiry, ver, loading, account_open = unpack(KEYS)
 local prefix, balance, version = ARGV[1], ARGV[2], ARGV[3]
 local load = ARGV[4] == '*' or (ARGV[4] ~= '' and redis.call('GET', loading) == ARGV[4])
@@ -45,7 +45,8 @@ local newer = tonumber(version) > known
 local loaded = redis.call('EXISTS', avail) == 1
 -- Another process loaded it first. A newer balance arrives with the settlement that made it, which also closes its
 -- hold; applied earlier, its charge would count twice for a moment.
-if load and loaded then return { redis.call('GET', avail), redis.call('GET', held) or '0', 0 } end
+if load and loaded then return { redis.call('GET', avail), redis.call('GET', held) or '0' } end
+if newer or load then list_account(held) end
 if newer then redis.call('SET', ver, version) end
 if (loaded and newer) or (not loaded and load and tonumber(version) >= known) then
   redis.call('SET', avail, balance)
@@ -54,4 +55,4 @@ elseif loaded then
   -- An older message that arrived late: its posting is already in the balance.
   change('INCRBY', avail, released)
 end
-return { redis.call('GET', avail), redis.call('GET', held) or '0', known < 0 and 1 or 0 }
+return { redis.call('GET', avail), redis.call('GET', held) or '0' }

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { RedisAwayError } from '../../platform/redis/redis-deadlines.ts'
@@ -6,8 +5,8 @@ import {
   accountKeys,
   admittedKey,
   apiKeyKeys,
-  knownAccounts,
   LEDGER_LOSSES,
+  listedAccounts,
   shardOf,
 } from '../../platform/redis/redis-keys.ts'
 import { createAdmission, defineHoldScript, parseHold } from './admission.ts'
@@ -75,7 +74,10 @@ export interface TakebackHold {
 
 /** Older than every ledger balance, so that it only closes holds. */
 const NO_NEWS = { balancePico: 0n, version: 0n }
-const LISTED_REMEMBERED = 10_000
+/** Maximum accounts listed by one command. */
+const LISTED_AT_ONCE = 1_000
+/** How long the balance cache of an account without calls is kept. */
+const IDLE_KEPT_MS = 86_400_000
 /** Maximum holds closed by one script: Lua accepts some thousands of arguments. */
 const RELEASED_AT_ONCE = 1_000
 /** Far longer than a load takes. */
@@ -114,8 +116,8 @@ export function createHoldStore(redis: Redis) {
   const reserve = script('syReserveTakeback', './reserve.lua')
   const inspect = script('syInspect', './inspect.lua')
   const rebuild = script('syRebuild', './rebuild.lua')
-  const listOf = (accountId: string) => knownAccounts(shardOf(accountId, redis))
-  const listed = new LRUCache<string, true>({ max: LISTED_REMEMBERED })
+  const unlist = script('syUnlist', './unlist.lua')
+  const listOf = (accountId: string) => listedAccounts(shardOf(accountId, redis))
 
   const apply = async (
     accountId: string,
@@ -128,14 +130,7 @@ export function createHoldStore(redis: Redis) {
       return apply(accountId, ledger, released.slice(0, RELEASED_AT_ONCE), load)
     }
     const keys = accountKeys(accountId, redis)
-    // Sweeps and audits visit known accounts. An account is listed before its balance cache exists, so that a crash in
-    // between cannot hide it. Each process lists an account once.
-    const wasListed = listed.has(accountId)
-    if (!wasListed) {
-      await redis.sadd(listOf(accountId), accountId)
-      listed.set(accountId, true)
-    }
-    const [avail, held, isNew] = (await applyScript(
+    const [avail, held] = (await applyScript(
       [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver, keys.loading, keys.open],
       [
         keys.prefix,
@@ -144,9 +139,7 @@ export function createHoldStore(redis: Redis) {
         load,
         ...released.flatMap((hold) => [hold.callId, String(hold.chargePico)]),
       ],
-    )) as [string | null, string, number]
-    // Redis lost its data since this process listed the account.
-    if (isNew === 1 && wasListed) await redis.sadd(listOf(accountId), accountId)
+    )) as [string | null, string]
     return { availPico: amountOf(avail), heldPico: BigInt(held), version: ledger.version }
   }
 
@@ -204,8 +197,6 @@ export function createHoldStore(redis: Redis) {
     async restore({ callId, accountId, keyId, ...hold }: RestoredHold) {
       const keys = accountKeys(accountId, redis)
       const { open } = apiKeyKeys(accountId, keyId, redis)
-      // Must come before the hold; otherwise a crash in between would hide the hold from the sweep.
-      const listing = redis.sadd(listOf(accountId), accountId)
       const amount = String(hold.amountPico)
       const taken = await restore(
         [keys.avail, keys.held, keys.holds, keys.expiry, open, keys.open],
@@ -220,7 +211,6 @@ export function createHoldStore(redis: Redis) {
           keys.prefix,
         ],
       )
-      await listing
       return taken === 1
     },
 
@@ -307,10 +297,45 @@ export function createHoldStore(redis: Redis) {
       return redis.zrangebyscore(accountKeys(accountId, redis).expiry, '-inf', nowMs)
     },
 
-    /** Accounts whose balance is in Redis. */
+    /** Accounts that have open holds, or whose balance cache changed since maintenance compared it with the ledger. */
     async accounts() {
-      const lists = Array.from({ length: redis.shards }, (_, shard) => redis.smembers(knownAccounts(shard)))
-      return (await Promise.all(lists)).flat()
+      const found = new Set<string>()
+      for (let shard = 0; shard < redis.shards; shard += 1) {
+        for (let cursor = ''; cursor !== '0'; ) {
+          const [next, some] = await redis.sscan(
+            listedAccounts(shard),
+            cursor || '0',
+            'COUNT',
+            LISTED_AT_ONCE,
+          )
+          for (const accountId of some) found.add(accountId)
+          cursor = next
+        }
+      }
+      return [...found]
+    },
+
+    /**
+     * Takes an account off this list, and lets its balance cache expire, if it has no open hold and nothing changed
+     * since it was compared at this version.
+     */
+    async unlist(accountId: string, version: bigint | null) {
+      const { avail, held, holds, ver } = accountKeys(accountId, redis)
+      await unlist(
+        [avail, held, holds, ver, listOf(accountId)],
+        [accountId, String(version ?? ''), IDLE_KEPT_MS],
+      )
+    },
+
+    /** The versions of the balance caches of some accounts; without those that are not in Redis. */
+    async versions(accountIds: readonly string[]) {
+      const found = new Map<string, bigint>()
+      for (const ofShard of Map.groupBy(accountIds, (accountId) => shardOf(accountId, redis)).values()) {
+        const texts = await redis.mget(...ofShard.map((accountId) => accountKeys(accountId, redis).ver))
+        for (const [index, text] of texts.entries())
+          if (text !== null) found.set(ofShard[index]!, BigInt(text))
+      }
+      return found
     },
 
     /**
@@ -323,7 +348,7 @@ export function createHoldStore(redis: Redis) {
       return (await rebuild([avail, held, holds, ver], args)) === 1
     },
 
-    /** Lets the balance cache of a deleted account expire, and removes the account from the known ones. */
+    /** Lets the balance cache of a deleted account expire, and takes the account off the list. */
     async expireAccount(accountId: string) {
       const { avail, held, holds, expiry, ver } = accountKeys(accountId, redis)
       await Promise.all(

@@ -22,10 +22,19 @@ local function hold_text(amount, limit, key, draws)
   return amount .. ':' .. limit .. ':' .. key .. ':' .. draws
 end
 
--- Returns false, and changes nothing, if the hold exists.
+-- Lists the account that `held` belongs to, for maintenance: its balance cache changed since it was compared with the
+-- ledger. The balance cache of an account that is not listed may expire (see unlist.lua), and that of a listed one may not.
+local function list_account(held)
+  local tag, account = string.match(held, '^(.-:)([^:]+):held$')
+  if redis.call('SADD', tag .. 'accounts', account) == 0 then return end
+  for _, key in ipairs({ 'avail', 'held', 'ver' }) do redis.call('PERSIST', tag .. account .. ':' .. key) end
+end
+
+-- Returns false, and changes nothing, if the hold exists. An account with an open hold is listed.
 local function open_hold(held, holds, expiry, id, deadline, amount, limit, key, draws)
   if redis.call('ZADD', expiry, 'NX', deadline, id) == 0 then return false end
-  redis.call('INCRBY', held, amount)
+  -- An account that is not listed holds nothing, so the first hold lists it.
+  if redis.call('INCRBY', held, amount) == tonumber(amount) then list_account(held) end
   redis.call('HSET', holds, id, hold_text(amount, limit, key, draws))
   return true
 end

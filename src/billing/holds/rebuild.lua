@@ -10,6 +10,7 @@ local avail, held, holds, ver = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local known = redis.call('GET', ver)
 if ARGV[3] ~= '1' and known and tonumber(known) > tonumber(ARGV[2]) then return 0 end
 
+list_account(held)
 redis.call('SET', held, '0')
 for _, hold in ipairs(redis.call('HVALS', holds)) do
   redis.call('INCRBY', held, (parse_hold(hold)))

@@ -82,8 +82,8 @@ export const limitNoticeKey = (
   sharded: Sharded,
 ): string => `${accountKeys(accountId, sharded).prefix}${infixOf(holder)}limit-noted:${period}`
 
-/** Set of ids of a shard's accounts whose balance is in Redis. */
-export const knownAccounts = (shard: number): string => `${tagOf(shard)}:accounts`
+/** Set of ids of a shard's accounts that have open holds, or changed since maintenance compared them; see holds.lua. */
+export const listedAccounts = (shard: number): string => `${tagOf(shard)}:accounts`
 
 /** Set of account ids that had a call refused for lack of balance; see refused-accounts.ts. */
 export const REFUSED_ACCOUNTS = `${FLEET}:refused-accounts`

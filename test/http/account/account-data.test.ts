@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CreatedKey } from '../../../src/core/api/keys.ts'
 import type { SessionView } from '../../../src/core/api/sessions.ts'
-import { accountKeys, knownAccounts } from '../../../src/platform/redis/redis-keys.ts'
+import { accountKeys, listedAccounts } from '../../../src/platform/redis/redis-keys.ts'
 import { consoleClient, PASSWORD, signedUp } from '../../helpers/console-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { expectAbsent } from '../../helpers/everything-stored.ts'
@@ -160,7 +160,7 @@ describe('the deletion of an account', () => {
     }
 
     expect(await balanceOf(accountId)).toBe(0n)
-    expect(await stack.redis.sismember(knownAccounts(0), accountId)).toBe(0)
+    expect(await stack.redis.sismember(listedAccounts(0), accountId)).toBe(0)
     for (const key of await stack.redis.keys(`${accountKeys(accountId).prefix}*`))
       expect(await stack.redis.ttl(key), key).toBeGreaterThan(0)
     const { code, json } = await stack.command('audit')
