@@ -81,20 +81,36 @@ SELECT count(*)::int AS "events" FROM done`
 
 /**
  * Running deliveries take the first places of their endpoint, account and lane; due deliveries get the rest of the
- * bounds. `due` reads its rows again after locking them, because another process may have claimed them meanwhile.
+ * bounds. Reads the running ones and, by index, the next few of each endpoint that has any: however many wait, the
+ * others are not read. `due` reads its rows again after locking them, because another process may have claimed them
+ * meanwhile.
  */
 const CLAIM_DUE = `
-WITH lane (name, per_account, in_all) AS (
+WITH RECURSIVE lane (name, per_account, in_all) AS (
   VALUES ('quick', $3::int, $4::int), ('new', $5::int, $6::int), ('slow', $7::int, $8::int)
+), waiting (endpoint_id) AS (
+  (SELECT endpoint_id FROM webhook_deliveries WHERE state = 'pending' ORDER BY endpoint_id LIMIT 1)
+  UNION ALL
+  SELECT next.endpoint_id FROM waiting CROSS JOIN LATERAL (
+    SELECT delivery.endpoint_id FROM webhook_deliveries AS delivery
+    WHERE state = 'pending' AND delivery.endpoint_id > waiting.endpoint_id ORDER BY delivery.endpoint_id LIMIT 1
+  ) AS next
 ), open AS (
-  SELECT delivery.id, delivery.endpoint_id, delivery.next_attempt_at, endpoint.account_id,
-         coalesce(delivery.queued_until > now(), false) AS running,
-         CASE WHEN endpoint.slow_until > now() THEN 'slow' WHEN endpoint.proven_at IS NULL THEN 'new'
-              ELSE 'quick' END AS lane
-  FROM webhook_deliveries AS delivery JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
-  WHERE delivery.state = 'pending' AND delivery.next_attempt_at <= now()
+  SELECT id, endpoint_id, next_attempt_at, true AS running FROM webhook_deliveries
+  WHERE state = 'pending' AND queued_until > now()
+  UNION ALL
+  SELECT delivery.id, waiting.endpoint_id, delivery.next_attempt_at, false FROM waiting CROSS JOIN LATERAL (
+    SELECT id, next_attempt_at FROM webhook_deliveries
+    WHERE state = 'pending' AND endpoint_id = waiting.endpoint_id AND next_attempt_at <= now()
+      AND (queued_until IS NULL OR queued_until <= now())
+    ORDER BY next_attempt_at, id LIMIT $1::int
+  ) AS delivery
 ), of_endpoint AS (
-  SELECT *, row_number() OVER (PARTITION BY endpoint_id ORDER BY running DESC, next_attempt_at, id) AS place FROM open
+  SELECT open.*, endpoint.account_id,
+         CASE WHEN endpoint.slow_until > now() THEN 'slow' WHEN endpoint.proven_at IS NULL THEN 'new'
+              ELSE 'quick' END AS lane,
+         row_number() OVER (PARTITION BY endpoint_id ORDER BY running DESC, next_attempt_at, open.id) AS place
+  FROM open JOIN webhook_endpoints AS endpoint ON endpoint.id = open.endpoint_id
 ), of_account AS (
   SELECT *, row_number() OVER (PARTITION BY account_id, lane ORDER BY running DESC, next_attempt_at, id) AS turn
   FROM of_endpoint WHERE running OR place <= $1::int
@@ -104,7 +120,7 @@ WITH lane (name, per_account, in_all) AS (
   FROM of_account JOIN lane ON lane.name = of_account.lane WHERE running OR turn <= per_account
 ), due AS (
   SELECT id FROM webhook_deliveries
-  WHERE id IN (SELECT id FROM of_lane WHERE NOT running AND position <= in_all)
+  WHERE id = ANY (ARRAY(SELECT id FROM of_lane WHERE NOT running AND position <= in_all))
     AND state = 'pending' AND (queued_until IS NULL OR queued_until <= now())
   FOR UPDATE SKIP LOCKED
 )
