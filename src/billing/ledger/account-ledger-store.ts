@@ -29,21 +29,13 @@ export interface LedgerTotal {
 
 const BALANCE = 'SELECT balance_pico AS "balancePico" FROM accounts WHERE id = $1'
 
-/** One statement, so that all sums are of one snapshot. Reads every call of the account. */
+/** One statement, so that all sums are of one snapshot. */
 const TOTALS = `
-SELECT transaction.kind::text AS "kind", count(*)::text AS "count", sum(entry.amount_pico)::text AS "amount",
+SELECT total.kind::text AS "kind", total.entries::text AS "count", total.amount_pico::text AS "amount",
   account.balance_pico::text AS "balance"
 FROM accounts AS account
-JOIN ledger_transactions AS transaction ON transaction.account_id = account.id AND transaction.kind <> 'capture'
-JOIN ledger_entries AS entry ON entry.transaction_id = transaction.id AND entry.kind = transaction.kind
-  AND entry.ledger_account = 'customer:' || $1
-WHERE account.id = $1 GROUP BY transaction.kind, account.balance_pico
-UNION ALL
-SELECT 'capture', count(record.id)::text, coalesce(-sum(record.charge_pico), 0)::text, account.balance_pico::text
-FROM accounts AS account
-LEFT JOIN call_records AS record ON record.account_id = account.id AND record.charge_pico > 0
-WHERE account.id = $1 GROUP BY account.balance_pico
-ORDER BY 1`
+JOIN ledger_totals AS total ON total.account_id = account.id AND total.ledger_account = 'customer:' || $1
+WHERE account.id = $1 ORDER BY 1`
 
 /** An account's ledger for operators. Uses the pool of reports. */
 export function createAccountLedgerStore(postgres: Postgres) {

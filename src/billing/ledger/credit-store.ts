@@ -13,17 +13,11 @@ export interface AccountCredits {
 
 export type CreditStore = ReturnType<typeof createCreditStore>
 
-/**
- * One statement, so that both are of one snapshot. Transactions that are not charges have an index, and charges are the
- * difference to the balance, so no calls are summed.
- */
+/** One statement, so that both are of one snapshot. */
 const CREDITS = `
 SELECT account.balance_pico::text AS "balance", (
-  SELECT coalesce(sum(entry.amount_pico), 0)::text
-  FROM ledger_transactions AS transaction
-  JOIN ledger_entries AS entry ON entry.transaction_id = transaction.id AND entry.kind = transaction.kind
-    AND entry.ledger_account = 'customer:' || $1
-  WHERE transaction.account_id = $1 AND transaction.kind <> 'capture' AND transaction.kind <> 'carried_charges'
+  SELECT coalesce(sum(amount_pico), 0)::text FROM ledger_totals
+  WHERE account_id = $1 AND ledger_account = 'customer:' || $1 AND kind <> 'capture'
 ) AS "credits"
 FROM accounts AS account WHERE account.id = $1`
 

@@ -66,9 +66,11 @@ JOIN ledger_entries AS entry ON entry.transaction_id = transaction.id AND entry.
   AND entry.ledger_account = 'customer:' || $1
 LEFT JOIN ledger_notes AS note ON note.id = transaction.id AND note.kind = transaction.kind`
 
+/** What is carried forward stands for calls that are listed no more ($6); their days still are. */
 const MOVEMENTS = `
 ${MOVEMENT_COLUMNS}
 WHERE transaction.account_id = $1 AND transaction.kind <> 'capture'
+  AND ($6::boolean OR transaction.kind <> 'carried_charges')
   AND ($2::bigint IS NULL
     OR (transaction.created_at, transaction.id || '/' || transaction.kind) < (to_timestamp($2::bigint / 1000.0), $3))
   AND ($5::text IS NULL OR transaction.kind = $5::ledger_kind)
@@ -80,28 +82,13 @@ FROM call_records WHERE account_id = $1 AND charge_pico > 0
   AND ($2::bigint IS NULL OR (admitted_at_ms, id) < ($2::bigint, $3))
 ORDER BY admitted_at_ms DESC, id DESC LIMIT $4`
 
-/** Steps from day to day through the index, so that a page costs the calls of its own days, not of all. */
 const CHARGES = `
-WITH RECURSIVE charged AS (
-  SELECT (
-    SELECT admitted_at_ms / 86400000 FROM call_records
-    WHERE account_id = $1 AND charge_pico > 0 AND admitted_at_ms < coalesce($2::bigint * 86400000, 9223372036854775807)
-    ORDER BY admitted_at_ms DESC LIMIT 1
-  ) AS day
-  UNION ALL
-  SELECT (
-    SELECT admitted_at_ms / 86400000 FROM call_records
-    WHERE account_id = $1 AND charge_pico > 0 AND admitted_at_ms < charged.day * 86400000
-    ORDER BY admitted_at_ms DESC LIMIT 1
-  ) FROM charged WHERE charged.day IS NOT NULL
-)
-SELECT listed.day::text AS "day", sums.amount::text AS "amount", sums.calls::text AS "calls", sums.at::text AS "at"
-FROM (SELECT day FROM charged WHERE day IS NOT NULL LIMIT $3) AS listed
-CROSS JOIN LATERAL (
-  SELECT -sum(charge_pico) AS amount, count(*) AS calls, max(admitted_at_ms) AS at FROM call_records
-  WHERE account_id = $1 AND charge_pico > 0
-    AND admitted_at_ms >= listed.day * 86400000 AND admitted_at_ms < (listed.day + 1) * 86400000
-) AS sums`
+SELECT (substr(period, 2)::date - date '1970-01-01')::text AS "day", (-spent_pico)::text AS "amount",
+       charged_calls::text AS "calls", last_charge_at_ms::text AS "at"
+FROM spend_totals
+WHERE account_id = $1 AND key_id = '' AND period <> 'total' AND charged_calls > 0
+  AND ($2::bigint IS NULL OR period < to_char(date '1970-01-01' + $2::integer, '"d"YYYY-MM-DD'))
+ORDER BY period DESC LIMIT $3`
 
 const FREE_CREDIT = `
 SELECT amount_pico::text AS "amount" FROM ledger_entries
@@ -126,11 +113,17 @@ export function createLedgerListStore(postgres: Pick<Postgres, '$queryRawUnsafe'
     accountId: string,
     { movement }: LedgerPosition,
     limit: number,
-    kind: LedgerKind | null,
+    { kind, byCall }: LedgerFilter,
   ) => {
     const position = [movement && BigInt(movement.at), movement?.id ?? '', limit] as const
     return listedMovements(
-      await postgres.$queryRawUnsafe<MovementRow[]>(MOVEMENTS, accountId, ...position, kind),
+      await postgres.$queryRawUnsafe<MovementRow[]>(
+        MOVEMENTS,
+        accountId,
+        ...position,
+        kind,
+        byCall || kind === 'carried_charges',
+      ),
     )
   }
   const charges = async (accountId: string, { day }: LedgerPosition, limit: number) => {
@@ -160,7 +153,7 @@ export function createLedgerListStore(postgres: Pick<Postgres, '$queryRawUnsafe'
   return {
     /** The lines after a position, newest first, at most `limit`; their sum over all pages is the balance. */
     async page(accountId: string, after: LedgerPosition, limit: number): Promise<LedgerLine[]> {
-      const moved = await movements(accountId, after, limit, null)
+      const moved = await movements(accountId, after, limit, { kind: null, byCall: false })
       return newestOf([...moved, ...(await charges(accountId, after, limit))], limit)
     },
 
@@ -169,9 +162,10 @@ export function createLedgerListStore(postgres: Pick<Postgres, '$queryRawUnsafe'
       accountId: string,
       after: LedgerPosition,
       limit: number,
-      { kind, byCall }: LedgerFilter,
+      filter: LedgerFilter,
     ): Promise<DetailedLedgerLine[]> {
-      const moved = kind === 'capture' ? [] : await movements(accountId, after, limit, kind)
+      const { kind, byCall } = filter
+      const moved = kind === 'capture' ? [] : await movements(accountId, after, limit, filter)
       if (kind !== null && kind !== 'capture') return moved
       return newestOf([...moved, ...(await (byCall ? calls : charges)(accountId, after, limit))], limit)
     },
@@ -209,7 +203,7 @@ interface LedgerSum {
 
 const SUMS = `
 WITH sums AS (
-  SELECT ledger_account, count(*) AS entries, sum(amount_pico) AS balance FROM ledger_entries GROUP BY ledger_account
+  SELECT ledger_account, sum(entries) AS entries, sum(amount_pico) AS balance FROM ledger_totals GROUP BY ledger_account
 )
 SELECT CASE WHEN ledger_account LIKE 'customer:%' THEN 'customers'
             WHEN ledger_account LIKE 'receivable:%' THEN 'receivables'
@@ -217,7 +211,7 @@ SELECT CASE WHEN ledger_account LIKE 'customer:%' THEN 'customers'
        count(*)::integer AS "accounts", sum(entries)::text AS "entries", sum(balance)::text AS "balancePico"
 FROM sums GROUP BY 1 ORDER BY 1`
 
-/** Sums the ledger by account. Reads all of it. */
+/** Sums the ledger by account, from its totals. */
 export async function sumLedger(postgres: Postgres): Promise<LedgerSum[]> {
   const rows =
     await postgres.$queryRawUnsafe<

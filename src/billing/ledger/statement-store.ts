@@ -1,5 +1,6 @@
 import type { TimeRange } from '../../core/billing/usage-query.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { ACCOUNT_USAGE, accountUsageValues } from '../reports/account-usage.ts'
 import { type ListedMovement, listedMovements, MOVEMENT_COLUMNS } from './ledger-list-store.ts'
 
 /** The charges of one model's calls on one day (UTC, by admission). */
@@ -24,34 +25,36 @@ export interface Statement {
 }
 
 const CHARGES = `
-SELECT (admitted_at_ms / 86400000)::text AS "day", requested_model AS "model", count(*)::text AS "calls",
+WITH ${ACCOUNT_USAGE}
+SELECT (at_ms / 86400000)::text AS "day", requested_model AS "model", sum(charged_calls)::text AS "calls",
   (-sum(charge_pico))::text AS "amount"
-FROM call_records
-WHERE account_id = $1 AND charge_pico > 0 AND admitted_at_ms >= $2::bigint AND admitted_at_ms < $3::bigint
-GROUP BY admitted_at_ms / 86400000, requested_model
-ORDER BY admitted_at_ms / 86400000, requested_model LIMIT $4`
+FROM usage WHERE charged_calls > 0
+GROUP BY at_ms / 86400000, requested_model
+ORDER BY at_ms / 86400000, requested_model LIMIT $8`
 
+/** Charges of archived calls are listed by their days, so what carries them forward is not. */
 const MOVEMENTS = `
 ${MOVEMENT_COLUMNS}
-WHERE transaction.account_id = $1 AND transaction.kind <> 'capture'
+WHERE transaction.account_id = $1 AND transaction.kind NOT IN ('capture', 'carried_charges')
   AND transaction.created_at >= to_timestamp($2::bigint / 1000.0) AND transaction.created_at < to_timestamp($3::bigint / 1000.0)
 ORDER BY transaction.created_at, transaction.id || '/' || transaction.kind LIMIT $4`
 
-/** The balance at a time: the current one less all changes since. */
+/** The balance at a time, the start of the usage: the current one less all changes since. */
 const BALANCE_AT = `
+WITH ${ACCOUNT_USAGE}
 SELECT (account.balance_pico
-  + coalesce((SELECT sum(charge_pico) FROM call_records WHERE account_id = $1 AND charge_pico > 0 AND admitted_at_ms >= $2::bigint), 0)
+  + coalesce((SELECT sum(charge_pico) FROM usage), 0)
   - coalesce((SELECT sum(entry.amount_pico) FROM ledger_transactions AS transaction
       JOIN ledger_entries AS entry ON entry.transaction_id = transaction.id AND entry.kind = transaction.kind
         AND entry.ledger_account = 'customer:' || $1
-      WHERE transaction.account_id = $1 AND transaction.kind <> 'capture'
+      WHERE transaction.account_id = $1 AND transaction.kind NOT IN ('capture', 'carried_charges')
         AND transaction.created_at >= to_timestamp($2::bigint / 1000.0)), 0))::text AS "balance"
 FROM accounts AS account WHERE account.id = $1`
 
-/**
- * Reads the statement of an account; null when there are more lines than `linesMax`. It reads the calls since the start
- * of the period, so recent months are cheap.
- */
+/** Later than every call: the end of a year that four digits write. */
+const EVER_MS = Date.UTC(9999, 11, 31)
+
+/** Reads the statement of an account; null when there are more lines than `linesMax`. */
 export function createStatementReader(postgres: Postgres) {
   return (accountId: string, { fromMs, toMs }: TimeRange, linesMax: number): Promise<Statement | null> =>
     postgres.$transaction(
@@ -59,15 +62,14 @@ export function createStatementReader(postgres: Postgres) {
         const balanceAt = async (atMs: number) => {
           const [row] = await snapshot.$queryRawUnsafe<Array<{ balance: string }>>(
             BALANCE_AT,
-            accountId,
-            BigInt(atMs),
+            ...accountUsageValues(accountId, { fromMs: atMs, toMs: EVER_MS }),
           )
           return BigInt(row?.balance ?? 0)
         }
         const span = [accountId, BigInt(fromMs), BigInt(toMs), linesMax + 1] as const
         const charged = await snapshot.$queryRawUnsafe<
           Array<Record<'day' | 'model' | 'calls' | 'amount', string>>
-        >(CHARGES, ...span)
+        >(CHARGES, ...accountUsageValues(accountId, { fromMs, toMs }), linesMax + 1)
         const moved = listedMovements(await snapshot.$queryRawUnsafe(MOVEMENTS, ...span))
         if (charged.length + moved.length > linesMax) return null
         return {

@@ -1,8 +1,8 @@
 import type { MarginView } from '../../core/api/billing.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
-import { callIdRange } from '../../core/kernel/ids.ts'
+import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { PROMPT_SUM_SQL } from '../settlement/settlement-statements.ts'
+import { QUARTER_MS, usageSpans } from './account-usage.ts'
 
 export type MarginGroup = MarginView['group_by']
 
@@ -24,39 +24,25 @@ export interface Margin {
 
 const GROUPS: Record<MarginGroup, string> = {
   account: 'account_id',
-  model: "coalesce(served_model_id, '-')",
-  provider: "coalesce(split_part(served_offer_id, '/', 1), '-')",
-  day: "to_char(to_timestamp(admitted_at_ms / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
+  model: "coalesce(nullif(model_id, ''), '-')",
+  // A broken attempt counts for its own provider, not for that of the one that served the call.
+  provider: "coalesce(nullif(split_part(offer_id, '/', 1), ''), '-')",
+  day: "to_char(date '1970-01-01' + (starts_at_ms / 86400000)::integer, 'YYYY-MM-DD')",
 }
 
-/** The group of a broken attempt's cost: its own provider's, not that of the one that served the call. */
-const BROKEN_GROUPS: Record<MarginGroup, string> = {
-  ...GROUPS,
-  provider: "split_part(attempt->>'offerId', '/', 1)",
-}
+const totals = (widthMs: number, from: string, to: string) =>
+  `(SELECT * FROM usage_totals WHERE width_ms = ${widthMs} AND starts_at_ms >= ${from}::bigint AND starts_at_ms < ${to}::bigint)`
 
-/**
- * Tokens times the cost rates of each call; zero on a BYOK key. Broken attempts carry their cost. Sums are text.
- */
+/** Whole days, and quarters of an hour before and after them. Sums are text. */
 const marginSql = (group: MarginGroup) => `
-WITH admitted AS (
-  SELECT * FROM call_records
-  WHERE id >= $1 AND id < $2 AND admitted_at_ms >= $3::bigint AND admitted_at_ms < $4::bigint
-), parts AS (
-  SELECT ${GROUPS[group]} AS "group", 1 AS calls, prompt_tokens, completion_tokens, charge_pico,
-         coalesce(${PROMPT_SUM_SQL.cost}, 0)
-           + completion_tokens * coalesce(completion_cost_pico, 0)::numeric AS cost_pico,
-         0::numeric AS broken_pico
-  FROM admitted
-  UNION ALL
-  SELECT ${BROKEN_GROUPS[group]}, 0, 0, 0, 0, 0, (attempt->'spent'->>'costPico')::numeric
-  FROM admitted CROSS JOIN LATERAL jsonb_array_elements(attempts) AS attempt
-  WHERE attempts @> '[{"spent": {}}]' AND attempt ? 'spent'
+WITH used AS (
+  ${[totals(QUARTER_MS, '$1', '$2'), totals(DAY_MS, '$2', '$3'), totals(QUARTER_MS, '$3', '$4')].join(' UNION ALL ')}
 ), summed AS (
-  SELECT "group", grouping("group") = 1 AS "isTotal", sum(calls) AS calls, sum(prompt_tokens) AS prompt,
-         sum(completion_tokens) AS completion, sum(charge_pico) AS revenue, sum(cost_pico) AS cost,
-         sum(broken_pico) AS broken
-  FROM parts GROUP BY GROUPING SETS (("group"), ())
+  SELECT ${GROUPS[group]} AS "group", grouping(${GROUPS[group]}) = 1 AS "isTotal", sum(calls) AS calls,
+         sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion, sum(charge_pico) AS revenue,
+         sum(cost_pico) AS cost, sum(broken_pico) AS broken
+  FROM used WHERE calls > 0 OR broken_prompt_tokens > 0 OR broken_pico > 0
+  GROUP BY GROUPING SETS ((${GROUPS[group]}), ())
 )
 SELECT "group", "isTotal", coalesce(calls, 0)::text AS "calls", coalesce(prompt, 0)::text AS "promptTokens",
        coalesce(completion, 0)::text AS "completionTokens", coalesce(revenue, 0)::text AS "revenuePico",
@@ -68,15 +54,20 @@ type Row = Record<keyof MarginSums, string> & { group: string | null }
 
 export function createMarginStore(postgres: Postgres) {
   return {
-    /** The margin of calls admitted in a period. Null when there are more groups than `rowsMax`. */
-    async margin(range: TimeRange, group: MarginGroup, rowsMax: number): Promise<Margin | null> {
-      const ids = callIdRange(range)
+    /**
+     * The margin of calls admitted in a period, which is extended to whole quarters of an hour. Null when there are more
+     * groups than `rowsMax`.
+     */
+    async margin({ fromMs, toMs }: TimeRange, group: MarginGroup, rowsMax: number): Promise<Margin | null> {
+      const quarters = {
+        fromMs: Math.floor(fromMs / QUARTER_MS) * QUARTER_MS,
+        toMs: Math.ceil(toMs / QUARTER_MS) * QUARTER_MS,
+      }
+      const { daysFromMs, daysToMs } = usageSpans(quarters, { byDay: true })
+      const times = [quarters.fromMs, daysFromMs, daysToMs, quarters.toMs]
       const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
         marginSql(group),
-        ids.from,
-        ids.to,
-        BigInt(range.fromMs),
-        BigInt(range.toMs),
+        ...times.map(BigInt),
         rowsMax + 2,
       )
       if (!total) throw new Error('the sums of the margin returned no row')

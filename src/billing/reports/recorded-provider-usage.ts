@@ -1,32 +1,21 @@
 import type { OfferDay } from '../../core/billing/provider-bill.ts'
-import { callIdRange } from '../../core/kernel/ids.ts'
 import { picoUsd } from '../../core/kernel/money.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { PROMPT_SUM_SQL } from '../settlement/settlement-statements.ts'
 
 /**
  * Recorded usage of the offers of some providers, by the day of admission (UTC): the calls they served, and attempts
  * that a provider bills and that served no call. Excludes calls on BYOK keys, which their owner is billed for.
  */
 const RECORDED = `
-WITH admitted AS (
-  SELECT *, to_char(to_timestamp(admitted_at_ms / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day FROM call_records
-  WHERE id >= $1 AND id < $2 AND admitted_at_ms >= $3::bigint AND admitted_at_ms < $4::bigint
-), parts AS (
-  SELECT day, served_offer_id AS offer, prompt_tokens::numeric AS prompt, completion_tokens::numeric AS completion,
-         coalesce(${PROMPT_SUM_SQL.cost}, 0)
-           + completion_tokens * coalesce(completion_cost_pico, 0)::numeric AS cost
-  FROM admitted WHERE served_offer_id IS NOT NULL AND NOT is_byok
-  UNION ALL
-  SELECT day, attempt->>'offerId', (attempt->'spent'->>'promptTokens')::numeric,
-         (attempt->'spent'->>'completionTokens')::numeric, (attempt->'spent'->>'costPico')::numeric
-  FROM admitted CROSS JOIN LATERAL jsonb_array_elements(attempts) AS attempt
-  WHERE attempts @> '[{"spent": {}}]' AND attempt ? 'spent'
-)
-SELECT day, offer AS "offerId", sum(prompt)::text AS "promptTokens", sum(completion)::text AS "completionTokens",
-       sum(cost)::text AS "costPico"
-FROM parts WHERE split_part(offer, '/', 1) = ANY($5::text[]) AND day = ANY($6::text[]) GROUP BY day, offer`
+SELECT to_char(date '1970-01-01' + (starts_at_ms / 86400000)::integer, 'YYYY-MM-DD') AS day, offer_id AS "offerId",
+       sum(prompt_tokens + broken_prompt_tokens)::text AS "promptTokens",
+       sum(completion_tokens + broken_completion_tokens)::text AS "completionTokens",
+       sum(cost_pico + broken_pico)::text AS "costPico"
+FROM usage_totals
+WHERE width_ms = ${DAY_MS} AND starts_at_ms = ANY($1::bigint[]) AND NOT is_byok
+  AND split_part(offer_id, '/', 1) = ANY($2::text[])
+GROUP BY starts_at_ms, offer_id`
 
 type Row = Record<keyof OfferDay, string>
 
@@ -36,18 +25,8 @@ export async function recordedProviderUsage(
   providers: readonly string[],
   days: readonly string[],
 ): Promise<OfferDay[]> {
-  const times = days.map((day) => Date.parse(day))
-  const range = { fromMs: Math.min(...times), toMs: Math.max(...times) + DAY_MS }
-  const ids = callIdRange(range)
-  const rows = await postgres.$queryRawUnsafe<Row[]>(
-    RECORDED,
-    ids.from,
-    ids.to,
-    BigInt(range.fromMs),
-    BigInt(range.toMs),
-    providers,
-    days,
-  )
+  const starts = days.map((day) => BigInt(Date.parse(day)))
+  const rows = await postgres.$queryRawUnsafe<Row[]>(RECORDED, starts, providers)
   return rows.map(({ day, offerId, promptTokens, completionTokens, costPico }) => ({
     day,
     offerId,

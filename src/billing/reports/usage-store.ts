@@ -2,6 +2,7 @@ import type { UsageGroup } from '../../core/api/usage.ts'
 import type { TimeRange } from '../../core/billing/usage-query.ts'
 import { isoDay } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { ACCOUNT_USAGE, accountUsageValues } from './account-usage.ts'
 
 /** Sums over some calls. */
 export interface UsageSums {
@@ -25,27 +26,25 @@ export interface Usage {
 }
 
 const GROUPS: Record<UsageGroup, string> = {
-  day: 'c.admitted_at_ms / 86400000',
-  model: 'c.requested_model',
-  key: 'c.key_id',
+  day: 'at_ms / 86400000',
+  model: 'requested_model',
+  key: 'key_id',
 }
 
 /** Sums are text, which no driver rounds. The total comes first, also when there are no calls. */
 const usageSql = (group: string) => `
-WITH summed AS (
-  SELECT ${group} AS "group", grouping(${group}) = 1 AS "isTotal", count(*) AS "calls",
-         coalesce(sum(c.prompt_tokens), 0) AS "promptTokens",
-         coalesce(sum(c.completion_tokens), 0) AS "completionTokens",
-         coalesce(sum(c.charge_pico), 0) AS "chargePico"
-  FROM call_records AS c
-  WHERE c.account_id = $1 AND c.admitted_at_ms >= $2::bigint AND c.admitted_at_ms < $3::bigint
-  GROUP BY GROUPING SETS ((${group}), ())
+WITH ${ACCOUNT_USAGE}, summed AS (
+  SELECT ${group} AS "group", grouping(${group}) = 1 AS "isTotal", coalesce(sum(calls), 0) AS "calls",
+         coalesce(sum(prompt_tokens), 0) AS "promptTokens",
+         coalesce(sum(completion_tokens), 0) AS "completionTokens",
+         coalesce(sum(charge_pico), 0) AS "chargePico"
+  FROM usage WHERE calls > 0 GROUP BY GROUPING SETS ((${group}), ())
 )
 SELECT summed."group"::text AS "group", "isTotal", k.name AS "keyName", "calls"::text AS "calls",
        "promptTokens"::text AS "promptTokens", "completionTokens"::text AS "completionTokens",
        "chargePico"::text AS "chargePico"
 FROM summed LEFT JOIN api_keys AS k ON k.id = summed."group"::text
-ORDER BY "isTotal" DESC, summed."group" LIMIT $4::integer`
+ORDER BY "isTotal" DESC, summed."group" LIMIT $8::integer`
 
 type Row = Record<keyof UsageSums, string> & { group: string | null; keyName: string | null }
 
@@ -57,12 +56,10 @@ export function createUsageStore(postgres: Postgres) {
      * Sums the settled calls of an account that were admitted in a period. Null when there are more groups than
      * `rowsMax`.
      */
-    async usage(accountId: string, { fromMs, toMs }: TimeRange, group: UsageGroup, rowsMax: number) {
+    async usage(accountId: string, range: TimeRange, group: UsageGroup, rowsMax: number) {
       const [total, ...rows] = await postgres.$queryRawUnsafe<Row[]>(
         usageSql(GROUPS[group]),
-        accountId,
-        BigInt(fromMs),
-        BigInt(toMs),
+        ...accountUsageValues(accountId, range),
         rowsMax + 2,
       )
       if (!total) throw new Error('the sums of the usage returned no row')

@@ -151,7 +151,7 @@ test('a month leaves, and every balance, total and later statement stays what it
   ).toEqual(
     expect.arrayContaining([
       ['charges', -50n],
-      ['carried_charges', -100n],
+      ['charges', -100n],
       ['carried_credits', 20n],
       ['credit', 10_000n],
     ]),
