@@ -121,11 +121,11 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
     postgres: auditPostgres,
     unchargedCost: unchargedCostLimits(config),
     failureCredits: failureCreditLimits(config),
-    isScheduled: true,
+    repairsAllowances: true,
   }
   const audits = createAuditSchedule({
     ...deps,
-    audit: () => runAudit(audit),
+    audit: (reach) => runAudit({ ...audit, reach }),
     runs: parts.audits,
     everyMs: config.auditEveryMinutes * MINUTE_MS,
   })

@@ -8,12 +8,13 @@ import { withClients } from './clients.ts'
 import { type CommandOutput, lines, runAsProcess } from './run-command.ts'
 
 /**
- * `npm run audit [-- --json]`: compares the ledger with balances, call records, and the balance caches and allowances
- * in Redis, and prints every total and every discrepancy. Exits 1 if there is a discrepancy or the audit failed. Safe
- * and exact while calls run.
+ * `npm run audit [-- --full] [--json]`: checks what was written since the last audit, or all with `--full`, compares the
+ * ledger with balances, and with the balance caches and allowances in Redis, and prints totals and every discrepancy. Exits 1
+ * if there is a discrepancy or the audit failed, also where another one runs for more than a minute. Safe and exact while
+ * calls run.
  */
 export async function audit(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
-  parseArgs({ args, options: { json: { type: 'boolean' } } })
+  const { values } = parseArgs({ args, options: { json: { type: 'boolean' }, full: { type: 'boolean' } } })
   const config = readConfig(environment)
   const report = await withClients(
     config,
@@ -32,6 +33,7 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
           clock: Date.now,
           unchargedCost,
           failureCredits,
+          ...(values.full && { reach: 'full' as const }),
         })
       } finally {
         await Promise.all([dispatchQueue.close(), settlementQueue.close()])
@@ -43,10 +45,11 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
 }
 
 function output({ broken, ...report }: AuditReport): CommandOutput {
-  const { ok, figures, checks, discrepancies, failureCredits } = report
+  const { ok, isFull, figures, checks, discrepancies, failureCredits } = report
   return {
     data: report,
     text: [
+      isFull ? 'Full audit: all rows.' : 'Audit of what was written since the last one.',
       lines(figures),
       ...failureCredits.map(
         ({ day, accountId, calls, creditedUsd, chargedUsd }) =>

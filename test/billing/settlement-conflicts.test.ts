@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { AUDIT_CHECKS } from '../../src/billing/audit/audit-checks.ts'
+import { auditLedger } from '../../src/billing/audit/ledger-audit.ts'
 import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
 import { createConflictStore } from '../../src/billing/settlement/conflict-store.ts'
 import { createSettlementStore, type SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
@@ -37,15 +37,16 @@ describe('two settlements of one call', () => {
 
   /** The names of the audit's checks that name a call. */
   const findingsOn = async (callId: string) => {
-    const found: string[] = []
-    for (const { name, sql } of AUDIT_CHECKS) {
-      const rows = await ledger.postgres.$queryRawUnsafe<unknown[]>(
-        `SELECT 1 FROM (${sql}) AS found WHERE subject = $1`,
-        callId,
+    const { checks } = await auditLedger(ledger.postgres)
+    const kept = await ledger.postgres.$queryRaw<Array<{ name: string }>>`
+      SELECT check_name AS name FROM audit_findings WHERE id = ${callId} AND NOT is_waiting`
+    const found = new Set(kept.map(({ name }) => name))
+    return checks
+      .filter(
+        ({ name, discrepancies }) =>
+          found.has(name) || discrepancies.some(({ subject }) => subject === callId),
       )
-      if (rows.length > 0) found.push(name)
-    }
-    return found
+      .map(({ name }) => name)
   }
 
   test('a served record that comes second charges, and replaces the record that no worker made', async () => {

@@ -4,39 +4,49 @@ import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { AllowanceStore } from '../holds/allowance-store.ts'
 import type { HoldStore } from '../holds/hold-store.ts'
-import type { CheckResult, Discrepancy } from './ledger-audit.ts'
+import { type CheckResult, type Discrepancy, SAMPLES } from './audit-findings.ts'
 
-const SAMPLES = 20
 const ROWS_AT_ONCE = 500
 const BY_ID = { orderBy: { id: 'asc' }, take: ROWS_AT_ONCE } as const
 const EXACT = 'what Redis lets every budget still spend is the budget less what was spent and the open holds'
 
+/** Compares the allowances of accounts, of their keys and of their members with the ledger. */
+export interface AllowanceComparison {
+  compare(accountIds: readonly string[]): Promise<void>
+  result(): CheckResult
+}
+
 /**
- * Compares the allowances in Redis of keys, members and accounts with the ledger, for the current period and for an
- * hour of the previous one. Exact while calls run. With `forget` it repairs a wrong allowance by deleting it, since it
- * is loaded again on its next use. It also deletes the allowances of recently revoked keys.
+ * Compares allowances in Redis with the ledger, for the current period and for an hour of the previous one. Exact while
+ * calls run. With `forget` it repairs a wrong allowance by deleting it, since it is loaded again on its next use. It also
+ * deletes the allowances of recently revoked keys.
  */
-export async function auditAllowances(deps: {
+export function openAllowanceAudit(deps: {
   postgres: Postgres
   allowances: Pick<AllowanceStore, 'check'>
   clock: () => number
   forget?: HoldStore['forgetAllowance']
-}): Promise<CheckResult> {
+}): AllowanceComparison {
   const { postgres, allowances, clock, forget } = deps
   const found: Discrepancy[] = []
-  for await (const { budget, period, isRevoked } of allBudgets(postgres, clock)) {
-    if (isRevoked) {
-      await forget?.(budget, period)
-      continue
-    }
-    const known = await allowances.check(budget, period)
-    if (known === null || known.left === known.shouldBe) continue
-    const detail = `left ${known.left} in ${period.id}, should be ${known.shouldBe}`
-    const subject = budget.scope === 'member' ? `${budget.id} in ${budget.accountId}` : budget.id
-    found.push({ check: EXACT, subject, detail })
-    await forget?.(budget, period)
+  return {
+    async compare(accountIds) {
+      if (accountIds.length === 0) return
+      for await (const { budget, period, isRevoked } of budgetsOf(accountIds, postgres, clock)) {
+        if (isRevoked) {
+          await forget?.(budget, period)
+          continue
+        }
+        const known = await allowances.check(budget, period)
+        if (known === null || known.left === known.shouldBe) continue
+        const detail = `left ${known.left} in ${period.id}, should be ${known.shouldBe}`
+        const subject = budget.scope === 'member' ? `${budget.id} in ${budget.accountId}` : budget.id
+        found.push({ check: EXACT, subject, detail })
+        await forget?.(budget, period)
+      }
+    },
+    result: () => ({ name: EXACT, broken: found.length, discrepancies: found.slice(0, SAMPLES) }),
   }
-  return { name: EXACT, broken: found.length, discrepancies: found.slice(0, SAMPLES) }
 }
 
 interface AuditedBudget {
@@ -49,13 +59,18 @@ interface AuditedBudget {
 /** The allowances of keys revoked earlier are deleted already. */
 const REVOKED_LATELY_MS = 2 * DAY_MS
 
-async function* allBudgets(postgres: Postgres, clock: () => number): AsyncIterable<AuditedBudget> {
+async function* budgetsOf(
+  accountIds: readonly string[],
+  postgres: Postgres,
+  clock: () => number,
+): AsyncIterable<AuditedBudget> {
+  const ofThese = { in: [...accountIds] }
   const keys = (after: string) =>
     postgres.apiKey.findMany({
       where: {
         id: { gt: after },
         limitPico: { not: null },
-        accountId: { not: null },
+        accountId: ofThese,
         OR: [{ revokedAt: null }, { revokedAt: { gt: new Date(clock() - REVOKED_LATELY_MS) } }],
       },
       select: { id: true, accountId: true, limitPico: true, limitReset: true, revokedAt: true },
@@ -67,14 +82,15 @@ async function* allBudgets(postgres: Postgres, clock: () => number): AsyncIterab
     for (const period of keptPeriods(limitReset, clock()))
       yield { budget, period, isRevoked: revokedAt !== null }
   }
-  for await (const budget of monthlyBudgets(postgres))
+  for await (const budget of monthlyBudgets(accountIds, postgres))
     for (const period of keptPeriods(MONTHLY, clock())) yield { budget, period }
 }
 
-async function* monthlyBudgets(postgres: Postgres): AsyncIterable<Budget> {
+async function* monthlyBudgets(accountIds: readonly string[], postgres: Postgres): AsyncIterable<Budget> {
+  const ofThese = { in: [...accountIds] }
   const accounts = (after: string) =>
     postgres.account.findMany({
-      where: { id: { gt: after }, monthlyLimitPico: { not: null } },
+      where: { id: { gt: after, ...ofThese }, monthlyLimitPico: { not: null } },
       select: { id: true, monthlyLimitPico: true },
       ...BY_ID,
     })
@@ -85,6 +101,7 @@ async function* monthlyBudgets(postgres: Postgres): AsyncIterable<Budget> {
     const [accountId = '', personId = ''] = after.split(' ')
     return postgres.organisationMember.findMany({
       where: {
+        AND: { accountId: ofThese },
         OR: [{ accountId: { gt: accountId } }, { accountId, personId: { gt: personId } }],
         monthlyBudgetPico: { not: null },
       },

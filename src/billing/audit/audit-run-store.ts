@@ -22,10 +22,10 @@ export function createAuditRunStore(postgres: Postgres) {
     /** Lists runs, newest first, after a run's id. */
     page,
     async record({ at, durationMs, cause, report }: NewAuditRun): Promise<void> {
-      const { ok, figures, checks } = report
+      const { ok, isFull, figures, checks } = report
       const discrepancies = report.discrepancies.map((found) => ({ ...found }))
       await postgres.auditRun.create({
-        data: { id: newId('audit'), at, durationMs, ok, cause, figures, checks, discrepancies },
+        data: { id: newId('audit'), at, durationMs, ok, cause, isFull, figures, checks, discrepancies },
       })
     },
     /** Null if there is none. */

@@ -1,18 +1,26 @@
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
-import { AUDIT_ASKED, AUDIT_RESTS_UNTIL } from '../../platform/redis/redis-keys.ts'
-import type { AuditRunStore, NewAuditRun } from './audit-run-store.ts'
+import { AUDIT_ASKED, AUDIT_FAILURES, AUDIT_RESTS_UNTIL } from '../../platform/redis/redis-keys.ts'
+import type { AuditRunStore } from './audit-run-store.ts'
+import { AuditBusyError } from './audit-turn.ts'
+import type { AuditReach } from './ledger-audit.ts'
 import type { AuditReport } from './run-audit.ts'
 
 const TRY_AGAIN_MS = 60_000
+/** An audit that keeps failing is tried again after 1, 2, 4 … minutes, at most after this. */
+const TRY_AGAIN_MAX_MS = 6 * 3_600_000
 /** Scheduled audits take no more than a quarter of the time: a slow one is followed by a rest of this many durations. */
 const REST_DURATIONS = 3
 const KEPT_MS = 30 * DAY_MS
 
-/** From the end of an audit to the next scheduled one. */
-export function restAfter(run: { failed: boolean; durationMs: number }, everyMs: number): number {
-  return Math.max(run.failed ? Math.min(everyMs, TRY_AGAIN_MS) : everyMs, REST_DURATIONS * run.durationMs)
+/** From the end of an audit to the next scheduled one. `failures`: how many have failed in a row, 0 after a success. */
+export function restAfter(run: { failures: number; durationMs: number }, everyMs: number): number {
+  const againMs = Math.min(everyMs, TRY_AGAIN_MS) * 2 ** (run.failures - 1)
+  return Math.max(
+    run.failures === 0 ? everyMs : Math.min(againMs, TRY_AGAIN_MAX_MS),
+    REST_DURATIONS * run.durationMs,
+  )
 }
 
 /** When an audit is due, and how it is run. */
@@ -28,7 +36,7 @@ export interface AuditSchedule {
  */
 export function createAuditSchedule(options: {
   redis: Redis
-  audit: () => Promise<AuditReport>
+  audit: (reach: AuditReach) => Promise<AuditReport>
   runs: AuditRunStore
   /** Between two scheduled audits of the fleet; 0: only when an operator asks. */
   everyMs: number
@@ -38,25 +46,34 @@ export function createAuditSchedule(options: {
   const { redis, runs, everyMs, logger, clock } = options
   let nextAt = clock() + everyMs
 
-  const runOnce = async (cause: NewAuditRun['cause']): Promise<void> => {
+  const runOnce = async (asked: string | null): Promise<void> => {
+    const cause = asked === null ? 'schedule' : 'operator'
+    const reach = asked === null ? 'scheduled' : asked === 'full' ? 'full' : 'new'
     const at = new Date(clock())
     const durationMs = () => clock() - at.getTime()
-    let failed = true
+    let failures = 0
     try {
-      const report = await options.audit()
+      const report = await options.audit(reach)
       await runs.record({ at, durationMs: durationMs(), cause, report })
       await runs.prune(new Date(clock() - KEPT_MS))
-      failed = false
+      await redis.del(AUDIT_FAILURES)
       logOutcome(report, cause)
     } catch (error) {
-      logger.error({ alarm: 'audit-not-run', err: error }, 'ledger audit failed')
+      if (error instanceof AuditBusyError) {
+        logger.info({ cause }, 'ledger audit postponed, another one is running')
+        nextAt = clock() + TRY_AGAIN_MS
+        return
+      }
+      failures = await redis.incr(AUDIT_FAILURES)
+      await redis.pexpire(AUDIT_FAILURES, 2 * TRY_AGAIN_MAX_MS)
+      logger.error({ alarm: 'audit-not-run', err: error, failures }, 'ledger audit failed')
     }
-    const restMs = restAfter({ failed, durationMs: durationMs() }, everyMs)
+    const restMs = restAfter({ failures, durationMs: durationMs() }, everyMs)
     nextAt = clock() + restMs
     if (restMs > 0) await redis.set(AUDIT_RESTS_UNTIL, nextAt, 'PX', restMs)
   }
 
-  const logOutcome = (report: AuditReport, cause: NewAuditRun['cause']): void => {
+  const logOutcome = (report: AuditReport, cause: string): void => {
     if (report.ok)
       return logger.info(
         { cause, alarmsOver: ['audit-failed', 'audit-not-run'] },
@@ -81,6 +98,6 @@ export function createAuditSchedule(options: {
   return {
     isDue: async () => (await redis.exists(AUDIT_ASKED)) === 1 || (await isScheduled()),
     // The request is removed first: an operator who asks during a run gets another one.
-    run: async () => runOnce((await redis.del(AUDIT_ASKED)) === 1 ? 'operator' : 'schedule'),
+    run: async () => runOnce(await redis.getdel(AUDIT_ASKED)),
   }
 }

@@ -3,7 +3,7 @@ import { callCreatedAt } from '../../core/kernel/ids.ts'
 import type { FindQueuedCalls } from '../../platform/queues/call-jobs.ts'
 import type { HoldStore, HoldSummary, LedgerBalance } from '../holds/hold-store.ts'
 import type { BalanceStore } from '../ledger/balance-store.ts'
-import type { CheckResult, Discrepancy } from './ledger-audit.ts'
+import { type CheckResult, type Discrepancy, SAMPLES } from './audit-findings.ts'
 
 /** Totals over the balance caches in Redis; amounts in pico-USD. */
 interface BalanceCacheTotals {
@@ -36,7 +36,6 @@ interface BalanceCacheAudit {
 }
 
 const ACCOUNTS_AT_ONCE = 100
-const SAMPLES = 20
 /** Redis has a committed settlement within this time, unless its worker died. */
 const CATCH_UP_MS = 5_000
 const CATCH_UP_POLL_MS = 100
@@ -47,26 +46,33 @@ const SOUND = 'every balance cache is the ledger balance less its open holds, an
 const CAUGHT_UP = 'every settlement has reached the balance cache'
 const NOTHING_LOST = 'every hold belongs to a call that is queued, running or settling'
 
+/** Compares balance caches with the ledger, and then looks for lost holds and at caches that were behind. */
+export interface BalanceCacheComparison {
+  compare(accountIds: readonly string[]): Promise<void>
+  finish(): Promise<BalanceCacheAudit>
+}
+
 /**
- * Compares every balance cache with the ledger. Exact while calls run: a cache is compared only at the ledger's
- * version, and one that is behind gets a few seconds to catch up. The hold of a lost call counts as a metric until the
- * sweep should have released it, and then as a discrepancy.
+ * Compares balance caches with the ledger. Exact while calls run: a cache is compared only at the ledger's version, and
+ * one that is behind gets a few seconds to catch up. The hold of a lost call counts as a metric until the sweep should
+ * have released it, and then as a discrepancy.
  */
-export async function auditBalanceCaches(deps: BalanceCacheAuditDependencies): Promise<BalanceCacheAudit> {
+export async function openBalanceCacheAudit(
+  deps: BalanceCacheAuditDependencies,
+): Promise<BalanceCacheComparison> {
   const jobs = await deps.countJobs()
   const metrics = { balanceCaches: 0, availablePico: 0n, heldPico: 0n, openHolds: 0, lostHolds: 0, ...jobs }
   const found: Discrepancy[] = []
   const behind: BehindCache[] = []
-  const accountIds = await deps.holds.accounts()
   const withHolds: string[] = []
-  for (let start = 0; start < accountIds.length; start += ACCOUNTS_AT_ONCE) {
-    const some = accountIds.slice(start, start + ACCOUNTS_AT_ONCE)
+
+  const compareSome = async (accountIds: readonly string[]) => {
     // Redis first, then the ledger: see compareWithLedger.
-    const readings = await Promise.all(some.map((accountId) => deps.holds.inspect(accountId)))
-    const ledgers = await deps.balances.balances(some)
-    for (const [index, accountId] of some.entries()) {
+    const readings = await Promise.all(accountIds.map((accountId) => deps.holds.inspect(accountId)))
+    const ledgers = await deps.balances.balances(accountIds)
+    for (const [index, accountId] of accountIds.entries()) {
       const reading = readings[index]
-      if (!reading) continue
+      if (!reading || (reading.version === null && reading.openHolds === 0)) continue
       metrics.balanceCaches += 1
       metrics.availablePico += reading.availPico ?? 0n
       metrics.heldPico += reading.heldPico
@@ -77,11 +83,20 @@ export async function auditBalanceCaches(deps: BalanceCacheAuditDependencies): P
       if (reading.openHolds > 0) withHolds.push(accountId)
     }
   }
-  const lost = await lostHolds(withHolds, deps)
-  metrics.lostHolds = lost.length
-  found.push(...lost.filter((hold) => hold.ageMs > SWEEP_OVERDUE_MS).map(overdue))
-  found.push(...(await stillBehind(behind, deps)))
-  return { metrics, checks: [SOUND, CAUGHT_UP, NOTHING_LOST].map((name) => summarize(name, found)) }
+
+  return {
+    async compare(accountIds) {
+      for (let start = 0; start < accountIds.length; start += ACCOUNTS_AT_ONCE)
+        await compareSome(accountIds.slice(start, start + ACCOUNTS_AT_ONCE))
+    },
+    async finish() {
+      const lost = await lostHolds(withHolds, deps)
+      metrics.lostHolds = lost.length
+      found.push(...lost.filter((hold) => hold.ageMs > SWEEP_OVERDUE_MS).map(overdue))
+      found.push(...(await stillBehind(behind, deps)))
+      return { metrics, checks: [SOUND, CAUGHT_UP, NOTHING_LOST].map((name) => summarize(name, found)) }
+    },
+  }
 }
 
 /** A balance cache with a discrepancy that may be temporary. */

@@ -2,7 +2,7 @@ import { formatUsd, parseUsd } from '../../core/kernel/money.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { REPORTED_FAILURE_REASON } from '../settlement/credit-reported-failures.ts'
-import type { CheckResult } from './ledger-audit.ts'
+import { type CheckResult, SAMPLES } from './audit-findings.ts'
 
 /** Maximum credits of a day: a percentage of the charges, and an amount that is always allowed. */
 export interface FailureCreditLimits {
@@ -26,12 +26,11 @@ export interface FailureCredits {
   accountId: string
   calls: number
   creditedUsd: string
-  /** Charges of the calls admitted on that day. */
+  /** Charges of the calls settled on that day. */
   chargedUsd: string
 }
 
 const NAME = 'credits for failed calls are a small share of the charges'
-const SAMPLES = 20
 const REPORTED_DAYS = 7
 /** Today and yesterday, so that a day that an operator has reviewed does not fail every later audit. */
 const CHECKED_DAYS = 2
@@ -48,9 +47,9 @@ WITH credited AS (
   WHERE note.kind = 'adjustment' AND note.reason = $1 AND note.created_at >= to_timestamp($2::bigint / 1000.0)
   GROUP BY GROUPING SETS ((1, 2), (1))
 ), charged AS (
-  SELECT to_char(to_timestamp(admitted_at_ms / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, account_id,
-         sum(charge_pico) AS amount
-  FROM call_records WHERE admitted_at_ms >= $2::bigint AND EXISTS (SELECT 1 FROM credited)
+  SELECT day::text AS day, account_id, sum(charged_pico) AS amount
+  FROM account_provider_costs
+  WHERE day >= to_timestamp($2::bigint / 1000.0)::date AND day::text IN (SELECT day FROM credited)
   GROUP BY GROUPING SETS ((1, 2), (1))
 )
 SELECT credited.day, credited.account_id AS "accountId", credited.calls::int, credited.amount::text AS "creditedPico",

@@ -9,15 +9,18 @@ import { createAllowanceStore } from '../holds/allowance-store.ts'
 import { createHoldStore } from '../holds/hold-store.ts'
 import { createBalanceStore } from '../ledger/balance-store.ts'
 import { createSpendStore } from '../reports/spend-store.ts'
-import { auditAllowances } from './allowance-audit.ts'
-import { auditBalanceCaches } from './balance-cache-audit.ts'
+import { openAllowanceAudit } from './allowance-audit.ts'
+import type { Discrepancy } from './audit-findings.ts'
+import { openBalanceCacheAudit } from './balance-cache-audit.ts'
 import { auditFailureCredits, type FailureCreditLimits, type FailureCredits } from './failure-credit-audit.ts'
-import { auditLedger, type Discrepancy } from './ledger-audit.ts'
+import { type AuditReach, auditLedger } from './ledger-audit.ts'
 import { auditUnchargedCost } from './uncharged-cost-audit.ts'
 
 /** The printed and stored form of an audit result: amounts as decimal strings of USD, counts as numbers. */
 export interface AuditReport {
   ok: boolean
+  /** Whether it read all rows, or the last of them; otherwise what was written since the audit before. */
+  isFull: boolean
   /** Number of discrepancies; only samples are listed. */
   broken: number
   figures: Record<string, string | number>
@@ -30,11 +33,12 @@ export interface AuditReport {
 const COUNTED_STATES = ['waiting', 'active', 'delayed', 'prioritized'] as const
 
 /**
- * Audits all money: the ledger, call records and payments in PostgreSQL, and the balance caches and allowances in Redis
- * against them. Exact while calls run.
+ * Audits money: the ledger, call records and payments in PostgreSQL, and the balance caches and allowances in Redis of the
+ * accounts whose balances it compares. A full audit also compares what Redis has of accounts that PostgreSQL does not know.
+ * Exact while calls run. Throws AuditBusyError while another audit runs.
  */
 export async function runAudit(deps: {
-  /** Must have no statement timeout, because the audit reads whole tables. */
+  /** Must have no statement timeout: a full audit reads whole tables. */
   postgres: Postgres
   redis: Redis
   dispatchQueue: DispatchQueue
@@ -42,16 +46,16 @@ export async function runAudit(deps: {
   clock: () => number
   unchargedCost: UnchargedCostLimits
   failureCredits: FailureCreditLimits
-  /**
-   * The audit of the fleet: throws while another one is running, and deletes wrong allowances, which are then loaded
-   * again. Absent: the audit changes nothing.
-   */
-  isScheduled?: boolean
+  /** Absent: what is new. */
+  reach?: AuditReach
+  /** How long to wait for another audit. Absent: a minute. */
+  waitMs?: number
+  /** Deletes wrong allowances, which are then loaded again. Absent: Redis is left as it is. */
+  repairsAllowances?: boolean
 }): Promise<AuditReport> {
-  const { postgres, redis, dispatchQueue, settlementQueue, clock, isScheduled = false } = deps
+  const { postgres, redis, dispatchQueue, settlementQueue, clock, reach, waitMs } = deps
   const holds = createHoldStore(redis)
-  const ledger = await auditLedger(postgres, { alone: isScheduled })
-  const caches = await auditBalanceCaches({
+  const caches = await openBalanceCacheAudit({
     holds,
     balances: createBalanceStore(postgres),
     countJobs: async () => ({
@@ -65,20 +69,31 @@ export async function runAudit(deps: {
     },
     clock,
   })
-  const allowances = await auditAllowances({
+  const allowances = openAllowanceAudit({
     postgres,
     allowances: createAllowanceStore(holds, createSpendStore(postgres)),
     clock,
-    ...(isScheduled && { forget: holds.forgetAllowance }),
+    ...(deps.repairsAllowances && { forget: holds.forgetAllowance }),
   })
+  const compared = new Set<string>()
+  const compareInRedis = async (accountIds: readonly string[]) => {
+    const some = accountIds.filter((accountId) => !compared.has(accountId))
+    for (const accountId of some) compared.add(accountId)
+    await caches.compare(some)
+    await allowances.compare(some)
+  }
+  const ledger = await auditLedger(postgres, { reach, waitMs, clock, onAccounts: compareInRedis })
+  if (ledger.isFull) await compareInRedis(await holds.accounts())
+  const cached = await caches.finish()
   const uncharged = await auditUnchargedCost(postgres, deps.unchargedCost)
   const credited = await auditFailureCredits(postgres, deps.failureCredits, clock())
-  const checks = [...ledger.checks, ...caches.checks, allowances, uncharged, credited.check]
+  const checks = [...ledger.checks, ...cached.checks, allowances.result(), uncharged, credited.check]
   const broken = checks.reduce((sum, check) => sum + check.broken, 0)
   return {
     ok: broken === 0,
+    isFull: ledger.isFull,
     broken,
-    figures: { ...metricsView(ledger.metrics), ...metricsView(caches.metrics) },
+    figures: { ...metricsView(ledger.metrics), ...metricsView(cached.metrics) },
     checks: checks.map(({ name, broken }) => ({ name, broken })),
     discrepancies: checks.flatMap((check) => check.discrepancies),
     failureCredits: credited.credits,

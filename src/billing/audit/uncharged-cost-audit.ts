@@ -2,10 +2,9 @@ import { type UnchargedCostLimits, unchargedCostStanding } from '../../core/bill
 import { formatUsd } from '../../core/kernel/money.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { createUnchargedCostStore } from '../reports/uncharged-cost-store.ts'
-import type { CheckResult } from './ledger-audit.ts'
+import { type CheckResult, SAMPLES } from './audit-findings.ts'
 
 const NAME = 'every account with twice the allowed unpaid cost is slowed or suspended'
-const SAMPLES = 20
 
 /** Accounts whose uncharged provider cost exceeds the limit for suspension, but that were not even slowed. */
 export async function auditUnchargedCost(

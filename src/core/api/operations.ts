@@ -116,13 +116,18 @@ export const OperatorActionView = Type.Object({
 })
 export type OperatorActionView = Static<typeof OperatorActionView>
 
-/** GET /admin/api/audit/runs?limit&cursor: `Page<AuditRunView>`. POST /admin/api/audit/run returns 202 with an `AuditView`. */
+/**
+ * GET /admin/api/audit/runs?limit&cursor: `Page<AuditRunView>`. POST /admin/api/audit/run, with `full` for an audit of all
+ * rows, returns 202 with an `AuditView`.
+ */
 export const AuditRunView = Type.Object({
   id: Type.String(),
   at: IsoTime,
   duration_ms: Type.Number(),
   ok: Type.Boolean(),
   cause: Type.Enum(['schedule', 'operator']),
+  /** It read all rows, or the last of them; otherwise what was written since the audit before. */
+  is_full: Type.Boolean(),
   /** Counts are numbers, amounts decimal strings. */
   figures: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()])),
   checks: Type.Array(

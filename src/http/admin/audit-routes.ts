@@ -43,11 +43,18 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post(
     '/audit/run',
-    { ...needs('audits.run'), schema: { response: { 202: AuditView } } },
+    {
+      ...needs('audits.run'),
+      schema: {
+        body: Type.Optional(Type.Object({ full: Type.Optional(Type.Boolean()) }, CLOSED)),
+        response: { 202: AuditView },
+      },
+    },
     async (request, reply) => {
-      const action = { action: 'audit.run', target: 'ledger', details: {} }
+      const reach = request.body?.full ? 'full' : 'new'
+      const action = { action: 'audit.run', target: 'ledger', details: { reach } }
       await auditLog.auditedAction(askingOperator(request), action, () =>
-        redis.set(AUDIT_ASKED, request.id, 'EX', ASKED_SECONDS),
+        redis.set(AUDIT_ASKED, reach, 'EX', ASKED_SECONDS),
       )
       return reply.code(202).send({ ...(await view()), running: true })
     },

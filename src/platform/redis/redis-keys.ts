@@ -182,10 +182,12 @@ export const trafficKey = (minute: number): string => `${OPERATIONS}:traffic:${m
 export const ALARMS = `${OPERATIONS}:alarms`
 /** Name of the lock of the ledger audit. */
 export const AUDIT_JOB = 'audit'
-/** Set while an operator waits for an audit to start. */
+/** `full` or `new` while an operator waits for such an audit to start. */
 export const AUDIT_ASKED = `${OPERATIONS}:audit-asked`
 /** No scheduled audit before this time, unix ms. */
 export const AUDIT_RESTS_UNTIL = `${OPERATIONS}:audit-rests-until`
+/** How many audits have failed in a row. */
+export const AUDIT_FAILURES = `${OPERATIONS}:audit-failures`
 
 /** Hash: the fleet's additions to the catalog, by part, and the version that changes with any of them. */
 export const CATALOG_OVERLAY = `${FLEET}:catalog:overlay`

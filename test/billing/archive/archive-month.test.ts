@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { archiveDueMonths } from '../../../src/billing/archive/archive-due-months.ts'
 import { type ArchivedFiles, archiveMonth } from '../../../src/billing/archive/archive-month.ts'
 import { verifyArchive } from '../../../src/billing/archive/verify-archive.ts'
-import { AUDIT_CHECKS } from '../../../src/billing/audit/audit-checks.ts'
+import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
 import { createCreditStore } from '../../../src/billing/ledger/credit-store.ts'
 import { createLedgerListStore, readLedgerCursor } from '../../../src/billing/ledger/ledger-list-store.ts'
 import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
@@ -89,11 +89,13 @@ const sums = () =>
   )
 
 async function brokenChecks(): Promise<string[]> {
-  const broken: string[] = []
-  for (const { name, sql } of AUDIT_CHECKS)
-    if (name !== 'every call has the rates that were published as the version it names')
-      if ((await ledger.postgres.$queryRawUnsafe<unknown[]>(sql)).length > 0) broken.push(name)
-  return broken
+  const { checks } = await auditLedger(ledger.postgres, { reach: 'full' })
+  return checks
+    .filter(
+      ({ name, broken }) =>
+        broken > 0 && name !== 'every call has the rates that were published as the version it names',
+    )
+    .map(({ name }) => name)
 }
 
 const credits = () =>

@@ -6,7 +6,7 @@ import pino from 'pino'
 import { ulid } from 'ulid'
 import { expect, onTestFinished, test } from 'vitest'
 import { createMonthPartitions } from '../../../src/billing/archive/month-partitions.ts'
-import { AUDIT_CHECKS } from '../../../src/billing/audit/audit-checks.ts'
+import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
 import { createSettlementStore } from '../../../src/billing/settlement/settlement-store.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 import { DAY_MS } from '../../../src/core/kernel/time.ts'
@@ -53,11 +53,13 @@ async function partitionOf(
 }
 
 async function brokenChecks(postgres: Postgres): Promise<string[]> {
-  const broken: string[] = []
-  for (const { name, sql } of AUDIT_CHECKS)
-    if (name !== 'every call has the rates that were published as the version it names')
-      if ((await postgres.$queryRawUnsafe<unknown[]>(sql)).length > 0) broken.push(name)
-  return broken
+  const { checks } = await auditLedger(postgres, { reach: 'full' })
+  return checks
+    .filter(
+      ({ name, broken }) =>
+        broken > 0 && name !== 'every call has the rates that were published as the version it names',
+    )
+    .map(({ name }) => name)
 }
 
 const refusal = async (postgres: Postgres, sql: string, ...values: unknown[]): Promise<string | null> => {

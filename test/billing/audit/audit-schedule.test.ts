@@ -2,6 +2,7 @@ import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAuditRunStore } from '../../../src/billing/audit/audit-run-store.ts'
 import { createAuditSchedule, restAfter } from '../../../src/billing/audit/audit-schedule.ts'
+import { AuditBusyError, withAuditTurn } from '../../../src/billing/audit/audit-turn.ts'
 import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
 import { runOnOneProcess } from '../../../src/platform/redis/fleet-job.ts'
 import { createRedis, type Redis } from '../../../src/platform/redis/redis.ts'
@@ -68,20 +69,41 @@ test('a slow audit rests three times as long as it took, in every process and wh
   await third.stop()
 })
 
-test('a short audit keeps its interval, and one that failed quickly is repeated after a minute', () => {
+test('a short audit keeps its interval, and one that keeps failing is repeated ever later', () => {
   const everyMs = 15 * MINUTE_MS
-  expect(restAfter({ failed: false, durationMs: MINUTE_MS }, everyMs)).toBe(everyMs)
-  expect(restAfter({ failed: false, durationMs: HOUR_MS }, everyMs)).toBe(3 * HOUR_MS)
-  expect(restAfter({ failed: true, durationMs: 1_000 }, everyMs)).toBe(MINUTE_MS)
-  expect(restAfter({ failed: true, durationMs: 1_000 }, 10_000)).toBe(10_000)
+  const rest = (failures: number, durationMs = 1_000, every = everyMs) =>
+    restAfter({ failures, durationMs }, every)
+  expect(rest(0, MINUTE_MS)).toBe(everyMs)
+  expect(rest(0, HOUR_MS)).toBe(3 * HOUR_MS)
+  expect([1, 2, 3, 6].map((failures) => rest(failures))).toEqual([1, 2, 4, 32].map((n) => n * MINUTE_MS))
+  expect([20, 1_000, 5_000].map((failures) => rest(failures))).toEqual(Array(3).fill(6 * HOUR_MS))
+  expect(rest(1, 1_000, 10_000)).toBe(10_000)
 })
 
-test('an audit that still runs in the database lets no second one begin', async () => {
+test('an audit waits for one that runs, and gives up in time; none begins twice at once', async () => {
   const { postgres } = ledger
-  await postgres.$transaction(async (transaction) => {
-    await transaction.$queryRawUnsafe("SELECT pg_advisory_xact_lock(hashtext('ledger-audit'))::text")
-    await expect(auditLedger(postgres, { alone: true })).rejects.toThrow('still running')
-    await expect(auditLedger(postgres, { alone: false })).resolves.toBeDefined()
+  const { promise: over, resolve: end } = Promise.withResolvers<void>()
+  const { promise: began, resolve: begin } = Promise.withResolvers<void>()
+  const running = withAuditTurn(postgres, 0, async (turn) => {
+    begin()
+    await over
+    return turn.step(async (_, { isEstablished }) => isEstablished)
   })
-  await expect(auditLedger(postgres, { alone: true })).resolves.toBeDefined()
+  await began
+  await expect(auditLedger(postgres, { waitMs: 0 })).rejects.toThrow(AuditBusyError)
+  const waiting = auditLedger(postgres)
+  end()
+  await running
+  await expect(waiting).resolves.toMatchObject({ isFull: true })
+})
+
+test('an audit that another process has taken over cannot advance what is proven', async () => {
+  const { postgres } = ledger
+  await expect(
+    withAuditTurn(postgres, 0, async (turn) => {
+      await postgres.$executeRaw`UPDATE audit_point SET held_until = now()`
+      await auditLedger(postgres)
+      await turn.step(async () => undefined)
+    }),
+  ).rejects.toThrow('another process has taken over')
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { auditBalanceCaches } from '../../../src/billing/audit/balance-cache-audit.ts'
+import { openBalanceCacheAudit } from '../../../src/billing/audit/balance-cache-audit.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { createBalanceStore } from '../../../src/billing/ledger/balance-store.ts'
 import { createSettlementStore } from '../../../src/billing/settlement/settlement-store.ts'
@@ -29,10 +29,9 @@ describe('the audit of balance caches', () => {
     await holds.load(accountId, { balancePico: 1_000n, version: 1n })
     await createSettlementStore(ledger.postgres).settle([settlementOf(accountId)])
     let looks = 0
-    const { checks } = await auditBalanceCaches({
+    const audit = await openBalanceCacheAudit({
       holds: {
         ...holds,
-        accounts: async () => [accountId],
         async inspect(id) {
           looks += 1
           if (looks === 2) await atSecondLook(id)
@@ -45,6 +44,8 @@ describe('the audit of balance caches', () => {
       accountedFor: async () => new Set(),
       clock: Date.now,
     })
+    await audit.compare([accountId])
+    const { checks } = await audit.finish()
     return checks.flatMap(({ discrepancies }) => discrepancies.map(({ detail }) => detail))
   }
 

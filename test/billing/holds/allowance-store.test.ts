@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createKeyHasher } from '../../../src/accounts/key-hash.ts'
 import { createKeyStore } from '../../../src/accounts/key-store.ts'
-import { auditAllowances } from '../../../src/billing/audit/allowance-audit.ts'
+import { openAllowanceAudit } from '../../../src/billing/audit/allowance-audit.ts'
 import { type AllowanceStore, createAllowanceStore } from '../../../src/billing/holds/allowance-store.ts'
 import { createHoldStore, type HoldStore } from '../../../src/billing/holds/hold-store.ts'
 import { createSpendStore, type SpendStore } from '../../../src/billing/reports/spend-store.ts'
@@ -76,7 +76,14 @@ async function storedKeys(limits: bigint[]) {
       return { ...keyBudget(accountId, key.id), limitPico }
     }),
   )
-  return { keys, deps: { postgres: ledger.postgres, allowances, clock: Date.now } }
+  return { keys, accountId, deps: { postgres: ledger.postgres, allowances, clock: Date.now } }
+}
+
+/** Audits the allowances of one account. */
+async function auditAllowances(accountId: string, deps: Parameters<typeof openAllowanceAudit>[0]) {
+  const audit = openAllowanceAudit(deps)
+  await audit.compare([accountId])
+  return audit.result()
 }
 
 describe('the allowance of a key', () => {
@@ -170,12 +177,12 @@ describe('the check of an allowance', () => {
   })
 
   test('the audit checks what keys may still spend', async () => {
-    const { keys, deps } = await storedKeys([1_000n, 2_000n])
-    expect(await auditAllowances(deps)).toMatchObject({ broken: 0, discrepancies: [] })
+    const { keys, accountId, deps } = await storedKeys([1_000n, 2_000n])
+    expect(await auditAllowances(accountId, deps)).toMatchObject({ broken: 0, discrepancies: [] })
     for (const key of keys) await allowances.load(key, TOTAL)
-    expect(await auditAllowances(deps)).toMatchObject({ broken: 0 })
+    expect(await auditAllowances(accountId, deps)).toMatchObject({ broken: 0 })
     await redis.decrby(allowanceKey(keys[1]!, TOTAL.id), 1)
-    expect(await auditAllowances(deps)).toMatchObject({
+    expect(await auditAllowances(accountId, deps)).toMatchObject({
       broken: 1,
       discrepancies: [{ subject: keys[1]!.id, detail: 'left 1999 in total, should be 2000' }],
     })
@@ -304,7 +311,7 @@ describe('the allowances of members and accounts', () => {
     const deps = { postgres: ledger.postgres, allowances, clock: Date.now }
     for (const budget of [ann.budget, bo.budget, cap]) await allowances.load(budget, period)
     const named = async () => {
-      const { discrepancies } = await auditAllowances(deps)
+      const { discrepancies } = await auditAllowances(accountId, deps)
       return discrepancies
         .filter(({ subject }) => subject.includes(accountId))
         .map(({ subject, detail }) => `${subject}: ${detail}`)
@@ -320,8 +327,10 @@ describe('the allowances of members and accounts', () => {
 })
 
 describe('the audit of allowances', () => {
-  const wrongOf = async (accountId: string, deps: Parameters<typeof auditAllowances>[0]) =>
-    (await auditAllowances(deps)).discrepancies.filter(({ subject }) => subject.includes(accountId))
+  const wrongOf = async (accountId: string, deps: Parameters<typeof openAllowanceAudit>[0]) =>
+    (await auditAllowances(accountId, deps)).discrepancies.filter(({ subject }) =>
+      subject.includes(accountId),
+    )
 
   test('compares the period that has just ended too, until its allowance expires', async () => {
     const { cap, accountId } = await organisation()
@@ -334,14 +343,14 @@ describe('the audit of allowances', () => {
   })
 
   test('deletes the allowances of revoked keys, which nobody loads again', async () => {
-    const { keys, deps } = await storedKeys([1_000n, 2_000n])
+    const { keys, accountId, deps } = await storedKeys([1_000n, 2_000n])
     for (const key of keys) await allowances.load(key, TOTAL)
     const [revoked, used] = keys as [(typeof keys)[0], (typeof keys)[0]]
     await createKeyStore(ledger.postgres, createKeyHasher([randomBytes(32)]), randomBytes).revoke(
       revoked.id,
       new Date(),
     )
-    await auditAllowances({ ...deps, forget: holds.forgetAllowance })
+    await auditAllowances(accountId, { ...deps, forget: holds.forgetAllowance })
     expect(await holds.allowance(revoked, TOTAL)).toBeNull()
     expect(await holds.allowance(used, TOTAL)).toBe(2_000n)
   })

@@ -76,7 +76,7 @@ describe('the settlement store', () => {
       [call.id]: [false, null],
       [onOwnKey.id]: [true, 'pkey_1'],
     })
-    const { metrics, checks } = await auditLedger(ledger.postgres)
+    const { metrics, checks } = await auditLedger(ledger.postgres, { reach: 'full' })
     expect(checks.filter(({ broken }) => broken > 0)).toEqual([])
     expect(metrics).toMatchObject({ byokFeesPico: 50n, byokCalls: 1n })
   })

@@ -75,13 +75,18 @@ async function lines(sql: string): Promise<string[]> {
   return rows.map(({ line }) => line)
 }
 
-/** Every row of every table, those of partitions by their partitioned table. */
+/**
+ * Every row of every table, those of partitions by their partitioned table. Nulls are left out: columns that a migration adds
+ * are null in the rows that were there.
+ */
 async function contents(): Promise<string[]> {
   const tables = await lines(
     `SELECT oid::regclass AS line FROM pg_class
      WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`,
   )
-  const rows = tables.map((table) => `SELECT '${table} ' || t::text AS line FROM ${table} AS t`)
+  const rows = tables.map(
+    (table) => `SELECT '${table} ' || jsonb_strip_nulls(to_jsonb(t))::text AS line FROM ${table} AS t`,
+  )
   return lines(`${rows.join(' UNION ALL ')} ORDER BY line`)
 }
 
