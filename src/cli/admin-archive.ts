@@ -1,4 +1,5 @@
 import { archiveMonth } from '../billing/archive/archive-month.ts'
+import { splitFirstPartition } from '../billing/archive/split-first-partition.ts'
 import { verifyArchive } from '../billing/archive/verify-archive.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
@@ -22,7 +23,8 @@ export const archiveCommands: AdminCommands = {
         manifest_sha256: sha256,
       })
     }
-    const month = context.input.subject('name the month, as 2026-03; or list, or verify FILE')
+    if (first === 'split') return split(context)
+    const month = context.input.subject('name the month, as 2026-03; or list, verify FILE, or split')
     const folder = context.input.required('directory', 'must name the folder that gets the files')
     const { config, holds, audits, auditLog, operator } = context
     const connections = openConnections(config)
@@ -44,6 +46,21 @@ export const archiveCommands: AdminCommands = {
       await connections.close()
     }
   },
+}
+
+/** Splits the partition that has all months before partitions. */
+async function split({ config, auditLog, operator }: AdminContext) {
+  const connections = openConnections(config)
+  const postgres = connections.postgres('switchyard-archive', { poolSize: 1, statementTimeoutMs: 0 })
+  const action = { action: 'calls.split', target: 'call_records', details: {} }
+  try {
+    const months = await auditLog.auditedAction(operator, action, () =>
+      splitFirstPartition({ postgres, clock: Date.now }),
+    )
+    return one({ months: months.join(', ') || 'the first partition is split already' })
+  } finally {
+    await connections.close()
+  }
 }
 
 const usd = (pico: string): string => formatUsd(picoUsd(BigInt(pico)))

@@ -37,11 +37,13 @@ BEGIN
 END;
 $$;
 
--- A table of its own that can be attached as a partition, with the triggers of the partitioned table.
-CREATE FUNCTION create_partition_table(parent text, partition text) RETURNS void LANGUAGE plpgsql AS $$
+-- A table of its own that can be attached as a partition, with the triggers of the partitioned table unless rows are copied to it.
+CREATE FUNCTION create_partition_table(parent text, partition text, with_triggers boolean DEFAULT true) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING INDEXES INCLUDING STORAGE)', partition, parent);
-  PERFORM copy_triggers(parent::regclass, partition::regclass, false);
+  IF with_triggers THEN
+    PERFORM copy_triggers(parent::regclass, partition::regclass, false);
+  END IF;
 END;
 $$;
 
@@ -182,16 +184,89 @@ CREATE FUNCTION month_partition(parent text, month date) RETURNS text LANGUAGE s
     AND child.relname IN (parent || to_char(month, '_YYYY_MM'), parent || to_char(month, '_"until"_YYYY_MM'))
 $$;
 
--- Closes a month: from now on its rows only leave. Idempotent.
-CREATE FUNCTION close_month(closing date) RETURNS void LANGUAGE plpgsql SET lock_timeout = '5s' AS $$
+-- The rows of a month do not change from now on. Idempotent.
+CREATE FUNCTION freeze_month(closing date) RETURNS void LANGUAGE plpgsql SET lock_timeout = '5s' AS $$
 DECLARE
   partition text;
 BEGIN
-  INSERT INTO archived_months (month) VALUES (closing) ON CONFLICT DO NOTHING;
   FOR partition IN SELECT month_partition(name, closing) FROM partitioned_tables() WHERE name <> 'prompt_logs' LOOP
     CONTINUE WHEN partition IS NULL OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = partition::regclass AND tgname = 'closed_month');
     EXECUTE format('CREATE TRIGGER closed_month BEFORE INSERT OR UPDATE OR DELETE ON %I FOR EACH ROW EXECUTE FUNCTION refuse_closed_month()',
                    partition);
+  END LOOP;
+END;
+$$;
+
+-- Closes a month: its rows only leave. Idempotent.
+CREATE FUNCTION close_month(closing date) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO archived_months (month) VALUES (closing) ON CONFLICT DO NOTHING;
+  SELECT freeze_month(closing);
+$$;
+
+-- Creates the tables of the months from `first` on into which the first partition is split, and returns them. The table of
+-- the oldest month takes what is older. Idempotent.
+CREATE FUNCTION create_split_tables(first date, until date)
+RETURNS TABLE (source text, target text, key text, "from" text, "to" text) LANGUAGE plpgsql AS $$
+DECLARE
+  parent record;
+  month date;
+BEGIN
+  FOR parent IN SELECT * FROM partitioned_tables() AS known WHERE known.name <> 'prompt_logs' LOOP
+    FOR month IN SELECT months::date FROM generate_series(first, until, interval '1 month') AS months LOOP
+      source := month_partition(parent.name, until);
+      target := parent.name || to_char(month, '_YYYY_MM');
+      key := parent.key;
+      "from" := CASE WHEN month > first THEN month_bound(parent.prefix, month) WHEN parent.others THEN parent.prefix || '0' ELSE '' END;
+      "to" := month_bound(parent.prefix, (month + interval '1 month')::date);
+      IF to_regclass(target) IS NULL THEN
+        PERFORM create_partition_table(parent.name, target, false);
+        -- Proves the bounds, so that attaching the table does not read it.
+        EXECUTE format('ALTER TABLE %1$I ADD CONSTRAINT of_its_month CHECK (%2$I >= %3$L AND %2$I < %4$L)', target, parent.key,
+                       "from", "to");
+      END IF;
+      RETURN NEXT;
+    END LOOP;
+  END LOOP;
+END;
+$$;
+
+-- Puts the tables of the months in the place of the first partition, whose rows they have.
+CREATE FUNCTION finish_split(first date, until date) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  parent record;
+  month date;
+  target text;
+BEGIN
+  PERFORM set_config('lock_timeout', '500ms', true);
+  FOR attempt IN 1..60 LOOP
+    BEGIN
+      FOR parent IN SELECT * FROM partitioned_tables() AS known WHERE known.name <> 'prompt_logs' LOOP
+        EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', parent.name, month_partition(parent.name, until));
+      END LOOP;
+      -- Labels may have been deleted since they were copied.
+      FOR month IN SELECT months::date FROM generate_series(first, until, interval '1 month') AS months LOOP
+        EXECUTE format('UPDATE %I SET labels = NULL WHERE labels IS NOT NULL AND account_id IN (SELECT id FROM accounts WHERE deleted_at IS NOT NULL)',
+                       to_char(month, '"call_records_"YYYY_MM'));
+      END LOOP;
+      FOR parent IN SELECT * FROM partitioned_tables() AS known WHERE known.name <> 'prompt_logs' LOOP
+        FOR month IN SELECT months::date FROM generate_series(first, until, interval '1 month') AS months LOOP
+          target := parent.name || to_char(month, '_YYYY_MM');
+          PERFORM copy_triggers(parent.name::regclass, target::regclass, false);
+          EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%L)', parent.name, target,
+                         CASE WHEN month > first THEN quote_literal(month_bound(parent.prefix, month))
+                              WHEN parent.others THEN quote_literal(parent.prefix || '0') ELSE 'MINVALUE' END,
+                         month_bound(parent.prefix, (month + interval '1 month')::date));
+          EXECUTE format('ALTER TABLE %I DROP CONSTRAINT of_its_month', target);
+        END LOOP;
+        EXECUTE format('DROP TABLE %I', parent.name || to_char(until, '_"until"_YYYY_MM'));
+      END LOOP;
+      RETURN;
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+      IF attempt = 60 THEN
+        RAISE;
+      END IF;
+    END;
+    PERFORM pg_sleep(0.5);
   END LOOP;
 END;
 $$;
@@ -240,9 +315,11 @@ BEGIN
   EXECUTE format('SELECT count(*), coalesce(sum(charge_pico), 0) FROM %I', partitions->>'call_records') INTO found_calls, found_total;
   UPDATE archived_months SET archived_at = now(), calls = found_calls, charge_pico = found_total, manifest_sha256 = manifest
   WHERE month = archiving;
-  EXECUTE format('SELECT count(*) FROM %I', partitions->>'prompt_logs') INTO found_calls;
-  IF found_calls > 0 THEN
-    partitions := partitions - 'prompt_logs';
+  IF partitions->>'prompt_logs' IS NOT NULL THEN
+    EXECUTE format('SELECT count(*) FROM %I', partitions->>'prompt_logs') INTO found_calls;
+    IF found_calls > 0 THEN
+      partitions := partitions - 'prompt_logs';
+    END IF;
   END IF;
   -- Others wait behind a lock that is waited for, so it is tried shortly and often, with all locks or none.
   PERFORM set_config('lock_timeout', '500ms', true);

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { AuditRunStore } from '../audit/audit-run-store.ts'
 import type { HoldStore } from '../holds/hold-store.ts'
@@ -12,7 +13,7 @@ export interface ArchiveDependencies {
 }
 
 /** From the end of a month until it can be archived: settlements and payments of its last calls have ended by then. */
-const REST_DAYS = 7
+export const REST_MS = 7 * DAY_MS
 const MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/
 
 const STATE = `
@@ -62,7 +63,7 @@ export async function refuseOpenMonth(
   }
   const first = state.first?.replace('_', '-')
   if (first !== month) throw new Error(`${first} is older than ${month}: archive it first`)
-  const restsUntil = Number(state.endsAt) + REST_DAYS * 86_400_000
+  const restsUntil = Number(state.endsAt) + REST_MS
   if (clock() < restsUntil)
     throw new Error(`${month} can be archived from ${new Date(restsUntil).toISOString().slice(0, 10)} on`)
   const run = await audits.latest()
