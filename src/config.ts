@@ -53,6 +53,10 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
  */
 const DEPENDENT = {
   DATABASE_URL: text('required', 'PostgreSQL; see [What is not supported](#what-is-not-supported)'),
+  DATABASE_REPORTS_URL: text(
+    '',
+    'a replica of that PostgreSQL, from which API instances read usage, statements, call lists and exports, see [scaling.md](scaling.md#a-replica-for-reports)',
+  ),
   REDIS_URL: text(
     'required',
     'a single Redis server, also as `unix:///path`, at least 6.2 with `maxmemory-policy noeviction` and an append-only file; see [What is not supported](#what-is-not-supported)',

@@ -59,7 +59,10 @@ export async function startSettlementRole(
   createQueueGauges(clients.registry, redis, queues)
   const files = await openBodyStore(config)
   resources.defer(() => files.close())
-  const money = await composeMoney(config, { ...clients, postgres, reportsPostgres: postgres })
+  const money = await composeMoney(config, {
+    ...clients,
+    ...{ postgres, reportsPostgres: postgres, reportsReplica: postgres },
+  })
   const settlement = startSettlementWorker({
     ...config,
     jobs: openClaimedJobs(SETTLEMENT_QUEUE, {

@@ -40,6 +40,7 @@ import { composeCatalog } from './catalog.ts'
 import { type Clients, openQueues } from './clients.ts'
 import { composeMoney } from './money.ts'
 import { composePeople, composeSignIn } from './people.ts'
+import { openReportsReplica } from './reports-replica.ts'
 
 /** Concurrent reports of signed-in accounts, of one instance and of one account. */
 const CONSOLE_REPORTS_MAX = 16
@@ -74,7 +75,9 @@ export type ApiServices = Awaited<ReturnType<typeof composeApi>>['services']
 
 /** Composes the services of plugins and routes. */
 export async function composeApi(config: Readonly<Config>, common: Clients, takeSlot: TakeSlot | undefined) {
-  const clients = { ...common, ...openApiClients(common), clock: Date.now }
+  const opened = openApiClients(common)
+  const reportsReplica = await openReportsReplica(config, common, opened.reportsPostgres)
+  const clients = { ...common, ...opened, reportsReplica, clock: Date.now }
   const { redis, keySubscriber, postgres, reportsPostgres, logger, registry, resources } = clients
   await keepSubscriberLimit(redis, logger)
   const keyCache = await startKeyCache({
@@ -124,7 +127,12 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
   const clock = clients.fleetClock
   const isSecure = publicUrl?.startsWith('https:') ?? false
   const { auditedAction } = people.auditLog
-  const reports = createReports(reportsPostgres, redis, Date.now, logger)
+  const reports = createReports(
+    { postgres: reportsPostgres, replica: reportsReplica },
+    redis,
+    Date.now,
+    logger,
+  )
   const offers = { health, measures, platformKeys }
   const catalogEdits = createCatalogEdits(postgres, redis)
   const services = {

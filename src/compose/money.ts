@@ -27,9 +27,11 @@ export async function composeMoney(
     redis: Redis
     /** A separate pool for reading many rows. */
     reportsPostgres: Postgres
+    /** For reports that may be outdated. */
+    reportsReplica: Postgres
   },
 ) {
-  const { postgres, reportsPostgres, redis } = clients
+  const { postgres, reportsPostgres, reportsReplica, redis } = clients
   const holds = createHoldStore(redis)
   return {
     holds,
@@ -40,13 +42,13 @@ export async function composeMoney(
     adjustBalance: (adjustment: Parameters<typeof adjustBalance>[0]) =>
       adjustBalance(adjustment, { postgres, holds }),
     audits: createAuditRunStore(reportsPostgres),
-    usage: createUsageStore(reportsPostgres),
+    usage: createUsageStore(reportsReplica),
     calls: createCallRecords(reportsPostgres),
     keyActivity: createKeyActivityStore(reportsPostgres),
     ledger: createLedgerListStore(reportsPostgres),
-    readStatement: createStatementReader(reportsPostgres),
+    readStatement: createStatementReader(reportsReplica),
     accountLedger: createAccountLedgerStore(reportsPostgres),
-    margin: createMarginStore(reportsPostgres),
+    margin: createMarginStore(reportsReplica),
     providerHours: createProviderHours(reportsPostgres),
     sumLedger: () => sumLedger(reportsPostgres),
     claimWait: () => readClaimWait(reportsPostgres, Date.now()),

@@ -72,6 +72,8 @@ export interface PeopleClients {
   postgres: Postgres
   /** A separate pool for reading many rows. */
   reportsPostgres: Postgres
+  /** For reports that may be outdated. */
+  reportsReplica: Postgres
   redis: Redis
   /** Announces a change of a key or account to every process. */
   announce: (change: KeyChange) => Promise<void>
@@ -83,7 +85,7 @@ export type People = ReturnType<typeof composePeople>
 
 /** Accounts, keys, members and operators, and the actions on them. The HTTP API and the commands share them. */
 export function composePeople(config: Readonly<Config>, clients: PeopleClients, money: Money) {
-  const { postgres, reportsPostgres, redis, announce, logger, clock } = clients
+  const { postgres, reportsPostgres, reportsReplica, redis, announce, logger, clock } = clients
   const { masterKeys } = config
   const { holds, ledger } = money
   const accounts = createAccountStore(postgres, postLedger, parseUsd(config.lowBalanceUsd))
@@ -144,7 +146,7 @@ export function composePeople(config: Readonly<Config>, clients: PeopleClients, 
     }),
     settings: createGatewaySettings(postgres, audited.auditedAction, clock),
     accountExport: createAccountExport({
-      ...{ postgres: reportsPostgres, ledger },
+      ...{ postgres: reportsReplica, ledger },
       latestPromptLogs: promptLogs.latest,
     }),
     /** Newest first. */

@@ -21,7 +21,8 @@ export function openConnections(
       clients.push(client)
       return client
     },
-    postgres(name: string, options?: Omit<PostgresOptions, 'databaseUrl' | 'name' | 'logger'>) {
+    /** At the database of the process, unless the options name another. */
+    postgres(name: string, options?: Partial<Omit<PostgresOptions, 'name' | 'logger'>>) {
       const pool = lazyPostgres(() => createPostgres({ databaseUrl, name, ...options, ...withLogger }))
       pools.push(pool)
       return pool.client

@@ -28,7 +28,7 @@ import {
 import { startDispatchRole } from '../../workers/dispatch-role.ts'
 import { startSettlementRole } from '../../workers/settlement-role.ts'
 import { openTestOperator } from './billing.ts'
-import { createTestDatabase, createTestRedis, type TestRedis } from './services.ts'
+import { createTestDatabase, createTestRedis, type TestDatabase, type TestRedis } from './services.ts'
 import { inlinePart, type Part, spawnPart } from './stack-part.ts'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 import { catalogDocument, type TestModels } from './test-catalog.ts'
@@ -73,6 +73,8 @@ export interface StackOptions {
   logger?: Logger
   /** Puts a proxy before PostgreSQL, so that it can go away. The test's own client goes around it. */
   databaseProxy?: boolean
+  /** By default a new one of the run's server. */
+  database?: () => Promise<TestDatabase>
   /** Puts a pooler before PostgreSQL. The test's own client goes around it. */
   pooler?: (databaseUrl: string) => Promise<{ url: string; close(): Promise<void> }>
 }
@@ -141,7 +143,7 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
   }
   const [folder, database, redisServer, providers] = await waitForAll([
     own(mkdtemp(join(tmpdir(), 'switchyard-stack-')), (path) => rm(path, { recursive: true, force: true })),
-    own(createTestDatabase(), ({ drop }) => drop()),
+    own((options.database ?? createTestDatabase)(), ({ drop }) => drop()),
     own(createTestRedis({ durable: options.durableRedis ?? false }), (server) => server.close()),
     own(startSimulatedProviders(), (server) => server.close()),
   ])

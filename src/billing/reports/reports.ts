@@ -25,10 +25,10 @@ export interface Reports {
 
 /**
  * Reports over the ledger. They need their own pool: a report over a year of usage must not delay the lookup of a key
- * or a balance.
+ * or a balance. Usage and lists of calls may come from a replica, which is behind; what is left of a budget never does.
  */
 export function createReports(
-  postgres: Postgres,
+  { postgres, replica }: { postgres: Postgres; replica: Postgres },
   redis: Redis,
   clock: () => number,
   logger: Pick<Logger, 'warn'>,
@@ -43,10 +43,10 @@ export function createReports(
         (await redis.hmget(accountKeys(accountId).holds, ...callIds)).map((hold) => hold !== null),
       clock,
     }),
-    calls,
-    usage: createUsageStore(postgres),
-    series: createUsageSeriesStore(postgres),
-    models: createModelStatsStore({ postgres, clock, logger }),
+    calls: createCallRecords(replica),
+    usage: createUsageStore(replica),
+    series: createUsageSeriesStore(replica),
+    models: createModelStatsStore({ postgres: replica, clock, logger }),
     spend,
     credits: createCreditStore(postgres, holds),
     allowance: holds.allowance,

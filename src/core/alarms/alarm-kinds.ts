@@ -133,6 +133,12 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: ({ fields }) => `The calls of ${of(fields, 'month')} could not be archived.`,
     page: '/ledger',
   },
+  'reports-replica-away': {
+    severity: 'warning',
+    ...condition,
+    sentence: () => 'The replica for reports is away or too far behind; reports are read from the primary.',
+    page: '',
+  },
   'settlement-waits': {
     severity: 'critical',
     ...condition,

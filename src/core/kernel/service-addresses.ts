@@ -3,10 +3,12 @@ import { hasControlCharacters } from './email-address.ts'
 export interface ServiceAddresses {
   databaseUrl: string
   redisUrl: string
+  /** A replica of the database, for reports; empty: none. */
+  databaseReportsUrl: string
 }
 
 /**
- * Reads DATABASE_URL and REDIS_URL. Adds invalid values to `problems` without repeating the URLs, which
+ * Reads DATABASE_URL, DATABASE_REPORTS_URL and REDIS_URL. Adds invalid values to `problems` without repeating the URLs, which
  * contain passwords.
  */
 export function readServiceAddresses(
@@ -14,18 +16,21 @@ export function readServiceAddresses(
   problems: string[],
 ): ServiceAddresses {
   const { DATABASE_URL: databaseUrl = '', REDIS_URL: redisUrl = '' } = environment
-  problems.push(...databaseProblems(databaseUrl), ...redisProblems(redisUrl))
-  return { databaseUrl, redisUrl }
+  const { DATABASE_REPORTS_URL: databaseReportsUrl = '' } = environment
+  problems.push(...databaseProblems('DATABASE_URL', databaseUrl), ...redisProblems(redisUrl))
+  if (databaseReportsUrl !== '')
+    problems.push(...databaseProblems('DATABASE_REPORTS_URL', databaseReportsUrl))
+  return { databaseUrl, redisUrl, databaseReportsUrl }
 }
 
-function databaseProblems(text: string): string[] {
-  if (text === '') return ['DATABASE_URL is required']
+function databaseProblems(name: string, text: string): string[] {
+  if (text === '') return [`${name} is required`]
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || (url.protocol !== 'postgresql:' && url.protocol !== 'postgres:'))
-    return ['DATABASE_URL must be an address such as postgresql://user:password@host:5432/database']
+    return [`${name} must be an address such as postgresql://user:password@host:5432/database`]
   if (url.searchParams.get('pgbouncer') === 'true') {
     return [
-      'DATABASE_URL asks for pgbouncer=true, a pooler that breaks named statements: use one in session mode or ' +
+      `${name} asks for pgbouncer=true, a pooler that breaks named statements: use one in session mode or ` +
         'PgBouncer 1.21 or newer with max_prepared_statements, and leave the parameter out',
     ]
   }
