@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { createCallRecords } from '../billing/call-records/call-records.ts'
+import { ARCHIVED_CALL, createCallRecords } from '../billing/call-records/call-records.ts'
 import { findCallInFlight } from '../billing/call-records/find-call-in-flight.ts'
 import { settledTimeline } from '../billing/call-records/operator-call.ts'
 import { readConfig } from '../config.ts'
@@ -25,6 +25,7 @@ export async function trace(args: string[], environment: NodeJS.ProcessEnv): Pro
       const store = createCallRecords(postgres)
       const record = await store.find(id)
       const records = record ? [record] : await store.findByRequestId(id)
+      if (records.length === 0 && (await store.isArchived(id))) throw new Error(ARCHIVED_CALL)
       if (records.length === 0) return traceRunning(id, redis)
       const traces = records.map(settledTimeline)
       return {

@@ -2,7 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import type { RunRead } from '../billing/call-records/call-lookup.ts'
-import type { CallFilter, CallRecord, ListedCall } from '../billing/call-records/call-records.ts'
+import {
+  ARCHIVED_CALL,
+  type CallFilter,
+  type CallRecord,
+  type ListedCall,
+} from '../billing/call-records/call-records.ts'
 import type { Reports } from '../billing/reports/reports.ts'
 import type { PromptLogStore } from '../calls/prompt-logs/prompt-log-store.ts'
 import { CALL_STATUSES, CallDetail, CallSummary, Generation, GenerationDetail } from '../core/api/calls.ts'
@@ -180,7 +185,7 @@ const filterOf = ({
 
 /** Finds a settled call of an account, or of any for null. Throws ApiError 404, also while it is not settled. */
 function settledCall(
-  reports: Pick<Reports, 'findCall'>,
+  reports: Pick<Reports, 'findCall' | 'calls'>,
   id: string,
   accountId: string | null,
   hint = '',
@@ -199,7 +204,7 @@ function settledCall(
           shouldRetry: true,
         })
       case 'unknown':
-        throw unknown
+        throw (await reports.calls.isArchived(id)) ? new ApiError('not_found', ARCHIVED_CALL) : unknown
       default:
         return found satisfies never
     }

@@ -36,6 +36,9 @@ UNION ALL
 SELECT count(*)::integer, min(call_id), 'x402 payments that are not closed (call-payment list)' FROM call_payments
 WHERE call_id < $2 AND closed_at IS NULL
 UNION ALL
+SELECT count(*)::integer, min(transaction_id), 'ledger entries that no audit has proven (npm run audit)' FROM ledger_entries
+WHERE transaction_id < $2 AND transaction_id >= 'chatcmpl_0' AND written_xact >= coalesce((SELECT proven_xact FROM audit_point), 0)
+UNION ALL
 SELECT count(*)::integer, min(id), 'calls in the default partition, which maintenance moves' FROM call_records_unplaced
 WHERE id < $2 AND id >= $1`
 

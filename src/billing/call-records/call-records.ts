@@ -44,6 +44,9 @@ export interface CallSearch extends CallFilter {
 /** Settled calls, read from PostgreSQL. All methods reject while it is away. */
 export type CallRecords = ReturnType<typeof createCallRecords>
 
+/** The error of a request for such a call. */
+export const ARCHIVED_CALL = 'The month of this call was archived. Its record is no longer here.'
+
 /** Maximum per account. */
 const LATEST_MAX = 100
 
@@ -75,6 +78,15 @@ export function createCallRecords(postgres: Postgres) {
     async find(callId: string): Promise<CallRecord | null> {
       const row = await postgres.callRecord.findUnique({ where: { id: callId } })
       return row && toRecord(row)
+    },
+
+    /** Whether the month of a call was archived, so that its record is not here any more. */
+    async isArchived(callId: string): Promise<boolean> {
+      const [row] = await postgres.$queryRawUnsafe<Array<{ at: Date | null }>>(
+        'SELECT archived_at($1) AS at',
+        callId,
+      )
+      return row?.at != null
     },
 
     /** The latest calls with this request id, at most ten, since clients may repeat an id. Reads the whole table. */

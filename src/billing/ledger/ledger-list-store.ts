@@ -66,7 +66,7 @@ JOIN ledger_entries AS entry ON entry.transaction_id = transaction.id AND entry.
   AND entry.ledger_account = 'customer:' || $1
 LEFT JOIN ledger_notes AS note ON note.id = transaction.id AND note.kind = transaction.kind`
 
-/** What is carried forward stands for calls that are listed no more ($6); their days still are. */
+/** Transactions that carry charges forward replace archived calls ($6), whose days are still listed. */
 const MOVEMENTS = `
 ${MOVEMENT_COLUMNS}
 WHERE transaction.account_id = $1 AND transaction.kind <> 'capture'

@@ -14,7 +14,7 @@ import { createUsageStore, type UsageStore } from './usage-store.ts'
 /** The reports that customers may read of their calls and charges. */
 export interface Reports {
   findCall: CallLookup
-  calls: Pick<CallRecords, 'page'>
+  calls: Pick<CallRecords, 'page' | 'isArchived'>
   usage: UsageStore
   series: UsageSeriesStore
   models: ModelStatsStore

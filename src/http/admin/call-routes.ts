@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
-import type { CallSearch } from '../../billing/call-records/call-records.ts'
+import { ARCHIVED_CALL, type CallSearch } from '../../billing/call-records/call-records.ts'
 import { findCallInFlight } from '../../billing/call-records/find-call-in-flight.ts'
 import { operatorCall, settledTimeline } from '../../billing/call-records/operator-call.ts'
 import { CALL_STATUSES, CallTimelineView, OperatorCall } from '../../core/api/calls.ts'
@@ -68,7 +68,7 @@ export const callRoutes: FastifyPluginAsyncTypebox = async (app) => {
       return settled && settledTimeline(settled)
     }
     const found = await find()
-    if (!found) throw unknownCall()
+    if (!found) throw (await calls.isArchived(id)) ? new ApiError('not_found', ARCHIVED_CALL) : unknownCall()
     const until = (await promptLogs.expiries([id])).get(id)
     return found.state === 'settled' && until ? { ...found, prompt_log_until: isoTime(until) } : found
   })

@@ -8,6 +8,7 @@ import { archiveDueMonths } from '../../../src/billing/archive/archive-due-month
 import { type ArchivedFiles, archiveMonth } from '../../../src/billing/archive/archive-month.ts'
 import { verifyArchive } from '../../../src/billing/archive/verify-archive.ts'
 import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
+import { createCallRecords } from '../../../src/billing/call-records/call-records.ts'
 import { createCreditStore } from '../../../src/billing/ledger/credit-store.ts'
 import { createLedgerListStore, readLedgerCursor } from '../../../src/billing/ledger/ledger-list-store.ts'
 import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
@@ -64,11 +65,12 @@ const callOf = (ahead: number, changes: Partial<SettlementRecord> = {}): Settlem
 
 const settle = (...records: SettlementRecord[]) => createSettlementStore(ledger.postgres).settle(records)
 
-const archive = (
+const archive = async (
   ahead: number,
-  { atMs = startOf(ahead + 1) + 8 * DAY_MS, ok = true, held = [] as CallId[] } = {},
-): Promise<ArchivedFiles> =>
-  archiveMonth(
+  { atMs = startOf(ahead + 1) + 8 * DAY_MS, ok = true, held = [] as CallId[], isProven = true } = {},
+): Promise<ArchivedFiles> => {
+  if (isProven) await auditLedger(ledger.postgres)
+  return archiveMonth(
     {
       postgres: ledger.postgres,
       holds: {
@@ -81,6 +83,7 @@ const archive = (
     monthName(ahead),
     folder,
   )
+}
 
 /** The sum of each ledger account, as its entries have it. */
 const sums = () =>
@@ -145,6 +148,8 @@ test('a month leaves, and every balance, total and later statement stays what it
   expect(await postgres.callRecord.count()).toBe(1)
   expect(await all()).toEqual(before)
   expect(await brokenChecks()).toEqual([])
+  const calls = createCallRecords(postgres)
+  expect([await calls.isArchived(old[0]!.id), await calls.isArchived(callOf(1).id)]).toEqual([true, false])
   const [month] = await postgres.archivedMonth.findMany()
   expect(month).toMatchObject({ calls: 3n, manifestSha256: archived.sha256 })
   const lines = await createLedgerListStore(postgres).page(account, readLedgerCursor(undefined), 10)
@@ -235,6 +240,7 @@ test('months that are kept long enough are archived by themselves, and a failure
     })
   await run(startOf(3) - 1)
   expect(logged).toEqual([])
+  await auditLedger(postgres)
   await run(startOf(3), false)
   expect(logged).toMatchObject([{ alarm: 'archive-failed', month: monthName(0) }])
   await run(startOf(3))
@@ -267,6 +273,14 @@ describe('a month is refused', () => {
 
   test('while the audit is not in order', async () => {
     await expect(archive(0, { ok: false })).rejects.toThrow(/audit/)
+  })
+
+  test('with postings that no audit has proven', async () => {
+    const call = callOf(0)
+    await settle(call)
+    await expect(archive(0, { isProven: false })).rejects.toThrow(
+      `no audit has proven (npm run audit), ${call.id}`,
+    )
   })
 
   test('with an open hold', async () => {
