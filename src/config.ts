@@ -59,7 +59,7 @@ const DEPENDENT = {
   ),
   REDIS_URL: text(
     'required',
-    'a single Redis server, also as `unix:///path`, at least 6.2 with `maxmemory-policy noeviction` and an append-only file; see [What is not supported](#what-is-not-supported)',
+    'Redis, at least 6.2 with `maxmemory-policy noeviction` and an append-only file; see [Kinds of Redis](#kinds-of-redis)',
   ),
   MASTER_KEY: text(
     'required',

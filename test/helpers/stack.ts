@@ -69,6 +69,8 @@ export interface StackOptions {
   dispatchWorkers?: number
   apis?: number
   durableRedis?: boolean
+  /** Servers of the test's own in place of the one that the stack starts; `redisServer` then has their address alone. */
+  redisUrl?: string
   /** Hears every part that runs in this process. */
   logger?: Logger
   /** Puts a proxy before PostgreSQL, so that it can go away. The test's own client goes around it. */
@@ -144,7 +146,12 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
   const [folder, database, redisServer, providers] = await waitForAll([
     own(mkdtemp(join(tmpdir(), 'switchyard-stack-')), (path) => rm(path, { recursive: true, force: true })),
     own((options.database ?? createTestDatabase)(), ({ drop }) => drop()),
-    own(createTestRedis({ durable: options.durableRedis ?? false }), (server) => server.close()),
+    own(
+      options.redisUrl === undefined
+        ? createTestRedis({ durable: options.durableRedis ?? false })
+        : Promise.resolve({ url: options.redisUrl, close: async () => undefined } as TestRedis),
+      (server) => server.close(),
+    ),
     own(startSimulatedProviders(), (server) => server.close()),
   ])
   const catalogFile = join(folder, 'catalog.json')

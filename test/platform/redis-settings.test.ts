@@ -11,12 +11,16 @@ describe('the settings of Redis', () => {
   test('are fine for a single server that evicts nothing', () => check(GOOD))
 
   test.each([
-    ['a Sentinel', 'redis_mode:sentinel\r\n', /single Redis server; this one runs as a sentinel$/],
-    ['a Cluster', GOOD.replace('standalone', 'cluster'), /runs as a cluster$/],
+    ['a Sentinel', 'redis_mode:sentinel\r\n', /runs as a sentinel: begin REDIS_URL with redis\+sentinel:/],
+    [
+      'a Cluster',
+      GOOD.replace('standalone', 'cluster'),
+      /runs as a cluster: begin REDIS_URL with redis\+cluster:/,
+    ],
     [
       'a Cluster that says so elsewhere',
       GOOD.replace('cluster_enabled:0', 'cluster_enabled:1'),
-      /a cluster$/,
+      /a cluster: begin/,
     ],
     ['one that evicts', GOOD.replace('noeviction', 'allkeys-lru'), /noeviction, not allkeys-lru/],
   ])('are refused in one line: %s', async (_, info, message) => {

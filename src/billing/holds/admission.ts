@@ -11,6 +11,7 @@ import {
   queuePrefix,
   shardOf,
 } from '../../platform/redis/redis-keys.ts'
+import { forRelayChannels } from '../../platform/redis/relay-channel.ts'
 
 /** Exceeds the time in which the admission of a call may be sent to Redis twice. */
 export const MARK_MS = 20_000
@@ -258,7 +259,7 @@ const HOLDS = read('./holds.lua')
 
 /** Defines a script over holds on a client; `file` is its URL. */
 export const defineHoldScript = (redis: Redis, name: string, file: URL): RedisScript =>
-  defineScript(redis, name, HOLDS + read(file))
+  defineScript(redis, name, forRelayChannels(redis, HOLDS + read(file)))
 
 export interface OpenHold {
   callId: string

@@ -4,7 +4,7 @@
 -- it, and record the version that it must not be loaded below. Only admission loads it, once the holds of running
 -- calls have been restored.
 --
--- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver  6 loading  7 account open
+-- KEYS  1 avail  2 held  3 holds  4 expiry  5 ver  6 loading  7 account open  8 absent
 -- ARGV  1 prefix of the account's Redis keys  2 ledger balance  3 ledger version
 --       4 '' or, to load the balance cache, '*' or the epoch it must still be: the data may be lost during a
 --       load. Then per settled call: hold id, amount charged

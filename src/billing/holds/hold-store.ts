@@ -131,7 +131,7 @@ export function createHoldStore(redis: Redis) {
     }
     const keys = accountKeys(accountId, redis)
     const [avail, held] = (await applyScript(
-      [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver, keys.loading, keys.open],
+      [keys.avail, keys.held, keys.holds, keys.expiry, keys.ver, keys.loading, keys.open, keys.absent],
       [
         keys.prefix,
         String(ledger.balancePico),
@@ -151,9 +151,9 @@ export function createHoldStore(redis: Redis) {
   ): Promise<TakebackHold> => {
     // The balance cache may lack a credit that was just posted.
     await apply(accountId, ledger, [], '')
-    const { avail, held, holds, expiry } = accountKeys(accountId, redis)
+    const { avail, held, holds, expiry, absent } = accountKeys(accountId, redis)
     const amount = await reserve(
-      [avail, held, holds, expiry],
+      [avail, held, holds, expiry, absent],
       [holdId, String(wantedPico), lifetimeMs, String(ledger.balancePico), replaced],
     )
     return { holdId, amountPico: BigInt(String(amount)) }
@@ -199,7 +199,7 @@ export function createHoldStore(redis: Redis) {
       const { open } = apiKeyKeys(accountId, keyId, redis)
       const amount = String(hold.amountPico)
       const taken = await restore(
-        [keys.avail, keys.held, keys.holds, keys.expiry, open, keys.open],
+        [keys.avail, keys.held, keys.holds, keys.expiry, open, keys.open, keys.absent],
         [
           callId,
           amount,
@@ -222,7 +222,7 @@ export function createHoldStore(redis: Redis) {
       const keys = accountKeys(accountId, redis)
       const { open } = apiKeyKeys(accountId, keyId, redis)
       await end(
-        [keys.avail, keys.held, keys.holds, open, keys.open],
+        [keys.avail, keys.held, keys.holds, open, keys.open, keys.absent],
         [keys.prefix, callId, String(chargePico)],
       )
     },

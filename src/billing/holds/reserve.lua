@@ -4,7 +4,7 @@
 -- If the balance cache is not loaded (no `avail`), the hold is taken from the ledger balance less the open holds,
 -- and the process that loads the balance cache includes it.
 --
--- KEYS  1 avail  2 held  3 holds  4 expiry
+-- KEYS  1 avail  2 held  3 holds  4 expiry  5 absent
 -- ARGV  1 hold id  2 amount wanted  3 hold lifetime ms  4 ledger balance
 --       5 id prefix of the holds that this one replaces, or ''
 -- Returns the amount held, as text; '0' when nothing is available

@@ -1,7 +1,7 @@
 -- Restores the hold of a running call in a Redis that lost it. It is never refused, because the call
 -- was admitted. Changes nothing if the hold exists.
 --
--- KEYS  1 avail  2 held  3 holds  4 expiry  5 key open  6 account open
+-- KEYS  1 avail  2 held  3 holds  4 expiry  5 key open  6 account open  7 absent
 -- ARGV  1 hold id  2 amount  3 completion limit  4 key id  5 draws  6 deadline, unix ms
 --       7 '1' when the call still takes a slot among the open calls of its key and account
 --       8 prefix of the account's Redis keys

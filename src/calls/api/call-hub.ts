@@ -14,6 +14,7 @@ import type { SharedRoom } from '../../core/kernel/shared-room.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { controlChannel, replyChannel } from '../../platform/redis/redis-keys.ts'
+import { publishTo, subscribeTo, unsubscribeFrom } from '../../platform/redis/relay-channel.ts'
 import { EndAcknowledgements } from './end-acknowledgements.ts'
 import { type CallSink, PendingCall, type PendingCallOptions } from './pending-call.ts'
 import { ResendQueue } from './resend-queue.ts'
@@ -74,7 +75,8 @@ export class CallHub {
       logger: options.logger,
     })
     this.heartbeats = new WorkerHeartbeats({
-      sendEcho: (number) => this.publish(this.channel, encodeFrames(options.apiId, [], number)),
+      sendEcho: (number) =>
+        this.sent(publishTo(options.publisher, this.channel, encodeFrames(options.apiId, [], number))),
       onSuspect: (worker) => this.probeWorker(worker),
       onLost: (worker) => this.lose(worker),
     })
@@ -83,10 +85,7 @@ export class CallHub {
   /** Subscribes the channel; resolves when Redis has confirmed. */
   async start(): Promise<void> {
     const { subscriber } = this.options
-    subscriber.on('message', (channel, message) => {
-      if (channel === this.channel) this.read(message)
-    })
-    await subscriber.subscribe(this.channel)
+    await subscribeTo(subscriber, this.channel, (message) => this.read(message))
     // Messages during the disconnection are lost: probes every call and repeats its messages.
     subscriber.on('ready', () => {
       this.reconnectedAtMs = this.options.clock()
@@ -199,7 +198,7 @@ export class CallHub {
     while (clock() < untilMs && isCancelling()) await new Promise((resolve) => setTimeout(resolve, TICK_MS))
     this.stopTicking()
     await this.acknowledgements.close()
-    await this.options.subscriber.unsubscribe(this.channel)
+    await unsubscribeFrom(this.options.subscriber, this.channel)
   }
 
   private read(message: string): void {
@@ -313,11 +312,12 @@ export class CallHub {
   /** Sends a message to the worker that has the call. */
   tellWorker(worker: string, message: ControlMessage): void {
     const { kind, callId } = message
-    this.publish(controlChannel(worker), JSON.stringify(message), { kind, callId })
+    const { publisher } = this.options
+    this.sent(publisher.publish(controlChannel(worker), JSON.stringify(message)), { kind, callId })
   }
 
-  private publish(channel: string, message: string, what: object = {}): void {
-    this.options.publisher.publish(channel, message).catch((error) => {
+  private sent(publishing: Promise<unknown>, what: object = {}): void {
+    publishing.catch((error) => {
       this.options.logger.warn({ err: error, ...what }, 'message to a worker not sent')
     })
   }

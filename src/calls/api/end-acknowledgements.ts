@@ -5,6 +5,7 @@ import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { endingChannels, unacknowledgedEndsKey } from '../../platform/redis/redis-keys.ts'
+import { countSubscribers } from '../../platform/redis/relay-channel.ts'
 
 /**
  * Ends that were published to an API instance, until it acknowledges them, and the worker that can send them again. Redis counts a killed instance as a
@@ -100,7 +101,7 @@ const UNACKNOWLEDGED_AFTER_MS = 60_000
 const KEPT_MS = 86_400_000
 
 interface SweepDependencies {
-  redis: Pick<Redis, 'smembers' | 'srem' | 'pubsub' | 'hgetall' | 'hdel'>
+  redis: Pick<Redis, 'smembers' | 'srem' | 'pubsub' | 'isInCluster' | 'hgetall' | 'hdel'>
   postgres: Postgres
   enqueueSettlements: (records: SettlementRecord[]) => Promise<unknown>
   clock: () => number
@@ -124,8 +125,7 @@ export async function sweepUnacknowledgedEnds(deps: SweepDependencies): Promise<
   const { redis, clock } = deps
   let found = 0
   for (const channel of await redis.smembers(endingChannels(0))) {
-    const [, listeners] = (await redis.pubsub('NUMSUB', channel)) as [string, number]
-    if (Number(listeners) > 0) continue
+    if ((await countSubscribers(redis, channel)) > 0) continue
     const ends = Object.entries(await redis.hgetall(unacknowledgedEndsKey(channel))).map(readEnd)
     // An instance that only lost its connection comes back, and acknowledges what it wrote.
     const due = ends.filter(({ notedAtMs }) => clock() - notedAtMs >= UNACKNOWLEDGED_AFTER_MS)

@@ -105,7 +105,7 @@ export function createIdempotency(deps: IdempotencyDependencies) {
   const writeRecord = async (use: KeyUse, callId: CallId, envelope: string) => {
     const keys = keysOf(use.accountId, redis)
     const found = await write(
-      [keys.record(use.accountId, use.digest)],
+      [keys.record(use.accountId, use.digest), keys.absent],
       [
         use.callId,
         use.fingerprint,
@@ -257,8 +257,8 @@ const keysOf = (accountId: string, sharded: Sharded) => idempotencyKeys(shardOf(
 
 /** The keys of a call's record, of its kept response and of their counts. */
 function keysOfCall({ id, accountId, idempotencyRecord }: KeyedCall, sharded: Sharded) {
-  const { record, answer, records, answers } = keysOf(accountId, sharded)
-  return { record: record(accountId, idempotencyRecord), answer: answer(id), records, answers }
+  const { record, answer, ...keys } = keysOf(accountId, sharded)
+  return { ...keys, record: record(accountId, idempotencyRecord), answer: answer(id) }
 }
 
 // Deletes the kept data of a call, if the record is still of that call. KEYS 1 record, 2 response   ARGV 1 call id, 2
@@ -290,7 +290,7 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
       const kept = sealed.length <= limits.perAnswer ? sealed : ''
       const keys = keysOfCall(call, redis)
       await end(
-        [keys.record, keys.answer],
+        [keys.record, keys.answer, keys.absent],
         [
           call.id,
           call.accountId,
@@ -312,8 +312,8 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
      * ended with a response, is kept.
      */
     async forget(call: KeyedCall) {
-      const { record, records } = keysOfCall(call, redis)
-      await forget([record], [call.id, records])
+      const { record, records, absent } = keysOfCall(call, redis)
+      await forget([record, absent], [call.id, records])
     },
   }
 }
@@ -325,7 +325,7 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
 export function createCompletionDiscard(redis: Redis) {
   const discard = defineScript(redis, 'syDiscardIdempotency', DISCARD)
   return async (call: KeyedCall): Promise<void> => {
-    const { record, answer, records, answers } = keysOfCall(call, redis)
-    await discard([record, answer], [call.id, records, answers])
+    const { record, answer, records, answers, absent } = keysOfCall(call, redis)
+    await discard([record, answer, absent], [call.id, records, answers])
   }
 }

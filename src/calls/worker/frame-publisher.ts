@@ -3,6 +3,7 @@ import { createSingleFlight } from '../../core/kernel/single-flight.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { tickEvery } from '../../platform/process/coalesced-timers.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
+import { publishTo } from '../../platform/redis/relay-channel.ts'
 import type { LocalHub } from '../in-process-link.ts'
 
 /** How long a channel may have no subscriber before its calls are aborted: longer than a reconnect. */
@@ -124,7 +125,7 @@ export class FramePublisher {
   private async tryPublish(channel: string, frames: readonly Frame[]): Promise<number | null> {
     const { redis, worker, logger } = this.options
     try {
-      return await redis.publish(channel, encodeFrames(worker, frames))
+      return await publishTo(redis, channel, encodeFrames(worker, frames))
     } catch (error) {
       logger.warn({ err: error, channel }, 'frames not published')
       return null

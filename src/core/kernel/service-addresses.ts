@@ -1,4 +1,5 @@
 import { hasControlCharacters } from './email-address.ts'
+import { parseRedisUrl } from './redis-address.ts'
 
 export interface ServiceAddresses {
   databaseUrl: string
@@ -39,18 +40,12 @@ function databaseProblems(name: string, text: string): string[] {
 
 function redisProblems(text: string): string[] {
   if (text === '') return ['REDIS_URL is required']
-  if (/^unix:\/\/\/./.test(text)) return []
-  if (/^rediss?[+-]sentinel:|^sentinel:/i.test(text))
-    return ['REDIS_URL is the address of a Sentinel, which is not supported: name the Redis server itself']
-  const hosts = /^rediss?:\/\/(?:[^@/]*@)?([^/?#]*)/i.exec(text)?.[1] ?? ''
-  if (hosts.includes(','))
-    return [
-      'REDIS_URL names several servers: Cluster and Sentinel are not supported, name a single Redis server',
-    ]
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (url === null || hosts === '' || (url.protocol !== 'redis:' && url.protocol !== 'rediss:'))
-    return ['REDIS_URL must be an address such as redis://:password@host:6379, rediss://… or unix:///path']
-  return []
+  try {
+    parseRedisUrl(text)
+    return []
+  } catch (error) {
+    return [(error as Error).message]
+  }
 }
 
 /** `smtp`: `smtp://user:password@host:port`, or `smtps://` for TLS from the first byte. `folder`: nothing is sent. */

@@ -104,9 +104,13 @@ const REFUSALS = [NOT_SENT, 'Connection is closed.']
 /** Whether a command failed before it was sent, so it certainly had no effect. */
 export const wasNotSent = (error: unknown): boolean => error instanceof Error && error.message === NOT_SENT
 
+/** A cluster in which nothing serves a slot, or whose slot moves, for longer than a command waits. */
+const UNSERVED = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN) /
+
 /** Whether a command failed because Redis is unreachable or does not respond. */
 export const isRedisAway = (error: unknown): boolean =>
-  error instanceof RedisAwayError || (error instanceof Error && REFUSALS.includes(error.message))
+  error instanceof RedisAwayError ||
+  (error instanceof Error && (REFUSALS.includes(error.message) || UNSERVED.test(error.message)))
 
 /** Breaks a connection. Plain TCP is reset, so that data not yet received never arrives. */
 function drop({ stream, options }: Redis): void {

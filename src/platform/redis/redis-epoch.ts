@@ -10,12 +10,14 @@ export interface Epoch {
   id: string
   /** Its age by Redis's clock. */
   ageMs: number
+  /** Of the server that has it: a promoted replica and a restarted server have another. */
+  server: string
 }
 
 /** Reads the current epoch, or starts one if there is none. */
 export type ReadEpoch = () => Promise<Epoch>
 
-// Reads the epoch, or starts one. KEYS 1 epoch   ARGV 1 id of a new one   Returns {id, age ms}
+// Reads the epoch, or starts one. KEYS 1 epoch   ARGV 1 id of a new one   Returns {id, age ms, replication id}
 const READ = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -25,13 +27,14 @@ if not known then
   redis.call('SET', KEYS[1], known)
 end
 local id, since = string.match(known, '^([^:]+):(%d+)$')
-return { id, math.max(0, now - since) }`
+local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+return { id, math.max(0, now - since), server }`
 
 export function createEpochReader(redis: Redis, shard = 0): ReadEpoch {
   const read = defineScript(redis, 'syEpoch', READ)
   return async () => {
-    const [id, ageMs] = (await read([epochKey(shard)], [newEpochId()])) as [string, number]
-    return { id, ageMs }
+    const [id, ageMs, server] = (await read([epochKey(shard)], [newEpochId()])) as [string, number, string]
+    return { id, ageMs, server }
   }
 }
 
@@ -67,22 +70,27 @@ export async function watchEpoch(options: EpochWatchOptions) {
   const { redis, readEpoch, logger } = options
   const emptied: Array<() => void> = []
   const reconnected: Array<() => void> = []
-  let current = (await readEpoch()).id
+  let { id: current, server } = await readEpoch()
   let connections = 0
   const check = async () => {
-    const { id } = await readEpoch()
-    if (id !== current) {
-      logger.error({ alarm: 'redis-emptied', before: current, now: id }, 'redis lost its data')
-      current = id
+    const epoch = await readEpoch()
+    const isReplaced = epoch.server !== server
+    server = epoch.server
+    if (epoch.id !== current) {
+      logger.error({ alarm: 'redis-emptied', before: current, now: epoch.id }, 'redis lost its data')
+      current = epoch.id
       for (const listener of emptied) listener()
     }
+    // A promoted replica may lack the last writes, whether or not this connection was interrupted.
+    if (isReplaced) for (const listener of reconnected) listener()
     return current
   }
   const onReady = () => {
     connections += 1
+    const before = server
     check().then(
       () => {
-        for (const listener of reconnected) listener()
+        if (server === before) for (const listener of reconnected) listener()
       },
       (error: unknown) => logger.warn({ err: error }, 'redis epoch read failed'),
     )
@@ -99,15 +107,15 @@ export async function watchEpoch(options: EpochWatchOptions) {
     /** Reads the epoch now. When it resolves, listeners have been called for a new one. Rejects when Redis is away. */
     check,
     /**
-     * Changes with the epoch and with each reconnect: while it stays the same, no write of this process can have been
-     * lost. Reads the epoch from Redis.
+     * Changes with the epoch, with the server and with each reconnect: while it stays the same, no write of this process
+     * can have been lost. Reads the epoch from Redis.
      */
-    durabilityToken: async () => `${await check()}/${connections}`,
+    durabilityToken: async () => `${await check()}/${server}/${connections}`,
     /** The same as last known, without asking Redis. */
     lastToken: () => `${current}/${connections}`,
     /** Registers a listener for lost data: this process must repeat its writes. Must not throw. */
     onEmptied: (listener: () => void) => void emptied.push(listener),
-    /** Registers a listener for a reconnect: the last writes may be lost. Must not throw. */
+    /** Registers a listener for a reconnect or another server: the last writes may be lost. Must not throw. */
     onReconnected: (listener: () => void) => void reconnected.push(listener),
     stop() {
       stopPolling()

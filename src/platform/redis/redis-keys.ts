@@ -20,12 +20,19 @@ const ONE_SHARD: Sharded = { shards: 1 }
 export const shardOf = (accountId: string, { shards }: Sharded): number =>
   shards === 1 ? 0 : crc32(accountId) % shards
 
+/**
+ * A key that never exists. Where a slot moves between the nodes of a cluster, a script that names it is refused before it
+ * begins, and not in its middle at the first key that has moved. For scripts that also use keys that they do not name.
+ */
+const absentKey = (shard: number): string => `${tagOf(shard)}:absent`
+
 /** BullMQ's key prefix of a shard's queues. The fleet's own queues (mail, events, catalog) are with the first shard. */
 export const queuePrefix = (shard: number): string => tagOf(shard)
 
 /** The spendable balance and the open holds of an account. See docs/money.md for the algorithm. */
 export function accountKeys(accountId: string, sharded: Sharded = ONE_SHARD) {
-  const tag = `${tagOf(shardOf(accountId, sharded))}:${accountId}`
+  const shard = shardOf(accountId, sharded)
+  const tag = `${tagOf(shard)}:${accountId}`
   return {
     /** The spendable amount: base(ver) − held. */
     avail: `${tag}:avail`,
@@ -44,6 +51,7 @@ export function accountKeys(accountId: string, sharded: Sharded = ONE_SHARD) {
     bodies: `${tag}:bodies`,
     /** The epoch in which a process loads the account; lost with the data of that epoch. */
     loading: `${tag}:loading`,
+    absent: absentKey(shard),
     /** Prefix of all these keys. */
     prefix: `${tag}:`,
   }
@@ -162,6 +170,7 @@ export function idempotencyKeys(shard: number) {
     since: `${tag}:since`,
     /** Prefix of marks, one per account, that records of it were dropped early. */
     dropped: `${tag}:dropped:`,
+    absent: absentKey(shard),
     /** Prefixes of the counters of what is kept. */
     records: `${tag}:records`,
     answers: `${tag}:answers`,

@@ -1,14 +1,16 @@
 import { Redis as Client, type RedisOptions } from 'ioredis'
 import type { Logger } from 'pino'
 import { StartError } from '../../core/kernel/errors.ts'
+import { parseRedisUrl, type RedisAddress } from '../../core/kernel/redis-address.ts'
+import { clusterConnector } from './cluster-connector.ts'
 import { enforceDeadlines, type RedisDeadlines } from './redis-deadlines.ts'
-import type { Sharded } from './redis-keys.ts'
+import { queuePrefix, type Sharded } from './redis-keys.ts'
 
 /** A client of Redis that knows how many shards the accounts are spread over (see redis-keys.ts). */
-export type Redis = Client & Sharded
+export type Redis = Client & Sharded & { readonly isInCluster: boolean }
 
 export interface RedisClientOptions {
-  /** `redis://…`, `rediss://…`, or `unix:///path/to.sock`. */
+  /** REDIS_URL, see redis-address.ts. */
   url: string
   /** Shown in CLIENT LIST. */
   name: string
@@ -36,15 +38,19 @@ const DEADLINES: Record<RedisClientOptions['mode'], RedisDeadlines> = {
 /** The maximum that BullMQ uses. */
 const BLOCKING_MAX_MS = 10_000
 
-const URL_FORM = /^(?:rediss?|unix):\/\//
-
 /**
- * Creates a Redis client that reconnects for as long as it lives. The caller owns it and quits it. Throws for an
- * address that is not of a single server.
+ * Creates a Redis client that reconnects for as long as it lives, to the primary of that time. The caller owns it and
+ * quits it. Throws for an invalid address.
  */
 export function createRedis(given: RedisClientOptions): Redis {
-  const { url, name, mode, blockingMs = BLOCKING_MAX_MS, shards = 1, logger } = given
-  if (!URL_FORM.test(url)) throw new Error('REDIS_URL must begin with redis://, rediss:// or unix://')
+  const { shards = 1 } = given
+  const [address] = parseRedisUrl(given.url) as [RedisAddress]
+  return Object.assign(openClient(given, address, 0), { shards, isInCluster: address.kind === 'cluster' })
+}
+
+/** Opens a connection to the server that has a shard. */
+function openClient(given: RedisClientOptions, address: RedisAddress, shard: number): Client {
+  const { name, mode, blockingMs = BLOCKING_MAX_MS, logger } = given
   const deadlines = DEADLINES[mode]
   const options: RedisOptions = {
     connectionName: name,
@@ -56,9 +62,7 @@ export function createRedis(given: RedisClientOptions): Redis {
     // While Redis loads its data, ioredis would otherwise wait for a second or more.
     maxLoadingRetryTime: RECONNECT_MS,
   }
-  const client = url.startsWith('unix://')
-    ? new Client({ ...options, path: url.slice('unix://'.length) })
-    : new Client(url, options)
+  const client = connectTo(address, shard, options, deadlines)
   client.on('connect', () => sendOncePerTurn(client))
   enforceDeadlines(client, deadlines)
   // BullMQ's duplicate does blocking reads: silence means nothing until the read ends.
@@ -80,7 +84,64 @@ export function createRedis(given: RedisClientOptions): Redis {
     if (!reported) logger?.error({ redis: name, err: error }, 'redis is away')
     reported = true
   })
-  return Object.assign(client, { shards })
+  return client
+}
+
+function connectTo(
+  address: RedisAddress,
+  shard: number,
+  common: RedisOptions,
+  { awayMs, silenceMs }: RedisDeadlines,
+): Client {
+  if (address.kind === 'server') {
+    return address.url.startsWith('unix://')
+      ? new Client({ ...common, path: address.url.slice('unix://'.length) })
+      : new Client(address.url, common)
+  }
+  const { username, password, tls } = address
+  const options: RedisOptions = {
+    ...common,
+    ...(username && { username }),
+    ...(password && { password }),
+    ...(tls && { tls: {} }),
+    reconnectOnError: followPrimary(awayMs ?? silenceMs),
+  }
+  if (address.kind === 'cluster')
+    return new Client({ ...options, Connector: clusterConnector(address, queuePrefix(shard)) })
+  const { username: sentinelUsername, password: sentinelPassword } = address.sentinel
+  return new Client({
+    ...options,
+    sentinels: address.hosts,
+    name: address.name,
+    ...(sentinelUsername && { sentinelUsername }),
+    ...(sentinelPassword && { sentinelPassword }),
+    ...(tls && { sentinelTLS: {}, enableTLSForSentinelMode: true }),
+    sentinelRetryStrategy: () => RECONNECT_MS,
+    sentinelCommandTimeout: silenceMs,
+  })
+}
+
+/**
+ * Replies of a server that does not have what a command touches: it is no longer the primary, or a slot moves. Nothing
+ * was done.
+ */
+const MISPLACED = /(?:^|[ -])(?:READONLY|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|UNBLOCKED) /
+/** Later than this, a misplaced command is the first of another fail-over. */
+const FAILOVER_PAUSE_MS = 5_000
+
+/**
+ * Reconnects on such a reply, and sends the command again over the new connection; for `patienceMs`, after which the
+ * command fails.
+ */
+function followPrimary(patienceMs: number): (error: Error) => 2 | false {
+  let [firstAt, lastAt] = [0, 0]
+  return ({ message }) => {
+    if (!MISPLACED.test(message)) return false
+    const now = Date.now()
+    if (now - lastAt > FAILOVER_PAUSE_MS) firstAt = now
+    lastAt = now
+    return now - firstAt > patienceMs ? false : 2
+  }
 }
 
 /**
@@ -121,16 +182,16 @@ export function defineScript(client: Redis, name: string, script: string): Redis
 }
 
 /**
- * Checks the settings that consistency depends on. Throws for a Cluster or a Sentinel, and when eviction could drop
- * balances; logs a warning when a crash could.
+ * Checks the settings that consistency depends on. Throws for a Sentinel, for a cluster without its scheme, and when
+ * eviction could drop balances; logs a warning when a crash could.
  */
 export async function checkRedisSettings(client: Redis, logger: Logger): Promise<void> {
   const info = await client.info('server', 'memory', 'persistence', 'cluster')
   const isCluster = /cluster_enabled:1/.test(info)
   const mode = isCluster ? 'cluster' : (/redis_mode:(\S+)/.exec(info)?.[1] ?? 'standalone')
-  if (mode !== 'standalone') {
-    throw new StartError(`REDIS_URL must be the address of a single Redis server; this one runs as a ${mode}`)
-  }
+  const isExpected = mode === 'standalone' || (mode === 'cluster' && client.isInCluster)
+  if (!isExpected)
+    throw new StartError(`this Redis server runs as a ${mode}: begin REDIS_URL with redis+${mode}://`)
   const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1]
   if (policy !== 'noeviction') {
     throw new StartError(

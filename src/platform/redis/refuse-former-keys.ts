@@ -17,6 +17,8 @@ const RUNNING_MS = 10_000
  * process runs, or while calls wait under the former names. What else they left is no longer read.
  */
 export async function refuseFormerKeys(redis: Redis): Promise<void> {
+  // That version did not start in a cluster.
+  if (redis.isInCluster) return
   const [seconds] = await redis.time()
   const running = await redis.zcount(PROCESSES, Number(seconds) * 1_000 - RUNNING_MS, '+inf')
   if (running > 0)

@@ -21,10 +21,11 @@ describe('the shard of an account', () => {
 
   test('is the hash tag of every key of the account', () => {
     const sharded = { shards: 6 }
-    const { prefix, ...keys } = accountKeys('acct_1', sharded)
+    const { prefix, absent, ...keys } = accountKeys('acct_1', sharded)
     for (const key of [...Object.values(keys), ...Object.values(apiKeyKeys('acct_1', 'key_1', sharded))])
       expect(key.startsWith(prefix)).toBe(true)
     expect(prefix).toBe('{sy:1}:acct_1:')
+    expect(absent.startsWith('{sy:1}:')).toBe(true)
   })
 })
 

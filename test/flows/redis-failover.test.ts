@@ -1,0 +1,128 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { ask, type StreamSoFar, streamed, type WholeAnswer } from '../helpers/chat-client.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
+import { startCluster, startSentinelGroup } from '../helpers/redis-group.ts'
+import { filled, testStack } from '../helpers/resources.ts'
+import type { TestAccount, TestStack } from '../helpers/stack.ts'
+
+const WORDS = 40
+const CLIENTS = 12
+const STARTS_WITHIN_MS = 120_000
+const MODELS = {
+  'test/plain': [{ at: 'alpha', model: `words-${WORDS}` }],
+  'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-40` }],
+}
+const ENVIRONMENT = { JOB_LOCK_MS: '3000', RECOVERY_GRACE_MS: '500' }
+
+type Answer = WholeAnswer | StreamSoFar
+/** The first is the whole one that all are compared with. */
+type Answers = [Answer, ...Answer[]]
+
+/** Clients that call one after another, whole and streamed, until `disturb` has ended and all are served again. */
+async function underLoad(caller: TestAccount, disturb: () => Promise<void>): Promise<Answers> {
+  const answers: Answers = [await ask(caller, { model: 'test/plain' })]
+  let isOver = false
+  const client = async (number: number) => {
+    while (!isOver) {
+      const model = number % 3 === 0 ? 'test/plain' : 'test/steady'
+      // A connection that breaks has no answer.
+      const answer = await (number % 2 === 0 ? ask(caller, { model }) : streamed(caller, { model })).catch(
+        () => null,
+      )
+      if (answer) answers.push(answer)
+      // One that is refused comes back after a moment.
+      if (answer?.status !== 200) await delay(100)
+    }
+  }
+  const clients = Array.from({ length: CLIENTS }, (_, number) => client(number))
+  await delay(2_000)
+  await disturb()
+  const seen = answers.length
+  await expect
+    .poll(() => answers.slice(seen).filter(isWhole).length, { timeout: 60_000 })
+    .toBeGreaterThan(3 * CLIENTS)
+  isOver = true
+  await Promise.all(clients)
+  return answers
+}
+
+const isWhole = (answer: Answer) => answer.status === 200 && answer.errorCode === null
+
+/** Nobody read a wrong word, whole answers are charged once, refused calls cost nothing, and the books balance. */
+async function expectNothingLostOrDoubled(
+  stack: TestStack,
+  { accountId }: TestAccount,
+  answers: Answers,
+): Promise<void> {
+  const whole = answers[0].text!
+  await untilIdle(stack)
+  for (const answer of answers) {
+    if (isWhole(answer)) expect(answer.text).toBe(whole)
+    else expect(whole.startsWith(answer.text ?? '')).toBe(true)
+  }
+  const charged = answers.filter(isWhole)
+  const records = await stack.postgres.callRecord.findMany({
+    where: { id: { in: charged.map(({ id }) => id!) } },
+  })
+  expect(records).toHaveLength(charged.length)
+  for (const record of records) expect(record).toMatchObject({ status: 'completed', completionTokens: WORDS })
+  const read = answers.filter(({ status }) => status === 200).map(({ id }) => id!)
+  // A call whose admission was confirmed to nobody may have run; its charge is credited.
+  await eventually(async () => {
+    const unread = { accountId, id: { notIn: read }, chargePico: { gt: 0 } }
+    expect(
+      await stack.postgres.callRecord.findMany({ where: unread, select: { id: true, status: true } }),
+    ).toEqual([])
+  })
+  await expectLedgerInOrder(stack)
+}
+
+describe('a primary of Sentinels, killed under load with a second of writes that its replica lacks', () => {
+  const group = filled(startSentinelGroup, (servers) => servers.close(), STARTS_WITHIN_MS)
+  const stack = testStack(() => ({
+    redisUrl: group.url,
+    processes: ['dispatch'],
+    dispatchWorkers: 2,
+    models: MODELS,
+    environment: ENVIRONMENT,
+  }))
+
+  test('loses and doubles nothing, and no client reads a wrong word', async () => {
+    const caller = await stack.account('50.00')
+    const answers = await underLoad(caller, async () => {
+      await group.stopReplication()
+      await delay(1_000)
+      await group.primary.kill()
+    })
+    await expectNothingLostOrDoubled(stack, caller, answers)
+  })
+})
+
+describe('a cluster under load', () => {
+  const cluster = filled(startCluster, (servers) => servers.close(), STARTS_WITHIN_MS)
+  const stack = testStack(() => ({
+    redisUrl: cluster.url,
+    processes: ['dispatch'],
+    dispatchWorkers: 2,
+    models: MODELS,
+    environment: ENVIRONMENT,
+  }))
+  const port = async () => Number(/tcp_port:(\d+)/.exec(await stack.redis.info('server'))![1])
+
+  test('loses and doubles nothing when a primary is killed', async () => {
+    const killed = await port()
+    const caller = await stack.account('50.00')
+    const answers = await underLoad(caller, () =>
+      cluster.members.find((member) => member.port === killed)!.kill(),
+    )
+    await expectNothingLostOrDoubled(stack, caller, answers)
+  })
+
+  test('loses and doubles nothing when a slot moves to another node', async () => {
+    const caller = await stack.account('50.00')
+    const answers = await underLoad(caller, async () => cluster.moveSlot('{sy:0}:x', await port()))
+    await expectNothingLostOrDoubled(stack, caller, answers)
+  })
+})
