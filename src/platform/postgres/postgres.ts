@@ -102,6 +102,9 @@ const plainStatements = (pool: Pool, lockTimeoutMs?: number): PlainStatements =>
     const statement = { name: statementName(text), text, values }
     if (lockTimeoutMs === undefined) return (await pool.query<Row>(statement)).rows
     const client = await pool.connect()
+    // A connection that ends between statements fails the next one. Without a listener, its event would end the process.
+    const ignore = () => undefined
+    client.on('error', ignore)
     try {
       await client.query(`BEGIN; SET LOCAL lock_timeout = ${lockTimeoutMs}`)
       const { rows } = await client.query<Row>(statement)
@@ -115,6 +118,8 @@ const plainStatements = (pool: Pool, lockTimeoutMs?: number): PlainStatements =>
       )
       client.release(!isClean)
       throw error
+    } finally {
+      client.off('error', ignore)
     }
   },
 })
