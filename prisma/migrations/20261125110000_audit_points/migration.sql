@@ -107,7 +107,7 @@ CREATE TABLE audit_findings (
   -- Not a discrepancy yet: what is missing may still come.
   is_waiting boolean NOT NULL,
   found_at   timestamptz(3) NOT NULL DEFAULT now(),
-  PRIMARY KEY (check_name, id, subject)
+  PRIMARY KEY (check_name, id, subject, detail)
 );
 
 -- The audit sums what settlement credited by itself in the last days.

@@ -44,9 +44,9 @@ SELECT id, ${subject} AS subject, coalesce(detail, 'a value is missing') AS deta
 
 const KEEP = `
 INSERT INTO audit_findings AS known (check_name, id, subject, detail, is_waiting)
-SELECT DISTINCT ON (id, subject) $1, id, subject, detail, waits
+SELECT DISTINCT ON (id, subject, detail) $1, id, subject, detail, waits
 FROM json_to_recordset($2::json) AS found (id text, subject text, detail text, waits boolean)
-ON CONFLICT (check_name, id, subject) DO UPDATE SET detail = EXCLUDED.detail, is_waiting = EXCLUDED.is_waiting`
+ON CONFLICT (check_name, id, subject, detail) DO UPDATE SET is_waiting = EXCLUDED.is_waiting`
 const FORGET = 'DELETE FROM audit_findings WHERE check_name = $1 AND id = ANY($2::text[])'
 
 /** Keeps violations until the rows that cause them are looked at again. Returns whether there were too many to keep. */

@@ -4,7 +4,7 @@ import type { AuditCheck } from './audit-check.ts'
 const KINDS = "('call_payment', 'call_payment_closed')"
 const CARRIED = "('carried_charges', 'carried_credits')"
 /** Calls of archived months are in their archives, their payments stay. */
-const IS_HERE = (callId: string) => `${callId} >= archived_before('chatcmpl_')`
+const IS_HERE = (callId: string) => `archived_at(${callId}) IS NULL`
 
 /** The invariants of payments for single calls. Their ledger transactions have the id of the call. */
 export const CALL_PAYMENT_AUDIT_CHECKS: readonly AuditCheck[] = [
@@ -14,8 +14,8 @@ export const CALL_PAYMENT_AUDIT_CHECKS: readonly AuditCheck[] = [
     sql: `
       WITH touched AS (
         SELECT call_id FROM scoped_call_payments
-        UNION SELECT id FROM scoped_transactions
-        WHERE (account_id = '${CALL_PAYMENT_ACCOUNT}' AND kind NOT IN ${CARRIED}) OR kind IN ${KINDS}
+        UNION SELECT transaction_id FROM scoped_entries
+        WHERE (ledger_account = 'customer:${CALL_PAYMENT_ACCOUNT}' AND kind NOT IN ${CARRIED}) OR kind IN ${KINDS}
       )
       SELECT touched.call_id AS id,
              coalesce(p.state::text, 'no payment') || ' of ' || coalesce(p.amount_pico, 0) || ', at the rail '
@@ -41,8 +41,7 @@ export const CALL_PAYMENT_AUDIT_CHECKS: readonly AuditCheck[] = [
       FROM scoped_entries AS e
       JOIN ledger_transactions AS t ON t.id = e.transaction_id AND t.kind = e.kind
       WHERE (e.ledger_account IN ('rail:x402', 'call_payment_remainder', 'unpaid_calls') OR e.kind IN ${KINDS})
-        AND (e.kind NOT IN ('call_payment', 'call_payment_closed', 'carried_charges', 'carried_credits')
-             OR t.account_id <> '${CALL_PAYMENT_ACCOUNT}')`,
+        AND ((e.kind NOT IN ${KINDS} AND e.kind NOT IN ${CARRIED}) OR t.account_id <> '${CALL_PAYMENT_ACCOUNT}')`,
   },
   {
     name: 'a call without a key has one payment, which covers what it held',

@@ -117,8 +117,8 @@ export const OperatorActionView = Type.Object({
 export type OperatorActionView = Static<typeof OperatorActionView>
 
 /**
- * GET /admin/api/audit/runs?limit&cursor: `Page<AuditRunView>`. POST /admin/api/audit/run, with `full` for an audit of all
- * rows, returns 202 with an `AuditView`.
+ * GET /admin/api/audit/runs?limit&cursor: `Page<AuditRunView>`. POST /admin/api/audit/run?full, with `full=true` for
+ * all rows, returns 202 with an `AuditView`.
  */
 export const AuditRunView = Type.Object({
   id: Type.String(),

@@ -13,7 +13,7 @@ import { askingOperator, needs } from '../plugins/operator-access.ts'
 /** Without a settlement process, a requested audit expires after this. */
 const ASKED_SECONDS = 600
 
-/** GET /audit/latest and /audit/runs: results of audits; POST /audit/run requests one from the settlement process. */
+/** GET /audit/latest and /audit/runs: results of audits; POST /audit/run?full requests one from the settlement process. */
 export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { audits, auditLog, config, redis } = app.services
   const view = async (): Promise<AuditView> => {
@@ -46,12 +46,12 @@ export const auditRoutes: FastifyPluginAsyncTypebox = async (app) => {
     {
       ...needs('audits.run'),
       schema: {
-        body: Type.Optional(Type.Object({ full: Type.Optional(Type.Boolean()) }, CLOSED)),
+        querystring: Type.Object({ full: Type.Optional(Type.Boolean()) }, CLOSED),
         response: { 202: AuditView },
       },
     },
     async (request, reply) => {
-      const reach = request.body?.full ? 'full' : 'new'
+      const reach = request.query.full ? 'full' : 'new'
       const action = { action: 'audit.run', target: 'ledger', details: { reach } }
       await auditLog.auditedAction(askingOperator(request), action, () =>
         redis.set(AUDIT_ASKED, reach, 'EX', ASKED_SECONDS),

@@ -20,7 +20,12 @@ export function LedgerPage() {
       <PageHead
         title="Ledger & audit"
         description="Double-entry: the sums of all ledger accounts add up to zero."
-        actions={<RunNow isRunning={audit.data?.running ?? false} />}
+        actions={
+          <>
+            <RunNow reach="all" isRunning={audit.data?.running ?? false} />
+            <RunNow reach="new" isRunning={audit.data?.running ?? false} />
+          </>
+        }
       />
       <Panel title="Sums by ledger account">
         <QueryView query={ledger}>
@@ -75,20 +80,22 @@ export function LedgerPage() {
   )
 }
 
-function RunNow({ isRunning }: { isRunning: boolean }) {
+/** Requests an audit of what was written since the last one, or of all rows. */
+function RunNow({ reach, isRunning }: { reach: 'new' | 'all'; isRunning: boolean }) {
   const client = useQueryClient()
+  const isNew = reach === 'new'
   return (
     <OperatorButton
       needs="audits.run"
-      kind="primary"
+      {...(isNew && { kind: 'primary' as const })}
       disabled={isRunning}
       action={{
-        send: () => requestJson<AuditView>('POST', '/admin/api/audit/run'),
+        send: () => requestJson<AuditView>('POST', `/admin/api/audit/run${isNew ? '' : '?full=true'}`),
         onDone: (view: AuditView) => client.setQueryData(auditQuery.queryKey, view),
         done: 'Audit requested. It starts within seconds.',
       }}
     >
-      {isRunning ? 'Audit running …' : 'Run audit'}
+      {isNew ? (isRunning ? 'Audit running …' : 'Run audit') : 'Audit all rows'}
     </OperatorButton>
   )
 }
@@ -105,7 +112,8 @@ function AuditRun({ run }: { run: AuditRunView }) {
               ? 'Audit passed.'
               : `Audit failed: ${plural(discrepancies.length, 'discrepancy', 'discrepancies')}.`}
           </strong>{' '}
-          {formatMoment(run.at)}, {run.cause === 'operator' ? 'requested by an operator' : 'scheduled'}, took{' '}
+          {run.is_full ? 'All rows' : 'What is new since the audit before'}, {formatMoment(run.at)},{' '}
+          {run.cause === 'operator' ? 'requested by an operator' : 'scheduled'}, took{' '}
           {formatDuration(run.duration_ms)}.
         </Note>
       </div>
@@ -178,6 +186,7 @@ const AuditRunTable = ({ runs }: { runs: readonly AuditRunView[] }) => (
     columns={{
       When: ({ at }) => formatMoment(at),
       Trigger: ({ cause }) => (cause === 'operator' ? 'requested' : 'scheduled'),
+      Rows: ({ is_full: isFull }) => (isFull ? 'all' : 'new'),
       Duration: (run) => formatDuration(run.duration_ms),
       Result: (run) =>
         run.ok ? (
