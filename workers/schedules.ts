@@ -135,7 +135,6 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
     await prunePromptLogs(postgres)
     await costs.prune()
     await pruneAccountActions(postgres)
-    await files.sweep(callMs)
   }
   const pruneAlarms = async () => {
     const before = new Date(Date.now() - ALARMS_KEPT_MS)
@@ -165,6 +164,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
       run: () => sweepUnacknowledgedEnds(unacknowledgedEnds),
     },
     { name: 'retention', on: one, everyMs: 30 * SECOND_MS, run: prune },
+    { name: 'stored-files', on: one, everyMs: 10 * MINUTE_MS, run: () => files.sweep(callMs) },
     {
       name: 'partitions',
       on: one,

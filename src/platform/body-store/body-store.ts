@@ -133,14 +133,22 @@ export function createBodyStore({ storage, sealer, limits, clock }: BodyStoreOpt
     },
 
     async remove(owner) {
-      const bodies = await storage.list(prefixOf(owner))
-      if (bodies.length > 0) await storage.remove(bodies.map(({ key }) => key))
+      for await (const bodies of storage.list(prefixOf(owner))) {
+        if (bodies.length === 0) continue
+        await storage.remove(bodies.map(({ key }) => key))
+        usage.forget(
+          owner.accountId,
+          bodies.reduce((sum, { bytes }) => sum + bytes, 0),
+        )
+      }
     },
 
     async sweep(olderThanMs) {
       const before = clock() - olderThanMs
-      const old = (await storage.list('')).filter(({ modifiedAt }) => modifiedAt < before)
-      if (old.length > 0) await storage.remove(old.map(({ key }) => key))
+      for await (const bodies of storage.list('')) {
+        const old = bodies.filter(({ modifiedAt }) => modifiedAt < before)
+        if (old.length > 0) await storage.remove(old.map(({ key }) => key))
+      }
       await storage.removeUnfinished(before)
     },
 
@@ -167,18 +175,24 @@ interface TakenRoom extends Room {
   use(bytes: number): number
 }
 
-/** While there is space, stored bodies are listed at most this often. */
+/** While there is space, stored bodies are listed at most this often, and in at most 2 % of the time. */
 const MEASURE_EVERY_MS = 2_000
+const REST_PER_MS = 50
+/** While the store is full, in at most a sixth of the time. */
+const REST_PER_MS_FULL = 5
 
 /**
  * Stored bytes by account and in total: the last listing, since other processes store and remove bodies too, plus what
- * this process has written since. Concurrent writes of other processes are not counted, so the limits can be exceeded
- * by them.
+ * this process has stored and removed since. Writes of other processes since then are not counted, so the limits can be
+ * exceeded by them.
  */
 function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () => number) {
   const singleFlight = createSingleFlight()
   let measuredAt = Number.NEGATIVE_INFINITY
+  let tookMs = 0
   let stored = new Map<string, number>()
+  /** Stored by this process since the listing began, which may have passed it by. */
+  let storedMeanwhile = new Map<string, number>()
   const writing = new Map<string, number>()
   const add = (counts: Map<string, number>, accountId: string, bytes: number) => {
     for (const scope of [accountId, IN_ALL]) counts.set(scope, (counts.get(scope) ?? 0) + bytes)
@@ -186,34 +200,52 @@ function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () 
   const measure = () =>
     singleFlight('measure', async () => {
       const found = new Map<string, number>()
-      for (const { key, bytes } of await storage.list('')) add(found, key.slice(0, key.indexOf('/')), bytes)
+      const startedAt = clock()
+      storedMeanwhile = new Map()
+      for await (const bodies of storage.list(''))
+        for (const { key, bytes } of bodies) add(found, key.slice(0, key.indexOf('/')), bytes)
+      for (const [scope, bytes] of storedMeanwhile) found.set(scope, (found.get(scope) ?? 0) + bytes)
       stored = found
       measuredAt = clock()
+      tookMs = measuredAt - startedAt
     })
+  const measureAccount = async (accountId: string) => {
+    let sum = 0
+    for await (const bodies of storage.list(`${accountId}/`)) for (const { bytes } of bodies) sum += bytes
+    add(stored, accountId, sum - (stored.get(accountId) ?? 0))
+  }
   const sumOf = (scope: string) => (stored.get(scope) ?? 0) + (writing.get(scope) ?? 0)
-  const problem = (accountId: string, maxShare: number): ApiError | null => {
-    if (sumOf(accountId) > limits.bytesPerAccount) return accountIsFull()
+  const isAccountFull = (accountId: string) => sumOf(accountId) > limits.bytesPerAccount
+  const isStoreFull = (accountId: string, maxShare: number) => {
     const free = limits.bytesInAll - sumOf(IN_ALL)
-    return free < 0 || sumOf(accountId) > maxShare * free ? storeIsFull() : null
+    return free < 0 || sumOf(accountId) > maxShare * free
   }
   /**
-   * Throws when there is no space. Lists the store first, since other processes remove bodies too. `maxShare` bounds an
-   * account by what is left for the others.
+   * Throws when there is no space. Lists the bodies of the account first, and then all, since other processes remove
+   * bodies too. `maxShare` bounds an account by what is left for the others.
    */
   const check = async (accountId: string, maxShare = Number.POSITIVE_INFINITY) => {
-    if (!problem(accountId, maxShare)) return
-    await measure()
-    const full = problem(accountId, maxShare)
-    if (full) throw full
+    if (!isAccountFull(accountId) && !isStoreFull(accountId, maxShare)) return
+    await measureAccount(accountId)
+    if (isAccountFull(accountId)) throw accountIsFull()
+    if (!isStoreFull(accountId, maxShare)) return
+    if (clock() - measuredAt >= REST_PER_MS_FULL * tookMs) await measure()
+    if (isStoreFull(accountId, maxShare)) throw storeIsFull()
   }
-  const isStale = () => clock() - measuredAt >= MEASURE_EVERY_MS
+  /** Waits for the first listing only; a failed one is repeated with the next body. */
+  const refresh = async () => {
+    if (clock() - measuredAt < Math.max(MEASURE_EVERY_MS, REST_PER_MS * tookMs)) return
+    const measuring = measure()
+    if (measuredAt === Number.NEGATIVE_INFINITY) await measuring
+    else measuring.catch(() => undefined)
+  }
   const addWriting = (accountId: string, bytes: number) => {
     add(writing, accountId, bytes)
     if (writing.get(accountId) === 0) writing.delete(accountId)
   }
   return {
     async reserve(accountId: string, bytes: number): Promise<TakenRoom> {
-      if (isStale()) await measure()
+      await refresh()
       let left = bytes
       const release = () => {
         addWriting(accountId, -left)
@@ -236,7 +268,7 @@ function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () 
 
     /** Throws when there is no space left. */
     async open(accountId: string, room?: TakenRoom) {
-      if (isStale()) await measure()
+      await refresh()
       if (!room) await check(accountId)
       let bytes = 0
       return {
@@ -251,9 +283,15 @@ function createUsage(storage: ObjectStorage, limits: BodyStoreLimits, clock: () 
         /** `isStored`: the whole body was stored. A body is never stored in part. */
         close(isStored: boolean): void {
           addWriting(accountId, -bytes)
-          if (isStored) add(stored, accountId, bytes)
+          if (!isStored) return
+          for (const counts of [stored, storedMeanwhile]) add(counts, accountId, bytes)
         },
       }
+    },
+
+    /** Removed bodies. Those that another process stored since the last listing were not counted. */
+    forget(accountId: string, bytes: number): void {
+      add(stored, accountId, -Math.min(bytes, stored.get(accountId) ?? 0))
     },
   }
 }

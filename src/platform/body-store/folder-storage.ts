@@ -1,61 +1,100 @@
-import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
-import { join } from 'node:path'
+import { type FileHandle, mkdir, open, opendir, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { ObjectEntry, ObjectStorage } from './object-storage.ts'
 
 /** Suffix of a file that is being written. */
 const UNFINISHED = '.part'
 
-const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
+const CREATE_TRIES = 5
+
+const isUnfinished = ({ key }: ObjectEntry): boolean => key.endsWith(UNFINISHED)
 
 /**
- * Stores objects as files of one folder, which the processes of one machine share. A file gets its name once it is
- * complete. Files are not flushed to disk, since the calls that they belong to do not survive the machine either.
+ * Stores objects as files, which the processes of one machine share: `<account>/<call>/<name>` as `<name>` in the
+ * folder `<account>~<call>`. A file gets its name once it is complete. Files are not flushed to disk, since the calls
+ * that they belong to do not survive the machine either. Files of the previous version, `<account>~<call>~<name>`
+ * without a folder, can be read, listed and removed.
  */
 export function createFolderStorage(folder: string): ObjectStorage {
-  /** Creates the folder for the first body: most gateways store none. */
-  const ensureFolder = () => mkdir(folder, { recursive: true, mode: 0o700 })
-  const pathOf = (key: string) => join(folder, key.replaceAll('/', '~'))
-  const files = async (): Promise<ObjectEntry[]> => {
-    const names = (await readdir(folder).catch(nullIfMissing)) ?? []
-    const entries = await Promise.all(
-      names.map(async (name) => {
-        const found = await stat(join(folder, name)).catch(nullIfMissing)
-        return found && { key: name.replaceAll('~', '/'), bytes: found.size, modifiedAt: found.mtimeMs }
+  const ensureFolder = (path: string) => mkdir(path, { recursive: true, mode: 0o700 })
+  const pathOf = (key: string) => join(folder, key.replace('/', '~'))
+  const formerPathOf = (key: string) => join(folder, key.replaceAll('/', '~'))
+
+  /** Creates a file of a call. The removal of another one of its files may remove its folder meanwhile. */
+  const create = async (path: string): Promise<FileHandle> => {
+    for (let triesLeft = CREATE_TRIES; ; triesLeft -= 1) {
+      await ensureFolder(dirname(path))
+      const file = await open(path, 'wx', 0o600).catch((error) =>
+        triesLeft > 1 ? nullIfMissing(error) : Promise.reject(error),
+      )
+      if (file) return file
+    }
+  }
+
+  /** The files of a call's folder, or the one file without a folder, by their paths below the folder. */
+  const entriesOf = async (paths: string[]): Promise<ObjectEntry[]> => {
+    const found = await Promise.all(
+      paths.map(async (path) => {
+        const file = await stat(join(folder, path)).catch(nullIfMissing)
+        return file && { key: path.replaceAll('~', '/'), bytes: file.size, modifiedAt: file.mtimeMs }
       }),
     )
-    return entries.filter((entry) => entry !== null)
+    return found.filter((entry) => entry !== null)
+  }
+  const filesOf = async (name: string): Promise<ObjectEntry[]> => {
+    const files = (await readdir(join(folder, name)).catch(nullIfMissing)) ?? []
+    return entriesOf(files.map((file) => `${name}/${file}`))
+  }
+  /** The files of one call, or of each in turn, also unfinished ones. */
+  const walk = async function* (prefix: string): AsyncGenerator<ObjectEntry[]> {
+    const [account = '', call] = prefix.split('/')
+    if (call) {
+      yield filesOf(`${account}~${call}`)
+      return
+    }
+    const all = await opendir(folder).catch(nullIfMissing)
+    for await (const entry of all ?? []) {
+      if (account !== '' && !entry.name.startsWith(`${account}~`)) continue
+      yield entry.isDirectory() ? filesOf(entry.name) : entriesOf([entry.name])
+    }
+  }
+  const remove = async (keys: readonly string[]): Promise<void> => {
+    await Promise.all(
+      keys.flatMap((key) => [pathOf(key), formerPathOf(key)].map((path) => rm(path, { force: true }))),
+    )
+    for (const path of new Set(keys.map((key) => dirname(pathOf(key)))))
+      await rmdir(path).catch(nullIfInUse)
   }
   return {
     async write(key, content) {
       const path = pathOf(key)
-      await ensureFolder()
-      const file = await open(path + UNFINISHED, 'wx', 0o600)
+      const file = await create(path + UNFINISHED)
       try {
         await pipeline(content, file.createWriteStream())
         await rename(path + UNFINISHED, path)
       } catch (error) {
-        await rm(path + UNFINISHED, { force: true })
+        await remove([key + UNFINISHED])
         throw error
       }
     },
     async read(key) {
-      const file = await open(pathOf(key)).catch(nullIfMissing)
+      const file =
+        (await open(pathOf(key)).catch(nullIfMissing)) ?? (await open(formerPathOf(key)).catch(nullIfMissing))
       return file?.createReadStream() ?? null
     },
-    list: async (prefix) =>
-      (await files()).filter(({ key }) => key.startsWith(prefix) && !key.endsWith(UNFINISHED)),
-    async remove(keys) {
-      await Promise.all(keys.map((key) => rm(pathOf(key), { force: true })))
+    async *list(prefix) {
+      for await (const entries of walk(prefix)) yield entries.filter((entry) => !isUnfinished(entry))
     },
+    remove,
     async removeUnfinished(before) {
-      const old = (await files()).filter(
-        ({ key, modifiedAt }) => key.endsWith(UNFINISHED) && modifiedAt < before,
-      )
-      await Promise.all(old.map(({ key }) => rm(pathOf(key), { force: true })))
+      for await (const entries of walk('')) {
+        const old = entries.filter((entry) => isUnfinished(entry) && entry.modifiedAt < before)
+        if (old.length > 0) await remove(old.map(({ key }) => key))
+      }
     },
     async freeBytes() {
-      await ensureFolder()
+      await ensureFolder(folder)
       const { bavail, bsize } = await statfs(folder)
       return bavail * bsize
     },
@@ -64,7 +103,13 @@ export function createFolderStorage(folder: string): ObjectStorage {
 }
 
 /** A file can be removed with its call while it is being read. */
-function nullIfMissing(error: unknown): null {
-  if (isMissing(error)) return null
+function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
   throw error
+}
+
+/** A call's folder stays while it has other files. A file without a folder has none to remove. */
+function nullIfInUse(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOTEMPTY' || error.code === 'EEXIST') return null
+  return nullIfMissing(error)
 }

@@ -15,8 +15,8 @@ export interface ObjectStorage {
   write(key: string, content: AsyncIterable<Buffer>): Promise<void>
   /** Null if there is no such object. */
   read(key: string): Promise<Readable | null>
-  /** All objects whose keys start with the prefix. */
-  list(prefix: string): Promise<ObjectEntry[]>
+  /** The objects of a call (`<account>/<call>/`), of an account (`<account>/`) or of all (``), in portions. */
+  list(prefix: string): AsyncIterable<ObjectEntry[]>
   /** Idempotent. */
   remove(keys: readonly string[]): Promise<void>
   /** Removes unfinished writes of dead processes that started before this time, unix ms. */

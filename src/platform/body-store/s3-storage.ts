@@ -9,7 +9,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
-import type { ObjectEntry, ObjectStorage } from './object-storage.ts'
+import type { ObjectStorage } from './object-storage.ts'
 
 export interface S3Settings {
   bucket: string
@@ -53,19 +53,19 @@ export function createS3Storage({ bucket, prefix, region, endpoint }: S3Settings
         throw error
       }
     },
-    async list(keyPrefix) {
-      const entries: ObjectEntry[] = []
+    async *list(keyPrefix) {
       let from: string | undefined
       do {
         const page = await client.send(
           new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix + keyPrefix, ContinuationToken: from }),
         )
-        for (const { Key = '', Size = 0, LastModified } of page.Contents ?? []) {
-          entries.push({ key: Key.slice(prefix.length), bytes: Size, modifiedAt: Number(LastModified ?? 0) })
-        }
+        yield (page.Contents ?? []).map(({ Key = '', Size = 0, LastModified }) => ({
+          key: Key.slice(prefix.length),
+          bytes: Size,
+          modifiedAt: Number(LastModified ?? 0),
+        }))
         from = page.NextContinuationToken
       } while (from !== undefined)
-      return entries
     },
     async remove(keys) {
       for (let start = 0; start < keys.length; start += KEYS_PER_DELETE) {

@@ -26,10 +26,11 @@ const storage: ObjectStorage = {
     objects.set(key, await buffer(content))
   },
   read: async () => null,
-  list: async (prefix) =>
-    [...objects]
+  async *list(prefix) {
+    yield [...objects]
       .filter(([key]) => key.startsWith(prefix))
-      .map(([key, { length }]) => ({ key, bytes: length, modifiedAt: 0 })),
+      .map(([key, { length }]) => ({ key, bytes: length, modifiedAt: 0 }))
+  },
   remove: async (keys) => {
     for (const key of keys) objects.delete(key)
   },

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -49,6 +49,12 @@ function openStore(kind: keyof typeof STORAGES, limits: Partial<BodyStoreLimits>
   return { storage, store: createBodyStore({ storage, sealer, limits: { ...LIMITS, ...limits }, clock }) }
 }
 
+async function keysIn(storage: ObjectStorage): Promise<string[]> {
+  const keys: string[] = []
+  for await (const entries of storage.list('')) keys.push(...entries.map(({ key }) => key))
+  return keys
+}
+
 async function* chunksOf(bytes: Buffer, size = 100_000) {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
@@ -78,7 +84,7 @@ describe.each(['folder', 'bucket'] as const)('a store in a %s', (kind) => {
     await store.remove(OWNER)
     await store.remove(OWNER)
     expect(await store.open('acct_1/chatcmpl_1/file-0')).toBeNull()
-    expect((await storage.list('')).map(({ key }) => key)).toEqual([ref])
+    expect(await keysIn(storage)).toEqual([ref])
   })
 
   test('keeps nothing of a body that is cut off or too long, and stays usable', async () => {
@@ -90,10 +96,10 @@ describe.each(['folder', 'bucket'] as const)('a store in a %s', (kind) => {
     ).rejects.toMatchObject({
       code: 'request_too_large',
     })
-    expect(await storage.list('')).toEqual([])
+    expect(await keysIn(storage)).toEqual([])
     expect(s3.uploads.size).toBe(0)
     await store.put(OWNER, 'a', chunksOf(bytes), OPTIONS)
-    expect(await storage.list('')).toHaveLength(1)
+    expect(await keysIn(storage)).toHaveLength(1)
   })
 
   test('bounds the bytes of an account and of all, also of other processes, until calls are gone', async () => {
@@ -156,17 +162,73 @@ test('a folder is readable by its owner alone, and rid of what a dead process wa
   const { store } = openStore('folder')
   await store.put(OWNER, 'file', chunksOf(Buffer.from('x')), OPTIONS)
   const path = join(folder, 'bodies')
-  const [name] = await readdir(path)
-  expect((await stat(path)).mode & 0o777).toBe(0o700)
-  expect((await stat(join(path, name!))).mode & 0o777).toBe(0o600)
-  expect((await readFile(join(path, name!))).length).toBeGreaterThan(0)
-  const half = join(path, 'acct_1~chatcmpl_9~file.part')
-  await writeFile(half, 'half')
+  const ofCall = join(path, 'acct_1~chatcmpl_1')
+  expect(await readdir(path)).toEqual(['acct_1~chatcmpl_1'])
+  for (const made of [path, ofCall]) expect((await stat(made)).mode & 0o777).toBe(0o700)
+  expect((await stat(join(ofCall, 'file'))).mode & 0o777).toBe(0o600)
+  expect((await readFile(join(ofCall, 'file'))).length).toBeGreaterThan(0)
+  const halves = [join(ofCall, 'other.part'), join(path, 'acct_1~chatcmpl_9~file.part')]
+  for (const half of halves) await writeFile(half, 'half')
   await store.sweep(60_000)
-  expect(await readdir(path)).toHaveLength(2)
-  await utimes(half, 1, 1)
+  expect([...(await readdir(path)), ...(await readdir(ofCall))]).toHaveLength(4)
+  for (const half of halves) await utimes(half, 1, 1)
   await store.sweep(60_000)
-  expect(await readdir(path)).toEqual([name])
+  expect([...(await readdir(path)), ...(await readdir(ofCall))]).toEqual(['acct_1~chatcmpl_1', 'file'])
+})
+
+test('the end of a call reads and removes its own folder, however many others there are', async () => {
+  const { store, storage } = openStore('folder')
+  await store.put(OWNER, 'file', chunksOf(Buffer.from('x')), OPTIONS)
+  const listed: string[] = []
+  const list = storage.list
+  storage.list = (prefix) => {
+    listed.push(prefix)
+    return list(prefix)
+  }
+  await store.remove(OWNER)
+  expect(listed).toEqual(['acct_1/chatcmpl_1/'])
+  expect(await readdir(join(folder, 'bodies'))).toEqual([])
+})
+
+test('while it writes, a store is listed in at most 2 % of the time, and the writer does not wait for it', async () => {
+  let nowMs = 1_000
+  const { store, storage } = openStore('folder', {}, () => nowMs)
+  let listings = 0
+  let listed = Promise.resolve()
+  storage.list = async function* () {
+    listings += 1
+    await listed
+    nowMs += 1_000
+  }
+  const put = (name: string) => store.put(OWNER, name, chunksOf(Buffer.from('x')), OPTIONS)
+  await put('first')
+  expect(listings).toBe(1)
+  nowMs += 49_000
+  await put('second')
+  expect(listings).toBe(1)
+  nowMs += 1_000
+  let end = () => undefined as void
+  listed = new Promise((resolve) => {
+    end = resolve
+  })
+  await put('third')
+  expect(listings).toBe(2)
+  end()
+})
+
+test('files that the previous version stored without a folder are read, counted and removed', async () => {
+  const { store } = openStore('folder')
+  const { ref } = await store.put(OWNER, 'file', chunksOf(Buffer.from('mine')), OPTIONS)
+  const path = join(folder, 'bodies')
+  await rename(join(path, 'acct_1~chatcmpl_1/file'), join(path, 'acct_1~chatcmpl_1~file'))
+  await rm(join(path, 'acct_1~chatcmpl_1'), { recursive: true })
+  const other = openStore('folder', { bytesPerAccount: 30 }).store
+  expect(String(await buffer((await other.open(ref))!))).toBe('mine')
+  await expect(
+    other.put({ ...OWNER, callId: 'chatcmpl_2' }, 'file', chunksOf(Buffer.alloc(20)), OPTIONS),
+  ).rejects.toMatchObject({ code: 'concurrency_limit_exceeded' })
+  await openStore('folder', {}, () => Date.now() + 86_400_000).store.sweep(60_000)
+  expect(await store.open(ref)).toBeNull()
 })
 
 test('a disk without enough free bytes refuses bodies', async () => {
