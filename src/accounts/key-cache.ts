@@ -130,7 +130,22 @@ const NETWORKS_MAX = 10_000
 /** Subscribes, reads the change counter, and starts polling. Waits for Redis. */
 export async function startKeyCache(options: KeyCacheOptions) {
   const { keys, redis, subscriber, logger, clock, refreshMs = 60_000, maxMisses = 1_000 } = options
-  const entries = new LRUCache<string, Entry>({ max: options.maxEntries ?? 100_000 })
+  /** The entries that a change of a key or of an account names, by its id. */
+  const named = new Map<string, Set<string>>()
+  const entries = new LRUCache<string, Entry>({
+    max: options.maxEntries ?? 100_000,
+    onInsert: ({ key }, id) => {
+      for (const name of namesOf(key)) named.set(name, (named.get(name) ?? new Set()).add(id))
+    },
+    // Also before another entry replaces it.
+    dispose: ({ key }, id) => {
+      for (const name of namesOf(key)) {
+        const ids = named.get(name)
+        ids?.delete(id)
+        if (ids?.size === 0) named.delete(name)
+      }
+    },
+  })
   const unknown = new LRUCache<string, true>({ max: UNKNOWN_MAX, ttl: refreshMs })
   const strangers = new LRUCache<string, number>({ max: NETWORKS_MAX, ttl: MINUTE_MS, noUpdateTTL: true })
   const misses = new Map<string, Promise<Reading>>()
@@ -145,13 +160,8 @@ export async function startKeyCache(options: KeyCacheOptions) {
   }
   const drop = (change: KeyChange): void => {
     drops += 1
-    for (const [id, { key }] of entries.entries()) {
-      const named =
-        'keyId' in change
-          ? key.keyId === change.keyId
-          : key.accountId === change.accountId || key.createdBy === change.accountId
-      if (named) entries.delete(id)
-    }
+    const ids = named.get('keyId' in change ? change.keyId : change.accountId)
+    for (const id of ids ? [...ids] : []) entries.delete(id)
   }
 
   const read = async (id: string, secret: string): Promise<Reading> => {
@@ -228,6 +238,10 @@ export async function startKeyCache(options: KeyCacheOptions) {
     },
   }
 }
+
+/** What a change that concerns a key may name: the key, its account, or the personal account of its creator. */
+const namesOf = ({ keyId, accountId, createdBy }: KeyRecord): string[] =>
+  [keyId, accountId, createdBy].filter((name) => name !== null)
 
 /** Looks up a key by its id without a cache, for routes without its secret. Rejects if PostgreSQL is unavailable. */
 export async function lookUpKey(

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { startKeyCache } from '../accounts/key-cache.ts'
+import { createKeyEditThrottle } from '../accounts/key-edit-throttle.ts'
 import { createKeyHasher } from '../accounts/key-hash.ts'
 import { createKeyStore } from '../accounts/key-store.ts'
 import { createCallRecords } from '../billing/call-records/call-records.ts'
@@ -188,6 +189,7 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
     refundTopUp: createRefundTopUp({ ...money.payments, auditedAction }),
     webhookThrottle: createWebhookThrottle(redis),
     settingsThrottle: createSettingsThrottle(redis),
+    keyEditThrottle: createKeyEditThrottle(redis),
     /** Bounds the reports that signed-in accounts read at a time. */
     consoleSlots: reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account'),
   }

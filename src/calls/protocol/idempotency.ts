@@ -52,7 +52,7 @@ export interface IdempotencyDependencies {
   records?: KeptBounds
 }
 
-/** Some hundred bytes each. */
+/** 1.6 kB of Redis's memory each (measured), with their places in the orders by age. */
 const RECORDS: KeptBounds = { perAccount: 50_000, inAll: 500_000 }
 
 /** An instance that dies between claim and admission blocks the key this long. An expired claim is harmless. */

@@ -1,4 +1,15 @@
-import { type FileHandle, mkdir, open, opendir, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises'
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  opendir,
+  readdir,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  statfs,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { ObjectEntry, ObjectStorage } from './object-storage.ts'
@@ -63,8 +74,7 @@ export function createFolderStorage(folder: string): ObjectStorage {
     await Promise.all(
       keys.flatMap((key) => [pathOf(key), formerPathOf(key)].map((path) => rm(path, { force: true }))),
     )
-    for (const path of new Set(keys.map((key) => dirname(pathOf(key)))))
-      await rmdir(path).catch(nullIfInUse)
+    for (const path of new Set(keys.map((key) => dirname(pathOf(key))))) await rmdir(path).catch(nullIfInUse)
   }
   return {
     async write(key, content) {

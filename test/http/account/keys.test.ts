@@ -45,6 +45,20 @@ test.each([
   expect((await client.json<KeyList>('/console/api/keys')).data).toEqual([key])
 })
 
+test('the edits of an account are limited, and a key is revoked regardless', async () => {
+  const client = await signedUp(stack.url)
+  const { key } = await newKey(client)
+  const renamed = await Promise.all(
+    Array.from({ length: 70 }, (_, index) => edit(client, key, { name: `name ${index}` })),
+  )
+  const refused = renamed.filter(({ status }) => status === 429)
+  expect(refused).toHaveLength(10)
+  const error = await expectError(refused[0]!, 429, 'rate_limit_exceeded')
+  expect(error.message).toContain('Try again')
+  expect(Number(refused[0]!.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(await turn(client, key, 'revoke')).toMatchObject({ state: 'revoked' })
+})
+
 test('an edit of nothing is refused', async () => {
   const client = await signedUp(stack.url)
   const { key } = await newKey(client)

@@ -199,6 +199,7 @@ test('while it writes, a store is listed in at most 2 % of the time, and the wri
     listings += 1
     await listed
     nowMs += 1_000
+    yield []
   }
   const put = (name: string) => store.put(OWNER, name, chunksOf(Buffer.from('x')), OPTIONS)
   await put('first')
@@ -207,10 +208,8 @@ test('while it writes, a store is listed in at most 2 % of the time, and the wri
   await put('second')
   expect(listings).toBe(1)
   nowMs += 1_000
-  let end = () => undefined as void
-  listed = new Promise((resolve) => {
-    end = resolve
-  })
+  const { promise, resolve: end } = Promise.withResolvers<void>()
+  listed = promise
   await put('third')
   expect(listings).toBe(2)
   end()
