@@ -57,6 +57,10 @@ const DEPENDENT = {
     '',
     'a replica of that PostgreSQL, from which API instances read usage, statements, call lists and exports, see [scaling.md](scaling.md#a-replica-for-reports)',
   ),
+  CLICKHOUSE_URL: text(
+    '',
+    'ClickHouse, `http://user:password@host:8123/database`: the settlement process copies settled calls there, and API instances read usage from it, see [scaling.md](scaling.md#clickhouse)',
+  ),
   REDIS_URL: text(
     'required',
     'Redis, at least 6.2 with `maxmemory-policy noeviction` and an append-only file; see [Kinds of Redis](#kinds-of-redis)',

@@ -15,7 +15,8 @@ export const OF_THE_LAUNCHER: readonly string[] = ['ONE_PROCESS']
 /** What the Helm chart decides itself. */
 const OF_THE_CHART: readonly string[] = ['HOST', 'PORT', 'METRICS_HOST', 'METRICS_PORT', 'DATA_DIR']
 /** Settings that are secrets, or addresses with passwords. The chart takes them from a Secret only. */
-export const SECRET = /(^|_)(SECRET|MASTER_KEY|AUTHORIZATION)($|_)|^(DATABASE|REDIS|SMTP)\w*_URLS?$/
+export const SECRET =
+  /(^|_)(SECRET|MASTER_KEY|AUTHORIZATION)($|_)|^(DATABASE|REDIS|SMTP|CLICKHOUSE)\w*_URLS?$/
 
 const TABLE = /\| variable \| default \| \|\n(\|.*\n)+/
 

@@ -1,5 +1,6 @@
 import { pruneAccountActions } from '../src/accounts/account-action-store.ts'
 import { createAccountStore } from '../src/accounts/account-store.ts'
+import { exportCalls } from '../src/billing/analytics/export-calls.ts'
 import { archiveDueMonths } from '../src/billing/archive/archive-due-months.ts'
 import { createMonthPartitions } from '../src/billing/archive/month-partitions.ts'
 import { createAuditSchedule } from '../src/billing/audit/audit-schedule.ts'
@@ -32,6 +33,7 @@ import { closeCallPayments } from '../src/payments/x402/close-call-payments.ts'
 import { createFacilitator } from '../src/payments/x402/facilitator.ts'
 import { settleDuePayments } from '../src/payments/x402/settle-due-payments.ts'
 import type { BodyStore } from '../src/platform/body-store/body-store.ts'
+import { createClickHouse } from '../src/platform/clickhouse.ts'
 import type { Postgres } from '../src/platform/postgres/postgres.ts'
 import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
 import { enqueueSettlements } from '../src/platform/queues/queues.ts'
@@ -173,6 +175,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
       run: () => createMonthPartitions({ postgres: auditPostgres, logger }),
     },
     ...archiveJob(parts),
+    ...analyticsJob(parts),
     {
       name: 'uncharged-cost',
       on: one,
@@ -233,6 +236,21 @@ function archiveJob({ config, holds, audits, auditPostgres, logger }: SchedulePa
       firstAfterMs: 5 * MINUTE_MS,
       stopWithinMs: STOP_WITHIN_MS,
       run: (stopping) => archiveDueMonths(deps, stopping),
+    },
+  ]
+}
+
+/** If CLICKHOUSE_URL is set. */
+function analyticsJob({ config, postgres }: ScheduleParts): ScheduledJob[] {
+  if (config.clickHouseUrl === '') return []
+  const clickHouse = createClickHouse(config.clickHouseUrl)
+  return [
+    {
+      name: 'analytics',
+      on: 'one-process',
+      everyMs: 2 * SECOND_MS,
+      stopWithinMs: STOP_WITHIN_MS,
+      run: (stopping) => exportCalls({ postgres, clickHouse, clock: Date.now }, stopping),
     },
   ]
 }

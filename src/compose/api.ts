@@ -5,6 +5,7 @@ import { createKeyHasher } from '../accounts/key-hash.ts'
 import { createKeyStore } from '../accounts/key-store.ts'
 import { createCallRecords } from '../billing/call-records/call-records.ts'
 import { createReports } from '../billing/reports/reports.ts'
+import { createUsageSeriesStore } from '../billing/reports/usage-series-store.ts'
 import { createByokKeyChecker } from '../byok/byok-key-checker.ts'
 import { endSuspendedCalls } from '../calls/api/end-suspended-calls.ts'
 import type { TakeSlot } from '../calls/in-process-link.ts'
@@ -36,6 +37,7 @@ import { enableProvider } from '../routing/circuit-breaker/breaker-store.ts'
 import { createOfferStates, followOfferHealth } from '../routing/circuit-breaker/offer-health.ts'
 import { followOfferMeasures } from '../routing/offer-measures.ts'
 import { createWebhookThrottle } from '../webhooks/webhook-throttle.ts'
+import { openAnalytics } from './analytics.ts'
 import { composeCallPath } from './call-path.ts'
 import { composeCatalog } from './catalog.ts'
 import { type Clients, openQueues } from './clients.ts'
@@ -128,8 +130,12 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
   const clock = clients.fleetClock
   const isSecure = publicUrl?.startsWith('https:') ?? false
   const { auditedAction } = people.auditLog
+  const usage = await openAnalytics(config, clients, reportsPostgres, {
+    ...money.usage,
+    ...createUsageSeriesStore(reportsReplica),
+  })
   const reports = createReports(
-    { postgres: reportsPostgres, replica: reportsReplica },
+    { postgres: reportsPostgres, replica: reportsReplica, usage },
     redis,
     Date.now,
     logger,
@@ -138,6 +144,7 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
   const catalogEdits = createCatalogEdits(postgres, redis)
   const services = {
     ...money,
+    usage,
     ...people,
     ...signIn,
     ...{ config, publicUrl, publicPath: publicPathOf(publicUrl), isSecure },

@@ -8,8 +8,8 @@ import { createHoldStore, type HoldStore } from '../holds/hold-store.ts'
 import { type CreditStore, createCreditStore } from '../ledger/credit-store.ts'
 import { createModelStatsStore, type ModelStatsStore } from './model-stats-store.ts'
 import { createSpendStore, type SpendStore } from './spend-store.ts'
-import { createUsageSeriesStore, type UsageSeriesStore } from './usage-series-store.ts'
-import { createUsageStore, type UsageStore } from './usage-store.ts'
+import type { UsageSeriesStore } from './usage-series-store.ts'
+import type { UsageStore } from './usage-store.ts'
 
 /** The reports that customers may read of their calls and charges. */
 export interface Reports {
@@ -28,7 +28,11 @@ export interface Reports {
  * or a balance. Usage and lists of calls may come from a replica, which is behind; what is left of a budget never does.
  */
 export function createReports(
-  { postgres, replica }: { postgres: Postgres; replica: Postgres },
+  {
+    postgres,
+    replica,
+    usage,
+  }: { postgres: Postgres; replica: Postgres; usage: UsageStore & UsageSeriesStore },
   redis: Redis,
   clock: () => number,
   logger: Pick<Logger, 'warn'>,
@@ -44,8 +48,8 @@ export function createReports(
       clock,
     }),
     calls: createCallRecords(replica),
-    usage: createUsageStore(replica),
-    series: createUsageSeriesStore(replica),
+    usage,
+    series: usage,
     models: createModelStatsStore({ postgres: replica, clock, logger }),
     spend,
     credits: createCreditStore(postgres, holds),

@@ -24,7 +24,7 @@ export interface UsageCell extends UsageFigures {
 }
 
 /** `gpt-5`, `openai/gpt-5` and `gpt-5:nitro` are one model. */
-const CANONICAL_MODEL = `regexp_replace(
+export const CANONICAL_MODEL = `regexp_replace(
   regexp_replace(requested_model, ':(nitro|floor|exacto)$', ''), '^openai/([^/]+)$', '\\1')`
 
 interface GroupSql {

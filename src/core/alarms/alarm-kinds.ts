@@ -139,6 +139,12 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
     sentence: () => 'The replica for reports is away or too far behind; reports are read from the primary.',
     page: '',
   },
+  'analytics-away': {
+    severity: 'warning',
+    ...condition,
+    sentence: () => 'ClickHouse is away or too far behind; usage is read from PostgreSQL.',
+    page: '',
+  },
   'settlement-waits': {
     severity: 'critical',
     ...condition,

@@ -6,10 +6,12 @@ export interface ServiceAddresses {
   redisUrl: string
   /** A replica of the database, for reports; empty: none. */
   databaseReportsUrl: string
+  /** A ClickHouse database for analytics; empty: none. */
+  clickHouseUrl: string
 }
 
 /**
- * Reads DATABASE_URL, DATABASE_REPORTS_URL and REDIS_URL. Adds invalid values to `problems` without repeating the URLs, which
+ * Reads DATABASE_URL, DATABASE_REPORTS_URL, CLICKHOUSE_URL and REDIS_URL. Adds invalid values to `problems` without repeating the URLs, which
  * contain passwords.
  */
 export function readServiceAddresses(
@@ -21,7 +23,10 @@ export function readServiceAddresses(
   problems.push(...databaseProblems('DATABASE_URL', databaseUrl), ...redisProblems(redisUrl))
   if (databaseReportsUrl !== '')
     problems.push(...databaseProblems('DATABASE_REPORTS_URL', databaseReportsUrl))
-  return { databaseUrl, redisUrl, databaseReportsUrl }
+  const { CLICKHOUSE_URL: clickHouseUrl = '' } = environment
+  if (clickHouseUrl !== '' && !isUrlOf(clickHouseUrl, ['http:', 'https:']))
+    problems.push('CLICKHOUSE_URL must be an address such as http://user:password@host:8123/database')
+  return { databaseUrl, redisUrl, databaseReportsUrl, clickHouseUrl }
 }
 
 function databaseProblems(name: string, text: string): string[] {

@@ -1,17 +1,12 @@
 import type { Logger } from '../observability/logger.ts'
-import { pollEvery } from '../process/poll-every.ts'
+import { followLag, type LagOptions } from '../process/follow-lag.ts'
 import { isPostgresFailure, type Postgres, slownessOf } from './postgres.ts'
 
-export interface ReportsReplicaOptions {
+export interface ReportsReplicaOptions extends Pick<LagOptions, 'lagMaxMs' | 'everyMs' | 'onLag'> {
   primary: Postgres
   replica: Postgres
-  /** A replica that is further behind is not read. */
-  lagMaxMs: number
-  everyMs: number
   clock: () => number
   logger: Logger
-  /** Hears the lag after each comparison; null while it is unknown. */
-  onLag: (lagMs: number | null) => void
 }
 
 /** Where the primary's log ended at a time. */
@@ -34,8 +29,7 @@ const POSITIONS_MAX = 100
  * replica is cut off, and not when nothing is written.
  */
 export async function followReportsReplica(options: ReportsReplicaOptions) {
-  const { primary, replica, lagMaxMs, clock, logger, onLag } = options
-  let isUsable = false
+  const { primary, replica, clock, logger } = options
   let positions: LogPosition[] = []
 
   const readLag = async (): Promise<number> => {
@@ -54,28 +48,15 @@ export async function followReportsReplica(options: ReportsReplicaOptions) {
     return newest === positions.length - 1 ? 0 : clock() - since
   }
 
-  const compare = async (): Promise<void> => {
-    try {
-      const lagMs = await readLag()
-      onLag(lagMs)
-      if (lagMs > lagMaxMs) throw new Error('the replica is too far behind')
-      isUsable = true
-    } catch (error) {
-      isUsable = false
-      throw error
-    }
-  }
-  const tell = (error: unknown) => {
-    onLag(null)
-    logger.warn(
-      { alarm: 'reports-replica-away', err: error },
-      'replica for reports not usable, reading from the primary',
-    )
-  }
-  await compare().catch(tell)
-  const stop = pollEvery(options.everyMs, compare, tell, {
-    onRecovery: () =>
-      logger.info({ alarmsOver: ['reports-replica-away'] }, 'replica for reports usable again'),
+  const { isUsable, stop } = await followLag({
+    readLag,
+    ...options,
+    onAway: (error) =>
+      logger.warn(
+        { alarm: 'reports-replica-away', err: error },
+        'replica for reports not usable, reading from the primary',
+      ),
+    onBack: () => logger.info({ alarmsOver: ['reports-replica-away'] }, 'replica for reports usable again'),
   })
 
   /** The object at a path below the client, whose functions run at the replica or the primary. */
@@ -91,7 +72,7 @@ export async function followReportsReplica(options: ReportsReplicaOptions) {
             const target = at(client)
             return Reflect.apply(Reflect.get(target, name) as never, target, values)
           }
-          if (!isUsable) return run(primary)
+          if (!isUsable()) return run(primary)
           try {
             return await run(replica)
           } catch (error) {
