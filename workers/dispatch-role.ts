@@ -48,8 +48,8 @@ const KEYS_POSTGRES = {
   statementTimeoutMs: 1_500,
 }
 
-/** How often an idle worker checks for calls. */
-const WAIT_SECONDS = 1
+/** How often an idle worker checks for calls; a call that arrives ends the wait. */
+const WAIT_SECONDS = 5
 
 /** Composes the dispatch process: it claims calls, runs the failover chain, publishes frames. */
 export async function startDispatchRole(

@@ -89,7 +89,7 @@ const isPlatformKey = (value: unknown): boolean => {
 /** A process's copy of the overlay. */
 export type OverlayWatch = Awaited<ReturnType<typeof watchOverlay>>
 
-const POLL_MS = 1_000
+const POLL_MS = 5_000
 
 /**
  * Reads the overlay and follows its changes: by message, and by polling its version, since messages can be

@@ -15,6 +15,8 @@ import { type LoopDelay, recordLoopDelay } from './loop-delay.ts'
 import { createTrafficCounter } from './traffic.ts'
 
 const EVERY_MS = 1_000
+/** How often a process adds itself to the list: a Redis that lost its data has it again soon. */
+const LISTED_EVERY_MS = 5_000
 /** A process that sends no report for this long is gone. */
 const LIFETIME_MS = 5_000
 /** Exceeds the clock difference of any two machines. */
@@ -61,6 +63,7 @@ export function createProcessReport(
   let report: (() => Promise<void>) | null = null
   let deregister: (() => Promise<unknown>) | null = null
   let stopPolling: () => void = () => undefined
+  let listAt = 0
 
   const logger = watchLogger(given, (level, logged, message) => {
     alarms.add(logged, message)
@@ -100,8 +103,11 @@ export function createProcessReport(
         const now = clock()
         const pipeline = redis.pipeline()
         pipeline.set(processKey(id), JSON.stringify(view(stats())), 'PX', LIFETIME_MS)
-        pipeline.zadd(PROCESSES, now, id)
-        pipeline.zremrangebyscore(PROCESSES, '-inf', now - FORGOTTEN_AFTER_MS)
+        if (now >= listAt) {
+          listAt = now + LISTED_EVERY_MS
+          pipeline.zadd(PROCESSES, now, id)
+          pipeline.zremrangebyscore(PROCESSES, '-inf', now - FORGOTTEN_AFTER_MS)
+        }
         const parts = [traffic.flush(pipeline), alarms.flush(pipeline)]
         loopDelay?.histogram.reset()
         const results = await pipeline.exec().catch(() => null)

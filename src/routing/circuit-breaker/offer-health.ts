@@ -15,7 +15,7 @@ import type { Redis } from '../../platform/redis/redis.ts'
 import { HEALTH_BREAKERS, HEALTH_CHANNEL, HEALTH_RATE_LIMITED } from '../../platform/redis/redis-keys.ts'
 import type { OfferMeasures } from '../offer-measures.ts'
 
-const POLL_MS = 1_000
+const POLL_MS = 5_000
 
 /** The health state of an offer. Times in unix ms of this process's clock; null if not applicable. */
 interface OfferHealthState {
