@@ -6,7 +6,7 @@ import { PICO_PER_CENT } from '../core/payments/top-up-amount.ts'
 import { paymentView } from '../http/top-ups.ts'
 import { createRefundTopUp } from '../operations/top-up-refunds.ts'
 import type { Payment } from '../payments/payment-store.ts'
-import { reconcileReturns } from '../payments/reconcile-returns.ts'
+import { reconcileReturns, spansSince } from '../payments/reconcile-returns.ts'
 import { type AdminCommands, type AdminContext, accountIdOf } from './admin-command.ts'
 import { readUsd } from './command-input.ts'
 import { lines, list, one, UsageError } from './run-command.ts'
@@ -112,7 +112,7 @@ export const topUpCommands: AdminCommands = {
       'topup.reconcile',
       'payments',
       {},
-      () => reconcileReturns({ ...context.payments, logger: context.logger }, Date.now()),
+      () => reconcileReturns({ ...context.payments, logger: context.logger }, spansSince(null, Date.now())),
     )
     const views = missed.map(view)
     const unknown = unknownPayments.map(({ rail, paymentId, chargeId, amountPico }) => ({

@@ -78,6 +78,14 @@ export interface TimeSpan {
   toMs: number
 }
 
+/** Our payments at a rail, for one that lists refunds by payment. */
+export interface RefundablePayments {
+  /** Those settled in the periods. */
+  settled: AsyncIterable<Payment>
+  /** The payment with this charge. */
+  findCharged(chargeId: string): Promise<Payment | null>
+}
+
 /** A saved card: the rail's ids, and what its holder recognizes it by. */
 export interface RailCard {
   customerId: string
@@ -144,16 +152,16 @@ export interface PaymentRail {
    */
   refund(payment: Payment, amountPico: bigint, key: string): Promise<RailNotice>
   /**
-   * The refunds of a period in their current state, including those of foreign payments.
-   * @param settled our payments settled since its start, for a rail that lists refunds by payment
+   * The refunds of some periods in their current state, including those of foreign payments; or of the payments
+   * settled in them, if the rail does not list refunds by time.
    */
-  listRefunds(span: TimeSpan, settled: AsyncIterable<Payment>): AsyncIterable<RailNotice>
+  listRefunds(spans: readonly TimeSpan[], payments: RefundablePayments): AsyncIterable<RailNotice>
   /**
    * The payments of a period, including foreign ones: ours have our id. Null: the rail cannot list payments.
    */
   listPayments: ((span: TimeSpan) => AsyncIterable<RailNotice>) | null
-  /** The disputes opened in a period, in their current state. */
-  listDisputes(span: TimeSpan): AsyncIterable<RailNotice>
+  /** The disputes opened in some periods, in their current state. */
+  listDisputes(spans: readonly TimeSpan[]): AsyncIterable<RailNotice>
 }
 
 /** The configured rails. */

@@ -2,7 +2,7 @@ import { newId } from '../core/kernel/ids.ts'
 import type { PaymentAmounts, PaymentRailName, PaymentState } from '../core/payments/payment.ts'
 import { newestFirst, type Postgres } from '../platform/postgres/postgres.ts'
 import type { Payment as PaymentRow } from '../platform/prisma-client/client.ts'
-import type { OpenedCheckout, RailNotice } from './payment-rail.ts'
+import type { OpenedCheckout, RailNotice, TimeSpan } from './payment-rail.ts'
 
 /** A top-up as stored. Amounts in pico-USD. */
 export type Payment = PaymentRow
@@ -68,11 +68,20 @@ export function createPaymentStore(postgres: Postgres) {
         },
       }),
 
-    /** Payments of a rail settled since a time, in order of id, after the id that ended the page before. */
-    settledSince: (rail: PaymentRailName, since: Date, after: string, limit: number): Promise<Payment[]> =>
+    /** Payments of a rail settled in a period, in that order, after the payment that ended the page before. */
+    settledWithin: (
+      rail: PaymentRailName,
+      { fromMs, toMs }: TimeSpan,
+      after: Pick<Payment, 'id' | 'settledAt'> | null,
+      limit: number,
+    ): Promise<Payment[]> =>
       postgres.payment.findMany({
-        where: { rail, settledAt: { gte: since }, id: { gt: after } },
-        orderBy: { id: 'asc' },
+        where: {
+          rail,
+          settledAt: { gte: after?.settledAt ?? new Date(fromMs), lt: new Date(toMs) },
+          ...(after && { NOT: { settledAt: after.settledAt, id: { lte: after.id } } }),
+        },
+        orderBy: [{ settledAt: 'asc' }, { id: 'asc' }],
         take: limit,
       }),
 

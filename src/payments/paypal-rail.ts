@@ -3,6 +3,7 @@ import type { PaypalSettings } from '../core/payments/payment-settings.ts'
 import {
   type PaymentRail,
   type RailNotice,
+  type RefundablePayments,
   RefundRefused,
   type TimeSpan,
   type WebhookHeaders,
@@ -19,6 +20,7 @@ import {
   paypalEventNotice,
   refundNotice,
 } from './paypal-notice.ts'
+import { refundedCaptures } from './paypal-refund-search.ts'
 
 const ORDERS = '/v2/checkout/orders'
 /** 422: the order cannot be captured now; a retry would not help. */
@@ -91,16 +93,17 @@ export function createPaypalRail(settings: PaypalSettings, returnUrl: string): P
     // Listing payments would need the separate permission to search transactions.
     listPayments: null,
 
-    // PayPal lists refunds by time only with a separate permission; an order lists its own.
-    async *listRefunds(_span, settled) {
-      for await (const payment of settled) {
+    // PayPal finds refunds by their time only with a separate permission; an order lists its own.
+    async *listRefunds(spans, { settled, findCharged }) {
+      const captureIds = await refundedCaptures(client, spans)
+      for await (const payment of captureIds === null ? settled : foundBy(findCharged, captureIds)) {
         if (payment.checkoutId === null) continue
         yield* orderRefundNotices(payment, await readOrder(payment.checkoutId))
       }
     },
 
-    async *listDisputes(span) {
-      for await (const id of disputeIds(client, span)) {
+    async *listDisputes(spans) {
+      for await (const id of disputeIds(client, spans)) {
         const dispute = await client.get(`/v1/customer/disputes/${encodeURIComponent(id)}`)
         yield paypalDisputeNotice(dispute as PaypalResource)
       }
@@ -128,18 +131,33 @@ function orderOf({ id, amountPico }: Payment, returnUrl: string) {
 
 const usd = (amountPico: bigint) => ({ currency_code: 'USD', value: formatUsd(amountPico) })
 
+/** Our payments among some captures; others on the same PayPal account are not. */
+async function* foundBy(
+  findCharged: RefundablePayments['findCharged'],
+  captureIds: Iterable<string>,
+): AsyncGenerator<Payment> {
+  for (const captureId of captureIds) {
+    const payment = await findCharged(captureId)
+    if (payment) yield payment
+  }
+}
+
 interface DisputePage {
   items?: Array<{ dispute_id?: string; create_time?: string }>
   links?: Array<{ rel?: string; href?: string }>
 }
 
-/** The ids of the disputes opened in a period. */
-async function* disputeIds(client: PaypalClient, { fromMs, toMs }: TimeSpan): AsyncGenerator<string> {
-  let query: Record<string, string> = { start_time: new Date(fromMs).toISOString(), page_size: '50' }
+/** The ids of the disputes opened in some periods, the earliest first. */
+async function* disputeIds(client: PaypalClient, spans: readonly TimeSpan[]): AsyncGenerator<string> {
+  // A list has a start and no end, so that one of all periods costs fewer pages than one of each.
+  const since = new Date(Math.min(...spans.map(({ fromMs }) => fromMs)))
+  let query: Record<string, string> = { start_time: since.toISOString(), page_size: '50' }
+  const isListed = (atMs: number) =>
+    Number.isNaN(atMs) || spans.some(({ fromMs, toMs }) => atMs >= fromMs && atMs < toMs)
   for (;;) {
     const page = (await client.get('/v1/customer/disputes', query)) as DisputePage
     for (const { dispute_id: id, create_time: openedAt = '' } of page.items ?? [])
-      if (id !== undefined && !(Date.parse(openedAt) >= toMs)) yield id
+      if (id !== undefined && isListed(Date.parse(openedAt))) yield id
     const next = page.links?.find(({ rel }) => rel === 'next')?.href
     if (next === undefined) return
     query = Object.fromEntries(new URL(next).searchParams)

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 import type { PicoUsd } from '../core/kernel/money.ts'
 import { DAY_MS } from '../core/kernel/time.ts'
-import type { PaymentRail, PaymentRails, RailNotice, TimeSpan } from './payment-rail.ts'
+import type { PaymentRail, PaymentRails, RailNotice, RefundablePayments, TimeSpan } from './payment-rail.ts'
 import type { Payment, PaymentStore } from './payment-store.ts'
 import type { TopUpService } from './top-up-service.ts'
 
 export interface ReturnsDependencies {
-  payments: Pick<PaymentStore, 'findNamed' | 'settledSince'>
+  payments: Pick<PaymentStore, 'findNamed' | 'settledWithin'>
   rails: PaymentRails
   topUps: Pick<TopUpService, 'follow'>
   logger: Logger
@@ -39,18 +39,38 @@ export interface UnknownPayment {
 const INCOME_LOOK_BACK_MS = 7 * DAY_MS
 /** Refunds and disputes are possible for about half a year; a dispute is decided within it. */
 const LOOK_BACK_MS = 179 * DAY_MS
+/** The ages at which what a rail has of a day is listed. */
+const AGES_DAYS = [178, 150, 120, 90, 60, 30, 14, 7, 4, 2, 1, 0]
 const PAGE = 100
+
+/**
+ * The periods to list so that everything is listed once at each of these ages, the oldest first. No rail lists all of
+ * its changes, so what is young is listed often and what is old seldom: twelve days' worth a day.
+ * @param provenMs the end of the last complete run; null: none, so everything is listed
+ */
+export function spansSince(provenMs: number | null, untilMs: number): TimeSpan[] {
+  const oldest = { fromMs: untilMs - LOOK_BACK_MS, toMs: untilMs }
+  if (provenMs === null || provenMs <= oldest.fromMs) return [oldest]
+  const spans: TimeSpan[] = []
+  for (const age of AGES_DAYS) {
+    const span = { fromMs: provenMs - age * DAY_MS, toMs: untilMs - age * DAY_MS }
+    const last = spans.at(-1)
+    if (last && last.toMs >= span.fromMs) last.toMs = span.toMs
+    else spans.push(span)
+  }
+  return spans
+}
 
 /**
  * Lists refunds and disputes at the rails and applies each as a fact of its payment, as for webhooks; a repeated fact
  * changes nothing. A fact that changes a payment had been missed, and raises an alarm. Also lists recent payments, if
  * the rail can: money with the id of a payment that does not exist here raises an alarm. A list that fails is reported;
  * the others continue.
- * @param untilMs later refunds and disputes are left to their webhook
+ * @param spans the periods that are listed, the last one last; later refunds and disputes are left to their webhook
  */
 export async function reconcileReturns(
   deps: ReturnsDependencies,
-  untilMs: number,
+  spans: readonly TimeSpan[],
   signal?: AbortSignal,
 ): Promise<ReturnsReport> {
   const { rails, logger } = deps
@@ -58,11 +78,11 @@ export async function reconcileReturns(
     ...{ checked: 0, foreign: 0, missed: [], failures: 0 },
     ...{ paymentsChecked: 0, unknownPayments: [] },
   }
-  const span = { fromMs: untilMs - LOOK_BACK_MS, toMs: untilMs }
+  const untilMs = spans.at(-1)!.toMs
   const lately = { fromMs: untilMs - INCOME_LOOK_BACK_MS, toMs: untilMs }
   const lists = [...rails.values()].flatMap((rail) => [
-    { rail, what: 'refunds', notices: rail.listRefunds(span, settledPayments(rail, span, deps)), reconcile },
-    { rail, what: 'disputes', notices: rail.listDisputes(span), reconcile },
+    { rail, what: 'refunds', notices: rail.listRefunds(spans, refundable(rail, spans, deps)), reconcile },
+    { rail, what: 'disputes', notices: rail.listDisputes(spans), reconcile },
     ...(rail.listPayments
       ? [{ rail, what: 'payments', notices: rail.listPayments(lately), reconcile: reconcileIncome }]
       : []),
@@ -141,17 +161,28 @@ const isUnmoved = (one: Payment, other: Payment): boolean =>
   one.returnedPico === other.returnedPico &&
   one.disputedPico === other.disputedPico
 
-/** All payments that a rail settled in a period, read in pages. */
+const refundable = (
+  rail: PaymentRail,
+  spans: readonly TimeSpan[],
+  deps: ReturnsDependencies,
+): RefundablePayments => ({
+  settled: settledPayments(rail, spans, deps),
+  findCharged: (chargeId) =>
+    deps.payments.findNamed({ rail: rail.name, paymentId: null, reference: chargeId }),
+})
+
+/** All payments that a rail settled in some periods, read in pages. */
 async function* settledPayments(
   { name }: PaymentRail,
-  { fromMs }: TimeSpan,
+  spans: readonly TimeSpan[],
   { payments }: ReturnsDependencies,
 ): AsyncGenerator<Payment> {
-  for (let after = ''; ; ) {
-    const page = await payments.settledSince(name, new Date(fromMs), after, PAGE)
-    yield* page
-    const last = page.at(-1)
-    if (!last || page.length < PAGE) return
-    after = last.id
+  for (const span of spans) {
+    let last: Payment | undefined
+    do {
+      const page: Payment[] = await payments.settledWithin(name, span, last ?? null, PAGE)
+      yield* page
+      last = page.length < PAGE ? undefined : page.at(-1)
+    } while (last)
   }
 }

@@ -1,8 +1,8 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { HOUR_MS } from '../core/kernel/time.ts'
 import type { Redis } from '../platform/redis/redis.ts'
-import { RETURNS_NEXT_AT } from '../platform/redis/redis-keys.ts'
-import { type ReturnsDependencies, reconcileReturns } from './reconcile-returns.ts'
+import { RETURNS_NEXT_AT, RETURNS_PROVEN_UNTIL } from '../platform/redis/redis-keys.ts'
+import { type ReturnsDependencies, reconcileReturns, spansSince } from './reconcile-returns.ts'
 
 const EVERY_MS = 24 * HOUR_MS
 /** Interval after an incomplete run. */
@@ -18,7 +18,7 @@ export interface ReturnsSchedule {
 
 /**
  * Reconciles refunds and disputes with the rails once a day. Redis has the time of the next run; without it, a run is
- * due. The next run continues a stopped one.
+ * due. It also has the end of the last complete run, where the next one begins; without it, everything is listed.
  */
 export function createReturnsSchedule(
   options: ReturnsDependencies & { redis: Redis; registry: Registry; clock: () => number },
@@ -28,15 +28,17 @@ export function createReturnsSchedule(
   return {
     isDue: async () => rails.size > 0 && Number((await redis.get(RETURNS_NEXT_AT)) ?? 0) <= clock(),
     async run(stopping) {
-      const { missed, unknownPayments, ...counts } = await reconcileReturns(
-        options,
-        clock() - WEBHOOK_MS,
-        stopping,
-      )
+      const untilMs = clock() - WEBHOOK_MS
+      const provenText = await redis.get(RETURNS_PROVEN_UNTIL)
+      const spans = spansSince(provenText === null ? null : Number(provenText), untilMs)
+      const { missed, unknownPayments, ...counts } = await reconcileReturns(options, spans, stopping)
       if (stopping.aborted) return
       metrics.missed.inc(missed.length)
       const isComplete = counts.failures === 0
-      if (isComplete) metrics.lastRun.set(clock() / 1000)
+      if (isComplete) {
+        metrics.lastRun.set(clock() / 1000)
+        await redis.set(RETURNS_PROVEN_UNTIL, untilMs)
+      }
       await redis.set(RETURNS_NEXT_AT, clock() + (isComplete ? EVERY_MS : TRY_AGAIN_MS))
       logger.info(
         { ...counts, missed: missed.length, unknownPayments: unknownPayments.length },

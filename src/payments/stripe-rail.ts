@@ -118,9 +118,11 @@ export async function createStripeRail(
       return { ...notice, paymentId: id }
     },
 
-    async *listRefunds(span) {
-      const refunds = stripe.refunds.list({ created: createdIn(span), limit: PAGE })
-      for await (const refund of refunds) yield stripeRefundNotice(refund)
+    async *listRefunds(spans) {
+      for (const span of spans) {
+        const refunds = stripe.refunds.list({ created: createdIn(span), limit: PAGE })
+        for await (const refund of refunds) yield stripeRefundNotice(refund)
+      }
     },
 
     async *listPayments(span) {
@@ -128,9 +130,11 @@ export async function createStripeRail(
       for await (const intent of intents) if (intent.status === 'succeeded') yield stripeIncomeNotice(intent)
     },
 
-    async *listDisputes(span) {
-      const disputes = stripe.disputes.list({ created: createdIn(span), limit: PAGE })
-      for await (const dispute of disputes) yield stripeDisputeNotice(dispute, Date.now())
+    async *listDisputes(spans) {
+      for (const span of spans) {
+        const disputes = stripe.disputes.list({ created: createdIn(span), limit: PAGE })
+        for await (const dispute of disputes) yield stripeDisputeNotice(dispute, Date.now())
+      }
     },
   }
 }

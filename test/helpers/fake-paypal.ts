@@ -25,6 +25,8 @@ export interface FakePaypal extends Pick<FakeRailServer, 'url' | 'requests' | 'b
   captured(checkoutUrl: string): PaypalWebhook
   refunded(checkoutUrl: string, usd: string): PaypalWebhook
   dispute(checkoutUrl: string, outcome?: string): PaypalWebhook
+  /** Grants the permission to search transactions, which an app does not have by default. */
+  permitSearch(): void
   /** Signs the bytes as PayPal does, with its own key unless told otherwise. */
   deliver(gateway: string, webhook: unknown, options?: { forged?: boolean }): Promise<Response>
 }
@@ -35,7 +37,7 @@ interface Order {
   usd: string
   customId: string
   captureId: string | null
-  refunds: Array<{ id: string; status: string; amount: { currency_code: string; value: string } }>
+  refunds: Array<ReturnType<typeof newRefund>>
 }
 
 /** PayPal's orders, captures, refunds, and webhooks whose signatures it checks with a real key. */
@@ -44,6 +46,7 @@ export async function startFakePaypal(): Promise<FakePaypal> {
   const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const orders = new Map<string, Order>()
   const disputes = new Map<string, Record<string, unknown>>()
+  let maySearch = false
 
   const handle = (request: RailRequest): RailAnswer | null => {
     if (request.path === '/v1/oauth2/token') {
@@ -65,6 +68,8 @@ export async function startFakePaypal(): Promise<FakePaypal> {
       return { status: 401, body: { name: 'UNAUTHORIZED' } }
     if (request.path === '/v1/notifications/verify-webhook-signature')
       return { body: { verification_status: isGenuine(request.body) ? 'SUCCESS' : 'FAILURE' } }
+    if (request.path === '/v1/reporting/transactions')
+      return maySearch ? searchAnswer(request, orders) : { status: 403, body: { name: 'NOT_AUTHORIZED' } }
     return disputeAnswer(request, disputes) ?? answer(request, orders)
   }
   const isGenuine = (text: string): boolean => {
@@ -137,6 +142,9 @@ export async function startFakePaypal(): Promise<FakePaypal> {
       disputes.set(dispute.dispute_id, dispute)
       return webhook(outcome ? 'CUSTOMER.DISPUTE.RESOLVED' : 'CUSTOMER.DISPUTE.CREATED', dispute)
     },
+    permitSearch() {
+      maySearch = true
+    },
     deliver(gateway, body, { forged = false } = {}) {
       const payload = typeof body === 'string' ? body : JSON.stringify(body)
       const id = randomBytes(8).toString('hex')
@@ -163,7 +171,35 @@ const newRefund = (amount: { currency_code: string; value: string }) => ({
   id: `RF${randomBytes(4).toString('hex')}`,
   status: 'COMPLETED',
   amount,
+  create_time: new Date().toISOString(),
 })
+
+/** Refunds by their time, one a page; the longest period is 31 days. */
+function searchAnswer({ query }: RailRequest, orders: ReadonlyMap<string, Order>): RailAnswer {
+  const [from, to] = ['start_date', 'end_date'].map((name) => Date.parse(query.get(name) ?? ''))
+  if (!(to! - from! <= 31 * 86_400_000)) return { status: 400, body: { name: 'INVALID_REQUEST' } }
+  const found = [...orders.values()].flatMap(({ captureId, refunds }) =>
+    refunds
+      .filter(({ create_time }) => Date.parse(create_time) >= from! && Date.parse(create_time) < to!)
+      .map(({ id }) => ({
+        transaction_info: {
+          transaction_id: id,
+          paypal_reference_id: captureId,
+          paypal_reference_id_type: 'TXN',
+          transaction_event_code: 'T1107',
+        },
+      })),
+  )
+  const page = Number(query.get('page') ?? 1)
+  return {
+    body: {
+      transaction_details: query.get('transaction_type') === 'T1107' ? found.slice(page - 1, page) : [],
+      page,
+      total_items: found.length,
+      total_pages: found.length,
+    },
+  }
+}
 
 /** One dispute a page, so that whoever lists them has to turn it. */
 function disputeAnswer(

@@ -5,7 +5,7 @@ import { picoUsd } from '../../src/core/kernel/money.ts'
 import type { PaymentFact } from '../../src/core/payments/payment.ts'
 import { createAdvancePayment } from '../../src/payments/advance-payment.ts'
 import { createPaymentEventStore } from '../../src/payments/payment-event-store.ts'
-import type { OpenedCheckout, PaymentRail, RailNotice } from '../../src/payments/payment-rail.ts'
+import type { OpenedCheckout, PaymentRail, RailNotice, TimeSpan } from '../../src/payments/payment-rail.ts'
 import { createPaymentStore, type Payment } from '../../src/payments/payment-store.ts'
 import type { ReconcileDependencies } from '../../src/payments/reconcile-payments.ts'
 import { createTopUpService, type TopUpService } from '../../src/payments/top-up-service.ts'
@@ -21,6 +21,8 @@ export interface ScriptedRail extends PaymentRail {
   /** What it lists as refunds. */
   refunds: RailNotice[]
   lists: number
+  /** The periods of the last of them. */
+  listed: readonly TimeSpan[]
   /** What `lookUp` answers; the last one stays. */
   answer: (payment: Payment) => RailNotice[]
   lookUps: number
@@ -159,8 +161,10 @@ function scriptedRail(): ScriptedRail {
     abandon: async (payment) => rail.answer(payment),
     refunds: [],
     lists: 0,
-    async *listRefunds() {
+    listed: [],
+    async *listRefunds(spans) {
       rail.lists += 1
+      rail.listed = spans
       yield* rail.refunds
     },
     listPayments: null,

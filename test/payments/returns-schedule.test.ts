@@ -37,11 +37,13 @@ test('refunds are reconciled once a day by one process of the fleet; what was mi
     expect(await kit.payments.find(payment.id)).toMatchObject({ state: 'refunded' })
     expect(Number(await kit.redis.get(RETURNS_NEXT_AT))).toBeGreaterThan(kit.clock() + DAY_MS - 60_000)
     expect(kit.rail.lists).toBe(1)
+    expect(kit.rail.listed).toHaveLength(1)
 
     kit.travel(DAY_MS + 1_000)
     await eventually(() => expect(runs()).toBe(2))
     expect(alarms()).toHaveLength(1)
     expect(kit.rail.lists).toBe(2)
+    expect(kit.rail.listed.length).toBeGreaterThan(5)
   } finally {
     await Promise.all(schedulers.map((scheduler) => scheduler.stop()))
   }

@@ -122,6 +122,8 @@ export const lockKey = (job: string): string => `${FLEET}:lock:${job}`
 
 /** When refunds and disputes are reconciled with the rails next, unix ms. */
 export const RETURNS_NEXT_AT = `${FLEET}:payment-returns:next-at`
+/** Until when they were last reconciled completely, unix ms. */
+export const RETURNS_PROVEN_UNTIL = `${FLEET}:payment-returns:proven-until`
 
 /** The fleet's state of offers' health. */
 const HEALTH = `${FLEET}:health`
