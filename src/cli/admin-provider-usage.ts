@@ -1,43 +1,63 @@
 import { readFile } from 'node:fs/promises'
-import { recordedProviderUsage } from '../billing/reports/recorded-provider-usage.ts'
-import {
-  type BillComparison,
-  compareBill,
-  type OfferDay,
-  readProviderBill,
-} from '../core/billing/provider-bill.ts'
+import { createProviderBillStore, providerOf } from '../billing/reports/provider-bill-store.ts'
+import { type BillComparison, type OfferDay, readProviderBill } from '../core/billing/provider-bill.ts'
 import { formatUsd } from '../core/kernel/money.ts'
-import type { AdminCommands } from './admin-command.ts'
-import { lines, UsageError } from './run-command.ts'
+import type { AdminCommands, AdminContext } from './admin-command.ts'
+import { type CommandOutput, lines, UsageError } from './run-command.ts'
 
 const TOLERANCE_PERCENT = 2
+/** Offers and days. */
+const LISTED = 500
 
 /** Compares the providers' bills with the recorded calls, the only check that finds a call without a record. */
 export const providerUsageCommands: AdminCommands = {
   async 'provider-usage compare'({ postgres, input }) {
-    const file = input.subject('name the CSV file of the usage that providers report')
     const tolerance = readPercent(input.option('tolerance'))
-    const billed = readProviderBill(await readFile(file, 'utf8'))
-    if (billed.length === 0) throw new UsageError(`${file} contains no usage`)
-    const providers = [...new Set(billed.map(({ offerId }) => offerId.split('/')[0]!))]
-    const days = [...new Set(billed.map(({ day }) => day))]
-    const recorded = await recordedProviderUsage(postgres, providers, days)
-    const compared = compareBill(billed, recorded)
-    const beyond = compared.filter(({ difference }) => difference * 100 > tolerance)
-    return {
-      data: {
-        ok: beyond.length === 0,
-        tolerance_percent: tolerance,
-        beyond_tolerance: beyond.length,
-        usage: compared.map(view),
-      },
-      text: [
-        `${compared.length} offers and days compared, ${beyond.length} differ by more than ${tolerance} %.`,
-        ...beyond.map((one) => `\n${lines(flat(one))}`),
-      ].join('\n'),
-      failed: beyond.length > 0,
-    }
+    const compared = await createProviderBillStore(postgres).compare(await readBill(input))
+    return { ...report(compared, tolerance), failed: beyond(compared, tolerance).length > 0 }
   },
+
+  async 'provider-usage import'({ postgres, input, auditLog, operator }) {
+    const tolerance = readPercent(input.option('tolerance'))
+    const billed = await readBill(input)
+    const days = billed.map(({ day }) => day).toSorted()
+    const providers = [...new Set(billed.map(({ offerId }) => providerOf(offerId)))]
+    const details = { offersAndDays: billed.length, from: days[0]!, to: days.at(-1)! }
+    const action = { action: 'provider_usage.import', target: providers.join(' '), details }
+    const store = createProviderBillStore(postgres)
+    return report(await auditLog.auditedAction(operator, action, () => store.import(billed)), tolerance)
+  },
+
+  async 'provider-usage list'({ postgres, input }) {
+    const tolerance = readPercent(input.option('tolerance'))
+    return report(await createProviderBillStore(postgres).list(input.count('limit') ?? LISTED), tolerance)
+  },
+}
+
+async function readBill(input: AdminContext['input']): Promise<OfferDay[]> {
+  const file = input.subject('name the CSV file of the usage that providers report')
+  const billed = readProviderBill(await readFile(file, 'utf8'))
+  if (billed.length === 0) throw new UsageError(`${file} contains no usage`)
+  return billed
+}
+
+const beyond = (compared: readonly BillComparison[], tolerancePercent: number): BillComparison[] =>
+  compared.filter(({ difference }) => difference * 100 > tolerancePercent)
+
+function report(compared: readonly BillComparison[], tolerance: number): CommandOutput {
+  const different = beyond(compared, tolerance)
+  return {
+    data: {
+      ok: different.length === 0,
+      tolerance_percent: tolerance,
+      beyond_tolerance: different.length,
+      usage: compared.map(view),
+    },
+    text: [
+      `${compared.length} offers and days compared, ${different.length} differ by more than ${tolerance} %.`,
+      ...different.map((one) => `\n${lines(flat(one))}`),
+    ].join('\n'),
+  }
 }
 
 function readPercent(text: string | undefined): number {

@@ -55,6 +55,8 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   call-payment days [--limit N]                   settled ones by day (UTC), to compare with the wallet's transfers
   provider-usage compare FILE [--tolerance PERCENT]   usage that providers report (CSV: day, provider, model and
                                                   prompt_tokens, completion_tokens, cost_usd) beside our records
+  provider-usage import FILE [--tolerance PERCENT]    the same, and keeps it instead of what the days had before
+  provider-usage list [--limit N] [--tolerance PERCENT]   what was imported, newest day first
   webhook create --account ACCOUNT --url URL [--events TYPE,TYPE]
   webhook list [--account ACCOUNT]
   webhook test | enable | delete | rotate-secret WEBHOOK_ID

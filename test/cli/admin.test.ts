@@ -317,6 +317,39 @@ describe("the operator's commands", () => {
     })
     const tolerant = ['provider-usage', 'compare', file, '--tolerance', '60']
     expect(await json('admin', ...tolerant)).toMatchObject({ ok: true, tolerance_percent: 60 })
+
+    const imported = async (ofTwo: number) => {
+      await bill(ofTwo)
+      return json('admin', 'provider-usage', 'import', file)
+    }
+    expect(await imported(20)).toMatchObject({ ok: false, beyond_tolerance: 1 })
+    const listed = () => json('admin', 'provider-usage', 'list')
+    expect(await listed()).toMatchObject({
+      beyond_tolerance: 1,
+      usage: [
+        { day: '2026-01-31', offer: 'billing/two', difference_percent: 50, billed: { prompt_tokens: 20 } },
+        {
+          offer: 'billing/one',
+          difference_percent: 0,
+          recorded: { prompt_tokens: 14, completion_tokens: 21 },
+        },
+      ],
+    })
+    // A corrected bill replaces the one before.
+    await imported(10)
+    expect(await listed()).toMatchObject({
+      ok: true,
+      usage: [{ offer: 'billing/one' }, { offer: 'billing/two' }],
+    })
+    await writeFile(file, 'day,provider,model,cost_usd\n2026-01-31,other,one,1\n2026-01-30,billing,one,1\n')
+    await json('admin', 'provider-usage', 'import', file)
+    const { usage } = await listed()
+    expect(usage.map(({ day, offer }: { day: string; offer: string }) => `${day} ${offer}`)).toEqual([
+      '2026-01-31 other/one',
+      '2026-01-31 billing/one',
+      '2026-01-31 billing/two',
+      '2026-01-30 billing/one',
+    ])
   })
 
   test('a call with two records that differ is listed until somebody closes it, and says why', async () => {

@@ -223,6 +223,16 @@ describe('the audit log of commands', () => {
     expect(edits.map(({ author }) => author)).toEqual([1, 2].map(() => `cli:${userInfo().username}`))
   })
 
+  test('an imported bill of a provider is recorded', async () => {
+    const file = join(folder, 'bill.csv')
+    await writeFile(file, 'day,provider,model,cost_usd\n2026-01-31,acme,large-1,1\n')
+    await expectAdminRow(`provider-usage import ${file}`, 'provider_usage.import', 'acme', {
+      offersAndDays: 1,
+      from: '2026-01-31',
+      to: '2026-01-31',
+    })
+  })
+
   test('an archive is recorded, and so is that it was refused', async () => {
     expect(await run(admin, 'archive', '2020-01', '--directory', folder)).toEqual({
       code: 1,

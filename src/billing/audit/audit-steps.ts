@@ -7,10 +7,10 @@ import type { AuditPoint, AuditTurn } from './audit-turn.ts'
 import { OF_AN_ACCOUNT } from './balance-audit.ts'
 import { finishRecount } from './finish-recount.ts'
 
-/** Calls of one step, and half as many entries as fit: a step takes about a second. */
-const CALLS_AT_ONCE = 20_000
-/** A step that the server cancelled is repeated with half of the calls, down to this many. */
-const CALLS_AT_LEAST = 250
+/** Call records or ledger entries of one step, which takes about a second. */
+const ROWS_AT_ONCE = 20_000
+/** A step that the server cancelled is repeated with half of the rows, down to this many. */
+const ROWS_AT_LEAST = 250
 
 /** `halted`: more was found than is kept, so the rows of the step are not proven. */
 export type StepOutcome = 'advanced' | 'done' | 'halted'
@@ -211,12 +211,12 @@ async function runChecks(
 }
 
 /** Repeats a step that the server cancelled because of its time with fewer rows. */
-async function inSmallerSteps<Result>(step: (callsAtOnce: number) => Promise<Result>): Promise<Result> {
-  for (let atOnce = CALLS_AT_ONCE; ; atOnce /= 2) {
+async function inSmallerSteps<Result>(step: (rowsAtOnce: number) => Promise<Result>): Promise<Result> {
+  for (let atOnce = ROWS_AT_ONCE; ; atOnce /= 2) {
     try {
       return await step(Math.floor(atOnce))
     } catch (error) {
-      if (slownessOf(error) === null || atOnce / 2 < CALLS_AT_LEAST) throw error
+      if (slownessOf(error) === null || atOnce / 2 < ROWS_AT_LEAST) throw error
     }
   }
 }

@@ -17,12 +17,14 @@ const FIGURES = { prompt_tokens: 'promptTokens', completion_tokens: 'completionT
 /**
  * Parses a provider's usage from CSV: a header with `day`, `provider`, `model` and one or more of `prompt_tokens`,
  * `completion_tokens` and `cost_usd`, in any order; other columns are ignored. Lines of the same offer and day are
- * added. Throws RangeError, which names the line.
+ * added. Throws RangeError, which names the line, for a line with more or fewer cells than the header, a day that is none, and
+ * a number that is none or negative.
  */
 export function readProviderBill(text: string): OfferDay[] {
   const [header = '', ...lines] = text.split(/\r?\n/)
   const columns = cellsOf(header)
   const has = (name: string) => columns.includes(name)
+  if (new Set(columns).size < columns.length) throw new RangeError('the header names a column twice')
   const missing = KEYS.filter((name) => !has(name))
   if (missing.length > 0) throw new RangeError(`the header has no ${missing.join(', ')}`)
   if (!has('prompt_tokens') && !has('completion_tokens') && !has('cost_usd'))
@@ -32,6 +34,8 @@ export function readProviderBill(text: string): OfferDay[] {
     if (line.trim() === '') continue
     try {
       const cells = cellsOf(line)
+      if (cells.length !== columns.length)
+        throw new RangeError(`has ${cells.length} cells, the header ${columns.length}`)
       const read = readLine(Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? ''])))
       const key = `${read.day} ${read.offerId}`
       const known = days.get(key)
@@ -46,9 +50,15 @@ export function readProviderBill(text: string): OfferDay[] {
 
 function readLine(cells: Record<string, string>): OfferDay {
   const { day = '', provider = '', model = '', cost_usd: cost } = cells
-  if (!/^\d{4}-\d\d-\d\d$/.test(day)) throw new RangeError(`"${day}" is not a day such as 2026-01-31`)
+  if (!isDay(day)) throw new RangeError(`"${day}" is not a day such as 2026-01-31`)
   if (provider === '' || model === '') throw new RangeError('provider or model is missing')
-  const tokens = (name: keyof typeof FIGURES) => (cells[name] ? BigInt(cells[name]) : null)
+  const tokens = (name: keyof typeof FIGURES) => {
+    const text = cells[name]
+    if (!text) return null
+    if (!/^\d{1,18}$/.test(text)) throw new RangeError(`${name} is not a whole number: "${text}"`)
+    return BigInt(text)
+  }
+  if (cost?.startsWith('-')) throw new RangeError(`cost_usd is negative: "${cost}"`)
   return {
     day,
     offerId: `${provider}/${model}`,
@@ -56,6 +66,11 @@ function readLine(cells: Record<string, string>): OfferDay {
     completionTokens: tokens('completion_tokens'),
     costPico: cost ? parseUsd(cost) : null,
   }
+}
+
+function isDay(text: string): boolean {
+  const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)
 }
 
 /** Cells contain no commas and no inner quotes. */

@@ -32,6 +32,15 @@ test.each([
   ['day,provider,model,cost_usd\n31.1.2026,acme,large-1,1', 'line 2: "31.1.2026" is not a day'],
   ['day,provider,model,cost_usd\n2026-01-31,acme,large-1,1\n2026-01-31,acme,large-1,much', 'line 3: '],
   ['day,provider,model,prompt_tokens\n2026-01-31,acme,large-1,12.5', 'line 2: '],
+  [
+    'day,provider,model,prompt_tokens\n2026-01-31,acme,large-1,-5',
+    'line 2: prompt_tokens is not a whole number',
+  ],
+  ['day,provider,model,cost_usd\n2026-01-31,acme,large-1,-0.5', 'line 2: cost_usd is negative'],
+  ['day,provider,model,cost_usd\n2026-02-31,acme,large-1,1', 'line 2: "2026-02-31" is not a day'],
+  ['day,provider,model,cost_usd\n2026-01-31,acme,"large, small",1', 'line 2: has 5 cells, the header 4'],
+  ['day,provider,model,cost_usd\n2026-01-31,acme,large-1', 'line 2: has 3 cells, the header 4'],
+  ['day,provider,model,cost_usd,cost_usd', 'the header names a column twice'],
 ])('refuses %j and says why', (text, reason) => {
   expect(() => readProviderBill(text)).toThrow(reason)
 })
