@@ -227,7 +227,14 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
 function archiveJob({ config, holds, audits, auditPostgres, logger }: ScheduleParts): ScheduledJob[] {
   const { callRetentionMonths: keptMonths, archiveDirectory: folder } = config
   if (keptMonths === 0 || folder === null) return []
-  const deps = { postgres: auditPostgres, holds, audits, logger, clock: Date.now, keptMonths, folder }
+  const clickHouse = config.clickHouseUrl === '' ? null : createClickHouse(config.clickHouseUrl)
+  const deps = {
+    ...{ postgres: auditPostgres, holds, audits, clickHouse },
+    logger,
+    clock: Date.now,
+    keptMonths,
+    folder,
+  }
   return [
     {
       name: 'archive',

@@ -3,6 +3,7 @@ import { splitFirstPartition } from '../billing/archive/split-first-partition.ts
 import { verifyArchive } from '../billing/archive/verify-archive.ts'
 import { formatUsd, picoUsd } from '../core/kernel/money.ts'
 import { isoTime } from '../core/kernel/time.ts'
+import { createClickHouse } from '../platform/clickhouse.ts'
 import { openConnections } from '../platform/connections.ts'
 import type { AdminCommands, AdminContext } from './admin-command.ts'
 import { list, one, UsageError } from './run-command.ts'
@@ -29,10 +30,11 @@ export const archiveCommands: AdminCommands = {
     const { config, holds, audits, auditLog, operator } = context
     const connections = openConnections(config)
     const postgres = connections.postgres('switchyard-archive', { poolSize: 1, statementTimeoutMs: 0 })
+    const clickHouse = config.clickHouseUrl === '' ? null : createClickHouse(config.clickHouseUrl)
     const action = { action: 'calls.archive', target: month, details: { directory: folder } }
     try {
       const archived = await auditLog.auditedAction(operator, action, () =>
-        archiveMonth({ postgres, holds, audits, clock: Date.now }, month, folder),
+        archiveMonth({ postgres, holds, audits, clickHouse, clock: Date.now }, month, folder),
       )
       const { rows, sha256, manifest } = archived
       return one({

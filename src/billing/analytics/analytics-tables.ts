@@ -45,7 +45,7 @@ export async function createAnalyticsTables(clickHouse: ClickHouse): Promise<voi
 }
 
 /** The position of the export; the start in new tables. Rejects while the tables are missing. */
-export async function readPosition(clickHouse: ClickHouse): Promise<ExportPosition> {
+export async function readPosition(clickHouse: Pick<ClickHouse, 'select'>): Promise<ExportPosition> {
   const [row] = await clickHouse.select<ExportPosition>(
     `SELECT step, toString(written_xact) AS writtenXact, call_id AS callId, complete_at_ms AS completeAtMs
      FROM ${POSITION_TABLE} ORDER BY step DESC LIMIT 1`,

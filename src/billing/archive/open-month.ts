@@ -1,5 +1,7 @@
 import { DAY_MS } from '../../core/kernel/time.ts'
+import type { ClickHouse } from '../../platform/clickhouse.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
+import { readPosition } from '../analytics/analytics-tables.ts'
 import type { AuditRunStore } from '../audit/audit-run-store.ts'
 import type { HoldStore } from '../holds/hold-store.ts'
 import { OPEN_QUARANTINE } from '../settlement/quarantine-store.ts'
@@ -9,11 +11,14 @@ export interface ArchiveDependencies {
   postgres: Postgres
   holds: Pick<HoldStore, 'accounts' | 'openHolds'>
   audits: Pick<AuditRunStore, 'latest'>
+  /** Where calls are copied to; null: nowhere. */
+  clickHouse: Pick<ClickHouse, 'select'> | null
   clock: () => number
 }
 
 /** From the end of a month until it can be archived: settlements and payments of its last calls have ended by then. */
 export const REST_MS = 7 * DAY_MS
+const COPY_LAG_MAX_MS = 3_600_000
 const MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/
 
 const STATE = `
@@ -54,7 +59,7 @@ interface MonthState {
 
 /** Throws an Error if a month is not over or not the oldest one, if something of its calls is open, or the audit is not in order. */
 export async function refuseOpenMonth(
-  { postgres, holds, audits, clock }: ArchiveDependencies,
+  { postgres, holds, audits, clickHouse, clock }: ArchiveDependencies,
   month: string,
 ): Promise<void> {
   if (!MONTH.test(month)) throw new Error('name the month as 2026-03')
@@ -72,6 +77,8 @@ export async function refuseOpenMonth(
   const run = await audits.latest()
   if (!run?.ok || run.at.getTime() < Number(state.endsAt))
     throw new Error('the latest audit is not in order, or older than the month: run "npm run audit" first')
+  if (clickHouse && clock() - (await readPosition(clickHouse)).completeAtMs > COPY_LAG_MAX_MS)
+    throw new Error('the copy of calls in ClickHouse is more than an hour behind')
   const open = await postgres.plain.query<{ count: number; id: string; what: string }>(OPEN, [
     state.from,
     state.to,

@@ -16,7 +16,12 @@ import { createStatementReader } from '../../../src/billing/ledger/statement-sto
 import { createConflictStore } from '../../../src/billing/settlement/conflict-store.ts'
 import { createQuarantineStore } from '../../../src/billing/settlement/quarantine-store.ts'
 import { createSettlementStore } from '../../../src/billing/settlement/settlement-store.ts'
-import { adjustmentPosting } from '../../../src/core/billing/postings.ts'
+import {
+  adjustmentPosting,
+  callPaymentClosing,
+  callPaymentPosting,
+  type Posting,
+} from '../../../src/core/billing/postings.ts'
 import type { SettlementRecord } from '../../../src/core/calls/call-job.ts'
 import type { CallId } from '../../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../../src/core/kernel/money.ts'
@@ -67,7 +72,13 @@ const settle = (...records: SettlementRecord[]) => createSettlementStore(ledger.
 
 const archive = async (
   ahead: number,
-  { atMs = startOf(ahead + 1) + 8 * DAY_MS, ok = true, held = [] as CallId[], isProven = true } = {},
+  {
+    atMs = startOf(ahead + 1) + 8 * DAY_MS,
+    ok = true,
+    held = [] as CallId[],
+    isProven = true,
+    lagMs = 0,
+  } = {},
 ): Promise<ArchivedFiles> => {
   if (isProven) await auditLedger(ledger.postgres)
   return archiveMonth(
@@ -78,6 +89,7 @@ const archive = async (
         openHolds: async () => held.map((callId) => ({ callId })) as never,
       },
       audits: { latest: async () => ({ ok, at: new Date(atMs) }) as never },
+      clickHouse: { select: async () => [{ completeAtMs: atMs - lagMs }] as never },
       clock: () => atMs,
     },
     monthName(ahead),
@@ -177,6 +189,36 @@ test('months leave one after the other', async () => {
   expect(await brokenChecks()).toEqual([])
 })
 
+test('paid calls leave, and their payments stay', async () => {
+  const { postgres } = ledger
+  const [payer, call] = ['acct_x402', callOf(0)]
+  await postgres.$executeRawUnsafe(
+    `INSERT INTO accounts (id, name, state) VALUES ('${payer}', 'x402', 'active') ON CONFLICT DO NOTHING`,
+  )
+  const terms = { terms: { amount: '1' }, payload: { payload: { authorization: { value: '1' } } } }
+  const pay = (state: string, callId: string) =>
+    postgres.$executeRawUnsafe(
+      `INSERT INTO call_payments (call_id, network, asset, payer, nonce, amount_pico, request, expires_at, over_at, state, transaction, closed_at)
+       VALUES ($1, 'n', 'a', 'p', $1, 1000000, $2::jsonb, now(), now(), $3::call_payment_state, $4, now())`,
+      ...[callId, terms, state, state === 'settled' ? '0x1' : null],
+    )
+  await pay('settled', call.id)
+  const unpaid = callOf(0)
+  await pay('unpaid', unpaid.id)
+  const post = (posting: Posting) => postgres.$transaction((transaction) => postLedger(transaction, posting))
+  for (const { id } of [call, unpaid]) await post(callPaymentPosting(id, picoUsd(1_000_000n)))
+  await settle({ ...call, accountId: payer }, { ...unpaid, accountId: payer })
+  const closing = { amountPico: 1_000_000n, remainingPico: 999_950n }
+  await post(callPaymentClosing(call.id, { ...closing, isSettled: true })!)
+  await post(callPaymentClosing(unpaid.id, { ...closing, isSettled: false })!)
+  expect(await brokenChecks()).toEqual([])
+  const before = await sums()
+  expect((await archive(0)).rows).toMatchObject({ call_records: 2, ledger_transactions: 6 })
+  expect(await sums()).toEqual(before)
+  expect(await brokenChecks()).toEqual([])
+  expect(await postgres.callPayment.count()).toBe(2)
+})
+
 test('an archive without calls is one too', async () => {
   expect((await archive(0)).rows).toMatchObject({ call_records: 0, ledger_entries: 0 })
   expect(await brokenChecks()).toEqual([])
@@ -237,6 +279,7 @@ test('months that are kept long enough are archived by themselves, and a failure
       ...{ postgres, folder, logger, keptMonths: 2, clock: () => atMs },
       holds: { accounts: async () => [], openHolds: async () => [] },
       audits: { latest: async () => ({ ok, at: new Date(atMs) }) as never },
+      clickHouse: null,
     })
   await run(startOf(3) - 1)
   expect(logged).toEqual([])
@@ -280,6 +323,12 @@ describe('a month is refused', () => {
     await settle(call)
     await expect(archive(0, { isProven: false })).rejects.toThrow(
       `no audit has proven (npm run audit), ${call.id}`,
+    )
+  })
+
+  test('while ClickHouse may miss calls of it', async () => {
+    await expect(archive(0, { lagMs: 2 * 3_600_000 })).rejects.toThrow(
+      /ClickHouse is more than an hour behind/,
     )
   })
 
