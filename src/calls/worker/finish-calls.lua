@@ -71,8 +71,14 @@ end
 
 for _, call in ipairs(calls) do call.result = refusal(call) end
 
+-- A list of claimed calls, the newest first, is searched from its nearer end: ids begin with their time, so one that is
+-- newer than the middle is in the first half. If calls were claimed in another order the search is only longer.
+local SHORT_LIST = 500
+local open_calls = redis.call('LLEN', dispatch .. 'active')
+local middle = open_calls > SHORT_LIST and redis.call('LINDEX', dispatch .. 'active', math.floor(open_calls / 2))
 local function unlist(id)
-  if redis.call('LREM', dispatch .. 'active', -1, id) == 0
+  local from_end = middle and id > middle and 1 or -1
+  if redis.call('LREM', dispatch .. 'active', from_end, id) == 0
     and redis.call('ZREM', dispatch .. 'delayed', id) == 0
     and redis.call('LREM', dispatch .. 'wait', -1, id) == 0 then
     redis.call('ZREM', dispatch .. 'prioritized', id)

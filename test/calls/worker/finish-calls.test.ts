@@ -140,6 +140,22 @@ describe('the step that finishes calls', () => {
   const completeByBullMq = (id: CallId) =>
     new Job(bullmq, 'call', {}, { removeOnComplete: true }, id).moveToCompleted(null, jobs.token, false)
 
+  test('takes a call off a long list of claimed ones from the nearer end, and any call wherever it is', async () => {
+    const active = callKey('dispatch', 'active')
+    const oldest = await claimedCall()
+    const others = Array.from({ length: 5_000 }, () => newCallId())
+    await redis.lpush(active, ...others)
+    const [misplaced, newest] = [await claimedCall(), await claimedCall()]
+    // As if an old one had been claimed last.
+    await redis.lrem(active, 1, oldest)
+    await redis.lpush(active, oldest)
+    for (const id of [newest, oldest, misplaced]) {
+      expect(await finish(`settle_${id}`, [ended(id)])).toEqual(['finished'])
+      expect(await redis.lpos(active, id)).toBeNull()
+    }
+    expect(await redis.llen(active)).toBe(others.length)
+  })
+
   test('completing jobs leaves the queue as BullMQ does', async () => {
     const ids = [await claimedCall(), await claimedCall(7), await claimedCall()] as const
     await redis.sadd(callKey(DISPATCH_QUEUE, 'stalled'), ...ids)
