@@ -65,7 +65,7 @@ $$;
 -- Creates the partitions that are missing for the months from this one to `last`, and for earlier ones that have rows, and
 -- returns their number. Rows of a month that came before its partition did are in the default partition and move. Readers and writers go on, except for
 -- the moment in which the default partition is locked.
-CREATE FUNCTION create_month_partitions(last date) RETURNS integer LANGUAGE plpgsql SET lock_timeout = '5s' AS $$
+CREATE FUNCTION create_month_partitions(last date, of_table text DEFAULT NULL) RETURNS integer LANGUAGE plpgsql SET lock_timeout = '5s' AS $$
 DECLARE
   parent record;
   month date;
@@ -75,7 +75,7 @@ DECLARE
   is_needed boolean;
   this_month date := date_trunc('month', now() AT TIME ZONE 'UTC');
 BEGIN
-  FOR parent IN SELECT * FROM partitioned_tables() LOOP
+  FOR parent IN SELECT * FROM partitioned_tables() WHERE name = of_table OR of_table IS NULL LOOP
     FOR month IN
       SELECT months::date FROM generate_series(this_month - interval '2 years', last, interval '1 month') AS months
     LOOP
