@@ -93,7 +93,7 @@ CREATE TABLE audit_balances (
   recount        integer NOT NULL DEFAULT 0,
   -- An account whose balance has not been compared since.
   is_changed     boolean NOT NULL
-);
+) WITH (fillfactor = 50);
 CREATE INDEX audit_balances_changed_idx ON audit_balances (ledger_account) WHERE is_changed;
 
 -- What the audit found in rows that it will not read again by itself. Each audit looks at them again, and deletes those that

@@ -46,23 +46,41 @@ const CONDITIONS = {
 } as const
 
 /**
- * The `WITH` clause that defines `scoped_calls`, `scoped_entries` and so on. Ledger transactions have no time of writing of
- * their own: new ones are those of new entries.
+ * The `WITH` clause that defines `scoped_calls`, `scoped_entries` and so on; `touched_entries`, all entries of the transactions
+ * with an entry in scope; and `touched_captures`, those of the captures of calls in scope. Ledger transactions have no
+ * `written_xact`: new ones are those of new entries.
  */
 export function scopedTables({ kind }: AuditScope): string {
   const tables = Object.entries(SCOPED).map(
     ([name, [table, id]]) =>
-      `scoped_${name} AS NOT MATERIALIZED (SELECT * FROM ${table} WHERE ${CONDITIONS[kind](id)})`,
+      [`scoped_${name}`, `SELECT * FROM ${table} WHERE ${CONDITIONS[kind](id)}`] as const,
   )
-  const transactions =
-    kind === 'written'
-      ? '(id, kind) IN (SELECT transaction_id, kind FROM scoped_entries)'
-      : CONDITIONS[kind]('id')
-  tables.push(
-    `scoped_transactions AS NOT MATERIALIZED (SELECT * FROM ledger_transactions WHERE ${transactions})`,
-  )
-  return `WITH ${tables.join(',\n')}`
+  const others = kind === 'written' ? OF_NEW_ROWS : ofIds(CONDITIONS[kind]('id'))
+  return `WITH ${[...tables, ...Object.entries(others)]
+    .map(([name, sql]) => `${name} AS NOT MATERIALIZED (${sql})`)
+    .join(',\n')}`
 }
+
+/** New rows may belong to a transaction that has older ones. */
+const OF_NEW_ROWS = {
+  scoped_transactions: `
+    SELECT * FROM ledger_transactions WHERE (id, kind) IN (SELECT transaction_id, kind FROM scoped_entries)`,
+  touched_entries: `
+    SELECT entry.* FROM (SELECT DISTINCT transaction_id, kind FROM scoped_entries) AS touched
+    JOIN ledger_entries AS entry ON entry.transaction_id = touched.transaction_id AND entry.kind = touched.kind`,
+  touched_captures: `
+    SELECT entry.* FROM (
+      SELECT id FROM scoped_calls UNION SELECT transaction_id FROM scoped_entries WHERE kind = 'capture'
+    ) AS touched
+    JOIN ledger_entries AS entry ON entry.transaction_id = touched.id AND entry.kind = 'capture'`,
+}
+
+/** All rows of a transaction have its id, so they are in scope together. */
+const ofIds = (condition: string) => ({
+  scoped_transactions: `SELECT * FROM ledger_transactions WHERE ${condition}`,
+  touched_entries: 'SELECT * FROM scoped_entries',
+  touched_captures: "SELECT * FROM scoped_entries WHERE kind = 'capture'",
+})
 
 /** The parameters of these conditions. */
 export function scopeValues(scope: AuditScope): unknown[] {

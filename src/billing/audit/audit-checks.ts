@@ -14,9 +14,7 @@ const LEDGER_AUDIT_CHECKS: readonly AuditCheck[] = [
     subject: WITH_KIND,
     sql: `
       SELECT transaction_id AS id, kind, 'entries sum to ' || sum(amount_pico) AS detail
-      FROM (SELECT DISTINCT transaction_id, kind FROM scoped_entries) AS touched
-      JOIN ledger_entries USING (transaction_id, kind)
-      GROUP BY transaction_id, kind HAVING sum(amount_pico) <> 0`,
+      FROM touched_entries GROUP BY transaction_id, kind HAVING sum(amount_pico) <> 0`,
   },
   {
     name: 'every ledger transaction has entries',
@@ -50,9 +48,7 @@ const LEDGER_AUDIT_CHECKS: readonly AuditCheck[] = [
     reads: 'rows',
     sql: `
       SELECT transaction_id AS id, count(*) || ' captures' AS detail
-      FROM (SELECT DISTINCT transaction_id FROM scoped_entries WHERE kind = 'capture') AS touched
-      JOIN ledger_entries USING (transaction_id)
-      WHERE kind = 'capture' AND ledger_account IN ('revenue', 'byok_fees')
+      FROM touched_captures WHERE ledger_account IN ('revenue', 'byok_fees')
       GROUP BY transaction_id HAVING count(*) > 1`,
   },
   {
@@ -69,13 +65,13 @@ const LEDGER_AUDIT_CHECKS: readonly AuditCheck[] = [
         SELECT id, account_id, charge_pico, CASE WHEN is_byok THEN 'byok_fees' ELSE 'revenue' END AS income
         FROM call_records
       ) AS c ON c.id = touched.id AND c.charge_pico <> 0
-      CROSS JOIN LATERAL (
-        SELECT sum(amount_pico) FILTER (WHERE ledger_account IN ('revenue', 'byok_fees')) AS captured,
+      LEFT JOIN (
+        SELECT transaction_id, sum(amount_pico) FILTER (WHERE ledger_account IN ('revenue', 'byok_fees')) AS captured,
                min(ledger_account) FILTER (WHERE ledger_account NOT LIKE 'customer:%') AS income,
                -sum(amount_pico) FILTER (WHERE ledger_account LIKE 'customer:%') AS paid,
                min(ledger_account) FILTER (WHERE ledger_account LIKE 'customer:%') AS payer
-        FROM ledger_entries WHERE transaction_id = touched.id AND kind = 'capture'
-      ) AS e
+        FROM touched_captures GROUP BY transaction_id
+      ) AS e ON e.transaction_id = touched.id
       WHERE c.charge_pico IS DISTINCT FROM e.captured OR c.charge_pico IS DISTINCT FROM e.paid
          OR 'customer:' || c.account_id IS DISTINCT FROM e.payer OR c.income IS DISTINCT FROM e.income`,
   },
