@@ -3,6 +3,7 @@ import type { AuditCheck } from './audit-check.ts'
 import { CALL_AUDIT_CHECKS } from './call-audit-checks.ts'
 import { CALL_PAYMENT_AUDIT_CHECKS } from './call-payment-audit-checks.ts'
 import { PAYMENT_AUDIT_CHECKS } from './payment-audit-checks.ts'
+import { TOTALS_AUDIT_CHECKS } from './totals-audit-checks.ts'
 
 const WITH_KIND = "id || ' (' || kind || ')'"
 
@@ -99,4 +100,5 @@ export const AUDIT_CHECKS: readonly AuditCheck[] = [
   ...CALL_AUDIT_CHECKS,
   ...PAYMENT_AUDIT_CHECKS,
   ...CALL_PAYMENT_AUDIT_CHECKS,
+  ...TOTALS_AUDIT_CHECKS,
 ]

@@ -1,5 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { CheckResult } from '../../../src/billing/audit/audit-findings.ts'
 import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
+import { TOTALS_AUDIT_CHECKS } from '../../../src/billing/audit/totals-audit-checks.ts'
 import {
   createSettlementStore,
   type SettlementStore,
@@ -20,11 +22,14 @@ const damage = (...statements: string[]) =>
     for (const statement of statements) await transaction.$executeRawUnsafe(statement)
   })
 
+/** Damage here is done to records, of which the totals then differ as well. Those have their own tests. */
+const OF_TOTALS = new Set(TOTALS_AUDIT_CHECKS.map(({ name }) => name))
+const namesOf = (checks: CheckResult[]) =>
+  checks.filter(({ broken, name }) => broken > 0 && !OF_TOTALS.has(name)).map(({ name }) => name)
+
 /** The names of the checks that fail. */
-const failing = async (reach: 'new' | 'full' = 'new') => {
-  const { checks } = await auditLedger(ledger.postgres, { reach })
-  return checks.filter(({ broken }) => broken > 0).map(({ name }) => name)
-}
+const failing = async (reach: 'new' | 'full' = 'new') =>
+  namesOf((await auditLedger(ledger.postgres, { reach })).checks)
 
 const settled = async () => {
   const call = settlementOf(account)
@@ -355,7 +360,7 @@ describe('the audit of what is new', () => {
     const ours = "a call on the client's own provider key costs us nothing"
     const { metrics, checks } = await auditLedger(ledger.postgres)
     expect(metrics.newCalls).toBe(45_000n)
-    expect(checks.filter(({ broken }) => broken > 0).map(({ name }) => name)).toEqual([ours])
+    expect(namesOf(checks)).toEqual([ours])
     const full = await auditLedger(ledger.postgres, { reach: 'full' })
     expect(full.metrics).toMatchObject({
       calls: BigInt(await ledger.postgres.callRecord.count()),

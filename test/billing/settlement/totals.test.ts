@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Client } from 'pg'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { auditLedger } from '../../../src/billing/audit/ledger-audit.ts'
+import { TOTALS_AUDIT_CHECKS } from '../../../src/billing/audit/totals-audit-checks.ts'
 import { postLedger } from '../../../src/billing/ledger/ledger-store.ts'
 import {
   createSettlementStore,
@@ -132,6 +134,41 @@ describe('totals of spend, usage and the ledger', () => {
     )
     const outcomes = await Promise.all(batches.map((batch) => store.settle(batch)))
     expect(outcomes.flatMap(({ quarantined }) => quarantined)).toEqual([])
+  })
+
+  test('are proven by the audit', async () => {
+    const call = settlementOf(account, at(NOON, { keyId: 'key_f' }))
+    await store.settle([call])
+    const failing = async () => {
+      const { checks } = await auditLedger(ledger.postgres, { reach: 'full' })
+      return TOTALS_AUDIT_CHECKS.map(({ name }) => name).filter((name) =>
+        checks.some((check) => check.name === name && check.broken > 0),
+      )
+    }
+    expect(await failing()).toEqual([])
+    const [quarters, days, totals, entries] = TOTALS_AUDIT_CHECKS.map(({ name }) => name)
+    for (const [table, where, column, found] of [
+      ['usage_totals', "key_id = 'key_f' AND width_ms = 900000", 'charge_pico', [quarters, days]],
+      ['usage_totals', "key_id = 'key_f' AND width_ms = 900000", 'completion_tokens', [quarters]],
+      ['usage_totals', "key_id = 'key_f' AND width_ms = 86400000", 'charge_pico', [days]],
+      ['spend_totals', "key_id = 'key_f' AND period <> 'total'", 'spent_pico', [days, totals]],
+      ['spend_totals', "key_id = '' AND period = 'total'", 'spent_pico', [totals]],
+      [
+        'ledger_totals',
+        `ledger_account = 'customer:${account}' AND kind = 'capture'`,
+        'amount_pico',
+        [entries],
+      ],
+    ] as const) {
+      const change = (by: number) =>
+        ledger.postgres.$executeRawUnsafe(
+          `UPDATE ${table} SET ${column} = ${column} + ${by} WHERE account_id = '${account}' AND ${where}`,
+        )
+      expect(await change(1)).toBe(1)
+      expect(await failing()).toEqual(found)
+      await change(-1)
+      expect(await failing()).toEqual([])
+    }
   })
 
   test('are filled from the history of a database without them', async () => {
