@@ -30,11 +30,16 @@ UPDATE api_keys SET state = 'revoked', revoked_at = now()
 WHERE created_by = $1 AND account_id <> $1 AND state = 'active' RETURNING id`
 
 const LABELS_AT_ONCE = 2_000
-/** In pages, since an account may have made millions of calls. */
+/** In pages by admission and id, since an account may have made millions of calls. Returns the last call of the page. */
 const FORGET_LABELS = `
-UPDATE call_records SET labels = NULL WHERE id IN (
-  SELECT id FROM call_records WHERE account_id = $1 AND labels IS NOT NULL LIMIT ${LABELS_AT_ONCE}
-)`
+WITH page AS (
+  SELECT id, admitted_at_ms, labels IS NOT NULL AS labelled FROM call_records
+  WHERE account_id = $1 AND admitted_at_ms >= $2::bigint AND (admitted_at_ms, id) > ($2::bigint, $3)
+  ORDER BY admitted_at_ms, id LIMIT ${LABELS_AT_ONCE}
+), forgotten AS (
+  UPDATE call_records SET labels = NULL WHERE id IN (SELECT id FROM page WHERE labelled)
+)
+SELECT id, admitted_at_ms AS "atMs" FROM page ORDER BY admitted_at_ms DESC, id DESC LIMIT 1`
 
 export function createAccountDeletion(deps: {
   postgres: Postgres
@@ -96,6 +101,19 @@ export function createAccountDeletion(deps: {
     })
   }
 
+  const forgetLabels = async (accountId: string): Promise<void> => {
+    let last: { id: string; atMs: bigint } | undefined = { id: '', atMs: 0n }
+    while (last) {
+      const { id, atMs }: { id: string; atMs: bigint } = last
+      ;[last] = await postgres.$queryRawUnsafe<Array<{ id: string; atMs: bigint }>>(
+        FORGET_LABELS,
+        accountId,
+        atMs,
+        id,
+      )
+    }
+  }
+
   return {
     /**
      * `personId`: the person whose password is given. Throws ApiError for a wrong password, for the only owner of an
@@ -122,7 +140,7 @@ export function createAccountDeletion(deps: {
         await removePeople(transaction, account)
         return transaction.$queryRawUnsafe<Array<{ id: string }>>(REVOKE_MADE_KEYS, account.id)
       })
-      while ((await postgres.$executeRawUnsafe(FORGET_LABELS, account.id)) === LABELS_AT_ONCE);
+      await forgetLabels(account.id)
       deps.logger.info({ accountId: account.id }, 'account deleted by its holder')
       await deps.announce({ accountId: account.id })
       for (const { id: keyId } of made) await deps.announce({ keyId })

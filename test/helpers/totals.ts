@@ -3,7 +3,7 @@ import { PROMPT_SUM_SQL } from '../../src/billing/settlement/settlement-statemen
 import type { Postgres } from '../../src/platform/postgres/postgres.ts'
 
 /** What the totals must be, computed from call records and ledger entries in another way than the triggers do. */
-const FROM_HISTORY = {
+const FROM_HISTORY: Record<string, string> = {
   spend_totals: `
     WITH call AS (SELECT *, 'd' || (to_timestamp(admitted_at_ms / 1000) AT TIME ZONE 'UTC')::date AS day FROM call_records)
     SELECT account_id, key_id, day AS period, count(*) FILTER (WHERE charge_pico > 0) AS charged_calls,
@@ -40,18 +40,26 @@ const FROM_HISTORY = {
     FROM ledger_entries JOIN ledger_transactions AS owner USING (kind) WHERE owner.id = transaction_id GROUP BY 1, 2, 3`,
 }
 
+const COLUMNS: Record<string, string> = {
+  spend_totals: 'account_id, key_id, period, charged_calls, spent_pico, last_call_at_ms, last_charge_at_ms',
+  usage_totals: `account_id, width_ms, starts_at_ms, key_id, requested_model, offer_id, model_id, is_byok, calls,
+    failed_calls, charged_calls, prompt_tokens, completion_tokens, charge_pico, cost_pico, broken_prompt_tokens,
+    broken_completion_tokens, broken_pico`,
+  ledger_totals: 'account_id, kind, ledger_account, entries, amount_pico',
+}
+
+/** By table: its columns, and a query of what they must be. */
+export const TOTALS_OF_HISTORY = Object.fromEntries(
+  Object.entries(FROM_HISTORY).map(([table, sql]) => [table, { columns: COLUMNS[table]!, sql }]),
+)
+
 /** Expects every total to be the sum of what is recorded. */
 export async function expectTotalsOfHistory(postgres: Pick<Postgres, '$queryRawUnsafe'>): Promise<void> {
-  for (const [table, history] of Object.entries(FROM_HISTORY)) {
-    const columns = await postgres.$queryRawUnsafe<Array<{ name: string }>>(
-      `SELECT attname AS name FROM pg_attribute WHERE attrelid = '${table}'::regclass AND attnum > 0 ORDER BY attnum`,
-    )
-    const names = columns.map(({ name }) => name).join(', ')
-    const differing = await postgres.$queryRawUnsafe<unknown[]>(`
-      WITH expected AS (SELECT ${names} FROM (${history}) AS history), stored AS (SELECT ${names} FROM ${table})
-      SELECT 'missing' AS difference, missing::text FROM (TABLE expected EXCEPT TABLE stored) AS missing
+  for (const [table, { columns, sql }] of Object.entries(TOTALS_OF_HISTORY)) {
+    const differing = await postgres.$queryRawUnsafe<Array<{ difference: string; total: string }>>(`
+      WITH expected AS (SELECT ${columns} FROM (${sql}) AS history), stored AS (SELECT ${columns} FROM ${table})
+      SELECT 'missing' AS difference, missing::text AS total FROM (TABLE expected EXCEPT TABLE stored) AS missing
       UNION ALL SELECT 'wrong', wrong::text FROM (TABLE stored EXCEPT TABLE expected) AS wrong ORDER BY 2`)
-    // A superseded record leaves rows of zeros where nothing else was counted.
     expect(
       differing.filter((row) => !isEmptied(row)),
       table,
@@ -59,7 +67,6 @@ export async function expectTotalsOfHistory(postgres: Pick<Postgres, '$queryRawU
   }
 }
 
-const isEmptied = (row: unknown) => {
-  const { difference, missing } = row as { difference: string; missing: string }
-  return difference === 'wrong' && /(?:,0){10}\)$/.test(missing)
-}
+/** A superseded record leaves a row of zeros where nothing else was counted. */
+const isEmptied = ({ difference, total }: { difference: string; total: string }) =>
+  difference === 'wrong' && /(?:,0){10}\)$/.test(total)

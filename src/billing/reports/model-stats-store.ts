@@ -3,6 +3,7 @@ import type { TimeRange } from '../../core/billing/usage-query.ts'
 import { callIdRange } from '../../core/kernel/ids.ts'
 import { DAY_MS } from '../../core/kernel/time.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
+import { withCustomPlans } from '../../platform/postgres/custom-plans.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { withTimeout } from '../../platform/process/with-timeout.ts'
 
@@ -125,14 +126,15 @@ export function createModelStatsStore(options: {
     const range = { fromMs: toMs - SPAN_DAYS * DAY_MS, toMs }
     const ids = callIdRange(range)
     const span = [ids.from, ids.to, BigInt(range.fromMs), BigInt(range.toMs)]
-    // Sequential, because the pool of reports has few connections.
-    const models = await postgres.$queryRawUnsafe<Array<ModelStats & { id: string }>>(MODELS, ...span)
-    const offers = await postgres.$queryRawUnsafe<Array<OfferStats & { id: string }>>(
-      OFFERS,
-      ...span,
-      NOT_ITS_FAULT,
-    )
-    return { range, models: byId(models), offers: byId(offers) }
+    return withCustomPlans(postgres, async (transaction) => {
+      const models = await transaction.$queryRawUnsafe<Array<ModelStats & { id: string }>>(MODELS, ...span)
+      const offers = await transaction.$queryRawUnsafe<Array<OfferStats & { id: string }>>(
+        OFFERS,
+        ...span,
+        NOT_ITS_FAULT,
+      )
+      return { range, models: byId(models), offers: byId(offers) }
+    })
   }
   const refresh = async () => {
     try {

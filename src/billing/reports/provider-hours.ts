@@ -1,5 +1,6 @@
 import { callIdRange } from '../../core/kernel/ids.ts'
 import { DAY_MS, HOUR_MS } from '../../core/kernel/time.ts'
+import { withCustomPlans } from '../../platform/postgres/custom-plans.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
 import { LATEST, NOT_ITS_FAULT } from './model-stats-store.ts'
 
@@ -65,7 +66,9 @@ export function createProviderHours(postgres: Postgres) {
 
     /** Computes an hour from its calls. Repeatable, because calls may be settled after it ended. */
     async roll(hourMs: number): Promise<void> {
-      await postgres.$executeRawUnsafe(ROLL, ...spanOf(hourMs, hourMs + HOUR_MS))
+      await withCustomPlans(postgres, (transaction) =>
+        transaction.$executeRawUnsafe(ROLL, ...spanOf(hourMs, hourMs + HOUR_MS)),
+      )
     },
 
     async read(fromMs: number): Promise<ProviderHour[]> {
@@ -75,7 +78,9 @@ export function createProviderHours(postgres: Postgres) {
 
     /** Latencies of calls in a period; providers with fewer than `callsMin` are omitted. */
     latency: (fromMs: number, toMs: number, callsMin: number): Promise<ProviderLatency[]> =>
-      postgres.$queryRawUnsafe<ProviderLatency[]>(LATENCY, ...spanOf(fromMs, toMs), callsMin),
+      withCustomPlans(postgres, (transaction) =>
+        transaction.$queryRawUnsafe<ProviderLatency[]>(LATENCY, ...spanOf(fromMs, toMs), callsMin),
+      ),
 
     async prune(beforeMs: number): Promise<void> {
       await postgres.providerHour.deleteMany({ where: { hour: { lt: new Date(beforeMs) } } })

@@ -1,0 +1,14 @@
+import type { Postgres, PostgresTransaction } from './postgres.ts'
+
+/**
+ * Runs statements that are planned for their values each time. A plan for any values, which PostgreSQL may choose after some
+ * runs, cannot know that a limit is reached early, and may read a whole range of ids to sort it.
+ */
+export const withCustomPlans = <Result>(
+  postgres: Postgres,
+  run: (transaction: PostgresTransaction) => Promise<Result>,
+): Promise<Result> =>
+  postgres.$transaction(async (transaction) => {
+    await transaction.$executeRawUnsafe('SET LOCAL plan_cache_mode = force_custom_plan')
+    return run(transaction)
+  })

@@ -1,0 +1,384 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import pino from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAccountStore } from '../../src/accounts/account-store.ts'
+import { createInvitationStore } from '../../src/accounts/organisation/invitation-store.ts'
+import { createCallRecords, readClaimWait } from '../../src/billing/call-records/call-records.ts'
+import { findCharges, findKnownCalls } from '../../src/billing/call-records/known-calls.ts'
+import { createAllowanceStore } from '../../src/billing/holds/allowance-store.ts'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
+import { createAccountLedgerStore } from '../../src/billing/ledger/account-ledger-store.ts'
+import { adjustBalance } from '../../src/billing/ledger/adjust-balance.ts'
+import { createBalanceStore } from '../../src/billing/ledger/balance-store.ts'
+import { createCreditStore } from '../../src/billing/ledger/credit-store.ts'
+import {
+  createLedgerListStore,
+  readLedgerCursor,
+  sumLedger,
+} from '../../src/billing/ledger/ledger-list-store.ts'
+import { postLedger } from '../../src/billing/ledger/ledger-store.ts'
+import { createStatementReader } from '../../src/billing/ledger/statement-store.ts'
+import { createMarginStore } from '../../src/billing/reports/margin-store.ts'
+import { createModelStatsStore } from '../../src/billing/reports/model-stats-store.ts'
+import { createProviderHours } from '../../src/billing/reports/provider-hours.ts'
+import { recordedProviderUsage } from '../../src/billing/reports/recorded-provider-usage.ts'
+import { createKeyActivityStore, createSpendStore } from '../../src/billing/reports/spend-store.ts'
+import { createUsageSeriesStore } from '../../src/billing/reports/usage-series-store.ts'
+import { createUsageStore } from '../../src/billing/reports/usage-store.ts'
+import { createConflictStore } from '../../src/billing/settlement/conflict-store.ts'
+import { creditReportedFailures } from '../../src/billing/settlement/credit-reported-failures.ts'
+import { createQuarantineStore } from '../../src/billing/settlement/quarantine-store.ts'
+import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
+import { allowancePeriod } from '../../src/core/billing/allowance-period.ts'
+import { accountBudget, keyBudget, memberBudget } from '../../src/core/billing/budget.ts'
+import { bucketStarts } from '../../src/core/billing/time-buckets.ts'
+import { newCallId } from '../../src/core/kernel/ids.ts'
+import { picoUsd } from '../../src/core/kernel/money.ts'
+import { DAY_MS, HOUR_MS, isoDay } from '../../src/core/kernel/time.ts'
+import { CALL_PAYMENT_ACCOUNT } from '../../src/core/payments/x402.ts'
+import { createAccountDeletion } from '../../src/operations/account-deletion.ts'
+import { createCallPaymentStore } from '../../src/payments/x402/call-payment-store.ts'
+import {
+  failedSettlementOf,
+  openTestAccount,
+  settlementOf,
+  unservedSettlementOf,
+} from '../helpers/billing.ts'
+import { fillHistory } from '../helpers/long-history.ts'
+import { testLedger, testRedis } from '../helpers/resources.ts'
+
+/** A statement may read this many calls or entries, however many there are. */
+const ROWS_MAX = 25_000
+/** Statistics of models and providers read the latest hundred thousand calls. */
+const STATISTICS_ROWS_MAX = 100_000
+const CALLS = 1_000_000
+const HISTORY_TABLE = /\b(call_records|ledger_transactions|ledger_entries)\b/
+
+/** Prisma's own queries of these tables. All but `findByRequestId`, of the command `trace`, are by primary key. */
+const PRISMA_QUERIES = [
+  'src/accounts/account-store.ts ledgerEntry.findFirst',
+  'src/billing/call-records/call-records.ts callRecord.findMany',
+  'src/billing/call-records/call-records.ts callRecord.findMany',
+  'src/billing/call-records/call-records.ts callRecord.findUnique',
+  'src/billing/ledger/adjust-balance.ts ledgerEntry.findMany',
+  'src/billing/settlement/conflict-store.ts callRecord.findUniqueOrThrow',
+  'src/calls/api/end-acknowledgements.ts callRecord.findMany',
+]
+/** The audit, the archive and the copy for analytics go through rows in their order, a bounded range at a time. */
+const RANGE_READERS = /^src\/billing\/(audit|archive|analytics)\//
+
+interface Statement {
+  text: string
+  values: unknown[]
+  /** It is planned for its values each time. */
+  isCustom: boolean
+}
+
+const recorded = new Map<string, Statement>()
+/** Connections in a transaction of custom plans. */
+const custom = new Set<pg.Client>()
+const query = pg.Client.prototype.query
+/** Records statements where all of them pass: in the driver. Before the first connection, which keeps the function it finds. */
+pg.Client.prototype.query = function (this: pg.Client, ...args: never[]) {
+  const [config, values] = args as unknown as [string | Statement, unknown]
+  const text = typeof config === 'string' ? config : config.text
+  const given = (typeof config === 'object' && config.values) || (Array.isArray(values) ? values : [])
+  if (/^SET LOCAL plan_cache_mode/.test(text)) custom.add(this)
+  if (/^(COMMIT|ROLLBACK)/.test(text)) custom.delete(this)
+  if (HISTORY_TABLE.test(text)) recorded.set(text, { text, values: [...given], isCustom: custom.has(this) })
+  return (query as (...all: never[]) => never).apply(this, args)
+} as typeof query
+
+const ledger = testLedger()
+const server = testRedis()
+const now = Date.now()
+const [fromMs, toMs] = [now - 60 * DAY_MS, now - 1_000]
+let busy: string
+let other: string
+
+beforeAll(async () => {
+  busy = await openTestAccount(ledger.postgres, 10n ** 12n)
+  other = await openTestAccount(ledger.postgres, 10n ** 12n)
+  const others = [other, await openTestAccount(ledger.postgres, 10n ** 12n)]
+  await fillHistory(ledger.url, {
+    ...{ calls: CALLS, busyAccountId: busy, otherAccountIds: others, keys: 4, fromMs, toMs },
+  })
+  const data = { kind: 'standard', prefix: 'sk', suffix: 'x', accountId: busy, createdBy: other } as const
+  for (let key = 0; key < 4; key++)
+    await ledger.postgres.apiKey.create({ data: { ...data, id: `${busy}_${key}`, hash: Buffer.from([key]) } })
+  recorded.clear()
+})
+afterAll(() => {
+  pg.Client.prototype.query = query
+})
+
+/** Runs everything in src and workers that reads or writes these tables, except by ranges. */
+async function runEverything(): Promise<void> {
+  const { postgres } = ledger
+  const redis = server.connect()
+  const holds = createHoldStore(redis)
+  const month = allowancePeriod('monthly', now)
+  const range = { fromMs: now - 30 * DAY_MS, toMs: now }
+  const year = { fromMs: now - 365 * DAY_MS, toMs: now + 1 }
+
+  const records = createCallRecords(postgres)
+  const listed = await records.page(busy, range, null, 50)
+  expect(listed).toHaveLength(50)
+  const ids = listed.map(({ id }) => id)
+  await records.find(ids[0]!)
+  const { admittedAt, id: callId } = listed.at(-1)!
+  await records.page(busy, range, { admittedAtMs: admittedAt, callId }, 50, {
+    model: 'acme/large-2',
+    status: 'completed',
+  })
+  await records.page(busy, range, null, 50, { keyId: `${busy}_1` })
+  await records.page(busy, range, null, 50, { memberId: other })
+  await records.page(busy, range, null, 50, { id: ids[3]! })
+  await records.search({}, range, ids[2]!, 50)
+  await records.search({ accountId: other, model: 'acme/large-1', status: 'completed' }, range, null, 50)
+  await records.settledSince([busy, other], now - HOUR_MS)
+  await readClaimWait(postgres, now)
+  await findKnownCalls(postgres, ids)
+  await findCharges(postgres, ids)
+
+  const spend = createSpendStore(postgres)
+  for (const holder of [accountBudget(busy), memberBudget(busy, other), keyBudget(busy, `${busy}_1`)])
+    for (const period of [month, allowancePeriod('weekly', now)])
+      expect((await spend.spending(holder, period, ids)).spentPico).toBeGreaterThan(0n)
+  await spend.spending(keyBudget(busy, `${busy}_1`), allowancePeriod('none', now), ids)
+  await createKeyActivityStore(postgres).activity([{ keyId: `${busy}_1`, period: month }])
+
+  const { usage } = createUsageStore(postgres)
+  for (const group of ['day', 'model', 'key'] as const) await usage(busy, year, group, 1_000)
+  const { series } = createUsageSeriesStore(postgres)
+  for (const group of ['model', 'key', 'member'] as const)
+    for (const [interval, zone] of [
+      ['hour', 'Asia/Kathmandu'],
+      ['day', 'UTC'],
+    ] as const) {
+      const starts = bucketStarts(range, interval, zone, 800)!
+      const query = { accountId: busy, range, starts, group }
+      expect(await series(query, 100_000)).not.toBeNull()
+      await series({ ...query, model: 'acme/large-1', keyId: `${busy}_1` }, 100_000)
+    }
+  for (const group of ['account', 'model', 'provider', 'day'] as const)
+    expect((await createMarginStore(postgres).margin(year, group, 1_000))?.total.calls).toBeGreaterThan(
+      BigInt(CALLS - 100),
+    )
+  expect(
+    await recordedProviderUsage(postgres, ['acme'], [isoDay(Math.floor(now / DAY_MS) - 1)]),
+  ).toHaveLength(1)
+  const statistics = createModelStatsStore({ postgres, clock: Date.now, logger: pino({ level: 'silent' }) })
+  await expect.poll(() => statistics.stats()).not.toBeNull()
+  const hours = createProviderHours(postgres)
+  await hours.nextHour(now)
+  await hours.roll(Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS)
+  await hours.latency(now - DAY_MS, now, 10)
+
+  const lists = createLedgerListStore(postgres)
+  const top = readLedgerCursor(undefined)
+  const page = await lists.page(busy, top, 20)
+  expect(page).toHaveLength(20)
+  await lists.filteredPage(busy, { ...top, call: { at: admittedAt, id: callId } }, 20, {
+    kind: null,
+    byCall: true,
+  })
+  await lists.freeCredit(busy)
+  expect(await sumLedger(postgres)).not.toEqual([])
+  await createAccountLedgerStore(postgres).totals(busy)
+  await createAccountLedgerStore(postgres).page(busy, { position: top, balancePico: null }, 20, {
+    kind: null,
+    byCall: false,
+  })
+  await createStatementReader(postgres)(busy, year, 10_000)
+  await createCreditStore(postgres, holds).find(busy)
+  await createBalanceStore(postgres).postedWithin(HOUR_MS)
+
+  const settlements = createSettlementStore(postgres)
+  const batch = Array.from({ length: 100 }, () => settlementOf(busy, { admittedAt: now }))
+  const taken = unservedSettlementOf(busy, { admittedAt: now })
+  await settlements.settle([...batch, taken, failedSettlementOf(other, { admittedAt: now })])
+  await settlements.settle([...batch, settlementOf(busy, { id: taken.id, admittedAt: now })])
+  await settlements.settle([unservedSettlementOf(busy, { id: batch[0]!.id, admittedAt: now })])
+  await settlements.settle([settlementOf('acct_unknown')])
+  await creditReportedFailures(postgres, [batch[0]!.id], async () => undefined)
+  const conflicts = createConflictStore(postgres)
+  await conflicts.open()
+  await conflicts.review(batch[1]!.id, 'looked at')
+  await createQuarantineStore(postgres).open()
+
+  const accounts = createAccountStore(postgres, postLedger)
+  await accounts.resume(busy)
+  await createInvitationStore(postgres, {} as never).hasPaid(busy, other)
+  await holds.load(busy, { balancePico: 10n ** 12n, version: 1n })
+  await adjustBalance(
+    { accountId: busy, eventId: 'evt_1', amountPico: picoUsd(5n), reason: 'test' },
+    { postgres, holds },
+  )
+
+  const payments = createCallPaymentStore(postgres)
+  const paid = newCallId()
+  await postgres.$executeRawUnsafe(
+    `INSERT INTO accounts (id, name, state) VALUES ('${CALL_PAYMENT_ACCOUNT}', 'x402', 'active') ON CONFLICT DO NOTHING`,
+  )
+  await postgres.$executeRawUnsafe(
+    `INSERT INTO call_payments (call_id, network, asset, payer, nonce, amount_pico, request, expires_at, over_at, state)
+     VALUES ($1, 'n', 'a', 'p', '1', 1000000, '{}', now(), now(), 'left')`,
+    paid,
+  )
+  await payments.decideAbandoned(now + DAY_MS)
+  expect(await payments.closable(now + DAY_MS)).toEqual([paid])
+  await payments.close(paid).catch(() => undefined)
+
+  await postgres.$executeRawUnsafe('UPDATE accounts SET balance_pico = 0 WHERE id = $1', other)
+  const holder = await accounts.find(other)
+  await createAccountDeletion({
+    ...{ postgres, holds, members: { ownedAlone: async () => [] }, logger: pino({ level: 'silent' }) },
+    ...{
+      passwordCheck: async () => '',
+      forgetCards: async () => undefined,
+      announce: async () => undefined,
+    },
+    adjustBalance: (adjustment) => adjustBalance(adjustment, { postgres, holds }),
+  }).delete(holder!, { personId: other, password: '', forfeitUsd: null })
+}
+
+const readsOf = () =>
+  ledger.postgres.$queryRawUnsafe<Array<{ name: string; scanned: bigint }>>(`
+    SELECT relname AS name, coalesce(seq_tup_read, 0) AS scanned FROM pg_stat_user_tables
+    WHERE relname ~ '^(call_records|ledger_transactions|ledger_entries)_' ORDER BY 1`)
+
+test('no statement reads more of a history of a million calls than a bound, or scans it', async () => {
+  const before = await readsOf()
+  await runEverything()
+  expect(uncovered()).toEqual([])
+  const client = new pg.Client({ connectionString: ledger.url })
+  await client.connect()
+  const found: string[] = []
+  let explained = 0
+  for (const { text, values, isCustom } of [...recorded.values()])
+    for (const mode of isCustom ? ['force_custom_plan'] : ['force_custom_plan', 'force_generic_plan']) {
+      const plan = await explain(client, text, values, mode)
+      if (plan === null) continue
+      explained++
+      const max = text.includes('latest AS') ? STATISTICS_ROWS_MAX : ROWS_MAX
+      found.push(...excesses(plan, max).map((excess) => `${mode}: ${excess}: ${text.replace(/\s+/g, ' ')}`))
+    }
+  await client.end()
+  expect(found).toEqual([])
+  expect(explained).toBeGreaterThan(80)
+  // Also what triggers read: the server counts the rows of sequential scans.
+  await expect
+    .poll(async () => {
+      const after = await readsOf()
+      return after
+        .filter(({ scanned }, at) => scanned - before[at]!.scanned > ROWS_MAX)
+        .map(({ name }) => name)
+    })
+    .toEqual([])
+})
+
+test('a spend cap is raised within milliseconds, whatever the account spent', async () => {
+  const holds = createHoldStore(server.connect())
+  const allowances = createAllowanceStore(holds, createSpendStore(ledger.postgres))
+  await holds.load(busy, { balancePico: 10n ** 12n, version: 1n })
+  const period = allowancePeriod('monthly', now)
+  const times: number[] = []
+  for (let turn = 0; turn < 20; turn++) {
+    const budget = { ...accountBudget(busy), limitPico: 10n ** 12n + BigInt(turn) }
+    await holds.forgetAllowance(budget, period)
+    const startedAt = performance.now()
+    await allowances.load(budget, period)
+    times.push(performance.now() - startedAt)
+    expect(await holds.allowance(budget, period)).toBeLessThan(budget.limitPico - 100_000n)
+  }
+  expect(Math.min(...times)).toBeLessThan(100)
+})
+
+/** Statements in the source that were not recorded, and queries through Prisma that the list lacks or has too many. */
+function uncovered(): string[] {
+  const one = (text: string) => text.replace(/\s+/g, ' ')
+  const ran = [...recorded.keys()].map(one)
+  const prisma: string[] = []
+  const missing: string[] = []
+  for (const file of sourceFiles()) {
+    const source = readFileSync(file, 'utf8')
+    for (const [, call] of source.matchAll(/\.((?:callRecord|ledgerTransaction|ledgerEntry)\.\w+)/g))
+      prisma.push(`${file} ${call}`)
+    const fragments = source.matchAll(
+      /(?:FROM|JOIN|UPDATE|INTO|USING)\s+(?:call_records|ledger_transactions|ledger_entries)\b[^`'\n]*/g,
+    )
+    for (const [fragment] of fragments) {
+      const fixed = one(fragment.split('${')[0]!).trim()
+      if (!ran.some((text) => text.includes(fixed))) missing.push(`${file}: ${fixed}`)
+    }
+  }
+  expect(prisma.sort()).toEqual(PRISMA_QUERIES)
+  return missing
+}
+
+const sourceFiles = () =>
+  ['src', 'workers']
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    )
+    .filter((file) => file.endsWith('.ts') && !file.includes('prisma-client') && !RANGE_READERS.test(file))
+
+interface Plan {
+  'Node Type': string
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
+  Plans?: Plan[]
+}
+
+/** Prepares the statement as its connections do, and runs it without effect. Null: it cannot be run twice. */
+async function explain(
+  client: pg.Client,
+  text: string,
+  values: unknown[],
+  mode: string,
+): Promise<Plan | null> {
+  await client.query(`BEGIN; SET LOCAL plan_cache_mode = ${mode}`)
+  try {
+    await client.query(`PREPARE explained AS ${text}`)
+    const list = values.length === 0 ? '' : `(${values.map(literal).join(', ')})`
+    const { rows } = await client.query(`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE explained${list}`)
+    return rows[0]['QUERY PLAN'][0].Plan
+  } catch (error) {
+    // Deliberately refused data, of a settlement that was put into quarantine.
+    if (/^(null value|insert or update)/.test((error as Error).message)) return null
+    throw error
+  } finally {
+    await client.query('ROLLBACK')
+    await client.query('DEALLOCATE ALL')
+  }
+}
+
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL'
+  return pg.escapeLiteral(toText(value))
+}
+
+function toText(value: unknown): string {
+  if (Array.isArray(value))
+    return `{${value.map((item) => `"${String(item).replaceAll('"', '\\"')}"`).join(',')}}`
+  if (value instanceof Date) return value.toISOString()
+  return String(value)
+}
+
+/** Nodes of a plan that read more than `max` rows of history. */
+function excesses(plan: Plan, max: number): string[] {
+  const relation = plan['Relation Name'] ?? ''
+  const perLoop =
+    plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0) + (plan['Rows Removed by Index Recheck'] ?? 0)
+  const rows = perLoop * plan['Actual Loops']
+  const isHistory = /^(call_records|ledger_transactions|ledger_entries)/.test(relation)
+  const isExcess = isHistory && plan['Node Type'] !== 'ModifyTable' && rows > max
+  const below = (plan.Plans ?? []).flatMap((child) => excesses(child, max))
+  return isExcess ? [`${plan['Node Type']} of ${rows} rows of ${relation}`, ...below] : below
+}
