@@ -394,3 +394,6 @@ $$;
 SELECT partition_table(name, key, prefix, others) FROM partitioned_tables();
 DROP FUNCTION partition_table;
 SELECT create_month_partitions((date_trunc('month', now() AT TIME ZONE 'UTC') + interval '3 months')::date);
+
+-- Autovacuum analyzes partitions, and never the table that has them.
+ANALYZE call_records, ledger_transactions, ledger_entries, ledger_notes, prompt_logs, operator_actions;

@@ -24,7 +24,10 @@ export async function createMonthPartitions({
     // One table at a time: a transaction that locks the default partitions of two could deadlock with a settlement.
     for (const { name } of await postgres.$queryRawUnsafe<Array<{ name: string }>>(TABLES)) {
       const [row] = await postgres.$queryRawUnsafe<Array<{ created: number }>>(CREATE, name)
-      created += row?.created ?? 0
+      if (!row?.created) continue
+      created += row.created
+      // Autovacuum analyzes partitions, and never the table that has them.
+      await postgres.$executeRawUnsafe(`ANALYZE ${name}`)
     }
     logger.info({ created, alarmsOver: ['partitions-missing'] }, 'monthly partitions exist')
   } catch (error) {

@@ -190,6 +190,10 @@ test('a database of the version before keeps every row, and its audit is in orde
   expect(await applyMigrations({ databaseUrl: database.url, directory: MIGRATIONS })).toEqual([PARTITIONS])
   expect(await rows()).toEqual(kept)
   expect(await brokenChecks(postgres)).toEqual([])
+  const analyzed = await postgres.$queryRawUnsafe<unknown[]>(
+    "SELECT FROM pg_stats WHERE tablename = 'ledger_entries' AND inherited AND attname = 'ledger_account'",
+  )
+  expect(analyzed).toHaveLength(1)
   // The credit of the account is of no call, so no month holds it.
   const [credit] = await postgres.ledgerTransaction.findMany({
     where: { accountId: account, kind: 'credit' },
