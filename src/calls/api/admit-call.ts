@@ -24,6 +24,7 @@ import type { OfferStates } from '../../core/routing/offer-preferences.ts'
 import { leastCallCost } from '../../core/routing/plan-candidate.ts'
 import { planRoute, type RoutingPlan } from '../../core/routing/routing-plan.ts'
 import { currentTraceparent } from '../../platform/observability/tracing.ts'
+import type { FleetTime } from '../../platform/redis/fleet-clock.ts'
 import { wasNotSent } from '../../platform/redis/redis-deadlines.ts'
 import type { CleanupTasks } from '../cleanup-tasks.ts'
 import type { TakeSlot } from '../in-process-link.ts'
@@ -76,7 +77,7 @@ export interface AdmissionDependencies {
   /** The durability token as last known: while it stays the same, Redis has lost nothing. Absent: unknown. */
   durabilityToken?: () => string
   topUpUrl: string
-  clock: () => number
+  clock: FleetTime
   random: () => number
 }
 
@@ -208,10 +209,11 @@ export async function admitCall(
     admitBy: now + ADMISSION_WAIT_MS,
     ...(job && { job }),
   }
+  let asking = admission
   const ask = async () => {
     const askedIn = deps.durabilityToken?.()
     try {
-      return await deps.admit(admission)
+      return await deps.admit(asking)
     } catch (error) {
       // Redis can fail between the operation and its response.
       const undo = () => (job ? deps.undoAdmission(asked, askedIn) : deps.releaseHold(key.accountId, callId))
@@ -224,6 +226,12 @@ export async function admitCall(
   let answer: AdmissionReply | null = null
   try {
     answer = await ask()
+    // Not late by the clock of this process: another server, whose clock is ahead, is the primary now.
+    if (answer.kind === 'too-late' && deps.clock(now) - now < ADMISSION_WAIT_MS) {
+      const { admitBy: _, ...unbounded } = admission
+      asking = unbounded
+      answer = await ask()
+    }
     if (answer.kind === 'balance-unknown') {
       await deps.loadBalance(key.accountId)
       answer = await ask()

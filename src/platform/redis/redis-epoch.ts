@@ -27,8 +27,13 @@ if not known then
   redis.call('SET', KEYS[1], known)
 end
 local id, since = string.match(known, '^([^:]+):(%d+)$')
+-- The clock of this server is behind that of the one before it: the age counts from now.
+if tonumber(since) > now then
+  since = now
+  redis.call('SET', KEYS[1], id .. ':' .. string.format('%.0f', now))
+end
 local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
-return { id, math.max(0, now - since), server }`
+return { id, now - since, server }`
 
 export function createEpochReader(redis: Redis, shard = 0): ReadEpoch {
   const read = defineScript(redis, 'syEpoch', READ)

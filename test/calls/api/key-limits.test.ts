@@ -9,7 +9,11 @@ import {
   createSettlementStore,
   type SettlementStore,
 } from '../../../src/billing/settlement/settlement-store.ts'
-import { type AdmissionDependencies, admitCall } from '../../../src/calls/api/admit-call.ts'
+import {
+  ADMISSION_WAIT_MS,
+  type AdmissionDependencies,
+  admitCall,
+} from '../../../src/calls/api/admit-call.ts'
 import { createBalanceLoaders } from '../../../src/calls/api/balance-loaders.ts'
 import { createCleanupTasks } from '../../../src/calls/cleanup-tasks.ts'
 import { readConfig } from '../../../src/config.ts'
@@ -198,4 +202,25 @@ test.each([
   const key = await limitedKey('none', BALANCE)
   const { call } = await admitCall(REQUEST, key, identity, { ...deps, sealBody: () => 'sealed' })
   expect(call.isEnqueued).toBe(isEnqueued)
+})
+
+describe('a Redis whose clock is a minute ahead, as after a fail-over', () => {
+  test('refuses no call that was asked for just now, and takes one hold of it', async () => {
+    const key = await limitedKey('none', BALANCE)
+    nowMs = Date.now() - 60_000
+    const { holdPico } = await admitted(key)
+    expect(await holds.balance(key.accountId)).toMatchObject({ heldPico: holdPico })
+  })
+
+  test('refuses one that Redis kept waiting, as it would without', async () => {
+    const key = await limitedKey('none', BALANCE)
+    nowMs = Date.now() - 60_000
+    const { admit } = deps
+    deps.admit = (request) => {
+      nowMs += ADMISSION_WAIT_MS
+      return admit(request)
+    }
+    expect(await ask(key)).toEqual({ kind: 'refused', code: 'overloaded' })
+    deps.admit = admit
+  })
 })

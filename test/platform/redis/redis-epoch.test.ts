@@ -7,6 +7,7 @@ import {
   untilResynced,
   watchEpoch,
 } from '../../../src/platform/redis/redis-epoch.ts'
+import { epochKey } from '../../../src/platform/redis/redis-keys.ts'
 import { onBusyMachine } from '../../helpers/eventually.ts'
 import { testRedis } from '../../helpers/resources.ts'
 
@@ -67,6 +68,13 @@ describe("the epoch of Redis's data", () => {
     expect(epoch.current()).toBe(before)
     expect(await epoch.durabilityToken()).not.toBe(durabilityToken)
     epoch.stop()
+  })
+
+  test('is not waited for longer where the clock of the server is behind that of the one before it', async () => {
+    const readEpoch = createEpochReader(redis)
+    await redis.set(epochKey(0), `begun:${Date.now() + 60_000}`)
+    expect(await readEpoch()).toMatchObject({ id: 'begun', ageMs: 0 })
+    await expect.poll(async () => (await readEpoch()).ageMs).toBeGreaterThan(0)
   })
 
   test('is waited for until it is old enough, from its own beginning', async () => {
