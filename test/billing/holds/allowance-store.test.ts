@@ -87,6 +87,35 @@ async function auditAllowances(accountId: string, deps: Parameters<typeof openAl
 }
 
 describe('the allowance of a key', () => {
+  test('loads while a hundred open calls end all the time, and others begin', async () => {
+    const { key, hold, settle, left, lose } = await limitedKey(500_000n)
+    await allowances.load(key, TOTAL)
+    const running: CallId[] = []
+    const begin = async () => {
+      const id = newCallId()
+      // Without an allowance a call is not admitted: its admission loads it first.
+      if ((await hold(id)).kind === 'admitted') running.push(id)
+    }
+    while (running.length < 100) await begin()
+    let [settled, isLoaded] = [0n, false]
+    const calls = (async () => {
+      while (!isLoaded) {
+        await (await settle(running.shift()!))()
+        settled += 1n
+        while (running.length < 100 && (await left()) !== null) await begin()
+        if (running.length === 0) break
+      }
+    })()
+    for (let turn = 0; turn < 20; turn++) {
+      await lose()
+      await allowances.load(key, TOTAL)
+    }
+    isLoaded = true
+    await calls
+    expect(settled).toBeGreaterThan(0n)
+    expect(await left()).toBe(500_000n - BigInt(running.length) * 100n - settled * 50n)
+  })
+
   test('is right after a call is charged whose hold had been given back whole', async () => {
     const { key, hold, settle, left } = await limitedKey(1_000n)
     const id = newCallId()
