@@ -8,6 +8,12 @@ export const BENCH_MODELS = {
   delayed: 'sim-words-20.latency-50',
   /** The same after a second. */
   slow: 'sim-words-20.latency-1000',
+  /** The same after 300 ms, as of a small model. */
+  usual: 'sim-words-20.latency-300',
+  /** 40 tokens at one a second. */
+  open: 'sim-words-40.rate-1',
+  /** 80 tokens at 10 a second. */
+  long: 'sim-words-80.rate-10',
   /** 40 tokens at 50 a second. */
   paced: 'sim-words-40.rate-50',
   /** 400 tokens as fast as they go, 4 a write. */

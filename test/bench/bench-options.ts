@@ -19,6 +19,8 @@ export interface BenchOptions {
   /** Where the simulated provider listens; null: anywhere. */
   providerPort: number | null
   quick: boolean
+  /** The tables of scaling instead of the measures. */
+  scale: boolean
   turns: number
   /** What the turns may take together, in ms. */
   timeLimitMs: number
@@ -41,6 +43,8 @@ const RESERVED_NAMES = ['direct', 'relay', 'switchyard', 'all in one', 'against'
 
 export const USAGE = `npm run bench -- [options]
   --quick                   one short turn instead of three
+  --scale                   the tables of scaling instead, about ten minutes: workers, instances, churn, restart,
+                            surge, open, flood; --only takes some of them, --quick shorter ones
   --turns N                 N turns (at most ${MAX_TURNS}), however long they take
   --only NAME[,NAME]        only some measures: calls, steady, streams, tokens, fairness, stalls, redis,
                             idle, propagation
@@ -55,6 +59,7 @@ export const USAGE = `npm run bench -- [options]
 
 const OPTIONS = {
   quick: { type: 'boolean', default: false },
+  scale: { type: 'boolean', default: false },
   turns: { type: 'string' },
   only: { type: 'string' },
   against: { type: 'string' },
@@ -89,6 +94,7 @@ export function readBenchOptions(args: string[]): BenchOptions {
     isAllInOne: values['all-in-one'],
     providerPort: numberOr('provider-port', peers.length > 0 ? PEER_PROVIDER_PORT : null, 65_535),
     quick: values.quick,
+    scale: values.scale,
     turns: numberOr('turns', values.quick ? 1 : USUAL_TURNS, MAX_TURNS),
     timeLimitMs: values.turns === undefined ? TIME_LIMIT_MS : Number.POSITIVE_INFINITY,
     only: values.only?.split(',') ?? null,

@@ -57,7 +57,7 @@ function renderValue(value: number, unit: Unit): string {
 }
 
 /** The first column to the left, all others to the right. */
-function renderColumns(rows: string[][]): string {
+export function renderColumns(rows: string[][]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   const line = (row: string[]) =>
     row

@@ -157,6 +157,20 @@ test('no turn begins that would not end in time, except the first', async () => 
   expect(await runTurns(bench, measures, { turns: 3, endsAt: 0 })).toHaveLength(1)
 })
 
+test('a load of one call for each caller ends with them, and tells failures by their status', async () => {
+  const refusing = createServer((_, response) => response.writeHead(503).end('busy')).listen(0, '127.0.0.1')
+  await once(refusing, 'listening')
+  const { port } = refusing.address() as AddressInfo
+  const result = await load.run({
+    request: { url: `http://127.0.0.1:${port}/`, headers: {}, model: 'any', stream: false },
+    load: { kind: 'callers', callers: 3, callsEach: 1 },
+    durationMs: 60_000,
+    warmUpMs: 0,
+  })
+  refusing.close()
+  expect(result.failures).toMatchObject({ count: 3, byStatus: { 503: 3 } })
+})
+
 test.each([
   { args: ['--peer', 'far=http://example.com/v1'], reason: 'another machine' },
   { args: ['--peer', 'far=http://127.0.0.1.example.com/v1'], reason: 'a name that looks like this machine' },

@@ -22,6 +22,7 @@ import { measureFirstToken, measureSteadyRate } from './measures/steady-rate.ts'
 import { measureTokens } from './measures/tokens.ts'
 import { shareOfOthers } from './process-usage.ts'
 import { compareTurns } from './samples.ts'
+import { runScale } from './scale/run-scale.ts'
 import { waitForSettlement } from './settlement-drain.ts'
 import { type StartedTargets, startTargets } from './targets/start-targets.ts'
 import { type GatewayTarget, isGateway } from './targets/target.ts'
@@ -44,9 +45,10 @@ const QUICK_SCALE = 0.5
 
 async function main(): Promise<number> {
   const options = readBenchOptions(process.argv.slice(2))
-  const measures = selectMeasures(options.only)
   const guard = startProcessGuard()
   const stop = listenForStop(() => process.exit(130))
+  if (options.scale) return runScale(options, guard, log).finally(() => guard.close())
+  const measures = selectMeasures(options.only)
   let started: StartedTargets | null = null
   let load: LoadRunner | null = null
   try {

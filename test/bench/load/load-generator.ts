@@ -41,10 +41,10 @@ export async function generateLoad(scenario: Scenario): Promise<LoadResult> {
     meter.endsAt + LATE_MS - performance.now(),
   )
   if (scenario.load.kind === 'callers') {
-    const { callers, startOverMs = 0 } = scenario.load
+    const { callers, startOverMs = 0, callsEach = Number.POSITIVE_INFINITY } = scenario.load
     const caller = async (index: number) => {
       if (startOverMs > 0) await delay((startOverMs * index) / callers)
-      while (performance.now() < meter.endsAt) await call()
+      for (let left = callsEach; left > 0 && performance.now() < meter.endsAt; left--) await call()
     }
     await Promise.all(Array.from({ length: callers }, (_, index) => caller(index)))
   } else {
@@ -79,7 +79,7 @@ interface Meter {
   readonly endsAt: number
   /** One call. Failures are counted, never thrown. */
   call(connection: LoadConnection, request: Buffer): Promise<void>
-  fail(reason: string): void
+  fail(reason: string, status?: number): void
   result(): LoadResult
 }
 
@@ -89,9 +89,10 @@ function createMeter({ request: { stream }, durationMs, warmUpMs }: Scenario): M
   const latencies: number[] = []
   const firstTokens: number[] = []
   let callsInAll = 0
-  const failures = { count: 0, reasons: [] as string[] }
-  const fail = (reason: string) => {
+  const failures = { count: 0, reasons: [] as string[], byStatus: {} as Record<string, number> }
+  const fail = (reason: string, status = 0) => {
     failures.count++
+    failures.byStatus[status] = (failures.byStatus[status] ?? 0) + 1
     if (failures.reasons.length < KEPT_REASONS) failures.reasons.push(reason)
   }
   return {
@@ -111,7 +112,7 @@ function createMeter({ request: { stream }, durationMs, warmUpMs }: Scenario): M
       try {
         const status = await connection.send(request, onBody)
         const endedAt = performance.now()
-        if (status !== 200) fail(`status ${status}: ${start?.toString().slice(0, 200) ?? ''}`)
+        if (status !== 200) fail(`status ${status}: ${start?.toString().slice(0, 200) ?? ''}`, status)
         else if (!whole) fail('a stream without its end')
         else {
           callsInAll++

@@ -13,10 +13,12 @@ export interface LoadRequest {
 export interface Scenario {
   request: LoadRequest
   /**
-   * `callers`: each sends its next call when the last is answered; they begin one after another over `startOverMs`,
-   * absent: at once. `paced`: calls at a fixed rate, come what may.
+   * `callers`: each sends its next call when the last is answered, at most `callsEach`; they begin one after another over
+   * `startOverMs`, absent: at once. `paced`: calls at a fixed rate, come what may.
    */
-  load: { kind: 'callers'; callers: number; startOverMs?: number } | { kind: 'paced'; callsPerSecond: number }
+  load:
+    | { kind: 'callers'; callers: number; startOverMs?: number; callsEach?: number }
+    | { kind: 'paced'; callsPerSecond: number }
   durationMs: number
   /** Not measured, before the measured time. */
   warmUpMs: number
@@ -27,8 +29,8 @@ export interface LoadResult {
   calls: number
   /** With those of the warm-up and those that ended late: what the target has worked for. */
   callsInAll: number
-  /** The first few reasons, and how many there were. */
-  failures: { count: number; reasons: string[] }
+  /** The first few reasons, how many there were, and how many by HTTP status; 0: a broken or incomplete response. */
+  failures: { count: number; reasons: string[]; byStatus: Record<string, number> }
   seconds: number
   latency: LatencySummary
   /** From the request to the first content; only of streams. */

@@ -25,7 +25,7 @@ type Operate = <T>(path: string, body?: object, method?: string) => Promise<T>
 export async function measurePropagation(bench: Bench): Promise<Sample[]> {
   const samples: Sample[] = []
   for (const target of bench.targets.filter(isGateway)) {
-    const second = await target.gateway.startApi()
+    const second = await target.gateway.start('api')
     try {
       const sampleFor = sampler(target)
       for (const [name, begin] of changes(await operator(target), second.url)) {

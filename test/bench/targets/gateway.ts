@@ -27,6 +27,10 @@ export interface GatewayOptions {
   catalog: object
   /** API and workers in one process. */
   isOneProcess: boolean
+  /** None of its processes are started, only its services. */
+  isBare?: boolean
+  /** Beyond those of every bench. */
+  settings?: Record<string, string>
   guard: ProcessGuard
   log: (line: string) => void
 }
@@ -37,7 +41,7 @@ export interface GatewayOptions {
  * side by side.
  */
 export async function startGateway(options: GatewayOptions): Promise<GatewayTarget> {
-  const { name, root, catalog, isOneProcess, guard, log } = options
+  const { name, root, catalog, isOneProcess, isBare = false, settings = {}, guard, log } = options
   await access(join(root, 'node_modules')).catch(() => {
     throw new Error(`the packages of ${root} are not installed: run "npm ci" there`)
   })
@@ -88,6 +92,7 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayTarg
       CONCURRENT_CALLS: NO_LIMIT,
       ACCOUNT_REQUESTS_PER_MINUTE: NO_LIMIT,
       ACCOUNT_CONCURRENT_CALLS: NO_LIMIT,
+      ...settings,
     }
     const command = async (entry: string, ...args: string[]) => {
       const path = join(root, 'src', 'cli', `${entry}.ts`)
@@ -98,7 +103,7 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayTarg
     const metrics = (port: number) => ({ host: '127.0.0.1', port })
     const baseUrl = `http://127.0.0.1:${ports.api}`
     if (isOneProcess) await start(gatewayPlan(root, environment, baseUrl), 'sessions')
-    else {
+    else if (!isBare) {
       await start(workerPlan(root, environment, 'settlement', metrics(ports.settlementMetrics)), 'sessions')
       await start(workerPlan(root, environment, 'dispatch', metrics(ports.dispatchMetrics)), 'sessions')
       await start(apiPlan(root, environment, baseUrl), 'sessions')
@@ -117,12 +122,16 @@ export async function startGateway(options: GatewayOptions): Promise<GatewayTarg
         databaseUrl: postgres.url,
         redisTcpUrl: redis.tcpUrl ?? redis.url,
         operate: command,
-        async startApi() {
+        async start(role, more = {}) {
           const port = await freePort()
+          const metricsPort = await freePort()
           const url = `http://127.0.0.1:${port}`
-          const plan = apiPlan(root, { ...environment, PORT: String(port), METRICS_PORT: '0' }, url)
-          const api = await spawnPlan(plan, { onSpawn: (pid) => guard.add(pid, 'sessions') })
-          return { url, stop: () => api.stop().finally(() => guard.remove(api.pid)) }
+          const env = { ...environment, ...more, PORT: String(port), METRICS_PORT: String(metricsPort) }
+          const plan =
+            role === 'api' ? apiPlan(root, env, url) : workerPlan(root, env, role, metrics(metricsPort))
+          const part = await spawnPlan(plan, { onSpawn: (pid) => guard.add(pid, 'sessions') })
+          const stop = () => part.stop().finally(() => guard.remove(part.pid))
+          return { url, metricsPort, pid: part.pid, stop }
         },
       },
       stop: async () => {

@@ -23,8 +23,19 @@ export interface GatewayAccess {
   redisTcpUrl: string
   /** Runs one of the operator's commands and returns what it prints with --json. */
   operate(command: 'admin' | 'audit', ...args: string[]): Promise<Record<string, unknown>>
-  /** Starts another API instance over the same services. */
-  startApi(): Promise<{ url: string; stop(): Promise<void> }>
+  /** Starts another process over the same services, with further settings. */
+  start(role: GatewayRole, settings?: Record<string, string>): Promise<GatewayProcess>
+}
+
+export type GatewayRole = 'api' | 'dispatch' | 'settlement'
+
+export interface GatewayProcess {
+  /** The base address of an API instance. */
+  url: string
+  metricsPort: number
+  pid: number
+  /** SIGTERM, and waits for the end. */
+  stop(): Promise<void>
 }
 
 export type GatewayTarget = Target & { gateway: GatewayAccess }
