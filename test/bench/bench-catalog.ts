@@ -10,8 +10,8 @@ export const BENCH_MODELS = {
   slow: 'sim-words-20.latency-1000',
   /** The same after 300 ms, as of a small model. */
   usual: 'sim-words-20.latency-300',
-  /** 40 tokens at one a second. */
-  open: 'sim-words-40.rate-1',
+  /** 10 tokens at one a second, after 30 s. */
+  open: 'sim-words-10.latency-30000.rate-1',
   /** 80 tokens at 10 a second. */
   long: 'sim-words-80.rate-10',
   /** 40 tokens at 50 a second. */

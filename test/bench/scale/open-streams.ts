@@ -4,11 +4,18 @@ import { expectNone, ms, putLoadOn, type ScaleBench, type Table } from './scale-
 const STREAMS = 10_000
 /** Less than the 40 s that a stream takes, so that all are open at once. */
 const START_OVER_MS = 30_000
+/** What the provider takes to the first token. */
+const PROVIDER_MS = 30_000
 const settings = {
   ...{ WORKER_CONCURRENCY: '12000', PENDING_CALLS_MAX: '16000', QUEUE_WAIT_MS: '60000' },
   // All of them come from one address.
   CONNECTIONS_PER_ADDRESS: '20000',
-  ...{ FIRST_TOKEN_TIMEOUT_MS: '60000', IDLE_TIMEOUT_MS: '60000', CONNECT_TIMEOUT_MS: '30000' },
+  ...{
+    FIRST_TOKEN_TIMEOUT_MS: '60000',
+    LAST_FIRST_TOKEN_TIMEOUT_MS: '60000',
+    IDLE_TIMEOUT_MS: '60000',
+    CONNECT_TIMEOUT_MS: '30000',
+  },
 }
 const BYTES_PER_MB = 2 ** 20
 
@@ -44,7 +51,7 @@ export async function measureOpenStreams(bench: ScaleBench): Promise<Table> {
         'at once',
         'whole',
         'failed',
-        'first token p50 ms',
+        'first token late p50 ms',
         'p99 ms',
         'API MB',
         'worker MB',
@@ -53,15 +60,15 @@ export async function measureOpenStreams(bench: ScaleBench): Promise<Table> {
       [
         ...[String(streams), String(mostAtOnce), String(result.calls), String(result.failures.count)],
         ...[
-          ms(result.firstToken.p50Ms),
-          ms(result.firstToken.p99Ms),
+          ms(result.firstToken.p50Ms - PROVIDER_MS),
+          ms(result.firstToken.p99Ms - PROVIDER_MS),
           megabytes(api.pid),
           megabytes(worker.pid),
           seconds,
         ],
       ],
     ],
-    notes: [`started over ${START_OVER_MS / 1000} s, 40 tokens at one a second each`],
+    notes: [`started over ${START_OVER_MS / 1000} s, 10 tokens at one a second each, after 30 s`],
   }
 }
 
