@@ -43,7 +43,25 @@ export async function runScale(
 ): Promise<number> {
   const unknown = only?.find((name) => !PARTS.has(name))
   if (unknown !== undefined) throw new UsageError(`there is no part named ${unknown}`)
-  await using resources = new AsyncDisposableStack()
+  const resources = new AsyncDisposableStack()
+  try {
+    return await measureParts({ only, quick, guard, log, resources })
+  } finally {
+    await resources.disposeAsync()
+  }
+}
+
+async function measureParts({
+  only,
+  quick,
+  guard,
+  log,
+  resources,
+}: Pick<BenchOptions, 'only' | 'quick'> & {
+  guard: ProcessGuard
+  log: (line: string) => void
+  resources: AsyncDisposableStack
+}): Promise<number> {
   const providerPort = await freePort()
   const provider = await spawnPlan(simulatedProvidersPlan(ROOT, process.env, providerPort), {
     onSpawn: (pid) => guard.add(pid, 'services'),
