@@ -15,7 +15,7 @@ interface Group extends RedisSignIn {
   tls: boolean
 }
 
-/** One address of REDIS_URL. */
+/** The address in REDIS_URL. */
 export type RedisAddress =
   /** One server: `redis://`, `rediss://` or `unix://`. */
   | { kind: 'server'; url: string }
@@ -24,21 +24,17 @@ export type RedisAddress =
   | (Group & { kind: 'cluster' })
 
 const GROUP_FORM = /^(redis|rediss)\+(sentinel|cluster):\/\/(?:([^@/]*)@)?([^/?#]+)\/?(?:\?(.*))?$/
-const DEFAULT_PORTS = { sentinel: 26_379, cluster: 6_379 } as const
-/** Before the next address of a list. */
-const NEXT_ADDRESS = /,(?=(?:rediss?|unix)(?:\+\w+)?:\/\/)/
+const DEFAULT_PORTS = { sentinel: 26_379, cluster: 6_379 } as const /** In a list of addresses. */
+const NEXT_ADDRESS = /,(rediss?|unix)(\+\w+)?:\/\//
 
 const FORMS =
   'REDIS_URL must be an address such as redis://:password@host:6379, rediss://…, unix:///path, ' +
-  'redis+sentinel://host:26379,host:26379/?name=…, redis+cluster://host:6379,host:6379, or a list of them'
+  'redis+sentinel://host:26379,host:26379/?name=…, or redis+cluster://host:6379,host:6379'
 
-/**
- * Parses REDIS_URL: one address, or several separated by commas, which share the shards. Throws an Error that does not
- * repeat it, since it contains passwords.
- */
-export const parseRedisUrl = (text: string): RedisAddress[] => text.split(NEXT_ADDRESS).map(parseAddress)
-
-function parseAddress(text: string): RedisAddress {
+/** Parses REDIS_URL. Throws an Error that does not repeat it, since it contains passwords. */
+export function parseRedisUrl(text: string): RedisAddress {
+  if (NEXT_ADDRESS.test(text))
+    throw new Error('REDIS_URL is one address: accounts are not spread over servers')
   if (/^unix:\/\/\/./.test(text)) return { kind: 'server', url: text }
   const [, protocol, kind, signIn = '', hosts = '', query = ''] = GROUP_FORM.exec(text) ?? []
   if (kind !== 'sentinel' && kind !== 'cluster') return parseServer(text)

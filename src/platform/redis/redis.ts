@@ -44,7 +44,7 @@ const BLOCKING_MAX_MS = 10_000
  */
 export function createRedis(given: RedisClientOptions): Redis {
   const { shards = 1 } = given
-  const [address] = parseRedisUrl(given.url) as [RedisAddress]
+  const address = parseRedisUrl(given.url)
   return Object.assign(openClient(given, address, 0), { shards, isInCluster: address.kind === 'cluster' })
 }
 
