@@ -46,6 +46,21 @@ function callOf(index: number, changes: Partial<SettlementRecord> = {}): Settlem
   }
 }
 
+/** Answers queries with `query`, if they are in a transaction that plans them for their values. */
+function customPlanning(query: (...all: unknown[]) => Promise<unknown[]>): Postgres {
+  const $transaction = async (run: (transaction: unknown) => Promise<unknown>) => {
+    const settings: string[] = []
+    return run({
+      $executeRawUnsafe: async (sql: string) => settings.push(sql),
+      $queryRawUnsafe: (...all: unknown[]) => {
+        expect(settings).toEqual(['SET LOCAL plan_cache_mode = force_custom_plan'])
+        return query(...all)
+      },
+    })
+  }
+  return { $transaction } as unknown as Postgres
+}
+
 const calls = (count: number, changes: Partial<SettlementRecord> = {}) =>
   Array.from({ length: count }, (_, index) => callOf(index, changes))
 
@@ -110,8 +125,11 @@ test('sums up calls that named their model, within the span, and no others', asy
 test('makes nobody wait long for the first figures', async () => {
   let answer = (_rows: unknown[]): void => undefined
   const query = vi.fn(() => new Promise<unknown[]>((resolve) => (answer = resolve)))
-  const postgres = { $queryRawUnsafe: query } as unknown as Postgres
-  const store = createModelStatsStore({ postgres, clock: () => NOW, logger: { warn: vi.fn() } })
+  const store = createModelStatsStore({
+    postgres: customPlanning(query),
+    clock: () => NOW,
+    logger: { warn: vi.fn() },
+  })
   expect(await store.stats()).toBeNull()
   answer([])
   await vi.waitFor(() => expect(query).toHaveBeenCalledTimes(2))
@@ -124,7 +142,7 @@ test('keeps figures for five minutes and through an outage', async () => {
   const warn = vi.fn()
   const query = vi.fn().mockResolvedValue([])
   const store = createModelStatsStore({
-    postgres: { $queryRawUnsafe: query } as unknown as Postgres,
+    postgres: customPlanning(query),
     clock: () => now,
     logger: { warn },
   })
