@@ -261,6 +261,7 @@ describe("the operator's commands", () => {
     expect(new Set(found)).toEqual(
       new Set([
         "an account's balance is the sum of its entries",
+        "the totals of an account's entries are its balance, and balance",
         'a charge is tokens times rates, and a failed call or a duplicate costs nothing',
         'no settlement is in quarantine',
         'every balance cache is the ledger balance less its open holds, and not below zero',

@@ -45,6 +45,14 @@ async function load(calls: number, atATime = 20): Promise<string[]> {
   return ids
 }
 
+const TOTALS = ['usage_totals', 'spend_totals', 'ledger_totals']
+
+/** Keeps the totals of now, for PostgreSQL to be taken back to. */
+async function keepTotals(): Promise<void> {
+  for (const table of TOTALS)
+    await stack.postgres.$executeRawUnsafe(`CREATE TABLE ${table}_before AS TABLE ${table}`)
+}
+
 /** Takes PostgreSQL back to before some calls were settled, as a failover to a standby that lags does. */
 async function loseCommits(ids: string[], before: { balancePico: bigint; version: bigint }): Promise<void> {
   await stack.postgres.$transaction(async (transaction) => {
@@ -55,6 +63,10 @@ async function loseCommits(ids: string[], before: { balancePico: bigint; version
       ['call_records', 'id'],
     ])
       await transaction.$executeRawUnsafe(`DELETE FROM ${table} WHERE ${column} = ANY($1)`, ids)
+    for (const table of TOTALS) {
+      await transaction.$executeRawUnsafe(`DELETE FROM ${table}`)
+      await transaction.$executeRawUnsafe(`INSERT INTO ${table} TABLE ${table}_before`)
+    }
     await transaction.account.update({ where: { id: caller.accountId }, data: before })
   })
 }
@@ -130,6 +142,7 @@ describe('a settlement worker', () => {
     const { balancePico, version } = await stack.postgres.account.findUniqueOrThrow({
       where: { id: caller.accountId },
     })
+    await keepTotals()
     const ids = await load(10)
     await untilIdle(stack)
     await loseCommits(ids, { balancePico, version })

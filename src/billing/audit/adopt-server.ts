@@ -32,9 +32,10 @@ const BEGIN_AGAIN = [
   'DELETE FROM audit_findings',
   `UPDATE audit_point SET
      system_identifier = (SELECT system_identifier::text FROM pg_control_system()),
-     proven_xact = written_xact_horizon(), proven_at = now(), seen_xact = 0, seen_at = now(), sums = '{}',
-     is_established = false, account_after = '', recount = recount + 1, recount_xact = written_xact_horizon(),
-     recount_after = '', recount_figures = '{}', recount_archived = ${ARCHIVED_MONTHS}`,
+     proven_xact = horizon.xact, proven_at = now(), seen_xact = 0, seen_at = now(), sums = '{}',
+     is_established = false, account_after = '', recount = recount + 1, recount_xact = horizon.xact,
+     recount_after = '', recount_figures = '{}', recount_archived = ${ARCHIVED_MONTHS}
+   FROM (SELECT written_xact_horizon() AS xact) AS horizon`,
 ]
 
 /**

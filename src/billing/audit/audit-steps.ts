@@ -20,7 +20,6 @@ export interface ProvenRows {
   entries: number
 }
 
-const HORIZON = 'SELECT written_xact_horizon() AS "toXact"'
 const NEXT_WRITTEN = (table: string) => `(
   SELECT written_xact FROM ${table} WHERE written_xact >= $1::bigint AND written_xact < $2::bigint
   ORDER BY written_xact OFFSET $3::int LIMIT 1)`
@@ -72,13 +71,15 @@ SELECT ${SUM_NAME} AS name, sum(amount_pico)::text AS total, count(*) AS entries
 
 /**
  * Proves what was written since the last audit, in steps of a bounded number of rows, up to the oldest transaction in
- * progress.
+ * progress in this database.
  */
 export async function proveNewRows(turn: AuditTurn): Promise<ProvenRows & { outcome: StepOutcome }> {
   const proven = { calls: 0, entries: 0 }
   for (;;) {
+    // Before the step takes its snapshot: all that is below it is then seen.
+    const horizon = await turn.horizon()
     const { outcome, calls, entries } = await inSmallerSteps((atOnce) =>
-      turn.step((transaction, point) => proveStep(transaction, point, atOnce)),
+      turn.step((transaction, point) => proveStep(transaction, point, horizon, atOnce)),
     )
     proven.calls += calls
     proven.entries += entries
@@ -89,10 +90,10 @@ export async function proveNewRows(turn: AuditTurn): Promise<ProvenRows & { outc
 async function proveStep(
   transaction: PostgresTransaction,
   point: AuditPoint,
+  horizon: bigint,
   atOnce: number,
 ): Promise<ProvenRows & { outcome: StepOutcome }> {
   const fromXact = point.provenXact
-  const horizon = await xactOf(transaction, HORIZON)
   if (horizon <= fromXact) return { outcome: 'done', calls: 0, entries: 0 }
   const toXact = await xactOf(transaction, UP_TO, fromXact, horizon, atOnce)
   const scope = { kind: 'written', fromXact, toXact } as const

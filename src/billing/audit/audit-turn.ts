@@ -29,6 +29,8 @@ export interface AuditTurn {
   step<Result>(
     work: (transaction: PostgresTransaction, point: AuditPoint) => Promise<Result>,
   ): Promise<Result>
+  /** Rows of transactions below it are complete, in any step that begins later. */
+  horizon(): Promise<bigint>
 }
 
 /** Beyond the time of any step; a process that died keeps the right for this long. */
@@ -40,6 +42,7 @@ const CREATE = 'INSERT INTO audit_point (id) VALUES (1) ON CONFLICT DO NOTHING'
 const TAKE = `
 UPDATE audit_point SET holder = $1, held_until = now() + ${HELD} WHERE held_until <= now() AND id = 1 RETURNING id`
 const RELEASE = 'UPDATE audit_point SET holder = NULL, held_until = now() WHERE holder = $1'
+const HORIZON = 'SELECT written_xact_horizon() AS horizon'
 const KEEP = `
 UPDATE audit_point SET held_until = clock_timestamp() + ${HELD} WHERE holder = $1
 RETURNING proven_xact AS "provenXact", is_established AS "isEstablished", account_after AS "accountAfter", recount,
@@ -79,10 +82,19 @@ export async function withAuditTurn<Result>(
   }
   try {
     await adoptServer(postgres)
-    return await work({ step: (step) => runStep(postgres, holder, step) })
+    return await work({
+      step: (step) => runStep(postgres, holder, step),
+      horizon: () => readHorizon(postgres),
+    })
   } finally {
     await postgres.$executeRawUnsafe(RELEASE, holder)
   }
+}
+
+async function readHorizon(postgres: Postgres): Promise<bigint> {
+  const [row] = await postgres.$queryRawUnsafe<Array<{ horizon: bigint }>>(HORIZON)
+  if (!row) throw new Error('PostgreSQL returned no horizon')
+  return row.horizon
 }
 
 function runStep<Result>(

@@ -187,7 +187,7 @@ test('a database of the version before keeps every row, and its audit is in orde
     ).rows
   const kept = await rows()
 
-  expect(await applyMigrations({ databaseUrl: database.url, directory: MIGRATIONS })).toEqual([PARTITIONS])
+  expect(await applyMigrations({ databaseUrl: database.url, directory: MIGRATIONS })).toContain(PARTITIONS)
   expect(await rows()).toEqual(kept)
   expect(await brokenChecks(postgres)).toEqual([])
   const analyzed = await postgres.$queryRawUnsafe<unknown[]>(

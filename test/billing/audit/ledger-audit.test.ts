@@ -304,6 +304,21 @@ describe('the audit of what is new', () => {
     await other.$disconnect()
   })
 
+  test('proves what is new while a transaction of another database is in progress', async () => {
+    const url = new URL(ledger.url)
+    url.pathname = '/postgres'
+    const other = createPostgres({ databaseUrl: url.href, name: 'other', poolSize: 1 })
+    await other.$transaction(async (transaction) => {
+      await transaction.$queryRaw`SELECT pg_current_xact_id()::text`
+      await settled()
+      const { metrics } = await auditLedger(ledger.postgres)
+      expect(metrics.newCalls).toBeGreaterThan(0n)
+      await settled()
+      expect((await auditLedger(ledger.postgres)).metrics.newCalls).toBe(1n)
+    })
+    await other.$disconnect()
+  })
+
   test('compares balances with the entries that no audit has proven yet', async () => {
     const other = createPostgres({ databaseUrl: ledger.url, name: 'open', poolSize: 1 })
     await other.$transaction(async (transaction) => {
