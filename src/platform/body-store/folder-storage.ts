@@ -35,11 +35,14 @@ export function createFolderStorage(folder: string): ObjectStorage {
   /** Creates a file of a call. The removal of another one of its files may remove its folder meanwhile. */
   const create = async (path: string): Promise<FileHandle> => {
     for (let triesLeft = CREATE_TRIES; ; triesLeft -= 1) {
-      await ensureFolder(dirname(path))
-      const file = await open(path, 'wx', 0o600).catch((error) =>
-        triesLeft > 1 ? nullIfMissing(error) : Promise.reject(error),
-      )
-      if (file) return file
+      try {
+        await ensureFolder(dirname(path))
+        return await open(path, 'wx', 0o600)
+      } catch (error) {
+        // `mkdir` fails, too, when a folder that it found is removed before it looks at it.
+        if (triesLeft <= 1) throw error
+        nullIfMissing(error as NodeJS.ErrnoException)
+      }
     }
   }
 

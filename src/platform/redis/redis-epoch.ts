@@ -117,7 +117,7 @@ export async function watchEpoch(options: EpochWatchOptions) {
      */
     durabilityToken: async () => `${await check()}/${server}/${connections}`,
     /** The same as last known, without asking Redis. */
-    lastToken: () => `${current}/${connections}`,
+    lastToken: () => `${current}/${server}/${connections}`,
     /** Registers a listener for lost data: this process must repeat its writes. Must not throw. */
     onEmptied: (listener: () => void) => void emptied.push(listener),
     /** Registers a listener for a reconnect or another server: the last writes may be lost. Must not throw. */
