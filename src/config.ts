@@ -8,6 +8,7 @@ import {
 } from './core/accounts/sign-in-providers.ts'
 import { COST_PERCENT, OPEN_WEIGHTS_COST_PERCENT } from './core/catalog/catalog-model.ts'
 import { StartError } from './core/kernel/errors.ts'
+import { countServers } from './core/kernel/redis-address.ts'
 import {
   type MailSettings,
   readMailSettings,
@@ -46,6 +47,8 @@ const flag = (description: string, byDefault = false) => Type.Boolean({ default:
 const list = (description: string) => Type.Array(Type.String(), { default: [], description })
 
 const MEGABYTE = 1024 * 1024
+/** Every process has connections for each shard. */
+const SHARDS_MAX = 256
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /**
@@ -339,6 +342,12 @@ const Settings = Type.Object({
     400,
     "concurrent calls per dispatch worker. Keep it at twice `ACCOUNT_CONCURRENT_CALLS` or more, so that one account's slow streams fill at most half of one worker",
   ),
+  redisShards: integer(
+    1,
+    'the number of shards that accounts are spread over, see [Shards](#shards). The same for all processes and commands, and fixed: it can be changed only with an empty Redis',
+    [1, SHARDS_MAX],
+  ),
+  workerShards: list('the shards, comma-separated from 0, whose calls a dispatch worker runs; empty: all'),
   settlementBatchMax: integer(2_048, 'calls settled in one transaction'),
   settlementBacklogBytesMax: integer(
     2_048 * MEGABYTE,
@@ -489,6 +498,13 @@ export function readConfig(environment: Environment): Readonly<Config> {
     problems.push('WORKER_BODY_BYTES must be BODY_LIMIT_BYTES or more')
   if (config.callRetentionMonths > 0 && config.archiveDirectory === null)
     problems.push('CALL_RETENTION_MONTHS needs ARCHIVE_DIRECTORY')
+  const servers = countServers(addresses.redisUrl)
+  if (config.redisShards < servers)
+    problems.push(`REDIS_SHARDS must be ${servers} or more: REDIS_URL names ${servers} servers`)
+  if (config.workerShards.some((shard) => !(/^\d+$/.test(shard) && Number(shard) < config.redisShards)))
+    problems.push(
+      `WORKER_SHARDS takes numbers from 0 to ${config.redisShards - 1}: REDIS_SHARDS is ${config.redisShards}`,
+    )
   if (problems.length > 0)
     throw new StartError(problems.length === 1 ? problems[0] : `\n  ${problems.join('\n  ')}`)
   return Object.freeze(config)

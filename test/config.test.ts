@@ -63,7 +63,12 @@ describe('settings', () => {
     ],
     ['another Sentinel', { REDIS_URL: 'rediss-sentinel://:secret@h:26379' }, /^REDIS_URL must be an address/],
     ['servers of no kind', { REDIS_URL: 'redis://:secret@a:7000,b:7001,c:7002' }, /names several servers/],
-    ['a list of addresses', { REDIS_URL: 'redis://:secret@a:7000,redis://b' }, /^REDIS_URL is one address/],
+    [
+      'a list of addresses',
+      { REDIS_URL: 'redis://:secret@a:7000,redis://b' },
+      /^REDIS_SHARDS must be 2 or more: REDIS_URL names 2 servers$/,
+    ],
+    ['a shard that is none', { WORKER_SHARDS: '0,1' }, /^WORKER_SHARDS takes numbers from 0 to 0/],
     ['an unknown log level', { LOG_LEVEL: 'loud' }, /^LOG_LEVEL must be one of fatal, error/],
     ['a fraction', { ATTEMPTS_PER_CALL: '1.5' }, /^ATTEMPTS_PER_CALL must be an integer from 1 to 16$/],
     ['a word for a flag', { SIGN_UP_CLOSED: 'yes' }, /^SIGN_UP_CLOSED must be true or false$/],

@@ -79,7 +79,12 @@ export async function composeCallPath(
   })
   await hub.start()
   resources.defer(() => hub.stop())
-  const backlog = watchSettlementBacklog({ redis, maxBytes: config.settlementBacklogBytesMax, logger })
+  const backlog = watchSettlementBacklog({
+    redis,
+    shard: 0,
+    maxBytes: config.settlementBacklogBytesMax,
+    logger,
+  })
   resources.defer(() => backlog.stop())
   const load = createLoadBound(places, undefined, undefined, backlog.isFull)
   const findSettled = (accountId: string, digest: string) => findSettledKey(postgres, accountId, digest)

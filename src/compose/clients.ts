@@ -9,10 +9,14 @@ import {
   createEventsQueue,
   createMailQueue,
   createSettlementQueue,
+  type DispatchQueue,
+  type SettlementQueue,
 } from '../platform/queues/queues.ts'
 import { type FleetTime, startFleetClock } from '../platform/redis/fleet-clock.ts'
 import { announceKeyChange } from '../platform/redis/key-changes.ts'
 import { checkRedisSettings, type Redis } from '../platform/redis/redis.ts'
+import { checkShards } from '../platform/redis/redis-epoch.ts'
+import { shardNumbers } from '../platform/redis/redis-keys.ts'
 import { refuseFormerKeys } from '../platform/redis/refuse-former-keys.ts'
 
 /** The name and mode of the first Redis connection of each role. */
@@ -53,6 +57,7 @@ export async function composeClients(
   const redis = connections.redis(MAIN_REDIS[role].name, MAIN_REDIS[role].mode)
   await checkRedisSettings(redis, logger)
   await refuseFormerKeys(redis)
+  await checkShards(redis)
   const fleetClock = await startFleetClock({ redis, logger })
   resources.defer(() => fleetClock.stop())
   const announceAccount = (accountId: string) => announceKeyChange(redis, { accountId })
@@ -62,15 +67,34 @@ export async function composeClients(
   }
 }
 
-/** Every queue, over one connection. */
+/** The queues of a shard's calls. */
+export interface CallQueues {
+  shard: number
+  dispatch: DispatchQueue
+  settlement: SettlementQueue
+}
+
+/** The queues of the calls of each shard. */
+function openCallQueues(redis: Redis, resources: AsyncDisposableStack): CallQueues[] {
+  const queues = shardNumbers(redis).map((shard) => ({
+    shard,
+    dispatch: createDispatchQueue(redis, shard),
+    settlement: createSettlementQueue(redis, shard),
+  }))
+  resources.defer(async () => {
+    await Promise.all(queues.flatMap(({ dispatch, settlement }) => [dispatch.close(), settlement.close()]))
+  })
+  return queues
+}
+
+/** Every queue, over one connection to each server. */
 export function openQueues(redis: Redis, resources: AsyncDisposableStack) {
-  const queues = {
-    dispatch: createDispatchQueue(redis),
-    settlement: createSettlementQueue(redis),
+  const calls = openCallQueues(redis, resources)
+  const ofFleet = {
     events: createEventsQueue(redis),
     catalog: createCatalogQueue(redis),
     mail: createMailQueue(redis),
   }
-  resources.defer(async () => void (await Promise.all(Object.values(queues).map((queue) => queue.close()))))
-  return queues
+  resources.defer(async () => void (await Promise.all(Object.values(ofFleet).map((queue) => queue.close()))))
+  return { ...calls[0]!, calls, ...ofFleet }
 }

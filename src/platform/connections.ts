@@ -9,7 +9,7 @@ const CLOSE_MS = 2_000
 export type Connections = ReturnType<typeof openConnections>
 
 export function openConnections(
-  { redisUrl, databaseUrl }: { redisUrl: string; databaseUrl: string },
+  { redisUrl, redisShards = 1, databaseUrl }: { redisUrl: string; redisShards?: number; databaseUrl: string },
   logger?: Logger,
 ) {
   const clients: Redis[] = []
@@ -17,7 +17,7 @@ export function openConnections(
   const withLogger = logger && { logger }
   return {
     redis(name: string, mode: RedisClientOptions['mode']) {
-      const client = createRedis({ url: redisUrl, name, mode, ...withLogger })
+      const client = createRedis({ url: redisUrl, shards: redisShards, name, mode, ...withLogger })
       clients.push(client)
       return client
     },
@@ -28,7 +28,7 @@ export function openConnections(
       return pool.client
     },
     async close() {
-      for (const client of clients) client.disconnect()
+      for (const client of clients.flatMap((each) => each.openedClients())) client.disconnect()
       // A statement without a timeout can keep its pool open indefinitely.
       await withTimeout(Promise.all(pools.map((pool) => pool.close())), CLOSE_MS, undefined)
     },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createSettlementQueue } from '../../src/platform/queues/queues.ts'
-import { SETTLEMENT_BYTES } from '../../src/platform/queues/settlement-backlog.ts'
+import { settlementBytesKey } from '../../src/platform/queues/settlement-backlog.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
 
@@ -45,7 +45,7 @@ describe('one call through the whole gateway', () => {
     // Nothing is settled: the count begins anew when nothing waits.
     const settlement = createSettlementQueue(stack.redis)
     await settlement.pause()
-    await stack.redis.set(SETTLEMENT_BYTES, 3 * 2 ** 30)
+    await stack.redis.set(settlementBytesKey(0), 3 * 2 ** 30)
     const refused = await eventually(async () => {
       const response = await call({ model: 'test/plain' })
       expect(response.status).toBe(503)
@@ -53,7 +53,7 @@ describe('one call through the whole gateway', () => {
     })
     expect(refused.headers.get('retry-after')).toBe('10')
     expect(await refused.json()).toMatchObject({ error: { code: 'overloaded' } })
-    await stack.redis.del(SETTLEMENT_BYTES)
+    await stack.redis.del(settlementBytesKey(0))
     await settlement.resume()
     await settlement.close()
     await eventually(async () => expect((await call({ model: 'test/plain' })).status).toBe(200))

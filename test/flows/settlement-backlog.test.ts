@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { beforeAll, expect, test } from 'vitest'
-import { SETTLEMENT_BYTES } from '../../src/platform/queues/settlement-backlog.ts'
+import { settlementBytesKey } from '../../src/platform/queues/settlement-backlog.ts'
 import { ask } from '../helpers/chat-client.ts'
 import { eventually, onBusyMachine } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
@@ -23,7 +23,7 @@ const caller = testAccount(stack, '50.00')
 // The key is cached and the balance in Redis from here on.
 beforeAll(async () => void (await ask(caller, { model: 'test/plain' })))
 
-const bytes = async () => Number(await stack.redis.get(SETTLEMENT_BYTES))
+const bytes = async () => Number(await stack.redis.get(settlementBytesKey(0)))
 const call = () => ask(caller, { model: 'test/plain' })
 
 test('calls go on while PostgreSQL is away until the backlog has its bound, then get 503 at once, until it is settled', async () => {

@@ -4,8 +4,10 @@ import { StartError } from '../../src/core/kernel/errors.ts'
 import { checkRedisSettings, type Redis } from '../../src/platform/redis/redis.ts'
 
 const GOOD = 'redis_mode:standalone\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\ncluster_enabled:0\r\n'
-const check = (info: string) =>
-  checkRedisSettings({ info: async () => info } as unknown as Redis, pino({ level: 'silent' }))
+const check = (info: string) => {
+  const server = { info: async () => info, shards: 1, shard: () => server }
+  return checkRedisSettings(server as unknown as Redis, pino({ level: 'silent' }))
+}
 
 describe('the settings of Redis', () => {
   test('are fine for a single server that evicts nothing', () => check(GOOD))

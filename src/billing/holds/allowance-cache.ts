@@ -13,7 +13,7 @@ import {
   MONTHLY,
   memberBudget,
 } from '../../core/billing/budget.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
+import { type Redis, redisOf } from '../../platform/redis/redis.ts'
 import { accountKeys, allowanceKey } from '../../platform/redis/redis-keys.ts'
 import { defineHoldScript } from './admission.ts'
 
@@ -41,7 +41,7 @@ export function createAllowanceCache(redis: Redis) {
   return {
     /** The rest of a budget, less open holds; null if it is not in Redis. Below zero nothing may be spent. */
     async allowance(holder: BudgetHolder, { id }: Pick<AllowancePeriod, 'id'>) {
-      return amountOf(await redis.get(allowanceKey(holder, id, redis)))
+      return amountOf(await redisOf(holder.accountId, redis).get(allowanceKey(holder, id, redis)))
     },
 
     /**
@@ -74,13 +74,13 @@ export function createAllowanceCache(redis: Redis) {
 
     /** Deletes the allowance of a budget; the next call that it bounds loads it. */
     async forgetAllowance(holder: BudgetHolder, { id }: Pick<AllowancePeriod, 'id'>) {
-      await redis.del(allowanceKey(holder, id, redis))
+      await redisOf(holder.accountId, redis).del(allowanceKey(holder, id, redis))
     },
 
     /** Deletes the allowance of every budget of a call, for a call charged after its hold was released. */
     async forgetAllowances({ accountId, keyId, memberId, admittedAt }: ChargedCall) {
       const month = allowancePeriod(MONTHLY, admittedAt).id
-      await redis.del(
+      await redisOf(accountId, redis).del(
         ...LIMIT_RESETS.map((reset) =>
           allowanceKey(keyBudget(accountId, keyId), allowancePeriod(reset, admittedAt).id, redis),
         ),

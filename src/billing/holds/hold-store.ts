@@ -1,5 +1,5 @@
 import { withTimeout } from '../../platform/process/with-timeout.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
+import { type Redis, redisOf } from '../../platform/redis/redis.ts'
 import { RedisAwayError } from '../../platform/redis/redis-deadlines.ts'
 import {
   accountKeys,
@@ -7,6 +7,7 @@ import {
   apiKeyKeys,
   LEDGER_LOSSES,
   listedAccounts,
+  shardNumbers,
   shardOf,
 } from '../../platform/redis/redis-keys.ts'
 import { createAdmission, defineHoldScript, parseHold } from './admission.ts'
@@ -177,7 +178,7 @@ export function createHoldStore(redis: Redis) {
 
     /** Whether a call was admitted and enqueued in one step in the last MARK_MS. */
     wasEnqueued: async ({ id, accountId }: { id: string; accountId: string }) =>
-      (await redis.exists(admittedKey(id, shardOf(accountId, redis)))) === 1,
+      (await redisOf(accountId, redis).exists(admittedKey(id, shardOf(accountId, redis)))) === 1,
 
     /**
      * Loads the balance cache of an account on first use: a ledger balance less the open holds. False if the balance
@@ -190,7 +191,7 @@ export function createHoldStore(redis: Redis) {
 
     /** Marks that the balance cache of an account will be loaded within this epoch of Redis's data. */
     async announceLoad(accountId: string, epoch: string) {
-      await redis.set(accountKeys(accountId, redis).loading, epoch, 'PX', LOADING_MS)
+      await redisOf(accountId, redis).set(accountKeys(accountId, redis).loading, epoch, 'PX', LOADING_MS)
     },
 
     /** Restores the hold of an admitted call after Redis lost it. False if it exists. */
@@ -268,7 +269,7 @@ export function createHoldStore(redis: Redis) {
 
     async balance(accountId: string) {
       const keys = accountKeys(accountId, redis)
-      const [avail, held, version] = await redis.mget(keys.avail, keys.held, keys.ver)
+      const [avail, held, version] = await redisOf(accountId, redis).mget(keys.avail, keys.held, keys.ver)
       return { availPico: amountOf(avail), heldPico: BigInt(held ?? '0'), version: amountOf(version) }
     },
 
@@ -288,26 +289,23 @@ export function createHoldStore(redis: Redis) {
     },
 
     async openHolds(accountId: string) {
-      const holds = await redis.hgetall(accountKeys(accountId, redis).holds)
+      const holds = await redisOf(accountId, redis).hgetall(accountKeys(accountId, redis).holds)
       return Object.entries(holds).map(([callId, hold]) => parseHold(callId, hold))
     },
 
     /** Ids of holds whose deadline has passed. */
     async expiredHolds(accountId: string, nowMs: number) {
-      return redis.zrangebyscore(accountKeys(accountId, redis).expiry, '-inf', nowMs)
+      return redisOf(accountId, redis).zrangebyscore(accountKeys(accountId, redis).expiry, '-inf', nowMs)
     },
 
     /** Accounts that have open holds, or whose balance cache changed since maintenance compared it with the ledger. */
     async accounts() {
       const found = new Set<string>()
-      for (let shard = 0; shard < redis.shards; shard += 1) {
+      for (const shard of shardNumbers(redis)) {
         for (let cursor = ''; cursor !== '0'; ) {
-          const [next, some] = await redis.sscan(
-            listedAccounts(shard),
-            cursor || '0',
-            'COUNT',
-            LISTED_AT_ONCE,
-          )
+          const [next, some] = await redis
+            .shard(shard)
+            .sscan(listedAccounts(shard), cursor || '0', 'COUNT', LISTED_AT_ONCE)
           for (const accountId of some) found.add(accountId)
           cursor = next
         }
@@ -330,8 +328,10 @@ export function createHoldStore(redis: Redis) {
     /** The versions of the balance caches of some accounts; without those that are not in Redis. */
     async versions(accountIds: readonly string[]) {
       const found = new Map<string, bigint>()
-      for (const ofShard of Map.groupBy(accountIds, (accountId) => shardOf(accountId, redis)).values()) {
-        const texts = await redis.mget(...ofShard.map((accountId) => accountKeys(accountId, redis).ver))
+      for (const [shard, ofShard] of Map.groupBy(accountIds, (accountId) => shardOf(accountId, redis))) {
+        const texts = await redis
+          .shard(shard)
+          .mget(...ofShard.map((accountId) => accountKeys(accountId, redis).ver))
         for (const [index, text] of texts.entries())
           if (text !== null) found.set(ofShard[index]!, BigInt(text))
       }
@@ -351,10 +351,11 @@ export function createHoldStore(redis: Redis) {
     /** Lets the balance cache of a deleted account expire, and takes the account off the list. */
     async expireAccount(accountId: string) {
       const { avail, held, holds, expiry, ver } = accountKeys(accountId, redis)
+      const client = redisOf(accountId, redis)
       await Promise.all(
-        [avail, held, holds, expiry, ver].map((key) => redis.expire(key, DELETED_KEPT_SECONDS)),
+        [avail, held, holds, expiry, ver].map((key) => client.expire(key, DELETED_KEPT_SECONDS)),
       )
-      await redis.srem(listOf(accountId), accountId)
+      await client.srem(listOf(accountId), accountId)
     },
 
     /** Notifies every dispatch worker that PostgreSQL lost commits, so that it enqueues recent settlements again. */

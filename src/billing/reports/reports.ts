@@ -1,6 +1,6 @@
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
+import { type Redis, redisOf } from '../../platform/redis/redis.ts'
 import { accountKeys } from '../../platform/redis/redis-keys.ts'
 import { type CallLookup, createCallLookup } from '../call-records/call-lookup.ts'
 import { type CallRecords, createCallRecords } from '../call-records/call-records.ts'
@@ -44,7 +44,9 @@ export function createReports(
     findCall: createCallLookup({
       calls,
       areHeld: async (accountId, callIds) =>
-        (await redis.hmget(accountKeys(accountId).holds, ...callIds)).map((hold) => hold !== null),
+        (await redisOf(accountId, redis).hmget(accountKeys(accountId, redis).holds, ...callIds)).map(
+          (hold) => hold !== null,
+        ),
       clock,
     }),
     calls: createCallRecords(replica),

@@ -5,7 +5,7 @@ import { formatUsd } from '../../core/kernel/money.ts'
 import { DAY_MS, isoTimeOrNull } from '../../core/kernel/time.ts'
 import type { EventData } from '../../core/webhooks/event.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
+import { type Redis, redisOf } from '../../platform/redis/redis.ts'
 import { limitNoticeKey } from '../../platform/redis/redis-keys.ts'
 import { recordEvent } from '../../webhooks/event-outbox.ts'
 import type { CleanupTasks } from '../cleanup-tasks.ts'
@@ -37,13 +37,14 @@ export function createLimitNotice({ redis, postgres, cleanup }: LimitNoticeDepen
     announced.set(`${scope} ${cause}`, true)
     cleanup.add(async () => {
       const noted = limitNoticeKey(budget, period.id, redis)
-      if ((await redis.set(noted, '1', 'PX', NOTED_FOR_MS, 'NX')) === null) return
+      const client = redisOf(accountId, redis)
+      if ((await client.set(noted, '1', 'PX', NOTED_FOR_MS, 'NX')) === null) return
       try {
         const data = { ...(await holderData(key, budget, postgres)), ...limitData(key, budget) }
         await recordEvent(postgres, { type: `${scope}.limit_reached`, accountId, cause, data })
       } catch (error) {
         // The task is retried; no other process may take it for done.
-        await redis.del(noted)
+        await client.del(noted)
         throw error
       }
     })

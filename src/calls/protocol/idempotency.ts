@@ -5,7 +5,7 @@ import type { FrameBody, FrameError, RunOfCall } from '../../core/calls/frames.t
 import { ApiError } from '../../core/kernel/errors.ts'
 import type { CallId } from '../../core/kernel/ids.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import { defineScript, type Redis } from '../../platform/redis/redis.ts'
+import { defineScript, type Redis, redisOf } from '../../platform/redis/redis.ts'
 import { idempotencyKeys, type Sharded, shardOf } from '../../platform/redis/redis-keys.ts'
 import type { Sealer } from '../../platform/sealing.ts'
 
@@ -114,7 +114,7 @@ export function createIdempotency(deps: IdempotencyDependencies) {
         IDEMPOTENCY_TTL_MS,
         use.accountId,
         records.perAccount,
-        records.inAll,
+        Math.floor(records.inAll / redis.shards),
         keys.records,
         keys.dropped,
       ],
@@ -156,7 +156,7 @@ export function createIdempotency(deps: IdempotencyDependencies) {
       writeRecord(use, envelope.id, JSON.stringify(responseEnvelope(envelope))),
     /** The current call of a key; null if the key is free. */
     async find(accountId: string, digest: string) {
-      const [callId, envelope, ended] = await redis.hmget(
+      const [callId, envelope, ended] = await redisOf(accountId, redis).hmget(
         keysOf(accountId, redis).record(accountId, digest),
         'call',
         'envelope',
@@ -297,14 +297,14 @@ export function createCompletionArchive(redis: Redis, sealer: Sealer, limits: Co
           kept,
           IDEMPOTENCY_TTL_MS,
           limits.perAccount,
-          limits.inAll,
+          Math.floor(limits.inAll / redis.shards),
           keys.answers,
           keys.records,
         ],
       )
     },
     async read({ id, accountId }: Pick<KeyedCall, 'id' | 'accountId'>) {
-      const sealed = await redis.get(keysOf(accountId, redis).answer(id))
+      const sealed = await redisOf(accountId, redis).get(keysOf(accountId, redis).answer(id))
       return sealed === null ? null : (JSON.parse(sealer.open(sealed, id)) as KeptCompletion)
     },
     /**

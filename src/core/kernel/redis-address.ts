@@ -22,19 +22,22 @@ export type RedisAddress =
   /** A primary that Sentinels watch, by its name there. `sentinel`: how to sign in to the Sentinels. */
   | (Group & { kind: 'sentinel'; name: string; sentinel: RedisSignIn })
   | (Group & { kind: 'cluster' })
+  /** Several servers without a cluster, comma-separated; shard `i` is on server `i` modulo their number. */
+  | { kind: 'servers'; urls: string[] }
 
 const GROUP_FORM = /^(redis|rediss)\+(sentinel|cluster):\/\/(?:([^@/]*)@)?([^/?#]+)\/?(?:\?(.*))?$/
-const DEFAULT_PORTS = { sentinel: 26_379, cluster: 6_379 } as const /** In a list of addresses. */
-const NEXT_ADDRESS = /,(rediss?|unix)(\+\w+)?:\/\//
+const DEFAULT_PORTS = { sentinel: 26_379, cluster: 6_379 } as const
+/** In a list of addresses. */
+const NEXT_ADDRESS = /,(?=(?:rediss?|unix)(?:\+\w+)?:\/\/)/
 
 const FORMS =
   'REDIS_URL must be an address such as redis://:password@host:6379, rediss://…, unix:///path, ' +
-  'redis+sentinel://host:26379,host:26379/?name=…, or redis+cluster://host:6379,host:6379'
+  'redis+sentinel://host:26379,host:26379/?name=…, or redis+cluster://host:6379,host:6379; ' +
+  'or several redis://, rediss:// or unix:// addresses with commas between'
 
 /** Parses REDIS_URL. Throws an Error that does not repeat it, since it contains passwords. */
 export function parseRedisUrl(text: string): RedisAddress {
-  if (NEXT_ADDRESS.test(text))
-    throw new Error('REDIS_URL is one address: accounts are not spread over servers')
+  if (countServers(text) > 1) return parseServers(text.split(NEXT_ADDRESS))
   if (/^unix:\/\/\/./.test(text)) return { kind: 'server', url: text }
   const [, protocol, kind, signIn = '', hosts = '', query = ''] = GROUP_FORM.exec(text) ?? []
   if (kind !== 'sentinel' && kind !== 'cluster') return parseServer(text)
@@ -50,6 +53,16 @@ export function parseRedisUrl(text: string): RedisAddress {
     throw new Error('REDIS_URL needs the name of the primary at its Sentinels, as in …/?name=mymaster')
   const [username, password] = [parameters.get('sentinel_user'), parameters.get('sentinel_password')]
   return { kind, ...group, name, sentinel: { ...(username && { username }), ...(password && { password }) } }
+}
+
+/** How many servers share the shards of an address: one, unless it is a list. */
+export const countServers = (text: string): number => text.split(NEXT_ADDRESS).length
+
+function parseServers(texts: string[]): RedisAddress {
+  const servers = texts.map(parseRedisUrl)
+  if (servers.some(({ kind }) => kind !== 'server')) throw new Error(FORMS)
+  if (new Set(texts).size < texts.length) throw new Error('REDIS_URL names a server twice')
+  return { kind: 'servers', urls: texts }
 }
 
 function parseServer(text: string): RedisAddress {

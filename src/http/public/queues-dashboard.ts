@@ -3,6 +3,8 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { ApiError } from '../../core/kernel/errors.ts'
+import type { JobQueue } from '../../platform/queues/queues.ts'
+import { queuePrefix } from '../../platform/redis/redis-keys.ts'
 import { secureHeaders } from '../plugins/security-headers.ts'
 
 const PATH = '/admin/queues'
@@ -10,14 +12,19 @@ const SEALED = '[sealed]'
 /** The dashboard's page loads its fonts from another host; the browser's own are used instead. */
 const FONT_LINK = /<link href="https:\/\/fonts\.googleapis\.com[^>]*>/
 
+/** The queues of a shard other than the first are shown with its tag: their names are the same. */
+const prefixOf = ({ opts: { prefix = '' } }: JobQueue) =>
+  prefix === queuePrefix(0) ? {} : { prefix: `${prefix}:` }
+
 /** Bull Board for operators: every queue live, read-only, without the text of calls. */
 export const queuesDashboard: FastifyPluginAsync = async (app) => {
   const { queues, isSecure, publicPath } = app.services
   const server = new FastifyAdapter()
   server.setBasePath(publicPath + PATH)
   // Read-only: a manually deleted settlement would be a lost charge.
-  const adapters = Object.values(queues).map((queue) => {
-    const adapter = new BullMQAdapter(queue, { readOnlyMode: true })
+  const ofCalls = queues.calls.flatMap(({ dispatch, settlement }) => [dispatch, settlement])
+  const adapters = [...ofCalls, queues.events, queues.catalog, queues.mail].map((queue) => {
+    const adapter = new BullMQAdapter(queue, { readOnlyMode: true, ...prefixOf(queue) })
     adapter.setFormatter('data', (data: Record<string, unknown>) =>
       'sealedBody' in data ? { ...data, sealedBody: SEALED } : data,
     )

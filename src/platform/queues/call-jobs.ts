@@ -27,7 +27,8 @@ const NOTE_CALL_FAILURE = readFileSync(new URL('./note-failure.lua', import.meta
  * Atomic operations on the jobs of a shard's dispatch queue that BullMQ does not offer. BullMQ's key layout:
  * `<prefix>:<queue>:<list, or job id>`.
  */
-export function createCallJobs(redis: Redis, shard = 0) {
+export function createCallJobs(connection: Redis, shard = 0) {
+  const redis = connection.shard(shard)
   const withdraw = defineScript(redis, 'syWithdrawCall', WITHDRAW)
   const reclaim = defineScript(redis, 'syReclaimCall', RECLAIM)
   const noteFailure = defineScript(redis, 'syNoteToldFailure', NOTE_CALL_FAILURE)

@@ -79,7 +79,8 @@ const COMPLETE = readFileSync(new URL('./complete-jobs.lua', import.meta.url), '
  * once.
  */
 export function openClaimedJobs<Data>(queue: string, options: ClaimedJobsOptions): ClaimedJobs<Data> {
-  const { redis, blocking, lockMs, waitSeconds, logger, clock, token = randomUUID(), shard = 0 } = options
+  const { lockMs, waitSeconds, logger, clock, token = randomUUID(), shard = 0 } = options
+  const [redis, blocking] = [options.redis.shard(shard), options.blocking.shard(shard)]
   const worker = new Worker<Data>(queue, null, {
     connection: redis,
     prefix: queuePrefix(shard),

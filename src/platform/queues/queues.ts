@@ -56,7 +56,7 @@ export const createCatalogQueue = (connection: Redis): CatalogQueue => open(CATA
 export const createMailQueue = (connection: Redis): MailQueue => open(MAIL_QUEUE, connection)
 
 function open<T extends Queue>(name: string, connection: Redis, shard = 0): T {
-  const queue = new Queue(name, { connection, prefix: queuePrefix(shard) })
+  const queue = new Queue(name, { connection: connection.shard(shard), prefix: queuePrefix(shard) })
   // BullMQ prints every error of the client on the console; the client's own listener logs it.
   queue.on('error', () => undefined)
   return queue as T
@@ -145,8 +145,9 @@ export async function settlementJobsLeft(
 ): Promise<boolean[]> {
   const keys = jobIds.map((jobId) => `${queuePrefix(shard)}:${SETTLEMENT_QUEUE}:${jobId}`)
   if (keys.length === 0) return []
-  if ((await redis.exists(keys)) === 0) return keys.map(() => false)
-  const found = await redis.pipeline(keys.map((key) => ['exists', key])).exec()
+  const client = redis.shard(shard)
+  if ((await client.exists(keys)) === 0) return keys.map(() => false)
+  const found = await client.pipeline(keys.map((key) => ['exists', key])).exec()
   return (found ?? []).map(([error, count]) => {
     if (error) throw error
     return count === 1

@@ -5,7 +5,7 @@ import { queuePrefix } from '../redis/redis-keys.ts'
 import { SETTLEMENT_QUEUE } from './queues.ts'
 
 /** Updated by finish-calls.lua and complete-jobs.lua. */
-export const SETTLEMENT_BYTES = `${queuePrefix(0)}:${SETTLEMENT_QUEUE}:bytes`
+export const settlementBytesKey = (shard: number): string => `${queuePrefix(shard)}:${SETTLEMENT_QUEUE}:bytes`
 
 const LOOK_MS = 1_000
 /** Share of Redis's memory for the backlog; holds, rates and running calls need the rest. */
@@ -14,25 +14,26 @@ const MEMORY_SHARE = 0.5
 const RESUME_SHARE = 0.9
 
 /**
- * Measures every second how much of Redis's memory the unsettled calls use while PostgreSQL is away. Beyond a bound,
- * new calls are refused, before Redis refuses all writes. The bound is `maxBytes`, or half of Redis's `maxmemory` if
- * that is less.
+ * Measures every second how much of Redis's memory the unsettled calls of a shard use while PostgreSQL is away. Beyond a
+ * bound, new calls are refused, before Redis refuses all writes. The bound of all shards together is `maxBytes`, or half
+ * of Redis's `maxmemory` if that is less; each has an equal part, wherever it is.
  */
 export function watchSettlementBacklog(options: {
-  redis: Pick<Redis, 'get' | 'info'>
+  redis: Pick<Redis, 'get' | 'info' | 'shards'>
+  shard: number
   maxBytes: number
   logger: Logger
   lookMs?: number
 }) {
-  const { redis, maxBytes, logger, lookMs = LOOK_MS } = options
+  const { redis, shard, maxBytes, logger, lookMs = LOOK_MS } = options
   let isFull = false
   let bound: number | null = null
   const look = async () => {
-    bound ??= Math.min(maxBytes, MEMORY_SHARE * memoryOf(await redis.info('memory')))
-    const bytes = Number((await redis.get(SETTLEMENT_BYTES)) ?? 0)
+    bound ??= Math.min(maxBytes, MEMORY_SHARE * memoryOf(await redis.info('memory'))) / redis.shards
+    const bytes = Number((await redis.get(settlementBytesKey(shard))) ?? 0)
     if (isFull ? bytes > RESUME_SHARE * bound : bytes < bound) return
     isFull = !isFull
-    const seen = { bytes, maxBytes: bound }
+    const seen = { shard, bytes, maxBytes: bound }
     if (isFull) logger.error({ alarm: 'settlement-backlog-full', ...seen }, FULL)
     else
       logger.info(

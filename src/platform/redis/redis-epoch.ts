@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { StartError } from '../../core/kernel/errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import { pollEvery } from '../process/poll-every.ts'
 import { defineScript, type Redis } from './redis.ts'
-import { epochKey } from './redis-keys.ts'
+import { epochKey, type Sharded, shardNumbers } from './redis-keys.ts'
 
-/** The generation of Redis's data. An emptied or replaced Redis starts a new one. */
+/** The generation of a shard's data. An emptied or replaced Redis starts a new one. */
 export interface Epoch {
+  /** Names the number of shards, if there are several. */
   id: string
   /** Its age by Redis's clock. */
   ageMs: number
@@ -35,15 +37,48 @@ end
 local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 return { id, now - since, server }`
 
+/** Reads the epoch of a shard. Rejects with a StartError if Redis was set up with another number of shards. */
 export function createEpochReader(redis: Redis, shard = 0): ReadEpoch {
   const read = defineScript(redis, 'syEpoch', READ)
   return async () => {
-    const [id, ageMs, server] = (await read([epochKey(shard)], [newEpochId()])) as [string, number, string]
+    const [id, ageMs, server] = (await read([epochKey(shard)], [newEpochId(redis)])) as [
+      string,
+      number,
+      string,
+    ]
+    const shards = shardsOf(id)
+    if (shards !== redis.shards)
+      throw new StartError(
+        `REDIS_SHARDS is ${redis.shards}, but this Redis was set up with ${shards}: the number of shards is fixed`,
+      )
     return { id, ageMs, server }
   }
 }
 
-const newEpochId = (): string => randomBytes(9).toString('base64url')
+const newEpochId = ({ shards }: Sharded): string =>
+  randomBytes(9).toString('base64url') + (shards === 1 ? '' : `.${shards}`)
+const shardsOf = (id: string): number => Number(id.split('.')[1] ?? 1)
+
+/**
+ * Checks that Redis was set up with this number of shards, and that each server has the data of its own shards. Throws
+ * otherwise. Waits for every server.
+ */
+export async function checkShards(redis: Redis): Promise<void> {
+  if (redis.shards === 1) return void (await createEpochReader(redis)())
+  for (const shard of shardNumbers(redis)) {
+    const others = shardNumbers(redis).filter((other) => redis.shard(other) !== redis.shard(shard))
+    if (
+      !redis.isInCluster &&
+      others.length > 0 &&
+      (await redis.shard(shard).exists(...others.map(epochKey))) > 0
+    )
+      throw new StartError(
+        `the Redis server of shard ${shard} has the data of another shard: do not change the servers in REDIS_URL`,
+      )
+  }
+  // Read only now: reading starts the epoch of a new installation.
+  for (const shard of shardNumbers(redis)) await createEpochReader(redis, shard)()
+}
 
 /**
  * Waits until the epoch is old enough for workers to have resynced their holds. Before that, a balance from the ledger

@@ -20,6 +20,13 @@ const ONE_SHARD: Sharded = { shards: 1 }
 export const shardOf = (accountId: string, { shards }: Sharded): number =>
   shards === 1 ? 0 : crc32(accountId) % shards
 
+/** The shard whose tag a key has. */
+export const shardOfKey = (key: string): number => Number(/^\{sy:(\d+)\}/.exec(key)?.[1])
+
+/** The numbers of all shards. */
+export const shardNumbers = ({ shards }: Sharded): number[] =>
+  Array.from({ length: shards }, (_, shard) => shard)
+
 /**
  * A key that never exists. Where a slot moves between the nodes of a cluster, a script that names it is refused before it
  * begins, and not in its middle at the first key that has moved. For scripts that also use keys that they do not name.
@@ -110,8 +117,8 @@ export const unacknowledgedEndsKey = (channel: string): string => `${channel}:en
 /** Set: the channels of a shard that have such ends, or had. */
 export const endingChannels = (shard: number): string => `${tagOf(shard)}:ending-channels`
 
-/** The channel from API instances to one dispatch worker. */
-export const controlChannel = (workerId: string): string => `${FLEET}:control:${workerId}`
+/** The channel from API instances to one dispatch worker of a shard. */
+export const controlChannel = (workerId: string, shard = 0): string => `${tagOf(shard)}:control:${workerId}`
 
 /** The channel of changes to keys and accounts, and the counter that every API instance polls. */
 export const KEYS_CHANNEL = `${FLEET}:keys:changed`

@@ -4,10 +4,23 @@ import { StartError } from '../../core/kernel/errors.ts'
 import { parseRedisUrl, type RedisAddress } from '../../core/kernel/redis-address.ts'
 import { clusterConnector } from './cluster-connector.ts'
 import { enforceDeadlines, type RedisDeadlines } from './redis-deadlines.ts'
-import { queuePrefix, type Sharded } from './redis-keys.ts'
+import { queuePrefix, type Sharded, shardNumbers, shardOf, shardOfKey } from './redis-keys.ts'
 
-/** A client of Redis that knows how many shards the accounts are spread over (see redis-keys.ts). */
-export type Redis = Client & Sharded & { readonly isInCluster: boolean }
+/**
+ * A client of Redis that knows the shards that the accounts are spread over (see redis-keys.ts). It reaches the server of
+ * the first shard, which also has what belongs to the whole fleet.
+ */
+export type Redis = Client &
+  Sharded & {
+    readonly isInCluster: boolean
+    /**
+     * The client that reaches the keys of a shard: another connection, opened on first use, if another server has them or
+     * may have them. Each of these clients is closed by its owner, see `openedClients`.
+     */
+    shard(shard: number): Redis
+    /** These clients, as far as they are open. */
+    openedClients(): Redis[]
+  }
 
 export interface RedisClientOptions {
   /** REDIS_URL, see redis-address.ts. */
@@ -45,8 +58,28 @@ const BLOCKING_MAX_MS = 10_000
 export function createRedis(given: RedisClientOptions): Redis {
   const { shards = 1 } = given
   const address = parseRedisUrl(given.url)
-  return Object.assign(openClient(given, address, 0), { shards, isInCluster: address.kind === 'cluster' })
+  const clients: Redis[] = []
+  const common = {
+    ...{ shards, isInCluster: address.kind === 'cluster' },
+    shard(shard: number): Redis {
+      const place = shard % placesOf(address, shards)
+      clients[place] ??= Object.assign(openClient(given, address, place), common)
+      return clients[place]
+    },
+    openedClients: () => clients.flatMap((client) => client),
+  }
+  return common.shard(0)
 }
+
+/** How many connections reach all shards. The slots of a cluster may be at different nodes. */
+function placesOf(address: RedisAddress, shards: number): number {
+  if (address.kind === 'cluster') return shards
+  return address.kind === 'servers' ? Math.min(address.urls.length, shards) : 1
+}
+
+/** The client for the keys of an account. */
+export const redisOf = (accountId: string, redis: Redis): Redis =>
+  redis.shards === 1 ? redis : redis.shard(shardOf(accountId, redis))
 
 /** Opens a connection to the server that has a shard. */
 function openClient(given: RedisClientOptions, address: RedisAddress, shard: number): Client {
@@ -93,11 +126,8 @@ function connectTo(
   common: RedisOptions,
   { awayMs, silenceMs }: RedisDeadlines,
 ): Client {
-  if (address.kind === 'server') {
-    return address.url.startsWith('unix://')
-      ? new Client({ ...common, path: address.url.slice('unix://'.length) })
-      : new Client(address.url, common)
-  }
+  if (address.kind === 'server') return connectToServer(address.url, common)
+  if (address.kind === 'servers') return connectToServer(address.urls[shard]!, common)
   const { username, password, tls } = address
   const options: RedisOptions = {
     ...common,
@@ -120,6 +150,11 @@ function connectTo(
     sentinelCommandTimeout: silenceMs,
   })
 }
+
+const connectToServer = (url: string, options: RedisOptions): Client =>
+  url.startsWith('unix://')
+    ? new Client({ ...options, path: url.slice('unix://'.length) })
+    : new Client(url, options)
 
 /**
  * Replies of a server that does not have what a command touches: it is no longer the primary, or a slot moves. Nothing
@@ -174,18 +209,37 @@ export const isRefusedWrite = (error: unknown): boolean =>
 /** A Lua script bound to a client. Runs by EVALSHA and is loaded on first use. */
 export type RedisScript = (keys: string[], args: Array<string | number>) => Promise<unknown>
 
-/** Defines a script on a client. `script` opens with a comment naming its KEYS, ARGV and returns. */
-export function defineScript(client: Redis, name: string, script: string): RedisScript {
+/**
+ * Defines a script on a client; it runs at the server of its first key's shard. `script` opens with a comment naming its
+ * KEYS, ARGV and returns.
+ */
+export function defineScript(redis: Redis, name: string, script: string): RedisScript {
+  if (redis.shards === 1) return defineOn(redis, name, script)
+  const scripts = new Map<Redis, RedisScript>()
+  return (keys, args) => {
+    const client = redis.shard(shardOfKey(keys[0]!))
+    const run = scripts.get(client) ?? defineOn(client, name, script)
+    scripts.set(client, run)
+    return run(keys, args)
+  }
+}
+
+function defineOn(client: Client, name: string, script: string): RedisScript {
   client.defineCommand(name, { lua: script })
   const run = (client as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>)[name]!
   return (keys, args) => run.call(client, keys.length, ...keys, ...args)
 }
 
 /**
- * Checks the settings that consistency depends on. Throws for a Sentinel, for a cluster without its scheme, and when
- * eviction could drop balances; logs a warning when a crash could.
+ * Checks the settings that consistency depends on, at each server of the shards. Throws for a Sentinel, for a cluster
+ * without its scheme, and when eviction could drop balances; logs a warning when a crash could.
  */
-export async function checkRedisSettings(client: Redis, logger: Logger): Promise<void> {
+export async function checkRedisSettings(redis: Redis, logger: Logger): Promise<void> {
+  const clients = new Set(shardNumbers(redis).map((shard) => redis.shard(shard)))
+  await Promise.all([...clients].map((client) => checkSettings(client, logger)))
+}
+
+async function checkSettings(client: Redis, logger: Logger): Promise<void> {
   const info = await client.info('server', 'memory', 'persistence', 'cluster')
   const isCluster = /cluster_enabled:1/.test(info)
   const mode = isCluster ? 'cluster' : (/redis_mode:(\S+)/.exec(info)?.[1] ?? 'standalone')

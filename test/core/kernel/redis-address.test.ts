@@ -33,8 +33,15 @@ test.each<[string, RedisAddress]>([
       password: 'pass',
     },
   ],
+  [
+    'redis://:p,w@a:1,unix:///b,rediss://c',
+    { kind: 'servers', urls: ['redis://:p,w@a:1', 'unix:///b', 'rediss://c'] },
+  ],
 ])('%s', (text, address) => expect(parseRedisUrl(text)).toEqual(address))
 
-test('a list of addresses is refused', () => {
-  expect(() => parseRedisUrl('redis://a:1,unix:///b,rediss://c')).toThrow('REDIS_URL is one address')
+test.each([
+  ['redis://a:1,redis+cluster://b:1', 'several redis://, rediss:// or unix:// addresses'],
+  ['redis://a:1,redis://b:1,redis://a:1', 'REDIS_URL names a server twice'],
+])('a list of addresses names plain servers, each once: %s', (text, problem) => {
+  expect(() => parseRedisUrl(text)).toThrow(problem)
 })

@@ -1,6 +1,9 @@
 import pino from 'pino'
 import { beforeAll, expect, test } from 'vitest'
-import { SETTLEMENT_BYTES, watchSettlementBacklog } from '../../../src/platform/queues/settlement-backlog.ts'
+import {
+  settlementBytesKey,
+  watchSettlementBacklog,
+} from '../../../src/platform/queues/settlement-backlog.ts'
 import type { Redis } from '../../../src/platform/redis/redis.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { testRedis } from '../../helpers/resources.ts'
@@ -14,16 +17,16 @@ beforeAll(() => {
 const watch = (maxBytes: number) => {
   const logged: Array<Record<string, unknown>> = []
   const logger = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) })
-  return { ...watchSettlementBacklog({ redis, maxBytes, logger, lookMs: 10 }), logged }
+  return { ...watchSettlementBacklog({ redis, shard: 0, maxBytes, logger, lookMs: 10 }), logged }
 }
 
 test('is full from its bound on with an alarm, until a tenth of it is settled', async () => {
-  await redis.set(SETTLEMENT_BYTES, 999)
+  await redis.set(settlementBytesKey(0), 999)
   const { isFull, stop, logged } = watch(1_000)
-  await redis.set(SETTLEMENT_BYTES, 1_000)
+  await redis.set(settlementBytesKey(0), 1_000)
   await eventually(() => expect(isFull()).toBe(true))
   expect(logged).toMatchObject([{ alarm: 'settlement-backlog-full', bytes: 1_000, maxBytes: 1_000 }])
-  await redis.set(SETTLEMENT_BYTES, 900)
+  await redis.set(settlementBytesKey(0), 900)
   await eventually(() => expect(isFull()).toBe(false))
   expect(logged).toHaveLength(2)
   expect(logged[1]).toMatchObject({ alarmsOver: ['settlement-backlog-full'] })
@@ -32,7 +35,7 @@ test('is full from its bound on with an alarm, until a tenth of it is settled', 
 
 test('never fills more than half of the memory that Redis may use', async () => {
   await redis.config('SET', 'maxmemory', '100mb')
-  await redis.set(SETTLEMENT_BYTES, 50 * 1_048_576)
+  await redis.set(settlementBytesKey(0), 50 * 1_048_576)
   const { isFull, stop } = watch(Number.MAX_SAFE_INTEGER)
   await eventually(() => expect(isFull()).toBe(true))
   await stop()
