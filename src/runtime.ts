@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { apiRoutes } from './api-routes.ts'
-import type { LocalHub, TakeSlot } from './calls/in-process-link.ts'
+import type { FindLocalHub, TakeSlotOfShard } from './calls/in-process-link.ts'
 import { composeApi } from './compose/api.ts'
 import { composeClients } from './compose/clients.ts'
 import type { Config } from './config.ts'
@@ -17,8 +17,8 @@ export interface ApiRuntime {
   pendingCalls: () => number
   /** Whether the instance can take calls. */
   readiness: () => Promise<Readiness>
-  /** What a dispatch worker in this process delivers frames to; null once it has stopped. */
-  localHub: () => LocalHub | null
+  /** What dispatch workers in this process deliver frames to; null once it has stopped. */
+  localHub: FindLocalHub
   /** Stops accepting and lets responses finish for a while. */
   stop(): Promise<void>
 }
@@ -28,18 +28,18 @@ export async function createApiRuntime(
   config: Readonly<Config>,
   plainLogger: Logger,
   registry?: Registry,
-  { takeSlot, accessLogger = null }: { takeSlot?: TakeSlot; accessLogger?: Logger | null } = {},
+  { takeSlot, accessLogger = null }: { takeSlot?: TakeSlotOfShard; accessLogger?: Logger | null } = {},
 ): Promise<ApiRuntime> {
   const clients = await composeClients('api', config, plainLogger, registry)
   const { report, resources } = clients
-  const { services, hub, load, readiness: ask } = await composeApi(config, clients, takeSlot)
+  const { services, paths, readiness: ask } = await composeApi(config, clients, takeSlot)
   let isStopping = false
   const readiness: ApiRuntime['readiness'] = async () =>
     isStopping ? { status: 'not-ready', reason: 'stopping' } : ask()
-  const pendingCalls = () => hub.size
+  const pendingCalls = () => sum(paths.map(({ hub }) => hub.size))
   const app = await buildApp({ ...clients, services, readiness, accessLogger, pendingCalls }, apiRoutes)
   report.start(clients.redis, () => ({
-    inFlightCalls: hub.size + load.entering,
+    inFlightCalls: pendingCalls() + sum(paths.map(({ load }) => load.entering)),
     concurrency: config.pendingCallsMax,
   }))
   let hasStopped = false
@@ -47,11 +47,14 @@ export async function createApiRuntime(
     app,
     pendingCalls,
     readiness,
-    localHub: () => (hasStopped ? null : hub),
+    localHub: (shard) => (hasStopped ? null : paths[shard]!.hub),
     async stop() {
       isStopping = true
       // A call that exceeds the grace period ends with its real state.
-      const timer = setTimeout(() => hub.failAll(), config.shutdownGraceMs)
+      const failAll = () => {
+        for (const { hub } of paths) hub.failAll()
+      }
+      const timer = setTimeout(failAll, config.shutdownGraceMs)
       // Load balancers see the failed readiness before connections are refused.
       await delay(Math.min(config.shutdownDelayMs, config.shutdownGraceMs))
       await app.close()
@@ -63,3 +66,5 @@ export async function createApiRuntime(
     },
   }
 }
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

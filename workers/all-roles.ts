@@ -17,8 +17,8 @@ export async function startAllRoles(
   // Workers start before the API accepts calls, and stop after the last call has ended.
   let api: ApiRuntime | null = null
   const settlement = await startSettlementRole(config, logger, metrics.of('settlement'))
-  const dispatch = await startDispatchRole(config, logger, metrics.of('dispatch'), () =>
-    api ? api.localHub() : null,
+  const dispatch = await startDispatchRole(config, logger, metrics.of('dispatch'), (shard) =>
+    api ? api.localHub(shard) : null,
   )
   const runtime = await createApiRuntime(config, logger, metrics.of('api'), {
     takeSlot: dispatch.takeSlot,

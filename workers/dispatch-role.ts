@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import { createHoldStore } from '../src/billing/holds/hold-store.ts'
 import { openByokKeyVault } from '../src/byok/byok-key-vault.ts'
-import type { LocalHub, TakeSlot } from '../src/calls/in-process-link.ts'
+import type { FindLocalHub, LocalHub, TakeSlotOfShard } from '../src/calls/in-process-link.ts'
 import { createHeldBodies, type HeldBodies } from '../src/calls/protocol/call-bodies.ts'
 import type { CompletionArchive } from '../src/calls/protocol/idempotency.ts'
 import { type AttemptChain, createAttemptChain } from '../src/calls/worker/attempts/attempt-chain.ts'
@@ -12,10 +12,11 @@ import { createFinisher, createFinishScript, type RunFinish } from '../src/calls
 import { FramePublisher } from '../src/calls/worker/frame-publisher.ts'
 import { listenForControl } from '../src/calls/worker/listen-for-control.ts'
 import { createRedisResync } from '../src/calls/worker/redis-resync.ts'
-import { RunningCalls } from '../src/calls/worker/running-calls.ts'
+import { KEPT_OUTBOX_BYTES, RunningCalls } from '../src/calls/worker/running-calls.ts'
 import { createLedgerLossCheck, createSettledCalls } from '../src/calls/worker/settled-calls.ts'
 import { SettlementOutbox } from '../src/calls/worker/settlement-outbox.ts'
-import { composeCallTexts } from '../src/compose/call-path.ts'
+import { createSlotPool, type SlotPool } from '../src/calls/worker/worker-slots.ts'
+import { composeCallTexts, watchShard } from '../src/compose/call-path.ts'
 import { composeCatalog } from '../src/compose/catalog.ts'
 import { composeClients, openQueues } from '../src/compose/clients.ts'
 import type { Config } from '../src/config.ts'
@@ -36,6 +37,7 @@ import {
 import type { FleetTime } from '../src/platform/redis/fleet-clock.ts'
 import type { Redis } from '../src/platform/redis/redis.ts'
 import type { EpochWatch } from '../src/platform/redis/redis-epoch.ts'
+import { shardNumbers } from '../src/platform/redis/redis-keys.ts'
 import { createProviderClients, createTransport } from '../src/providers/provider-clients.ts'
 import { createBreakerBoard, exportBreakers } from '../src/routing/circuit-breaker/breaker-board.ts'
 import { createMeasureLog } from '../src/routing/offer-measures.ts'
@@ -56,16 +58,19 @@ export async function startDispatchRole(
   config: Readonly<Config>,
   plainLogger: Logger,
   registry?: Registry,
-  localHub?: () => LocalHub | null,
-): Promise<{ takeSlot: TakeSlot; stop(): Promise<void> }> {
+  localHub?: FindLocalHub,
+): Promise<{ takeSlot: TakeSlotOfShard; stop(): Promise<void> }> {
   const clients = await composeClients('dispatch', config, plainLogger, registry)
   const { redis, report, logger, resources } = clients
-  const redisFor = (name: string) => clients.connections.redis(`switchyard-dispatch-${name}`, 'wait')
+  const redisFor = (name: string, shard?: number) =>
+    clients.connections.redis(`switchyard-dispatch-${name}`, 'wait', shard)
   const subscriber = redisFor('control')
+  const queueRedis = redisFor('queue')
   // QUIT, not disconnect: the last frames are still in flight.
-  resources.defer(async () => void (await redis.quit()))
+  resources.defer(async () => {
+    await Promise.all(redis.openedClients().map((client) => client.quit()))
+  })
   const { platformKeys, catalog } = await composeCatalog(config, clients, subscriber)
-  const calls = new RunningCalls()
   const transport = createTransport(config)
   resources.defer(() => transport.close())
   const byokKeys = await openByokKeyVault({
@@ -84,61 +89,83 @@ export async function startDispatchRole(
   const budget = createRetryBudget({ redis, limits, now: Date.now, logger })
   resources.defer(() => budget.close())
   const queues = openQueues(redis, resources)
-  const { bodies, archive, epoch } = await composeCallTexts('dispatch', config, clients)
+  const { bodies, archive } = composeCallTexts('dispatch', config, clients)
+  const heldBodies = createHeldBodies(bodies, config)
   const files = await openBodyStore(config)
   resources.defer(() => files.close())
-  const jobs = openClaimedJobs<CallJob>(DISPATCH_QUEUE, {
-    redis: redisFor('queue'),
-    blocking: redisFor('wake'),
-    lockMs: config.jobLockMs,
-    waitSeconds: WAIT_SECONDS,
-    token: newId('worker'),
-    ...{ logger, clock: Date.now },
-  })
-  const dispatch = await composeDispatch({
-    ...{ redis, subscriber, localHub, epoch, jobs, calls, archive, logger },
-    callJobs: createCallJobs(redis),
-    dispatchQueue: queues.dispatch,
-    enqueueSettlements: (records) => enqueueSettlements(queues.settlement, records),
-    settlementJobsLeft: (jobIds) => settlementJobsLeft(redis, jobIds),
-    runFinish: createFinishScript(redis, jobs.token, Date.now),
-    chain: createAttemptChain({
-      catalog: catalog.snapshot,
-      providers: createProviderClients({
-        ...{ transport, files, connectTimeoutMs: config.connectTimeoutMs, now: Date.now },
-        ourKey: (provider) => platformKeys.find(provider)?.secret ?? null,
-      }),
-      meter: createAttemptMeter(measures, clients.registry),
-      ...{ byokKeys, board, budget, settings: config, logger, now: clients.fleetClock, random: Math.random },
-    }),
+  const chain = createAttemptChain({
     catalog: catalog.snapshot,
-    bodies: createHeldBodies(bodies, config),
-    countCall: createCallMetrics(clients.registry, report),
-    settings: {
-      concurrency: config.workerConcurrency,
-      lockMs: config.jobLockMs,
-      graceMs: config.shutdownGraceMs,
-      unconfirmedSettlementsMax: config.unconfirmedSettlementsMax,
-      wholeCompletionBytesMax: config.keptReplies.perAnswer,
-    },
-    clock: Date.now,
-    fleetClock: clients.fleetClock,
+    providers: createProviderClients({
+      ...{ transport, files, connectTimeoutMs: config.connectTimeoutMs, now: Date.now },
+      ourKey: (provider) => platformKeys.find(provider)?.secret ?? null,
+    }),
+    meter: createAttemptMeter(measures, clients.registry),
+    ...{ byokKeys, board, budget, settings: config, logger, now: clients.fleetClock, random: Math.random },
   })
+  const served = servedShards(config)
+  const pool = createSlotPool(config.workerConcurrency)
+  const countCall = createCallMetrics(clients.registry, report)
+  const startWorker = async (shard: number) => {
+    const jobs = openClaimedJobs<CallJob>(DISPATCH_QUEUE, {
+      redis: queueRedis,
+      // A wait blocks its connection.
+      blocking: redisFor('wake', shard),
+      lockMs: config.jobLockMs,
+      waitSeconds: WAIT_SECONDS,
+      token: newId('worker'),
+      ...{ shard, logger, clock: Date.now },
+    })
+    const { dispatch: dispatchQueue, settlement } = queues.calls[shard]!
+    const calls = new RunningCalls(KEPT_OUTBOX_BYTES / served.length)
+    const worker = await composeDispatch({
+      ...{ shard, jobs, calls, dispatchQueue, archive, chain, countCall, logger },
+      redis: redis.shard(shard),
+      subscriber: subscriber.shard(shard),
+      localHub: localHub && (() => localHub(shard)),
+      epoch: await watchShard(shard, clients),
+      callJobs: createCallJobs(redis, shard),
+      enqueueSettlements: (records) => enqueueSettlements(settlement, records),
+      settlementJobsLeft: (jobIds) => settlementJobsLeft(redis, jobIds, shard),
+      runFinish: createFinishScript(redis, jobs.token, Date.now, shard),
+      catalog: catalog.snapshot,
+      bodies: heldBodies,
+      settings: {
+        concurrency: config.workerConcurrency,
+        pool,
+        lockMs: config.jobLockMs,
+        graceMs: config.shutdownGraceMs,
+        unconfirmedSettlementsMax: Math.ceil(config.unconfirmedSettlementsMax / served.length),
+        wholeCompletionBytesMax: config.keptReplies.perAnswer,
+      },
+      clock: Date.now,
+      fleetClock: clients.fleetClock,
+    })
+    return { ...worker, shard, calls }
+  }
+  const workers = await Promise.all(served.map(startWorker))
   const stopCheckingLedger = pollEvery(
     CONFIRM_MS,
-    dispatch.checkLedger,
+    async () => void (await Promise.all(workers.map((worker) => worker.checkLedger()))),
     (error) => logger.warn({ err: error }, 'ledger loss check failed'),
     { firstAfterMs: 0 },
   )
-  report.start(redis, () => ({ inFlightCalls: calls.size, concurrency: config.workerConcurrency }))
+  const inFlight = () => workers.reduce((count, { calls }) => count + calls.size, 0)
+  report.start(redis, () => ({ inFlightCalls: inFlight(), concurrency: config.workerConcurrency }))
   resources.defer(() => report.stop())
   resources.defer(() => stopCheckingLedger())
-  resources.defer(() => dispatch.stop())
-  return { takeSlot: dispatch.takeSlot, stop: () => resources.disposeAsync() }
+  resources.defer(async () => void (await Promise.all(workers.map((worker) => worker.stop()))))
+  const takers = new Map(workers.map(({ shard, takeSlot }) => [shard, takeSlot]))
+  return { takeSlot: (shard) => takers.get(shard)?.() ?? null, stop: () => resources.disposeAsync() }
 }
 
-/** The clients and settings of one dispatch worker. */
+/** The shards whose calls a worker runs. */
+const servedShards = ({ workerShards, redisShards }: Readonly<Config>): number[] =>
+  workerShards.length > 0 ? [...new Set(workerShards.map(Number))] : shardNumbers({ shards: redisShards })
+
+/** The clients and settings of the worker of one shard. */
 interface DispatchParts {
+  /** Absent: the first. */
+  shard?: number
   /** Frames, holds and queues use one connection, so that commands run in sending order. */
   redis: Redis
   /** A connection in subscriber mode. */
@@ -161,6 +188,7 @@ interface DispatchParts {
   countCall?: (record: SettlementRecord) => void
   settings: {
     concurrency: number
+    pool?: SlotPool
     lockMs: number
     graceMs: number
     unconfirmedSettlementsMax: number
@@ -178,7 +206,7 @@ const CONFIRM_MS = 1_000
 /** A running dispatch worker. */
 export type ComposedDispatch = Awaited<ReturnType<typeof composeDispatch>>
 
-/** Composes and starts the worker of one dispatch process: everything between the queue and the providers. */
+/** Composes and starts the worker of one shard: everything between the queue and the providers. */
 export async function composeDispatch(parts: DispatchParts) {
   const { redis, subscriber, localHub, epoch, calls, settings, logger, clock } = parts
   const holds = createHoldStore(redis)
@@ -214,7 +242,7 @@ export async function composeDispatch(parts: DispatchParts) {
   epoch.onEmptied(() => void resync('emptied'))
   epoch.onReconnected(() => void resync('reconnected'))
   const stopConfirming = pollEvery(CONFIRM_MS, confirm, () => undefined)
-  await listenForControl(subscriber, parts.jobs.token, (message) => calls.control(message))
+  await listenForControl(subscriber, parts.jobs.token, (message) => calls.control(message), parts.shard)
   await worker.start()
   return {
     takeSlot: () => worker.takeSlot(),
@@ -224,7 +252,7 @@ export async function composeDispatch(parts: DispatchParts) {
     unsettled: () => outbox.holds(),
     /** Settles again what PostgreSQL has lost; call it about once a second. */
     checkLedger: createLedgerLossCheck({
-      ...{ redis, settled, outbox, logger },
+      ...{ redis: redis.shard(0), settled, outbox, logger },
       resync: () => resync('reconnected'),
     }),
     async stop() {

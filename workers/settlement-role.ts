@@ -16,6 +16,7 @@ import { openClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import { createQueueGauges } from '../src/platform/queues/queue-gauges.ts'
 import { SETTLEMENT_QUEUE } from '../src/platform/queues/queues.ts'
 import { runOnFewProcesses } from '../src/platform/redis/fleet-job.ts'
+import { shardNumbers } from '../src/platform/redis/redis-keys.ts'
 import { createSealer } from '../src/platform/sealing.ts'
 import { startAlarmSender } from './alarm-sender.ts'
 import { startCatalogWorker } from './catalog-worker.ts'
@@ -29,7 +30,7 @@ import { startSettlementWorker } from './settlement-worker.ts'
 const WAIT_SECONDS = 5
 
 /**
- * How many settlement processes settle; the others stand by. Four settle more calls than one Redis server can finish. More
+ * How many settlement processes settle, divided among the shards; the others stand by. Four settle more calls than one Redis server can finish. More
  * would divide the calls into small transactions that wait for each other's accounts.
  */
 const SETTLERS = 4
@@ -63,24 +64,27 @@ export async function startSettlementRole(
     ...clients,
     ...{ postgres, reportsPostgres: postgres, reportsReplica: postgres },
   })
-  const settlement = startSettlementWorker({
-    ...config,
-    jobs: openClaimedJobs(SETTLEMENT_QUEUE, {
-      redis: queueRedis,
-      blocking: connections.redis('switchyard-settlement-wake', 'wait'),
-      lockMs: config.jobLockMs,
-      waitSeconds: WAIT_SECONDS,
-      ...{ logger, clock: Date.now },
-    }),
-    store: money.settlements,
-    ...{ holds: money.holds, logger, metrics },
-    elected: (settle) =>
-      runOnFewProcesses({
-        ...{ redis, name: 'settlement', processes: SETTLERS, everyMs: STANDBY_MS, lockMs: SETTLER_LOCK_MS },
-        run: settle,
-        onFailure: (error) => logger.warn({ err: error }, 'election of settlement workers failed'),
+  const settlers = shardNumbers(redis).map((shard) =>
+    startSettlementWorker({
+      ...config,
+      jobs: openClaimedJobs(SETTLEMENT_QUEUE, {
+        redis: queueRedis,
+        blocking: connections.redis('switchyard-settlement-wake', 'wait', shard),
+        lockMs: config.jobLockMs,
+        waitSeconds: WAIT_SECONDS,
+        ...{ shard, logger, clock: Date.now },
       }),
-  })
+      store: money.settlements,
+      ...{ holds: money.holds, logger, metrics },
+      elected: (settle) =>
+        runOnFewProcesses({
+          ...{ redis, shard, name: 'settlement', processes: Math.ceil(SETTLERS / redis.shards) },
+          ...{ everyMs: STANDBY_MS, lockMs: SETTLER_LOCK_MS },
+          run: settle,
+          onFailure: (error) => logger.warn({ err: error, shard }, 'election of settlement workers failed'),
+        }),
+    }),
+  )
   const events = startEvents(config, openEventsClients(connections), logger, clients.registry)
   const schedules = await startSchedules({
     ...clients,
@@ -120,7 +124,7 @@ export async function startSettlementRole(
   })
   report.start(redis, () => ({ inFlightCalls: 0, concurrency: null }))
   resources.defer(() => report.stop())
-  const running = [schedules, settlement, events, catalog, mail, { stop: stopSendingAlarms }]
+  const running = [schedules, ...settlers, events, catalog, mail, { stop: stopSendingAlarms }]
   resources.defer(async () => void (await Promise.all(running.map((part) => part?.stop()))))
   return { stop: () => resources.disposeAsync() }
 }

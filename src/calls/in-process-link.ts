@@ -7,8 +7,14 @@ import type { Frame } from '../core/calls/frames.ts'
  * settlement are in Redis as those of any call, so another worker takes it over if the process dies.
  */
 
-/** Takes a free slot of the worker; null where it has none, or stops. */
+/** Takes a free slot of the worker of a shard; null where it has none, or stops. */
 export type TakeSlot = () => TakenSlot | null
+
+/** The same for the worker of any shard; null also where this process has none. */
+export type TakeSlotOfShard = (shard: number) => TakenSlot | null
+
+/** The hub of a shard in the API instance of this process, while it runs. */
+export type FindLocalHub = (shard: number) => LocalHub | null
 
 /** Receives the frames of calls that the API instance waits for, and the channel that identifies it. */
 export interface LocalHub {

@@ -8,7 +8,7 @@ import { createReports } from '../billing/reports/reports.ts'
 import { createUsageSeriesStore } from '../billing/reports/usage-series-store.ts'
 import { createByokKeyChecker } from '../byok/byok-key-checker.ts'
 import { endSuspendedCalls } from '../calls/api/end-suspended-calls.ts'
-import type { TakeSlot } from '../calls/in-process-link.ts'
+import type { TakeSlotOfShard } from '../calls/in-process-link.ts'
 import { createPromptLogs } from '../calls/prompt-logs/prompt-log-writer.ts'
 import { adoptEdits } from '../catalog/adopt-edits.ts'
 import { createCatalogEdits } from '../catalog/catalog-edits-store.ts'
@@ -38,7 +38,7 @@ import { createOfferStates, followOfferHealth } from '../routing/circuit-breaker
 import { followOfferMeasures } from '../routing/offer-measures.ts'
 import { createWebhookThrottle } from '../webhooks/webhook-throttle.ts'
 import { openAnalytics } from './analytics.ts'
-import { composeCallPath } from './call-path.ts'
+import { composeCallPaths } from './call-path.ts'
 import { composeCatalog } from './catalog.ts'
 import { type Clients, openQueues } from './clients.ts'
 import { composeMoney } from './money.ts'
@@ -77,7 +77,11 @@ function openApiClients({ redis, connections }: Clients) {
 export type ApiServices = Awaited<ReturnType<typeof composeApi>>['services']
 
 /** Composes the services of plugins and routes. */
-export async function composeApi(config: Readonly<Config>, common: Clients, takeSlot: TakeSlot | undefined) {
+export async function composeApi(
+  config: Readonly<Config>,
+  common: Clients,
+  takeSlot: TakeSlotOfShard | undefined,
+) {
   const opened = openApiClients(common)
   const reportsReplica = await openReportsReplica(config, common, opened.reportsPostgres)
   const clients = { ...common, ...opened, reportsReplica, clock: Date.now }
@@ -115,14 +119,15 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
   resources.defer(() => measures.stop())
   const files = await openBodyStore(config)
   resources.defer(() => files.close())
-  const { apiId, hub, ...call } = await composeCallPath(config, clients, {
+  const { apiId, paths, pathOf } = await composeCallPaths(config, clients, {
     catalog: catalog.snapshot,
     offerStates: createOfferStates(health, measures),
     accounts: people.accounts,
     holds: money.holds,
     ...{ queues, takeSlot },
   })
-  keyCache.onChange(endSuspendedCalls({ hub, accounts: people.accounts, logger }))
+  const hubOf = (accountId: string) => pathOf(accountId).hub
+  keyCache.onChange(endSuspendedCalls({ hubOf, accounts: people.accounts, logger }))
   const promptLogs = createPromptLogs({ store: people.promptLogs, registry, logger })
   resources.defer(() => promptLogs.close())
 
@@ -155,7 +160,7 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
     /** Whether sign-in with admin keys is disabled. */
     ssoOnly: config.operatorSsoOnly,
     /** Everything that a call needs, from its key to its response. */
-    callPath: { ...call, promptLogs, files, clock, limits: config },
+    callPath: { pathOf, promptLogs, files, clock, logger, limits: config },
     /** Null: every call needs a key. */
     paidCalls: config.callPayment && {
       payments: await createCallPayments(config.callPayment, config, {
@@ -201,5 +206,5 @@ export async function composeApi(config: Readonly<Config>, common: Clients, take
     consoleSlots: reportSlots(CONSOLE_REPORTS_MAX, CONSOLE_REPORTS_PER_ACCOUNT_MAX, 'account'),
   }
   const askPostgres = () => postgres.$queryRaw`SELECT 1`
-  return { services, hub, load: call.load, readiness: createReadiness({ apiId, redis, askPostgres }) }
+  return { services, paths, readiness: createReadiness({ apiId, redis, askPostgres }) }
 }

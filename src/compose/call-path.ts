@@ -11,7 +11,7 @@ import { type DispatchDependencies, undoAdmission } from '../calls/api/enqueue-a
 import { createLimitNotice } from '../calls/api/limit-notice.ts'
 import { createLoadBound, FEW_CALLS } from '../calls/api/load-bound.ts'
 import { createCleanupTasks } from '../calls/cleanup-tasks.ts'
-import type { TakeSlot } from '../calls/in-process-link.ts'
+import type { TakeSlotOfShard } from '../calls/in-process-link.ts'
 import { createCallBodies } from '../calls/protocol/call-bodies.ts'
 import { createCompletionArchive, createIdempotency } from '../calls/protocol/idempotency.ts'
 import type { Config } from '../config.ts'
@@ -28,11 +28,12 @@ import {
   untilResynced,
   watchEpoch,
 } from '../platform/redis/redis-epoch.ts'
+import { shardOf } from '../platform/redis/redis-keys.ts'
 import { createSealer } from '../platform/sealing.ts'
-import type { Clients, openQueues } from './clients.ts'
+import type { CallQueues, Clients, openQueues } from './clients.ts'
 
 /** The stores of calls' bodies and of the completions that are kept for repeats, both encrypted. */
-export async function composeCallTexts(
+export function composeCallTexts(
   role: 'api' | 'dispatch',
   config: Readonly<Config>,
   { redis, logger, resources }: Pick<Clients, 'redis' | 'logger' | 'resources'>,
@@ -42,61 +43,95 @@ export async function composeCallTexts(
   const bodies = createCallBodies({ ...config, name: `switchyard-${role}-bodies`, sealer, logger })
   resources.defer(() => bodies.close())
   const archive = createCompletionArchive(redis, createSealer(masterKeys, 'kept-reply'), config.keptReplies)
-  const epoch = await watchEpoch({ redis, readEpoch: createEpochReader(redis), logger })
-  resources.defer(() => epoch.stop())
-  return { bodies, archive, epoch }
+  return { bodies, archive }
 }
 
-/** The path of a call in an API process, from its start to the relay of its frames. */
-export async function composeCallPath(
+/** Watches the epoch of a shard for as long as the process runs. */
+export async function watchShard(
+  shard: number,
+  { redis, logger, resources }: Pick<Clients, 'redis' | 'logger' | 'resources'>,
+): Promise<EpochWatch> {
+  const readEpoch = createEpochReader(redis, shard)
+  const epoch = await watchEpoch({ redis: redis.shard(shard), readEpoch, logger })
+  resources.defer(() => epoch.stop())
+  return epoch
+}
+
+/** The paths of calls in an API process, from their start to the relay of their frames: one for each shard. */
+export async function composeCallPaths(
   config: Readonly<Config>,
   clients: Clients & { queueRedis: Redis; replySubscriber: Redis; postgres: Postgres },
-  given: Pick<CallPathParts, 'catalog' | 'offerStates' | 'accounts' | 'holds' | 'takeSlot'> & {
+  given: Pick<CallPathParts, 'catalog' | 'offerStates' | 'accounts' | 'holds'> & {
     queues: ReturnType<typeof openQueues>
+    takeSlot: TakeSlotOfShard | undefined
   },
 ) {
   const { redis, queueRedis, postgres, logger, resources, fleetClock: clock } = clients
+  const { queues, takeSlot } = given
   const apiId = newId('api')
-  const texts = await composeCallTexts('api', config, clients)
-  const cleanup = createCleanupTasks(logger, texts.epoch)
+  const texts = composeCallTexts('api', config, clients)
   const places = createSharedRoom({ max: config.pendingCallsMax, few: FEW_CALLS })
-  const { hub, admission, dispatch } = connectCallPath({
-    ...given,
-    ...texts,
-    ...{ places, apiId, redis, cleanup, logger, clock },
-    subscriber: clients.replySubscriber,
-    readEpoch: createEpochReader(redis),
-    recoveryGraceMs: config.recoveryGraceMs,
-    spend: createSpendStore(postgres),
-    charges: (callIds) => findCharges(postgres, callIds),
-    noteLimitReached: createLimitNotice({ redis, postgres, cleanup }),
-    dispatchQueue: given.queues.dispatch,
-    callJobs: createCallJobs(queueRedis),
-    settlementQueue: given.queues.settlement,
-    limits: config,
-    topUpUrl: `${config.publicUrl ?? `http://127.0.0.1:${config.port}`}/billing`,
-    random: Math.random,
-  })
-  await hub.start()
-  resources.defer(() => hub.stop())
-  const backlog = watchSettlementBacklog({
-    redis,
-    shard: 0,
-    maxBytes: config.settlementBacklogBytesMax,
-    logger,
-  })
-  resources.defer(() => backlog.stop())
-  const load = createLoadBound(places, undefined, undefined, backlog.isFull)
+  const spend = createSpendStore(postgres)
   const findSettled = (accountId: string, digest: string) => findSettledKey(postgres, accountId, digest)
   const idempotency = createIdempotency({ redis, findSettled, logger })
-  return { apiId, hub, admission, dispatch, load, idempotency }
+  const composePath = async ({ shard, dispatch: dispatchQueue, settlement: settlementQueue }: CallQueues) => {
+    const epoch = await watchShard(shard, clients)
+    const cleanup = createCleanupTasks(logger, epoch)
+    const { hub, admission, dispatch } = connectCallPath({
+      ...given,
+      ...texts,
+      ...{
+        shard,
+        places,
+        apiId,
+        redis,
+        epoch,
+        cleanup,
+        logger,
+        clock,
+        spend,
+        dispatchQueue,
+        settlementQueue,
+      },
+      subscriber: clients.replySubscriber,
+      readEpoch: createEpochReader(redis, shard),
+      recoveryGraceMs: config.recoveryGraceMs,
+      charges: (callIds) => findCharges(postgres, callIds),
+      noteLimitReached: createLimitNotice({ redis, postgres, cleanup }),
+      callJobs: createCallJobs(queueRedis, shard),
+      takeSlot: takeSlot && (() => takeSlot(shard)),
+      limits: config,
+      topUpUrl: `${config.publicUrl ?? `http://127.0.0.1:${config.port}`}/billing`,
+      random: Math.random,
+    })
+    await hub.start()
+    resources.defer(() => hub.stop())
+    const backlog = watchSettlementBacklog({
+      ...{ redis: redis.shard(shard), shard, logger },
+      maxBytes: config.settlementBacklogBytesMax,
+    })
+    resources.defer(() => backlog.stop())
+    // Its own turns: calls that wait for a server that hangs delay no other shard.
+    const load = createLoadBound(places, undefined, undefined, backlog.isFull)
+    return { hub, admission, dispatch, load, idempotency }
+  }
+  const paths = await Promise.all(queues.calls.map(composePath))
+  return { apiId, paths, pathOf: (accountId: string) => paths[shardOf(accountId, redis)]! }
 }
 
-/** The clients and settings of the call path in one API process. */
+/** The clients and settings of the call path of one shard in an API process. */
 export interface CallPathParts
   extends Pick<
       AdmissionDependencies,
-      'catalog' | 'offerStates' | 'noteLimitReached' | 'cleanup' | 'limits' | 'topUpUrl' | 'clock' | 'random'
+      | 'catalog'
+      | 'offerStates'
+      | 'noteLimitReached'
+      | 'cleanup'
+      | 'limits'
+      | 'topUpUrl'
+      | 'clock'
+      | 'random'
+      | 'takeSlot'
     >,
     Pick<
       DispatchDependencies,
@@ -104,6 +139,8 @@ export interface CallPathParts
     >,
     Pick<CallHubOptions, 'places'> {
   apiId: string
+  /** Absent: the first. */
+  shard?: number
   redis: Redis
   /** A separate connection: it is put into subscriber mode. */
   subscriber: Redis
@@ -115,11 +152,9 @@ export interface CallPathParts
   accounts: Pick<AccountStore, 'find'>
   spend: Pick<SpendStore, 'keysOf' | 'spending'>
   charges: Recovery['charges']
-  /** Absent if no worker shares the process. */
-  takeSlot?: TakeSlot | undefined
 }
 
-/** The call path of one API process. */
+/** The call path of one shard in an API process. */
 export interface CallPath {
   hub: CallHub
   admission: AdmissionDependencies
@@ -128,8 +163,12 @@ export interface CallPath {
 
 /** Connects admission and relay. The caller must start the hub. */
 export function connectCallPath(parts: CallPathParts): CallPath {
-  const { redis, holds, epoch, readEpoch, recoveryGraceMs } = parts
-  const hub = new CallHub({ ...parts, publisher: redis })
+  const { shard = 0, redis, subscriber, holds, epoch, readEpoch, recoveryGraceMs } = parts
+  const hub = new CallHub({
+    ...parts,
+    subscriber: subscriber.shard(shard),
+    publisher: redis.shard(shard),
+  })
   // By then workers have reported their calls.
   epoch.onEmptied(() => {
     hub.dataLost()

@@ -16,8 +16,9 @@ export function openConnections(
   const pools: LazyPostgres[] = []
   const withLogger = logger && { logger }
   return {
-    redis(name: string, mode: RedisClientOptions['mode']) {
-      const client = createRedis({ url: redisUrl, shards: redisShards, name, mode, ...withLogger })
+    /** Without a shard: at the server of the first. */
+    redis(name: string, mode: RedisClientOptions['mode'], shard = 0) {
+      const client = createRedis({ url: redisUrl, shards: redisShards, shard, name, mode, ...withLogger })
       clients.push(client)
       return client
     },

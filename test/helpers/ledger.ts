@@ -11,8 +11,13 @@ import { createSettlementStore } from '../../src/billing/settlement/settlement-s
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
 import { createDispatchQueue, createSettlementQueue } from '../../src/platform/queues/queues.ts'
-import type { Redis } from '../../src/platform/redis/redis.ts'
-import { accountKeys, listedAccounts, queuePrefix } from '../../src/platform/redis/redis-keys.ts'
+import { type Redis, redisOf } from '../../src/platform/redis/redis.ts'
+import {
+  accountKeys,
+  listedAccounts,
+  queuePrefix,
+  shardNumbers,
+} from '../../src/platform/redis/redis-keys.ts'
 import { eventually } from './eventually.ts'
 import type { TestStack } from './stack.ts'
 
@@ -28,7 +33,9 @@ export async function untilIdle({ redis }: TestStack, withinMs = IDLE_WITHIN_MS)
     const waiting = waitingCalls(redis)
     const lengths = await Promise.all([
       waiting,
-      ...lists.map((list) => redis.llen(`${queuePrefix(0)}:${list}`)),
+      ...shardNumbers(redis).flatMap((shard) =>
+        lists.map((list) => redis.shard(shard).llen(`${queuePrefix(shard)}:${list}`)),
+      ),
     ])
     if (lengths.every((length) => length === 0)) return
     if (Date.now() > deadline) throw new Error(`jobs are left: ${lengths} in dispatch:wait,${lists}`)
@@ -38,11 +45,11 @@ export async function untilIdle({ redis }: TestStack, withinMs = IDLE_WITHIN_MS)
 
 /** Calls that wait for a worker, with a priority or without. */
 export async function waitingCalls(redis: Redis): Promise<number> {
-  const [first, others] = [
-    redis.llen(`${queuePrefix(0)}:dispatch:wait`),
-    redis.zcard(`${queuePrefix(0)}:dispatch:prioritized`),
-  ]
-  return (await first) + (await others)
+  const counts = shardNumbers(redis).flatMap((shard) => [
+    redis.shard(shard).llen(`${queuePrefix(shard)}:dispatch:wait`),
+    redis.shard(shard).zcard(`${queuePrefix(shard)}:dispatch:prioritized`),
+  ])
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
 }
 
 /** Runs maintenance once as if every hold were older than a minute. Returns how many calls had been lost. */
@@ -69,12 +76,14 @@ export async function sweepNow(stack: TestStack): Promise<number> {
 export async function expectLedgerInOrder(stack: TestStack): Promise<void> {
   await untilIdle(stack)
   const { redis, postgres } = stack
-  for (const accountId of await redis.smembers(listedAccounts(0))) {
+  const listed = shardNumbers(redis).map((shard) => redis.shard(shard).smembers(listedAccounts(shard)))
+  for (const accountId of (await Promise.all(listed)).flat()) {
+    const [client, keys] = [redisOf(accountId, redis), accountKeys(accountId, redis)]
     // Awaited: a worker that restates what Redis lost opens holds of settled calls again for a moment.
     await eventually(async () => {
-      expect(await redis.hlen(accountKeys(accountId).holds)).toBe(0)
+      expect(await client.hlen(keys.holds)).toBe(0)
       const { balancePico } = await postgres.account.findUniqueOrThrow({ where: { id: accountId } })
-      const [held, available] = await redis.mget(accountKeys(accountId).held, accountKeys(accountId).avail)
+      const [held, available] = await client.mget(keys.held, keys.avail)
       // An account that was not used since Redis lost its data is not loaded, and has no holds.
       expect({ held: held ?? '0', available: available ?? String(balancePico) }).toEqual({
         held: '0',

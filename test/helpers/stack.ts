@@ -19,7 +19,7 @@ import type { OperatorRole } from '../../src/core/accounts/operator-permissions.
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
 import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { accountKeys, queuePrefix } from '../../src/platform/redis/redis-keys.ts'
+import { accountKeys, queuePrefix, shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
 import { createApiRuntime } from '../../src/runtime.ts'
 import {
   type SimulatedProviders,
@@ -185,8 +185,10 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
   const config = readConfig(environment)
   const postgres = createPostgres({ databaseUrl: database.url, name: 'test' })
   resources.defer(() => postgres.$disconnect())
-  const redis = createRedis({ url: redisServer.url, name: 'test', mode: 'wait' })
-  resources.defer(() => redis.disconnect())
+  const redis = createRedis({ url: redisServer.url, shards: config.redisShards, name: 'test', mode: 'wait' })
+  resources.defer(() => {
+    for (const client of redis.openedClients()) client.disconnect()
+  })
   const accounts = createAccountStore(postgres, postLedger)
   const keys = createKeyStore(postgres, createKeyHasher(config.masterKeys), randomBytes)
 
@@ -212,7 +214,7 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
     if (isProcess('dispatch')) {
       await untilUp('the dispatch workers', workers, async () => {
         const fresh = (await dispatchConnections(redis)).filter((id) => !known.includes(id))
-        return fresh.length >= count
+        return fresh.length >= count * redis.shards
       })
     }
     return workers
@@ -283,10 +285,12 @@ async function startWith(resources: AsyncDisposableStack, options: StackOptions)
     async settled(accountId) {
       const deadline = Date.now() + UP_WITHIN_MS
       while (Date.now() < deadline) {
-        const holds = await redis.hlen(accountKeys(accountId).holds)
+        const shard = shardOf(accountId, redis)
+        const client = redis.shard(shard)
+        const holds = await client.hlen(accountKeys(accountId, redis).holds)
         const [waiting, active] = await Promise.all([
-          redis.llen(`${queuePrefix(0)}:settlement:wait`),
-          redis.llen(`${queuePrefix(0)}:settlement:active`),
+          client.llen(`${queuePrefix(shard)}:settlement:wait`),
+          client.llen(`${queuePrefix(shard)}:settlement:active`),
         ])
         if (holds === 0 && waiting === 0 && active === 0) return
         await delay(20)
@@ -314,7 +318,8 @@ async function waitForAll<T extends readonly unknown[] | []>(started: T) {
 
 /** Ids of the connections over which dispatch workers fetch calls. */
 async function dispatchConnections(redis: Redis): Promise<string[]> {
-  const list = (await redis.client('LIST')) as string
+  const clients = new Set(shardNumbers(redis).map((shard) => redis.shard(shard)))
+  const list = (await Promise.all([...clients].map((client) => client.client('LIST')))).join('\n')
   return [...list.matchAll(/^id=(\d+) .*name=switchyard-dispatch-wake .*cmd=bzpopmin/gm)].map(([, id]) => id!)
 }
 

@@ -66,6 +66,7 @@ export function connectRedis({ data, pubSub }: RedisServices, connection: Connec
   }
   const client: Record<string, unknown> = {
     shards: 1,
+    shard: () => client,
     defineCommand(name: string) {
       client[name] = (keyCount: number, ...rest: Array<string | number>) => {
         const texts = rest.map(String)

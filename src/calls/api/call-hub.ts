@@ -38,6 +38,8 @@ const NO_CLIENT: EarlyEnd = { by: 'gateway', code: 'internal_error', deliveredCh
 export interface CallHubOptions {
   /** Identifies this API instance's channel. */
   apiId: string
+  /** The shard of its calls. Absent: the first. */
+  shard?: number
   /** A separate connection: it is put into subscriber mode. */
   subscriber: Redis
   publisher: Redis
@@ -48,7 +50,7 @@ export interface CallHubOptions {
 }
 
 /**
- * The calls that one API instance waits for. Its one channel is subscribed at boot, before any job can name it, and all
+ * The calls of one shard that an API instance waits for. Its one channel is subscribed at boot, before any job can name it, and all
  * frames of all calls arrive there. A worker that stays silent is lost: its clients keep the delivered part of a
  * completion. Calls without delivered content wait for the worker that takes them over.
  */
@@ -68,7 +70,7 @@ export class CallHub {
 
   constructor(options: CallHubOptions) {
     this.options = options
-    this.channel = replyChannel(options.apiId)
+    this.channel = replyChannel(options.apiId, options.shard)
     this.acknowledgements = new EndAcknowledgements({
       redis: options.publisher,
       channel: this.channel,
@@ -312,8 +314,8 @@ export class CallHub {
   /** Sends a message to the worker that has the call. */
   tellWorker(worker: string, message: ControlMessage): void {
     const { kind, callId } = message
-    const { publisher } = this.options
-    this.sent(publisher.publish(controlChannel(worker), JSON.stringify(message)), { kind, callId })
+    const { publisher, shard } = this.options
+    this.sent(publisher.publish(controlChannel(worker, shard), JSON.stringify(message)), { kind, callId })
   }
 
   private sent(publishing: Promise<unknown>, what: object = {}): void {

@@ -5,7 +5,8 @@ import type { KeyChange } from '../../platform/redis/key-changes.ts'
 import type { CallHub } from './call-hub.ts'
 
 export interface SuspensionDependencies {
-  hub: Pick<CallHub, 'hasCallsOf' | 'failAccount'>
+  /** The hub of an account's calls. */
+  hubOf: (accountId: string) => Pick<CallHub, 'hasCallsOf' | 'failAccount'>
   accounts: Pick<AccountStore, 'find'>
   logger: Logger
 }
@@ -14,10 +15,12 @@ export interface SuspensionDependencies {
  * Ends the calls of an account at this instance once it is suspended; they are charged for what was delivered. It
  * reacts to changes of accounts that have calls here.
  */
-export function endSuspendedCalls({ hub, accounts, logger }: SuspensionDependencies) {
+export function endSuspendedCalls({ hubOf, accounts, logger }: SuspensionDependencies) {
   return (change: KeyChange): void => {
-    if (!('accountId' in change) || !hub.hasCallsOf(change.accountId)) return
+    if (!('accountId' in change)) return
     const { accountId } = change
+    const hub = hubOf(accountId)
+    if (!hub.hasCallsOf(accountId)) return
     accounts.find(accountId).then(
       (account) => {
         if (account?.state === 'suspended') hub.failAccount(accountId, CALL_ERRORS.suspended)

@@ -14,7 +14,7 @@ import type { HeldBodies } from '../protocol/call-bodies.ts'
 import { type HeldLease, Leases } from './leases.ts'
 import { runningHold } from './restored-holds.ts'
 import { type CallRunnerDependencies, runCall } from './run-call.ts'
-import { WorkerSlots } from './worker-slots.ts'
+import { type SlotPool, WorkerSlots } from './worker-slots.ts'
 
 interface DispatchWorkerOptions extends Omit<CallRunnerDependencies, 'leases'> {
   bodies: HeldBodies
@@ -25,6 +25,8 @@ interface DispatchWorkerOptions extends Omit<CallRunnerDependencies, 'leases'> {
   epoch: EpochWatch
   holds: Pick<HoldStore, 'restore'>
   concurrency: number
+  /** The slots that it shares with workers of other shards in its process. */
+  pool?: SlotPool
   /** Lifetime of a claim without renewal. */
   lockMs: number
   /** How long running calls may continue after `stop`. */

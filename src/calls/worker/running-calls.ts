@@ -41,7 +41,7 @@ export interface RunningCall {
 
 /** Ended calls whose frames are kept for a resend, and cancels kept for calls not claimed yet. */
 const KEPT_OUTBOXES = 2_000
-const KEPT_OUTBOX_BYTES = 64 * 1024 * 1024
+export const KEPT_OUTBOX_BYTES = 64 * 1024 * 1024
 const KEPT_CANCELS = 10_000
 
 /** The running calls of one worker, and the handling of control messages. */

@@ -3,9 +3,25 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../platform/observability/logger.ts'
 import type { ClaimKind } from '../../platform/queues/claimed-jobs.ts'
 
+/** The free slots of a process, which its workers of several shards share. */
+export type SlotPool = ReturnType<typeof createSlotPool>
+
+export const createSlotPool = (concurrency: number) => ({
+  concurrency,
+  free: concurrency,
+  /** Slots that claims in flight may fill. */
+  claiming: 0,
+  /** The same and those of waits in flight. */
+  asking: 0,
+  /** Emits `slot` to the workers in the order in which they began to wait: each gets its turn. */
+  freed: new EventEmitter().setMaxListeners(0),
+})
+
 interface WorkerSlotsOptions<Job> {
   /** Maximum concurrent calls. */
   concurrency: number
+  /** Absent: this worker alone has the slots. */
+  pool?: SlotPool | undefined
   /** Claims waiting calls, at most `most`. */
   claim(most: number, kind: ClaimKind): Promise<Job[]>
   /** Waits for a call, with a timeout, and claims it. `isMore`: other calls wait. */
@@ -24,24 +40,25 @@ const RETRY_MS = 200
 const CLAIMED_AT_ONCE = 32
 
 /**
- * The slots of one worker, and the loop that fills them. The last tenth is reserved for calls within their account's
+ * The slots of one worker, and the loop that fills them. Workers of several shards share them: each takes what is free in
+ * its turn, and a call that a shard waits for while it has none is run at once, in addition if need be, so that no shard
+ * waits for the slots of another. The last tenth is reserved for calls within their account's
  * share of the queue (src/billing/holds/admission.ts), so that a quiet account's call finds a slot however many long
  * calls of busy accounts run.
  */
 export class WorkerSlots<Job> {
   readonly #options: WorkerSlotsOptions<Job>
   readonly #reserved: number
-  readonly #freed = new EventEmitter()
-  #free: number
-  /** Slots that a claim in flight may fill. */
-  #asking = 0
+  readonly #pool: SlotPool
+  /** Calls that run. */
+  #running = 0
   #stopping = false
   #loop: Promise<void> = Promise.resolve()
 
   constructor(options: WorkerSlotsOptions<Job>) {
-    const { concurrency } = options
+    const { concurrency, pool = createSlotPool(concurrency) } = options
     this.#options = options
-    this.#free = concurrency
+    this.#pool = pool
     this.#reserved = Math.min(Math.ceil(concurrency / RESERVED_PART), concurrency - 1)
   }
 
@@ -52,7 +69,7 @@ export class WorkerSlots<Job> {
   /** Stops claiming. Resolves when every call has ended; a claim in flight may bring another, see `ended`. */
   async drain(): Promise<void> {
     this.#stopping = true
-    while (this.#free < this.#options.concurrency) await once(this.#freed, 'slot')
+    while (this.#running > 0) await once(this.#pool.freed, 'slot')
   }
 
   /** Resolves when no claim is in flight. */
@@ -65,13 +82,19 @@ export class WorkerSlots<Job> {
     const { claim, waitAndClaim, logger } = this.#options
     let noneWaits = false
     while (!this.#stopping) {
-      if (this.#free === 0) {
-        await once(this.#freed, 'slot')
+      if (this.#pool.free <= 0) {
+        await once(this.#pool.freed, 'slot')
         continue
       }
-      const others = this.#free - this.#reserved
+      const free = this.#pool.free - this.#pool.claiming
+      if (free <= 0) {
+        // The claims of other shards may leave some.
+        await this.#freedWithin(RESERVED_LOOK_MS)
+        continue
+      }
+      const others = free - this.#reserved
       const kind = others > 0 ? 'any' : 'within-share'
-      const most = Math.min(others > 0 ? others : this.#free, CLAIMED_AT_ONCE)
+      const most = Math.min(others > 0 ? others : free, CLAIMED_AT_ONCE)
       try {
         if (noneWaits && kind === 'any') {
           const { job, isMore } = await this.#asked(1, waitAndClaim())
@@ -79,9 +102,8 @@ export class WorkerSlots<Job> {
           noneWaits = !isMore
           continue
         }
-        const claimed = await this.#asked(most, claim(most, kind))
-        for (const job of claimed) this.#occupy(job)
-        const isLess = claimed.length < most
+        const claimed = await this.#claimed(most, claim(most, kind))
+        const isLess = claimed < most
         noneWaits = isLess && kind === 'any'
         // A wait would also end for calls that may not use these slots.
         if (isLess && kind === 'within-share') await this.#freedWithin(RESERVED_LOOK_MS)
@@ -95,19 +117,31 @@ export class WorkerSlots<Job> {
     }
   }
 
+  /** Runs the claimed calls; returns their number. */
+  async #claimed(slots: number, claim: Promise<Job[]>): Promise<number> {
+    this.#pool.claiming += slots
+    try {
+      const jobs = await this.#asked(slots, claim)
+      for (const job of jobs) this.#occupy(job)
+      return jobs.length
+    } finally {
+      this.#pool.claiming -= slots
+    }
+  }
+
   async #asked<Answer>(slots: number, answer: Promise<Answer>): Promise<Answer> {
-    this.#asking = slots
+    this.#pool.asking += slots
     try {
       return await answer
     } finally {
-      this.#asking = 0
+      this.#pool.asking -= slots
     }
   }
 
   async #freedWithin(ms: number): Promise<void> {
     const late = new AbortController()
     const timer = setTimeout(() => late.abort(), ms)
-    await once(this.#freed, 'slot', { signal: late.signal }).catch(() => undefined)
+    await once(this.#pool.freed, 'slot', { signal: late.signal }).catch(() => undefined)
     clearTimeout(timer)
   }
 
@@ -116,8 +150,9 @@ export class WorkerSlots<Job> {
    * may fill. False if there is no other.
    */
   take(): boolean {
-    if (this.#stopping || this.#free - this.#asking <= this.#reserved) return false
-    this.#free--
+    const { free, asking } = this.#pool
+    if (this.#stopping || free - asking <= this.#reserved) return false
+    this.#hold()
     return true
   }
 
@@ -127,12 +162,18 @@ export class WorkerSlots<Job> {
   }
 
   giveBack(): void {
-    this.#free++
-    this.#freed.emit('slot')
+    this.#pool.free++
+    this.#running--
+    this.#pool.freed.emit('slot')
   }
 
   #occupy(job: Job): void {
-    this.#free--
+    this.#hold()
     this.run(job)
+  }
+
+  #hold(): void {
+    this.#pool.free--
+    this.#running++
   }
 }

@@ -76,7 +76,7 @@ export const formRoute =
     const { id, summary, body, normalize, files, write } = surface
     const deps = app.services.callPath
     const limits = { ...FIELD_LIMITS, ...files }
-    const uploads = { store: deps.files, logger: deps.dispatch.logger, idleMs: deps.limits.bodyIdleMs }
+    const uploads = { store: deps.files, logger: deps.logger, idleMs: deps.limits.bodyIdleMs }
     takeForms(app)
     app.post(
       path,
@@ -114,7 +114,7 @@ async function serveWithFiles<Content extends ResultContent>(
 ): Promise<FastifyReply> {
   const key = callingKey(request)
   const callId = newCallId(deps.clock())
-  const { cleanup } = deps.dispatch
+  const { cleanup } = deps.pathOf(key.accountId).dispatch
   const files = createCallFiles({ accountId: key.accountId, callId }, reply, { files: deps.files, cleanup })
   try {
     const call = await read(files.owner)

@@ -15,6 +15,7 @@ import { type CallRequest, kindOf } from '../../core/calls/kinds/call-kinds.ts'
 import type { BoundedJson } from '../../core/json/bounded-json.ts'
 import { invalid } from '../../core/kernel/errors.ts'
 import type { BodyStore } from '../../platform/body-store/body-store.ts'
+import type { Logger } from '../../platform/observability/logger.ts'
 import { type StandardKey, standardKey } from '../plugins/authenticate.ts'
 import {
   CompletionCollector,
@@ -43,10 +44,13 @@ export const mayCall = (request: FastifyRequest, _reply: FastifyReply, done: () 
   done()
 }
 
-export interface CallServices extends StartCallDependencies {
+export interface CallServices {
+  /** What the calls of an account need, by its shard. */
+  pathOf: (accountId: string) => StartCallDependencies
   /** The store for files of calls. */
   files: BodyStore
   clock: () => number
+  logger: Logger
   promptLogs: Pick<PromptLogs, 'readPrompt' | 'watch'>
   limits: {
     textBodyLimitBytes: number
@@ -98,7 +102,8 @@ export async function serveCall(
     noteRate: request.noteRate.bind(request),
     planned,
   }
-  const call = await startCall(incoming, deps)
+  const path = deps.pathOf(key.accountId)
+  const call = await startCall(incoming, path)
   const { id, affordedLimit, ignoredParameters } = call.envelope
   request.callStarted?.(id)
   if (affordedLimit !== undefined) reply.header('x-completion-limit', affordedLimit)
@@ -110,7 +115,7 @@ export async function serveCall(
       : new CompletionCollector(call.envelope, format),
   )
   const sink = prompt ? logged(call, key, prompt, writer, reply, deps) : writer
-  return send(writer, relay(call, asked, sink, reservation, deps), reply, deps.files)
+  return send(writer, relay(call, asked, sink, reservation, path), reply, deps.files)
 }
 
 /** A sink that stores a copy of the completion for a key with prompt logs. A repeat is already stored. */
@@ -137,7 +142,7 @@ function relay(
   { call: { content }, dispatched }: RequestedCall,
   sink: CallSink,
   reservation: FastifyRequest['bodyReservation'],
-  { dispatch, idempotency }: CallServices,
+  { dispatch, idempotency }: StartCallDependencies,
 ): DispatchedCall {
   if (call.kind === 'repeat') return attachCall(call.envelope, sink, { ...dispatch, idempotency })
   reservation?.hold()

@@ -7,6 +7,7 @@ import {
   normalizeChatRequest,
   refuseLongText,
 } from '../../core/calls/chat-request.ts'
+import { CALL_PAYMENT_ACCOUNT } from '../../core/payments/x402.ts'
 import { CHAT_FORMAT } from '../calls/chat-format.ts'
 import { type CallServices, callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
 import { askForKey, isGuest, type PaidCalls, payForCall, requireKeyOrPayment } from './x402-calls.ts'
@@ -55,10 +56,14 @@ async function servePaidChat(
 ): Promise<FastifyReply> {
   const asked = askedChat(body, request)
   refuseLongText(mediaParts(asked.call.content.messages), request.bodyBytes, deps.limits.textBodyLimitBytes)
-  const paid = await payForCall(asked.call, request, reply, { ...paidCalls, admission: deps.admission })
+  const path = deps.pathOf(CALL_PAYMENT_ACCOUNT)
+  const paid = await payForCall(asked.call, request, reply, { ...paidCalls, admission: path.admission })
   const { key, planned, watch, admission } = paid
   try {
-    return await serveCall(key, { ...asked, planned, watch }, request, reply, { ...deps, admission })
+    return await serveCall(key, { ...asked, planned, watch }, request, reply, {
+      ...deps,
+      pathOf: () => ({ ...path, admission }),
+    })
   } catch (error) {
     await paid.failed(error)
     throw error

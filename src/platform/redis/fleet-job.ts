@@ -22,6 +22,8 @@ export interface Job {
 
 interface FleetJob extends Job {
   redis: Redis
+  /** The shard that it is for, which has its locks. Absent: it is for the fleet. */
+  shard?: number
   onFailure: OnFailure
   /** How many processes of the fleet run it at a time. */
   processes: number
@@ -83,13 +85,14 @@ export const isRunning = async (redis: Redis, name: string): Promise<boolean> =>
 
 /** Does nothing if other processes have all locks of the job. */
 async function withLock(
-  { redis, name, processes, lockMs = LOCK_MS }: FleetJob,
+  { redis: connection, shard = 0, name, processes, lockMs = LOCK_MS }: FleetJob,
   work: (lost: AbortSignal) => Promise<void>,
 ): Promise<void> {
+  const redis = connection.shard(shard)
   const token = randomUUID()
   const lock = await takeLock(
     redis,
-    Array.from({ length: processes }, (_, index) => lockKey(index === 0 ? name : `${name}-${index}`)),
+    Array.from({ length: processes }, (_, index) => lockKey(index === 0 ? name : `${name}-${index}`, shard)),
     { token, lockMs },
   )
   if (lock === null) return

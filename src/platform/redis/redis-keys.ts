@@ -124,8 +124,8 @@ export const controlChannel = (workerId: string, shard = 0): string => `${tagOf(
 export const KEYS_CHANNEL = `${FLEET}:keys:changed`
 export const KEYS_VERSION = `${FLEET}:keys:version`
 
-/** Locks of jobs that one process in the fleet runs at a time. */
-export const lockKey = (job: string): string => `${FLEET}:lock:${job}`
+/** Locks of jobs that one process in the fleet runs at a time, or one for each shard. */
+export const lockKey = (job: string, shard = 0): string => `${tagOf(shard)}:lock:${job}`
 
 /** When refunds and disputes are reconciled with the rails next, unix ms. */
 export const RETURNS_NEXT_AT = `${FLEET}:payment-returns:next-at`

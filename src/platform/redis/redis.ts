@@ -37,6 +37,8 @@ export interface RedisClientOptions {
   blockingMs?: number
   /** The number of shards of the installation. Absent: one. */
   shards?: number
+  /** The shard to connect to first. Absent: the first one. */
+  shard?: number
   logger?: Logger
 }
 
@@ -66,9 +68,9 @@ export function createRedis(given: RedisClientOptions): Redis {
       clients[place] ??= Object.assign(openClient(given, address, place), common)
       return clients[place]
     },
-    openedClients: () => clients.flatMap((client) => client),
+    openedClients: () => clients.flat(),
   }
-  return common.shard(0)
+  return common.shard(given.shard ?? 0)
 }
 
 /** How many connections reach all shards. The slots of a cluster may be at different nodes. */
@@ -83,7 +85,7 @@ export const redisOf = (accountId: string, redis: Redis): Redis =>
 
 /** Opens a connection to the server that has a shard. */
 function openClient(given: RedisClientOptions, address: RedisAddress, shard: number): Client {
-  const { name, mode, blockingMs = BLOCKING_MAX_MS, logger } = given
+  const { name, mode, blockingMs = BLOCKING_MAX_MS, shards = 1, logger } = given
   const deadlines = DEADLINES[mode]
   const options: RedisOptions = {
     connectionName: name,
@@ -96,6 +98,8 @@ function openClient(given: RedisClientOptions, address: RedisAddress, shard: num
     maxLoadingRetryTime: RECONNECT_MS,
   }
   const client = connectTo(address, shard, options, deadlines)
+  // The parts of all shards use it.
+  if (shards > 1) client.setMaxListeners(0)
   client.on('connect', () => sendOncePerTurn(client))
   enforceDeadlines(client, deadlines)
   // BullMQ's duplicate does blocking reads: silence means nothing until the read ends.

@@ -1,0 +1,86 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
+import { ask, stream, streamed } from '../helpers/chat-client.ts'
+import { expectLedgerInOrder } from '../helpers/ledger.ts'
+import { filled, testStack } from '../helpers/resources.ts'
+import { createTestRedis } from '../helpers/services.ts'
+import type { TestAccount } from '../helpers/stack.ts'
+
+const SHARDS = 4
+const WORDS = 40
+const durable = () => createTestRedis({ durable: true })
+
+describe('four shards over two servers', () => {
+  const first = filled(durable, (server) => server.close())
+  const second = filled(durable, (server) => server.close())
+  const stack = testStack(() => ({
+    redisUrl: `${first.url},${second.url}`,
+    processes: ['dispatch'],
+    dispatchWorkers: 2,
+    models: {
+      'test/one': [{ at: 'alpha', model: `words-${WORDS}` }],
+      'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-40` }],
+    },
+    environment: {
+      REDIS_SHARDS: String(SHARDS),
+      WORKER_CONCURRENCY: '16',
+      JOB_LOCK_MS: '2000',
+      RECOVERY_GRACE_MS: '500',
+    },
+  }))
+
+  /** An account of each shard, in their order. */
+  let callers: TestAccount[]
+  beforeAll(async () => {
+    const found = new Map<number, TestAccount>()
+    while (found.size < SHARDS) {
+      const account = await stack.account('5.00')
+      found.set(shardOf(account.accountId, stack.redis), account)
+    }
+    callers = shardNumbers(stack.redis).map((shard) => found.get(shard)!)
+  })
+
+  const charged = (caller: TestAccount) =>
+    stack.postgres.callRecord.findMany({
+      where: { accountId: caller.accountId },
+      orderBy: { admittedAtMs: 'asc' },
+    })
+
+  test('serve whole calls, streams and repeats of every account', async () => {
+    await Promise.all(
+      callers.map(async (caller) => {
+        const whole = await ask(caller, { model: 'test/one' })
+        const streaming = await streamed(caller, { model: 'test/steady' })
+        expect(streaming).toMatchObject({ status: 200, done: true, text: whole.text })
+        await stack.settled(caller.accountId)
+        expect(await charged(caller)).toMatchObject([{ id: whole.id }, { id: streaming.id }])
+      }),
+    )
+  })
+
+  test('charge a call that its client left for what was delivered', async () => {
+    await Promise.all(
+      callers.map(async (caller) => {
+        const open = await stream(caller, { model: 'test/steady' })
+        await open.said(20)
+        open.hangUp()
+        await stack.settled(caller.accountId)
+        const record = (await charged(caller)).at(-1)!
+        expect(record).toMatchObject({ id: open.soFar.id, status: 'cancelled' })
+        expect(record.completionTokens).toBeLessThan(WORDS)
+      }),
+    )
+  })
+
+  test('take over the calls of a killed worker', async () => {
+    const { text: whole } = await ask(callers[0]!, { model: 'test/one' })
+    const streams = callers.map((caller) => stream(caller, { model: 'test/steady' }))
+    const wholes = callers.map((caller) => ask(caller, { model: 'test/steady' }))
+    const open = await Promise.all(streams)
+    await stack.dispatch[0]!.kill()
+    // A stream that has begun ends with what its client has; every other call is served by the other worker.
+    for (const { end } of open) expect(whole!.startsWith((await end).text)).toBe(true)
+    for (const answer of await Promise.all(wholes)) expect(answer).toMatchObject({ status: 200, text: whole })
+    await expectLedgerInOrder(stack)
+  })
+})
