@@ -44,7 +44,12 @@ const isFromReplica = async () => {
   )
   return row!.is
 }
-const write = () => primary.$executeRawUnsafe('CREATE TABLE IF NOT EXISTS written (n int)')
+/** Written to the log when it returns; the server of the test delays that otherwise. */
+const write = () =>
+  primary.$transaction([
+    primary.$executeRawUnsafe('SET LOCAL synchronous_commit = on'),
+    primary.$executeRawUnsafe('CREATE TABLE IF NOT EXISTS written (n int)'),
+  ])
 
 test('statements, model queries and transactions read from the replica', async () => {
   expect(await isFromReplica()).toBe(true)
