@@ -19,14 +19,26 @@ function randomFraction(): number {
 }
 
 const nextUlid = monotonicFactory(randomFraction)
+
+/** Maximum time from creating an id to admission, including a change of the machine's clock. */
+const SLACK_MS = 3_600_000
 /** Separate, because call ids use another clock. */
-const nextCallUlid = monotonicFactory(randomFraction)
+let nextCallUlid = monotonicFactory(randomFraction)
+let latestMs = 0
 
 /**
- * A new call id. Ids of one process sort by creation time, which is `nowMs` if given. BullMQ allows no
+ * A new call id. Ids of one process sort by creation time, which is `nowMs` if given; when the clock is set back by more
+ * than half an hour, they follow it, since calls are found by the time in their ids (see `callIdRange`). BullMQ allows no
  * `:` in job ids; ULIDs contain none.
  */
-export const newCallId = (nowMs?: number): CallId => `${CALL_ID_PREFIX}${nextCallUlid(nowMs)}`
+export function newCallId(nowMs: number = Date.now()): CallId {
+  if (nowMs < latestMs - SLACK_MS / 2) {
+    nextCallUlid = monotonicFactory(randomFraction)
+    latestMs = nowMs
+  }
+  latestMs = Math.max(latestMs, nowMs)
+  return `${CALL_ID_PREFIX}${nextCallUlid(nowMs)}`
+}
 
 export type IdPrefix =
   | 'acct'
@@ -62,8 +74,6 @@ export function callCreatedAt(callId: string): number | null {
 }
 
 const TIME_CHARACTERS = 10
-/** Maximum time from creating an id to admission, including a change of the machine's clock. */
-const SLACK_MS = 3_600_000
 
 /** The possible ids of calls admitted in a period: `id >= from AND id < to`. They start with their time. */
 export function callIdRange({ fromMs, toMs }: { fromMs: number; toMs: number }): {
