@@ -116,7 +116,7 @@ export async function startDispatchRole(
       ...{ shard, logger, clock: Date.now },
     })
     const { dispatch: dispatchQueue, settlement } = queues.calls[shard]!
-    const calls = new RunningCalls(KEPT_OUTBOX_BYTES / served.length)
+    const calls = new RunningCalls(Math.floor(KEPT_OUTBOX_BYTES / served.length))
     const worker = await composeDispatch({
       ...{ shard, jobs, calls, dispatchQueue, archive, chain, countCall, logger },
       redis: redis.shard(shard),

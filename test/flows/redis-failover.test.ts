@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { shardOf } from '../../src/platform/redis/redis-keys.ts'
 import { ask, type StreamSoFar, streamed, type WholeAnswer } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
@@ -21,10 +22,11 @@ type Answer = WholeAnswer | StreamSoFar
 type Answers = [Answer, ...Answer[]]
 
 /** Clients that call one after another, whole and streamed, until `disturb` has ended and all are served again. */
-async function underLoad(caller: TestAccount, disturb: () => Promise<void>): Promise<Answers> {
-  const answers: Answers = [await ask(caller, { model: 'test/plain' })]
+async function underLoad(callers: TestAccount[], disturb: () => Promise<void>): Promise<Answers> {
+  const answers: Answers = [await ask(callers[0]!, { model: 'test/plain' })]
   let isOver = false
   const client = async (number: number) => {
+    const caller = callers[number % callers.length]!
     while (!isOver) {
       const model = number % 3 === 0 ? 'test/plain' : 'test/steady'
       // A connection that breaks has no answer.
@@ -53,7 +55,7 @@ const isWhole = (answer: Answer) => answer.status === 200 && answer.errorCode ==
 /** Nobody read a wrong word, whole answers are charged once, refused calls cost nothing, and the books balance. */
 async function expectNothingLostOrDoubled(
   stack: TestStack,
-  { accountId }: TestAccount,
+  callers: TestAccount[],
   answers: Answers,
 ): Promise<void> {
   const whole = answers[0].text!
@@ -71,6 +73,7 @@ async function expectNothingLostOrDoubled(
   const read = answers.filter(({ status }) => status === 200).map(({ id }) => id!)
   // A call whose admission was confirmed to nobody may have run; its charge is credited.
   await eventually(async () => {
+    const accountId = { in: callers.map((caller) => caller.accountId) }
     const unread = { accountId, id: { notIn: read }, chargePico: { gt: 0 } }
     expect(
       await stack.postgres.callRecord.findMany({ where: unread, select: { id: true, status: true } }),
@@ -90,39 +93,50 @@ describe('a primary of Sentinels, killed under load with a second of writes that
   }))
 
   test('loses and doubles nothing, and no client reads a wrong word', async () => {
-    const caller = await stack.account('50.00')
-    const answers = await underLoad(caller, async () => {
+    const callers = [await stack.account('50.00')]
+    const answers = await underLoad(callers, async () => {
       await group.stopReplication()
       await delay(1_000)
       await group.primary.kill()
     })
-    await expectNothingLostOrDoubled(stack, caller, answers)
+    await expectNothingLostOrDoubled(stack, callers, answers)
   })
 })
 
-describe('a cluster under load', () => {
+const SHARDS = 6
+
+describe('a cluster with six shards under load', () => {
   const cluster = filled(startCluster, (servers) => servers.close(), STARTS_WITHIN_MS)
   const stack = testStack(() => ({
     redisUrl: cluster.url,
     processes: ['dispatch'],
     dispatchWorkers: 2,
     models: MODELS,
-    environment: ENVIRONMENT,
+    environment: { ...ENVIRONMENT, REDIS_SHARDS: String(SHARDS) },
   }))
   const port = async () => Number(/tcp_port:(\d+)/.exec(await stack.redis.info('server'))![1])
 
+  const ofEveryShard = async () => {
+    const found = new Map<number, TestAccount>()
+    while (found.size < SHARDS) {
+      const account = await stack.account('50.00')
+      found.set(shardOf(account.accountId, stack.redis), account)
+    }
+    return [...found.values()]
+  }
+
   test('loses and doubles nothing when a primary is killed', async () => {
     const killed = await port()
-    const caller = await stack.account('50.00')
-    const answers = await underLoad(caller, () =>
+    const callers = await ofEveryShard()
+    const answers = await underLoad(callers, () =>
       cluster.members.find((member) => member.port === killed)!.kill(),
     )
-    await expectNothingLostOrDoubled(stack, caller, answers)
+    await expectNothingLostOrDoubled(stack, callers, answers)
   })
 
   test('loses and doubles nothing when a slot moves to another node', async () => {
-    const caller = await stack.account('50.00')
-    const answers = await underLoad(caller, async () => cluster.moveSlot('{sy:0}:x', await port()))
-    await expectNothingLostOrDoubled(stack, caller, answers)
+    const callers = await ofEveryShard()
+    const answers = await underLoad(callers, async () => cluster.moveSlot('{sy:0}:x', await port()))
+    await expectNothingLostOrDoubled(stack, callers, answers)
   })
 })

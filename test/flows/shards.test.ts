@@ -1,10 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
-import { ask, stream, streamed } from '../helpers/chat-client.ts'
+import { ask, type StreamSoFar, stream, streamed, type WholeAnswer } from '../helpers/chat-client.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { filled, testStack } from '../helpers/resources.ts'
 import { createTestRedis } from '../helpers/services.ts'
 import type { TestAccount } from '../helpers/stack.ts'
+
+type Answer = WholeAnswer | StreamSoFar
+const isWhole = ({ status, errorCode }: Answer) => status === 200 && errorCode === null
 
 const SHARDS = 4
 const WORDS = 40
@@ -83,4 +87,51 @@ describe('four shards over two servers', () => {
     for (const answer of await Promise.all(wholes)) expect(answer).toMatchObject({ status: 200, text: whole })
     await expectLedgerInOrder(stack)
   })
+
+  test.each([
+    { killed: 'the second', server: second, shards: [1, 3] },
+    { killed: 'the first, which has the state of the fleet,', server: first, shards: [0, 2] },
+  ])(
+    '$killed server killed: nothing is lost or doubled, and other accounts notice nothing',
+    async ({ server, shards }) => {
+      const { text: whole } = await ask(callers[0]!, { model: 'test/one' })
+      let isOver = false
+      const load = callers.map(async (caller) => {
+        const answers: Array<Answer | null> = []
+        while (!isOver) {
+          const call = answers.length % 2 === 0 ? ask : streamed
+          answers.push(await call(caller, { model: 'test/steady' }).catch(() => null))
+          if (answers.at(-1)?.status !== 200) await delay(50)
+        }
+        return answers
+      })
+      await delay(300)
+      await server.kill()
+      await delay(1_000)
+      await server.restart()
+      const isServed = async (caller: TestAccount) =>
+        (await ask(caller, { model: 'test/one' })).status === 200
+      await expect
+        .poll(() => Promise.all(callers.map(isServed)), { timeout: 20_000 })
+        .toEqual(callers.map(() => true))
+      isOver = true
+      const all = await Promise.all(load)
+      await expectLedgerInOrder(stack)
+      for (const [shard, answers] of all.entries()) {
+        for (const answer of answers) {
+          if (!shards.includes(shard))
+            expect(answer).toMatchObject({ status: 200, errorCode: null, text: whole })
+          else expect(whole!.startsWith(answer?.text ?? '')).toBe(true)
+        }
+        const read = answers
+          .filter((answer) => answer !== null && isWhole(answer))
+          .map((answer) => answer!.id!)
+        expect(read.length).toBeGreaterThan(0)
+        const records = await stack.postgres.callRecord.findMany({ where: { id: { in: read } } })
+        expect(records).toHaveLength(read.length)
+        for (const record of records)
+          expect(record).toMatchObject({ status: 'completed', completionTokens: WORDS })
+      }
+    },
+  )
 })

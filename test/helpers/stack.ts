@@ -18,8 +18,8 @@ import { readConfig } from '../../src/config.ts'
 import type { OperatorRole } from '../../src/core/accounts/operator-permissions.ts'
 import { parseUsd } from '../../src/core/kernel/money.ts'
 import { createPostgres, type Postgres } from '../../src/platform/postgres/postgres.ts'
-import { createRedis, type Redis } from '../../src/platform/redis/redis.ts'
-import { accountKeys, queuePrefix, shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
+import { createRedis, type Redis, serversOf } from '../../src/platform/redis/redis.ts'
+import { accountKeys, queuePrefix, shardOf } from '../../src/platform/redis/redis-keys.ts'
 import { createApiRuntime } from '../../src/runtime.ts'
 import {
   type SimulatedProviders,
@@ -318,8 +318,7 @@ async function waitForAll<T extends readonly unknown[] | []>(started: T) {
 
 /** Ids of the connections over which dispatch workers fetch calls. */
 async function dispatchConnections(redis: Redis): Promise<string[]> {
-  const clients = new Set(shardNumbers(redis).map((shard) => redis.shard(shard)))
-  const list = (await Promise.all([...clients].map((client) => client.client('LIST')))).join('\n')
+  const list = (await Promise.all(serversOf(redis).map(({ client }) => client.client('LIST')))).join('\n')
   return [...list.matchAll(/^id=(\d+) .*name=switchyard-dispatch-wake .*cmd=bzpopmin/gm)].map(([, id]) => id!)
 }
 

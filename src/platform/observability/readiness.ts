@@ -1,14 +1,18 @@
 import { withTimeout } from '../process/with-timeout.ts'
-import { isRefusedWrite, type Redis } from '../redis/redis.ts'
+import { isRefusedWrite, type Redis, serversOf } from '../redis/redis.ts'
 import { readinessKey } from '../redis/redis-keys.ts'
 
+/** What is away while calls are taken: `redis-shards` is a server of some shards. */
+type Away = 'postgresql' | 'redis-shards'
+
 /**
- * Whether an instance can take calls. Redis admits every call, so none is possible without it. PostgreSQL is needed
+ * Whether an instance can take calls. Redis admits every call, so none is possible without it; without the server of some
+ * shards, those of other accounts are. PostgreSQL is needed
  * only for new calls of keys and balances that were not used recently, for reports and for the console.
  */
 export type Readiness =
   | { status: 'ready' }
-  | { status: 'degraded'; away: ['postgresql'] }
+  | { status: 'degraded'; away: Away[] }
   | { status: 'not-ready'; reason: 'redis-away' | 'redis-refuses-writes' | 'stopping' }
 
 const WITHIN_MS = 2_500
@@ -20,23 +24,30 @@ const MARK_LIFETIME_MS = 60_000
  */
 export function createReadiness(options: {
   apiId: string
-  redis: Pick<Redis, 'set'>
+  redis: Redis
   askPostgres: () => Promise<unknown>
   /** Deadline after which a service counts as away. */
   withinMs?: number
 }): () => Promise<Readiness> {
   const { apiId, redis, askPostgres, withinMs = WITHIN_MS } = options
   // A write, since a read-only Redis cannot admit calls.
-  const redisProbe = createProbe(withinMs, () => redis.set(readinessKey(apiId), '1', 'PX', MARK_LIFETIME_MS))
+  const redisProbes = serversOf(redis).map(({ shard, client }) =>
+    createProbe(withinMs, () => client.set(readinessKey(apiId, shard), '1', 'PX', MARK_LIFETIME_MS)),
+  )
   const postgresProbe = createProbe(withinMs, askPostgres)
   return async () => {
-    const [fromRedis, fromPostgres] = await Promise.all([redisProbe(), postgresProbe()])
-    if (fromRedis !== null)
+    const asked = Promise.all(redisProbes.map((probe) => probe()))
+    const [fromRedis, fromPostgres] = await Promise.all([asked, postgresProbe()])
+    const [failure, ...others] = fromRedis.filter((each) => each !== null)
+    if (failure && others.length + 1 === fromRedis.length)
       return {
         status: 'not-ready',
-        reason: isRefusedWrite(fromRedis) ? 'redis-refuses-writes' : 'redis-away',
+        reason: isRefusedWrite(failure) ? 'redis-refuses-writes' : 'redis-away',
       }
-    return fromPostgres === null ? { status: 'ready' } : { status: 'degraded', away: ['postgresql'] }
+    const away: Away[] = []
+    if (fromPostgres !== null) away.push('postgresql')
+    if (failure) away.push('redis-shards')
+    return away.length === 0 ? { status: 'ready' } : { status: 'degraded', away }
   }
 }
 

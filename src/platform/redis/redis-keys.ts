@@ -191,7 +191,7 @@ const OPERATIONS = `${FLEET}:ops`
 /** Sorted set: id of each process by the unix ms of its last report. */
 export const PROCESSES = `${OPERATIONS}:processes`
 /** Written to test whether Redis accepts writes. */
-export const readinessKey = (apiId: string): string => `${OPERATIONS}:ready:${apiId}`
+export const readinessKey = (apiId: string, shard: number): string => `${tagOf(shard)}:ops:ready:${apiId}`
 /** The last report of one process, as JSON; expires when it stops reporting. */
 export const processKey = (processId: string): string => `${OPERATIONS}:process:${processId}`
 /** Hash: `<second of the minute>:<figure>` → count, of one minute since the epoch. */

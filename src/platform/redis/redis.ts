@@ -79,6 +79,12 @@ function placesOf(address: RedisAddress, shards: number): number {
   return address.kind === 'servers' ? Math.min(address.urls.length, shards) : 1
 }
 
+/** The clients of all shards, each once, with the first shard that it reaches. */
+export function serversOf(redis: Redis): Array<{ shard: number; client: Redis }> {
+  const clients = shardNumbers(redis).map((shard) => redis.shard(shard))
+  return [...new Set(clients)].map((client) => ({ shard: clients.indexOf(client), client }))
+}
+
 /** The client for the keys of an account. */
 export const redisOf = (accountId: string, redis: Redis): Redis =>
   redis.shards === 1 ? redis : redis.shard(shardOf(accountId, redis))
@@ -99,7 +105,7 @@ function openClient(given: RedisClientOptions, address: RedisAddress, shard: num
   }
   const client = connectTo(address, shard, options, deadlines)
   // The parts of all shards use it.
-  if (shards > 1) client.setMaxListeners(0)
+  if (shards > 1) client.setMaxListeners(Number.POSITIVE_INFINITY)
   client.on('connect', () => sendOncePerTurn(client))
   enforceDeadlines(client, deadlines)
   // BullMQ's duplicate does blocking reads: silence means nothing until the read ends.
@@ -239,8 +245,7 @@ function defineOn(client: Client, name: string, script: string): RedisScript {
  * without its scheme, and when eviction could drop balances; logs a warning when a crash could.
  */
 export async function checkRedisSettings(redis: Redis, logger: Logger): Promise<void> {
-  const clients = new Set(shardNumbers(redis).map((shard) => redis.shard(shard)))
-  await Promise.all([...clients].map((client) => checkSettings(client, logger)))
+  await Promise.all(serversOf(redis).map(({ client }) => checkSettings(client, logger)))
 }
 
 async function checkSettings(client: Redis, logger: Logger): Promise<void> {

@@ -7,8 +7,15 @@ const fails = (message: string) => async () => {
   throw new Error(message)
 }
 
-const readiness = (set: () => Promise<'OK'>, askPostgres: () => Promise<unknown>) =>
-  createReadiness({ apiId: 'api_1', redis: { set } as never, askPostgres, withinMs: 20 })
+/** Of an instance with a Redis server for each of these. */
+const readiness = (
+  sets: (() => Promise<'OK'>) | Array<() => Promise<'OK'>>,
+  askPostgres: () => Promise<unknown>,
+) => {
+  const servers = [sets].flat().map((set) => ({ set }))
+  const redis = { shards: servers.length, shard: (shard: number) => servers[shard] }
+  return createReadiness({ apiId: 'api_1', redis: redis as never, askPostgres, withinMs: 20 })
+}
 
 test('an instance is ready while both services answer', async () => {
   expect(await readiness(answers, answers)()).toEqual({ status: 'ready' })
@@ -33,6 +40,15 @@ test.each([
   ['cannot write its file', fails('MISCONF Errors writing to the AOF file'), 'redis-refuses-writes'],
 ])('an instance whose Redis %s is not ready', async (_, set, reason) => {
   expect(await readiness(set, hangs)()).toEqual({ status: 'not-ready', reason })
+})
+
+test('an instance is degraded while the Redis server of some shards is away, and not ready without all', async () => {
+  const isAway = fails('redis is not connected')
+  expect(await readiness([answers, isAway], answers)()).toEqual({
+    status: 'degraded',
+    away: ['redis-shards'],
+  })
+  expect(await readiness([isAway, isAway], answers)()).toEqual({ status: 'not-ready', reason: 'redis-away' })
 })
 
 test('a service that hangs is asked once, however often the instance is', async () => {
