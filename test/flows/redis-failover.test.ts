@@ -114,7 +114,12 @@ describe('a cluster with six shards under load', () => {
     models: MODELS,
     environment: { ...ENVIRONMENT, REDIS_SHARDS: String(SHARDS) },
   }))
-  const port = async () => Number(/tcp_port:(\d+)/.exec(await stack.redis.info('server'))![1])
+  /** Of the node that has the first shard. */
+  const port = async () => {
+    // Leads the client there.
+    await stack.redis.exists('{sy:0}:x')
+    return Number(/tcp_port:(\d+)/.exec(await stack.redis.info('server'))![1])
+  }
 
   const ofEveryShard = async () => {
     const found = new Map<number, TestAccount>()
@@ -134,9 +139,11 @@ describe('a cluster with six shards under load', () => {
     await expectNothingLostOrDoubled(stack, callers, answers)
   })
 
-  test('loses and doubles nothing when a slot moves to another node', async () => {
+  test('loses and doubles nothing when a slot moves to another node, and no call when its replica is promoted by command', async () => {
     const callers = await ofEveryShard()
     const answers = await underLoad(callers, async () => cluster.moveSlot('{sy:0}:x', await port()))
-    await expectNothingLostOrDoubled(stack, callers, answers)
+    const afterwards = await underLoad(callers, async () => cluster.failOver(await port()))
+    for (const answer of afterwards) if (answer.status === 200) expect(answer.errorCode).toBeNull()
+    await expectNothingLostOrDoubled(stack, callers, [...answers, ...afterwards])
   })
 })

@@ -199,6 +199,18 @@ export async function startCluster() {
       }
       for (const { client } of [to, from]) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id)
     },
+    /** Has the replica of the primary at a port take over; the primary goes on as its replica. */
+    async failOver(port: number) {
+      const isReplica = new RegExp(`role:slave[^]*master_port:${port}\\r`)
+      for (const { client } of members) {
+        if (!isReplica.test(await client.info('replication').catch(() => ''))) continue
+        await client.cluster('FAILOVER')
+        return eventually(async () => {
+          if (!/role:master/.test(await client.info('replication'))) throw new Error('not yet')
+        })
+      }
+      throw new Error(`the primary at ${port} has no replica`)
+    },
     close,
   }
 }
