@@ -1,11 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
+import { freePort } from '../../tools/launcher/ports.ts'
 import { ask, type StreamSoFar, stream, streamed, type WholeAnswer } from '../helpers/chat-client.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
 import { filled, testStack } from '../helpers/resources.ts'
 import { createTestRedis } from '../helpers/services.ts'
 import type { TestAccount } from '../helpers/stack.ts'
+import { spawnPart } from '../helpers/stack-part.ts'
 
 type Answer = WholeAnswer | StreamSoFar
 const isWhole = ({ status, errorCode }: Answer) => status === 200 && errorCode === null
@@ -50,14 +53,33 @@ describe('four shards over two servers', () => {
       orderBy: { admittedAtMs: 'asc' },
     })
 
+  /** The response to a call with an Idempotency-Key, the same for every account. */
+  const keyed = async ({ url, key }: TestAccount) => {
+    const headers = {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      'idempotency-key': 'once',
+    }
+    const body = { model: 'test/one', messages: [{ role: 'user', content: 'Hello' }] }
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
+    return response.text()
+  }
+
   test('serve whole calls, streams and repeats of every account', async () => {
     await Promise.all(
       callers.map(async (caller) => {
         const whole = await ask(caller, { model: 'test/one' })
         const streaming = await streamed(caller, { model: 'test/steady' })
         expect(streaming).toMatchObject({ status: 200, done: true, text: whole.text })
+        const [first, repeat] = [await keyed(caller), await keyed(caller)]
+        expect(repeat).toBe(first)
         await stack.settled(caller.accountId)
-        expect(await charged(caller)).toMatchObject([{ id: whole.id }, { id: streaming.id }])
+        const ids = (await charged(caller)).map(({ id }) => id)
+        expect(ids).toEqual([whole.id, streaming.id, JSON.parse(first).id])
       }),
     )
   })
@@ -134,4 +156,26 @@ describe('four shards over two servers', () => {
       }
     },
   )
+
+  test('are served by one process too, but for those that its workers leave to others', async () => {
+    await Promise.all([...stack.apis, ...stack.dispatch, stack.settlement].map((part) => part.stop()))
+    const port = await freePort()
+    const gateway = spawnPart('workers/main.ts', ['all'], {
+      ...stack.environment,
+      PORT: String(port),
+      QUEUE_WAIT_MS: '1000',
+      WORKER_SHARDS: '0,1,3',
+    })
+    try {
+      const url = `http://127.0.0.1:${port}`
+      await eventually(async () => expect((await fetch(`${url}/readyz`)).ok).toBe(true))
+      const answers = await Promise.all(
+        callers.map((caller) => ask({ ...caller, url }, { model: 'test/one' })),
+      )
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 408, 200])
+      await expectLedgerInOrder(stack)
+    } finally {
+      await gateway.stop()
+    }
+  })
 })

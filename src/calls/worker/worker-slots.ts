@@ -13,7 +13,9 @@ export const createSlotPool = (concurrency: number) => ({
   claiming: 0,
   /** The same and those of waits in flight. */
   asking: 0,
-  /** Emits `slot` to the workers in the order in which they began to wait: each gets its turn. */
+  /** The workers that have waiting calls, as far as they know; the first one is next. */
+  wanting: new Set<object>(),
+  /** Emits `slot` to all of them. */
   freed: new EventEmitter().setMaxListeners(0),
 })
 
@@ -40,9 +42,9 @@ const RETRY_MS = 200
 const CLAIMED_AT_ONCE = 32
 
 /**
- * The slots of one worker, and the loop that fills them. Workers of several shards share them: each takes what is free in
- * its turn, and a call that a shard waits for while it has none is run at once, in addition if need be, so that no shard
- * waits for the slots of another. The last tenth is reserved for calls within their account's
+ * The slots of one worker, and the loop that fills them. Workers of several shards share them: those
+ * with waiting calls divide what is free, and take a single slot in turns. A call that a shard waits for is run at once, in
+ * addition if need be. The last tenth is reserved for calls within their account's
  * share of the queue (src/billing/holds/admission.ts), so that a quiet account's call finds a slot however many long
  * calls of busy accounts run.
  */
@@ -87,14 +89,16 @@ export class WorkerSlots<Job> {
         continue
       }
       const free = this.#pool.free - this.#pool.claiming
-      if (free <= 0) {
-        // The claims of other shards may leave some.
+      if (noneWaits) this.#pool.wanting.delete(this)
+      else this.#pool.wanting.add(this)
+      const others = this.#partOf(free - this.#reserved)
+      const kind = others > 0 ? 'any' : 'within-share'
+      const most = Math.min(others > 0 ? others : Math.min(free, this.#reserved), CLAIMED_AT_ONCE)
+      if (most <= 0) {
+        // Another shard is next, or its claim may leave some.
         await this.#freedWithin(RESERVED_LOOK_MS)
         continue
       }
-      const others = free - this.#reserved
-      const kind = others > 0 ? 'any' : 'within-share'
-      const most = Math.min(others > 0 ? others : free, CLAIMED_AT_ONCE)
       try {
         if (noneWaits && kind === 'any') {
           const { job, isMore } = await this.#asked(1, waitAndClaim())
@@ -102,6 +106,8 @@ export class WorkerSlots<Job> {
           noneWaits = !isMore
           continue
         }
+        // The next one is another.
+        if (kind === 'any' && this.#pool.wanting.delete(this)) this.#pool.wanting.add(this)
         const claimed = await this.#claimed(most, claim(most, kind))
         const isLess = claimed < most
         noneWaits = isLess && kind === 'any'
@@ -112,9 +118,20 @@ export class WorkerSlots<Job> {
         logger.warn({ err: error }, 'call claim failed')
         // A wait may have taken the marker before its claim failed.
         noneWaits = false
+        this.#pool.wanting.delete(this)
         await delay(RETRY_MS)
       }
     }
+    this.#pool.wanting.delete(this)
+  }
+
+  /** The part of some slots that this worker may claim: an equal one, and what cannot be divided if it is next. */
+  #partOf(slots: number): number {
+    const { wanting } = this.#pool
+    const [next = this] = wanting
+    const parts = Math.max(1, wanting.size)
+    const part = Math.floor(Math.max(0, slots) / parts)
+    return next === this ? slots - part * (parts - 1) : part
   }
 
   /** Runs the claimed calls; returns their number. */

@@ -46,18 +46,27 @@ export function createEpochReader(redis: Redis, shard = 0): ReadEpoch {
       number,
       string,
     ]
-    const shards = shardsOf(id)
-    if (shards !== redis.shards)
-      throw new StartError(
-        `REDIS_SHARDS is ${redis.shards}, but this Redis was set up with ${shards}: the number of shards is fixed`,
-      )
+    refuseEpochOfOthers(id, redis)
     return { id, ageMs, server }
   }
 }
 
 const newEpochId = ({ shards }: Sharded): string =>
   randomBytes(9).toString('base64url') + (shards === 1 ? '' : `.${shards}`)
-const shardsOf = (id: string): number => Number(id.split('.')[1] ?? 1)
+
+function refuseEpochOfOthers(id: string, { shards }: Sharded): void {
+  const known = Number(id.split('.')[1] ?? 1)
+  if (known !== shards)
+    throw new StartError(
+      `REDIS_SHARDS is ${shards}, but this Redis was set up with ${known}: the number of shards is fixed`,
+    )
+}
+
+/** For commands: throws if Redis was set up with another number of shards. A Redis that is away is written nothing. */
+export async function refuseOtherShards(redis: Redis): Promise<void> {
+  const epoch = await redis.get(epochKey(0)).catch(() => null)
+  if (epoch !== null) refuseEpochOfOthers(epoch.split(':')[0]!, redis)
+}
 
 /**
  * Checks that Redis was set up with this number of shards, and that each server has the data of its own shards. Throws

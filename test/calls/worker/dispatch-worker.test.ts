@@ -1,12 +1,12 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { WorkerSlots } from '../../../src/calls/worker/worker-slots.ts'
+import { createSlotPool, type SlotPool, WorkerSlots } from '../../../src/calls/worker/worker-slots.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 type Account = 'flood' | 'quiet'
 
-/** A queue that serves quiet calls first, and a worker of 20 slots over it. */
-function startWorker() {
+/** A queue that serves quiet calls first, and a worker of 20 slots over it, which it may share. */
+function startWorker(pool?: SlotPool) {
   const waiting = { quiet: 0, flood: 0 }
   const running: Array<{ account: Account; end: () => void }> = []
   const claims: Array<'any' | 'within-share'> = []
@@ -22,6 +22,7 @@ function startWorker() {
   }
   const slots = new WorkerSlots<Account>({
     concurrency: 20,
+    pool,
     claim: async (most, kind) => claim(most, kind),
     async waitAndClaim() {
       await new Promise((resolve) => setImmediate(resolve))
@@ -71,6 +72,26 @@ test('a tenth of the slots is for calls within a share, however many others wait
   await eventually(() => expect(worker.count('quiet')).toBe(1))
   expect(worker.count('flood')).toBe(18)
   await worker.stop()
+})
+
+test('workers of several shards share slots by turns: a busy shard leaves the others every other one', async () => {
+  const pool = createSlotPool(20)
+  const [busy, other] = [startWorker(pool), startWorker(pool)]
+  busy.enqueue('flood', 1_000)
+  await eventually(() => expect(busy.count('flood')).toBe(18))
+  other.enqueue('flood', 5)
+  let ended = 0
+  for (; other.count('flood') < 5; ended++) {
+    busy.end('flood', 1)
+    await new Promise((resolve) => setImmediate(resolve))
+    await eventually(() => expect(busy.count('flood') + other.count('flood')).toBe(18))
+  }
+  // Its first turn may come before it knows of its calls.
+  expect(ended).toBeLessThanOrEqual(2 * 5 + 2)
+  // Calls within their share have the reserve, whichever shard they are of.
+  other.enqueue('quiet', 1)
+  await eventually(() => expect(other.count('quiet')).toBe(1))
+  await Promise.all([busy.stop(), other.stop()])
 })
 
 test('a slot that a flood leaves goes back to it only while the reserve is whole', async () => {
