@@ -20,6 +20,7 @@ import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
 import { publicPathOf } from '../core/kernel/service-addresses.ts'
 import { developmentRailRefusal } from '../core/payments/development-rail-refusal.ts'
 import { createProviderStatus } from '../http/account/provider-status-route.ts'
+import { createReasoningBox, REASONING_PURPOSE } from '../http/calls/reasoning-box.ts'
 import { createSessionCookies } from '../http/session-cookie.ts'
 import { reportSlots } from '../http/slots.ts'
 import { createCatalogManagement } from '../operations/catalog-management.ts'
@@ -32,6 +33,7 @@ import { openBodyStore } from '../platform/body-store/create-body-store.ts'
 import { createReadiness } from '../platform/observability/readiness.ts'
 import { announceKeyChange, type KeyChange } from '../platform/redis/key-changes.ts'
 import { keepSubscriberLimit } from '../platform/redis/redis-subscriber-limit.ts'
+import { createSealer } from '../platform/sealing.ts'
 import { checkKey } from '../providers/listings/check-key.ts'
 import { enableProvider } from '../routing/circuit-breaker/breaker-store.ts'
 import { createOfferStates, followOfferHealth } from '../routing/circuit-breaker/offer-health.ts'
@@ -159,6 +161,7 @@ export async function composeApi(
     cookies: createSessionCookies(isSecure),
     /** Whether sign-in with admin keys is disabled. */
     ssoOnly: config.operatorSsoOnly,
+    reasoningBox: createReasoningBox(createSealer(config.masterKeys, REASONING_PURPOSE)),
     /** Everything that a call needs, from its key to its response. */
     callPath: { pathOf, promptLogs, files, clock, logger, limits: config },
     /** Null: every call needs a key. */

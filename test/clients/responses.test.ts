@@ -27,6 +27,7 @@ let client: OpenAI
 const stack = testStack({
   models: {
     'test/plain': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-12' }] },
+    'test/reasons': { reasoning: true, offers: [{ at: 'alpha', model: 'reasoning-5.words-12' }] },
     'test/failing': [{ at: 'alpha', model: 'status-500.tag-failing' }],
     'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
     // Its provider reports a third of every prompt as read from its cache.
@@ -142,6 +143,52 @@ describe('the official client library, on POST /v1/responses', () => {
     expect(answered.output_text).not.toBe('')
   })
 
+  test('is told which tools no model here has, and calls custom tools', async () => {
+    const { data, response } = await client.responses
+      .create({
+        model: 'test/plain',
+        input: 'Use run to "ls -la".',
+        tools: [
+          { type: 'web_search' },
+          { type: 'custom', name: 'run', description: 'Runs a command.' },
+          { type: 'namespace', name: 'crm', description: 'A CRM.', tools: [] },
+        ],
+        tool_choice: 'required',
+      })
+      .withResponse()
+    expect(response.headers.get('x-ignored-parameters')).toBe('tools[0] (web_search), tools[2] (namespace)')
+    expect(data.output).toMatchObject([{ type: 'custom_tool_call', name: 'run', input: 'ls -la' }])
+  })
+
+  test('passes encrypted reasoning back, which no other account can', async () => {
+    const first = await client.responses.create({
+      model: 'test/reasons',
+      input: QUESTION,
+      store: false,
+      include: ['reasoning.encrypted_content'],
+    })
+    const reasoning = first.output.find((item) => item.type === 'reasoning')!
+    expect(reasoning.encrypted_content).toBeTruthy()
+    expect(reasoning.encrypted_content).not.toContain(reasoning.content![0]!.text)
+    const encrypted = { type: 'reasoning' as const, id: reasoning.id, summary: [] }
+    const again = (encrypted_content: string) =>
+      client.responses
+        .create({
+          model: 'test/reasons',
+          input: [
+            { role: 'user', content: QUESTION },
+            { ...encrypted, encrypted_content },
+            { role: 'assistant', content: first.output_text },
+            { role: 'user', content: 'And then?' },
+          ],
+        })
+        .withResponse()
+    const own = await again(reasoning.encrypted_content!)
+    expect(own.response.headers.get('x-ignored-parameters')).toBeNull()
+    const altered = await again(`${reasoning.encrypted_content!.slice(0, -6)}AAAA==`)
+    expect(altered.response.headers.get('x-ignored-parameters')).toBe('input[1].encrypted_content')
+  })
+
   test('gets the true status of a failure before the stream', async () => {
     const failure = await client.responses
       .create({ model: 'test/failing', input: QUESTION, stream: true })
@@ -173,8 +220,9 @@ describe('the official client library, on POST /v1/responses', () => {
     ['an earlier response', { previous_response_id: 'resp_1' }, 'previous_response_id'],
     ['work in the background', { background: true }, 'background'],
     ['a conversation', { conversation: 'conv_1' }, 'conversation'],
-    ['a tool that is no function', { tools: [{ type: 'web_search' }] }, 'tools[0].type'],
-    ['an item that is kept elsewhere', { input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].type'],
+    ['an unknown tool', { tools: [{ type: 'teleport' }] }, 'tools[0].type'],
+    ['the choice of a tool that no model has', { tool_choice: { type: 'web_search' } }, 'tool_choice'],
+    ['an item that is kept elsewhere', { input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].id'],
     [
       'an answer to no call',
       { input: [{ type: 'function_call_output', call_id: 'x', output: '' }] },

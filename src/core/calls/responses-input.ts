@@ -15,21 +15,33 @@ export interface InputItems {
   messages: Message[]
   /** The path of a message's source, by its index; null: unknown. */
   pathOf: (message: number | null) => string
+  /** The items that were left out, as `path (type)`. */
+  ignored: string[]
 }
+
+/** What the items of a response may refer to. */
+export interface InputContext {
+  /** Items of the responses that this one continues, in order. */
+  history: readonly unknown[]
+  /** The reasoning in `encrypted_content`; null if it cannot be opened for this account. */
+  openReasoning: (encrypted: string) => string | null
+}
+
+/** Items of tools that a developer's own platform runs. No model here has them, and they are no part of the text. */
+const PLATFORM_ITEM =
+  /^(web_search|file_search|computer|code_interpreter|image_generation|local_shell|shell|apply_patch|tool_search|mcp)_\w+$/
 
 /**
  * Converts the input of a response to messages. Reasoning and function calls belong to the assistant's turn that
  * contains them. Throws ApiError `invalid_request` for items and parts of other kinds.
  */
-export function readInput({
-  input,
-  instructions,
-}: {
-  input: string | unknown[]
-  instructions?: string | null
-}): InputItems {
+export function readInput(
+  { input, instructions }: { input: string | unknown[]; instructions?: string | null },
+  { history, openReasoning }: InputContext,
+): InputItems {
   const messages: Message[] = []
   const paths: string[] = []
+  const ignored: string[] = []
   let thought = ''
   const add = (path: string, message: Message): void => {
     if (message.role === 'assistant' && thought !== '') message.reasoning = thought
@@ -37,56 +49,75 @@ export function readInput({
     paths.push(path)
     messages.push(message)
   }
-  if (instructions) add('instructions', { role: 'system', content: instructions })
-  if (typeof input === 'string') add('input', { role: 'user', content: input })
-  for (const [index, item] of (typeof input === 'string' ? [] : input).entries()) {
-    const path = `input[${index}]`
+  const addCall = (path: string, call: object): void => {
+    const last = messages.at(-1)
+    if (last?.role !== 'assistant') return add(path, { role: 'assistant', content: null, tool_calls: [call] })
+    last.tool_calls = [...(last.tool_calls ?? []), call]
+    if (thought !== '') last.reasoning = thought
+    thought = ''
+  }
+  const addItem = (item: unknown, path: string): void => {
     if (!isObject(item)) throw invalid(path, 'Each item of `input` must be an object.')
     switch (item.type ?? 'message') {
       case 'message':
-        add(path, { role: item.role, content: contentOf(item.content, `${path}.content`) })
-        break
-      case 'function_call': {
-        const call = callOf(item)
-        const last = messages.at(-1)
-        if (last?.role !== 'assistant') add(path, { role: 'assistant', content: null, tool_calls: [call] })
-        else {
-          last.tool_calls = [...(last.tool_calls ?? []), call]
-          if (thought !== '') last.reasoning = thought
-          thought = ''
-        }
-        break
-      }
+        return add(path, { role: item.role, content: contentOf(item.content, `${path}.content`) })
+      case 'function_call':
+        return addCall(path, callOf(item, item.arguments))
+      case 'custom_tool_call':
+        return addCall(path, callOf(item, customArguments(item.input, `${path}.input`)))
       case 'function_call_output':
-        add(path, {
+      case 'custom_tool_call_output':
+        return add(path, {
           role: 'tool',
           tool_call_id: item.call_id,
           content: contentOf(item.output, `${path}.output`),
         })
-        break
       case 'reasoning':
-        thought = thoughtOf(item)
-        break
+        thought = thoughtOf(item, openReasoning)
+        if (thought === '' && typeof item.encrypted_content === 'string')
+          ignored.push(`${path}.encrypted_content`)
+        return
       case 'item_reference':
-        throw invalid(`${path}.type`, 'Responses are not stored: send the item itself.')
+        throw invalid(`${path}.id`, 'No stored response has an item with this id. Send the item itself.')
       default:
-        throw invalid(
-          `${path}.type`,
-          'The `type` of an item must be one of message, function_call, function_call_output, reasoning.',
-        )
+        if (PLATFORM_ITEM.test(String(item.type))) ignored.push(`${path} (${item.type})`)
+        else
+          throw invalid(
+            `${path}.type`,
+            'The `type` of an item must be one of message, function_call, function_call_output, custom_tool_call, custom_tool_call_output, reasoning, item_reference.',
+          )
     }
   }
-  return { messages, pathOf: (message) => (message === null ? 'input' : (paths[message] ?? 'input')) }
+  if (instructions) add('instructions', { role: 'system', content: instructions })
+  for (const item of history) addItem(item, 'previous_response_id')
+  if (typeof input === 'string') add('input', { role: 'user', content: input })
+  else for (const [index, item] of input.entries()) addItem(item, `input[${index}]`)
+  return {
+    messages,
+    pathOf: (message) => (message === null ? 'input' : (paths[message] ?? 'input')),
+    ignored,
+  }
 }
 
-const callOf = ({ call_id: id, name, arguments: text }: Fields): object => ({
+const callOf = ({ call_id: id, name }: Fields, text: unknown): object => ({
   id,
   type: 'function',
   function: { name, arguments: text },
 })
 
+/** The arguments of the function that a custom tool is offered as (see responses-tools.ts). */
+function customArguments(input: unknown, path: string): string {
+  if (typeof input !== 'string') throw invalid(path, 'The `input` of a custom tool call is text.')
+  return JSON.stringify({ input })
+}
+
 /** The reasoning that a response contained, or a summary of it. */
-function thoughtOf({ content, summary }: Fields): string {
+function thoughtOf(
+  { content, summary, encrypted_content: encrypted }: Fields,
+  openReasoning: InputContext['openReasoning'],
+): string {
+  const opened = typeof encrypted === 'string' ? openReasoning(encrypted) : null
+  if (opened !== null) return opened
   const texts = [content, summary].map((parts) =>
     (Array.isArray(parts) ? parts : [])
       .map((part) => (isObject(part) && typeof part.text === 'string' ? part.text : ''))

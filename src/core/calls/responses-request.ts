@@ -5,12 +5,12 @@ import {
   ResponsesToolFields,
 } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
-import { isObject } from '../json/json-object.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
-import { ApiError, invalid } from '../kernel/errors.ts'
+import { ApiError } from '../kernel/errors.ts'
 import { ChatBody, type ChatRequest, nestedTooDeep, REASONING_EFFORTS } from './chat-request.ts'
 import { parseExtendedRequest } from './extended-request.ts'
-import { type InputItems, readInput } from './responses-input.ts'
+import { type InputContext, type InputItems, readInput } from './responses-input.ts'
+import { type ResponsesTools, readTools } from './responses-tools.ts'
 
 /**
  * The dialect of POST /v1/responses: one stateless turn. It is mapped to an extended chat request, which validates it.
@@ -49,7 +49,8 @@ export const ResponsesBody = Type.Object(
       type: ['string', 'array'],
       minLength: 1,
       minItems: 1,
-      description: 'A text, or items: message, function_call, function_call_output, reasoning',
+      description:
+        'A text, or items: message, function_call, function_call_output, custom_tool_call, custom_tool_call_output, reasoning',
       documented: ResponsesInputField,
       errorMessage: '`input` is required: a text, or an array of at least one item.',
     }),
@@ -69,6 +70,14 @@ export const ResponsesBody = Type.Object(
     max_output_tokens: ChatBody.properties.max_tokens,
     temperature: ChatBody.properties.temperature,
     top_p: ChatBody.properties.top_p,
+    include: Type.Optional(
+      nullable(
+        Type.Array(Type.String(), {
+          description:
+            '`reasoning.encrypted_content`: reasoning items can be passed back. Others are ignored',
+        }),
+      ),
+    ),
     text: Type.Optional(nullable(Type.Object({ format: Type.Optional(nullable(Format)) }))),
     reasoning: Type.Optional(
       nullable(
@@ -94,14 +103,24 @@ export const ResponsesBody = Type.Object(
 )
 export type ResponsesBody = Static<typeof ResponsesBody>
 
+/** A request for a response. */
+export interface ResponsesRequest {
+  call: ChatRequest
+  /** Names of custom tools. */
+  customTools: ReadonlySet<string>
+  /** What the call leaves out of the body. */
+  ignored: string[]
+}
+
 /**
  * Normalizes a body that matches its schema. Throws ApiError `invalid_request` whose `param` is the JSON path of the
  * first offending field.
  */
-export function normalizeResponsesRequest(body: ResponsesBody): ChatRequest {
+export function normalizeResponsesRequest(body: ResponsesBody, context: InputContext): ResponsesRequest {
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
   const { model, models, routing_profile, provider, stream, temperature, top_p, parallel_tool_calls } = body
-  const input = readInput(body)
+  const input = readInput(body, context)
+  const tools = readTools(body.tools, body.tool_choice)
   const chat = {
     model,
     models,
@@ -113,29 +132,18 @@ export function normalizeResponsesRequest(body: ResponsesBody): ChatRequest {
     parallel_tool_calls,
     messages: input.messages,
     max_completion_tokens: body.max_output_tokens,
-    tools: body.tools?.map(toTool),
-    tool_choice: toToolChoice(body.tool_choice),
+    tools: tools.tools,
+    tool_choice: tools.choice,
     response_format: toResponseFormat(body.text?.format),
     reasoning_effort: body.reasoning?.effort,
   }
   try {
-    return parseExtendedRequest(chat)
+    const call = parseExtendedRequest(chat)
+    return { call, customTools: tools.custom, ignored: [...tools.ignored, ...input.ignored] }
   } catch (error) {
-    throw error instanceof ApiError ? inOwnWords(error, input) : error
+    throw error instanceof ApiError ? inOwnWords(error, input, tools) : error
   }
 }
-
-/** Tools have no nesting here, and some clients omit the optional fields. */
-function toTool({ type, ...definition }: Record<string, unknown>, index: number): object {
-  if (type !== 'function')
-    throw invalid(`tools[${index}].type`, 'Only tools of type `function` are supported.')
-  return { type, function: definition }
-}
-
-const toToolChoice = (choice: unknown): unknown =>
-  isObject(choice) && choice.type === 'function'
-    ? { type: 'function', function: { name: choice.name } }
-    : choice
 
 function toResponseFormat(format: Static<typeof Format> | null | undefined): object | undefined {
   if (format == null || format.type === 'text') return undefined
@@ -145,7 +153,6 @@ function toResponseFormat(format: Static<typeof Format> | null | undefined): obj
 
 /** The paths of the chat request in a response's body. */
 const PATHS: ReadonlyArray<readonly [RegExp, string]> = [
-  [/^tools\[(\d+)\]\.function\b/, 'tools[$1]'],
   [/^tool_choice\.function\b/, 'tool_choice'],
   [/^response_format\b/, 'text.format'],
   [/^reasoning_effort\b/, 'reasoning.effort'],
@@ -153,13 +160,16 @@ const PATHS: ReadonlyArray<readonly [RegExp, string]> = [
 ]
 
 /** Converts an error of the chat request to one of the response request it was made from. */
-function inOwnWords(error: ApiError, { pathOf }: InputItems): ApiError {
+function inOwnWords(error: ApiError, { pathOf }: InputItems, tools: ResponsesTools): ApiError {
   const { param } = error.details
   if (param === undefined) return error
   const [, message, content = ''] = /^messages(?:\[(\d+)\](\.content.*)?)?/.exec(param) ?? []
   const own = param.startsWith('messages')
     ? `${pathOf(message === undefined ? null : Number(message))}${content}`
-    : PATHS.reduce((path, [theirs, ours]) => path.replace(theirs, ours), param)
+    : PATHS.reduce((path, [theirs, ours]) => path.replace(theirs, ours), param).replace(
+        /^tools\[(\d+)\](?:\.function\b)?/,
+        (_, index) => tools.pathOf(Number(index)),
+      )
   return new ApiError(error.code, error.message.replaceAll(`\`${param}\``, `\`${own}\``), {
     ...error.details,
     param: own,

@@ -1,13 +1,20 @@
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
-import type { Delta, FinishReason } from '../../core/calls/completion.ts'
-import type { FinishFrame, ReportedUsage } from '../../core/calls/frames.ts'
+import type { CompletionMessage, Delta, FinishReason } from '../../core/calls/completion.ts'
+import type { FinishFrame, ReportedUsage, WholeFrame } from '../../core/calls/frames.ts'
 import type { ApiError } from '../../core/kernel/errors.ts'
 import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'
 import { costBody } from './extended-format.ts'
-import { type OutputEvent, ResponseOutput } from './responses-output.ts'
+import { type ItemStatus, type OutputEvent, type OutputOptions, ResponseOutput } from './responses-output.ts'
+
+/** The fields of a request's body that its response repeats. */
+export interface EchoedFields {
+  background: boolean
+  metadata: Record<string, string> | null
+  previous_response_id: string | null
+}
 
 /** The fields of the request that a response repeats. They exclude its texts, which are not kept while it is written. */
-type Asked = ReturnType<typeof askedOf>
+type Asked = ReturnType<typeof askedOf> & EchoedFields
 
 function askedOf({ content: { parameters }, completionLimit }: ChatRequest) {
   const { temperature, top_p, tool_choice, parallel_tool_calls, reasoning_effort, response_format } =
@@ -45,54 +52,105 @@ const usageBody = (usage: ReportedUsage) => ({
   ...costBody(usage),
 })
 
-/** The response object. Instructions and tools are not repeated. */
-const responseOf = ({ id, created, model }: CompletionHead, asked: Asked, fields: object) => ({
-  id,
-  object: 'response',
-  created_at: created,
-  error: null,
-  incomplete_details: null,
-  instructions: null,
-  metadata: null,
-  model,
-  output: [],
-  previous_response_id: null,
-  store: false,
-  tools: [],
-  truncation: 'disabled',
-  usage: null,
-  ...asked,
-  ...fields,
-})
+/** A response object. Its output and the rest of its fields are JSON. */
+export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: object[] }
 
-const endedResponse = (
-  head: CompletionHead,
-  asked: Asked,
-  output: ResponseOutput,
-  reason: FinishReason,
-  usage: ReportedUsage | null,
-) => {
-  const { status, why } = endOf(reason)
-  return responseOf(head, asked, {
-    status,
-    incomplete_details: why && { reason: why },
-    output: output.items(status),
-    usage: usage && usageBody(usage),
-  })
+/**
+ * The responses of one request, in each of their states. Instructions and tools are not repeated.
+ */
+export class ResponsesFormat implements ResponseFormat {
+  /** Whether the response is stored, as far as is known. */
+  isStored: boolean
+  private readonly asked: Asked
+  private readonly options: OutputOptions
+
+  constructor(call: ChatRequest, options: OutputOptions, echoed: EchoedFields, isStored: boolean) {
+    this.asked = { ...askedOf(call), ...echoed }
+    this.options = options
+    this.isStored = isStored
+  }
+
+  stream(head: CompletionHead): StreamRenderer {
+    return new EventRenderer(head, this)
+  }
+
+  whole(head: CompletionHead, [, , message, reason, usage]: WholeFrame): string {
+    return JSON.stringify(this.ended(head, this.outputOf(head, message), reason, usage))
+  }
+
+  output(head: CompletionHead): ResponseOutput {
+    return new ResponseOutput(head.id, this.options)
+  }
+
+  outputOf(head: CompletionHead, message: CompletionMessage): ResponseOutput {
+    const output = this.output(head)
+    const { reasoning, content, refusal, tool_calls: calls } = message
+    if (reasoning) output.add(['reasoning', reasoning])
+    if (content) output.add(['text', content])
+    if (refusal) output.add(['refusal', refusal])
+    if (calls) output.add(['tool-calls', calls.map((call, index) => ({ index, ...call }))])
+    return output
+  }
+
+  ended(
+    head: CompletionHead,
+    output: ResponseOutput,
+    reason: FinishReason,
+    usage: ReportedUsage | null,
+  ): ResponseObject {
+    const { status, why } = endOf(reason)
+    return this.response(head, status, {
+      incomplete_details: why && { reason: why },
+      output: output.items(status),
+      usage: usage && usageBody(usage),
+    })
+  }
+
+  /** An interrupted response has the status failed, and its last item is incomplete. */
+  failed(
+    head: CompletionHead,
+    output: ResponseOutput,
+    { code, message, type }: Pick<ApiError, 'code' | 'message' | 'type'>,
+  ): ResponseObject {
+    return this.response(head, 'failed', {
+      error: { code, message, type },
+      output: output.items('incomplete'),
+    })
+  }
+
+  response({ id, created, model }: CompletionHead, status: string, fields: object = {}): ResponseObject {
+    return {
+      id,
+      object: 'response',
+      created_at: created,
+      status,
+      error: null,
+      incomplete_details: null,
+      instructions: null,
+      model,
+      output: [],
+      store: this.isStored,
+      tools: [],
+      truncation: 'disabled',
+      usage: null,
+      ...this.asked,
+      ...fields,
+    }
+  }
 }
 
 /** Renders the typed events of one response. The first two events are sent with the first content. */
 class EventRenderer implements StreamRenderer {
   readonly keepAlive = ': keep-alive\n\n'
   private readonly head: CompletionHead
-  private readonly asked: Asked
+  private readonly format: ResponsesFormat
   private readonly output: ResponseOutput
   private sequence = 0
 
-  constructor(head: CompletionHead, asked: Asked) {
+  constructor(head: CompletionHead, format: ResponsesFormat) {
     this.head = head
-    this.asked = asked
-    this.output = new ResponseOutput(head.id)
+    this.format = format
+    this.output = format.output(head)
   }
 
   delta(delta: Delta): string {
@@ -100,26 +158,21 @@ class EventRenderer implements StreamRenderer {
   }
 
   finish([, reason, usage]: FinishFrame): string {
-    const { status } = endOf(reason)
+    const status: ItemStatus = endOf(reason).status
     const begun = this.begun()
     const done = this.events(this.output.close(status))
-    const response = endedResponse(this.head, this.asked, this.output, reason, usage)
+    const response = this.format.ended(this.head, this.output, reason, usage)
     return begun + done + this.event(`response.${status}`, { response })
   }
 
-  /** An interrupted response has the status failed, and none of its items is marked as completed. */
-  error({ code, message, type }: ApiError): string {
-    const response = responseOf(this.head, this.asked, {
-      status: 'failed',
-      error: { code, message, type },
-      output: this.output.items('incomplete'),
-    })
+  error(error: ApiError): string {
+    const response = this.format.failed(this.head, this.output, error)
     return this.begun() + this.event('response.failed', { response })
   }
 
   private begun(): string {
     if (this.sequence > 0) return ''
-    const response = responseOf(this.head, this.asked, { status: 'in_progress' })
+    const response = this.format.response(this.head, 'in_progress')
     return this.event('response.created', { response }) + this.event('response.in_progress', { response })
   }
 
@@ -130,22 +183,5 @@ class EventRenderer implements StreamRenderer {
   private event(type: string, fields: object): string {
     const data = JSON.stringify({ type, sequence_number: this.sequence++, ...fields })
     return `event: ${type}\ndata: ${data}\n\n`
-  }
-}
-
-/** The format of POST /v1/responses. */
-export function responsesFormat(chat: ChatRequest): ResponseFormat {
-  const asked = askedOf(chat)
-  return {
-    stream: (head) => new EventRenderer(head, asked),
-    whole: (head, [, , message, reason, usage]) => {
-      const output = new ResponseOutput(head.id)
-      const { reasoning, content, refusal, tool_calls: calls } = message
-      if (reasoning) output.add(['reasoning', reasoning])
-      if (content) output.add(['text', content])
-      if (refusal) output.add(['refusal', refusal])
-      if (calls) output.add(['tool-calls', calls.map((call, index) => ({ index, ...call }))])
-      return JSON.stringify(endedResponse(head, asked, output, reason, usage))
-    },
   }
 }

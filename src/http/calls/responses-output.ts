@@ -1,35 +1,50 @@
 import type { Delta, ToolCallDelta } from '../../core/calls/completion.ts'
+import { customInput } from '../../core/calls/responses-tools.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
 /** A typed event without its sequence number. */
 export type OutputEvent = readonly [type: string, fields: object]
 
+export interface OutputOptions {
+  /** Names of the tools whose calls are items of type `custom_tool_call`. */
+  customTools: ReadonlySet<string>
+  /** Encrypts reasoning for `encrypted_content`; absent: it was not asked for. */
+  sealReasoning?: ((text: string) => string) | undefined
+}
+
 /**
- * Assembles the output items of one response from deltas, and makes the events for them. Items stay open until the
- * end, because providers may continue an earlier one.
+ * Assembles the output items of one response from deltas, and makes the events for them. A message or reasoning ends
+ * when another item begins; its continuation is a further item. Tool calls stay open until the end, because providers
+ * may continue an earlier one.
  */
 export class ResponseOutput {
   readonly #callId: string
-  /** In the order of their first delta. */
-  readonly #items = new Map<string, OutputItem>()
+  readonly #options: OutputOptions
+  /** All items in the order of their first delta. */
+  readonly #items: OutputItem[] = []
+  /** The items that may be continued, by name. */
+  readonly #open = new Map<string, OutputItem>()
+  /** How many items had a name. */
+  readonly #opened = new Map<string, number>()
 
   /** @param callId part of the items' ids */
-  constructor(callId: string) {
+  constructor(callId: string, options: OutputOptions) {
     this.#callId = callId
+    this.#options = options
   }
 
   add(delta: Delta): OutputEvent[] {
     switch (delta[0]) {
       case 'text':
       case 'refusal':
-        return this.#item('msg', (place) => new TextItem(place, MESSAGE)).add(delta[0], delta[1])
-      case 'reasoning':
-        return this.#item('rs', (place) => new TextItem(place, REASONING)).add(delta[0], delta[1])
+        return this.#addText('msg', delta[0], delta[1], (place) => new TextItem(place, MESSAGE))
+      case 'reasoning': {
+        const { sealReasoning } = this.#options
+        return this.#addText('rs', delta[0], delta[1], (place) => new ReasoningItem(place, sealReasoning))
+      }
       case 'tool-calls':
-        return delta[1].flatMap((call) =>
-          this.#item(`fc_${call.index}`, (place) => new FunctionCallItem(place, call)).add(call),
-        )
+        return delta[1].flatMap((call) => this.#addCall(call))
       case 'logprobs':
       case 'native':
       case 'result':
@@ -42,25 +57,53 @@ export class ResponseOutput {
 
   /** The events that end all items. @param status of the last item; the items before it are complete */
   close(status: ItemStatus): OutputEvent[] {
-    return this.#ended(status, (item, own) => item.close(own)).flat()
+    const last = this.#items.at(-1)
+    return [...this.#open.values()].flatMap((item) => item.close(item === last ? status : 'completed'))
   }
 
   /** The current items. @param status as in `close` */
   items(status: ItemStatus): object[] {
-    return this.#ended(status, (item, own) => item.body(own))
+    return this.#items.map((item, index) => item.body(index < this.#items.length - 1 ? 'completed' : status))
   }
 
-  #item<Item extends OutputItem>(name: string, open: (place: Place) => Item): Item {
-    const known = this.#items.get(name)
-    if (known) return known as Item
-    const item = open({ item_id: `${name}_${this.#callId}`, output_index: this.#items.size })
-    this.#items.set(name, item)
+  #addText(name: string, kind: PartKind, text: string, make: (place: Place) => TextItem): OutputEvent[] {
+    const known = this.#open.get(name)
+    if (known instanceof TextItem) return known.add(kind, text)
+    const ended = this.#endTexts()
+    return [...ended, ...this.#begin(name, make).add(kind, text)]
+  }
+
+  #addCall(call: ToolCallDelta): OutputEvent[] {
+    const name = `fc_${call.index}`
+    const known = this.#open.get(name)
+    if (known instanceof FunctionCallItem) return known.add(call)
+    const isCustom = this.#options.customTools.has(call.function?.name ?? '')
+    const ended = this.#endTexts()
+    const item = this.#begin(name, (place) =>
+      isCustom ? new CustomCallItem(place, call) : new FunctionCallItem(place, call),
+    )
+    return [...ended, ...item.add(call)]
+  }
+
+  /** Ends the message or the reasoning that is open. */
+  #endTexts(): OutputEvent[] {
+    const events: OutputEvent[] = []
+    for (const [name, item] of this.#open) {
+      if (!(item instanceof TextItem)) continue
+      events.push(...item.close('completed'))
+      this.#open.delete(name)
+    }
+    return events
+  }
+
+  #begin<Item extends OutputItem>(name: string, make: (place: Place) => Item): Item {
+    const before = this.#opened.get(name) ?? 0
+    this.#opened.set(name, before + 1)
+    const ownName = before === 0 ? name : `${name}_${before}`
+    const item = make({ item_id: `${ownName}_${this.#callId}`, output_index: this.#items.length })
+    this.#items.push(item)
+    this.#open.set(name, item)
     return item
-  }
-
-  #ended<Value>(status: ItemStatus, read: (item: OutputItem, status: ItemStatus) => Value): Value[] {
-    const items = [...this.#items.values()]
-    return items.map((item, index) => read(item, index < items.length - 1 ? 'completed' : status))
   }
 }
 
@@ -101,18 +144,18 @@ const partOf = (kind: PartKind, text: string): object => {
 
 /** A message or reasoning, which has text parts. */
 class TextItem implements OutputItem {
-  readonly #place: Place
+  protected readonly place: Place
   readonly #head: object
   readonly #texts = new Map<PartKind, string>()
 
   constructor(place: Place, head: object) {
-    this.#place = place
+    this.place = place
     this.#head = head
   }
 
   add(kind: PartKind, text: string): OutputEvent[] {
     const events: OutputEvent[] = []
-    if (this.#texts.size === 0) events.push(added(this.#place, this.body('in_progress')))
+    if (this.#texts.size === 0) events.push(added(this.place, this.body('in_progress')))
     const known = this.#texts.get(kind)
     this.#texts.set(kind, (known ?? '') + text)
     const place = this.#placeOf(kind)
@@ -124,7 +167,7 @@ class TextItem implements OutputItem {
 
   body(status: ItemStatus): object {
     const content = Array.from(this.#texts, ([kind, text]) => partOf(kind, text))
-    return { id: this.#place.item_id, ...this.#head, status, content }
+    return { id: this.place.item_id, ...this.#head, status, content }
   }
 
   close(status: ItemStatus): OutputEvent[] {
@@ -136,49 +179,108 @@ class TextItem implements OutputItem {
         ['response.content_part.done', { ...place, part: partOf(kind, text) }],
       ]
     })
-    return [...ends, done(this.#place, this.body(status))]
+    return [...ends, done(this.place, this.body(status))]
+  }
+
+  protected textOf(kind: PartKind): string {
+    return this.#texts.get(kind) ?? ''
   }
 
   #placeOf(kind: PartKind): Place & { content_index: number } {
-    return { ...this.#place, content_index: [...this.#texts.keys()].indexOf(kind) }
+    return { ...this.place, content_index: [...this.#texts.keys()].indexOf(kind) }
+  }
+}
+
+/** Reasoning, also encrypted if that was asked for: clients pass it back so where they drop its text. */
+class ReasoningItem extends TextItem {
+  readonly #seal: OutputOptions['sealReasoning']
+  #sealed: { text: string; encrypted: string } | null = null
+
+  constructor(place: Place, seal: OutputOptions['sealReasoning']) {
+    super(place, REASONING)
+    this.#seal = seal
+  }
+
+  override body(status: ItemStatus): object {
+    const body = super.body(status)
+    if (!this.#seal) return body
+    const text = this.textOf('reasoning')
+    if (text === '' || status === 'in_progress') return { ...body, encrypted_content: null }
+    if (this.#sealed?.text !== text) this.#sealed = { text, encrypted: this.#seal(text) }
+    return { ...body, encrypted_content: this.#sealed.encrypted }
   }
 }
 
 class FunctionCallItem implements OutputItem {
-  readonly #place: Place
-  readonly #callId: string
-  #name = ''
+  protected readonly place: Place
+  protected readonly callId: string
+  protected name = ''
   #arguments: string | null = null
 
   /** An id that the provider omits is replaced with a number, because clients need one. */
   constructor(place: Place, { index, id }: ToolCallDelta) {
-    this.#place = place
-    this.#callId = id ?? `call_${index}`
+    this.place = place
+    this.callId = id ?? `call_${index}`
   }
 
   add({ function: call }: ToolCallDelta): OutputEvent[] {
     const events: OutputEvent[] = []
-    if (call?.name) this.#name = call.name
-    if (this.#arguments === null) events.push(added(this.#place, this.body('in_progress')))
+    if (call?.name) this.name = call.name
+    if (this.#arguments === null) events.push(added(this.place, this.body('in_progress')))
     const text = call?.arguments ?? ''
     this.#arguments = (this.#arguments ?? '') + text
-    if (text === '') return events
-    return [...events, ['response.function_call_arguments.delta', { ...this.#place, delta: text }]]
+    return text === '' ? events : [...events, ...this.added(text)]
+  }
+
+  /** The events of further arguments. */
+  protected added(text: string): OutputEvent[] {
+    return [['response.function_call_arguments.delta', { ...this.place, delta: text }]]
+  }
+
+  protected get text(): string {
+    return this.#arguments ?? ''
   }
 
   body(status: ItemStatus): object {
     return {
-      id: this.#place.item_id,
+      id: this.place.item_id,
       type: 'function_call',
       status,
-      call_id: this.#callId,
-      name: this.#name,
-      arguments: this.#arguments ?? '',
+      call_id: this.callId,
+      name: this.name,
+      arguments: this.text,
     }
   }
 
   close(status: ItemStatus): OutputEvent[] {
-    const fields = { ...this.#place, name: this.#name, arguments: this.#arguments ?? '' }
-    return [['response.function_call_arguments.done', fields], done(this.#place, this.body(status))]
+    const fields = { ...this.place, name: this.name, arguments: this.text }
+    return [['response.function_call_arguments.done', fields], done(this.place, this.body(status))]
+  }
+}
+
+/** A call of a custom tool. Its input is known once its arguments are complete, so it comes as one delta. */
+class CustomCallItem extends FunctionCallItem {
+  protected override added(): OutputEvent[] {
+    return []
+  }
+
+  override body(status: ItemStatus): object {
+    return {
+      id: this.place.item_id,
+      type: 'custom_tool_call',
+      status,
+      call_id: this.callId,
+      name: this.name,
+      input: customInput(this.text),
+    }
+  }
+
+  override close(status: ItemStatus): OutputEvent[] {
+    const input = customInput(this.text)
+    return [
+      ['response.custom_tool_call_input.delta', { ...this.place, delta: input }],
+      ['response.custom_tool_call_input.done', { ...this.place, input }],
+      done(this.place, this.body(status)),
+    ]
   }
 }

@@ -66,6 +66,8 @@ export interface RequestedCall {
   /** Two requests with one Idempotency-Key must have the same fingerprint. */
   fingerprint: unknown
   format: ResponseFormat<string | WholeBody>
+  /** What its route left out of the body; added to `x-ignored-parameters`. */
+  ignored?: readonly string[]
   /** See IncomingCall. */
   planned?: PlannedCall
   /** Wraps the writer that receives the call's frames. */
@@ -73,6 +75,9 @@ export interface RequestedCall {
   /** Called when the call is dispatched; the returned function is called when the call is over, for its worker too. */
   dispatched?: () => () => void
 }
+
+/** Maximum parameters in a header, which clients bound. */
+const IGNORED_MAX = 32
 
 /** Makes every call: starts it with this key and relays its response. Throws ApiError. */
 export async function serveCall(
@@ -107,7 +112,8 @@ export async function serveCall(
   const { id, affordedLimit, ignoredParameters } = call.envelope
   request.callStarted?.(id)
   if (affordedLimit !== undefined) reply.header('x-completion-limit', affordedLimit)
-  if (ignoredParameters) reply.header('x-ignored-parameters', ignoredParameters.join(', '))
+  const ignored = [...(asked.ignored ?? []), ...(ignoredParameters ?? [])]
+  if (ignored.length > 0) reply.header('x-ignored-parameters', ignored.slice(0, IGNORED_MAX).join(', '))
   // Nothing is awaited after this, so that the request's text is freed while its response is sent.
   const writer = watch(
     asking.stream

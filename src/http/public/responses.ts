@@ -1,13 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { normalizeResponsesRequest, ResponsesBody } from '../../core/calls/responses-request.ts'
-import { responsesFormat } from '../calls/responses-format.ts'
+import { ResponsesFormat } from '../calls/responses-format.ts'
 import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+
+const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
 
 /** POST /v1/responses: one stateless turn, as an extended call. */
 export const responsesRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
     const deps = app.services.callPath
+    const { reasoningBox } = app.services
     app.post(
       path,
       {
@@ -17,10 +20,16 @@ export const responsesRoute =
       },
       async (request, reply) => {
         const { body } = request
-        const call = normalizeResponsesRequest(body)
+        const key = callingKey(request)
+        const context = { history: [], openReasoning: reasoningBox.opener(key.accountId) }
+        const { call, customTools, ignored } = normalizeResponsesRequest(body, context)
+        const sealReasoning = body.include?.includes(ENCRYPTED_REASONING)
+          ? reasoningBox.sealer(key.accountId)
+          : undefined
+        const echoed = { background: false, metadata: null, previous_response_id: null }
+        const format = new ResponsesFormat(call, { customTools, sealReasoning }, echoed, false)
         const fingerprint = { surface: path, body }
-        const asked = { call, fingerprint, format: responsesFormat(call) }
-        return serveCall(callingKey(request), asked, request, reply, deps)
+        return serveCall(key, { call, fingerprint, format, ignored }, request, reply, deps)
       },
     )
   }

@@ -2,15 +2,16 @@ import { expect, test } from 'vitest'
 import { createValidator } from '../../../src/core/api/schema-validator.ts'
 import { normalizeResponsesRequest, ResponsesBody } from '../../../src/core/calls/responses-request.ts'
 
+const NOTHING_KNOWN = { history: [], openReasoning: () => null }
 const refusalOf = createValidator(ResponsesBody)
 const parse = (body: unknown) => {
   expect(refusalOf(body)).toBeNull()
-  return normalizeResponsesRequest(body as ResponsesBody)
+  return normalizeResponsesRequest(body as ResponsesBody, NOTHING_KNOWN)
 }
-const messagesOf = (input: unknown[]) => parse({ input }).content.messages
+const messagesOf = (input: unknown[]) => parse({ input }).call.content.messages
 
 test('a text is a user message after the instructions, and the fields are those of an extended chat request', () => {
-  const request = parse({
+  const { call: request } = parse({
     model: 'test/one',
     input: 'Hi',
     instructions: 'Be brief.',
@@ -126,7 +127,91 @@ test.each<[Record<string, unknown>, string]>([
   const read = () => {
     const refusal = refusalOf(body)
     if (refusal) throw refusal
-    normalizeResponsesRequest(body as ResponsesBody)
+    normalizeResponsesRequest(body as ResponsesBody, NOTHING_KNOWN)
   }
   expect(read).toThrow(expect.objectContaining({ code: 'invalid_request', details: { param } }))
+})
+
+test('a custom tool is a function of one text, and calls of it in the history are calls of that function', () => {
+  const format = { type: 'grammar', syntax: 'lark', definition: 'start: "*** Begin Patch"' }
+  const { call, customTools, ignored } = parse({
+    input: [
+      { type: 'custom_tool_call', call_id: 'c1', name: 'apply_patch', input: 'a "b"' },
+      { type: 'custom_tool_call_output', call_id: 'c1', output: 'Done' },
+    ],
+    tools: [{ type: 'custom', name: 'apply_patch', description: 'Edits files.', format }],
+    tool_choice: { type: 'custom', name: 'apply_patch' },
+  })
+  expect(customTools).toEqual(new Set(['apply_patch']))
+  expect(ignored).toEqual(['tools[0].format'])
+  expect(call.content.parameters).toMatchObject({
+    tools: [
+      {
+        type: 'function',
+        function: {
+          name: 'apply_patch',
+          description: expect.stringContaining(format.definition),
+          parameters: { properties: { input: { type: 'string' } }, required: ['input'] },
+        },
+      },
+    ],
+    tool_choice: { type: 'function', function: { name: 'apply_patch' } },
+  })
+  expect(call.content.messages).toMatchObject([
+    { tool_calls: [{ id: 'c1', function: { name: 'apply_patch', arguments: '{"input":"a \\"b\\""}' } }] },
+    { role: 'tool', tool_call_id: 'c1', content: 'Done' },
+  ])
+})
+
+test('tools and items of a platform are left out by their paths; others keep theirs', () => {
+  const { call, ignored } = parse({
+    input: [
+      { type: 'web_search_call', id: 'ws_1', status: 'completed' },
+      { role: 'user', content: 'Hi' },
+    ],
+    tools: [
+      { type: 'web_search' },
+      { type: 'namespace', name: 'crm', tools: [] },
+      { type: 'web_search_preview_2025_03_11' },
+      { type: 'function', name: 'add' },
+      { type: 'function', name: 'now' },
+    ],
+    tool_choice: { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'now' }] },
+  })
+  expect(ignored).toEqual([
+    'tools[0] (web_search)',
+    'tools[1] (namespace)',
+    'tools[2] (web_search_preview_2025_03_11)',
+    'input[0] (web_search_call)',
+  ])
+  expect(call.content.parameters).toMatchObject({
+    tools: [{ function: { name: 'now' } }],
+    tool_choice: 'required',
+  })
+  const misnamed = { input: 'a', tools: [{ type: 'web_search' }, { type: 'function', name: 'a b' }] }
+  expect(() => parse(misnamed)).toThrow(expect.objectContaining({ details: { param: 'tools[1].name' } }))
+})
+
+test('encrypted reasoning is opened; what cannot be opened is left out unless it has a text', () => {
+  const reasoning = (fields: object) => ({ type: 'reasoning', summary: [], ...fields })
+  const turn = (id: string) => [
+    { type: 'function_call', call_id: id, name: 'now', arguments: '{}' },
+    { type: 'function_call_output', call_id: id, output: 'noon' },
+  ]
+  const input = [
+    reasoning({ encrypted_content: 'ours' }),
+    ...turn('a'),
+    reasoning({ encrypted_content: 'theirs' }),
+    ...turn('b'),
+    reasoning({ encrypted_content: 'theirs', summary: [{ type: 'summary_text', text: 'In short' }] }),
+    ...turn('c'),
+  ]
+  const openReasoning = (text: string) => (text === 'ours' ? 'Thought' : null)
+  const { call, ignored } = normalizeResponsesRequest({ input } as ResponsesBody, {
+    history: [],
+    openReasoning,
+  })
+  const turns = call.content.messages.filter(({ role }) => role === 'assistant')
+  expect(turns.map(({ reasoning: thought }) => thought)).toEqual(['Thought', undefined, 'In short'])
+  expect(ignored).toEqual(['input[3].encrypted_content'])
 })

@@ -69,7 +69,8 @@ const REFUSED: ReadonlyArray<readonly [body: unknown, param: string]> = [
   [{ ...BODY, store: true }, 'store'],
   [{ ...BODY, previous_response_id: 'resp_1' }, 'previous_response_id'],
   [{ ...BODY, background: true }, 'background'],
-  [{ ...BODY, tools: [{ type: 'web_search' }] }, 'tools[0].type'],
+  [{ ...BODY, tools: [{ type: 'unheard_of' }] }, 'tools[0].type'],
+  [{ ...BODY, tool_choice: { type: 'web_search' } }, 'tool_choice'],
 ]
 
 const ignoredFields = async (context: GateContext) => {
@@ -77,6 +78,8 @@ const ignoredFields = async (context: GateContext) => {
   assert.equal(textOf(await responseOf(context, { ...BODY, unheard_of: [null] })), textOf(plain))
   const [forwarded] = context.received('words-12.tag-gate').slice(-1) as [Record<string, unknown>]
   assert.ok(!('unheard_of' in forwarded), 'an unknown field is forwarded')
+  const { headers } = await ask(context, PATH, { body: { ...BODY, tools: [{ type: 'web_search' }] } })
+  assert.equal(headers.get('x-ignored-parameters'), 'tools[0] (web_search)')
 }
 
 const envelope = async (context: GateContext) => {

@@ -5,7 +5,8 @@ import type { Delta } from '../../../src/core/calls/completion.ts'
 import { parseExtendedRequest } from '../../../src/core/calls/extended-request.ts'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
 import type { CompletionHead } from '../../../src/http/calls/completion-writer.ts'
-import { responsesFormat } from '../../../src/http/calls/responses-format.ts'
+import { ResponsesFormat } from '../../../src/http/calls/responses-format.ts'
+import type { OutputOptions } from '../../../src/http/calls/responses-output.ts'
 
 const HEAD = { id: 'chatcmpl_1', created: 1, model: 'test/one' } as CompletionHead
 const CHAT: ChatRequest = parseExtendedRequest({
@@ -15,6 +16,8 @@ const CHAT: ChatRequest = parseExtendedRequest({
   tool_choice: { type: 'function', function: { name: 'add' } },
   max_tokens: 50,
 })
+const formatOf = (options: OutputOptions = { customTools: new Set() }) =>
+  new ResponsesFormat(CHAT, options, { background: false, metadata: null, previous_response_id: null }, false)
 const USAGE = {
   promptTokens: 10,
   completionTokens: 20,
@@ -55,7 +58,7 @@ const accumulated = (events: object[]) =>
   ).finalResponse()
 
 const written = (reason: 'stop' | 'length') => {
-  const renderer = responsesFormat(CHAT).stream(HEAD)
+  const renderer = formatOf().stream(HEAD)
   return eventsOf(
     DELTAS.map((delta) => renderer.delta(delta)).join('') + renderer.finish(['finish', reason, USAGE]),
   )
@@ -74,10 +77,7 @@ const OUTPUT = [
     type: 'message',
     role: 'assistant',
     status: 'completed',
-    content: [
-      { type: 'output_text', text: 'I add them.', annotations: [], logprobs: [] },
-      { type: 'refusal', refusal: 'No more.' },
-    ],
+    content: [{ type: 'output_text', text: 'I add', annotations: [], logprobs: [] }],
   },
   {
     id: 'fc_0_chatcmpl_1',
@@ -94,6 +94,16 @@ const OUTPUT = [
     call_id: 'call_1',
     name: 'now',
     arguments: '{}',
+  },
+  {
+    id: 'msg_1_chatcmpl_1',
+    type: 'message',
+    role: 'assistant',
+    status: 'completed',
+    content: [
+      { type: 'output_text', text: ' them.', annotations: [], logprobs: [] },
+      { type: 'refusal', refusal: 'No more.' },
+    ],
   },
 ]
 
@@ -121,21 +131,27 @@ test('a stream whose items take turns is whole to the official client library, a
     },
   })
   expect(await accumulated(events)).toMatchObject({ status: 'completed', output: OUTPUT })
+  const begunAndDone = events.flatMap(({ type, output_index: index }) =>
+    type.startsWith('response.output_item') ? [`${type.slice('response.output_item.'.length)} ${index}`] : [],
+  )
+  expect(begunAndDone).toEqual([
+    ...['added 0', 'done 0', 'added 1', 'done 1', 'added 2', 'added 3', 'added 4'],
+    ...['done 2', 'done 3', 'done 4'],
+  ])
 })
 
-test('a whole response has the output of the streamed one', () => {
+test('a whole response has the items of the streamed one', () => {
   const message = {
-    content: 'I add them.',
-    refusal: 'No more.',
+    content: 'I add',
     reasoning: 'First the sum.',
-    tool_calls: OUTPUT.slice(2).map(({ call_id, name, arguments: text }) => ({
+    tool_calls: OUTPUT.slice(2, 4).map(({ call_id, name, arguments: text }) => ({
       id: call_id!,
       type: 'function' as const,
       function: { name: name!, arguments: text! },
     })),
   }
-  const whole = JSON.parse(responsesFormat(CHAT).whole(HEAD, ['completion', 0, message, 'stop', USAGE]))
-  expect(whole).toEqual(written('stop').at(-1).response)
+  const whole = JSON.parse(formatOf().whole(HEAD, ['completion', 0, message, 'stop', USAGE]))
+  expect(whole).toEqual({ ...written('stop').at(-1).response, output: OUTPUT.slice(0, 4) })
 })
 
 test('a response that its limit ended is incomplete, and so is its last item alone', async () => {
@@ -146,19 +162,21 @@ test('a response that its limit ended is incomplete, and so is its last item alo
     incomplete_details: { reason: 'max_output_tokens' },
   })
   const statuses = response.output.map(({ status }: { status: string }) => status)
-  expect(statuses).toEqual(['completed', 'completed', 'completed', 'incomplete'])
+  expect(statuses).toEqual(['completed', 'completed', 'completed', 'completed', 'incomplete'])
   expect(await accumulated(events)).toMatchObject({ status: 'incomplete' })
 })
 
 test.each([DELTAS.slice(0, 5), []])(
-  'a broken stream fails and says of no item that it is done',
+  'a broken stream fails and says of no open item that it is done',
   async (...deltas) => {
-    const renderer = responsesFormat(CHAT).stream(HEAD)
+    const renderer = formatOf().stream(HEAD)
     const error = new ApiError('all_providers_failed', 'It broke off.')
     const text = deltas.map((delta) => renderer.delta(delta)).join('') + renderer.error(error, 'request_1')
     const events = eventsOf(text)
     expect(events[0].type).toBe('response.created')
-    expect(events.filter(({ type }) => /\.(done|completed)$/.test(type))).toEqual([])
+    const done = events.flatMap(({ type, item }) => (type === 'response.output_item.done' ? [item.type] : []))
+    expect(done).toEqual(deltas.length === 0 ? [] : ['reasoning', 'message'])
+    expect(events.filter(({ type }) => /completed$/.test(type))).toEqual([])
     expect(events.at(-1)).toMatchObject({
       type: 'response.failed',
       response: {
@@ -171,3 +189,26 @@ test.each([DELTAS.slice(0, 5), []])(
     expect(await accumulated(events)).toMatchObject({ status: 'failed' })
   },
 )
+
+test('a call of a custom tool has its input, and reasoning is encrypted once it is complete', () => {
+  const sealReasoning = (text: string) => `sealed ${text}`
+  const renderer = formatOf({ customTools: new Set(['add']), sealReasoning }).stream(HEAD)
+  const call = (text: string): Delta => [
+    'tool-calls',
+    [{ index: 0, id: 'call_a', function: { name: 'add', arguments: text } }],
+  ]
+  const deltas: Delta[] = [['reasoning', 'Think'], call('{"input":"1'), call(' + 2"}')]
+  const events = eventsOf(
+    deltas.map((delta) => renderer.delta(delta)).join('') + renderer.finish(['finish', 'tool_calls', USAGE]),
+  )
+  expect(events.filter(({ type }) => type.startsWith('response.custom_tool_call_input'))).toMatchObject([
+    { delta: '1 + 2', output_index: 1 },
+    { input: '1 + 2', output_index: 1 },
+  ])
+  expect(events.filter(({ type }) => type.startsWith('response.function_call'))).toEqual([])
+  expect(events.at(-1).response.output).toMatchObject([
+    { type: 'reasoning', encrypted_content: 'sealed Think' },
+    { type: 'custom_tool_call', call_id: 'call_a', name: 'add', input: '1 + 2', status: 'completed' },
+  ])
+  expect(events.find(({ type }) => type === 'response.output_item.added').item.encrypted_content).toBeNull()
+})

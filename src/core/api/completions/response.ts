@@ -36,10 +36,19 @@ export const ResponseItem = Type.Union([
   }),
   Type.Object({
     id: Type.String(),
+    type: Type.Literal('custom_tool_call'),
+    status: STATUS,
+    call_id: Type.String({ description: 'Repeated in its `custom_tool_call_output`' }),
+    name: Type.String(),
+    input: Type.String(),
+  }),
+  Type.Object({
+    id: Type.String(),
     type: Type.Literal('reasoning'),
     status: STATUS,
     summary: Type.Array(Type.Unknown()),
     content: Type.Array(ResponseContent),
+    encrypted_content: Type.Optional(nullable(Type.String())),
   }),
 ])
 

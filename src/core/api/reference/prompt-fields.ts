@@ -161,23 +161,49 @@ export const ResponsesInputField = Type.Union([
         call_id: Type.String({ minLength: 1 }),
         output: textOr(Type.Array(Type.Union([InputText, OutputText]))),
       }),
-      part('reasoning', { summary: Type.Optional(Type.Array(Type.Object({}))) }),
+      part('custom_tool_call', {
+        call_id: Type.String({ minLength: 1 }),
+        name: FUNCTION_NAME,
+        input: Type.String(),
+      }),
+      part('custom_tool_call_output', {
+        call_id: Type.String({ minLength: 1 }),
+        output: textOr(Type.Array(Type.Union([InputText, OutputText]))),
+      }),
+      part('reasoning', {
+        summary: Type.Optional(Type.Array(Type.Object({}))),
+        encrypted_content: optional(Type.String({ description: 'As a response had it' })),
+      }),
     ]),
     { minItems: 1 },
   ),
 ])
 
 /** A tool of POST /v1/responses. */
-export const ResponsesToolFields = part('function', {
-  name: FUNCTION_NAME,
-  description: optional(Type.String()),
-  parameters: optional(JsonSchema),
-  strict: optional(Type.Boolean()),
-})
+export const ResponsesToolFields = Type.Union([
+  part('function', {
+    name: FUNCTION_NAME,
+    description: optional(Type.String()),
+    parameters: optional(JsonSchema),
+    strict: optional(Type.Boolean()),
+  }),
+  part('custom', {
+    name: FUNCTION_NAME,
+    description: optional(Type.String()),
+    format: optional(
+      Type.Union([
+        part('text', {}),
+        part('grammar', { syntax: oneOf('lark', 'regex'), definition: Type.String() }),
+      ]),
+    ),
+  }),
+])
 
 export const ResponsesToolChoiceField = Type.Union([
   oneOf('none', 'auto', 'required'),
   part('function', { name: Type.String() }),
+  part('custom', { name: Type.String() }),
+  part('allowed_tools', { mode: oneOf('auto', 'required'), tools: Type.Array(Type.Object({})) }),
   Type.Null(),
 ])
 

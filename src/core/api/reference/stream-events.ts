@@ -113,6 +113,8 @@ export const ResponsesEvents = Type.Union([
   numbered('response.refusal.done', { ...ofPart, refusal: text }),
   numbered('response.function_call_arguments.delta', { ...ofItem, delta: text }),
   numbered('response.function_call_arguments.done', { ...ofItem, name: text, arguments: text }),
+  numbered('response.custom_tool_call_input.delta', { ...ofItem, delta: text }),
+  numbered('response.custom_tool_call_input.done', { ...ofItem, input: text }),
 ])
 
 /** The schema of one server-sent event, whose data is JSON of this schema. */
