@@ -20,6 +20,7 @@ import type { Clients, openQueues } from '../src/compose/clients.ts'
 import type { Money } from '../src/compose/money.ts'
 import type { Config } from '../src/config.ts'
 import { unchargedCostLimits } from '../src/core/billing/uncharged-cost.ts'
+import { newId } from '../src/core/kernel/ids.ts'
 import { DAY_MS } from '../src/core/kernel/time.ts'
 import { createAlarmNoticeStore } from '../src/operations/alarm-notice-store.ts'
 import { createAlarmStore } from '../src/operations/alarm-store.ts'
@@ -34,6 +35,7 @@ import { createFacilitator } from '../src/payments/x402/facilitator.ts'
 import { settleDuePayments } from '../src/payments/x402/settle-due-payments.ts'
 import type { BodyStore } from '../src/platform/body-store/body-store.ts'
 import { createClickHouse } from '../src/platform/clickhouse.ts'
+import { createServerCheck } from '../src/platform/observability/redis-servers.ts'
 import type { Postgres } from '../src/platform/postgres/postgres.ts'
 import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
 import { enqueueSettlements } from '../src/platform/queues/queues.ts'
@@ -203,6 +205,12 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
       ...createReturnsSchedule(payments),
     },
     ...(await callPaymentJobs(parts)),
+    {
+      name: 'redis-servers',
+      on: every,
+      everyMs: 5 * SECOND_MS,
+      run: createServerCheck({ redis, processId: newId('settle'), logger }),
+    },
     { name: 'alarms', on: every, everyMs: SECOND_MS, run: takeOverAlarms },
     { name: 'quiet-alarms', on: every, everyMs: MINUTE_MS, firstAfterMs: MINUTE_MS, run: alarms.endQuiet },
     {

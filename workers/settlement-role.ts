@@ -16,7 +16,7 @@ import { openClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import { createQueueGauges } from '../src/platform/queues/queue-gauges.ts'
 import { SETTLEMENT_QUEUE } from '../src/platform/queues/queues.ts'
 import { runOnFewProcesses } from '../src/platform/redis/fleet-job.ts'
-import { shardNumbers } from '../src/platform/redis/redis-keys.ts'
+import { shardNumbers, shardSubject } from '../src/platform/redis/redis-keys.ts'
 import { createSealer } from '../src/platform/sealing.ts'
 import { startAlarmSender } from './alarm-sender.ts'
 import { startCatalogWorker } from './catalog-worker.ts'
@@ -74,6 +74,7 @@ export async function startSettlementRole(
         waitSeconds: WAIT_SECONDS,
         ...{ shard, logger, clock: Date.now },
       }),
+      about: shardSubject(shard, redis),
       store: money.settlements,
       ...{ holds: money.holds, logger, metrics },
       elected: (settle) =>

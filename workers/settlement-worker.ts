@@ -18,6 +18,8 @@ export interface SettlementWorkerOptions {
   /** Maximum calls settled in one transaction. */
   settlementBatchMax: number
   jobLockMs: number
+  /** Names the shard in the alarm that its settlements wait. Absent: there is one. */
+  about?: { subject?: string }
   /** Runs the worker while it is one of the few that settle; the signal aborts when it no longer is. Absent: always. */
   elected?: (settle: (over: AbortSignal) => Promise<void>) => { stop(): Promise<void> }
 }
@@ -46,7 +48,7 @@ export type SettlementWorker = ReturnType<typeof startSettlementWorker>
  * job never ends in `failed`, because a failed job is a lost charge.
  */
 export function startSettlementWorker(options: SettlementWorkerOptions) {
-  const { jobs, logger, settlementBatchMax: batchMax, elected = always } = options
+  const { jobs, logger, settlementBatchMax: batchMax, about, elected = always } = options
   const stopping = new AbortController()
   const pause = (ms: number) => delay(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
 
@@ -104,12 +106,13 @@ export function startSettlementWorker(options: SettlementWorkerOptions) {
       try {
         await settleLeft(left)
         if (left.size > 0) throw new Error(`the accounts of ${left.size} calls are locked`)
-        if (waitMs > RETRY_MIN_MS) logger.info({ alarmsOver: ['settlement-waits'] }, 'settlement resumed')
+        if (waitMs > RETRY_MIN_MS)
+          logger.info({ alarmsOver: ['settlement-waits'], ...about }, 'settlement resumed')
         return true
       } catch (error) {
         if (waitMs === RETRY_MIN_MS)
           logger.error(
-            { alarm: 'settlement-waits', err: error, jobs: batch.length },
+            { alarm: 'settlement-waits', ...about, err: error, jobs: batch.length },
             'settlement blocked, retrying',
           )
         if (stopping.signal.aborted) return false

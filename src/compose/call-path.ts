@@ -52,7 +52,7 @@ export async function watchShard(
   { redis, logger, resources }: Pick<Clients, 'redis' | 'logger' | 'resources'>,
 ): Promise<EpochWatch> {
   const readEpoch = createEpochReader(redis, shard)
-  const epoch = await watchEpoch({ redis: redis.shard(shard), readEpoch, logger })
+  const epoch = await watchEpoch({ redis: redis.shard(shard), shard, readEpoch, logger })
   resources.defer(() => epoch.stop())
   return epoch
 }

@@ -234,7 +234,10 @@ describe('monitoring and scaling by the Helm chart', () => {
     const [slots, wait] = triggersOf('dispatch')
     expect(slots.metadata.query).toBe(
       ['active', 'waiting']
-        .map((state) => `max(switchyard_queue_jobs{${series},queue="dispatch",state="${state}"})`)
+        .map(
+          (state) =>
+            `sum(max by (shard) (switchyard_queue_jobs{${series},queue="dispatch",state="${state}"}))`,
+        )
         .join(' + '),
     )
     const concurrency = SETTINGS.find(({ variable }) => variable === 'WORKER_CONCURRENCY')!.default as number

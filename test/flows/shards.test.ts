@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
+import type { QueuesView } from '../../src/core/api/operations.ts'
+import { queuePrefix, shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
 import { freePort } from '../../tools/launcher/ports.ts'
 import { ask, type StreamSoFar, stream, streamed, type WholeAnswer } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { expectLedgerInOrder } from '../helpers/ledger.ts'
-import { filled, testStack } from '../helpers/resources.ts'
+import { filled, testOperator, testStack } from '../helpers/resources.ts'
 import { createTestRedis } from '../helpers/services.ts'
 import type { TestAccount } from '../helpers/stack.ts'
 import { spawnPart } from '../helpers/stack-part.ts'
@@ -35,6 +36,10 @@ describe('four shards over two servers', () => {
       RECOVERY_GRACE_MS: '500',
     },
   }))
+
+  const operator = testOperator(stack)
+  /** A queue's name in Bull Board. */
+  const nameOf = (queue: string, shard: number) => (shard === 0 ? queue : `${queuePrefix(shard)}:${queue}`)
 
   /** An account of each shard, in their order. */
   let callers: TestAccount[]
@@ -82,6 +87,23 @@ describe('four shards over two servers', () => {
         expect(ids).toEqual([whole.id, streaming.id, JSON.parse(first).id])
       }),
     )
+  })
+
+  test('show operators the queues of each shard', async () => {
+    const shards = shardNumbers(stack.redis)
+    const { data, shards_away } = await operator.get<QueuesView>('/queues')
+    expect(data.map(({ name, shard }) => `${name} ${shard}`)).toEqual([
+      ...shards.map((shard) => `dispatch ${shard}`),
+      ...shards.map((shard) => `settlement ${shard}`),
+      ...['events 0', 'catalog 0', 'mail 0'],
+    ])
+    expect(shards_away).toEqual([])
+    const board = await fetch(`${stack.url}/admin/queues/api/queues`, {
+      headers: { authorization: `Bearer ${await stack.adminKey()}` },
+    })
+    const { queues } = (await board.json()) as { queues: Array<{ name: string }> }
+    const ofCalls = shards.flatMap((shard) => ['dispatch', 'settlement'].map((name) => nameOf(name, shard)))
+    expect(queues.map(({ name }) => name).sort()).toEqual([...ofCalls, 'catalog', 'events', 'mail'].sort())
   })
 
   test('charge a call that its client left for what was delivered', async () => {

@@ -37,9 +37,15 @@ export function runningCalls(processes: readonly ProcessView[]): { running: numb
   }
 }
 
-/** One queue of the live board; undefined while it is not known. */
-export const queueNamed = (view: LiveView, name: 'dispatch' | 'settlement' | 'events') =>
-  view.queues?.find((queue) => queue.name === name)
+/** The calls that wait for a worker in all shards, and the age of the oldest; null while they are not known. */
+export function waitingCalls({ queues }: Pick<LiveView, 'queues'>) {
+  const ofShards = queues?.filter(({ name }) => name === 'dispatch') ?? []
+  if (ofShards.length === 0) return null
+  return {
+    waiting: ofShards.reduce((sum, queue) => sum + queue.waiting, 0),
+    oldestMs: Math.max(0, ...ofShards.map((queue) => queue.oldest_waiting_ms ?? 0)),
+  }
+}
 
 export const ROLE_NAMES: Record<ProcessView['role'], string> = {
   api: 'API instance',

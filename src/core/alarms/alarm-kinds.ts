@@ -34,6 +34,9 @@ function breakerName(subject: string): string {
   return `${offer.slice(provider.length + 1)} at provider ${provider}${account}`
 }
 
+/** ` (shard 2)`, or nothing where there is one shard. */
+const inShard = (subject: string): string => (subject === NO_SUBJECT ? '' : ` (${subject})`)
+
 const event = { ends: 'acknowledged' } as const
 const condition = { ends: 'reported' } as const
 const quietFor = (quietMs: number) => ({ ends: { quietMs } })
@@ -106,13 +109,24 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
   'redis-emptied': {
     severity: 'critical',
     ...event,
-    sentence: () => 'Redis lost its data; it is being restored from PostgreSQL and the running workers.',
+    sentence: ({ subject }) =>
+      `Redis lost its data${inShard(subject)}; it is being restored from PostgreSQL and the running workers.`,
     page: '',
   },
   'redis-refuses-writes': {
     severity: 'critical',
     ...quietFor(2 * MINUTE_MS),
-    sentence: () => 'Redis refuses writes; no calls can be admitted.',
+    sentence: ({ subject, fields }) =>
+      subject === NO_SUBJECT
+        ? 'Redis refuses writes; no calls can be admitted.'
+        : `A Redis server refuses writes; no calls of the accounts of its shards (${of(fields, 'shards')}) can be admitted.`,
+    page: '',
+  },
+  'redis-shards-away': {
+    severity: 'critical',
+    ...quietFor(2 * MINUTE_MS),
+    sentence: ({ fields }) =>
+      `A Redis server does not respond; no calls of the accounts of its shards (${of(fields, 'shards')}) can be admitted.`,
     page: '',
   },
   'clock-skew': {
@@ -148,7 +162,7 @@ export const ALARM_KINDS: Readonly<Record<string, AlarmKind>> = {
   'settlement-waits': {
     severity: 'critical',
     ...condition,
-    sentence: () => 'Settlement is blocked: finished calls wait to be charged.',
+    sentence: ({ subject }) => `Settlement is blocked${inShard(subject)}: finished calls wait to be charged.`,
     page: '',
   },
   'settlement-backlog-full': {

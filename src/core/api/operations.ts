@@ -44,6 +44,8 @@ export type ClaimWaitView = Static<typeof ClaimWaitView>
 
 export const QueueView = Type.Object({
   name: Type.Enum(['dispatch', 'settlement', 'events', 'catalog', 'mail']),
+  /** The shard of its calls. Those of the fleet (events, catalog, mail) are with shard 0. */
+  shard: Type.Number(),
   waiting: Type.Number(),
   active: Type.Number(),
   delayed: Type.Number(),
@@ -58,6 +60,8 @@ export const QueuesView = Type.Object({
   object: Type.Literal('queues'),
   at: IsoTime,
   data: Type.Array(QueueView),
+  /** The shards whose queues are not in `data`, since Redis did not respond. */
+  shards_away: Type.Array(Type.Number()),
   /** Wait for a worker, of settled calls admitted in the last minutes. */
   claim_wait: ClaimWaitView,
   /** The oldest finished call waits for its charge longer than it should. */
@@ -213,6 +217,8 @@ export const LiveView = Type.Object({
   at: IsoTime,
   processes: nullable(Type.Array(ProcessView)),
   queues: nullable(Type.Array(QueueView)),
+  /** The shards whose queues are missing, since Redis did not respond. */
+  shards_away: nullable(Type.Array(Type.Number())),
   settlement_behind: nullable(Type.Boolean()),
   /** Per second, averaged over the last 10 s. */
   traffic: nullable(LiveTraffic),

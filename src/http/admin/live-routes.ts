@@ -110,6 +110,8 @@ class LiveBoard {
 
 /** Values that take longer are null in the message. */
 const TIMEOUT_MS = 900
+/** The queues of a shard that takes longer are left out. */
+const SHARD_TIMEOUT_MS = 700
 const WINDOW_MS = 10_000
 /** Every process has reported a second by then. */
 const REPORTED_AFTER_MS = 2_000
@@ -129,7 +131,7 @@ async function liveView(services: LiveServices): Promise<LiveView> {
   const fromMs = toMs - WINDOW_MS
   const [processes, stats, traffic, openAlarms] = await Promise.all([
     orNull(readProcesses(redis)),
-    orNull(readQueues(redis, queues, now)),
+    orNull(readQueues(redis, queues, now, SHARD_TIMEOUT_MS)),
     orNull(readTraffic(redis, fromMs, toMs)),
     orNull(alarms.countOpen()),
   ])
@@ -138,8 +140,9 @@ async function liveView(services: LiveServices): Promise<LiveView> {
     object: 'live',
     at: isoTime(now),
     processes,
-    queues: stats,
-    settlement_behind: stats && isSettlementBehind(stats),
+    queues: stats?.data ?? null,
+    shards_away: stats?.shards_away ?? null,
+    settlement_behind: stats && isSettlementBehind(stats.data),
     traffic: slot ? liveTraffic(slot, WINDOW_MS) : null,
     open_alarms: openAlarms,
     breakers: breakerViews(offers.health),

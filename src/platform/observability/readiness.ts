@@ -52,7 +52,7 @@ export function createReadiness(options: {
 }
 
 /** Probes a service; null when it responded, otherwise the failure. */
-function createProbe(withinMs: number, ask: () => Promise<unknown>): () => Promise<Error | null> {
+export function createProbe(withinMs: number, ask: () => Promise<unknown>): () => Promise<Error | null> {
   let running: Promise<Error | null> | null = null
   return async () => {
     running ??= ask()

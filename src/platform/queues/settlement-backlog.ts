@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { pollEvery } from '../process/poll-every.ts'
 import type { Redis } from '../redis/redis.ts'
-import { queuePrefix } from '../redis/redis-keys.ts'
+import { queuePrefix, shardSubject } from '../redis/redis-keys.ts'
 import { SETTLEMENT_QUEUE } from './queues.ts'
 
 /** Updated by finish-calls.lua and complete-jobs.lua. */
@@ -33,7 +33,7 @@ export function watchSettlementBacklog(options: {
     const bytes = Number((await redis.get(settlementBytesKey(shard))) ?? 0)
     if (isFull ? bytes > RESUME_SHARE * bound : bytes < bound) return
     isFull = !isFull
-    const seen = { shard, bytes, maxBytes: bound }
+    const seen = { ...shardSubject(shard, redis), bytes, maxBytes: bound }
     if (isFull) logger.error({ alarm: 'settlement-backlog-full', ...seen }, FULL)
     else
       logger.info(

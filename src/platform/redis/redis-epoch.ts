@@ -4,7 +4,7 @@ import { StartError } from '../../core/kernel/errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import { pollEvery } from '../process/poll-every.ts'
 import { defineScript, type Redis } from './redis.ts'
-import { epochKey, type Sharded, shardNumbers } from './redis-keys.ts'
+import { epochKey, type Sharded, shardNumbers, shardSubject } from './redis-keys.ts'
 
 /** The generation of a shard's data. An emptied or replaced Redis starts a new one. */
 export interface Epoch {
@@ -104,6 +104,8 @@ export async function untilResynced(readEpoch: ReadEpoch, graceMs: number): Prom
 
 export interface EpochWatchOptions {
   redis: Redis
+  /** Absent: the first. */
+  shard?: number
   readEpoch: ReadEpoch
   logger: Logger
   pollMs?: number
@@ -116,7 +118,7 @@ export type EpochWatch = Awaited<ReturnType<typeof watchEpoch>>
 
 /** Reads the epoch and watches it. Waits for Redis. */
 export async function watchEpoch(options: EpochWatchOptions) {
-  const { redis, readEpoch, logger } = options
+  const { redis, shard = 0, readEpoch, logger } = options
   const emptied: Array<() => void> = []
   const reconnected: Array<() => void> = []
   let { id: current, server } = await readEpoch()
@@ -126,7 +128,8 @@ export async function watchEpoch(options: EpochWatchOptions) {
     const isReplaced = epoch.server !== server
     server = epoch.server
     if (epoch.id !== current) {
-      logger.error({ alarm: 'redis-emptied', before: current, now: epoch.id }, 'redis lost its data')
+      const about = { ...shardSubject(shard, redis), before: current, now: epoch.id }
+      logger.error({ alarm: 'redis-emptied', ...about }, 'redis lost its data')
       current = epoch.id
       for (const listener of emptied) listener()
     }

@@ -27,6 +27,10 @@ export const shardOfKey = (key: string): number => Number(/^\{sy:(\d+)\}/.exec(k
 export const shardNumbers = ({ shards }: Sharded): number[] =>
   Array.from({ length: shards }, (_, shard) => shard)
 
+/** The subject of an alarm about one shard. None where there is one: the alarm is about Redis. */
+export const shardSubject = (shard: number, { shards }: Sharded): { subject?: string } =>
+  shards === 1 ? {} : { subject: `shard ${shard}` }
+
 /**
  * A key that never exists. Where a slot moves between the nodes of a cluster, a script that names it is refused before it
  * begins, and not in its middle at the first key that has moved. For scripts that also use keys that they do not name.

@@ -15,9 +15,9 @@ import { formatCount, formatDuration, formatMoment, formatShare, lastDays, plura
 import {
   busyFirst,
   formatPerSecond,
-  queueNamed,
   runningCalls,
   serverErrorShare,
+  waitingCalls,
 } from '../../lib/live-stats.ts'
 import { ProcessTable, QueueTable } from './overview/process-tables.tsx'
 import { TrafficPanel } from './overview/traffic-panel.tsx'
@@ -68,6 +68,7 @@ function Overview() {
         }
       >
         {view === null ? <SkeletonLines /> : view.queues ? <QueueTable queues={view.queues} /> : <Unknown />}
+        <ShardsAway shards={view?.shards_away ?? []} />
         <p className="px-inset pt-2 pb-4 text-sm text-muted">
           Bull Board shows each job, read-only. Prompts are encrypted and never shown.
         </p>
@@ -81,6 +82,17 @@ const Unknown = () => (
     <Note tone="warn">Unavailable: Redis did not respond in time. Calls may fail, too.</Note>
   </div>
 )
+
+/** The shards whose queues are not in the table. */
+const ShardsAway = ({ shards }: { shards: readonly number[] }) =>
+  shards.length > 0 && (
+    <div className="panel-body">
+      <Note tone="warn">
+        Without {shards.length === 1 ? 'shard' : 'shards'} {shards.join(', ')}: their Redis server did not
+        respond in time. Calls of their accounts fail; those of others are served.
+      </Note>
+    </div>
+  )
 
 /** Whether the stats are of this second. Read out when that changes, not with every message. */
 function LiveState() {
@@ -109,7 +121,7 @@ function LiveTiles() {
   const span = useMemo(() => lastDays(1, new Date()), [])
   const margin = useQuery(marginQuery(span, 'day')).data?.total
   const calls = view?.processes && runningCalls(view.processes)
-  const queue = view && queueNamed(view, 'dispatch')
+  const queue = view && waitingCalls(view)
   const traffic = view?.traffic
   const errors = traffic && serverErrorShare(traffic)
   return (
@@ -128,7 +140,7 @@ function LiveTiles() {
       }}
       notes={{
         'Calls in flight': calls?.most && `of ${formatCount(calls.most)} concurrent`,
-        'Queued calls': queue?.oldest_waiting_ms && `oldest: ${formatDuration(queue.oldest_waiting_ms)}`,
+        'Queued calls': queue?.oldestMs && `oldest: ${formatDuration(queue.oldestMs)}`,
         'Queue wait (p95)':
           waits && waits.calls > 0
             ? `p50 ${formatDuration(waits.p50_ms)}, p99 ${formatDuration(waits.p99_ms)}; ${plural(waits.calls, 'call')} in ${waits.window_ms / 60_000} min`

@@ -65,11 +65,15 @@ export const QueueTable = ({ queues }: { queues: readonly QueueView[] }) => (
   <DataTable
     caption="Queues"
     rows={queues}
-    rowKey={({ name }) => name}
+    rowKey={({ name, shard }) => `${name} ${shard}`}
     columns={{
-      Queue: ({ name }) => (
+      Queue: ({ name, shard }) => (
         <>
-          {name} <span className="text-sm text-muted">{WHAT[name]}</span>
+          {name}{' '}
+          <span className="text-sm text-muted">
+            {WHAT[name]}
+            {queues.filter((queue) => queue.name === name).length > 1 && `, shard ${shard}`}
+          </span>
         </>
       ),
       Waiting: ({ waiting }) => formatCount(waiting),
