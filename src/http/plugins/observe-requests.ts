@@ -33,6 +33,7 @@ export const observeRequests = plugin<ObserveRequestsOptions>(
 
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/
 
+/** The API of clients, without pages and the operators' interface. */
 const VERSION = /^\/v\d+\//
 
 /**
@@ -74,8 +75,6 @@ function traceRequests(app: FastifyInstance): void {
 }
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
-/** Paid calls: the operators' traffic counts only these, without pages and lookups. */
-const CALL_ROUTE = /^\/v1\//
 
 /** Counts responses and their durations, by route, in memory. */
 function measureRequests(
@@ -115,7 +114,8 @@ function measureRequests(
       requests.inc(labels)
       duration.observe(labels, (performance.now() - startedAt) / 1000)
       report.finished(statusClass)
-      if (request.method !== 'POST' || !CALL_ROUTE.test(route)) return
+      // The operators' traffic is of paid calls only, without pages and lookups.
+      if (request.method !== 'POST' || !VERSION.test(route)) return
       report.traffic.add([[`requests:${statusClass}`, 1n]])
       if (request.errorCode !== null) report.traffic.add([[`errors:${request.errorCode}`, 1n]])
     }
