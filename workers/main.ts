@@ -1,7 +1,7 @@
 import { readConfig } from '../src/config.ts'
 import { createLogger } from '../src/platform/observability/logger.ts'
 import { createMetrics, serveMetrics } from '../src/platform/observability/metrics.ts'
-import { startTracing } from '../src/platform/observability/tracing.ts'
+import { startMetricExport, startTracing } from '../src/platform/observability/tracing.ts'
 import { checkPooler } from '../src/platform/postgres/check-pooler.ts'
 import { explainFailedStart } from '../src/platform/process/explain-failed-start.ts'
 import { stopOnSignal } from '../src/platform/process/stop-on-signal.ts'
@@ -31,6 +31,7 @@ await checkPooler(config.databaseUrl)
 const tracing = await startTracing(role, process.env)
 const logger = createLogger(config.logLevel, role)
 const metrics = createMetrics(role)
+const metricExport = await startMetricExport(role, process.env, metrics.registries)
 const worker: { stop(): Promise<void> } & Partial<Pick<ApiRuntime, 'readiness'>> = await ROLES[role]()
 serveMetrics(metrics, config.metricsPort, config.metricsHost, logger, worker.readiness)
 logger.info('worker running')
@@ -41,7 +42,7 @@ stopOnSignal({
   graceMs: config.shutdownGraceMs,
   async stop() {
     await worker.stop()
-    await tracing.stop()
+    await Promise.all([tracing.stop(), metricExport.stop()])
   },
   logger,
 })

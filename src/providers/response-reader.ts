@@ -40,6 +40,9 @@ const ERROR_BODY_MAX_BYTES = 64 * 1024
 const WHOLE_REPLY_LIMITS = { depth: MAX_NESTING, values: 100_000 }
 /** A provider that closes after this long a silence between tokens has stalled; a retry would stall too. */
 const STALLED_MS = 10_000
+/** The model's name in the first event or the head of a whole response, on every wire. */
+const MODEL_NAME = /"model(?:Version)?"\s*:\s*"([\w./:@-]{1,100})"/
+const MODEL_NAME_WITHIN = 2_000
 const SPACES = new Set([0x20, 0x09, 0x0a, 0x0d, 0xef, 0xbb, 0xbf])
 const OPENING_BRACE = 0x7b
 const OPENING_BRACKET = 0x5b
@@ -72,6 +75,8 @@ export class ResponseReader implements ResponseReceiver {
   #thinkingBytes = 0
   #firstTokenAt: number | null = null
   #malformedEvents = 0
+  /** Undefined before the first event. */
+  #responseModel: string | null | undefined
   #settled = false
   #waitsForUsage = false
   readonly #options: ReaderOptions
@@ -196,6 +201,7 @@ export class ResponseReader implements ResponseReceiver {
   #event(data: string): void {
     if (this.#settled) return
     const { answer, wire } = this.#options
+    if (this.#responseModel === undefined) this.#responseModel = modelNamed(data)
     const signal = this.#end.read(() => answer.event(data, this.#emit))
     switch (signal) {
       case 'content':
@@ -289,6 +295,7 @@ export class ResponseReader implements ResponseReceiver {
   }
 
   #read(text: string, files?: readonly ResponseFile[]): void {
+    this.#responseModel = modelNamed(text)
     const reading = this.#options.answer.whole(text, this.#emit, files)
     if (reading === 'malformed') this.#fail(attemptFailure('unreadable', 'the body is not a completion'))
     else if (reading === 'ok') this.#finished()
@@ -304,7 +311,13 @@ export class ResponseReader implements ResponseReceiver {
     const nativeStop = this.#nativeStop
     const reason = this.#end.reason ?? 'stop'
     const usage = this.#finalUsage
-    this.#settle({ ...this.#facts, kind: 'finished', reason, usage, ...(nativeStop && { nativeStop }) })
+    const responseModel = this.#responseModel
+    this.#settle({
+      ...this.#facts,
+      ...{ kind: 'finished', reason, usage },
+      ...(nativeStop && { nativeStop }),
+      ...(responseModel != null && { responseModel }),
+    })
   }
 
   #fail(failure: AttemptFailure): void {
@@ -344,6 +357,10 @@ const kindOfRefusal = ({ code }: ApiError): FailureKind =>
 /** Why the store refused, for logs. */
 const describe = ({ message, cause }: ApiError): string =>
   cause instanceof Error ? `${message} ${cause.message}` : message
+
+/** The name as in the JSON of a response: a quote in a text is escaped there, so that no content matches. */
+const modelNamed = (json: string): string | null =>
+  MODEL_NAME.exec(json.slice(0, MODEL_NAME_WITHIN))?.[1] ?? null
 
 /**
  * Decides by the finish reasons whether a streamed completion is over. Some servers send one in every chunk: it ends

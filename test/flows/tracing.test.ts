@@ -28,6 +28,7 @@ beforeAll(async () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_BSP_SCHEDULE_DELAY: '100',
+      OTEL_METRIC_EXPORT_INTERVAL: '200',
     },
   })
   ;({ key } = await stack.account('1.00'))
@@ -47,6 +48,7 @@ test.each([false, true])(
       headers: {
         authorization: `Bearer ${key}`,
         'content-type': 'application/json',
+        'x-session-id': 'session-7',
         traceparent: `00-${traceId}-${parent}-01`,
       },
       body: JSON.stringify({
@@ -92,8 +94,19 @@ test.each([false, true])(
       'gen_ai.operation.name': 'chat',
       'gen_ai.provider.name': 'beta',
       'gen_ai.request.max_tokens': 100,
+      'gen_ai.response.model': 'words-12',
+      'gen_ai.response.finish_reasons': { values: [{ stringValue: 'stop' }] },
+      'gen_ai.conversation.id': 'session-7',
+      'gen_ai.usage.input_tokens': expect.any(Number),
       'gen_ai.usage.output_tokens': expect.any(Number),
+      'gen_ai.usage.cost': expect.any(Number),
+      'switchyard.call.attempt': 2,
       'server.address': '127.0.0.1',
+    })
+    expect(claim.attributes).toMatchObject({
+      'switchyard.call.status': 'completed',
+      'switchyard.call.attempts': 2,
+      'switchyard.call.charge_usd': expect.any(Number),
     })
     await eventually(() => {
       const settlement = collector.spans.find(({ links }) => links.includes(traceId))
@@ -102,3 +115,27 @@ test.each([false, true])(
     expect(collector.received.join('')).not.toContain(PROMPT)
   },
 )
+
+test('the metrics of the conventions arrive over OTLP, and Prometheus has the same numbers', async () => {
+  const common = {
+    'gen_ai.operation.name': 'chat',
+    'server.address': '127.0.0.1',
+    'server.port': expect.any(Number),
+  }
+  const failed = { ...common, 'gen_ai.provider.name': 'alpha', 'gen_ai.request.model': 'status-500' }
+  const served = { ...common, 'gen_ai.provider.name': 'beta', 'gen_ai.request.model': 'words-12' }
+  await eventually(() => {
+    const durations = collector.histograms.get('gen_ai.client.operation.duration s') ?? []
+    expect(durations).toHaveLength(2)
+    expect(durations).toContainEqual(
+      expect.objectContaining({ attributes: { ...failed, 'error.type': 'server-error' }, count: 2 }),
+    )
+    expect(durations).toContainEqual(expect.objectContaining({ attributes: served, count: 2 }))
+    expect(durations[0]!.bounds.slice(0, 3)).toEqual([0.01, 0.02, 0.04])
+    const tokens = collector.histograms.get('gen_ai.client.token.usage {token}') ?? []
+    expect(tokens.map(({ attributes, count }) => [attributes['gen_ai.token.type'], count])).toEqual([
+      ['input', 2],
+      ['output', 2],
+    ])
+  })
+})

@@ -22,22 +22,39 @@ export interface TraceCollector {
   requests: Array<{ path: string; headers: IncomingHttpHeaders }>
   /** The spans that arrived as JSON. */
   spans: CollectedSpan[]
+  /** The last value of each series of the histograms that arrived as JSON, by the name of the metric. */
+  histograms: Map<string, CollectedHistogram[]>
   /** Everything that arrived, as text. */
   received: string[]
   close(): Promise<void>
 }
 
-/** A server that takes traces. */
+export interface CollectedHistogram {
+  attributes: Record<string, unknown>
+  count: number
+  sum: number
+  bounds: number[]
+  bucketCounts: number[]
+  /** 1: since the last export; 2: since the start. */
+  temporality: number
+}
+
+/** A server that takes traces and metrics. */
 export async function startTraceCollector(): Promise<TraceCollector> {
   const requests: TraceCollector['requests'] = []
   const spans: CollectedSpan[] = []
   const received: string[] = []
+  const histograms: TraceCollector['histograms'] = new Map()
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
     received.push(body)
     requests.push({ path: request.url ?? '', headers: request.headers })
-    if (request.headers['content-type'] === 'application/json') spans.push(...spansOf(JSON.parse(body)))
+    if (request.headers['content-type'] === 'application/json') {
+      if (request.url?.endsWith('/v1/metrics')) {
+        for (const [name, series] of histogramsOf(JSON.parse(body))) histograms.set(name, series)
+      } else spans.push(...spansOf(JSON.parse(body)))
+    }
     response.setHeader('content-type', 'application/json')
     response.end('{}')
   }).listen(0, '127.0.0.1')
@@ -46,6 +63,7 @@ export async function startTraceCollector(): Promise<TraceCollector> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     spans,
+    histograms,
     received,
     async close() {
       server.closeAllConnections()
@@ -105,6 +123,39 @@ function spansOf(batch: WireBatch): CollectedSpan[] {
       }))
   })
 }
+
+interface WireMetrics {
+  resourceMetrics: Array<{
+    scopeMetrics: Array<{
+      metrics: Array<{
+        name: string
+        unit: string
+        histogram: {
+          aggregationTemporality: number
+          dataPoints: Array<{
+            attributes: Attribute[]
+            count: number
+            sum: number
+            explicitBounds: number[]
+            bucketCounts: number[]
+          }>
+        }
+      }>
+    }>
+  }>
+}
+
+const histogramsOf = ({ resourceMetrics }: WireMetrics): Array<[string, CollectedHistogram[]]> =>
+  resourceMetrics
+    .flatMap(({ scopeMetrics }) => scopeMetrics)
+    .flatMap(({ metrics }) => metrics)
+    .map(({ name, unit, histogram: { aggregationTemporality: temporality, dataPoints } }) => [
+      `${name} ${unit}`,
+      dataPoints.map(({ attributes, count, sum, explicitBounds: bounds, bucketCounts }) => ({
+        attributes: valuesOf(attributes),
+        ...{ count: Number(count), sum, bounds, bucketCounts: bucketCounts.map(Number), temporality },
+      })),
+    ])
 
 const valuesOf = (attributes: Attribute[]): Record<string, unknown> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]))

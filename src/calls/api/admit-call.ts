@@ -92,6 +92,8 @@ export interface CallIdentity {
   /** Absent: it is planned here. */
   plan?: RoutingPlan | undefined
   labels?: CallLabels | undefined
+  /** See CallEnvelope. */
+  conversation?: string | undefined
 }
 
 /** The result for an admitted call. */
@@ -142,7 +144,7 @@ export function planCall(
 export async function admitCall(
   request: CallRequest,
   key: KeyRecord & { accountId: string },
-  { callId, requestId, idempotencyRecord, bodyBytes = 0, plan: planned, labels }: CallIdentity,
+  { callId, requestId, idempotencyRecord, bodyBytes = 0, plan: planned, labels, conversation }: CallIdentity,
   deps: AdmissionDependencies,
 ): Promise<Admission> {
   const { limits } = deps
@@ -171,6 +173,7 @@ export async function admitCall(
     ...(budgets.length > 0 && { draws: drawText(budgets) }),
     ...(epoch !== undefined && { epoch }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(conversation !== undefined && { conversation }),
     ...(labels && { labels }),
     admittedAt: now,
     queueDeadlineAt: now + limits.queueWaitMs,

@@ -51,6 +51,8 @@ interface IncomingCall {
   /** Called with the state of the key's rate limits, whether the call is admitted or refused. */
   noteRate: NoteRate
   labels: CallLabels | undefined
+  /** See CallEnvelope. */
+  conversation?: string | undefined
   /** The plan that was made for its quote; absent: none. */
   planned?: PlannedCall | undefined
 }
@@ -85,6 +87,7 @@ export function startCall(incoming: IncomingCall, deps: StartCallDependencies): 
     body,
     bodyBytes,
     labels,
+    conversation,
     noteRate,
     planned,
   } = incoming
@@ -110,6 +113,7 @@ export function startCall(incoming: IncomingCall, deps: StartCallDependencies): 
             bodyBytes,
             plan: planned?.plan,
             labels,
+            conversation,
           },
           admission,
         ),

@@ -7,6 +7,7 @@ import type { FrameBody, FrameError } from '../../core/calls/frames.ts'
 import type { CallContent } from '../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
+import { formatUsd } from '../../core/kernel/money.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
 import { inSpan, queueAttributes, tracesAreOn } from '../../platform/observability/tracing.ts'
 import { DISPATCH_QUEUE } from '../../platform/queues/queues.ts'
@@ -79,10 +80,12 @@ export async function runCall(
   })
   const call = deps.calls.add(envelope.id, outbox, runsOn)
   try {
-    const run = new CallRun(lease, call, claimedAt, deps)
-    const ended = await inCallSpan(envelope, lease.generation, () => run.outcome(openedBody))
-    if (reasonOf(call) === 'lease-lost' || !(await deps.leases.isHeld(lease))) return 'leave'
-    return typeof ended === 'string' ? ended : await run.finish(ended)
+    return await inCallSpan(envelope, lease.generation, deps.countCall, async (countCall) => {
+      const run = new CallRun(lease, call, claimedAt, { ...deps, countCall })
+      const ended = await run.outcome(openedBody)
+      if (reasonOf(call) === 'lease-lost' || !(await deps.leases.isHeld(lease))) return 'leave'
+      return typeof ended === 'string' ? ended : await run.finish(ended)
+    })
   } finally {
     deps.calls.remove(call)
   }
@@ -276,14 +279,32 @@ async function closeKey(
   return runsAnew ? {} : { idempotencyDigest: idempotencyRecord }
 }
 
-/** One claim of a call by this worker, as part of the trace of its request. */
-function inCallSpan<T>(envelope: CallEnvelope, claim: number, run: () => Promise<T>): Promise<T> {
-  if (!tracesAreOn()) return run()
+type CountCall = CallRunnerDependencies['countCall']
+
+/** One claim of a call by this worker, as part of the trace of its request. `countCall` also notes the end of the call. */
+function inCallSpan<T>(
+  envelope: CallEnvelope,
+  claim: number,
+  countCall: CountCall,
+  run: (countCall: CountCall) => Promise<T>,
+): Promise<T> {
+  if (!tracesAreOn()) return run(countCall)
   const attributes = {
     ...queueAttributes(DISPATCH_QUEUE, 'process', envelope.id),
     'switchyard.call.claim': claim,
     'switchyard.call.candidates': envelope.candidates.length,
   }
   const options = { kind: 'CONSUMER', attributes, parent: envelope.traceparent } as const
-  return inSpan(`process ${DISPATCH_QUEUE}`, options, run)
+  return inSpan(`process ${DISPATCH_QUEUE}`, options, (span) =>
+    run((record) => {
+      const { status, errorCode, attempts, chargePico } = record
+      span.set({
+        'switchyard.call.status': status,
+        'switchyard.call.attempts': attempts.length,
+        'switchyard.call.charge_usd': Number(formatUsd(BigInt(chargePico))),
+      })
+      if (errorCode !== null) span.fail(errorCode)
+      countCall?.(record)
+    }),
+  )
 }

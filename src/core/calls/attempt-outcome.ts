@@ -22,6 +22,8 @@ export interface FinishedAttempt extends AttemptFacts {
   /** As the provider reported it for the whole completion, plausible or not; null when it has to be counted. */
   usage: Usage | null
   nativeStop?: NativeStop
+  /** The model that the provider says it is, for operators only; absent if it says none. */
+  responseModel?: string
   /** It exceeded its completion limit, and was stopped. */
   ranOn?: true
 }
@@ -74,3 +76,28 @@ export const factsOf = ({
   firstTokenAt,
   malformedEvents,
 }: AttemptOutcome): AttemptFacts => ({ produced, httpStatus, firstTokenAt, malformedEvents })
+
+/** `ok`, or why the attempt did not finish. */
+export function outcomeName(outcome: AttemptOutcome): string {
+  switch (outcome.kind) {
+    case 'finished':
+      return 'ok'
+    case 'failed':
+      return outcome.failure.kind
+    case 'expired':
+      return 'call-timeout'
+    case 'cancelled':
+      return 'cancelled'
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** The usage that the provider reported; null if it reported none, or what cannot be a count. */
+export function reportedUsage(outcome: AttemptOutcome): Usage | null {
+  const usage = (outcome.kind === 'finished' ? outcome.usage : null) ?? outcome.produced.usage
+  return usage !== null && Object.values(usage).every(isCount) ? usage : null
+}
+
+const isCount = (value: unknown): boolean =>
+  value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0)

@@ -81,6 +81,8 @@ export interface CallEnvelope {
   epoch?: string
   /** The trace of this call, as W3C text; absent: none. */
   traceparent?: string
+  /** The client's id of the conversation, for traces; absent: none, or not traced. */
+  conversation?: string
   /** The client's labels; absent: none. */
   labels?: CallLabels
   /** Unix milliseconds. */

@@ -29,6 +29,7 @@ export function createMetrics(role: string) {
       others.push(registry)
       return registry
     },
+    registries: (): readonly Registry[] => [own, ...others],
     /** Starts the continuous measurements. */
     start(): void {
       loopDelay ??= recordLoopDelay()

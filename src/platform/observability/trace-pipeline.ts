@@ -1,7 +1,6 @@
-import { context, DiagConsoleLogger, diag, propagation, trace } from '@opentelemetry/api'
+import { context, propagation, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import {
-  diagLogLevelFromString,
   getNumberFromEnv,
   getStringFromEnv,
   getStringListFromEnv,
@@ -9,18 +8,6 @@ import {
 } from '@opentelemetry/core'
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
-import {
-  defaultResource,
-  detectResources,
-  envDetector,
-  hostDetector,
-  osDetector,
-  processDetector,
-  type Resource,
-  type ResourceDetector,
-  resourceFromAttributes,
-  serviceInstanceIdDetector,
-} from '@opentelemetry/resources'
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,
@@ -36,6 +23,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import { StartError } from '../../core/kernel/errors.ts'
+import { choose, chooseProtocol, numbers, readLogLevel, readResource } from './otel-environment.ts'
 
 /**
  * Builds and registers the trace pipeline that the OTEL_* variables describe, as `@opentelemetry/sdk-node` does. That
@@ -45,9 +33,7 @@ import { StartError } from '../../core/kernel/errors.ts'
  * not supported.
  */
 export function startTracePipeline(serviceName: string): { shutdown(): Promise<void> } {
-  const logLevel = getStringFromEnv('OTEL_LOG_LEVEL')
-  if (logLevel !== undefined)
-    diag.setLogger(new DiagConsoleLogger(), { logLevel: diagLogLevelFromString(logLevel) })
+  readLogLevel()
   const provider = new TracerProvider({
     resource: readResource(serviceName),
     sampler: readSampler(),
@@ -61,11 +47,7 @@ export function startTracePipeline(serviceName: string): { shutdown(): Promise<v
 }
 
 const EXPORTERS: Record<string, () => SpanProcessor> = {
-  otlp: () => {
-    const own = 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'
-    const variable = getStringFromEnv(own) === undefined ? 'OTEL_EXPORTER_OTLP_PROTOCOL' : own
-    return batched(choose(PROTOCOLS, variable, getStringFromEnv(variable) ?? 'http/protobuf')())
-  },
+  otlp: () => batched(chooseProtocol(PROTOCOLS, 'TRACES')()),
   console: () => new SimpleSpanProcessor({ exporter: new ConsoleSpanExporter() }),
 }
 
@@ -130,44 +112,3 @@ const readSpanLimits = (): SpanLimits =>
       'OTEL_SPAN_ATTRIBUTE_PER_LINK_COUNT_LIMIT',
     ],
   })
-
-const DETECTORS: Record<string, ResourceDetector[]> = {
-  serviceinstance: [serviceInstanceIdDetector],
-  process: [processDetector],
-  host: [hostDetector],
-  os: [osDetector],
-  env: [envDetector],
-  none: [],
-}
-
-function readResource(serviceName: string): Resource {
-  const names = getStringListFromEnv('OTEL_NODE_RESOURCE_DETECTORS') ?? ['all']
-  const detectors = names.includes('all')
-    ? Object.values(DETECTORS).flat()
-    : names.flatMap((name) => choose(DETECTORS, 'OTEL_NODE_RESOURCE_DETECTORS', name))
-  return defaultResource()
-    .merge(detectResources({ detectors }))
-    .merge(resourceFromAttributes({ 'service.name': serviceName }))
-}
-
-/**
- * Reads each number from the first of its variables that is set. If none is set or the value is below `least`: the
- * SDK's default.
- */
-function numbers<Name extends string>(
-  least: number,
-  variables: Record<Name, string[]>,
-): { [name in Name]?: number } {
-  const read: { [name in Name]?: number } = {}
-  for (const name in variables) {
-    const value = variables[name].map(getNumberFromEnv).find((number) => number !== undefined)
-    if (value !== undefined && value >= least) read[name] = value
-  }
-  return read
-}
-
-function choose<T>(table: Record<string, T>, variable: string, name: string): T {
-  const chosen = Object.hasOwn(table, name) ? table[name] : undefined
-  if (chosen !== undefined) return chosen
-  throw new StartError(`${variable}: ${name} is not supported; use ${Object.keys(table).join(' or ')}`)
-}

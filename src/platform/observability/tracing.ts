@@ -9,6 +9,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api'
+import type { Registry } from 'prom-client'
 
 /** A trace context as W3C `traceparent` text, which can be stored in a job. */
 export type Traceparent = string
@@ -25,6 +26,8 @@ export interface SpanOptions {
 
 /** The operations on a span for the work inside it. */
 export interface SpanNotes {
+  /** False if the trace is not sampled. */
+  isRecorded: boolean
   set(attributes: Attributes): void
   /** Marks the span as failed; `type` is one of the gateway's constants. */
   fail(type: string): void
@@ -38,30 +41,37 @@ export interface OpenSpan extends SpanNotes {
 }
 
 const tracer = () => trace.getTracer('switchyard')
-const NO_NOTES: SpanNotes = { set: () => undefined, fail: () => undefined }
+const NO_NOTES: SpanNotes = { isRecorded: false, set: () => undefined, fail: () => undefined }
 
 let isTracing = false
 
-/** Whether the environment variables enable traces. If not, nothing is loaded. */
-export function wantsTraces(environment: Record<string, string | undefined>): boolean {
+/** Whether the environment variables enable a signal of OpenTelemetry. If not, nothing of it is loaded. */
+export function wants(
+  signal: 'TRACES' | 'METRICS',
+  environment: Record<string, string | undefined>,
+): boolean {
   if (environment.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false
-  const exporter = environment.OTEL_TRACES_EXPORTER
+  const exporter = environment[`OTEL_${signal}_EXPORTER`]
   if (exporter) return exporter !== 'none'
-  return Boolean(environment.OTEL_EXPORTER_OTLP_ENDPOINT || environment.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT)
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: ofAll, [`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`]: own } = environment
+  return Boolean(ofAll || own)
 }
+
+const serviceName = (role: string, environment: Record<string, string | undefined>): string =>
+  environment.OTEL_SERVICE_NAME || `switchyard-${role}`
 
 /**
  * Starts OpenTelemetry for this process if the environment enables it. Exporter, protocol, headers, sampler, batches
- * and resource follow the OTEL_* variables. Traces only: Prometheus has the metrics and pino the logs.
+ * and resource follow the OTEL_* variables.
  */
 export async function startTracing(
   role: string,
   environment: Record<string, string | undefined>,
 ): Promise<{ stop(): Promise<void> }> {
-  if (!wantsTraces(environment)) return { stop: async () => undefined }
+  if (!wants('TRACES', environment)) return { stop: async () => undefined }
   // Loaded on use, so that a process without traces does not pay for it.
   const { startTracePipeline } = await import('./trace-pipeline.ts')
-  const pipeline = startTracePipeline(environment.OTEL_SERVICE_NAME || `switchyard-${role}`)
+  const pipeline = startTracePipeline(serviceName(role, environment))
   isTracing = true
   return {
     async stop() {
@@ -70,6 +80,21 @@ export async function startTracing(
       await pipeline.shutdown().catch(() => undefined)
     },
   }
+}
+
+/**
+ * Starts to send the metrics of generative AI over OTLP if the environment enables it. Prometheus has them, too, and
+ * all others.
+ */
+export async function startMetricExport(
+  role: string,
+  environment: Record<string, string | undefined>,
+  registries: () => readonly Registry[],
+): Promise<{ stop(): Promise<void> }> {
+  if (!wants('METRICS', environment)) return { stop: async () => undefined }
+  const { startMetricPipeline } = await import('./metric-pipeline.ts')
+  const pipeline = startMetricPipeline(serviceName(role, environment), registries)
+  return { stop: () => pipeline.shutdown().catch(() => undefined) }
 }
 
 /** Whether this process records traces. */
@@ -127,6 +152,7 @@ export function openSpan(name: string, { kind, attributes, parent, links = [] }:
   const span = tracer().startSpan(name, options, from)
   const within = trace.setSpan(from, span)
   return {
+    isRecorded: span.isRecording(),
     run: (work) => context.with(within, work),
     set: (more) => void span.setAttributes(more),
     fail: (type) => failed(span, type),

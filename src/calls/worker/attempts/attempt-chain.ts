@@ -204,7 +204,7 @@ class ChainRun {
     const startedAt = now()
     let outcome: AttemptOutcome
     try {
-      outcome = await inAttemptSpan(plan, body, () =>
+      outcome = await inAttemptSpan(plan, { envelope, body }, this.#history.records.length + 1, () =>
         runAttempt(plan, routeIndex, { ...this.#call, signal: this.#attemptSignal }, this.#relay, this.#deps),
       )
     } catch (error) {
@@ -214,6 +214,7 @@ class ChainRun {
     const ended = { plan, routeIndex, outcome, startedAt, endedAt: now() }
     const record = this.#history.note(ended, this.#relay)
     if (outcome.kind === 'failed') this.#relay.discardUndelivered()
+    this.#deps.meter?.operation(plan, body, outcome, record.durationMs)
     reportAttempt(plan, outcome, record, probe, envelope, this.#deps)
     return outcome
   }

@@ -1,5 +1,5 @@
 import type { ByokKeyVault } from '../../../byok/byok-key-vault.ts'
-import type { AttemptOutcome } from '../../../core/calls/attempt-outcome.ts'
+import { type AttemptOutcome, outcomeName } from '../../../core/calls/attempt-outcome.ts'
 import type { AttemptRecord, CallEnvelope } from '../../../core/calls/call-job.ts'
 import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
 import type { CatalogSnapshot } from '../../../core/catalog/catalog.ts'
@@ -106,21 +106,6 @@ function recordOf({ plan, outcome, startedAt, endedAt }: EndedAttempt): AttemptR
     ...(plan.rescue !== null && outcome.kind === 'finished' && { rescued: true }),
     ...(outcome.kind === 'failed' &&
       outcome.failure.providerMessage !== null && { providerMessage: outcome.failure.providerMessage }),
-  }
-}
-
-export function outcomeName(outcome: AttemptOutcome): string {
-  switch (outcome.kind) {
-    case 'finished':
-      return 'ok'
-    case 'failed':
-      return outcome.failure.kind
-    case 'expired':
-      return 'call-timeout'
-    case 'cancelled':
-      return 'cancelled'
-    default:
-      return outcome satisfies never
   }
 }
 

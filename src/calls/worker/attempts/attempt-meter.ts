@@ -1,9 +1,13 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
+import { type AttemptOutcome, outcomeName, reportedUsage } from '../../../core/calls/attempt-outcome.ts'
 import type { AttemptRecord, Candidate } from '../../../core/calls/call-job.ts'
+import type { CallContent } from '../../../core/calls/kinds/call-kinds.ts'
 import { type HealthEffect, providerOfOffer } from '../../../core/failover/circuit-breaker.ts'
 import { tokensPerSecond } from '../../../core/routing/measures.ts'
+import { createGenAiMetrics } from '../../../platform/observability/genai-metrics.ts'
 import type { MeasureLog } from '../../../routing/offer-measures.ts'
 import type { AttemptPlan } from './attempt-plan.ts'
+import { operationOf } from './attempt-span.ts'
 
 const FIRST_TOKEN_SECONDS = [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12, 30, 60, 180]
 const TOKENS_PER_SECOND = [1, 5, 10, 20, 40, 60, 80, 100, 150, 200, 400, 800, 1_600]
@@ -36,8 +40,24 @@ export function createAttemptMeter(log: MeasureLog, registry: Registry) {
     registers: [registry],
   })
 
+  const recordOperation = createGenAiMetrics(registry)
+
   return {
-    /** An attempt is over. */
+    /** An attempt is over, whether with our key or the client's. */
+    operation(
+      { offer }: AttemptPlan,
+      content: CallContent,
+      outcome: AttemptOutcome,
+      durationMs: number,
+    ): void {
+      recordOperation({
+        attributes: operationOf(offer, content),
+        durationMs,
+        errorType: outcome.kind === 'finished' ? null : outcomeName(outcome),
+        usage: reportedUsage(outcome),
+      })
+    },
+    /** An attempt with our key is over. */
     attempt(
       { offer }: AttemptPlan,
       { offerId, outcome, firstTokenMs }: AttemptRecord,

@@ -586,7 +586,7 @@ describe('a probe of a half-open breaker', () => {
 
 describe('the speed of an offer', () => {
   test('is measured by whole answers, never by one that took over from another', async () => {
-    const meter = { attempt: vi.fn(), answer: vi.fn() }
+    const meter = { operation: vi.fn(), attempt: vi.fn(), answer: vi.fn() }
     alpha.play(streams(wholeStream('The quick brown fox')))
     await call({ deps: { meter } })
     expect(meter.answer).toHaveBeenCalledOnce()

@@ -94,7 +94,11 @@ async function run(answer: VaultResult, { fallback = false, isBudgetLeft = true 
     }),
     byokKeys: vault,
     board,
-    meter: { attempt: (_, record) => metered.push(record), answer: (served) => metered.push(served) },
+    meter: {
+      operation: () => undefined,
+      attempt: (_, record) => metered.push(record),
+      answer: (served) => metered.push(served),
+    },
     budget: {
       countCall: () => undefined,
       ask: async () => isBudgetLeft,
