@@ -72,10 +72,11 @@ async function start(
   call: ClientCall,
   chat: ChatRequest,
   budgets: PlannedBudgets,
-  { admission, dispatch }: Api,
+  api: Api,
   note: (call: ClientCall, what: string) => void,
 ): Promise<void> {
   const { accountId } = call
+  const { admission, dispatch } = api.pathOf(accountId)
   const key = { ...plainKey(accountId, `key_${accountId}`), ...bounded(accountId, budgets) }
   try {
     const identity = { callId: call.id, requestId: `req_${call.id}`, idempotencyRecord: null }
@@ -90,7 +91,8 @@ async function start(
   } catch (error) {
     if (call.status !== 'waiting') return
     call.status = 'refused'
-    note(call, `refused: ${error instanceof ApiError ? error.code : String(error)}`)
+    call.errorCode = error instanceof ApiError ? error.code : String(error)
+    note(call, `refused: ${call.errorCode}`)
   }
 }
 

@@ -1,20 +1,19 @@
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Account } from '../../src/accounts/account-store.ts'
-import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
+import { createHoldStore, type HoldStore } from '../../src/billing/holds/hold-store.ts'
 import type { BalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
 import { createMaintenance } from '../../src/billing/run-maintenance.ts'
 import type { SettlementStore } from '../../src/billing/settlement/settlement-store.ts'
-import type { AdmissionDependencies } from '../../src/calls/api/admit-call.ts'
-import type { DispatchDependencies } from '../../src/calls/api/enqueue-and-wait.ts'
 import { createCleanupTasks } from '../../src/calls/cleanup-tasks.ts'
-import type { LocalHub, TakeSlot } from '../../src/calls/in-process-link.ts'
+import type { FindLocalHub, LocalHub, TakeSlotOfShard } from '../../src/calls/in-process-link.ts'
 import type { CompletionArchive } from '../../src/calls/protocol/idempotency.ts'
 import { type AttemptChain, createAttemptChain } from '../../src/calls/worker/attempts/attempt-chain.ts'
 import type { RunFinish } from '../../src/calls/worker/finish-calls.ts'
 import { RunningCalls } from '../../src/calls/worker/running-calls.ts'
-import { type CallPathParts, connectCallPath } from '../../src/compose/call-path.ts'
+import { createSlotPool } from '../../src/calls/worker/worker-slots.ts'
+import { type CallPath, type CallPathParts, connectCallPath } from '../../src/compose/call-path.ts'
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import { NOTHING_USED } from '../../src/core/calls/call-outcome.ts'
 import { type ControlMessage, encodeFrames, type Frame } from '../../src/core/calls/frames.ts'
@@ -31,6 +30,7 @@ import {
   type ReadEpoch,
   watchEpoch,
 } from '../../src/platform/redis/redis-epoch.ts'
+import { accountKeys, allowanceKey, shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
 import { type ComposedDispatch, composeDispatch } from '../../workers/dispatch-role.ts'
 import { startSettlementWorker } from '../../workers/settlement-worker.ts'
 import { type FinishModels, finishCalls } from './model-finish.ts'
@@ -76,6 +76,10 @@ export type Bug =
   | 'runs-by-number'
   /** That an API instance gave a call up is told to its worker by a message, and noted nowhere. */
   | 'told-by-message'
+  /** Maintenance sweeps the holds of the first shard alone. */
+  | 'sweeps-first-shard'
+  /** It looks calls up in the queues of the first shard alone. */
+  | 'looks-up-first-shard'
 
 export const LIMITS = {
   requestsPerMinute: 1_000_000,
@@ -95,6 +99,7 @@ export const LIMITS = {
 }
 export const LOCK_MS = 1_000
 const GRACE_MS = 1_500
+const SLOTS = 8
 const SETTLEMENTS_KEPT = 1_000
 
 const LOGGER = pino({ level: process.env.SIMULATION_LOG ?? 'silent' })
@@ -116,59 +121,110 @@ const CATALOG = buildCatalog()
 
 export interface Api {
   process: SimulatedProcess
-  hub: LocalHub
-  admission: AdmissionDependencies
-  dispatch: DispatchDependencies
+  /** The path of the calls of each shard. */
+  paths: CallPath[]
+  pathOf(accountId: string): CallPath
 }
 
 export interface Worker {
   process: SimulatedProcess
   /** Whether this worker has the call, or could enqueue its settlement again. */
   knows: (callId: string) => boolean
-  takeSlot: TakeSlot
+  takeSlot: TakeSlotOfShard
+}
+
+/** What the gateway is spread over, see Plan. */
+export interface Spread {
+  shards: number
+  servers: number
+}
+
+/** The queues of a shard. */
+interface Queues {
+  dispatch: ModelQueue<CallJob>
+  settlement: ModelQueue<SettlementJob>
+}
+
+/** A server of Redis, and what the last step of each worker there that finished calls came to. */
+interface RedisServer extends RedisServices {
+  lastSteps: FinishModels['lastSteps']
 }
 
 /** The gateway's processes as they are composed in production, over models of the services they share. */
 export class Gateway {
-  readonly redis: RedisServices
+  readonly shards: number
+  readonly redis: readonly RedisServer[]
   readonly postgresServer: SimulatedServer
   readonly ledger = new ModelPostgres()
-  readonly dispatchQueue: ModelQueue<CallJob>
-  readonly settlementQueue: ModelQueue<SettlementJob>
+  /** Of each shard. */
+  readonly queues: readonly Queues[]
   private readonly time: SimulatedTime
   private readonly random: SeededRandom
   private readonly bug: Bug | null
-  private readonly lastSteps: FinishModels['lastSteps'] = new Map()
   private started = 0
   private attempts = 0
 
-  constructor(time: SimulatedTime, random: SeededRandom, bug: Bug | null) {
+  constructor(time: SimulatedTime, random: SeededRandom, { shards, servers }: Spread, bug: Bug | null) {
     this.time = time
     this.random = random
+    this.shards = shards
     this.bug = bug
-    const server = new SimulatedServer('redis', time, random)
-    const data = new ModelRedis(
-      () => time.nowMs,
-      (callId, job, claim) => this.dispatchQueue.addCall(callId, job, claim),
-    )
-    this.redis = { server, data, pubSub: new PubSub(server) }
+    const clock = () => time.nowMs
+    const addCall = (...[callId, job, claim]: Parameters<ModelRedis['enqueueCall']>) =>
+      this.queuesOf(job.envelope.accountId).dispatch.addCall(callId, job, claim)
+    this.redis = Array.from({ length: servers }, (_, index) => {
+      const server = new SimulatedServer(servers === 1 ? 'redis' : `redis ${index}`, time, random)
+      const data = new ModelRedis(clock, addCall)
+      return { server, data, pubSub: new PubSub(server), lastSteps: new Map() }
+    })
     this.postgresServer = new SimulatedServer('postgres', time, random)
-    this.dispatchQueue = new ModelQueue(() => time.nowMs, random)
-    this.settlementQueue = new ModelQueue(() => time.nowMs, random)
+    this.queues = shardNumbers(this).map(() => ({
+      dispatch: new ModelQueue(clock, random),
+      settlement: new ModelQueue(clock, random),
+    }))
   }
 
-  /** Everything Redis knew is gone. */
-  emptyRedis(): void {
-    this.redis.data.flush()
-    this.lastSteps.clear()
-    this.dispatchQueue.flush()
-    this.settlementQueue.flush()
+  /** The number of the server that has an account. */
+  serverOf(accountId: string): number {
+    return shardOf(accountId, this) % this.redis.length
   }
 
-  /** Keeps what Redis knows by now; the returned function takes it back to that, once. */
-  keepState(): () => void {
-    const { redis, dispatchQueue, settlementQueue, lastSteps } = this
-    const restores = [redis.data, dispatchQueue, settlementQueue].map((model) => model.keepState())
+  /** What Redis knows of an account, and its keys. */
+  cacheOf(accountId: string) {
+    const { data } = this.redis[this.serverOf(accountId)]!
+    return { data, keys: accountKeys(accountId, this) }
+  }
+
+  /** The key of what is left of a budget. */
+  allowanceKey(...[holder, period]: Parameters<typeof allowanceKey>): string {
+    return allowanceKey(holder, period, this)
+  }
+
+  queuesOf(accountId: string): Queues {
+    return this.queues[shardOf(accountId, this)]!
+  }
+
+  /** The queues that a server has. */
+  queuesAt(server: number): Queues[] {
+    return this.queues.filter((_, shard) => shard % this.redis.length === server)
+  }
+
+  /** Everything a Redis server knew is gone. */
+  emptyRedis(server: number): void {
+    const { data, lastSteps } = this.redis[server]!
+    data.flush()
+    lastSteps.clear()
+    for (const { dispatch, settlement } of this.queuesAt(server)) {
+      dispatch.flush()
+      settlement.flush()
+    }
+  }
+
+  /** Keeps what a Redis server knows by now; the returned function takes it back to that, once. */
+  keepState(server: number): () => void {
+    const { data, lastSteps } = this.redis[server]!
+    const queues = this.queuesAt(server).flatMap(({ dispatch, settlement }) => [dispatch, settlement])
+    const restores = [data, ...queues].map((model) => model.keepState())
     const steps = structuredClone(lastSteps)
     return () => {
       for (const restore of restores) restore()
@@ -180,22 +236,43 @@ export class Gateway {
   /** API and dispatch in one process. */
   async startBoth(): Promise<{ api: Api; worker: Worker }> {
     const process = this.newProcess('both')
-    let hub: LocalHub | null = null
-    const worker = await this.startDispatch(process, () => hub)
+    let hubs: LocalHub[] = []
+    const worker = await this.startDispatch(process, (shard) => hubs[shard] ?? null)
     const api = await this.startApi(process, worker.takeSlot)
-    hub = api.hub
+    hubs = api.paths.map(({ hub }) => hub)
     return { worker, api }
   }
 
-  async startApi(process = this.newProcess('api'), takeSlot?: TakeSlot): Promise<Api> {
-    const redis = connectRedis(this.redis, this.connect(process, 'fail-fast'))
-    const queues = this.connect(process, 'fail-fast')
-    const subscriber = connectRedis(this.redis, this.connect(process, 'wait'))
-    const postgres = this.postgresServer.connect(process, 'fail-fast')
-    const readEpoch = createEpochReader(redis)
-    const epoch = await this.watchedEpoch(process, redis, readEpoch)
-    const { hub, admission, dispatch } = connectCallPath({
+  async startApi(process = this.newProcess('api'), takeSlot?: TakeSlotOfShard): Promise<Api> {
+    const clients = {
+      redis: this.connectRedis(process, 'fail-fast'),
+      queues: this.connect(process, 'fail-fast'),
+      subscriber: this.connectRedis(process, 'wait'),
+      postgres: this.postgresServer.connect(process, 'fail-fast'),
+    }
+    const paths: CallPath[] = []
+    for (const shard of shardNumbers(this)) {
+      const path = await this.connectPath(process, shard, clients, takeSlot && (() => takeSlot(shard)))
+      paths.push(path)
+    }
+    return { process, paths, pathOf: (accountId) => paths[shardOf(accountId, this)]! }
+  }
+
+  /** The path of the calls of a shard in an API process. */
+  private async connectPath(
+    process: SimulatedProcess,
+    shard: number,
+    clients: { redis: Redis; queues: Connection[]; subscriber: Redis; postgres: Connection },
+    takeSlot: CallPathParts['takeSlot'],
+  ): Promise<CallPath> {
+    const { redis, subscriber, postgres } = clients
+    const queues = this.connectionTo(shard, clients.queues)
+    const { dispatch: dispatchQueue, settlement: settlementQueue } = this.queues[shard]!
+    const readEpoch = createEpochReader(redis, shard)
+    const epoch = await this.watchedEpoch(process, redis.shard(shard), readEpoch)
+    const path = connectCallPath({
       apiId: `${process.name}-api`,
+      shard,
       places: { add: () => undefined },
       takeSlot,
       holds: createHoldStore(redis),
@@ -221,9 +298,9 @@ export class Gateway {
       catalog: () => CATALOG,
       noteLimitReached: () => undefined,
       cleanup: createCleanupTasks(LOGGER, epoch),
-      dispatchQueue: openQueue(this.dispatchQueue, queues).dispatch,
-      callJobs: this.callJobs(queues),
-      settlementQueue: openQueue(this.settlementQueue, queues).settlement,
+      dispatchQueue: openQueue(dispatchQueue, queues).dispatch,
+      callJobs: this.callJobs(shard, queues),
+      settlementQueue: openQueue(settlementQueue, queues).settlement,
       bodies: BODIES_IN_JOBS,
       archive: NO_ARCHIVE,
       limits: LIMITS,
@@ -232,43 +309,49 @@ export class Gateway {
       clock: () => this.time.nowMs,
       random: this.random.unit,
     })
-    await this.time.runAs(process, () => void hub.start())
-    return { process, hub, admission, dispatch }
+    await this.time.runAs(process, () => void path.hub.start())
+    return path
   }
 
-  async startDispatch(
-    process = this.newProcess('dispatch'),
-    localHub?: () => LocalHub | null,
-  ): Promise<Worker> {
-    // One connection, as in production: what is sent first is done first.
-    const connection = this.connect(process, 'wait')
-    const redis = connectRedis(this.redis, connection)
-    const { settlement } = openQueue(this.settlementQueue, connection)
-    const calls = this.runningCalls()
-    let composed: ComposedDispatch | null = null
-    const start = async () => {
-      const epoch = await watchEpoch({ redis, readEpoch: createEpochReader(redis), logger: LOGGER })
-      composed = await composeDispatch({
-        localHub,
-        redis,
-        subscriber: connectRedis(this.redis, this.connect(process, 'wait')),
+  async startDispatch(process = this.newProcess('dispatch'), localHub?: FindLocalHub): Promise<Worker> {
+    // One connection to each server, as in production: what is sent first is done first.
+    const connections = this.connect(process, 'wait')
+    const redis = connectRedis(this.redis, connections, this.shards)
+    const pool = createSlotPool(SLOTS)
+    const started: ComposedDispatch[] = []
+    const running = shardNumbers(this).map(() => this.runningCalls())
+    const start = async (shard: number) => {
+      const calls = running[shard]!
+      const queues = this.queues[shard]!
+      const connection = this.connectionTo(shard, connections)
+      const { settlement } = openQueue(queues.settlement, connection)
+      const token = this.tokenOf(process, shard)
+      const hub = localHub && (() => localHub(shard))
+      const readEpoch = createEpochReader(redis, shard)
+      const epoch = await watchEpoch({ redis: redis.shard(shard), readEpoch, logger: LOGGER })
+      const worker = await composeDispatch({
+        shard,
+        localHub: hub,
+        redis: redis.shard(shard),
+        subscriber: this.connectRedis(process, 'wait').shard(shard),
         epoch: this.bug === 'no-resync' ? withoutListeners(epoch) : epoch,
-        jobs: openClaimedJobs(this.dispatchQueue, this.redis, process, LOCK_MS),
-        callJobs: this.callJobs(connection),
-        dispatchQueue: openQueue(this.dispatchQueue, connection).dispatch,
+        jobs: openClaimedJobs(queues.dispatch, this.serverFor(shard), process, LOCK_MS, token),
+        callJobs: this.callJobs(shard, connection),
+        dispatchQueue: openQueue(queues.dispatch, connection).dispatch,
         enqueueSettlements: (records) => enqueueSettlements(settlement, records),
         settlementJobsLeft: async (jobIds) => {
           const states = await Promise.all(jobIds.map((jobId) => settlement.getJobState(jobId)))
           return states.map((state) => state !== 'unknown')
         },
-        runFinish: this.runFinish(connection, process.name, localHub),
+        runFinish: this.runFinish(shard, connection, token, hub),
         calls,
         chain: this.bug === 'free-hang-up' ? withFreeHangUps(this.chain()) : this.chain(),
         catalog: () => CATALOG,
         bodies: BODIES_IN_JOBS,
         archive: NO_ARCHIVE,
         settings: {
-          concurrency: 8,
+          concurrency: SLOTS,
+          pool,
           lockMs: LOCK_MS,
           graceMs: 1_000,
           unconfirmedSettlementsMax: SETTLEMENTS_KEPT,
@@ -278,24 +361,33 @@ export class Gateway {
         clock: () => this.time.nowMs,
         fleetClock: () => this.time.nowMs,
       })
+      started[shard] = worker
     }
-    await this.time.runAs(process, () => void start())
+    for (const shard of shardNumbers(this)) await this.time.runAs(process, () => void start(shard))
     const knows = (callId: string) =>
-      [...(composed?.unsettled() ?? [])].some((hold) => hold.callId === callId) ||
-      [...(composed?.running() ?? [])].some(({ envelope }) => envelope.id === callId) ||
-      calls.has(callId as CallId)
-    return { process, knows, takeSlot: () => composed?.takeSlot() ?? null }
+      started.some(
+        (worker) =>
+          [...worker.unsettled()].some((hold) => hold.callId === callId) ||
+          [...worker.running()].some(({ envelope }) => envelope.id === callId),
+      ) || running.some((calls) => calls.has(callId as CallId))
+    return { process, knows, takeSlot: (shard) => started[shard]?.takeSlot() ?? null }
   }
 
   /** Without maintenance, which runs when the simulation says so. */
   async startSettlement(): Promise<SimulatedProcess> {
     const process = this.newProcess('settlement')
-    const redis = connectRedis(this.redis, this.connect(process, 'wait'))
+    const redis = this.connectRedis(process, 'wait')
     const holds = createHoldStore(redis)
     const store = this.store(process)
-    await this.time.runAs(process, () => {
+    const start = (shard: number) =>
       startSettlementWorker({
-        jobs: openClaimedJobs(this.settlementQueue, this.redis, process, LOCK_MS),
+        jobs: openClaimedJobs(
+          this.queues[shard]!.settlement,
+          this.serverFor(shard),
+          process,
+          LOCK_MS,
+          this.tokenOf(process, shard),
+        ),
         store:
           this.bug === 'release-before-commit'
             ? {
@@ -314,16 +406,17 @@ export class Gateway {
         settlementBatchMax: 50,
         jobLockMs: LOCK_MS,
       })
-    })
+    for (const shard of shardNumbers(this)) await this.time.runAs(process, () => void start(shard))
     return process
   }
 
   /** Maintenance runs once, in a process of its own. */
   async maintain(): Promise<void> {
     const process = this.newProcess('maintenance')
-    const connection = this.connect(process, 'wait')
-    const redis = connectRedis(this.redis, connection)
+    const connections = this.connect(process, 'wait')
+    const redis = connectRedis(this.redis, connections, this.shards)
     const postgres = this.postgresServer.connect(process, 'fail-fast')
+    const holds = createHoldStore(redis)
     const balances: BalanceStore = {
       balances: (ids) =>
         postgres.send(() => new Map(ids.map((id) => [id, this.ledger.balance(id)!] as const))),
@@ -337,13 +430,12 @@ export class Gateway {
     }
     await this.time.runAs(process, () => {
       const maintain = createMaintenance({
-        callJobs: this.callJobs(connection),
-        settlementQueue: openQueue(this.settlementQueue, connection).settlement,
+        ...this.queuesToMaintain(connections),
         settlements: this.store(process),
         postgres: {
           $queryRawUnsafe: (sql: string, ids: string[]) => postgres.send(() => known(sql, ids)),
         } as unknown as Postgres,
-        holds: createHoldStore(redis),
+        holds: this.bug === 'sweeps-first-shard' ? this.ofFirstShard(holds) : holds,
         balances,
         metrics: METRICS,
         readEpoch: createEpochReader(redis),
@@ -352,6 +444,31 @@ export class Gateway {
       })
       maintain().catch(() => undefined)
     })
+  }
+
+  private ofFirstShard(holds: HoldStore): HoldStore {
+    const isThere = (accountId: string) => shardOf(accountId, this) === 0
+    return { ...holds, accounts: async () => (await holds.accounts()).filter(isThere) }
+  }
+
+  private queuesToMaintain(connections: readonly Connection[]) {
+    const shards = this.bug === 'looks-up-first-shard' ? [0] : shardNumbers(this)
+    const jobs = shards.map((shard) => this.callJobs(shard, this.connectionTo(shard, connections)))
+    const queues = shards.map(
+      (shard) => openQueue(this.queues[shard]!.settlement, this.connectionTo(shard, connections)).settlement,
+    )
+    return {
+      callJobs: {
+        exists: async (id: string) => (await Promise.all(jobs.map((one) => one.exists(id)))).some(Boolean),
+        settledBy: jobs[0]!.settledBy,
+      },
+      settlementQueue: {
+        getRanges: async (...args: unknown[]) =>
+          (await Promise.all(queues.map((queue) => queue.getRanges(...(args as [never]))))).flat(),
+        getJob: async (id: string) =>
+          (await Promise.all(queues.map((queue) => queue.getJob(id)))).find(Boolean),
+      } as never,
+    }
   }
 
   /** The epoch of an API process, which is unknown until Redis answers. */
@@ -388,17 +505,22 @@ export class Gateway {
     }
   }
 
-  private runFinish(connection: Connection, token: string, localHub?: () => LocalHub | null): RunFinish {
-    const { data, pubSub } = this.redis
+  private runFinish(
+    shard: number,
+    connection: Connection,
+    token: string,
+    localHub?: () => LocalHub | null,
+  ): RunFinish {
+    const { data, pubSub, lastSteps } = this.serverFor(shard)
     const models = {
-      lastSteps: this.lastSteps,
+      shards: this.shards,
+      lastSteps,
       data: this.bug === 'hold-until-settled' ? new ModelRedis(() => this.time.nowMs) : data,
       hasFrames: (channel: string) => pubSub.listeners(channel) > 0,
       publish: (channel: string, frames: readonly Frame[]) =>
         void pubSub.publish(channel, encodeFrames(token, frames)),
       token,
-      dispatch: this.dispatchQueue,
-      settlement: this.settlementQueue,
+      ...this.queues[shard]!,
     }
     const run: RunFinish = (jobId, calls) =>
       connection.send(() => finishCalls({ ...models, nowMs: this.time.nowMs }, jobId, calls))
@@ -430,11 +552,12 @@ export class Gateway {
     }
   }
 
-  private callJobs(connection: Connection): CallJobs {
-    const jobs = openCallJobs(this.dispatchQueue, this.redis.data, connection)
+  private callJobs(shard: number, connection: Connection): CallJobs {
+    const { dispatch } = this.queues[shard]!
+    const jobs = openCallJobs(dispatch, this.serverFor(shard).data, connection, shard)
     if (this.bug === 'runs-by-number') {
       const knows = (callId: string, number: number) =>
-        (this.dispatchQueue.jobs.get(callId)?.attemptsStarted ?? 0) >= number
+        (dispatch.jobs.get(callId)?.attemptsStarted ?? 0) >= number
       const reclaim: CallJobs['reclaim'] = async (callId, claim) =>
         (await connection.send(() => knows(callId, claim.number))) ? jobs.reclaim(callId, claim) : 'lost'
       return { ...jobs, reclaim }
@@ -442,7 +565,7 @@ export class Gateway {
     if (this.bug === 'told-by-message') return { ...jobs, noteFailure: async () => true }
     if (this.bug !== 'withdraw-by-remove') return jobs
     const withdraw = (callId: string) =>
-      connection.send(() => (this.dispatchQueue.remove(callId) === 1 ? 'withdrawn' : 'claimed'))
+      connection.send(() => (dispatch.remove(callId) === 1 ? 'withdrawn' : 'claimed'))
     return { ...jobs, withdraw }
   }
 
@@ -474,8 +597,26 @@ export class Gateway {
     })
   }
 
-  private connect(process: SimulatedProcess, mode: ConnectionMode): Connection {
-    return this.redis.server.connect(process, mode)
+  /** Connects a process to each server of Redis. */
+  private connect(process: SimulatedProcess, mode: ConnectionMode): Connection[] {
+    return this.redis.map(({ server }) => server.connect(process, mode))
+  }
+
+  private connectRedis(process: SimulatedProcess, mode: ConnectionMode): Redis {
+    return connectRedis(this.redis, this.connect(process, mode), this.shards)
+  }
+
+  private serverFor(shard: number): RedisServer {
+    return this.redis[shard % this.redis.length]!
+  }
+
+  private connectionTo(shard: number, connections: readonly Connection[]): Connection {
+    return connections[shard % connections.length]!
+  }
+
+  /** The name of a process as the worker of a shard. */
+  private tokenOf({ name }: SimulatedProcess, shard: number): string {
+    return this.shards === 1 ? name : `${name}.${shard}`
   }
 
   private newProcess(role: string): SimulatedProcess {

@@ -1,6 +1,5 @@
 import { budgetsOf, type RunningBudget } from '../../src/core/billing/budget.ts'
 import { isUnserved, type SettlementRecord } from '../../src/core/calls/call-job.ts'
-import { accountKeys, allowanceKey } from '../../src/platform/redis/redis-keys.ts'
 import { bounded, type ClientCall } from './client.ts'
 import type { Gateway, Worker } from './gateway.ts'
 import type { Plan } from './plan.ts'
@@ -13,6 +12,16 @@ export interface World {
   plan: Plan
   calls: readonly ClientCall[]
   workers: readonly Worker[]
+  /** What need not hold for an account. */
+  excusesOf(accountId: string): Excuses
+  /** Whether nothing happened to the Redis server of an account, nor to a process or PostgreSQL. */
+  isUntouched(accountId: string): boolean
+  /** The processes that were killed. */
+  killed: ReadonlySet<SimulatedProcess>
+}
+
+/** What cannot be promised any more to the accounts of one Redis server. What happens to another excuses nothing. */
+export interface Excuses {
   /** Redis lost its data, and workers may have been too late to resync what they held. */
   mayOverspend: boolean
   /** Redis lost its last moments: what is left of a budget may be without the calls that ended in them. */
@@ -31,8 +40,15 @@ export interface World {
    * An answer may have been settled and its last frame lost: with its worker, or to an instance that gave up meanwhile.
    */
   maySettleUnheard: boolean
-  /** The processes that were killed. */
-  killed: ReadonlySet<SimulatedProcess>
+}
+
+export const NO_EXCUSES: Excuses = {
+  mayOverspend: false,
+  mayMissSpending: false,
+  mayHoldMore: false,
+  mayLoseCharges: false,
+  maySettleStale: false,
+  maySettleUnheard: false,
 }
 
 /** The laws that hold after every step. Returns the first that is broken, or null. */
@@ -50,8 +66,7 @@ export function brokenLaw(world: World): string | null {
 
 function brokenGate(world: World, accountId: string): string | null {
   const { gateway } = world
-  const { data } = gateway.redis
-  const keys = accountKeys(accountId)
+  const { data, keys } = gateway.cacheOf(accountId)
   const held = BigInt(data.get(keys.held) ?? '0')
   let holds = 0n
   for (const hold of data.hashes.get(keys.holds)?.values() ?? []) holds += BigInt(hold.split(':')[0]!)
@@ -64,7 +79,7 @@ function brokenGate(world: World, accountId: string): string | null {
     return `available is ${avail}, but ${base} less ${held} are ${base - held}`
   // A charge can be in the balance before its hold is closed. It counts twice then, on the safe side.
   const twice = countedTwice(world, accountId, BigInt(ver ?? '-1'))
-  if (BigInt(avail) + twice < 0n && !world.mayOverspend)
+  if (BigInt(avail) + twice < 0n && !world.excusesOf(accountId).mayOverspend)
     return `available is below zero: ${avail}, ${twice} of it twice`
   return null
 }
@@ -72,7 +87,8 @@ function brokenGate(world: World, accountId: string): string | null {
 /** Charges inside the balance at a version whose holds are still open. */
 function countedTwice({ gateway }: World, accountId: string, version: bigint): bigint {
   let sum = 0n
-  for (const callId of gateway.redis.data.hashes.get(accountKeys(accountId).holds)?.keys() ?? []) {
+  const { data, keys } = gateway.cacheOf(accountId)
+  for (const callId of data.hashes.get(keys.holds)?.keys() ?? []) {
     const settled = gateway.ledger.chargedAt.get(callId)
     if (settled && settled.version <= version) sum += settled.chargePico
   }
@@ -80,8 +96,8 @@ function countedTwice({ gateway }: World, accountId: string, version: bigint): b
 }
 
 function brokenLedger(world: World, accountId: string): string | null {
-  const { gateway, mayOverspend } = world
-  const { ledger } = gateway
+  const { ledger } = world.gateway
+  const { mayOverspend } = world.excusesOf(accountId)
   const account = ledger.accounts.get(accountId)!
   if (account.balancePico < 0n) return `the balance is below zero: ${account.balancePico}`
   const opening = account.history.get(1n)!
@@ -91,9 +107,14 @@ function brokenLedger(world: World, accountId: string): string | null {
   }
   const broken = mayOverspend ? null : brokenBudget(world, accountId)
   if (broken) return broken
-  if (ledger.quarantined.size > 0 && !mayOverspend) return `quarantined: ${[...ledger.quarantined.keys()]}`
-  return null
+  const quarantined = quarantinedOf(world, accountId)
+  return quarantined.length > 0 && !mayOverspend ? `quarantined: ${quarantined}` : null
 }
+
+const quarantinedOf = ({ gateway, calls }: World, accountId: string): string[] =>
+  calls
+    .filter((call) => call.accountId === accountId && gateway.ledger.quarantined.has(call.id))
+    .map(({ id }) => id)
 
 /** No budget is exceeded, whatever happens. */
 function brokenBudget(world: World, accountId: string): string | null {
@@ -109,10 +130,12 @@ const budgetsOfAccount = ({ accountIds, plan }: World, accountId: string): Runni
 /** What a call that has ended is owed: its charge is safe somewhere, and still covered by its hold. */
 function brokenPromise(world: World, call: ClientCall): string | null {
   const { gateway } = world
+  const excuses = world.excusesOf(call.accountId)
   const captures = gateway.ledger.postings.filter((posting) => posting.id === call.id)
   if (captures.length > 1) return `charged ${captures.length} times`
   const record = gateway.ledger.calls.get(call.id)
-  const pending = pendingSettlement(gateway, call.id)
+  const pending = pendingSettlement(gateway, call)
+  if (record && isSweptAsLost(record) && pending) return 'was swept as lost, and its settlement waits'
   // A record that names nobody who served gives way to one that does; its hold may be closed by then.
   if (record && isUnserved(record) && ((pending && !isUnserved(pending)) || isKept(world, call.id)))
     return null
@@ -129,41 +152,47 @@ function brokenPromise(world: World, call: ClientCall): string | null {
       return `was told that it waited too long for a worker, was charged ${chargePico}`
     const wrongCharge = overcharged(world, call, record) ?? hungUpWrongly(record)
     if (wrongCharge) return wrongCharge
-    if (call.status === 'whole' && record.status !== 'completed' && !mayGiveAway(world)) {
+    if (call.status === 'whole' && record.status !== 'completed' && !mayGiveAway(excuses)) {
       return `its client saw the end, but it was settled as ${record.status}`
     }
     return heldTooMuch(world, call, BigInt(chargePico))
   }
-  if (world.mayLoseCharges || gateway.ledger.quarantined.has(call.id)) return null
+  if (excuses.mayLoseCharges || gateway.ledger.quarantined.has(call.id)) return null
   if (call.status === 'whole' && !pending && !isKept(world, call.id)) {
     return 'its client saw the end, and no settlement is on its way'
   }
   if (!pending) return null
   const tooMuch = heldTooMuch(world, call, BigInt(pending.chargePico))
-  if (tooMuch || world.mayOverspend || world.maySettleStale) return tooMuch
+  if (tooMuch || excuses.mayOverspend || excuses.maySettleStale) return tooMuch
   // Settled twice, by the worker that was lost and by the one that took over: the hold is down to the lesser charge.
-  if (call.status !== 'whole' && world.maySettleUnheard) return null
+  if (call.status !== 'whole' && excuses.maySettleUnheard) return null
   // A balance cache that is not loaded admits nothing that the hold would have to be kept from.
-  const keys = accountKeys(call.accountId)
-  if (gateway.redis.data.get(keys.avail) === null) return null
-  const hold = gateway.redis.data.hashes.get(keys.holds)?.get(call.id)
+  const { data, keys } = gateway.cacheOf(call.accountId)
+  if (data.get(keys.avail) === null) return null
+  const hold = data.hashes.get(keys.holds)?.get(call.id)
   if (BigInt(pending.chargePico) > BigInt(hold?.split(':')[0] ?? '0')) {
     return `its settlement of ${pending.chargePico} waits, and its hold is ${hold ?? 'gone'}`
   }
   return null
 }
 
+/** As `lostSettlement` of src/core/billing/settlement.ts makes it. */
+const isSweptAsLost = ({ requestedModel }: SettlementRecord): boolean => requestedModel === 'unknown'
+
 /** A client that saw the end can spend at once what was held beyond the charge. */
-function heldTooMuch({ gateway, mayHoldMore }: World, call: ClientCall, chargePico: bigint): string | null {
-  if (call.status !== 'whole' || mayHoldMore) return null
-  const hold = gateway.redis.data.hashes.get(accountKeys(call.accountId).holds)?.get(call.id)
+function heldTooMuch(world: World, call: ClientCall, chargePico: bigint): string | null {
+  const { gateway } = world
+  if (call.status !== 'whole' || world.excusesOf(call.accountId).mayHoldMore) return null
+  const { data, keys } = gateway.cacheOf(call.accountId)
+  const hold = data.hashes.get(keys.holds)?.get(call.id)
   const heldPico = BigInt(hold?.split(':')[0] ?? '0')
   return heldPico > chargePico ? `its client saw the end, and ${heldPico} are held for ${chargePico}` : null
 }
 
 /** What the gateway failed costs nothing where no content came, and at most what came where some did. */
 function overcharged(world: World, call: ClientCall, record: SettlementRecord): string | null {
-  if (call.status !== 'error' || (world.maySettleUnheard && record.status === 'completed')) return null
+  const { maySettleUnheard } = world.excusesOf(call.accountId)
+  if (call.status !== 'error' || (maySettleUnheard && record.status === 'completed')) return null
   return chargedBeyond(call, record, record.usage.completionTokens)
 }
 
@@ -183,7 +212,7 @@ function overchargedAfterCredits(world: World, call: ClientCall): string | null 
   const { calls, toldFailures } = world.gateway.ledger
   const record = calls.get(call.id)
   if (call.status !== 'error' || !record || record.chargePico === '0') return null
-  if (world.mayLoseCharges || world.killed.has(call.api.process)) return null
+  if (world.excusesOf(call.accountId).mayLoseCharges || world.killed.has(call.api.process)) return null
   const { completionTokens } = record.usage
   return chargedBeyond(
     call,
@@ -203,12 +232,13 @@ function hungUpWrongly({ status, attempts, chargePico }: SettlementRecord): stri
     : null
 }
 
-const mayGiveAway = ({ mayLoseCharges, maySettleStale }: World): boolean => mayLoseCharges || maySettleStale
+const mayGiveAway = ({ mayLoseCharges, maySettleStale }: Excuses): boolean => mayLoseCharges || maySettleStale
 
 /** Of the records of a call that wait for their settlement the one that counts. */
-function pendingSettlement({ settlementQueue }: Gateway, callId: string): SettlementRecord | null {
-  const waiting = [...settlementQueue.jobs.values()].flatMap((job) => job.data.records)
-  const ofCall = waiting.filter((record) => record.id === callId)
+function pendingSettlement(gateway: Gateway, { id, accountId }: ClientCall): SettlementRecord | null {
+  const { settlement } = gateway.queuesOf(accountId)
+  const waiting = [...settlement.jobs.values()].flatMap((job) => job.data.records)
+  const ofCall = waiting.filter((record) => record.id === id)
   return ofCall.find((record) => !isUnserved(record)) ?? ofCall[0] ?? null
 }
 
@@ -220,39 +250,49 @@ const isKept = ({ workers }: World, callId: string): boolean =>
 export function brokenRest(world: World): string | null {
   const { gateway } = world
   for (const accountId of world.accountIds) {
-    const keys = accountKeys(accountId)
-    const { data } = gateway.redis
+    const { data, keys } = gateway.cacheOf(accountId)
     const open = [...(data.hashes.get(keys.holds)?.keys() ?? [])].filter(
       (id) => !gateway.ledger.quarantined.has(id),
     )
     if (open.length > 0) return `${accountId}: holds are open: ${open}`
     const avail = data.get(keys.avail)
     const { balancePico } = gateway.ledger.balance(accountId)!
-    if (avail !== null && gateway.ledger.quarantined.size === 0 && BigInt(avail) !== balancePico) {
+    const isUndisputed = quarantinedOf(world, accountId).length === 0
+    if (avail !== null && isUndisputed && BigInt(avail) !== balancePico) {
       return `${accountId}: available is ${avail}, the balance ${balancePico}`
     }
-    const isExact = gateway.ledger.quarantined.size === 0 && !world.mayMissSpending
+    const isExact = isUndisputed && !world.excusesOf(accountId).mayMissSpending
     const broken = isExact ? brokenAllowance(world, accountId) : null
     if (broken) return `${accountId}: ${broken}`
   }
   for (const call of world.calls) {
     if (call.status === 'waiting') return `${call.id}: its client still waits`
+    if (world.isUntouched(call.accountId) && FAULTS.test(call.errorCode ?? ''))
+      return `${call.id}: ended with ${call.errorCode}, though nothing happened to its servers`
     if (wasChargedRefused(world, call)) return `${call.id}: was refused, is charged, and nobody says so`
     const overcharge = overchargedAfterCredits(world, call)
     if (overcharge) return `${call.id}: ${overcharge}, and is not credited`
-    if (call.status !== 'whole' || mayGiveAway(world) || gateway.ledger.quarantined.has(call.id)) continue
+    if (
+      call.status !== 'whole' ||
+      mayGiveAway(world.excusesOf(call.accountId)) ||
+      gateway.ledger.quarantined.has(call.id)
+    )
+      continue
     const record = gateway.ledger.calls.get(call.id)
     if (record?.status !== 'completed') return `${call.id}: given away, its record is ${record?.status}`
   }
   return null
 }
 
+/** What only a fault of the gateway or its servers ends a call with; an error without a code is of a server. */
+const FAULTS = /^(?:service_unavailable|internal_error|overloaded|request_timeout|Error: .*)$/
+
 /** With nothing in flight, what is left of a budget is the budget less what was spent. */
 function brokenAllowance(world: World, accountId: string): string | null {
-  const { ledger, redis } = world.gateway
-  const { spentPico } = ledger.spending(accountId, [])
+  const { gateway } = world
+  const { spentPico } = gateway.ledger.spending(accountId, [])
   for (const budget of budgetsOfAccount(world, accountId)) {
-    const left = redis.data.get(allowanceKey(budget, budget.period.id))
+    const left = gateway.cacheOf(accountId).data.get(gateway.allowanceKey(budget, budget.period.id))
     if (left !== null && BigInt(left) !== budget.limitPico - spentPico)
       return `${left} are left of a budget of its ${budget.scope} of ${budget.limitPico}, ${spentPico} were spent`
   }
@@ -260,12 +300,10 @@ function brokenAllowance(world: World, accountId: string): string | null {
 }
 
 /** Whether a call was charged although its caller was refused, and the instance that refused it does not say so. */
-function wasChargedRefused(
-  { gateway, mayLoseCharges, killed }: World,
-  { id, status, api }: ClientCall,
-): boolean {
-  const { ledger } = gateway
+function wasChargedRefused(world: World, { id, accountId, status, api }: ClientCall): boolean {
+  const { ledger } = world.gateway
+  const { mayLoseCharges } = world.excusesOf(accountId)
   const chargePico = ledger.calls.get(id)?.chargePico ?? '0'
-  const isExcused = mayLoseCharges || killed.has(api.process) || ledger.toldFailures.has(id)
+  const isExcused = mayLoseCharges || world.killed.has(api.process) || ledger.toldFailures.has(id)
   return status === 'refused' && chargePico !== '0' && !isExcused
 }

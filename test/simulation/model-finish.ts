@@ -2,12 +2,17 @@ import type { FinishResult, FinishStep } from '../../src/calls/worker/finish-cal
 import type { CallJob } from '../../src/core/calls/call-job.ts'
 import type { Frame } from '../../src/core/calls/frames.ts'
 import type { SettlementJob } from '../../src/platform/queues/queues.ts'
-import { accountKeys, apiKeyKeys, unacknowledgedEndsKey } from '../../src/platform/redis/redis-keys.ts'
+import {
+  accountKeys,
+  apiKeyKeys,
+  type Sharded,
+  unacknowledgedEndsKey,
+} from '../../src/platform/redis/redis-keys.ts'
 import type { ModelQueue } from './model-queue.ts'
 import type { ModelRedis } from './model-redis.ts'
 import { endInGate } from './model-scripts.ts'
 
-export interface FinishModels {
+export interface FinishModels extends Sharded {
   data: ModelRedis
   nowMs: number
   /** What came of the last step of each worker that finished calls. */
@@ -41,8 +46,8 @@ export function finishCalls(
   })
   for (const { record, claim } of finished) {
     const { accountId, keyId, id, chargePico } = record
-    const keys = accountKeys(accountId)
-    const open = apiKeyKeys(accountId, keyId).open
+    const keys = accountKeys(accountId, models)
+    const open = apiKeyKeys(accountId, keyId, models).open
     endInGate(data, [keys.avail, keys.held, keys.holds, open, keys.open], [keys.prefix, id, chargePico])
     if (claim !== 'any') dispatch.jobs.delete(id)
   }

@@ -302,8 +302,9 @@ const unlist: Script = (redis, [, held, holds, ver, listed], [accountId, version
 }
 
 /** The script of src/platform/redis/redis-epoch.ts. */
-const epoch: Script = (redis, [key]) => {
-  if (redis.get(key!) === null) redis.strings.set(key!, `${redis.newEpoch()}:${redis.nowMs}`)
+const epoch: Script = (redis, [key], [newId]) => {
+  const shards = /\.\d+$/.exec(newId!)?.[0] ?? ''
+  if (redis.get(key!) === null) redis.strings.set(key!, `${redis.newEpoch()}${shards}:${redis.nowMs}`)
   const [id, since] = redis.get(key!)!.split(':')
   return [id, Math.max(0, redis.nowMs - Number(since))]
 }

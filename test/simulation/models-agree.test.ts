@@ -182,7 +182,7 @@ describe('the models of the simulation do as the real services', () => {
         const callIds = Array.from({ length: HOLDS }, () => newCallId())
         const queue = new ModelQueue<CallJob>(Date.now, new SeededRandom(1))
         const data = new ModelRedis(Date.now, (callId, job, claim) => queue.addCall(callId, job, claim))
-        const model = gateOver(connectRedis({ data } as never, AT_ONCE), accountId, callIds)
+        const model = gateOver(connectRedis([{ data } as never], [AT_ONCE], 1), accountId, callIds)
         const real = gateOver(redis, accountId, callIds)
         for (const one of steps) {
           expect(await model.take(one)).toEqual(await real.take(one))

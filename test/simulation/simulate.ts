@@ -1,6 +1,6 @@
 import { type ClientCall, sendCall } from './client.ts'
 import { type Api, type Bug, Gateway, LOCK_MS, type Worker } from './gateway.ts'
-import { brokenLaw, brokenRest, type World } from './invariants.ts'
+import { brokenLaw, brokenRest, type Excuses, NO_EXCUSES, type World } from './invariants.ts'
 import { type Plan, type PlannedEvent, planOf } from './plan.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { type SimulatedProcess, SimulatedTime } from './simulated-time.ts'
@@ -15,6 +15,7 @@ export interface RunResult {
   outcomes: Record<string, number>
 }
 
+/** From the last event of the plan. */
 const LONGEST_RUN_MS = 60_000
 const QUIET_MS = 3_000
 /** The sweep looks after holds of this age; Redis's data counts as young until then. */
@@ -48,15 +49,9 @@ export async function shrink(seed: number, bug: Bug | null): Promise<RunResult> 
 
 class Run implements World {
   readonly gateway: Gateway
-  readonly accountIds: string[]
+  readonly accountIds: readonly string[]
   readonly calls: ClientCall[] = []
   readonly workers: Worker[] = []
-  mayOverspend = false
-  mayMissSpending = false
-  mayHoldMore = false
-  mayLoseCharges = false
-  maySettleStale = false
-  maySettleUnheard = false
   readonly killed = new Set<SimulatedProcess>()
   private readonly seed: number
   private readonly time: SimulatedTime
@@ -66,7 +61,8 @@ class Run implements World {
   private readonly settlers: SimulatedProcess[] = []
   private readonly trace: string[] = []
   private readonly startMs: number
-  private readonly happened = new Set<PlannedEvent['do']>()
+  /** Of each Redis server: what happened to it or to all, and what is excused thereby. */
+  private readonly servers: Array<{ happened: Set<PlannedEvent['do']>; excuses: Excuses }>
   private pending = 0
   /** Lines of the trace at the last look. */
   private heard = 0
@@ -76,8 +72,9 @@ class Run implements World {
     this.time = time
     this.plan = plan
     this.random = new SeededRandom(seed ^ 0x5eed)
-    this.gateway = new Gateway(time, this.random, bug)
-    this.accountIds = plan.openingPico.map((_, index) => `acct_${index}`)
+    this.gateway = new Gateway(time, this.random, plan, bug)
+    this.servers = this.gateway.redis.map(() => ({ happened: new Set(), excuses: { ...NO_EXCUSES } }))
+    this.accountIds = plan.accountIds
     for (const [index, id] of this.accountIds.entries())
       this.gateway.ledger.openAccount(id, plan.openingPico[index]!)
     this.startMs = time.nowMs
@@ -87,7 +84,8 @@ class Run implements World {
     for (let part = 0; part < 2; part++) {
       await this.start('both')
     }
-    this.settlers.push(await this.gateway.startSettlement())
+    for (let settler = 0; settler < this.plan.settlers; settler++)
+      this.settlers.push(await this.gateway.startSettlement())
     // A fresh Redis counts as one that lost its data; most runs begin later than that.
     if (this.random.chance(0.9)) await this.stepUntil(() => false, 2_000)
     for (const event of this.plan.events) this.soon(event.atMs, () => this.carryOut(event))
@@ -113,33 +111,35 @@ class Run implements World {
   }
 
   private isDone(): boolean {
-    const { dispatchQueue, settlementQueue } = this.gateway
+    const { queues } = this.gateway
     return (
       this.pending === 0 &&
-      dispatchQueue.jobs.size === 0 &&
-      settlementQueue.jobs.size === 0 &&
+      queues.every(({ dispatch, settlement }) => dispatch.jobs.size + settlement.jobs.size === 0) &&
       this.calls.every((call) => call.status !== 'waiting')
     )
   }
 
   private left(): string {
-    const { dispatchQueue, settlementQueue } = this.gateway
-    const jobs = [...dispatchQueue.jobs.values()].map(({ id, state }) => `${id} (${state})`)
+    const { queues } = this.gateway
+    const ofCalls = queues.flatMap(({ dispatch }) => [...dispatch.jobs.values()])
+    const jobs = ofCalls.map(({ id, state }) => `${id} (${state})`)
+    const settling = queues.reduce((sum, { settlement }) => sum + settlement.jobs.size, 0)
     const waiting = this.calls.filter((call) => call.status === 'waiting').map((call) => call.id)
-    return `dispatch jobs ${jobs}, ${settlementQueue.jobs.size} settlement jobs, clients of ${waiting}`
+    return `dispatch jobs ${jobs}, ${settling} settlement jobs, clients of ${waiting}`
   }
 
   /** Steps until nothing is in flight, and stays so for a while: what was cut off may still come back. */
   private async untilQuiet(): Promise<string | null> {
-    const untilMs = this.time.nowMs + LONGEST_RUN_MS
+    const longestMs = LONGEST_RUN_MS + Math.max(0, ...this.plan.events.map(endOf))
+    const untilMs = this.time.nowMs + longestMs
     while (this.time.nowMs < untilMs) {
       const broken =
-        (await this.stepUntil(() => this.isDone(), LONGEST_RUN_MS)) ??
+        (await this.stepUntil(() => this.isDone(), longestMs)) ??
         (await this.stepUntil(() => false, QUIET_MS))
       if (broken) return broken
       if (this.isDone()) return null
     }
-    return `after ${LONGEST_RUN_MS / 1000} s there is still ${this.left()}`
+    return `after ${longestMs / 1000} s there is still ${this.left()}`
   }
 
   /** Everything stops, the sweep comes by, and the figures must be back where they began, less the charges. */
@@ -162,7 +162,8 @@ class Run implements World {
   }
 
   private async carryOut(event: PlannedEvent): Promise<void> {
-    this.happened.add(event.do)
+    for (const [index, { happened }] of this.servers.entries())
+      if (!('server' in event) || event.server === index) happened.add(event.do)
     const { gateway } = this
     switch (event.do) {
       case 'call':
@@ -178,15 +179,16 @@ class Run implements World {
         const api = this.random.pick(this.alive(this.apis))
         this.note(`${api.process.name} gives its calls up`)
         this.noteLosses()
-        return this.time.runAs(api.process, () => api.dispatch.hub.failAll())
+        return this.time.runAs(api.process, () => {
+          for (const { hub } of api.paths) hub.failAll()
+        })
       }
       case 'kill-api':
         return this.killPart(this.apis, event.backAfterMs)
       case 'kill-dispatch':
         return this.killPart(this.workers, event.backAfterMs)
       case 'kill-settlement':
-        for (const process of this.settlers) process.isAlive = false
-        this.note('settlement killed')
+        this.killSettlers()
         this.soon(event.backAfterMs, async () => void this.settlers.push(await gateway.startSettlement()))
         return
       case 'pause-dispatch':
@@ -199,12 +201,12 @@ class Run implements World {
         return this.soon(event.forMs, () => gateway.postgresServer.comeBack())
       case 'redis-away':
       case 'redis-replaced':
-        return this.redisAway(event.do === 'redis-replaced', event.forMs)
+        return this.redisAway(event.server, event.do === 'redis-replaced', event.forMs)
       case 'redis-rolled-back':
         return this.redisRolledBack(event)
       case 'redis-emptied':
-        this.note('redis emptied')
-        gateway.emptyRedis()
+        this.note(`${this.nameOf(event.server)} emptied`)
+        gateway.emptyRedis(event.server)
         return this.noteLosses()
     }
   }
@@ -276,7 +278,8 @@ class Run implements World {
       if (!call.api.process.isAlive && call.status === 'waiting') call.status = 'connection-lost'
     }
     // With a process dies everything in it.
-    if (this.plan.isOneProcess) this.happened.add('kill-dispatch').add('kill-api')
+    if (this.plan.isOneProcess)
+      for (const { happened } of this.servers) happened.add('kill-dispatch').add('kill-api')
     this.noteLosses()
     const what = this.plan.isOneProcess ? 'both' : parts === this.apis ? 'api' : 'worker'
     this.soon(backAfterMs, () => this.start(what))
@@ -294,52 +297,80 @@ class Run implements World {
 
   private pause(process: SimulatedProcess, forMs: number): void {
     process.pausedUntilMs = this.time.nowMs + forMs
-    if (forMs >= LOCK_MS / 3) this.maySettleStale = true
+    if (forMs >= LOCK_MS / 3) for (const { excuses } of this.servers) excuses.maySettleStale = true
     this.note(`${process.name} paused for ${forMs} ms`)
     this.noteLosses()
   }
 
-  private redisAway(isEmpty: boolean, forMs: number): void {
-    const { server } = this.gateway.redis
-    this.note(`redis away for ${forMs} ms${isEmpty ? ', comes back empty' : ''}`)
+  /** Where several processes settle, one of them. */
+  private killSettlers(): void {
+    const alive = this.settlers.filter(({ isAlive }) => isAlive)
+    const victims = alive.length > 1 ? [this.random.pick(alive)] : alive
+    for (const process of victims) {
+      process.isAlive = false
+      this.note(`${process.name} killed`)
+    }
+  }
+
+  private nameOf(server: number): string {
+    return this.gateway.redis[server]!.server.name
+  }
+
+  private redisAway(index: number, isEmpty: boolean, forMs: number): void {
+    const { server } = this.gateway.redis[index]!
+    this.note(`${server.name} away for ${forMs} ms${isEmpty ? ', comes back empty' : ''}`)
     server.goAway()
-    if (forMs >= LOCK_MS / 3) this.maySettleStale = true
-    if (isEmpty) this.gateway.emptyRedis()
+    if (forMs >= LOCK_MS / 3) this.servers[index]!.excuses.maySettleStale = true
+    if (isEmpty) this.gateway.emptyRedis(index)
     this.noteLosses()
     this.soon(forMs, () => server.comeBack())
   }
 
   private redisRolledBack(event: Extract<PlannedEvent, { do: 'redis-rolled-back' }>): void {
     const { gateway } = this
-    let restore: (() => void) | null = gateway.keepState()
-    this.note('what redis knows by now is what it will come back with')
-    if (event.untilEnqueued)
-      gateway.dispatchQueue.onAdded(() => {
-        if (restore === null) return
-        restore = gateway.keepState()
-        this.note('what redis knows by now is what it will come back with')
-      })
+    const name = this.nameOf(event.server)
+    let restore: (() => void) | null = gateway.keepState(event.server)
+    this.note(`what ${name} knows by now is what it will come back with`)
+    let isUntil = event.untilEnqueued
+    const keepOnce = () => {
+      if (restore === null || !isUntil) return
+      isUntil = false
+      restore = gateway.keepState(event.server)
+      this.note(`what ${name} knows by now is what it will come back with`)
+    }
+    for (const { dispatch } of gateway.queuesAt(event.server)) if (isUntil) dispatch.onAdded(keepOnce)
     this.soon(event.lostMs, () => {
-      this.redisAway(false, event.forMs)
+      this.redisAway(event.server, false, event.forMs)
       restore?.()
       restore = null
-      this.note('redis lost its last moments')
+      this.note(`${name} lost its last moments`)
     })
   }
 
   /** Which promises cannot be kept any more, as docs/money.md says. */
   private noteLosses(): void {
-    const { happened } = this
-    // Admissions of these moments are forgotten as well, and are held again only when their workers are back.
-    if (happened.has('redis-rolled-back')) this.mayOverspend = this.mayMissSpending = true
-    if (PARTS_END_FROM_SETTLEMENT.some((fault) => happened.has(fault))) this.maySettleUnheard = true
-    const losses = this.plan.events.filter((event) => happened.has(event.do) && isLoss(event)).length
-    if (losses === 0) return
-    this.mayHoldMore = true
-    if (happened.has('kill-dispatch')) this.mayLoseCharges = true
-    // Nobody resyncs what a worker that died had held; what it had settled may be on its way all the same.
-    const late = ['kill-dispatch', 'pause-dispatch', 'redis-away'] as const
-    if (late.some((fault) => happened.has(fault)) || losses > 1) this.mayOverspend = true
+    for (const [index, { happened, excuses }] of this.servers.entries()) {
+      // Admissions of these moments are forgotten as well, and are held again only when their workers are back.
+      if (happened.has('redis-rolled-back')) excuses.mayOverspend = excuses.mayMissSpending = true
+      if (PARTS_END_FROM_SETTLEMENT.some((fault) => happened.has(fault))) excuses.maySettleUnheard = true
+      const isLossHere = (event: PlannedEvent) =>
+        isLoss(event) && 'server' in event && event.server === index && happened.has(event.do)
+      const losses = this.plan.events.filter(isLossHere).length
+      if (losses === 0) continue
+      excuses.mayHoldMore = true
+      if (happened.has('kill-dispatch')) excuses.mayLoseCharges = true
+      // Nobody resyncs what a worker that died had held; what it had settled may be on its way all the same.
+      const late = ['kill-dispatch', 'pause-dispatch', 'redis-away'] as const
+      if (late.some((fault) => happened.has(fault)) || losses > 1) excuses.mayOverspend = true
+    }
+  }
+
+  isUntouched(accountId: string): boolean {
+    return !FAULTS.some((fault) => this.servers[this.gateway.serverOf(accountId)]!.happened.has(fault))
+  }
+
+  excusesOf(accountId: string): Excuses {
+    return this.servers[this.gateway.serverOf(accountId)]!.excuses
   }
 
   private alive<T extends { process: SimulatedProcess }>(processes: readonly T[]): T[] {
@@ -363,6 +394,22 @@ const PARTS_END_FROM_SETTLEMENT = [
   'redis-replaced',
   'redis-rolled-back',
 ] as const
+
+const FAULTS = [
+  'kill-api',
+  'kill-dispatch',
+  'kill-settlement',
+  'pause-dispatch',
+  'pause-settlement',
+  'postgres-away',
+  'redis-away',
+  'redis-emptied',
+  'redis-replaced',
+  'redis-rolled-back',
+  'give-up-calls',
+] as const
+
+const endOf = (event: PlannedEvent): number => event.atMs + ('forMs' in event ? event.forMs : 0)
 
 const LOSSES: ReadonlySet<PlannedEvent['do']> = new Set([
   'redis-emptied',

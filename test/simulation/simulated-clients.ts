@@ -56,8 +56,20 @@ export interface RedisServices {
   pubSub: PubSub
 }
 
-/** A client of the model, with the part of ioredis that the gateway uses of it. */
-export function connectRedis({ data, pubSub }: RedisServices, connection: Connection): Redis {
+/** A client of the models of all servers, with a connection to each. */
+export function connectRedis(
+  servers: readonly RedisServices[],
+  connections: readonly Connection[],
+  shards: number,
+): Redis {
+  const clients = servers.map((services, index) => connectServer(services, connections[index]!))
+  const shard = (number: number) => clients[number % clients.length]!
+  for (const client of clients) Object.assign(client, { shards, shard })
+  return clients[0] as unknown as Redis
+}
+
+/** A client of one server, with the part of ioredis that the gateway uses of it. */
+function connectServer({ data, pubSub }: RedisServices, connection: Connection): Record<string, unknown> {
   const messageListeners: Listener[] = []
   const subscribed = new Set<string>()
   const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
@@ -65,8 +77,6 @@ export function connectRedis({ data, pubSub }: RedisServices, connection: Connec
     for (const listener of messageListeners) (listener as (...args: string[]) => void)(channel, message)
   }
   const client: Record<string, unknown> = {
-    shards: 1,
-    shard: () => client,
     defineCommand(name: string) {
       client[name] = (keyCount: number, ...rest: Array<string | number>) => {
         const texts = rest.map(String)
@@ -119,7 +129,7 @@ export function connectRedis({ data, pubSub }: RedisServices, connection: Connec
     zrangebyscore: (key: string, _from: string, to: number) =>
       send(() => [...data.sortedSet(key)].filter(([, score]) => score <= to).map(([member]) => member)),
   }
-  return client as unknown as Redis
+  return client
 }
 
 /** The part of BullMQ's Queue that the gateway uses. */
@@ -149,14 +159,19 @@ export function openQueue(
 }
 
 /** src/platform/queues/call-jobs.ts over the model. */
-export function openCallJobs(queue: ModelQueue<CallJob>, data: ModelRedis, connection: Connection): CallJobs {
+export function openCallJobs(
+  queue: ModelQueue<CallJob>,
+  data: ModelRedis,
+  connection: Connection,
+  shard: number,
+): CallJobs {
   const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
   return {
     withdraw: (callId) => send(() => queue.withdraw(callId, false)),
     dropRequeued: (callId) => send(() => queue.withdraw(callId, true)),
     reclaim: (callId, { token, number, lockMs }) =>
       send(() => {
-        const isMarked = data.get(admittedKey(callId, 0)) !== null
+        const isMarked = data.get(admittedKey(callId, shard)) !== null
         return queue.reclaim(callId, token, number, lockMs, isMarked)
       }),
     noteFailure: (callId, told) => send(() => queue.noteFailure(callId, told)),
@@ -174,10 +189,10 @@ export function openClaimedJobs<Data>(
   { server }: RedisServices,
   process: SimulatedProcess,
   lockMs: number,
+  token: string,
 ): ClaimedJobs<Data> {
   const connection = server.connect(process, 'wait')
   const send = <T>(perform: () => T): Promise<T> => connection.send(perform)
-  const token = process.name
   let stalledChecks: NodeJS.Timeout | undefined
   const wait = () =>
     new Promise<void>((resolve) => {

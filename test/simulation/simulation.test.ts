@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { Bug } from './gateway.ts'
-import { planOf } from './plan.ts'
+import { planOf, SHARDED_FROM } from './plan.ts'
 import { report, simulate } from './simulate.ts'
 
 vi.mock('node:timers/promises', async () => ({
@@ -14,7 +14,7 @@ vi.mock('../../src/providers/count-tokens.ts', async () => {
 
 const ONLY = process.env.SIMULATION_SEED
 const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 110)
-const FROM = Number(process.env.SIMULATION_FROM ?? 1)
+const FROM = Number(process.env.SIMULATION_FROM ?? SHARDED_FROM)
 /** Seeds that broke an invariant once. */
 const BROKE_ONCE = [2648, 7580, 50060, 71121, 72338, 73282, 80266, 82574, 84780, 88475, 92094]
 /** Seeds in which an injected bug must be found. */
@@ -51,7 +51,7 @@ describe('the way of the money, crashed, delayed, repeated and reordered at ever
   }
 
   test('goes the same way twice for one seed', async () => {
-    for (const seed of [3, 14, 35]) {
+    for (const seed of [3, 14, 35, SHARDED_FROM + 3]) {
       const [first, second] = [await simulate(seed), await simulate(seed)]
       expect(second).toEqual(first)
       expect(first.trace.length).toBeGreaterThan(3)
@@ -115,6 +115,18 @@ describe('a bug is found', () => {
       'no-resync',
       'workers that do not resync what Redis lost',
       /no settlement is on its way|given away|its hold is gone/,
+    ],
+    [
+      'sweeps-first-shard',
+      'maintenance that sweeps the holds of the first shard alone',
+      /holds are open/,
+      SHARDED_FROM + 360,
+    ],
+    [
+      'looks-up-first-shard',
+      'maintenance that looks calls up in the queues of the first shard alone',
+      /was swept as lost, and its settlement waits/,
+      SHARDED_FROM + 175,
     ],
   ]
 
