@@ -438,7 +438,7 @@ export class Gateway {
         holds: this.bug === 'sweeps-first-shard' ? this.ofFirstShard(holds) : holds,
         balances,
         metrics: METRICS,
-        readEpoch: createEpochReader(redis),
+        readEpoch: this.youngestEpoch(redis),
         logger: LOGGER,
         clock: () => this.time.nowMs,
       })
@@ -451,6 +451,15 @@ export class Gateway {
     return { ...holds, accounts: async () => (await holds.accounts()).filter(isThere) }
   }
 
+  private youngestEpoch(redis: Redis): ReadEpoch {
+    const readers = shardNumbers(this).map((shard) => createEpochReader(redis, shard))
+    return async () => {
+      const epochs = await Promise.all(readers.map((read) => read()))
+      return epochs.toSorted((one, other) => one.ageMs - other.ageMs)[0]!
+    }
+  }
+
+  /** Where maintenance looks calls up: in the queues of all shards. */
   private queuesToMaintain(connections: readonly Connection[]) {
     const shards = this.bug === 'looks-up-first-shard' ? [0] : shardNumbers(this)
     const jobs = shards.map((shard) => this.callJobs(shard, this.connectionTo(shard, connections)))

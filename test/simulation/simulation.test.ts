@@ -67,7 +67,7 @@ describe('a bug is found', () => {
       'settle-after-end',
       'the settlement enqueued after the end was delivered',
       /no settlement is on its way|saw the end, but it was settled as|are left of a budget/,
-      505,
+      645,
     ],
     [
       'settle-after-end-colocated',
@@ -98,11 +98,17 @@ describe('a bug is found', () => {
       /waited too long for a worker, was charged|its settlement of \d+ waits, and its hold is 0/,
       115,
     ],
-    ['free-hang-up', 'a client that left before the first token, charged nothing', /was charged nothing/],
+    [
+      'free-hang-up',
+      'a client that left before the first token, charged nothing',
+      /was charged nothing/,
+      310,
+    ],
     [
       'runs-by-number',
       'runs of a call told apart by the numbers of their claims, which Redis gave away twice',
       /was delivered "|whole answer is/,
+      190,
     ],
     ['charge-twice', 'a replayed settlement charged again', /charged 2 times|entries sum/],
     [
