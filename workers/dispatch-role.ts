@@ -26,7 +26,7 @@ import { newId } from '../src/core/kernel/ids.ts'
 import { openBodyStore } from '../src/platform/body-store/create-body-store.ts'
 import type { Logger } from '../src/platform/observability/logger.ts'
 import { pollEvery } from '../src/platform/process/poll-every.ts'
-import { type CallJobs, createCallJobs } from '../src/platform/queues/call-jobs.ts'
+import type { CallJobs } from '../src/platform/queues/call-jobs.ts'
 import { type ClaimedJobs, openClaimedJobs } from '../src/platform/queues/claimed-jobs.ts'
 import {
   DISPATCH_QUEUE,
@@ -115,15 +115,14 @@ export async function startDispatchRole(
       token: newId('worker'),
       ...{ shard, logger, clock: Date.now },
     })
-    const { dispatch: dispatchQueue, settlement } = queues.calls[shard]!
+    const { dispatch: dispatchQueue, settlement, callJobs } = queues.calls[shard]!
     const calls = new RunningCalls(Math.floor(KEPT_OUTBOX_BYTES / served.length))
     const worker = await composeDispatch({
-      ...{ shard, jobs, calls, dispatchQueue, archive, chain, countCall, logger },
+      ...{ shard, jobs, calls, callJobs, dispatchQueue, archive, chain, countCall, logger },
       redis: redis.shard(shard),
       subscriber: subscriber.shard(shard),
       localHub: localHub && (() => localHub(shard)),
       epoch: await watchShard(shard, clients),
-      callJobs: createCallJobs(redis, shard),
       enqueueSettlements: (records) => enqueueSettlements(settlement, records),
       settlementJobsLeft: (jobIds) => settlementJobsLeft(redis, jobIds, shard),
       runFinish: createFinishScript(redis, jobs.token, Date.now, shard),

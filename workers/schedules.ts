@@ -37,7 +37,8 @@ import type { BodyStore } from '../src/platform/body-store/body-store.ts'
 import { createClickHouse } from '../src/platform/clickhouse.ts'
 import { createServerCheck } from '../src/platform/observability/redis-servers.ts'
 import type { Postgres } from '../src/platform/postgres/postgres.ts'
-import { createCallJobs } from '../src/platform/queues/call-jobs.ts'
+import { createFindQueuedCalls } from '../src/platform/queues/call-jobs.ts'
+import type { CallQueues } from '../src/platform/queues/call-queues.ts'
 import { enqueueSettlements } from '../src/platform/queues/queues.ts'
 import { type Job, runOnEveryProcess, runOnOneProcess } from '../src/platform/redis/fleet-job.ts'
 import { announceKeyChange } from '../src/platform/redis/key-changes.ts'
@@ -48,6 +49,8 @@ import { AUDIT_JOB } from '../src/platform/redis/redis-keys.ts'
 interface ScheduledJob extends Job {
   /** Whether one process of the fleet runs it at a time, or every settlement process. */
   on: 'one-process' | 'every-process'
+  /** Whose job it is. Absent: the fleet's. */
+  shard?: number
 }
 
 /** The dependencies of the scheduled jobs. */
@@ -77,7 +80,8 @@ const ALARMS_KEPT_MS = 90 * DAY_MS
 export async function startSchedules(parts: ScheduleParts): Promise<{ stop(): Promise<void> }> {
   const { redis, logger } = parts
   const running = (await scheduledJobs(parts)).map(({ on, ...job }) => {
-    const onFailure = (error: unknown) => logger.error({ err: error }, `${job.name} failed, retrying`)
+    const onFailure = (error: unknown) =>
+      logger.error({ err: error, shard: job.shard }, `${job.name} failed, retrying`)
     return on === 'one-process'
       ? runOnOneProcess({ ...job, redis, onFailure })
       : runOnEveryProcess({ ...job, onFailure })
@@ -87,30 +91,12 @@ export async function startSchedules(parts: ScheduleParts): Promise<{ stop(): Pr
 
 /** The table of scheduled jobs: what runs, how often, and where. */
 async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
-  const { config, redis, postgres, auditPostgres, queues, files, logger, fleetClock } = parts
+  const { config, redis, postgres, auditPostgres, queues, files, logger } = parts
   const callMs = config.queueWaitMs + config.callTimeoutMs + BODY_SLACK_MS
-  const deps = {
-    ...parts,
-    dispatchQueue: queues.dispatch,
-    settlementQueue: queues.settlement,
-    clock: Date.now,
-  }
+  const deps = { ...parts, queues: queues.calls, clock: Date.now }
   const payments = { ...deps, ...parts.payments }
   const costs = createUnchargedCostStore(postgres)
   const alarms = createAlarmStore(postgres)
-  const maintenance = {
-    ...deps,
-    callJobs: createCallJobs(redis),
-    balances: createBalanceStore(postgres),
-    readEpoch: createEpochReader(redis),
-    clock: fleetClock,
-  }
-  const unacknowledgedEnds = {
-    redis,
-    postgres,
-    enqueueSettlements: enqueueSettlements.bind(null, queues.settlement),
-    clock: fleetClock,
-  }
   const unchargedCost = {
     costs,
     accounts: createAccountStore(postgres, postLedger),
@@ -155,18 +141,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
   }
   const [one, every] = ['one-process', 'every-process'] as const
   return [
-    {
-      name: 'maintenance',
-      on: one,
-      everyMs: 30 * SECOND_MS,
-      run: createMaintenance(maintenance),
-    },
-    {
-      name: 'unheard-ends',
-      on: one,
-      everyMs: 30 * SECOND_MS,
-      run: () => sweepUnacknowledgedEnds(unacknowledgedEnds),
-    },
+    ...queues.calls.flatMap((ofShard) => shardJobs(parts, ofShard)),
     { name: 'retention', on: one, everyMs: 30 * SECOND_MS, run: prune },
     { name: 'stored-files', on: one, everyMs: 10 * MINUTE_MS, run: () => files.sweep(callMs) },
     {
@@ -228,6 +203,28 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
       run: createProviderHoursRollup(createProviderHours(auditPostgres), Date.now),
     },
     { name: AUDIT_JOB, on: one, everyMs: SECOND_MS, stopWithinMs: STOP_WITHIN_MS, ...audits },
+  ]
+}
+
+/** The jobs of the calls of one shard, with their locks there. */
+function shardJobs(parts: ScheduleParts, { shard, settlement }: CallQueues): ScheduledJob[] {
+  const { redis, postgres, queues, fleetClock: clock } = parts
+  const maintain = createMaintenance({
+    ...parts,
+    shard,
+    findQueued: createFindQueuedCalls(queues.calls),
+    balances: createBalanceStore(postgres),
+    readEpoch: createEpochReader(redis, shard),
+    clock,
+  })
+  const unacknowledgedEnds = {
+    ...{ shard, redis: redis.shard(shard), postgres, clock },
+    enqueueSettlements: enqueueSettlements.bind(null, settlement),
+  }
+  const job = { on: 'one-process', shard, everyMs: 30 * SECOND_MS } as const
+  return [
+    { ...job, name: 'maintenance', run: maintain },
+    { ...job, name: 'unheard-ends', run: () => sweepUnacknowledgedEnds(unacknowledgedEnds) },
   ]
 }
 

@@ -1,18 +1,17 @@
 import { MINUTE_MS } from '../core/kernel/time.ts'
-import { type CallJobs, createFindQueuedCalls, type FindQueuedCalls } from '../platform/queues/call-jobs.ts'
-import type { SettlementQueue } from '../platform/queues/queues.ts'
+import type { FindQueuedCalls } from '../platform/queues/call-jobs.ts'
 import type { ReadEpoch } from '../platform/redis/redis-epoch.ts'
+import { type Sharded, shardOf } from '../platform/redis/redis-keys.ts'
 import { type DriftCheckDependencies, type DriftReport, repairDrift } from './audit/drift-check.ts'
 import { type HoldSweepDependencies, sweepHolds } from './holds/hold-sweep.ts'
 import type { BillingMetrics } from './reports/billing-metrics.ts'
 
-export interface MaintenanceOptions
-  extends Omit<HoldSweepDependencies, 'findQueued'>,
-    DriftCheckDependencies {
-  callJobs: Pick<CallJobs, 'exists' | 'settledBy'>
-  settlementQueue: SettlementQueue
+export interface MaintenanceOptions extends HoldSweepDependencies, DriftCheckDependencies {
+  /** Whose accounts it maintains. */
+  shard: number
+  redis: Sharded
   metrics: BillingMetrics
-  /** The age of Redis's data; nothing is swept while it is young. Absent: it is old enough. */
+  /** The age of the shard's data; nothing is swept while it is young. Absent: it is old enough. */
   readEpoch?: ReadEpoch
   clock: () => number
 }
@@ -36,14 +35,16 @@ const POSTING_MS = 5 * MINUTE_MS
 const VERSIONS_AT_ONCE = 1_000
 
 /**
- * Creates the maintenance of balance caches. A run sweeps holds, and compares balance caches with the ledger: those of
+ * Creates the maintenance of a shard's balance caches. Each shard has its own, so that one whose server is away holds up no
+ * other. A run sweeps holds, and compares balance caches with the ledger: those of
  * listed accounts (see HoldStore.accounts) and of accounts with a recent posting, and the versions of one page of all
- * accounts. The first run, and one that finds that PostgreSQL lost commits, compares the versions of all. Repairs what
+ * accounts of the ledger. The first run, and one that finds that PostgreSQL lost commits, compares the versions of all. Repairs what
  * it finds and reports it. An account that is idle and equals the ledger leaves the list. A run can be repeated, and
  * can run beside live traffic and runs of other processes.
  */
 export function createMaintenance(options: MaintenanceOptions) {
-  const { holds, balances, metrics, logger, clock } = options
+  const { shard, redis, holds, balances, metrics, logger, clock } = options
+  const isOfShard = (accountId: string) => shardOf(accountId, redis) === shard
   /** Idle accounts, with their version and since when they are known to be idle, unix ms. */
   let idle = new Map<string, { version: bigint | null; sinceMs: number }>()
   /** The account that ended the last page of versions. */
@@ -88,8 +89,9 @@ export function createMaintenance(options: MaintenanceOptions) {
     const isAll = mustCompareAll
     do {
       const page = await balances.versions(lastCompared, VERSIONS_AT_ONCE)
-      const cached = await holds.versions(page.map(({ id }) => id))
-      const differing = page.filter(({ id, version }) => (cached.get(id) ?? version) !== version)
+      const ofShard = page.filter(({ id }) => isOfShard(id))
+      const cached = await holds.versions(ofShard.map(({ id }) => id))
+      const differing = ofShard.filter(({ id, version }) => (cached.get(id) ?? version) !== version)
       await repair(
         differing.map(({ id }) => id),
         report,
@@ -103,15 +105,18 @@ export function createMaintenance(options: MaintenanceOptions) {
   return async (stopping?: AbortSignal): Promise<MaintenanceReport> => {
     const report: MaintenanceReport = { accounts: 0, lostCalls: 0, driftedBalances: 0, openHolds: 0 }
     const startedMs = clock()
-    const listed = await holds.accounts()
-    report.lostCalls = await sweepHolds(listed, startedMs, { ...options, findQueued: findQueuedBy(options) })
+    const listed = await holds.accounts(shard)
+    report.lostCalls = await sweepHolds(listed, startedMs, {
+      ...options,
+      findQueued: findQueuedBy(options),
+    })
     metrics.lostCalls.inc(report.lostCalls)
     const { idle: idleNow, openHolds } = await repair(listed, report, stopping)
     report.openHolds = openHolds
     const posted = await balances.postedWithin(startedMs - lastRunMs + POSTING_MS)
     const known = new Set(listed)
     await repair(
-      posted.filter((accountId) => !known.has(accountId)),
+      posted.filter((accountId) => isOfShard(accountId) && !known.has(accountId)),
       report,
       stopping,
     )
@@ -119,18 +124,17 @@ export function createMaintenance(options: MaintenanceOptions) {
     if (stopping?.aborted) return report
     await unlistIdle(idleNow)
     lastRunMs = startedMs
-    metrics.openHolds.set(report.openHolds)
+    metrics.openHolds.set({ shard }, report.openHolds)
     logger.debug(report, 'maintenance done')
     return report
   }
 }
 
 /** A hold may be back before the job it belongs to. Asked afterwards: the data may be lost while we look. */
-function findQueuedBy({ callJobs, settlementQueue, readEpoch }: MaintenanceOptions): FindQueuedCalls {
-  const findInQueues = createFindQueuedCalls(callJobs, settlementQueue)
-  return async (callIds) => {
-    const queued = await findInQueues(callIds)
+function findQueuedBy({ findQueued, readEpoch }: MaintenanceOptions): FindQueuedCalls {
+  return async (calls) => {
+    const queued = await findQueued(calls)
     const isYoung = readEpoch && (await readEpoch()).ageMs < YOUNG_MS
-    return isYoung ? new Set(callIds) : queued
+    return isYoung ? new Set(calls.map(({ callId }) => callId)) : queued
   }
 }

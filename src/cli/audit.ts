@@ -3,7 +3,7 @@ import { failureCreditLimits } from '../billing/audit/failure-credit-audit.ts'
 import { type AuditReport, runAudit } from '../billing/audit/run-audit.ts'
 import { readConfig } from '../config.ts'
 import { unchargedCostLimits } from '../core/billing/uncharged-cost.ts'
-import { createDispatchQueue, createSettlementQueue } from '../platform/queues/queues.ts'
+import { closeCallQueues, openCallQueues } from '../platform/queues/call-queues.ts'
 import { withClients } from './clients.ts'
 import { type CommandOutput, lines, runAsProcess } from './run-command.ts'
 
@@ -20,23 +20,21 @@ export async function audit(args: string[], environment: NodeJS.ProcessEnv): Pro
     config,
     'switchyard-audit',
     async ({ postgres, redis }) => {
-      const dispatchQueue = createDispatchQueue(redis)
-      const settlementQueue = createSettlementQueue(redis)
+      const queues = openCallQueues(redis)
       try {
         const unchargedCost = unchargedCostLimits(config)
         const failureCredits = failureCreditLimits(config)
         return await runAudit({
           postgres,
           redis,
-          dispatchQueue,
-          settlementQueue,
+          queues,
           clock: Date.now,
           unchargedCost,
           failureCredits,
           ...(values.full && { reach: 'full' as const }),
         })
       } finally {
-        await Promise.all([dispatchQueue.close(), settlementQueue.close()])
+        await closeCallQueues(queues)
       }
     },
     0,

@@ -4,7 +4,7 @@ import { findCallInFlight } from '../billing/call-records/find-call-in-flight.ts
 import { settledTimeline } from '../billing/call-records/operator-call.ts'
 import { readConfig } from '../config.ts'
 import type { SettledTimeline, TimelineEvent } from '../core/api/calls.ts'
-import { createDispatchQueue, createSettlementQueue } from '../platform/queues/queues.ts'
+import { closeCallQueues, openCallQueues } from '../platform/queues/call-queues.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { withClients } from './clients.ts'
 import { type CommandOutput, lines, runAsProcess, UsageError } from './run-command.ts'
@@ -39,16 +39,15 @@ export async function trace(args: string[], environment: NodeJS.ProcessEnv): Pro
 
 /** The place of a call that is not settled. An operator may read nothing else of its job. */
 async function traceRunning(id: string, redis: Redis): Promise<CommandOutput> {
-  const dispatchQueue = createDispatchQueue(redis)
-  const settlementQueue = createSettlementQueue(redis)
+  const queues = openCallQueues(redis)
   try {
-    const found = await findCallInFlight(id, redis, { dispatchQueue, settlementQueue })
+    const found = await findCallInFlight(id, queues)
     if (!found) throw new Error(`call ${id} not found; rejected requests have no record`)
     const { candidates, timeline, ...view } = found
     const targets = candidates.map(({ offer }) => offer).join(', ')
     return { data: found, text: `${lines({ ...view, candidates: targets })}\n\n${eventLines(timeline)}` }
   } finally {
-    await Promise.all([dispatchQueue.close(), settlementQueue.close()])
+    await closeCallQueues(queues)
   }
 }
 

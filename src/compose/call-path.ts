@@ -18,7 +18,7 @@ import type { Config } from '../config.ts'
 import { newId } from '../core/kernel/ids.ts'
 import { createSharedRoom } from '../core/kernel/shared-room.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
-import { createCallJobs } from '../platform/queues/call-jobs.ts'
+import type { CallQueues } from '../platform/queues/call-queues.ts'
 import { watchSettlementBacklog } from '../platform/queues/settlement-backlog.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import {
@@ -30,7 +30,7 @@ import {
 } from '../platform/redis/redis-epoch.ts'
 import { shardOf } from '../platform/redis/redis-keys.ts'
 import { createSealer } from '../platform/sealing.ts'
-import type { CallQueues, Clients, openQueues } from './clients.ts'
+import type { Clients, openQueues } from './clients.ts'
 
 /** The stores of calls' bodies and of the completions that are kept for repeats, both encrypted. */
 export function composeCallTexts(
@@ -60,13 +60,13 @@ export async function watchShard(
 /** The paths of calls in an API process, from their start to the relay of their frames: one for each shard. */
 export async function composeCallPaths(
   config: Readonly<Config>,
-  clients: Clients & { queueRedis: Redis; replySubscriber: Redis; postgres: Postgres },
+  clients: Clients & { replySubscriber: Redis; postgres: Postgres },
   given: Pick<CallPathParts, 'catalog' | 'offerStates' | 'accounts' | 'holds'> & {
     queues: ReturnType<typeof openQueues>
     takeSlot: TakeSlotOfShard | undefined
   },
 ) {
-  const { redis, queueRedis, postgres, logger, resources, fleetClock: clock } = clients
+  const { redis, postgres, logger, resources, fleetClock: clock } = clients
   const { queues, takeSlot } = given
   const apiId = newId('api')
   const texts = composeCallTexts('api', config, clients)
@@ -74,7 +74,7 @@ export async function composeCallPaths(
   const spend = createSpendStore(postgres)
   const findSettled = (accountId: string, digest: string) => findSettledKey(postgres, accountId, digest)
   const idempotency = createIdempotency({ redis, findSettled, logger })
-  const composePath = async ({ shard, dispatch: dispatchQueue, settlement: settlementQueue }: CallQueues) => {
+  const composePath = async ({ shard, callJobs, ...ofCalls }: CallQueues) => {
     const epoch = await watchShard(shard, clients)
     const cleanup = createCleanupTasks(logger, epoch)
     const { hub, admission, dispatch } = connectCallPath({
@@ -90,15 +90,15 @@ export async function composeCallPaths(
         logger,
         clock,
         spend,
-        dispatchQueue,
-        settlementQueue,
+        callJobs,
+        dispatchQueue: ofCalls.dispatch,
+        settlementQueue: ofCalls.settlement,
       },
       subscriber: clients.replySubscriber,
       readEpoch: createEpochReader(redis, shard),
       recoveryGraceMs: config.recoveryGraceMs,
       charges: (callIds) => findCharges(postgres, callIds),
       noteLimitReached: createLimitNotice({ redis, postgres, cleanup }),
-      callJobs: createCallJobs(queueRedis, shard),
       takeSlot: takeSlot && (() => takeSlot(shard)),
       limits: config,
       topUpUrl: `${config.publicUrl ?? `http://127.0.0.1:${config.port}`}/billing`,

@@ -3,20 +3,12 @@ import type { Config } from '../config.ts'
 import { type Connections, openConnections } from '../platform/connections.ts'
 import type { Logger } from '../platform/observability/logger.ts'
 import { createProcessReport, type ProcessReport } from '../platform/observability/process-report.ts'
-import {
-  createCatalogQueue,
-  createDispatchQueue,
-  createEventsQueue,
-  createMailQueue,
-  createSettlementQueue,
-  type DispatchQueue,
-  type SettlementQueue,
-} from '../platform/queues/queues.ts'
+import { closeCallQueues, openCallQueues } from '../platform/queues/call-queues.ts'
+import { createCatalogQueue, createEventsQueue, createMailQueue } from '../platform/queues/queues.ts'
 import { type FleetTime, startFleetClock } from '../platform/redis/fleet-clock.ts'
 import { announceKeyChange } from '../platform/redis/key-changes.ts'
 import { checkRedisSettings, type Redis } from '../platform/redis/redis.ts'
 import { checkShards } from '../platform/redis/redis-epoch.ts'
-import { shardNumbers } from '../platform/redis/redis-keys.ts'
 import { refuseFormerKeys } from '../platform/redis/refuse-former-keys.ts'
 
 /** The name and mode of the first Redis connection of each role. */
@@ -67,34 +59,15 @@ export async function composeClients(
   }
 }
 
-/** The queues of a shard's calls. */
-export interface CallQueues {
-  shard: number
-  dispatch: DispatchQueue
-  settlement: SettlementQueue
-}
-
-/** The queues of the calls of each shard. */
-function openCallQueues(redis: Redis, resources: AsyncDisposableStack): CallQueues[] {
-  const queues = shardNumbers(redis).map((shard) => ({
-    shard,
-    dispatch: createDispatchQueue(redis, shard),
-    settlement: createSettlementQueue(redis, shard),
-  }))
-  resources.defer(async () => {
-    await Promise.all(queues.flatMap(({ dispatch, settlement }) => [dispatch.close(), settlement.close()]))
-  })
-  return queues
-}
-
-/** Every queue, over one connection to each server. */
+/** Every queue, over one connection to each server: those of the calls of each shard, and the fleet's. */
 export function openQueues(redis: Redis, resources: AsyncDisposableStack) {
-  const calls = openCallQueues(redis, resources)
+  const calls = openCallQueues(redis)
+  resources.defer(() => closeCallQueues(calls))
   const ofFleet = {
     events: createEventsQueue(redis),
     catalog: createCatalogQueue(redis),
     mail: createMailQueue(redis),
   }
   resources.defer(async () => void (await Promise.all(Object.values(ofFleet).map((queue) => queue.close()))))
-  return { ...calls[0]!, calls, ...ofFleet }
+  return { calls, ...ofFleet }
 }

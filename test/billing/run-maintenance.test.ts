@@ -11,7 +11,7 @@ import { createSettlementStore } from '../../src/billing/settlement/settlement-s
 import { creditPosting } from '../../src/core/billing/postings.ts'
 import { type CallId, newId } from '../../src/core/kernel/ids.ts'
 import { picoUsd } from '../../src/core/kernel/money.ts'
-import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
+import { createCallJobs, createFindQueuedCalls } from '../../src/platform/queues/call-jobs.ts'
 import {
   createDispatchQueue,
   createSettlementQueue,
@@ -41,8 +41,8 @@ describe('maintenance', () => {
     dispatchQueue = createDispatchQueue(redis)
     settlementQueue = createSettlementQueue(redis)
     options = {
-      callJobs: createCallJobs(redis),
-      settlementQueue,
+      ...{ shard: 0, redis },
+      findQueued: createFindQueuedCalls([{ callJobs: createCallJobs(redis), settlement: settlementQueue }]),
       postgres: ledger.postgres,
       settlements: createSettlementStore(ledger.postgres),
       holds: createHoldStore(redis),

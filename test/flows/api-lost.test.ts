@@ -120,6 +120,7 @@ describe('an API instance that is killed', () => {
     const queue = createSettlementQueue(stack.redis)
     const sweep = (clock: () => number) =>
       sweepUnacknowledgedEnds({
+        shard: 0,
         redis: stack.redis,
         postgres: stack.postgres,
         enqueueSettlements: (records) => enqueueSettlements(queue, records),

@@ -1,11 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { ulid } from 'ulid'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import type { QueuesView } from '../../src/core/api/operations.ts'
-import { queuePrefix, shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
+import type { CallId } from '../../src/core/kernel/ids.ts'
+import { MINUTE_MS } from '../../src/core/kernel/time.ts'
+import { createDispatchQueue } from '../../src/platform/queues/queues.ts'
+import { epochKey, queuePrefix, shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
 import { freePort } from '../../tools/launcher/ports.ts'
 import { ask, type StreamSoFar, stream, streamed, type WholeAnswer } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { expectLedgerInOrder } from '../helpers/ledger.ts'
+import { expectLedgerInOrder, sweepNow } from '../helpers/ledger.ts'
+import { openHold } from '../helpers/open-hold.ts'
 import { filled, testOperator, testStack } from '../helpers/resources.ts'
 import { createTestRedis } from '../helpers/services.ts'
 import type { TestAccount } from '../helpers/stack.ts'
@@ -104,6 +110,57 @@ describe('four shards over two servers', () => {
     const { queues } = (await board.json()) as { queues: Array<{ name: string }> }
     const ofCalls = shards.flatMap((shard) => ['dispatch', 'settlement'].map((name) => nameOf(name, shard)))
     expect(queues.map(({ name }) => name).sort()).toEqual([...ofCalls, 'catalog', 'events', 'mail'].sort())
+  })
+
+  test('maintenance closes the lost calls of every shard, and none that waits or runs', async () => {
+    const callMadeAgo = (ms: number): CallId => `chatcmpl_${ulid(Date.now() - ms)}`
+    const held = await Promise.all(
+      callers.map(async ({ accountId }, shard) => {
+        const client = stack.redis.shard(shard)
+        // Redis must have its data for a minute before anything is swept.
+        const epoch = await client.get(epochKey(shard))
+        await client.set(
+          epochKey(shard),
+          epoch!.replace(/\d+$/, (since) => String(Number(since) - 2 * MINUTE_MS)),
+        )
+        const [lost, waiting] = [callMadeAgo(2 * MINUTE_MS), callMadeAgo(2 * MINUTE_MS)]
+        for (const callId of [lost, waiting]) await openHold(stack.redis, accountId, callId, 100n)
+        const queue = createDispatchQueue(stack.redis, shard)
+        const job = await queue.add('call', {} as never, { jobId: waiting, delay: 10 * MINUTE_MS })
+        const close = async () => {
+          await job.remove()
+          await queue.close()
+        }
+        return { accountId, lost, waiting, close }
+      }),
+    )
+    const holds = createHoldStore(stack.redis)
+    const left = async (accountId: string) =>
+      (await holds.openHolds(accountId)).map(({ callId }) => callId).sort()
+    // It maintains at its start.
+    const another = await stack.startSettlement()
+    for (const { accountId, waiting } of held)
+      await eventually(async () => expect(await left(accountId)).toEqual([waiting]))
+    await another.stop()
+    for (const { lost } of held)
+      expect(await stack.postgres.callRecord.findUnique({ where: { id: lost } })).toMatchObject({
+        status: 'failed',
+        chargePico: 0n,
+      })
+    // A run of a minute later finds that calls run.
+    const streams = await Promise.all(callers.map((caller) => stream(caller, { model: 'test/steady' })))
+    expect(await sweepNow(stack)).toBe(0)
+    for (const { close } of held) await close()
+    expect(await sweepNow(stack)).toBe(SHARDS)
+    for (const [shard, open] of streams.entries()) {
+      expect(await open.end).toMatchObject({ status: 200, done: true, errorCode: null })
+      const { accountId } = callers[shard]!
+      await stack.settled(accountId)
+      const record = await stack.postgres.callRecord.findUnique({ where: { id: open.soFar.id! } })
+      expect(record).toMatchObject({ status: 'completed', completionTokens: WORDS })
+      expect(record!.chargePico).toBeGreaterThan(0n)
+    }
+    await expectLedgerInOrder(stack)
   })
 
   test('charge a call that its client left for what was delivered', async () => {

@@ -9,8 +9,8 @@ import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.
 import { createMaintenance } from '../../src/billing/run-maintenance.ts'
 import { createSettlementStore } from '../../src/billing/settlement/settlement-store.ts'
 import { parseUsd } from '../../src/core/kernel/money.ts'
-import { createCallJobs } from '../../src/platform/queues/call-jobs.ts'
-import { createDispatchQueue, createSettlementQueue } from '../../src/platform/queues/queues.ts'
+import { createFindQueuedCalls } from '../../src/platform/queues/call-jobs.ts'
+import { closeCallQueues, openCallQueues } from '../../src/platform/queues/call-queues.ts'
 import { type Redis, redisOf } from '../../src/platform/redis/redis.ts'
 import {
   accountKeys,
@@ -55,18 +55,23 @@ export async function waitingCalls(redis: Redis): Promise<number> {
 /** Runs maintenance once as if every hold were older than a minute. Returns how many calls had been lost. */
 export async function sweepNow(stack: TestStack): Promise<number> {
   const { redis, postgres } = stack
-  const report = await createMaintenance({
-    postgres,
-    callJobs: createCallJobs(redis),
-    settlementQueue: createSettlementQueue(redis),
-    settlements: createSettlementStore(postgres),
-    holds: createHoldStore(redis),
-    balances: createBalanceStore(postgres),
-    metrics: createBillingMetrics(new Registry()),
-    logger: pino({ level: 'silent' }),
-    clock: () => Date.now() + SWEEP_AGE_MS,
-  })()
-  return report.lostCalls
+  const queues = openCallQueues(redis)
+  const reports = await Promise.all(
+    queues.map(({ shard }) =>
+      createMaintenance({
+        ...{ shard, redis, postgres },
+        findQueued: createFindQueuedCalls(queues),
+        settlements: createSettlementStore(postgres),
+        holds: createHoldStore(redis),
+        balances: createBalanceStore(postgres),
+        metrics: createBillingMetrics(new Registry()),
+        logger: pino({ level: 'silent' }),
+        clock: () => Date.now() + SWEEP_AGE_MS,
+      })(),
+    ),
+  )
+  await closeCallQueues(queues)
+  return reports.reduce((sum, { lostCalls }) => sum + lostCalls, 0)
 }
 
 /**
@@ -92,19 +97,17 @@ export async function expectLedgerInOrder(stack: TestStack): Promise<void> {
       expect(balancePico).toBeGreaterThanOrEqual(0n)
     })
   }
-  const queues = {
-    dispatchQueue: createDispatchQueue(redis),
-    settlementQueue: createSettlementQueue(redis),
-  }
+  const queues = openCallQueues(redis)
   const unchargedCost = { percent: 25, floorPico: parseUsd('1.00') }
   const failureCredits = { percent: 5, floorPico: parseUsd('1.00') }
   const audit = await runAudit({
     postgres,
     redis,
-    ...queues,
+    queues,
     clock: Date.now,
     unchargedCost,
     failureCredits,
   })
+  await closeCallQueues(queues)
   expect(audit).toMatchObject({ ok: true, discrepancies: [] })
 }

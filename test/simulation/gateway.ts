@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Account } from '../../src/accounts/account-store.ts'
-import { createHoldStore, type HoldStore } from '../../src/billing/holds/hold-store.ts'
+import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import type { BalanceStore } from '../../src/billing/ledger/balance-store.ts'
 import { createBillingMetrics } from '../../src/billing/reports/billing-metrics.ts'
 import { createMaintenance } from '../../src/billing/run-maintenance.ts'
@@ -21,7 +21,7 @@ import type { CatalogSnapshot } from '../../src/core/catalog/catalog.ts'
 import { buildCatalogSnapshot } from '../../src/core/catalog/catalog-snapshot.ts'
 import type { CallId } from '../../src/core/kernel/ids.ts'
 import type { Postgres } from '../../src/platform/postgres/postgres.ts'
-import type { CallJobs } from '../../src/platform/queues/call-jobs.ts'
+import { type CallJobs, createFindQueuedCalls } from '../../src/platform/queues/call-jobs.ts'
 import { enqueueSettlements, type SettlementJob } from '../../src/platform/queues/queues.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
 import {
@@ -428,56 +428,37 @@ export class Gateway {
       const chargeOf = (id: string) => BigInt(this.ledger.calls.get(id)?.chargePico ?? '0')
       return ids.filter((id) => table.has(id)).map((id) => ({ id, chargePico: chargeOf(id) }))
     }
-    await this.time.runAs(process, () => {
+    const findQueued = createFindQueuedCalls(this.queuesToMaintain(connections))
+    const start = (shard: number) => {
       const maintain = createMaintenance({
-        ...this.queuesToMaintain(connections),
+        ...{ shard, redis, findQueued },
         settlements: this.store(process),
         postgres: {
           $queryRawUnsafe: (sql: string, ids: string[]) => postgres.send(() => known(sql, ids)),
         } as unknown as Postgres,
-        holds: this.bug === 'sweeps-first-shard' ? this.ofFirstShard(holds) : holds,
-        balances,
+        ...{ holds, balances },
         metrics: METRICS,
-        readEpoch: this.youngestEpoch(redis),
+        readEpoch: createEpochReader(redis, shard),
         logger: LOGGER,
         clock: () => this.time.nowMs,
       })
       maintain().catch(() => undefined)
-    })
-  }
-
-  private ofFirstShard(holds: HoldStore): HoldStore {
-    const isThere = (accountId: string) => shardOf(accountId, this) === 0
-    return { ...holds, accounts: async () => (await holds.accounts()).filter(isThere) }
-  }
-
-  private youngestEpoch(redis: Redis): ReadEpoch {
-    const readers = shardNumbers(this).map((shard) => createEpochReader(redis, shard))
-    return async () => {
-      const epochs = await Promise.all(readers.map((read) => read()))
-      return epochs.toSorted((one, other) => one.ageMs - other.ageMs)[0]!
     }
+    for (const shard of this.bug === 'sweeps-first-shard' ? [0] : shardNumbers(this))
+      await this.time.runAs(process, () => start(shard))
   }
 
-  /** Where maintenance looks calls up: in the queues of all shards. */
+  /** Where maintenance looks calls up: in the queues of their shards. */
   private queuesToMaintain(connections: readonly Connection[]) {
-    const shards = this.bug === 'looks-up-first-shard' ? [0] : shardNumbers(this)
-    const jobs = shards.map((shard) => this.callJobs(shard, this.connectionTo(shard, connections)))
-    const queues = shards.map(
-      (shard) => openQueue(this.queues[shard]!.settlement, this.connectionTo(shard, connections)).settlement,
-    )
-    return {
-      callJobs: {
-        exists: async (id: string) => (await Promise.all(jobs.map((one) => one.exists(id)))).some(Boolean),
-        settledBy: jobs[0]!.settledBy,
-      },
-      settlementQueue: {
-        getRanges: async (...args: unknown[]) =>
-          (await Promise.all(queues.map((queue) => queue.getRanges(...(args as [never]))))).flat(),
-        getJob: async (id: string) =>
-          (await Promise.all(queues.map((queue) => queue.getJob(id)))).find(Boolean),
-      } as never,
-    }
+    return shardNumbers(this)
+      .map((shard) => (this.bug === 'looks-up-first-shard' ? 0 : shard))
+      .map((shard) => {
+        const connection = this.connectionTo(shard, connections)
+        return {
+          callJobs: this.callJobs(shard, connection),
+          settlement: openQueue(this.queues[shard]!.settlement, connection).settlement,
+        }
+      })
   }
 
   /** The epoch of an API process, which is unknown until Redis answers. */

@@ -180,7 +180,7 @@ async function lostHolds(accountIds: string[], deps: BalanceCacheAuditDependenci
   for (const accountId of accountIds)
     for (const { callId } of await deps.holds.openHolds(accountId)) accountOf.set(callId, accountId)
   if (accountOf.size === 0) return []
-  const queued = await deps.findQueued([...accountOf.keys()])
+  const queued = await deps.findQueued([...accountOf].map(([callId, accountId]) => ({ accountId, callId })))
   const jobless = [...accountOf.keys()].filter((callId) => !queued.has(callId))
   const accounted = await deps.accountedFor(jobless)
   const now = deps.clock()

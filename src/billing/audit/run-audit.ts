@@ -1,8 +1,9 @@
 import type { UnchargedCostLimits } from '../../core/billing/uncharged-cost.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
 import type { Postgres } from '../../platform/postgres/postgres.ts'
-import { createCallJobs, createFindQueuedCalls } from '../../platform/queues/call-jobs.ts'
-import type { DispatchQueue, SettlementQueue } from '../../platform/queues/queues.ts'
+import { createFindQueuedCalls } from '../../platform/queues/call-jobs.ts'
+import type { CallQueues } from '../../platform/queues/call-queues.ts'
+import type { JobQueue } from '../../platform/queues/queues.ts'
 import type { Redis } from '../../platform/redis/redis.ts'
 import { findKnownCalls } from '../call-records/known-calls.ts'
 import { createAllowanceStore } from '../holds/allowance-store.ts'
@@ -41,8 +42,8 @@ export async function runAudit(deps: {
   /** Must have no statement timeout: a full audit reads whole tables. */
   postgres: Postgres
   redis: Redis
-  dispatchQueue: DispatchQueue
-  settlementQueue: SettlementQueue
+  /** Of all shards. */
+  queues: readonly CallQueues[]
   clock: () => number
   unchargedCost: UnchargedCostLimits
   failureCredits: FailureCreditLimits
@@ -53,16 +54,16 @@ export async function runAudit(deps: {
   /** Deletes wrong allowances, which are then loaded again. Absent: Redis is left as it is. */
   repairsAllowances?: boolean
 }): Promise<AuditReport> {
-  const { postgres, redis, dispatchQueue, settlementQueue, clock, reach, waitMs } = deps
+  const { postgres, redis, queues, clock, reach, waitMs } = deps
   const holds = createHoldStore(redis)
   const caches = await openBalanceCacheAudit({
     holds,
     balances: createBalanceStore(postgres),
     countJobs: async () => ({
-      dispatchJobs: await dispatchQueue.getJobCountByTypes(...COUNTED_STATES),
-      settlementJobs: await settlementQueue.getJobCountByTypes(...COUNTED_STATES),
+      dispatchJobs: await countJobs(queues.map(({ dispatch }) => dispatch)),
+      settlementJobs: await countJobs(queues.map(({ settlement }) => settlement)),
     }),
-    findQueued: createFindQueuedCalls(createCallJobs(redis), settlementQueue),
+    findQueued: createFindQueuedCalls(queues),
     accountedFor: async (callIds) => {
       const { settled, quarantined } = await findKnownCalls(postgres, callIds)
       return settled.union(quarantined)
@@ -98,6 +99,11 @@ export async function runAudit(deps: {
     discrepancies: checks.flatMap((check) => check.discrepancies),
     failureCredits: credited.credits,
   }
+}
+
+async function countJobs(queues: readonly JobQueue[]): Promise<number> {
+  const counts = await Promise.all(queues.map((queue) => queue.getJobCountByTypes(...COUNTED_STATES)))
+  return counts.reduce((sum, count) => sum + count, 0)
 }
 
 /** `revenuePico: 1500000000000n` becomes `revenue_usd: "1.50"`; counts stay as they are. */

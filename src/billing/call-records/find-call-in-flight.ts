@@ -1,25 +1,26 @@
 import type { InFlightTimeline } from '../../core/api/calls.ts'
 import { formatUsd } from '../../core/kernel/money.ts'
-import { createCallJobs, readSettlingCalls } from '../../platform/queues/call-jobs.ts'
-import type { DispatchQueue, SettlementQueue } from '../../platform/queues/queues.ts'
-import type { Redis } from '../../platform/redis/redis.ts'
+import { readSettlingCalls } from '../../platform/queues/call-jobs.ts'
+import type { CallQueues } from '../../platform/queues/call-queues.ts'
 import { type CallEvent, timelineOf } from './operator-call.ts'
 
 /**
- * Describes a call that is not settled from its job: waiting, running, or about to be settled. Null if neither queue
- * has it. The call's text stays sealed in the job.
+ * Describes a call that is not settled from its job: waiting, running, or about to be settled. Null if no queue of any
+ * shard has it. Throws if a shard that cannot be asked may have it. The call's text stays sealed in the job.
  */
 export async function findCallInFlight(
   callId: string,
-  redis: Redis,
-  queues: { dispatchQueue: DispatchQueue; settlementQueue: SettlementQueue },
+  queues: readonly CallQueues[],
 ): Promise<InFlightTimeline | null> {
-  const { dispatchQueue, settlementQueue } = queues
-  const job = await dispatchQueue.getJob(callId)
-  if (!job) {
-    const unsettled = await readSettlingCalls(settlementQueue, createCallJobs(redis))
-    return unsettled.has(callId) ? settling(callId) : null
-  }
+  const answers = await Promise.allSettled(queues.map((ofShard) => findInShard(callId, ofShard)))
+  for (const answer of answers) if (answer.status === 'fulfilled' && answer.value) return answer.value
+  for (const answer of answers) if (answer.status === 'rejected') throw answer.reason
+  return null
+}
+
+async function findInShard(callId: string, queues: CallQueues): Promise<InFlightTimeline | null> {
+  const job = await queues.dispatch.getJob(callId)
+  if (!job) return (await readSettlingCalls(queues)).has(callId) ? settling(callId) : null
   const { envelope, claims = 0 } = job.data
   const held = formatUsd(BigInt(envelope.holdPico))
   const events: CallEvent[] = [

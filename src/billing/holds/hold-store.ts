@@ -298,10 +298,13 @@ export function createHoldStore(redis: Redis) {
       return redisOf(accountId, redis).zrangebyscore(accountKeys(accountId, redis).expiry, '-inf', nowMs)
     },
 
-    /** Accounts that have open holds, or whose balance cache changed since maintenance compared it with the ledger. */
-    async accounts() {
+    /**
+     * Accounts that have open holds, or whose balance cache changed since maintenance compared it with the ledger: of one
+     * shard, or of all.
+     */
+    async accounts(only?: number) {
       const found = new Set<string>()
-      for (const shard of shardNumbers(redis)) {
+      for (const shard of only === undefined ? shardNumbers(redis) : [only]) {
         for (let cursor = ''; cursor !== '0'; ) {
           const [next, some] = await redis
             .shard(shard)

@@ -42,7 +42,9 @@ export async function sweepHolds(
     suspects.push(...found.filter(({ holds }) => holds.length > 0))
   }
   if (suspects.length === 0) return 0
-  const queued = await deps.findQueued(suspects.flatMap(({ holds }) => holds.map(({ callId }) => callId)))
+  const queued = await deps.findQueued(
+    suspects.flatMap(({ accountId, holds }) => holds.map(({ callId }) => ({ accountId, callId }))),
+  )
   let lost = 0
   for (const some of portions(suspects)) {
     const counts = await Promise.all(

@@ -7,8 +7,8 @@ export interface BillingMetrics {
   driftedBalances: Counter
   lostCalls: Counter
   creditedCalls: Counter
-  /** As of the last comparison of the balance caches by this process. */
-  openHolds: Gauge
+  /** As of the last comparison of each shard's balance caches by this process. */
+  openHolds: Gauge<'shard'>
 }
 
 /** Registers the counters of settlement and maintenance. */
@@ -24,6 +24,7 @@ export function createBillingMetrics(registry: Registry): BillingMetrics {
     openHolds: new Gauge({
       name: 'switchyard_holds_open',
       help: 'Open holds of all accounts when this process last compared the balance caches.',
+      labelNames: ['shard'],
       registers: [registry],
     }),
     creditedCalls: counter(

@@ -101,8 +101,11 @@ const UNACKNOWLEDGED_AFTER_MS = 60_000
 const KEPT_MS = 86_400_000
 
 interface SweepDependencies {
+  shard: number
+  /** The client of the shard. */
   redis: Pick<Redis, 'smembers' | 'srem' | 'pubsub' | 'isInCluster' | 'hgetall' | 'hdel'>
   postgres: Postgres
+  /** In the queue of the shard. */
   enqueueSettlements: (records: SettlementRecord[]) => Promise<unknown>
   clock: () => number
 }
@@ -118,20 +121,20 @@ interface UnacknowledgedEnd {
 }
 
 /**
- * Finds ends that were published to instances that are gone, and enqueues records that their clients did not get them,
+ * Finds ends of a shard's calls that were published to instances that are gone, and enqueues records that their clients did not get them,
  * from which settlement credits the charge down to what they certainly received. Returns their number. Repeatable.
  */
 export async function sweepUnacknowledgedEnds(deps: SweepDependencies): Promise<number> {
-  const { redis, clock } = deps
+  const { shard, redis, clock } = deps
   let found = 0
-  for (const channel of await redis.smembers(endingChannels(0))) {
+  for (const channel of await redis.smembers(endingChannels(shard))) {
     if ((await countSubscribers(redis, channel)) > 0) continue
     const ends = Object.entries(await redis.hgetall(unacknowledgedEndsKey(channel))).map(readEnd)
     // An instance that only lost its connection comes back, and acknowledges what it wrote.
     const due = ends.filter(({ notedAtMs }) => clock() - notedAtMs >= UNACKNOWLEDGED_AFTER_MS)
     for (let start = 0; start < due.length; start += AT_ONCE)
       found += await giveUp(channel, due.slice(start, start + AT_ONCE), deps)
-    if (ends.length === 0) await redis.srem(endingChannels(0), channel)
+    if (ends.length === 0) await redis.srem(endingChannels(shard), channel)
   }
   return found
 }

@@ -32,7 +32,7 @@ const SEARCHES_MAX = 4
 
 /** GET /calls: a search over settled calls of all accounts; GET /calls/:id/timeline: one call, also while it runs. */
 export const callRoutes: FastifyPluginAsyncTypebox = async (app) => {
-  const { calls, promptLogs, redis, queues, clock } = app.services
+  const { calls, promptLogs, queues, clock } = app.services
   const slots = reportSlots(SEARCHES_MAX, SEARCHES_MAX)
 
   app.get(
@@ -57,11 +57,10 @@ export const callRoutes: FastifyPluginAsyncTypebox = async (app) => {
   }
   app.get('/calls/:id/timeline', timeline, async ({ params: { id } }) => {
     if (callCreatedAt(id) === null) throw unknownCall()
-    const both = { dispatchQueue: queues.dispatch, settlementQueue: queues.settlement }
     const find = async (): Promise<CallTimelineView | null> => {
       const record = await calls.find(id)
       if (record) return settledTimeline(record)
-      const inFlight = await findCallInFlight(id, redis, both)
+      const inFlight = await findCallInFlight(id, queues.calls)
       if (inFlight) return inFlight
       // It may have been settled between the two reads.
       const settled = await calls.find(id)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { CallJob } from '../../core/calls/call-job.ts'
 import type { GatewayFailure } from '../../core/calls/frames.ts'
 import { defineScript, type Redis } from '../redis/redis.ts'
-import { admittedKey, queuePrefix } from '../redis/redis-keys.ts'
+import { admittedKey, queuePrefix, shardOf } from '../redis/redis-keys.ts'
 import { DISPATCH_QUEUE, REVIVED, SETTLEMENT_QUEUE, type SettlementQueue } from './queues.ts'
 
 /**
@@ -85,41 +85,61 @@ export function createCallJobs(connection: Redis, shard = 0) {
   }
 }
 
-/** Which of the given calls have a job, waiting or running, in either queue. */
-export type FindQueuedCalls = (callIds: readonly string[]) => Promise<Set<string>>
+/** A call that its account's shard has a hold of. */
+export interface HeldCall {
+  accountId: string
+  callId: string
+}
+
+/** Which of the given calls have a job, waiting or running, in either queue of their account's shard. Returns their ids. */
+export type FindQueuedCalls = (calls: readonly HeldCall[]) => Promise<Set<string>>
 
 const UNFINISHED = ['waiting', 'active', 'delayed', 'prioritized'] as const
 /** Jobs read at once. A job can hold a hundred kilobytes, so only the ids are kept. */
 const JOBS_AT_ONCE = 50
 const CALLS_AT_ONCE = 1_000
 
+/** What finding a shard's calls needs of its queues. */
+interface SearchedQueues {
+  callJobs: Pick<CallJobs, 'exists' | 'settledBy'>
+  settlement: SettlementQueue
+}
+
 /**
- * Looks calls up in the dispatch queue and then in the settlement queue, since a settlement is enqueued before the
- * dispatch job is removed. Each lookup scans all waiting settlements, so pass all calls at once.
+ * Looks calls up in the queues of their accounts' shards; `queues` are those of all shards, in their order. Each lookup
+ * scans all waiting settlements, so pass all calls at once.
  */
-export function createFindQueuedCalls(
-  callJobs: Pick<CallJobs, 'exists' | 'settledBy'>,
-  settlement: SettlementQueue,
-): FindQueuedCalls {
-  return async (callIds) => {
+export function createFindQueuedCalls(queues: readonly SearchedQueues[]): FindQueuedCalls {
+  const shardOfCall = ({ accountId }: HeldCall) => shardOf(accountId, { shards: queues.length })
+  return async (calls) => {
     const queued = new Set<string>()
-    for (let start = 0; start < callIds.length; start += CALLS_AT_ONCE) {
-      const some = callIds.slice(start, start + CALLS_AT_ONCE)
-      const exist = await Promise.all(some.map((callId) => callJobs.exists(callId)))
-      for (const [index, callId] of some.entries()) if (exist[index]) queued.add(callId)
+    for (const [shard, ofShard] of Map.groupBy(calls, shardOfCall)) {
+      const callIds = ofShard.map(({ callId }) => callId)
+      for (const callId of await findInQueues(callIds, queues[shard]!)) queued.add(callId)
     }
-    if (queued.size === callIds.length) return queued
-    const settling = await readSettlingCalls(settlement, callJobs)
-    for (const callId of callIds) if (settling.has(callId)) queued.add(callId)
     return queued
   }
 }
 
+/** Dispatch first: a settlement is enqueued before the dispatch job is removed. */
+async function findInQueues(callIds: readonly string[], queues: SearchedQueues): Promise<Set<string>> {
+  const queued = new Set<string>()
+  for (let start = 0; start < callIds.length; start += CALLS_AT_ONCE) {
+    const some = callIds.slice(start, start + CALLS_AT_ONCE)
+    const exist = await Promise.all(some.map((callId) => queues.callJobs.exists(callId)))
+    for (const [index, callId] of some.entries()) if (exist[index]) queued.add(callId)
+  }
+  if (queued.size === callIds.length) return queued
+  const settling = await readSettlingCalls(queues)
+  for (const callId of callIds) if (settling.has(callId)) queued.add(callId)
+  return queued
+}
+
 /** Ids of the calls whose settlement waits or runs. */
-export async function readSettlingCalls(
-  settlement: SettlementQueue,
-  { settledBy }: Pick<CallJobs, 'settledBy'>,
-): Promise<Set<string>> {
+export async function readSettlingCalls({
+  settlement,
+  callJobs: { settledBy },
+}: SearchedQueues): Promise<Set<string>> {
   // Reads all ids in one step, because jobs move between lists. A job that is gone by then has settled its calls.
   const jobIds = await settlement.getRanges([...UNFINISHED], 0, -1)
   const settling = new Set<string>()

@@ -39,7 +39,8 @@ export async function readQueues(
     failure = error
   }
   const ofShards = await Promise.all(
-    calls.map(({ shard, ...ofCalls }) => {
+    calls.map(({ shard, dispatch, settlement }) => {
+      const ofCalls = { dispatch, settlement }
       const queues = Object.entries(shard === 0 ? { ...ofCalls, events, catalog, mail } : ofCalls)
       const read = queues.map(([name, queue]) =>
         readQueue(redis.shard(shard), { name: name as QueueView['name'], shard }, queue, nowMs),
