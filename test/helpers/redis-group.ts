@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,16 +24,30 @@ const NODE_TIMEOUT_MS = 2_000
 const ONE_SECOND_FSYNC = ['appendonly yes', 'appendfsync everysec', 'save ""', 'maxmemory-policy noeviction']
 const SLOTS = 16_384
 
+/** Of a server at `localhost` and 127.0.0.1, signed by itself, from 2020 to 2120. */
+const TLS_FILES = join(import.meta.dirname, '../fixtures/tls')
+export const TEST_CERTIFICATE = readFileSync(join(TLS_FILES, 'certificate.pem'), 'utf8')
+const TLS_SETTINGS = [
+  `tls-cert-file "${join(TLS_FILES, 'certificate.pem')}"`,
+  `tls-key-file "${join(TLS_FILES, 'key.pem')}"`,
+  `tls-ca-cert-file "${join(TLS_FILES, 'certificate.pem')}"`,
+  'tls-auth-clients no',
+  'tls-replication yes',
+  'tls-cluster yes',
+]
+
 interface Servers {
   /** The settings of each. */
   settings: ReadonlyArray<readonly string[]>
   args?: string[]
   /** How the test signs in. */
   signIn?: { username: string; password: string }
+  /** Whether they take connections by TLS, and no others. */
+  isTls?: boolean
 }
 
 /** Starts servers on loopback ports. */
-async function startServers({ settings, args = [], signIn }: Servers) {
+async function startServers({ settings, args = [], signIn, isTls = false }: Servers) {
   const program = JSON.parse(process.env.TEST_REDIS_PROGRAM!) as RedisProgram
   if (program.kind !== 'binary')
     throw new Error('a group of Redis servers needs a redis-server on this machine')
@@ -45,9 +60,16 @@ async function startServers({ settings, args = [], signIn }: Servers) {
       const dir = join(folder, String(port))
       await mkdir(dir)
       const config = join(dir, 'redis.conf')
-      const common = ['bind 127.0.0.1', `port ${port}`, `dir "${dir}"`, 'protected-mode no', 'daemonize no']
+      const ports = isTls ? ['port 0', `tls-port ${port}`, ...TLS_SETTINGS] : [`port ${port}`]
+      const common = ['bind 127.0.0.1', ...ports, `dir "${dir}"`, 'protected-mode no', 'daemonize no']
       await writeFile(config, [...common, ...lines, ''].join('\n'))
-      const client = new Client({ ...signIn, port, maxRetriesPerRequest: 0, retryStrategy: () => 50 })
+      const client = new Client({
+        ...signIn,
+        port,
+        ...(isTls && { tls: { ca: TEST_CERTIFICATE } }),
+        maxRetriesPerRequest: 0,
+        retryStrategy: () => 50,
+      })
       client.on('error', () => undefined)
       const start = async () => {
         const server = await spawnPlan(
@@ -136,6 +158,34 @@ export async function startSentinelGroup() {
       await replica.client.config('SET', 'masterauth', 'wrong')
       await primary.client.call('CLIENT', 'KILL', 'TYPE', 'replica')
     },
+    async close() {
+      await sentinels.close()
+      await data.close()
+    },
+  }
+}
+
+/** A server, a Sentinel of it, and a cluster of one node, which take TLS alone, with ACL users. */
+export async function startTlsServers() {
+  const settings = [...ONE_SECOND_FSYNC, ...USERS]
+  const node = [...settings, 'cluster-enabled yes', `cluster-port ${await freePort()}`]
+  const data = await startServers({ settings: [settings, node], signIn: OPS, isTls: true })
+  const [server, cluster] = data.members as [RedisMember, RedisMember]
+  await cluster.client.call('CLUSTER', 'ADDSLOTSRANGE', 0, SLOTS - 1)
+  const watch = [
+    `sentinel monitor main 127.0.0.1 ${server.port} 1`,
+    ...['sentinel auth-user main ops', 'sentinel auth-pass main ops'],
+  ]
+  const sentinels = await startServers({ settings: [watch], args: ['--sentinel'], isTls: true })
+  await eventually(async () => {
+    if (!/cluster_state:ok/.test(String(await cluster.client.cluster('INFO')))) throw new Error('not yet')
+  })
+  const addressOf = ({ port }: RedisMember) => `gateway:secret@127.0.0.1:${port}`
+  return {
+    server: `rediss://${addressOf(server)}`,
+    plain: `redis://${addressOf(server)}`,
+    sentinel: `rediss+sentinel://${addressOf(sentinels.members[0]!)}/?name=main`,
+    cluster: `rediss+cluster://${addressOf(cluster)}`,
     async close() {
       await sentinels.close()
       await data.close()
