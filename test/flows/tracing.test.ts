@@ -139,3 +139,33 @@ test('the metrics of the conventions arrive over OTLP, and Prometheus has the sa
     ])
   })
 })
+
+test('a call whose trace is not sampled has no span in any process', async () => {
+  const traceIds = ['00', '01'].map((flags) => ({ flags, id: randomBytes(16).toString('hex') }))
+  for (const { flags, id } of traceIds) {
+    const response = await fetch(`${stack.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        traceparent: `00-${id}-${'1'.repeat(16)}-${flags}`,
+      },
+      body: JSON.stringify({
+        model: 'test/failover',
+        max_tokens: 100,
+        messages: [{ role: 'user', content: PROMPT }],
+      }),
+    })
+    expect(response.status).toBe(200)
+    await response.text()
+  }
+  const [dropped, kept] = traceIds.map(({ id }) => id)
+  await eventually(() => {
+    const names = collector.spans.filter(({ traceId }) => traceId === kept).map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(['POST /v1/chat/completions', 'process dispatch']))
+    expect(collector.spans.some(({ links }) => links.includes(kept!))).toBe(true)
+  })
+  expect(collector.spans.filter((span) => span.traceId === dropped || span.links.includes(dropped!))).toEqual(
+    [],
+  )
+})

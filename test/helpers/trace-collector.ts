@@ -9,6 +9,9 @@ export interface CollectedSpan {
   resource: Record<string, unknown>
   name: string
   kind: number
+  /** Unix milliseconds, with fractions. */
+  startMs: number
+  endMs: number
   traceId: string
   spanId: string
   parentSpanId: string | undefined
@@ -87,6 +90,8 @@ interface Attribute {
 interface WireSpan {
   name: string
   kind: number
+  startTimeUnixNano: string
+  endTimeUnixNano: string
   traceId: string
   spanId: string
   parentSpanId?: string
@@ -114,6 +119,8 @@ function spansOf(batch: WireBatch): CollectedSpan[] {
         resource: ofProcess,
         name: span.name,
         kind: span.kind,
+        startMs: Number(span.startTimeUnixNano) / 1e6,
+        endMs: Number(span.endTimeUnixNano) / 1e6,
         traceId: span.traceId,
         spanId: span.spanId,
         parentSpanId: span.parentSpanId,

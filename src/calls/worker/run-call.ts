@@ -288,7 +288,7 @@ function inCallSpan<T>(
   countCall: CountCall,
   run: (countCall: CountCall) => Promise<T>,
 ): Promise<T> {
-  if (!tracesAreOn()) return run(countCall)
+  if (!tracesAreOn() || envelope.traceparent === undefined) return run(countCall)
   const attributes = {
     ...queueAttributes(DISPATCH_QUEUE, 'process', envelope.id),
     'switchyard.call.claim': claim,

@@ -17,7 +17,7 @@ import type { BoundedJson } from '../../core/json/bounded-json.ts'
 import { invalid } from '../../core/kernel/errors.ts'
 import type { BodyStore } from '../../platform/body-store/body-store.ts'
 import type { Logger } from '../../platform/observability/logger.ts'
-import { tracesAreOn } from '../../platform/observability/tracing.ts'
+import { isTraced } from '../../platform/observability/tracing.ts'
 import { type StandardKey, standardKey } from '../plugins/authenticate.ts'
 import {
   CompletionCollector,
@@ -92,7 +92,7 @@ export async function serveCall(
   const { call: asking, fingerprint, format, planned, watch = (writer: CompletionWriter) => writer } = asked
   const { bodyReservation: reservation, bodyBytes } = request
   const labels = readCallLabels(request.headers, request.body)
-  const conversation = tracesAreOn() ? readConversationId(request.headers, request.body) : undefined
+  const conversation = isTraced() ? readConversationId(request.headers, request.body) : undefined
   const prompt =
     key.promptLogDays === undefined ? null : deps.promptLogs.readPrompt(request.body ?? asking.content)
   // The request object lives as long as its response, so that its text is released here.

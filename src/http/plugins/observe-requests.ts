@@ -17,7 +17,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The code of the error sent for this request, also within a stream; null so far. */
     errorCode: ErrorCode | null
-    /** The span of this request, if traces are on. */
+    /** The span of this request, if its trace is kept. */
     span: OpenSpan | null
   }
 }
@@ -48,7 +48,7 @@ function traceRequests(app: FastifyInstance): void {
     if (version === undefined) return done()
     const route = request.routeOptions.url ?? `${version}*`
     const { traceparent } = request.headers
-    request.span = openSpan(`${request.method} ${route}`, {
+    const span = openSpan(`${request.method} ${route}`, {
       kind: 'SERVER',
       parent: typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? traceparent : undefined,
       attributes: {
@@ -59,6 +59,7 @@ function traceRequests(app: FastifyInstance): void {
         'switchyard.request.id': request.id,
       },
     })
+    if (span.isRecorded) request.span = span
     done()
   })
   // Set here, because the events of reading a body run outside of the earlier context.

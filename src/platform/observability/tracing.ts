@@ -26,8 +26,6 @@ export interface SpanOptions {
 
 /** The operations on a span for the work inside it. */
 export interface SpanNotes {
-  /** False if the trace is not sampled. */
-  isRecorded: boolean
   set(attributes: Attributes): void
   /** Marks the span as failed; `type` is one of the gateway's constants. */
   fail(type: string): void
@@ -35,13 +33,15 @@ export interface SpanNotes {
 
 /** A span that outlives one function, such as a request with a streamed response. */
 export interface OpenSpan extends SpanNotes {
+  /** False if the trace is not kept. */
+  isRecorded: boolean
   /** Runs `work`, and everything that it starts, in the span. */
   run<T>(work: () => T): T
   end(): void
 }
 
 const tracer = () => trace.getTracer('switchyard')
-const NO_NOTES: SpanNotes = { isRecorded: false, set: () => undefined, fail: () => undefined }
+const NO_NOTES: SpanNotes = { set: () => undefined, fail: () => undefined }
 
 let isTracing = false
 
@@ -100,9 +100,15 @@ export async function startMetricExport(
 /** Whether this process records traces. */
 export const tracesAreOn = (): boolean => isTracing
 
+/**
+ * Whether the work at hand is part of a trace that is kept. That is decided where the trace begins: a call that is not
+ * sampled has no span, no context and no `traceparent`, and costs next to nothing.
+ */
+export const isTraced = (): boolean => isTracing && trace.getActiveSpan()?.isRecording() === true
+
 /** The context of the active span; undefined outside of any. */
 export function currentTraceparent(): Traceparent | undefined {
-  if (!isTracing) return undefined
+  if (!isTraced()) return undefined
   const carrier: Record<string, string> = {}
   propagation.inject(context.active(), carrier)
   return carrier.traceparent
@@ -127,13 +133,17 @@ export function traceFields(): { trace_id?: string; span_id?: string } {
   return span ? { trace_id: span.traceId, span_id: span.spanId } : {}
 }
 
-/** Runs `work` in a span that ends with it. A rejection fails the span and is rethrown. */
+/**
+ * Runs `work` in a span that ends with it, if it has a parent or links to traces that are kept. A rejection fails the
+ * span and is rethrown.
+ */
 export async function inSpan<T>(
   name: string,
   options: SpanOptions,
   work: (notes: SpanNotes) => Promise<T>,
 ): Promise<T> {
-  if (!isTracing) return work(NO_NOTES)
+  const { parent, links = [] } = options
+  if (!isTraced() && !(isTracing && (parent !== undefined || links.length > 0))) return work(NO_NOTES)
   const open = openSpan(name, options)
   try {
     return await open.run(() => work(open))

@@ -6,7 +6,7 @@ import type { Offer } from '../../../core/catalog/catalog.ts'
 import { formatUsd } from '../../../core/kernel/money.ts'
 import { oncePer } from '../../../core/kernel/once-per.ts'
 import type { OperationAttributes } from '../../../platform/observability/genai-metrics.ts'
-import { inSpan, tracesAreOn } from '../../../platform/observability/tracing.ts'
+import { inSpan, isTraced } from '../../../platform/observability/tracing.ts'
 import type { AttemptPlan } from './attempt-plan.ts'
 
 /** What a span says of the call besides its content. */
@@ -26,7 +26,7 @@ export function inAttemptSpan(
   number: number,
   run: () => Promise<AttemptOutcome>,
 ): Promise<AttemptOutcome> {
-  if (!tracesAreOn()) return run()
+  if (!isTraced()) return run()
   const operation = operationOf(offer, body)
   const { temperature, top_p, seed, frequency_penalty, presence_penalty } = parametersOf(body)
   const attributes = {
@@ -50,7 +50,6 @@ export function inAttemptSpan(
   const name = `${operation['gen_ai.operation.name']} ${offer.upstreamModel}`
   return inSpan(name, { kind: 'CLIENT', attributes }, async (span) => {
     const outcome = await run()
-    if (!span.isRecorded) return outcome
     const { httpStatus, firstTokenAt } = outcome
     span.set({
       'http.response.status_code': httpStatus ?? undefined,
