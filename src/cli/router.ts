@@ -1,26 +1,30 @@
 /**
  * What `auto` does with prompts, without sending them anywhere:
  *
- *   score FILE.jsonl      reads lines of {id, prompt} or {id, messages}, prints lines of {id, score, tier}
- *   calibrate FILE.jsonl  the same lines of your own traffic, to bounds for the catalog document
- *   explain "PROMPT"      the score, what moved it, and the models each profile would try; --all as if every
- *                         provider's key were in the environment
+ *   score FILE.jsonl      reads lines of {id, prompt} or {id, messages}, prints lines of {id, score, kind, tier, model}
+ *   calibrate FILE.jsonl  the same lines of your own traffic, to prices of a point for the catalog document
+ *   explain "PROMPT"      kind and score, what moved it, and the models that each profile would try with their quality,
+ *                         cost and value
+ *
+ * The models are those whose provider's key is in the environment; --all counts every key as set, as do `score` and
+ * `calibrate` if none is. --point-usd replaces the profile's price of a point.
  */
 
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { boundsFitting, DEFAULT_BOUNDS, tierOf } from '../core/auto/auto-routing.ts'
-import { SHIPPED_MODEL, scoreTurns } from '../core/auto/difficulty/score-turns.ts'
-import { explainAuto } from '../core/auto/explain-auto.ts'
+import { chooseAutoModels } from '../core/auto/auto-routing.ts'
+import { type AutoExplanation, explainAuto } from '../core/auto/explain-auto.ts'
+import { fittedPointUsd } from '../core/auto/fitted-point-usd.ts'
 import { ROUTING_PROFILES, type RoutingProfile } from '../core/auto/tiers.ts'
 import { type ChatContent, parseChatRequest } from '../core/calls/chat-request.ts'
+import { chatNeeds } from '../core/calls/kinds/chat.ts'
 import { type CatalogSnapshot, compareByPrice } from '../core/catalog/catalog.ts'
 import { loadSnapshot } from './catalog.ts'
 import { type CommandOutput, runAsProcess, UsageError } from './run-command.ts'
 
-const USAGE = `usage: router score FILE.jsonl [--profile auto] [--json]
-       router calibrate FILE.jsonl [--json]
+const USAGE = `usage: router score FILE.jsonl [--profile auto] [--point-usd USD] [--all] [--json]
+       router calibrate FILE.jsonl [--all] [--json]
        router explain "PROMPT" [--all] [--json]`
 
 const SCORE_DECIMALS = 6
@@ -29,6 +33,7 @@ const OPTIONS = {
   json: { type: 'boolean', default: false },
   all: { type: 'boolean', default: false },
   profile: { type: 'string', default: 'auto' },
+  'point-usd': { type: 'string' },
 } as const
 
 async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
@@ -38,10 +43,18 @@ async function router(args: string[], environment: NodeJS.ProcessEnv): Promise<C
   // npm runs scripts in the project's folder; paths are relative to the caller's.
   const path = resolve(environment.INIT_CWD ?? '', argument)
   switch (command) {
-    case 'score':
-      return scoreFile(path, readProfile(flags.profile))
+    case 'score': {
+      const profile = readProfile(flags.profile)
+      const pointUsd = readPointUsd(flags['point-usd'])
+      const catalog = await loadLadder(environment, flags.all)
+      return scoreFile(
+        path,
+        profile,
+        pointUsd === null ? catalog : { ...catalog, autoPointUsd: { [profile]: pointUsd } },
+      )
+    }
     case 'calibrate':
-      return calibrate(path)
+      return calibrate(path, await loadLadder(environment, flags.all))
     case 'explain':
       return explain(argument, environment, flags.all)
     default:
@@ -55,35 +68,46 @@ function readProfile(name: string): RoutingProfile {
   return profile
 }
 
-async function scoreFile(path: string, profile: RoutingProfile): Promise<CommandOutput> {
-  const data = (await scoredLines(path)).map(({ id, scores }) => ({
-    id,
-    score: Number(scores.at(-1)!.toFixed(SCORE_DECIMALS)),
-    tier: tierOf(scores, DEFAULT_BOUNDS[profile]),
-  }))
+function readPointUsd(text: string | undefined): number | null {
+  if (text === undefined) return null
+  const usd = Number(text)
+  if (!(usd > 0)) throw new UsageError('--point-usd must be a positive number of USD')
+  return usd
+}
+
+/** The catalog with the models that `score` and `calibrate` choose among. */
+async function loadLadder(environment: NodeJS.ProcessEnv, all: boolean): Promise<CatalogSnapshot> {
+  const catalog = await loadSnapshot(environment)
+  return all || catalog.autoLadder.length === 0 ? withEveryKey(catalog) : catalog
+}
+
+async function scoreFile(
+  path: string,
+  profile: RoutingProfile,
+  catalog: CatalogSnapshot,
+): Promise<CommandOutput> {
+  const data = (await readLines(path)).map(({ id, ...content }) => {
+    const needs = chatNeeds({ ...content, routingProfile: profile })
+    const { score, kind, tier, models } = chooseAutoModels(needs.auto, needs, catalog, () => true)
+    return { id, score: Number(score.toFixed(SCORE_DECIMALS)), kind, tier, model: models[0]?.id ?? null }
+  })
   return { data, text: data.map((scored) => JSON.stringify(scored)).join('\n') }
 }
 
-async function calibrate(path: string): Promise<CommandOutput> {
-  const scored = await scoredLines(path)
-  const data = { auto_bounds: boundsFitting(scored.map(({ scores }) => scores.at(-1)!)) }
+async function calibrate(path: string, catalog: CatalogSnapshot): Promise<CommandOutput> {
+  const data = { auto_point_usd: fittedPointUsd(await readLines(path), catalog) }
   return { data, text: JSON.stringify(data) }
 }
 
-async function scoredLines(path: string): Promise<Array<{ id: unknown; scores: number[] }>> {
+type Line = Pick<ChatContent, 'messages' | 'parameters'> & { id: unknown }
+
+async function readLines(path: string): Promise<Line[]> {
   const text = await readFile(path, 'utf8')
-  return text.split('\n').flatMap((line, index) => {
-    if (line.trim() === '') return []
-    const { id, messages, parameters } = readLine(line, index + 1)
-    return [{ id, scores: scoreTurns(messages, parameters, SHIPPED_MODEL) }]
-  })
+  return text.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [readLine(line, index + 1)]))
 }
 
 /** One line of a file to score. A prompt becomes one user message; other fields are parsed like a request's body. */
-function readLine(
-  line: string,
-  number: number,
-): Pick<ChatContent, 'messages' | 'parameters'> & { id: unknown } {
+function readLine(line: string, number: number): Line {
   try {
     const { id, prompt, messages, ...others } = JSON.parse(line)
     if (typeof prompt === 'string')
@@ -98,23 +122,32 @@ async function explain(prompt: string, environment: NodeJS.ProcessEnv, all: bool
   const catalog = await loadSnapshot(environment)
   const { content } = parseChatRequest({ messages: [{ role: 'user', content: prompt }] })
   const explanation = explainAuto(content, all ? withEveryKey(catalog) : catalog)
-  const { score, features, profiles } = explanation
+  const { score, kind, features, profiles } = explanation
   const text = [
-    `score ${score.toFixed(3)}`,
+    `score ${score.toFixed(3)}, kind ${kind}`,
     '',
     ...features.map(
       ({ name, effect }) => `  ${name.padEnd(24)} ${effect >= 0 ? '+' : ''}${effect.toFixed(2)}`,
     ),
-    '',
-    ...profiles.map(
-      ({ profile, tier, models }) =>
-        `${profile.padEnd(8)} ${tier.padEnd(9)} ${models.join(', ') || NO_MODELS}`,
-    ),
+    ...profiles.flatMap(profileLines),
   ]
   return { data: explanation, text: text.join('\n') }
 }
 
 const NO_MODELS = 'no model: no provider key is in the environment (--all shows the whole catalog)'
+
+function profileLines({ profile, pointUsd, candidates }: AutoExplanation['profiles'][number]): string[] {
+  const heading = `${profile}: ${pointUsd} USD per point of quality and 1,000 calls`
+  if (candidates.length === 0) return ['', heading, `  ${NO_MODELS}`]
+  return [
+    '',
+    heading,
+    ...candidates.map(
+      ({ model, quality, basis, usdPer1000, value }) =>
+        `  ${model.padEnd(40)} quality ${quality.toFixed(3)} (${basis})  ${usdPer1000.toFixed(3)} USD per 1,000  value ${value.toFixed(2)}`,
+    ),
+  ]
+}
 
 /** The catalog as if every offer were available. */
 function withEveryKey(catalog: CatalogSnapshot): CatalogSnapshot {

@@ -15,7 +15,7 @@ import { createCatalogEdits } from '../catalog/catalog-edits-store.ts'
 import { createPlatformKeyStore } from '../catalog/platform-key-store.ts'
 import { readRateChangeTimes } from '../catalog/rate-history-store.ts'
 import type { Config } from '../config.ts'
-import { autoTiers } from '../core/auto/auto-tiers.ts'
+import { autoLadder } from '../core/auto/auto-ladder.ts'
 import type { CatalogSnapshot } from '../core/catalog/catalog.ts'
 import { publicPathOf } from '../core/kernel/service-addresses.ts'
 import { developmentRailRefusal } from '../core/payments/development-rail-refusal.ts'
@@ -103,9 +103,9 @@ export async function composeApi(
   const queues = openQueues(clients.queueRedis, resources)
   const { overlay, platformKeys, catalog } = await composeCatalog(config, clients, keySubscriber)
   // Computed with the catalog, so that no call waits for it.
-  const sortForAuto = ({ autoLadder }: CatalogSnapshot) => void autoTiers(autoLadder)
-  sortForAuto(catalog.snapshot())
-  catalog.onChange(sortForAuto)
+  const estimateForAuto = (snapshot: CatalogSnapshot) => void autoLadder(snapshot.autoLadder)
+  estimateForAuto(catalog.snapshot())
+  catalog.onChange(estimateForAuto)
   const developmentRefusal = () => developmentRailRefusal(config, catalog.snapshot())
   const money = await composeMoney(config, { ...clients, developmentRefusal })
   const people = composePeople(config, { ...clients, announce }, money)

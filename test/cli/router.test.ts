@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { TIERS } from '../../src/core/auto/tiers.ts'
 import { parseCatalogDocument } from '../../src/core/catalog/parse-catalog-document.ts'
 import { exampleDocument } from '../catalog/example-document.ts'
 import { ofRunner } from '../helpers/stack-part.ts'
@@ -48,12 +49,22 @@ describe('npm run router', () => {
     expect(scored.map(({ id }) => id)).toEqual([1, 'two', 3, 4])
     expect(scored[1].score).toBe(scored[2].score)
     expect(scored[1].score).toBeGreaterThan(scored[0].score)
-    expect(scored[3]).toEqual({ id: 4, score: 0, tier: 'light' })
-    const premium = lines((await router(['score', 'rows.jsonl', '--profile', 'premium'])).stdout)
-    expect(premium[0].tier).toBe('standard')
+    expect(scored[3]).toEqual({
+      id: 4,
+      score: 0,
+      kind: 'other',
+      tier: expect.any(String),
+      model: expect.any(String),
+    })
+    const strength = async (...flags: string[]) => {
+      const own = lines((await router(['score', 'rows.jsonl', ...flags])).stdout)
+      return own.map(({ tier }) => TIERS.indexOf(tier)).reduce((sum, tier) => sum + tier, 0)
+    }
+    expect(await strength('--profile', 'premium')).toBeGreaterThan(await strength('--profile', 'eco'))
+    expect(await strength('--point-usd', '500')).toBeGreaterThan(await strength('--point-usd', '0.01'))
   })
 
-  test('fits bounds for the catalog document to a file of traffic', async () => {
+  test('fits prices of a point for the catalog document to a file of traffic', async () => {
     const rows = Array.from({ length: 50 }, (_, id) => ({
       id,
       prompt: `Which of these numbers is it? ${'7 '.repeat(id)}`,
@@ -61,9 +72,9 @@ describe('npm run router', () => {
     await writeFile(join(folder, 'rows.jsonl'), rows.map((row) => JSON.stringify(row)).join('\n'))
     const { code, stdout } = await router(['calibrate', 'rows.jsonl'])
     expect(code).toBe(0)
-    const { auto_bounds } = JSON.parse(stdout)
-    expect(auto_bounds.auto).toHaveLength(3)
-    const document = { ...exampleDocument(), auto_bounds }
+    const { auto_point_usd } = JSON.parse(stdout)
+    expect(auto_point_usd.premium).toBeGreaterThan(auto_point_usd.eco)
+    const document = { ...exampleDocument(), auto_point_usd }
     expect(parseCatalogDocument(document).kind).toBe('document')
   })
 
@@ -73,6 +84,7 @@ describe('npm run router', () => {
     expect(bad).toMatchObject({ code: 1, stdout: '' })
     expect(bad.stderr).toContain('line 2')
     expect((await router(['score', 'rows.jsonl', '--profile', 'cheap'])).code).toBe(2)
+    expect((await router(['score', 'rows.jsonl', '--point-usd', '-1'])).code).toBe(2)
     expect((await router(['explain'])).code).toBe(2)
   })
 
@@ -81,14 +93,23 @@ describe('npm run router', () => {
     await writeFile(file, JSON.stringify(exampleDocument()))
     const known = await router(['explain', 'hello', '--json'], { CATALOG_FILE: file, ACME_API_KEY: 'k' })
     expect(known.code).toBe(0)
-    const { score, features, profiles } = JSON.parse(known.stdout)
+    const { score, kind, features, profiles } = JSON.parse(known.stdout)
     expect(score).toBeLessThan(0.2)
+    expect(kind).toBe('chat')
     expect(features[0]).toEqual({ name: expect.any(String), effect: expect.any(Number) })
-    expect(profiles[0]).toMatchObject({ profile: 'eco', tier: 'light', models: ['acme/large-1'] })
+    expect(profiles[0]).toMatchObject({
+      profile: 'eco',
+      pointUsd: 0.1,
+      tier: 'light',
+      models: ['acme/large-1'],
+    })
+    expect(profiles[0].candidates[0]).toMatchObject({ model: 'acme/large-1', basis: 'price' })
     const keyless = await router(['explain', 'hello'], { CATALOG_FILE: file })
     expect(keyless.stdout).toContain('no provider key')
-    expect((await router(['explain', 'hello', '--all'], { CATALOG_FILE: file })).stdout).toContain(
-      'acme/large-1',
+    const all = (await router(['explain', 'hello', '--all'], { CATALOG_FILE: file })).stdout
+    expect(all).toContain('kind chat')
+    expect(all).toMatch(
+      /premium: 10 USD per point.*\n +acme\/large-1 +quality 0\.\d{3} \(price\) .* USD per 1,000 +value/,
     )
   })
 })

@@ -24,13 +24,13 @@ describe('a call to auto', () => {
     expect(record.autoScore).toBeGreaterThan(0)
     expect(record.autoScore).toBeLessThan(1)
     expect(record).toMatchObject({
-      autoTier: 'standard',
+      autoTier: 'light',
       autoProfile: 'premium',
       servedModelId: 'test/one',
     })
     expect(JSON.parse(text).model).toBe('auto')
     const told = `${text} ${headers.join(' ')}`
-    expect(told).not.toMatch(/test\/plain|words-12|alpha|score|tier|standard|premium/)
+    expect(told).not.toMatch(/test\/plain|words-12|alpha|score|tier|light|premium/)
   })
 
   test('is told apart from one that names its model, which has no score', async () => {

@@ -1,5 +1,5 @@
 import { withoutPassages } from '../../src/core/auto/difficulty/prompt-features.ts'
-import { SHIPPED_MODEL, scoreTurns } from '../../src/core/auto/difficulty/score-turns.ts'
+import { readTurns, SHIPPED_MODEL } from '../../src/core/auto/difficulty/score-turns.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { parseContentPart } from '../../src/core/calls/content-part.ts'
 import { scanJson } from '../../src/core/json/json-text.ts'
@@ -115,7 +115,7 @@ export const REQUESTS: Transformation[] = [
     name: 'difficulty: one long text',
     size: 31 * MB,
     input: (size) => request(upTo(size, 'word. ')).content.messages,
-    run: (messages: never) => scoreTurns(messages, {}, SHIPPED_MODEL),
+    run: (messages: never) => readTurns(messages, {}, SHIPPED_MODEL),
   },
   {
     name: 'difficulty: parts and turns',
@@ -127,7 +127,7 @@ export const REQUESTS: Transformation[] = [
           size,
         ),
       ).content.messages,
-    run: (messages: never) => scoreTurns(messages, {}, SHIPPED_MODEL),
+    run: (messages: never) => readTurns(messages, {}, SHIPPED_MODEL),
   },
   ...Object.entries({
     quotations: ' "word',

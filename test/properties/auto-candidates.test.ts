@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import builtin from '../../src/catalog/data/builtin.json' with { type: 'json' }
-import { chooseAutoModels } from '../../src/core/auto/auto-routing.ts'
+import modelQuality from '../../src/catalog/data/model-quality.json' with { type: 'json' }
+import { chooseAutoModels, valueModels } from '../../src/core/auto/auto-routing.ts'
+import { modelLine } from '../../src/core/auto/model-lines.ts'
 import { ROUTING_PROFILES, TIERS } from '../../src/core/auto/tiers.ts'
 import { parseChatRequest } from '../../src/core/calls/chat-request.ts'
 import { chatNeeds } from '../../src/core/calls/kinds/chat.ts'
@@ -12,21 +14,71 @@ import { builtCatalog } from '../helpers/built-catalog.ts'
 const price = ({ listPrice }: Model) => listPrice.prompt * 3n + listPrice.completion
 const tools = [{ type: 'function', function: { name: 'look', parameters: {} } }]
 
-/** The models chosen for a greeting by bounds that put it into the given tier. */
-function candidates(
+const POINT_USD = [0.001, 0.1, 1, 10, 1_000]
+
+/** The models chosen for a greeting at a price of a point, and what they and all others are expected to be and to cost. */
+function choice(
   catalog: CatalogSnapshot,
-  tier: number,
+  pointUsd: number,
   body: object,
   isUsable: (model: Model) => boolean,
 ) {
   const { content } = parseChatRequest({ messages: [{ role: 'user', content: 'hello' }], ...body })
   const needs = chatNeeds(content)
-  const bounds = Array.from({ length: TIERS.length - 1 }, (_, index) => (index < tier ? 0 : 1))
-  const autoBounds = Object.fromEntries(ROUTING_PROFILES.map((profile) => [profile, bounds]))
-  const chosen = chooseAutoModels(needs.auto, needs, { ...catalog, autoBounds }, isUsable)
-  expect([TIERS[tier], 'strong']).toContain(chosen.tier)
-  return chosen.models
+  const autoPointUsd = Object.fromEntries(ROUTING_PROFILES.map((profile) => [profile, pointUsd]))
+  const priced = { ...catalog, autoPointUsd }
+  return {
+    ...chooseAutoModels(needs.auto, needs, priced, isUsable),
+    ...valueModels(needs.auto, needs, priced),
+  }
 }
+
+const candidates = (...args: Parameters<typeof choice>) => choice(...args).models
+
+describe('the choice of auto', () => {
+  test('is never a dearer model of lower quality than a cheaper one that can take the request', () => {
+    const snapshot = builtCatalog([builtin, modelQuality])
+    const { autoLadder: ladder } = snapshot
+    const some = fc.uniqueArray(fc.nat(ladder.length - 1), { minLength: 1, maxLength: 40 })
+    fc.assert(
+      fc.property(
+        some,
+        fc.constantFrom(...POINT_USD),
+        fc.constantFrom(...ROUTING_PROFILES),
+        fc.constantFrom(
+          'hello',
+          'Prove that 7 divides $n^7 - n$.',
+          'Write a Python function that sorts a list.',
+        ),
+        (indexes, pointUsd, profile, prompt) => {
+          const usable = new Set(indexes.map((index) => ladder[index]!))
+          const body = { routing_profile: profile, messages: [{ role: 'user', content: prompt }] }
+          const { models, qualityAt, usdPer1000At } = choice(snapshot, pointUsd, body, (model) =>
+            usable.has(model),
+          )
+          const own = ladder.indexOf(models[0]!)
+          if (!usable.has(models[0]!)) return
+          for (const index of indexes) {
+            const other = ladder[index]!
+            if (!isRegular(other) && isRegular(models[0]!)) continue
+            if (profile === 'agentic' && !canDoAgentic(other)) continue
+            const isBetter = qualityAt(index) > qualityAt(own) && usdPer1000At(index) < usdPer1000At(own)
+            expect(isBetter, `${models[0]!.id} before ${other.id}`).toBe(false)
+          }
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+})
+
+/** Not left for last: a usual window and price, with figures of its own or under the plain name of its line. */
+const isRegular = (model: Model) =>
+  model.contextLength >= 32_000 &&
+  Number(price(model)) <= 100e6 &&
+  (model.quality !== undefined || !modelLine(model.id, model.vendor).isVariant)
+const canDoAgentic = (model: Model) =>
+  model.supportedParameters.includes('tools') && model.offers.some((offer) => offer.exactTools)
 
 describe('no candidate of auto costs more than a newer model of its line that can take the request', () => {
   const LINES = ['sol', 'terra', 'fast']
@@ -55,26 +107,27 @@ describe('no candidate of auto costs more than a newer model of its line that ca
       supportedParameters: one.takesTools ? ['tools'] : [],
       reasoning: false,
       listPrice: { prompt: rate, completion: rate },
+      rate: { prompt: rate, completion: rate },
       autoTier: one.autoTier,
       offers: [],
     } as unknown as Model
   }
 
-  test('in any catalog, for any profile, tier and preferences', () => {
+  test('in any catalog, for any profile, price of a point and preferences', () => {
     const catalogs = fc.uniqueArray(made, { selector: idOf, minLength: 1, maxLength: 12 })
-    const tier = fc.nat(TIERS.length - 1)
+    const pointUsd = fc.constantFrom(...POINT_USD)
     fc.assert(
       fc.property(
         catalogs,
-        tier,
+        pointUsd,
         fc.constantFrom(...ROUTING_PROFILES),
         fc.boolean(),
-        (all, tier, profile, asks) => {
+        (all, pointUsd, profile, asks) => {
           const known = new Map(all.map((one) => [idOf(one), one]))
           const autoLadder = all.map(toModel).sort(compareByPrice)
           const body = { routing_profile: profile, ...(asks ? { tools } : {}) }
           const usable = ({ id }: Model) => known.get(id)!.usable
-          const chosen = candidates({ autoLadder } as unknown as CatalogSnapshot, tier, body, usable)
+          const chosen = candidates({ autoLadder } as unknown as CatalogSnapshot, pointUsd, body, usable)
           expect(chosen.length).toBeGreaterThan(0)
           const needsTools = asks || profile === 'agentic'
           const canTake = (one: Made) => one.usable && (one.takesTools || !needsTools)
@@ -109,9 +162,9 @@ describe('no candidate of auto costs more than a newer model of its line that ca
     for (const [old, young] of replaced) {
       const only = ({ id }: Model) => id === old || id === young
       expect(price(snapshot.models.get(old)!)).toBeGreaterThan(price(snapshot.models.get(young)!))
-      for (let tier = 0; tier < TIERS.length; tier++) {
-        expect(candidates(snapshot, tier, {}, only).map(({ id }) => id)).toEqual([young])
-        expect(candidates(snapshot, tier, {}, ({ id }) => id === old).map(({ id }) => id)).toEqual([old])
+      for (const pointUsd of POINT_USD) {
+        expect(candidates(snapshot, pointUsd, {}, only).map(({ id }) => id)).toEqual([young])
+        expect(candidates(snapshot, pointUsd, {}, ({ id }) => id === old).map(({ id }) => id)).toEqual([old])
       }
     }
   })

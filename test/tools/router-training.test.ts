@@ -3,10 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import modelQuality from '../../src/catalog/data/model-quality.json' with { type: 'json' }
 import { decodeModel, scorePrompt } from '../../src/core/auto/difficulty/score-turns.ts'
+import { difficultyOf } from '../../src/core/auto/model-quality.ts'
 import { evaluate } from '../../tools/router-training/evaluate.ts'
 import { evaluationReport } from '../../tools/router-training/evaluation-report.ts'
+import { fitCurve } from '../../tools/router-training/fit-curve.ts'
 import { splitsOf } from '../../tools/router-training/held-out-scores.ts'
+import { publicFigures } from '../../tools/router-training/public-quality.ts'
 import {
   apgr,
   callPerformanceThreshold,
@@ -15,6 +19,7 @@ import {
 } from '../../tools/router-training/router-measures.ts'
 import { type RouterRow, readExamples } from '../../tools/router-training/router-rows.ts'
 import { trainModel } from '../../tools/router-training/train-model.ts'
+import { valueCurves } from '../../tools/router-training/value-curves.ts'
 
 const row = (score: number, gain: number) => ({ score, gain })
 
@@ -102,18 +107,83 @@ describe('training', () => {
   test('learns on one data set what holds on another, and is measured better than random there', async () => {
     const examples = await read(madeUpLines(['one', 'two', 'three']))
     const evaluation = evaluate(examples, 50)
-    expect(evaluation['families left out'].map(({ dataset }) => dataset)).toEqual([
+    expect(evaluation.ranking['families left out'].map(({ dataset }) => dataset)).toEqual([
       'one',
       'two',
       'three',
       'equal parts of every family',
     ])
-    for (const { apgr } of evaluation['families left out']) {
+    for (const { apgr } of evaluation.ranking['families left out']) {
       expect(apgr.low).toBeGreaterThan(0.5)
     }
     const report = evaluationReport(evaluation)
     expect(report).toContain('**Families left out**')
     expect(report).toContain('| one | 160 | .')
+  })
+
+  test('compares policies of choosing among named models: the value rule finds the model that is good at a kind', async () => {
+    const random = seededRandom(5)
+    const lines = ['one', 'two'].flatMap((ds) =>
+      Array.from({ length: 800 }, (_, index) => {
+        const isCode = index % 2 === 0
+        const prompt = isCode
+          ? `Write a python function number ${index}`
+          : `How far is town ${index}, and why?`
+        // Each model is good at one kind only.
+        const haiku = random() < (isCode ? 0.2 : 0.9) ? 1 : 0
+        const sonnet = random() < (isCode ? 0.95 : 0.4) ? 1 : 0
+        const pairs = [['claude-3-haiku-20240307', 'claude-3-5-sonnet-20241022', haiku, sonnet]]
+        return JSON.stringify({
+          id: `${ds}${index}`,
+          ds,
+          fam: ds,
+          cat: ds,
+          prompt,
+          weak: haiku,
+          strong: sonnet,
+          pairs,
+        })
+      }),
+    )
+    const examples = await read(lines.join('\n'))
+    const [result] = valueCurves(
+      examples.map((one) => ({ ...one, score: 0.5 })),
+      2,
+    )
+    const at = (policy: string) => result!.policies.find((one) => one.policy === policy)!.qualityAt[2]!
+    expect(result!.models.map(({ name }) => name)).toEqual([
+      'claude-3-haiku-20240307',
+      'claude-3-5-sonnet-20241022',
+    ])
+    expect(at('single models, mixed at random')).toBeLessThan(0.7)
+    expect(at('value, 300 labels, kinds')).toBeGreaterThan(0.85)
+    expect(at('value, 300 labels, one kind')).toBeLessThan(0.7)
+    expect(at('oracle')).toBeGreaterThanOrEqual(at('value, 300 labels, kinds'))
+  })
+
+  test('fits the curve of expected quality to results', () => {
+    const random = seededRandom(6)
+    const results = Array.from({ length: 4_000 }, (_, index) => {
+      const [ability, score] = [4 * random() - 2, random()]
+      const expected = 1 / (1 + Math.exp(-(ability - 0.5 * difficultyOf(score) + 1)))
+      const dataset = index % 2 === 0 ? 'a' : 'b'
+      return { dataset, kind: 'code' as const, ability, score, result: random() < expected ? 1 : 0 }
+    })
+    const { perAbility, perDifficulty, ease } = fitCurve(results)
+    expect(perAbility).toBeCloseTo(1, 0)
+    expect(perDifficulty).toBeCloseTo(0.5, 0)
+    expect(ease.code).toBeCloseTo(1, 0)
+    expect(ease.chat).toBe(ease.code)
+  })
+
+  test('restates the published figures as the catalog has them', () => {
+    const listed = publicFigures().filter(({ isListed }) => isListed)
+    const models = Map.groupBy(listed, ({ model }) => model)
+    expect(modelQuality.changes.models.map(({ id }) => id)).toEqual([...models.keys()].sort())
+    for (const { id, quality } of modelQuality.changes.models) {
+      for (const { kind, model: _, isListed: __, ...figure } of models.get(id)!)
+        expect(quality).toMatchObject({ [kind]: figure })
+    }
   })
 
   test('gives the same weights for the same rows', async () => {

@@ -1,7 +1,7 @@
-import { TIERS } from '../../src/core/auto/tiers.ts'
 import type { DatasetResult, Evaluation } from './evaluate.ts'
 import type { Protocol } from './held-out-scores.ts'
 import type { Interval } from './router-measures.ts'
+import { SHARES, type ValueResult } from './value-curves.ts'
 
 /** APGR on the same data and by the same definition, best of each, from tables 1 to 3 of the RouteLLM paper. */
 const PUBLISHED: Record<string, string> = {
@@ -17,10 +17,29 @@ const MEANING: Record<Protocol, string> = {
 }
 
 /** An evaluation as Markdown tables. */
-export function evaluationReport(evaluation: Evaluation): string {
-  return Object.entries(evaluation)
-    .map(([protocol, results]) => section(protocol as Protocol, results))
-    .join('\n\n')
+export function evaluationReport({ ranking, value, curve }: Evaluation): string {
+  return [
+    ...Object.entries(ranking).map(([protocol, results]) => section(protocol as Protocol, results)),
+    ...value.map(valueSection),
+    `**The curve of all rows**: \`${JSON.stringify(curve, (_, part) => (typeof part === 'number' ? Number(part.toFixed(2)) : part))}\``,
+  ].join('\n\n')
+}
+
+function valueSection({ part, rows, models, policies }: ValueResult): string {
+  const header = ['policy', ...SHARES.map((share) => `${100 * share}%`), 'cost of the best less two points']
+  const named = models.map(
+    ({ name, quality, usdPer1000 }) => `${name} ${decimal(quality)} (${usdPer1000.toFixed(2)} USD)`,
+  )
+  const lines = policies.map(({ policy, qualityAt, costOfTwoPointsLess: cost }) => [
+    policy,
+    ...qualityAt.map(decimal),
+    cost === null ? 'not reached' : `${(100 * cost).toFixed(0)}%`,
+  ])
+  return [
+    `**Choosing among named models, ${part}**: ${rows} rows; quality and cost of 1,000 calls: ${named.join(', ')}. Quality at shares of the best model's cost.`,
+    '',
+    ...[header, header.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`),
+  ].join('\n')
 }
 
 const HEADER = [
@@ -32,9 +51,6 @@ const HEADER = [
   'prompt length',
   'random',
   'published',
-  'light / standard / strong / frontier',
-  'frontier of spend',
-  'USD per 1,000 calls',
 ]
 
 function section(protocol: Protocol, results: readonly DatasetResult[]): string {
@@ -47,9 +63,6 @@ function section(protocol: Protocol, results: readonly DatasetResult[]): string 
     decimal(result.promptLength),
     '.500',
     PUBLISHED[result.dataset] ?? '',
-    TIERS.map((tier) => percent(result.byTier.shares[tier])).join(' / '),
-    percent(result.byTier.frontierSpend),
-    (1000 * result.byTier.usdPerCall).toFixed(2),
   ])
   const lines = [HEADER, HEADER.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`)
   return [`**${sentence(protocol)}**: ${MEANING[protocol]}.`, '', ...lines].join('\n')
@@ -58,8 +71,6 @@ function section(protocol: Protocol, results: readonly DatasetResult[]): string 
 const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 const decimal = (value: number): string => value.toFixed(3).replace(/^0/, '')
-
-const percent = (share: number): string => `${(100 * share).toFixed(1)}%`
 
 const interval = ({ value, low, high }: Interval): string =>
   `${decimal(value)} (${decimal(low)}–${decimal(high)})`

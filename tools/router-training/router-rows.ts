@@ -25,6 +25,8 @@ export interface RouterRow {
   key: string
   /** The wider field of the subject, across data sets. */
   field: string
+  /** The quality of single models, 0 to 1; empty if none is named. */
+  results: ReadonlyMap<string, number>
 }
 
 /** A row with its features, which do not depend on the split. */
@@ -39,7 +41,7 @@ export function readExamples(path: string): Example[] {
   return readRouterRows(path).map((row) => ({ row, features: promptFeatures(row.prompt, rarity) }))
 }
 
-/** Reads JSON lines, gzipped or not, with `id, ds, fam, cat, prompt, weak, strong`. Throws on a line without them. */
+/** Reads JSON lines, gzipped or not, with `id, ds, fam, cat, prompt, weak, strong` and maybe `pairs`. Throws on other lines. */
 function readRouterRows(path: string): RouterRow[] {
   const bytes = readFileSync(path)
   const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
@@ -66,7 +68,26 @@ function toRow(value: Record<string, unknown>, line: number): RouterRow {
     strong,
     key: splitOptions(clipped(question)).question.toLowerCase().replace(/\W+/g, ' ').trim(),
     field: fieldOf(subject, family),
+    results: resultsOf(value.pairs, line),
   }
+}
+
+/** Reads `[[weakModel, strongModel, weakScore, strongScore], …]`. */
+function resultsOf(pairs: unknown = [], line: number): Map<string, number> {
+  const results = new Map<string, number>()
+  for (const pair of pairs as unknown[][]) {
+    const [weakModel, strongModel, weak, strong] = pair
+    if (
+      typeof weakModel !== 'string' ||
+      typeof strongModel !== 'string' ||
+      !isShare(weak) ||
+      !isShare(strong)
+    ) {
+      throw new Error(`line ${line}: pairs must be of two models and their shares of 1`)
+    }
+    results.set(weakModel, weak).set(strongModel, strong)
+  }
+  return results
 }
 
 const isShare = (value: unknown): value is number => typeof value === 'number' && value >= 0 && value <= 1

@@ -1,91 +1,164 @@
 import type { AutoPrompt, CallNeeds } from '../calls/kinds/call-kind.ts'
 import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
 import { takesInput } from '../routing/plan-candidate.ts'
-import { type AutoTiers, autoTiers } from './auto-tiers.ts'
-import { type AutoBounds, type AutoDecision, TIERS, type Tier, type TierBounds } from './tiers.ts'
+import { type AutoLadder, autoLadder } from './auto-ladder.ts'
+import { easeOf, expectedQuality } from './model-quality.ts'
+import type { TaskKind } from './quality-figure.ts'
+import type { AutoDecision, PointPrices, RoutingProfile } from './tiers.ts'
+import { inOrderOfValue, type ValueTree } from './value-tree.ts'
 
 export interface AutoChoice extends AutoDecision {
-  /** Best fit first. Empty only if the catalog has no model for `auto`. */
+  kind: TaskKind
+  /** Best value first. Empty only if the catalog has no model for `auto`. */
   models: Model[]
+  /** Every chosen model has an offer that honours tool definitions exactly, and only those are to be used. */
+  exactTools: boolean
 }
 
 const MODELS_TRIED = 3
-const MODELS_OF_OWN_TIER = 2
+
+/** See PointPrices: one cent, ten cents, one dollar and thirty cents for each further call answered well. */
+export const DEFAULT_POINT_USD: PointPrices = { eco: 0.1, auto: 1, premium: 10, agentic: 3 }
+
+export const pointUsdOf = (
+  profile: RoutingProfile,
+  { autoPointUsd }: Pick<CatalogSnapshot, 'autoPointUsd'>,
+): number => autoPointUsd?.[profile] ?? DEFAULT_POINT_USD[profile]
 
 /**
- * Chooses the models for a request to `auto`, best fit first: those of the tier that its difficulty and its profile
- * select, then of the nearest tiers, the stronger first. It excludes a model if a newer one of its line costs less and
- * can take the request too. `isUsable` returns whether a model satisfies the request's preferences, `isPermitted`
- * whether the client's key may use it. If no model is left, it chooses among the permitted ones without the
- * preferences, so that the plan can report what rules them out.
+ * Chooses the models for a request to `auto`, best value first: expected quality at the kind and the difficulty of the
+ * prompt, less the expected cost at the profile's price of a point. So a model is never chosen over a cheaper one of
+ * higher quality, and it excludes a model if a newer one of its line costs less and can take the request too.
+ * `isUsable` returns whether a model satisfies the request's preferences, `isPermitted` whether the client's key may
+ * use it. If no model is left, it chooses among the permitted ones without the preferences, so that the plan can report
+ * what rules them out.
  */
 export function chooseAutoModels(
-  { profile, scores: scoresOf, tools, toolResults }: AutoPrompt,
+  prompt: AutoPrompt,
   needs: CallNeeds,
   catalog: CatalogSnapshot,
   isUsable: (model: Model) => boolean,
   isPermitted: (model: Model) => boolean = () => true,
 ): AutoChoice {
-  const scores = scoresOf()
-  const score = scores.at(-1)!
-  const byScore = tierOf(scores, catalog.autoBounds?.[profile] ?? DEFAULT_BOUNDS[profile])
-  const tier = profile === 'agentic' ? agenticTier(tools, toolResults, byScore) : byScore
-  const { tiers, lastResorts, betterBuys } = autoTiers(catalog.autoLadder)
+  const { profile, tools } = prompt
+  const ladder = autoLadder(catalog.autoLadder)
+  const valuation = valueModels(prompt, needs, catalog)
+  const { kind, score } = valuation
+  const { [kind]: usual } = ladder.usual
+  const { [kind]: all } = ladder.all
   const needsTools = profile === 'agentic' || tools > 0
   const fits = (model: Model) => isPermitted(model) && canTake(model, needs, needsTools)
-  const unsurpassed = (accepts: (model: Model) => boolean) => (model: Model) =>
-    accepts(model) && !betterBuys.get(model)?.some(accepts)
-  const fitsAndUsable = unsurpassed((model) => fits(model) && isUsable(model))
-  const attempts = [
-    () => rank(tiers, tier, fitsAndUsable),
-    () => lastResorts.filter(fitsAndUsable).slice(0, MODELS_TRIED),
-    () => rank(tiers, tier, unsurpassed(fits)),
-    () => rank(tiers, tier, unsurpassed(isPermitted)),
+  const fitsAndUsable = (model: Model) => fits(model) && isUsable(model)
+  const attempts: Array<[ValueTree, (model: Model) => boolean]> = [
+    [usual, fitsAndUsable],
+    [all, fitsAndUsable],
+    [usual, fits],
+    [usual, isPermitted],
+    [all, isPermitted],
   ]
-  for (const attempt of attempts) {
-    const models = attempt()
-    if (models.length > 0) return { score, tier, profile, models }
+  if (profile === 'agentic')
+    attempts.unshift([usual, (model) => hasExactTools(model) && fitsAndUsable(model)])
+  for (const [index, [tree, accepts]] of attempts.entries()) {
+    const models = bestValues(ladder, inOrderOfValue(tree, valuation.valueAt), accepts)
+    if (models.length === 0) continue
+    const exactTools = profile === 'agentic' && index === 0
+    return { score, kind, tier: ladder.tiers.get(models[0]!)!, profile, models, exactTools }
   }
-  return { score, tier, profile, models: [] }
+  return { score, kind, tier: 'light', profile, models: [], exactTools: false }
 }
 
-const MANY_TOOLS = 16
-const MANY_TOOL_RESULTS = 8
+const hasExactTools = (model: Model): boolean =>
+  model.offers.some(({ shared, exactTools }) => shared && exactTools)
 
-/** Work with tools is rated by its shape: the number of tools, and the number of tool results so far. */
-function agenticTier(tools: number, results: number, byScore: Tier): Tier {
-  if (tools >= MANY_TOOLS || results >= MANY_TOOL_RESULTS) return 'frontier'
-  const isWeak = byScore === 'light' || byScore === 'standard'
-  return isWeak && (tools > 0 || results > 0) ? 'strong' : byScore
+/** What `auto` expects of the models of the ladder for one prompt, by index. */
+export interface Valuation {
+  kind: TaskKind
+  score: number
+  /** Expected share of such calls that are answered well. */
+  qualityAt(index: number): number
+  /** USD of 1,000 such calls, as the client pays them. */
+  usdPer1000At(index: number): number
+  /** Points of quality, less the cost in points. */
+  valueAt(index: number): number
 }
 
-function rank(tiers: AutoTiers['tiers'], tier: Tier, accepts: (model: Model) => boolean): Model[] {
-  const ranked = best(tiers[tier], accepts)
-  for (const other of nearestFirst(tier)) {
-    if (ranked.length >= MODELS_TRIED) break
-    const next = tiers[other].find(accepts)
-    if (next) ranked.push(next)
+/** The assumed length of a completion in tokens. A guess; it matters only where prompt and completion prices diverge. */
+export const COMPLETION_TOKENS: Record<TaskKind, number> = {
+  code: 800,
+  worded_options: 300,
+  numeric_options: 450,
+  formulas: 600,
+  chat: 350,
+  agentic: 300,
+  other: 450,
+}
+const CALLS = 1_000
+const POINTS = 100
+
+export function valueModels(
+  { profile, turns: readTurns, promptTokens, repeatedTokens }: AutoPrompt,
+  { pricesCache }: Pick<CallNeeds, 'pricesCache'>,
+  catalog: Pick<CatalogSnapshot, 'autoLadder' | 'autoPointUsd'>,
+): Valuation {
+  const ladder = autoLadder(catalog.autoLadder)
+  const turns = readTurns()
+  const { score, kind: asked } = turns.at(-1)!
+  const kind = profile === 'agentic' ? 'agentic' : asked
+  const ease = easeOf(kind, heldScore(turns.map((turn) => turn.score)))
+  const pointUsd = pointUsdOf(profile, catalog)
+  const cached = pricesCache ? repeatedTokens : 0
+  const abilities = ladder.abilityOf[kind]
+  const qualityAt = (index: number) => expectedQuality(abilities[index]!, ease)
+  const usdPer1000At = (index: number) =>
+    CALLS *
+    ((promptTokens - cached) * ladder.promptUsd[index]! +
+      cached * ladder.cachedUsd[index]! +
+      COMPLETION_TOKENS[kind] * ladder.completionUsd[index]!)
+  return {
+    kind,
+    score,
+    qualityAt,
+    usdPer1000At,
+    valueAt: (index) => POINTS * qualityAt(index) - usdPer1000At(index) / pointUsd,
   }
-  return ranked
 }
 
-/** The best model of a tier and, as a fallback, the next of another vendor, or otherwise of the same. */
-function best(models: readonly Model[], accepts: (model: Model) => boolean): Model[] {
-  const first = models.find(accepts)
-  if (!first) return []
-  const others = models.filter((model) => model !== first)
-  const second =
-    others.find((model) => model.vendor !== first.vendor && accepts(model)) ?? others.find(accepts)
-  return second ? [first, second].slice(0, MODELS_OF_OWN_TIER) : [first]
+/** A conversation gets easier only when its score is this far below what it was. */
+const STICKINESS = 0.15
+
+/**
+ * The score that a conversation is served at: up at once, down only when the score is well below, so that the target
+ * does not alternate.
+ */
+export function heldScore(scores: readonly number[]): number {
+  let held = 0
+  for (const score of scores) held = Math.min(Math.max(held, score), score + STICKINESS)
+  return held
 }
 
-/** The other tiers by distance, the stronger first. */
-function nearestFirst(tier: Tier): Tier[] {
-  const place = TIERS.indexOf(tier)
-  return TIERS.filter((other) => other !== tier).sort((a, b) => {
-    const [nearA, nearB] = [a, b].map((other) => Math.abs(TIERS.indexOf(other) - place)) as [number, number]
-    return nearA - nearB || TIERS.indexOf(b) - TIERS.indexOf(a)
-  })
+/** After the first model, so many accepted ones are looked at for others of other vendors. */
+const MOST_COMPARED = 64
+
+/**
+ * The first accepted models of a sequence. Each one after the first is of a vendor not yet chosen if possible, so that an
+ * outage of one vendor leaves a model. A model is left out if a newer one of its line costs less and is accepted too.
+ */
+function bestValues(
+  { models, betterBuys }: AutoLadder,
+  sequence: Iterable<number>,
+  isAccepted: (model: Model) => boolean,
+): Model[] {
+  const accepts = (index: number) => isAccepted(models[index]!)
+  const chosen: Model[] = []
+  const spare: Model[] = []
+  for (const index of sequence) {
+    if (!accepts(index) || betterBuys.get(index)?.some(accepts)) continue
+    const model = models[index]!
+    const isOfOther = chosen.every(({ vendor }) => vendor !== model.vendor)
+    ;(isOfOther ? chosen : spare).push(model)
+    if (chosen.length === MODELS_TRIED || spare.length === MOST_COMPARED) break
+  }
+  return [...chosen, ...spare].slice(0, MODELS_TRIED)
 }
 
 function canTake(model: Model, needs: CallNeeds, needsTools: boolean): boolean {
@@ -104,55 +177,3 @@ export const AUTO_MODEL = 'auto'
  * target.
  */
 export const isAutoModel = (asked: string): boolean => asked.split(':', 1)[0] === AUTO_MODEL
-
-/**
- * The bounds unless the catalog sets others. Small talk and look-ups score below 0.2; scores of examination questions
- * are about evenly spread. Under `auto` and `agentic` at most 5% of mixed traffic reaches the fourth tier by its score,
- * according to `mixedScores` of the weights.
- */
-export const DEFAULT_BOUNDS: AutoBounds = {
-  eco: [0.5, 0.85],
-  auto: [0.25, 0.5, 0.96],
-  premium: [0, 0.2, 0.5],
-  agentic: [0, 0.3, 0.96],
-}
-
-/** A conversation leaves a tier only when its score is this far below the bound of the tier. */
-const STICKINESS = 0.15
-
-/**
- * The tier of a conversation, by its scores after each turn: up at once, down only when the score is well below the
- * bound, so that the target does not alternate.
- */
-export function tierOf(scores: readonly number[], bounds: TierBounds): Tier {
-  const place = (score: number) => bounds.filter((bound) => score >= bound).length
-  let current = 0
-  for (const score of scores) {
-    current = Math.min(Math.max(current, place(score)), place(score + STICKINESS))
-  }
-  return TIERS[current]!
-}
-
-/** The share of calls below each bound when bounds are fitted to traffic. */
-const SHARES_BELOW: AutoBounds = {
-  eco: [0.75, 0.97],
-  auto: [0.4, 0.8, 0.97],
-  premium: [0, 0.35, 0.75],
-  agentic: [0, 0.5, 0.96],
-}
-
-/** Computes bounds that divide the given scores into tiers of the usual sizes. Without scores: the default bounds. */
-export function boundsFitting(scores: readonly number[]): AutoBounds {
-  if (scores.length === 0) return DEFAULT_BOUNDS
-  const sorted = scores.toSorted((a, b) => a - b)
-  const at = (share: number) =>
-    share === 0
-      ? 0
-      : Number(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!.toFixed(4))
-  return {
-    eco: SHARES_BELOW.eco.map(at),
-    auto: SHARES_BELOW.auto.map(at),
-    premium: SHARES_BELOW.premium.map(at),
-    agentic: SHARES_BELOW.agentic.map(at),
-  }
-}

@@ -1,7 +1,8 @@
 import type { ChatContent } from '../calls/chat-request.ts'
 import { chatNeeds } from '../calls/kinds/chat.ts'
-import type { CatalogSnapshot } from '../catalog/catalog.ts'
-import { chooseAutoModels } from './auto-routing.ts'
+import type { CatalogSnapshot, Model } from '../catalog/catalog.ts'
+import { autoLadder } from './auto-ladder.ts'
+import { chooseAutoModels, pointUsdOf, valueModels } from './auto-routing.ts'
 import { FEATURES, promptFeatures } from './difficulty/prompt-features.ts'
 import {
   INPUTS_OF,
@@ -10,32 +11,77 @@ import {
   SHIPPED_MODEL,
   standardized,
 } from './difficulty/score-turns.ts'
+import type { Ability } from './model-quality.ts'
+import type { TaskKind } from './quality-figure.ts'
 import { ROUTING_PROFILES, type RoutingProfile, type Tier } from './tiers.ts'
 
 /** The reasons for a choice by `auto`. For operators only, because it names the targets. */
 export interface AutoExplanation {
   score: number
+  kind: TaskKind
   /** The features with the largest effect on the last question, in standard deviations of the sum: positive is harder. */
   features: Array<{ name: string; effect: number }>
-  profiles: Array<{ profile: RoutingProfile; tier: Tier; models: string[] }>
+  profiles: ProfileExplanation[]
+}
+
+interface ProfileExplanation {
+  profile: RoutingProfile
+  /** The price of a point; see PointPrices. */
+  pointUsd: number
+  tier: Tier
+  /** In the order in which they are tried. */
+  models: string[]
+  candidates: Candidate[]
+}
+
+interface Candidate {
+  model: string
+  tier: Tier
+  /** Expected share of such calls answered well. */
+  quality: number
+  basis: Ability['basis']
+  usdPer1000: number
+  /** Points of quality, less the cost in points. */
+  value: number
 }
 
 const FEATURES_SHOWN = 8
 
 /** Explains the choice of `auto` for a request under each routing profile. */
 export function explainAuto(content: ChatContent, catalog: CatalogSnapshot): AutoExplanation {
-  const needs = chatNeeds(content)
-  const choices = ROUTING_PROFILES.map((profile) =>
-    chooseAutoModels({ ...needs.auto, profile }, needs, catalog, () => true),
+  const profiles = ROUTING_PROFILES.map((profile) =>
+    explainProfile({ ...content, routingProfile: profile }, catalog),
   )
+  const { auto } = chatNeeds(content)
   return {
-    score: choices[0]!.score,
+    ...auto.turns().at(-1)!,
     features: effects(lastQuestion(content.messages)),
-    profiles: choices.map(({ profile, tier, models }) => ({
-      profile,
-      tier,
-      models: models.map(({ id }) => id),
-    })),
+    profiles,
+  }
+}
+
+function explainProfile(content: ChatContent, catalog: CatalogSnapshot): ProfileExplanation {
+  const needs = chatNeeds(content)
+  const { profile, tier, models } = chooseAutoModels(needs.auto, needs, catalog, () => true)
+  const { kind, qualityAt, usdPer1000At, valueAt } = valueModels(needs.auto, needs, catalog)
+  const ladder = autoLadder(catalog.autoLadder)
+  const candidateOf = (model: Model): Candidate => {
+    const index = ladder.models.indexOf(model)
+    return {
+      model: model.id,
+      tier: ladder.tiers.get(model)!,
+      quality: qualityAt(index),
+      basis: ladder.abilities[index]![kind].basis,
+      usdPer1000: usdPer1000At(index),
+      value: valueAt(index),
+    }
+  }
+  return {
+    profile,
+    pointUsd: pointUsdOf(profile, catalog),
+    tier,
+    models: models.map(({ id }) => id),
+    candidates: models.map(candidateOf),
   }
 }
 

@@ -1,4 +1,4 @@
-/** Strength of models, weakest first. */
+/** Strength of models by price, weakest first: recorded with a call, for statistics. */
 export const TIERS = ['light', 'standard', 'strong', 'frontier'] as const
 export type Tier = (typeof TIERS)[number]
 
@@ -10,10 +10,13 @@ export type RoutingProfile = (typeof ROUTING_PROFILES)[number]
 export interface AutoDecision {
   /** 0 to 1; higher: needs a stronger model. */
   score: number
+  /** The tier of the first model chosen. */
   tier: Tier
   profile: RoutingProfile
 }
 
-/** The scores from which the second, third and fourth tier are used; a missing bound is never reached. */
-export type TierBounds = readonly number[]
-export type AutoBounds = Record<RoutingProfile, TierBounds>
+/**
+ * What one point of quality is worth, in USD per 1,000 calls: a point is one more of a hundred calls answered well, so
+ * 1 pays ten cents for each further good answer.
+ */
+export type PointPrices = Record<RoutingProfile, number>

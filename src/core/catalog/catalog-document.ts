@@ -1,4 +1,5 @@
 import { type Static, type TOptional, type TProperties, type TSchemaOptions, Type } from 'typebox'
+import { TASK_KINDS, type TaskKind } from '../auto/quality-figure.ts'
 import { TIERS } from '../auto/tiers.ts'
 import { ROLES } from '../calls/chat-request.ts'
 import {
@@ -216,8 +217,28 @@ const OFFER = closed(
 export type DocumentOffer = Static<typeof OFFER>
 
 const AUTO_TIER = Type.Enum([...TIERS], {
-  description: 'The tier in which `auto` tries it before others. Default: the tier of its price.',
+  description:
+    'How strong `auto` takes a model without published quality to be. Default: as its line or its price says.',
 })
+
+const FIGURE = closed(
+  {
+    value: Type.Number({ minimum: 0, maximum: 1, description: 'Share of the tasks of this kind done well.' }),
+    standard_error: Type.Number({ minimum: 0, maximum: 0.5 }),
+    source: name('Where it was published, and for which settings of the model.'),
+    date: Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', description: 'Of the publication.' }),
+  },
+  {},
+)
+
+const QUALITY = closed(
+  {},
+  Object.fromEntries(TASK_KINDS.map((kind) => [kind, FIGURE])) as Record<TaskKind, typeof FIGURE>,
+  {
+    description:
+      'Published quality by kind of task, by which `auto` chooses. A kind that is not named is estimated.',
+  },
+)
 
 const MEDIA = closed(
   {},
@@ -295,6 +316,7 @@ const MODEL = closed(
     deprecated_at: DEPRECATED_AT,
     auto: Type.Boolean({ default: true, description: 'Whether `auto` may choose it.' }),
     auto_tier: AUTO_TIER,
+    quality: QUALITY,
     rate: prices(
       'The retail rate, if set by the operator: at least 5 % below the list price. Default: the list price less the discount.',
     ),
@@ -319,6 +341,7 @@ const MODEL_CHANGE = closed(
     disabled: disabled('The model'),
     auto: Type.Boolean(),
     auto_tier: AUTO_TIER,
+    quality: QUALITY,
     list_price: prices("The developer's list price."),
     rate: prices('The retail rate: at least 5 % below the list price.'),
     media: MEDIA,
@@ -351,7 +374,18 @@ const AUTO_BOUNDS = closed(
   { eco: BOUNDS, auto: BOUNDS, premium: BOUNDS, agentic: BOUNDS },
   {
     description:
-      'By routing profile: the scores from which `auto` uses the second, third and fourth tier. A tier without a bound is never used.',
+      'No longer has an effect: `auto` compares value, see `auto_point_usd`. Still accepted, for documents that were stored with it.',
+  },
+)
+
+const POINT_USD = Type.Number({ minimum: 0.0001, maximum: 10_000 })
+
+const AUTO_POINT_USD = closed(
+  {},
+  { eco: POINT_USD, auto: POINT_USD, premium: POINT_USD, agentic: POINT_USD },
+  {
+    description:
+      'By routing profile: what `auto` pays for a point of quality, in USD per 1,000 calls. A point is one more of a hundred calls answered well.',
   },
 )
 
@@ -366,6 +400,7 @@ export const CATALOG_DOCUMENT_SCHEMA = closed(
     providers: Type.Array(PROVIDER),
     models: Type.Array(MODEL),
     auto_bounds: AUTO_BOUNDS,
+    auto_point_usd: AUTO_POINT_USD,
     changes: CHANGES,
   },
   {

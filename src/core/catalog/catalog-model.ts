@@ -1,3 +1,4 @@
+import type { ModelQuality } from '../auto/quality-figure.ts'
 import { formatRate } from '../kernel/money.ts'
 import { shortHash } from '../kernel/short-hash.ts'
 import { mediaRules } from '../media/media-rules.ts'
@@ -110,10 +111,19 @@ export function toModel(
     ...(dated && { dated }),
     auto: kind === 'chat' && (model.auto ?? true),
     ...(model.auto_tier && { autoTier: model.auto_tier }),
+    ...(model.quality && { quality: toQuality(model.quality) }),
     offers,
     ...(withdrawn.length > 0 && { withdrawn }),
   }
 }
+
+const toQuality = (quality: NonNullable<DocumentModel['quality']>): ModelQuality =>
+  Object.fromEntries(
+    Object.entries(quality).map(([kind, { standard_error: standardError, ...figure }]) => [
+      kind,
+      { ...figure, standardError },
+    ]),
+  )
 
 function rateVersionOf(rate: TokenRates): string {
   const { prompt, completion, ...others } = rate

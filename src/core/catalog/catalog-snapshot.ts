@@ -66,7 +66,7 @@ export function buildCatalogSnapshot(
   const providers = new Map<string, DocumentProvider>()
   const models = new Map<string, CatalogEntry>()
   const unknown: string[] = []
-  const autoBounds: CatalogSnapshot['autoBounds'] = {}
+  const autoPointUsd: CatalogSnapshot['autoPointUsd'] = {}
   for (const { source, result } of parsed) {
     if (result.kind !== 'document') continue
     const { document } = result
@@ -80,7 +80,7 @@ export function buildCatalogSnapshot(
     for (const [index, model] of (document.models ?? []).entries()) {
       models.set(model.id, { model, source, path: `models[${index}]`, ...date })
     }
-    Object.assign(autoBounds, document.auto_bounds)
+    Object.assign(autoPointUsd, document.auto_point_usd)
     const missing = applyChanges(document.changes ?? {}, { providers, models }, date)
     unknown.push(...missing.map((what) => `${source.name}: ${what}`))
   }
@@ -97,7 +97,7 @@ export function buildCatalogSnapshot(
   if (models.size === 0) problems.push(`${sources.at(-1)?.name ?? 'the catalog'}: leaves no model`)
   if (problems.length > 0) return { kind: 'problems', problems }
   const version = versionOf(sources, providers.values(), options)
-  const snapshot = { ...assemble([...models.values()], providers, version, options), autoBounds }
+  const snapshot = { ...assemble([...models.values()], providers, version, options), autoPointUsd }
   const held = [...models.values()].flatMap(({ model: { id, rate, list_price: listPrice } }) =>
     (rate ? rateProblems(rate, listPrice) : []).map((problem) => ({ modelId: id, problem })),
   )

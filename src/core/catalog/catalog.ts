@@ -1,4 +1,5 @@
-import type { AutoBounds, Tier } from '../auto/tiers.ts'
+import type { ModelQuality } from '../auto/quality-figure.ts'
+import type { PointPrices, Tier } from '../auto/tiers.ts'
 import type { PicoUsdPerToken } from '../kernel/money.ts'
 import { oncePer } from '../kernel/once-per.ts'
 import type { MediaRules } from '../media/media-rules.ts'
@@ -217,8 +218,10 @@ export interface Model {
   dated?: boolean
   /** Whether `auto` may choose it. */
   auto: boolean
-  /** The tier in which `auto` tries it before others; absent: the tier of its price. */
+  /** The tier that the operator assigns; absent: the tier of its price. */
   autoTier?: Tier
+  /** Its published quality by kind of task; absent: none is known. */
+  quality?: ModelQuality
   offers: readonly Offer[]
   /** Absent: none. */
   withdrawn?: readonly WithdrawnOffer[]
@@ -238,8 +241,8 @@ export interface CatalogSnapshot {
    * that plans need no sorting.
    */
   autoLadder: readonly Model[]
-  /** The operator's score bounds of `auto`'s tiers, if any. */
-  autoBounds?: Partial<AutoBounds>
+  /** What the operator has `auto` pay for a point of quality, by routing profile; absent: the default. */
+  autoPointUsd?: Partial<PointPrices>
 }
 
 /** Whether it has a shared offer. */

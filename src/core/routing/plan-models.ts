@@ -76,7 +76,10 @@ function resolveName(
   if (base !== AUTO_MODEL || !needs.auto) return entryOf(find(base), preference)
   const isUsable = (model: Model) =>
     model.offers.some((offer) => offer.shared && isAllowed(offer, model, filter, preference.exactTools))
-  const { models, ...auto } = chooseAutoModels(needs.auto, needs, catalog, isUsable, isPermitted)
+  const choice = chooseAutoModels(needs.auto, needs, catalog, isUsable, isPermitted)
+  const { models, score, tier, profile } = choice
   if (models.length === 0 && allowList?.models) return { entries: [], refused: asked }
-  return { entries: models.map((model) => ({ asked, model, ...preference })), auto }
+  const exactTools = preference.exactTools || choice.exactTools
+  const entries = models.map((model) => ({ asked, model, sort: preference.sort, exactTools }))
+  return { entries, auto: { score, tier, profile } }
 }

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
+import { autoLadder } from '../../../src/core/auto/auto-ladder.ts'
 import {
-  boundsFitting,
   chooseAutoModels,
-  DEFAULT_BOUNDS,
-  tierOf,
+  DEFAULT_POINT_USD,
+  heldScore,
+  valueModels,
 } from '../../../src/core/auto/auto-routing.ts'
-import { autoTiers } from '../../../src/core/auto/auto-tiers.ts'
 import { explainAuto } from '../../../src/core/auto/explain-auto.ts'
-import { TIERS } from '../../../src/core/auto/tiers.ts'
+import { fittedPointUsd } from '../../../src/core/auto/fitted-point-usd.ts'
+import type { ModelQuality } from '../../../src/core/auto/quality-figure.ts'
 import { parseChatRequest } from '../../../src/core/calls/chat-request.ts'
 import { chatNeeds } from '../../../src/core/calls/kinds/chat.ts'
 import { type CatalogSnapshot, compareByPrice, type Model } from '../../../src/core/catalog/catalog.ts'
@@ -53,11 +54,15 @@ const catalogOf = (models: Model[]): CatalogSnapshot =>
     autoLadder: models.toSorted(compareByPrice),
   }) as unknown as CatalogSnapshot
 
+const quality = (value: number, more: ModelQuality = {}): ModelQuality => {
+  const figure = { value, standardError: 0.02, source: 'a benchmark', date: '2026-06-25' }
+  return { code: figure, formulas: figure, chat: figure, agentic: figure, other: figure, ...more }
+}
 const LADDER = [
-  model('a/light', 0.1),
-  model('b/standard', 0.5),
-  model('c/strong', 3),
-  model('d/frontier', 15),
+  model('a/light', 0.1, { quality: quality(0.3) }),
+  model('b/standard', 0.5, { quality: quality(0.5) }),
+  model('c/strong', 3, { quality: quality(0.75) }),
+  model('d/frontier', 15, { quality: quality(0.9) }),
 ]
 
 function choose(
@@ -73,59 +78,102 @@ const asking = (content: unknown) => ({ messages: [{ role: 'user', content }] })
 const ids = (choice: { models: Model[] }) => choice.models.map(({ id }) => id)
 
 describe('auto', () => {
-  test('sends an easy prompt to the cheapest tier and a hard one to a dearer', () => {
-    expect(ids(choose({}))[0]).toBe('a/light')
-    const hard = choose(asking(HARD))
-    expect(['strong', 'frontier']).toContain(hard.tier)
-    expect(ids(hard)[0]).toBe(hard.tier === 'strong' ? 'c/strong' : 'd/frontier')
+  test('sends an easy prompt to a cheap model and a hard one to a better', () => {
+    const order = LADDER.map(({ id }) => id)
+    const [easy, hard] = [{}, asking(HARD)].map((body) => order.indexOf(ids(choose(body))[0]!)) as [
+      number,
+      number,
+    ]
+    expect(hard).toBeGreaterThan(easy)
   })
 
-  test('moves with the profile: eco never stronger than auto, premium never weaker', () => {
-    for (let score = 0; score <= 1; score += 0.01) {
-      const place = (profile: 'eco' | 'auto' | 'premium') =>
-        TIERS.indexOf(tierOf([score], DEFAULT_BOUNDS[profile]))
+  test('moves with the profile: eco never better than auto, premium never worse', () => {
+    for (const content of ['hello', HARD, 'What is 17 * 23 + 4?']) {
+      const place = (routing_profile: string) =>
+        LADDER.findIndex(({ id }) => id === ids(choose({ ...asking(content), routing_profile }))[0])
       expect(place('eco')).toBeLessThanOrEqual(place('auto'))
       expect(place('premium')).toBeGreaterThanOrEqual(place('auto'))
     }
   })
 
-  test('never goes down a tier as the score rises', () => {
-    for (const profile of ['eco', 'auto', 'premium', 'agentic'] as const) {
-      const places = Array.from({ length: 101 }, (_, score) =>
-        TIERS.indexOf(tierOf([score / 100], DEFAULT_BOUNDS[profile])),
-      )
-      expect(places).toEqual(places.toSorted((a, b) => a - b))
+  test('weighs quality against cost: a point must cost no more than the profile pays', () => {
+    const needs = chatNeeds(parseChatRequest(asking(HARD)).content)
+    const catalog = catalogOf(LADDER)
+    for (const pointUsd of [0.01, 0.1, 1, 10, 100]) {
+      const priced = { ...catalog, autoPointUsd: { auto: pointUsd } }
+      const { qualityAt, usdPer1000At } = valueModels(needs.auto, needs, priced)
+      const chosen = chooseAutoModels(needs.auto, needs, priced, () => true).models[0]!
+      const own = catalog.autoLadder.indexOf(chosen)
+      for (let other = 0; other < LADDER.length; other++) {
+        const points = 100 * (qualityAt(other) - qualityAt(own))
+        expect(usdPer1000At(other) - usdPer1000At(own)).toBeGreaterThanOrEqual(points * pointUsd - 1e-9)
+      }
     }
   })
 
-  test.each([
-    [0.05, 0.25],
-    [0.4, 0.9],
-    [6, 20],
-  ])('tells two models apart whatever they cost: %d and %d USD', (cheap, dear) => {
-    const models = [model('a/one', cheap), model('b/two', dear)]
-    expect(ids(choose({}, models))[0]).toBe('a/one')
-    expect(ids(choose(asking(HARD), models))[0]).toBe('b/two')
-  })
-
-  test('falls back to the nearest tier, the stronger first', () => {
-    expect(ids(choose(asking(HARD), [LADDER[0]!, LADDER[3]!]))).toEqual(['d/frontier', 'a/light'])
-    expect(ids(choose({}, LADDER))).toEqual(['a/light', 'b/standard', 'c/strong'])
-  })
-
-  test('falls back on another vendor within the tier where there is one', () => {
+  test('never takes a dearer model of lower quality', () => {
     const models = [
-      model('a/one', 0.1),
-      model('a/two', 0.11),
-      model('b/three', 0.12),
-      model('d/frontier', 15),
+      model('a/good', 1, { quality: quality(0.8) }),
+      model('b/bad', 4, { quality: quality(0.6) }),
     ]
-    expect(ids(choose({}, models)).slice(0, 2)).toEqual(['a/one', 'b/three'])
+    for (const routing_profile of ['eco', 'auto', 'premium', 'agentic'])
+      for (const content of ['hello', HARD])
+        expect(ids(choose({ ...asking(content), routing_profile }, models))[0]).toBe('a/good')
+  })
+
+  test('knows which model is good at which kind of task', () => {
+    const good = { value: 0.9, standardError: 0.02, source: 'a benchmark', date: '2026-06-25' }
+    const coder = model('a/coder', 1, { quality: quality(0.5, { code: good }) })
+    const counter = model('b/counter', 1, { quality: quality(0.5, { formulas: good }) })
+    const models = [coder, counter]
+    const code = asking('Write a Python function that merges two sorted lists into one array.')
+    expect(choose(code, models).kind).toBe('code')
+    expect(ids(choose(code, models))[0]).toBe('a/coder')
+    const sums = asking('A train leaves at 60 km/h, another 300 km away at 40 km/h. When do they meet?')
+    expect(choose(sums, models).kind).toBe('formulas')
+    expect(ids(choose(sums, models))[0]).toBe('b/counter')
+  })
+
+  test('a repeated prompt costs what the cache costs, where cached tokens have their own rate', () => {
+    const price = picoUsdPerToken(1_000_000n)
+    const rate = { prompt: price, completion: price }
+    const models = [
+      model('a/plain', 1, { quality: quality(0.7) }),
+      model('b/cached', 1, {
+        quality: quality(0.7),
+        rate: {
+          ...rate,
+          completion: picoUsdPerToken(1_010_000n),
+          cacheRead: picoUsdPerToken(10_000n),
+        },
+      }),
+    ]
+    const messages = [
+      { role: 'user', content: `Read this: ${'a long text. '.repeat(3_000)}` },
+      { role: 'assistant', content: 'Done.' },
+      { role: 'user', content: 'Summarize it.' },
+    ]
+    const needs = chatNeeds(parseChatRequest({ messages }).content)
+    const first = (pricesCache: boolean) =>
+      ids(chooseAutoModels(needs.auto, { ...needs, pricesCache }, catalogOf(models), () => true))[0]
+    expect(first(false)).toBe('a/plain')
+    expect(first(true)).toBe('b/cached')
+  })
+
+  test('falls back on models of other vendors, best value first', () => {
+    const models = [
+      model('a/one', 0.1, { quality: quality(0.7) }),
+      model('a/two', 0.11, { quality: quality(0.69) }),
+      model('b/three', 0.12, { quality: quality(0.68) }),
+      model('d/frontier', 15, { quality: quality(0.7) }),
+    ]
+    expect(ids(choose({}, models))).toEqual(['a/one', 'b/three', 'd/frontier'])
+    expect(ids(choose({}, models.slice(0, 2)))).toEqual(['a/one', 'a/two'])
   })
 
   test('with tools, and for agentic work, takes models that honour tools', () => {
     const models = [
-      model('a/plain', 0.1, { supportedParameters: [] }),
+      model('a/plain', 0.1, { supportedParameters: [], quality: quality(0.9) }),
       model('b/tools', 0.2),
       model('d/frontier', 15),
     ]
@@ -133,13 +181,16 @@ describe('auto', () => {
     expect(ids(choose({ routing_profile: 'agentic' }, models))).not.toContain('a/plain')
   })
 
-  test('goes by the shape of agentic work: many tools or many results call for the strongest', () => {
-    const tools = Array.from({ length: 20 }, () => ({ type: 'function' }))
-    expect(choose({ routing_profile: 'agentic', tools: tools.slice(0, 2) }).tier).toBe('strong')
-    expect(choose({ routing_profile: 'agentic', tools }).tier).toBe('frontier')
-    const results = Array.from({ length: 9 }, () => ({ role: 'tool', content: 'done', tool_call_id: 'x' }))
-    const messages = [{ role: 'user', content: 'go on' }, ...results]
-    expect(choose({ routing_profile: 'agentic', messages }).tier).toBe('frontier')
+  test('for agentic work goes by agentic figures, and by offers with exact tools where there are some', () => {
+    const good = { value: 0.6, standardError: 0.02, source: 'a benchmark', date: '2026-06-25' }
+    const agent = model('a/agent', 1, { quality: quality(0.2, { agentic: good }) })
+    const writer = model('b/writer', 1, { quality: quality(0.9, { agentic: { ...good, value: 0.1 } }) })
+    const agentic = { ...asking('Go on.'), routing_profile: 'agentic' }
+    expect(ids(choose(agentic, [agent, writer]))[0]).toBe('a/agent')
+    expect(choose(agentic, [agent, writer]).exactTools).toBe(false)
+    const exact = { ...writer, offers: [{ shared: true, exactTools: true }] as unknown as Model['offers'] }
+    expect(choose(agentic, [agent, exact])).toMatchObject({ exactTools: true, models: [{ id: 'b/writer' }] })
+    expect(choose(asking('Go on.'), [agent, exact]).exactTools).toBe(false)
   })
 
   test('with an image or a long prompt takes models that can take it, whatever the profile', () => {
@@ -172,14 +223,16 @@ describe('auto', () => {
     ).toEqual(['o/old'])
   })
 
-  test('prefers an established vendor to an obscure one of the same price', () => {
-    const usual = Array.from({ length: 10 }, (_, index) => model(`z-usual/${index}`, 0.1))
-    expect(ids(choose({}, [model('a-obscure/one', 0.1), ...usual, LADDER[3]!]))[0]).toMatch('z-usual/')
-  })
-
-  test('uses the tier that the catalog gives a model, before the models that stand there by price', () => {
-    const models = [...LADDER, model('x/chosen', 40, { autoTier: 'light', contextLength: 8_000 })]
-    expect(ids(choose({}, models))[0]).toBe('x/chosen')
+  test('leaves copies, previews and special models without figures for requests that no other can take', () => {
+    const models = [
+      model('x/m-1', 1, { quality: quality(0.7) }),
+      model('x/m-1-preview', 0.1),
+      model('x/m-1-law', 0.1, { inputModalities: ['text', 'image'] }),
+    ]
+    expect(ids(choose({}, models))).toEqual(['x/m-1'])
+    expect(ids(choose(asking([{ type: 'image_url', image_url: { url: PNG } }]), models))).toEqual([
+      'x/m-1-law',
+    ])
   })
 
   test('keeps a conversation on its target while short turns follow', () => {
@@ -191,46 +244,47 @@ describe('auto', () => {
     }
   })
 
-  test('does not go to and fro between tiers when scores waver about a bound', () => {
-    const wavering = [0.51, 0.49, 0.51, 0.48, 0.5, 0.47]
-    const tiers = wavering.map((_, index) => tierOf(wavering.slice(0, index + 1), DEFAULT_BOUNDS.auto))
-    expect(new Set(tiers)).toEqual(new Set(['strong']))
-    expect(tierOf([...wavering, 0.2], DEFAULT_BOUNDS.auto)).toBe('standard')
+  test('holds a score that wavers, rises at once, and falls only when well below', () => {
+    expect(heldScore([0.51, 0.49, 0.51, 0.48, 0.5, 0.47])).toBe(0.51)
+    expect(heldScore([0.2, 0.9])).toBe(0.9)
+    expect(heldScore([0.9, 0.2])).toBeCloseTo(0.35)
   })
 
-  test('goes by the bounds of the catalog where it has some', () => {
-    const needs = chatNeeds(parseChatRequest(asking(HARD)).content)
-    const catalog = { ...catalogOf(LADDER), autoBounds: { auto: [0.99] } }
-    const choose = (one: typeof catalog) => chooseAutoModels(needs.auto, needs, one, () => true)
-    expect(choose(catalog).tier).toBe('light')
-    expect(choose({ ...catalog, autoBounds: { auto: [0, 0, 0] } }).tier).toBe('frontier')
+  test('fits prices of a point to traffic: each profile spends its share of what the best costs', () => {
+    const traffic = ['hello', HARD, 'What is 17 * 23 + 4?', 'Explain entropy.', 'Write a poem.'].map(
+      (content) => parseChatRequest(asking(content)).content,
+    )
+    const catalog = catalogOf(LADDER)
+    const fitted = fittedPointUsd(traffic, catalog)
+    expect(fitted.eco).toBeLessThan(fitted.auto)
+    expect(fitted.auto).toBeLessThan(fitted.premium)
+    expect(fittedPointUsd([], catalog)).toEqual(DEFAULT_POINT_USD)
   })
 
-  test('fits bounds to traffic: the shares of the tiers are the usual ones', () => {
-    const scores = Array.from({ length: 1_000 }, (_, index) => (index / 1_000) ** 3)
-    const bounds = boundsFitting(scores)
-    const count = (tier: string) => scores.filter((score) => tierOf([score], bounds.auto) === tier).length
-    expect(count('light')).toBeCloseTo(400, -1)
-    expect(count('frontier')).toBeCloseTo(30, -1)
-    expect(boundsFitting([])).toEqual(DEFAULT_BOUNDS)
-  })
-
-  test('works out the tiers of a catalog once', () => {
+  test('works out the models of a catalog once', () => {
     const ladder = LADDER.toSorted(compareByPrice)
-    expect(autoTiers(ladder)).toBe(autoTiers(ladder))
-    expect(Object.values(autoTiers(ladder).tiers).map((tier) => tier.length)).toEqual([1, 1, 1, 1])
+    expect(autoLadder(ladder)).toBe(autoLadder(ladder))
+    expect([...autoLadder(ladder).tiers.values()]).toEqual(['light', 'standard', 'strong', 'frontier'])
   })
 
   test('chooses none from an empty catalog', () => {
     expect(ids(choose({}, []))).toEqual([])
   })
 
-  test('explains itself to operators: score, features and what each profile would try', () => {
+  test('explains itself to operators: kind, score, features, and what each profile would try with its value', () => {
     const { content } = parseChatRequest(asking(HARD))
     const explained = explainAuto(content, catalogOf(LADDER))
-    expect(explained.score).toBe(choose(asking(HARD)).score)
+    expect(explained).toMatchObject({ score: choose(asking(HARD)).score, kind: 'other' })
     expect(explained.features).toHaveLength(8)
     expect(explained.profiles.map(({ profile }) => profile)).toEqual(['eco', 'auto', 'premium', 'agentic'])
-    expect(explained.profiles[1]!.models).toEqual(ids(choose(asking(HARD))))
+    for (const { profile, pointUsd, models, candidates } of explained.profiles) {
+      expect(pointUsd).toBe(DEFAULT_POINT_USD[profile])
+      expect(models).toEqual(ids(choose({ ...asking(HARD), routing_profile: profile })))
+      expect(candidates.map(({ model }) => model)).toEqual(models)
+      for (const { quality, usdPer1000, value, basis } of candidates) {
+        expect(value).toBeCloseTo(100 * quality - usdPer1000 / pointUsd)
+        expect(basis).toBe('measured')
+      }
+    }
   })
 })

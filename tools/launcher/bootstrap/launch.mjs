@@ -34,6 +34,7 @@ const COMMANDS = {
   catalog: { entry: 'src/cli/catalog.ts', services: true },
   router: { entry: 'src/cli/router.ts' },
   'router:eval': { entry: 'tools/router-training/eval.ts' },
+  'router:quality': { entry: 'tools/router-training/write-quality.ts' },
   'router:train': { entry: 'tools/router-training/train.ts' },
   trace: { entry: 'src/cli/trace.ts', services: true },
   migrate: { entry: 'src/cli/migrate.ts', services: true },

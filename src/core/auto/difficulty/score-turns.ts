@@ -1,4 +1,6 @@
 import { type ChatMessage, type SamplingParameters, textLength } from '../../calls/chat-request.ts'
+import type { TaskKind } from '../quality-figure.ts'
+import { taskKind } from '../task-kind.ts'
 import weights from './difficulty-weights.json' with { type: 'json' }
 import { clipped, FEATURES, type PromptFeatures, promptFeatures } from './prompt-features.ts'
 import { RARITY_BITS, slotOf } from './scan-text.ts'
@@ -11,26 +13,38 @@ const EARLIER_TAIL_CHARS = 500
 /** Factor of a turn's weight for every later turn of the user. */
 const KEPT_PER_TURN = 0.93
 
+/** A conversation after one turn of the user. */
+export interface TurnReading {
+  /** Its difficulty, 0 to 1; higher: needs a stronger model. */
+  score: number
+  /** The kind of task of the turn that determines the score. */
+  kind: TaskKind
+}
+
 /**
- * The difficulty of the conversation after each of the last turns of the user, oldest first. The weight of a turn
- * decreases with every later turn, so that a hard conversation keeps most of its score after "thanks, and in French?".
- * Stateless: computed from the messages. Reads at most about 26,000 characters. A single user message has the score of
- * its prompt. Without any turn of the user: 0.5, once.
+ * The difficulty and the kind of the conversation after each of the last turns of the user, oldest first. The weight of
+ * a turn decreases with every later turn, so that a hard conversation keeps most of its score, and its kind, after
+ * "thanks, and in French?". Stateless: computed from the messages. Reads at most about 26,000 characters. A single user
+ * message has the score of its prompt. Without any turn of the user: 0.5, once.
  */
-export function scoreTurns(
+export function readTurns(
   messages: readonly ChatMessage[],
   parameters: SamplingParameters,
   model: DifficultyModel,
-): number[] {
+): TurnReading[] {
   const turns = lastTurns(messages)
-  if (turns.length === 0) return [0.5]
+  if (turns.length === 0) return [{ score: 0.5, kind: 'other' }]
   const penalty = contextPenalty(messages, parameters)
   let kept = 0
+  let kind: TaskKind = 'other'
   return turns.map((turn, index) => {
     const isLast = index === turns.length - 1
     const read = isLast ? textOf(turn) : clipped(textOf(turn), EARLIER_HEAD_CHARS, EARLIER_TAIL_CHARS)
-    kept = Math.max(scorePrompt(read, model), kept * KEPT_PER_TURN)
-    return kept + (1 - kept) * penalty
+    const features = promptFeatures(read, model.rarity)
+    const score = scoreFeatures(features, model)
+    if (score >= kept * KEPT_PER_TURN) kind = taskKind(features)
+    kept = Math.max(score, kept * KEPT_PER_TURN)
+    return { score: kept + (1 - kept) * penalty, kind }
   })
 }
 

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import type { SurfaceReference } from '../../api/reference/surface-reference.ts'
 import { nullable } from '../../api/request-fields.ts'
 import type { SurfaceId } from '../../api/surfaces/surface-registry.ts'
+import type { TurnReading } from '../../auto/difficulty/score-turns.ts'
 import type { RoutingProfile } from '../../auto/tiers.ts'
 import type { Model, ModelKind, Wire } from '../../catalog/catalog.ts'
 import { ApiError } from '../../kernel/errors.ts'
@@ -82,11 +83,12 @@ export interface PromptSize {
 
 export interface AutoPrompt {
   profile: RoutingProfile
-  /** The difficulty after each of the user's latest turns, oldest first. Takes a few milliseconds. */
-  scores: () => number[]
+  /** Difficulty and kind after each of the user's latest turns, oldest first. Takes up to a few milliseconds. */
+  turns: () => TurnReading[]
   tools: number
-  /** The number of tool results in the messages. */
-  toolResults: number
+  /** The expected tokens of the prompt's text, and how many of them an earlier call of the conversation sent too. */
+  promptTokens: number
+  repeatedTokens: number
 }
 
 /** What a call that requests a result requires of a model. */

@@ -1,4 +1,4 @@
-import { SHIPPED_MODEL, scoreTurns } from '../../auto/difficulty/score-turns.ts'
+import { readTurns, SHIPPED_MODEL } from '../../auto/difficulty/score-turns.ts'
 import { promptTokensBound } from '../../text-tokens/prompt-tokens.ts'
 import { type ChatContent, type ChatMessage, mediaParts, textLength } from '../chat-request.ts'
 import { isAddress } from '../content-part.ts'
@@ -25,6 +25,7 @@ export const chat: CallKind<ChatContent> = {
 export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } {
   const { messages, parameters, exactJson, routingProfile = 'auto' } = prompt
   const media = mediaParts(messages)
+  const characters = messages.reduce((sum, message) => sum + textLength(message), 0)
   const byAddress = new Set<'file' | 'video'>()
   for (const part of media) {
     if ((part.type === 'file' || part.type === 'video') && isAddress(part.source)) byAddress.add(part.type)
@@ -36,7 +37,7 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
     parameters: parameterNames(prompt),
     prompt: {
       textTokens: promptTokensBound(messages, parameters, exactJson),
-      textTokensAtLeast: tokensAtLeast(messages.reduce((sum, message) => sum + textLength(message), 0)),
+      textTokensAtLeast: tokensAtLeast(characters),
       media,
       inputs: 1,
     },
@@ -44,12 +45,22 @@ export function chatNeeds(prompt: ChatPrompt): CallNeeds & { auto: AutoPrompt } 
     schemas: parameters,
     auto: {
       profile: routingProfile,
-      scores: () => scoreTurns(messages, parameters, SHIPPED_MODEL),
+      turns: () => readTurns(messages, parameters, SHIPPED_MODEL),
       tools: parameters.tools?.length ?? 0,
-      toolResults: messages.filter((message) => message.role === 'tool').length,
+      promptTokens: characters / CHARS_PER_TOKEN,
+      repeatedTokens: repeatedCharacters(messages) / CHARS_PER_TOKEN,
     },
     fields: { text: 'messages', media: 'messages' },
   }
+}
+
+/** Usual for text, to compare prices; holds are bounded otherwise. */
+const CHARS_PER_TOKEN = 4
+
+/** The text up to the last completion in the messages, which the call that requested it sent. */
+function repeatedCharacters(messages: readonly ChatMessage[]): number {
+  const last = messages.findLastIndex(({ role }) => role === 'assistant')
+  return messages.slice(0, Math.max(0, last)).reduce((sum, message) => sum + textLength(message), 0)
 }
 
 /** A history with tool calls requires a model that supports tools, even if the request declares none. */

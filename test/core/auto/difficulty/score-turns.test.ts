@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SHIPPED_MODEL, scorePrompt, scoreTurns } from '../../../../src/core/auto/difficulty/score-turns.ts'
+import { readTurns, SHIPPED_MODEL, scorePrompt } from '../../../../src/core/auto/difficulty/score-turns.ts'
 import type { ChatMessage } from '../../../../src/core/calls/chat-request.ts'
 import { contentParts } from '../../../helpers/content-parts.ts'
 
@@ -9,7 +9,7 @@ const HARD =
 const user = (content: ChatMessage['content']): ChatMessage => ({ role: 'user', content })
 const assistant = (content: string): ChatMessage => ({ role: 'assistant', content })
 const score = (messages: ChatMessage[], parameters = {}) =>
-  scoreTurns(messages, parameters, SHIPPED_MODEL).at(-1)!
+  readTurns(messages, parameters, SHIPPED_MODEL).at(-1)!.score
 
 describe('the difficulty of a request', () => {
   test("is its prompt's where there is one message only, also in parts", () => {
@@ -27,6 +27,14 @@ describe('the difficulty of a request', () => {
     const later = score([...asked, user('thanks'), assistant('Gladly.'), user('and in Spanish?')])
     expect(later).toBeLessThanOrEqual(followed)
     expect(later).toBeGreaterThan(0.8 * first)
+  })
+
+  test('keeps the kind of the hard question while short turns follow it', () => {
+    const kind = (messages: ChatMessage[]) => readTurns(messages, {}, SHIPPED_MODEL).at(-1)!.kind
+    const asked = [user(HARD), assistant('They meet after 3.2 hours.')]
+    expect(kind([user(HARD)])).toBe('formulas')
+    expect(kind([...asked, user('thanks, and in French?')])).toBe('formulas')
+    expect(kind([user('thanks'), assistant('Gladly.'), user(HARD)])).toBe('formulas')
   })
 
   test('rises at once when a hard turn follows easy ones', () => {

@@ -1,0 +1,94 @@
+import type { Model } from '../catalog/catalog.ts'
+import { oncePer } from '../kernel/once-per.ts'
+import { compareVersions, type ModelLine, modelLine } from './model-lines.ts'
+import { type Abilities, abilitiesOf } from './model-quality.ts'
+import { listUsd, priceTiers } from './price-tiers.ts'
+import { TASK_KINDS, type TaskKind } from './quality-figure.ts'
+import type { Tier } from './tiers.ts'
+import { type ValueTree, valueTree } from './value-tree.ts'
+
+/** What `auto` knows of the models of a catalog's ladder, by their index in it. */
+export interface AutoLadder {
+  models: readonly Model[]
+  abilities: readonly Abilities[]
+  /** The same by kind, for a fast pass over all models. */
+  abilityOf: Readonly<Record<TaskKind, Float64Array>>
+  /** USD per token that the client pays: of the prompt, of a prompt that the provider has in its cache, of the completion. */
+  promptUsd: Float64Array
+  cachedUsd: Float64Array
+  completionUsd: Float64Array
+  tiers: ReadonlyMap<Model, Tier>
+  /** By kind: the models to choose among. */
+  usual: Readonly<Record<TaskKind, ValueTree>>
+  /** The same with old and very expensive models and variants without own figures, for a request that no other can take. */
+  all: Readonly<Record<TaskKind, ValueTree>>
+  /** For a model, the newer and cheaper models of its line; absent: none. */
+  betterBuys: ReadonlyMap<number, readonly number[]>
+}
+
+/** A model with a smaller window is of an older generation; `auto` uses it only if there is no other. */
+const USUAL_CONTEXT_TOKENS = 32_000
+/** A more expensive model must be requested by name: USD per million tokens, three of prompt to one of completion. */
+const DEAREST_USD = 25
+const PICO_PER_USD = 1e12
+
+/** Computed once for each snapshot. */
+export const autoLadder = oncePer((models: readonly Model[]): AutoLadder => {
+  const known = abilitiesOf(models)
+  const abilities = models.map((model) => known.get(model)!)
+  const usd = (rateOf: (model: Model) => bigint) =>
+    Float64Array.from(models, (model) => Number(rateOf(model)) / PICO_PER_USD)
+  const prices = {
+    promptUsd: usd(({ rate }) => rate.prompt),
+    cachedUsd: usd(({ rate }) => rate.cacheRead ?? rate.prompt),
+    completionUsd: usd(({ rate }) => rate.completion),
+  }
+  const abilityOf = byKind((kind) => Float64Array.from(abilities, (one) => one[kind].value))
+  const treesOf = (indexes: readonly number[]) =>
+    byKind((kind) => valueTree(indexes, abilityOf[kind], Object.values(prices)))
+  const all = [...models.keys()]
+  return {
+    models,
+    abilities,
+    abilityOf,
+    ...prices,
+    tiers: priceTiers(models),
+    usual: treesOf(all.filter((index) => isUsual(models[index]!))),
+    all: treesOf(all),
+    betterBuys: betterBuys(models),
+  }
+})
+
+function isUsual(model: Model): boolean {
+  if (model.autoTier !== undefined) return true
+  const isVariant = model.quality === undefined && modelLine(model.id, model.vendor).isVariant
+  return model.contextLength >= USUAL_CONTEXT_TOKENS && listUsd(model) <= DEAREST_USD && !isVariant
+}
+
+const byKind = <Value>(of: (kind: TaskKind) => Value) =>
+  Object.fromEntries(TASK_KINDS.map((kind) => [kind, of(kind)])) as Record<TaskKind, Value>
+
+type NamedModel = ModelLine & { model: Model; index: number }
+
+/** A model that the catalog assigns to a tier is the operator's choice and is never superseded. */
+function betterBuys(models: readonly Model[]): Map<number, number[]> {
+  const lines = Map.groupBy(
+    models.map((model, index): NamedModel => ({ model, index, ...modelLine(model.id, model.vendor) })),
+    ({ model, line }) => `${model.vendor}/${line}`,
+  )
+  const found = new Map<number, number[]>()
+  for (const line of lines.values()) {
+    for (const { model, index, version } of line) {
+      if (model.autoTier !== undefined) continue
+      const better = line.filter(
+        (other) => compareVersions(other.version, version) > 0 && listUsd(other.model) < listUsd(model),
+      )
+      if (better.length > 0)
+        found.set(
+          index,
+          better.map((other) => other.index),
+        )
+    }
+  }
+  return found
+}

@@ -1,0 +1,27 @@
+/**
+ * Kinds of task, for which models differ in quality. `other`: no rule applies, so a model counts with its quality at
+ * reasoning and at working with data. `agentic` follows from the routing profile, never from the text.
+ */
+export const TASK_KINDS = [
+  'code',
+  'worded_options',
+  'numeric_options',
+  'formulas',
+  'chat',
+  'agentic',
+  'other',
+] as const
+export type TaskKind = (typeof TASK_KINDS)[number]
+
+/** A published measurement of a model at one kind of task. */
+export interface QualityFigure {
+  /** Share of tasks done well, 0 to 1, on the scale of the newest release of its source. */
+  value: number
+  standardError: number
+  /** Where it was published, and for which settings of the model. */
+  source: string
+  /** `YYYY-MM-DD` of the publication. */
+  date: string
+}
+
+export type ModelQuality = Partial<Record<TaskKind, QualityFigure>>
