@@ -5,9 +5,11 @@ import { headingId } from '../../web/lib/docs/doc-text.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const pagesOf = (folder: string) => readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`)
-const PAGES = ['README.md', ...['docs', 'docs/decisions'].flatMap(pagesOf)].filter((page) =>
-  page.endsWith('.md'),
-)
+const FOLDERS = ['docs', 'docs/decisions', '.github']
+const PAGES = [
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'CODE_OF_CONDUCT.md'],
+  ...FOLDERS.flatMap(pagesOf).filter((page) => page.endsWith('.md')),
+]
 
 const textOf = (path: string): string => readFileSync(path, 'utf8').replace(/^\s*```[\s\S]*?^\s*```/gm, '')
 
@@ -34,4 +36,9 @@ test.each(PAGES)('the links of %s lead to files and headings that exist', (page)
 test.each(PAGES)('the headings of %s have fragments of their own', (page) => {
   const fragments = fragmentsOf(join(ROOT, page))
   expect(fragments.filter((fragment, index) => fragments.indexOf(fragment) !== index)).toEqual([])
+})
+
+test('the changelog begins with the version of the package', () => {
+  const [, version] = /^## (\S+)/m.exec(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')) ?? []
+  expect(version).toBe(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version)
 })

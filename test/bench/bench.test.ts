@@ -116,7 +116,8 @@ test('a run measures the relay and a slow peer turn about with the provider', as
       subject: relay,
       load,
       shared: new Map([['load generator', load.pid]]),
-      scale: 0.05,
+      // A slow peer must end some calls in a fraction of the time.
+      scale: 0.1,
       log: () => undefined,
       failures: [],
     }
