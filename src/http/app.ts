@@ -71,9 +71,12 @@ export async function buildApp(
       // Node would reject a request without one with an empty body; guardRequests rejects it with ours.
       requireHostHeader: false,
     },
-    // A proxy in front may forward the base path or strip it.
-    rewriteUrl: ({ url = '/' }) =>
-      publicPath !== '' && url.startsWith(`${publicPath}/`) ? url.slice(publicPath.length) : url,
+    rewriteUrl: ({ url = '/' }) => {
+      // A proxy in front may forward the base path or strip it.
+      const path = publicPath !== '' && url.startsWith(`${publicPath}/`) ? url.slice(publicPath.length) : url
+      // Clients of the messages wire append `/v1/messages` to their base address, which is `/v2`.
+      return path.startsWith('/v2/v1/') ? path.replace('/v1', '') : path
+    },
     genReqId: ({ headers }) => {
       const given = headers['x-request-id']
       return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()

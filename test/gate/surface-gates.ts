@@ -1,4 +1,5 @@
-import type { SurfaceGates } from './check.ts'
+import { SURFACES, type Surface } from '../../src/core/api/surfaces/surface-registry.ts'
+import type { SurfaceGate, SurfaceGates } from './check.ts'
 import { AGENT_CHECKS } from './checks/agent-loops.ts'
 import { CHAT_ANSWER_CHECKS } from './checks/chat-answer-checks.ts'
 import { CHAT_REQUEST_CHECKS } from './checks/chat-request-checks.ts'
@@ -9,8 +10,7 @@ import { OPENAI_CLIENT_CHECKS } from './checks/openai-client-checks.ts'
 import { RESPONSES_CHECKS } from './checks/responses-checks.ts'
 import { TASK_GATES } from './checks/task-checks.ts'
 
-/** What each surface has to pass. To bring a surface through the gate, add its checks here. */
-export const SURFACE_GATES: SurfaceGates = {
+const OWN_GATES: SurfaceGates = {
   'chat-completions': { checks: [...CHAT_REQUEST_CHECKS, ...CHAT_ANSWER_CHECKS, ...OPENAI_CLIENT_CHECKS] },
   'chat-completions.extended': { checks: [...EXTENDED_CHECKS, ...AGENT_CHECKS] },
   messages: { checks: MESSAGES_CHECKS },
@@ -18,3 +18,31 @@ export const SURFACE_GATES: SurfaceGates = {
   ...TASK_GATES,
   ...MEDIA_GATES,
 }
+
+/** The same checks at the path of another surface of the handler. */
+const gateAt = ({ checks, without }: SurfaceGate, from: Surface, to: Surface): SurfaceGate => ({
+  ...(without && { without }),
+  checks: checks.map((check) => ({
+    ...check,
+    run: (context) =>
+      check.run({
+        ...context,
+        fetch: (input, init) => context.fetch(String(input).replace(from.path, to.path), init),
+      }),
+  })),
+})
+
+const GATES_UNDER_V2: SurfaceGates = Object.fromEntries(
+  SURFACES.filter(({ id, handler }) => id !== handler && OWN_GATES[handler] && !OWN_GATES[id]).map(
+    (surface) => {
+      const mounted = SURFACES.find(({ id }) => id === surface.handler)!
+      return [surface.id, gateAt(OWN_GATES[surface.handler]!, mounted, surface)]
+    },
+  ),
+)
+
+/**
+ * What each surface has to pass. To bring a surface through the gate, add its checks to OWN_GATES; a surface under /v2
+ * without checks of its own passes those of its handler's surface under /v1.
+ */
+export const SURFACE_GATES: SurfaceGates = { ...OWN_GATES, ...GATES_UNDER_V2 }

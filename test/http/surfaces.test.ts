@@ -60,7 +60,7 @@ describe('surfaces', () => {
 
   test.each([
     ['/v1/v1/chat/completions', "end the client's base URL in /v1, once"],
-    ['/v2/v1/messages', "end the client's base URL in /v1, once"],
+    ['/v1/v2/models', "end the client's base URL in /v2, once"],
     ['/chat/completions', "end the client's base URL in /v1."],
     ['/v1/nothing', 'There is no POST /v1/nothing here. GET /v1/surfaces lists every surface.'],
     [`/${'x'.repeat(500)}`, `${'x'.repeat(119)}… here.`],
@@ -103,6 +103,12 @@ describe('surfaces', () => {
     expect(data.map(({ method, path }) => `${method} ${path}`)).toEqual(
       SURFACES.map(({ method, path }) => `${method} ${path}`),
     )
+    const extended = data.filter(({ id }) => id.endsWith('.extended'))
+    expect(extended.length).toBeGreaterThan(10)
+    for (const surface of extended) {
+      expect(surface.path).toMatch(/^\/v2\//)
+      expect(surface).toMatchObject({ status: 'Limited', available: true, schema: expect.any(String) })
+    }
     for (const [index, { access, status }] of SURFACES.entries()) {
       expect(data[index]).toMatchObject({ available: access === 'open' })
       if (status !== 'Stable') expect(data[index]).toMatchObject({ status })

@@ -11,6 +11,9 @@ import { MODEL_ROUTES } from '../public/model-routes.ts'
 /** Below the prefix of the console; its bodies may be as long as those of any call. */
 export const PLAYGROUND_PATH = '/playground'
 
+/** The surfaces of the playground; those that are mounted twice only once. */
+const PLAYGROUND = SURFACES.filter(({ id, handler }) => id === handler && MODEL_ROUTES[handler])
+
 const pathOf = (id: SurfaceId): string => `${PLAYGROUND_PATH}/${id}`
 
 /**
@@ -34,7 +37,8 @@ export const playgroundRoute: FastifyPluginAsync = async (app) => {
       throw new ApiError('not_found', 'This account has no key with this id.', { param: 'key_id' })
     request.key = liveKey(found)
   })
-  for (const { id } of SURFACES) if (MODEL_ROUTES[id]) await app.register(MODEL_ROUTES[id](pathOf(id)))
+  for (const surface of PLAYGROUND)
+    await app.register(MODEL_ROUTES[surface.handler]!(pathOf(surface.id), surface))
   await app.register(playgroundSurfacesRoute)
 }
 
@@ -46,7 +50,7 @@ const playgroundSurfacesRoute: FastifyPluginAsyncTypebox = async (app) => {
   }
   app.get(`${PLAYGROUND_PATH}/surfaces`, { onRequest: [app.requireKey], schema }, async (request) => ({
     object: 'list' as const,
-    data: SURFACES.filter(({ id }) => MODEL_ROUTES[id]).map((surface) => ({
+    data: PLAYGROUND.map((surface) => ({
       id: surface.id,
       path: surface.path,
       available: mayUse(surface, askingKey(request).surfaces),

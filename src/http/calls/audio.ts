@@ -18,14 +18,12 @@ const RECORDING = { files: 1, fileBytes: 25 * MEGABYTE, bodyBytes: 26 * MEGABYTE
 export const AUDIO_ROUTES = {
   'audio.speech': jsonRoute({
     makesFiles: true,
-    id: 'audio.speech',
     summary: 'Speech from a text',
     body: SpeechBody,
     normalize: normalizeSpeech,
     write: speechBody,
   }),
   'audio.transcriptions': formRoute({
-    id: 'audio.transcriptions',
     summary: 'The text of a recording',
     body: TranscriptionForm,
     normalize: (form) => normalizeTranscription(form, false),
@@ -33,7 +31,6 @@ export const AUDIO_ROUTES = {
     write: transcriptBody,
   }),
   'audio.translations': formRoute({
-    id: 'audio.translations',
     summary: 'The text of a recording, in English',
     body: TranslationForm,
     normalize: (form) => normalizeTranscription(form, true),

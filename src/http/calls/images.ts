@@ -16,14 +16,12 @@ const MEGABYTE = 1024 * 1024
 export const IMAGE_ROUTES = {
   'images.generations': jsonRoute({
     makesFiles: true,
-    id: 'images.generations',
     summary: 'Images from a prompt',
     body: ImageGenerationBody,
     normalize: normalizeImageGeneration,
     write: imagesBody,
   }),
   'images.edits': formRoute({
-    id: 'images.edits',
     summary: 'Images from images and a prompt',
     body: ImageEditForm,
     normalize: normalizeImageEdit,

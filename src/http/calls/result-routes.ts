@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
-import type { SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
+import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
 import type { RequestOf } from '../../core/calls/call-request.ts'
 import type { ResultContent } from '../../core/calls/kinds/call-kinds.ts'
 import { invalid } from '../../core/kernel/errors.ts'
@@ -14,7 +14,6 @@ import { type CallServices, callingKey, mayCall, serveCall } from './serve-call.
 /** The routes of calls that request a result: validate, start the call, write its result. */
 
 interface ResultSurface<Content> {
-  id: SurfaceId
   summary: string
   write: WriteResult<Content>
 }
@@ -32,16 +31,16 @@ interface FormSurface<Content> extends ResultSurface<Content> {
   files: { files: number; fileBytes: number; bodyBytes: number }
 }
 
-type Route = (path: string) => FastifyPluginAsyncTypebox
+type Route = (path: string, surface: Pick<Surface, 'id'>) => FastifyPluginAsyncTypebox
 
 const FIELD_LIMITS = { fields: 64, fieldBytes: 128 * 1024 }
 
 /** A route with a JSON body. */
 export const jsonRoute =
-  <Schema extends TSchema, Content extends ResultContent>(surface: JsonSurface<Schema, Content>): Route =>
-  (path) =>
+  <Schema extends TSchema, Content extends ResultContent>(result: JsonSurface<Schema, Content>): Route =>
+  (path, { id }) =>
   async (app) => {
-    const { id, summary, body, normalize, write, makesFiles = false } = surface
+    const { summary, body, normalize, write, makesFiles = false } = result
     const deps = app.services.callPath
     app.post(
       path,
@@ -70,10 +69,10 @@ export const jsonRoute =
 
 /** A route with a form, whose files are stored until the call is over. */
 export const formRoute =
-  <Content extends ResultContent>(surface: FormSurface<Content>): Route =>
-  (path) =>
+  <Content extends ResultContent>(result: FormSurface<Content>): Route =>
+  (path, { id }) =>
   async (app) => {
-    const { id, summary, body, normalize, files, write } = surface
+    const { summary, body, normalize, files, write } = result
     const deps = app.services.callPath
     const limits = { ...FIELD_LIMITS, ...files }
     const uploads = { store: deps.files, logger: deps.logger, idleMs: deps.limits.bodyIdleMs }

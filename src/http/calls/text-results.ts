@@ -7,7 +7,6 @@ import { jsonRoute } from './result-routes.ts'
 /** The routes with texts in the request and one result for them in the response. */
 export const TEXT_RESULT_ROUTES = {
   embeddings: jsonRoute({
-    id: 'embeddings',
     summary: 'Vectors of texts',
     body: EmbeddingsBody,
     normalize: normalizeEmbeddings,
@@ -15,7 +14,6 @@ export const TEXT_RESULT_ROUTES = {
       jsonAround({ id, object: 'list', model }, 'data', result, tokensUsed(usage)),
   }),
   rerank: jsonRoute({
-    id: 'rerank',
     summary: 'Documents by their relevance to a query',
     body: RerankBody,
     normalize: normalizeRerank,
@@ -26,7 +24,6 @@ export const TEXT_RESULT_ROUTES = {
       }),
   }),
   moderations: jsonRoute({
-    id: 'moderations',
     summary: 'Verdicts on texts and images',
     body: ModerationsBody,
     normalize: normalizeModerations,

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
 import { isAutoModel } from '../../core/auto/auto-routing.ts'
 import { mediaParts, refuseLongText } from '../../core/calls/chat-request.ts'
 import {
@@ -73,7 +74,7 @@ const COUNTS_PER_KEY_MAX = 4
 
 /** POST /v1/messages/count_tokens: an estimate of the tokens of a prompt, by the gateway's own tokenizer. */
 export const countTokensRoute =
-  (path: string): FastifyPluginAsyncTypebox =>
+  (path: string, { id }: Pick<Surface, 'id'>): FastifyPluginAsyncTypebox =>
   async (app) => {
     const { catalog, limits } = app.services
     const natively = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
@@ -89,12 +90,7 @@ export const countTokensRoute =
     app.post(
       path,
       {
-        onRequest: [
-          app.requireMessagesKey,
-          app.requireSurface('messages.count-tokens'),
-          natively,
-          app.weighBody,
-        ],
+        onRequest: [app.requireMessagesKey, app.requireSurface(id), natively, app.weighBody],
         bodyLimit: limits.bodyLimitBytes,
         schema: {
           summary: 'The tokens of a prompt on the messages wire',

@@ -1,15 +1,15 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
+import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
 import { AUDIO_ROUTES } from '../calls/audio.ts'
 import { IMAGE_ROUTES } from '../calls/images.ts'
 import { TEXT_RESULT_ROUTES } from '../calls/text-results.ts'
 import { chatCompletionsRoute } from './chat-completions.ts'
 import { extendedChatRoute } from './extended-chat.ts'
 
-type ModelRoute = (path: string) => FastifyPluginAsync
+type ModelRoute = (path: string, surface: Surface) => FastifyPluginAsync
 
 /** The surfaces that run a call in the gateway's own contract, also in the playground. */
-export const MODEL_ROUTES: Partial<Record<SurfaceId, ModelRoute>> = {
+export const MODEL_ROUTES: Partial<Record<Surface['handler'], ModelRoute>> = {
   'chat-completions': chatCompletionsRoute,
   'chat-completions.extended': extendedChatRoute,
   ...TEXT_RESULT_ROUTES,

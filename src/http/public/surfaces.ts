@@ -29,11 +29,11 @@ import { pricingRoute } from './pricing.ts'
 import { responsesRoute } from './responses.ts'
 import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
 
-/** Registers all surfaces that name it, by the path of the first. */
-type SurfaceRoute = (path: string) => FastifyPluginAsync
+/** Registers all surfaces that name it, by the path of the first. What differs under /v2 depends on `surface.isExtended`. */
+type SurfaceRoute = (path: string, surface: Surface) => FastifyPluginAsync
 
-/** The routes of the surfaces. A route of access `granted` has `app.requireSurface(id)` directly after `app.requireKey`. */
-const ROUTES: Partial<Record<SurfaceId, SurfaceRoute>> = {
+/** The routes of the surfaces. A route of access `granted` has `app.requireSurface(surface.id)` directly after `app.requireKey`. */
+const ROUTES: Partial<Record<Surface['handler'], SurfaceRoute>> = {
   ...MODEL_ROUTES,
   responses: responsesRoute,
   models: modelsRoute,
@@ -71,8 +71,10 @@ export const surfaceRoutes: FastifyPluginAsync = async (app) => {
     announceLifecycle(route, surface)
   })
 
-  for (const [route, surfaces] of Map.groupBy(SURFACES, ({ id }) => ROUTES[id]))
-    if (route) await app.register(route(routerPath(surfaces[0]!.path)))
+  const byContract = Map.groupBy(SURFACES, ({ isExtended }) => isExtended)
+  for (const mounted of byContract.values())
+    for (const [route, [surface]] of Map.groupBy(mounted, ({ handler }) => ROUTES[handler]))
+      if (route && surface) await app.register(route(routerPath(surface.path), surface))
   for (const surfaces of Map.groupBy(SURFACES, ({ path }) => path).values()) routeOtherMethods(app, surfaces)
   for (const version of new Set(SURFACES.flatMap(({ path }) => path.match(/^\/v\w+\//) ?? [])))
     routeUnavailable(app, `${version}*`, ({ method, url }) => pathUnknown(method, url))
@@ -80,10 +82,10 @@ export const surfaceRoutes: FastifyPluginAsync = async (app) => {
 
 /** The unsupported methods of a surface's path: 405 with access, otherwise 404. */
 function routeOtherMethods(app: FastifyInstance, surfaces: Surface[]): void {
-  const { id, path, status } = surfaces[0]!
+  const { id, handler, path, status } = surfaces[0]!
   const url = routerPath(path)
   const named = ({ method }: FastifyRequest) => surfaces.find((surface) => surface.method === method)
-  if (!ROUTES[id])
+  if (!ROUTES[handler])
     return routeUnavailable(app, url, (request) => surfaceClosed(named(request) ?? surfaces[0]!))
   const methods = surfaces.map(({ method }) => method)
   const routed = app.supportedMethods.filter((method) => app.hasRoute({ url, method }))

@@ -26,10 +26,10 @@ const headerParameter = (name: string, description: string, schema: object) => (
 
 /** Adds the responses of a surface, the headers of calls, and examples. */
 export function describeSurface(operation: DescribedOperation, surface: Surface): void {
-  const { id } = surface
-  const described = SURFACE_RESPONSES[id]
+  const { id, handler } = surface
+  const described = SURFACE_RESPONSES[id] ?? SURFACE_RESPONSES[handler]
   if (described) operation.responses[200] = copyOf(described)
-  if (id === 'usage' || id === 'usage.calls')
+  if (handler === 'usage' || handler === 'usage.calls')
     Object.assign(operation.responses[200]?.content ?? {}, { 'text/csv': { schema: { type: 'string' } } })
   if (isRepeatable(surface)) {
     operation.parameters = [
@@ -40,10 +40,10 @@ export function describeSurface(operation: DescribedOperation, surface: Surface)
       }),
     ]
   }
-  const asked = SURFACE_EXAMPLES[id]?.body
+  const asked = SURFACE_EXAMPLES[handler]?.body
   const request = operation.requestBody?.content['application/json']
   if (asked && request) request.example = asked
-  const answered = ANSWER_EXAMPLES[id]
+  const answered = ANSWER_EXAMPLES[handler]
   const status = Object.keys(operation.responses).find((code) => code.startsWith('2'))
   const response = status && operation.responses[status]?.content?.['application/json']
   if (answered && response) response.example = answered

@@ -12,12 +12,12 @@ export interface FailingOperation {
 }
 
 /** Whether a surface makes calls to models. */
-const makesCalls = ({ id, method }: Surface): boolean =>
-  method === 'POST' && id !== 'provider-keys.create' && id !== 'messages.count-tokens'
+const makesCalls = ({ handler, method }: Surface): boolean =>
+  method === 'POST' && handler !== 'provider-keys.create' && handler !== 'messages.count-tokens'
 
 /** Whether an `Idempotency-Key` is supported: files are not kept for a repeat. */
 export const isRepeatable = (surface: Surface): boolean =>
-  makesCalls(surface) && !/^(images|audio)\./.test(surface.id)
+  makesCalls(surface) && !/^(images|audio)\./.test(surface.handler)
 
 const ACCESS: Record<NonNullable<FailingOperation['security']>, readonly ErrorCode[]> = {
   apiKey: ['missing_api_key', 'invalid_api_key', 'key_revoked', 'account_suspended', 'not_permitted'],
@@ -56,13 +56,13 @@ export function errorCodes({
   surface,
 }: FailingOperation): Map<number, ErrorCode[]> {
   const mayBeUnavailable =
-    surface !== undefined && (surface.access === 'granted' || surface.id === 'messages')
+    surface !== undefined && (surface.access === 'granted' || surface.handler === 'messages')
   const codes: ErrorCode[] = [
     ...(security === null ? [] : ([...ACCESS[security], 'rate_limit_exceeded'] as const)),
     ...(hasBody ? BODY : []),
     ...(surface && makesCalls(surface) ? CALL : []),
     ...(surface && isRepeatable(surface) ? (['idempotency_conflict'] as const) : []),
-    ...(surface?.id === 'messages.count-tokens' || surface?.id === 'models.catalog.get'
+    ...(surface?.handler === 'messages.count-tokens' || surface?.handler === 'models.catalog.get'
       ? (['model_not_found'] as const)
       : []),
     ...(mayBeUnavailable ? (['surface_unavailable'] as const) : []),
@@ -86,7 +86,7 @@ const HEADERS: Readonly<Record<number, object>> = {
 /** The error responses of an operation, in the form of its surface. */
 export function errorResponses(operation: FailingOperation): Record<string, object> {
   const { surface } = operation
-  const isNative = surface?.id.startsWith('messages') === true
+  const isNative = surface?.handler.startsWith('messages') === true
   const references = [...(isNative ? ['MessagesError'] : []), 'Error'].map((name) => ({
     $ref: `#/components/schemas/${name}`,
   }))

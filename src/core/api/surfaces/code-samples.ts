@@ -11,7 +11,7 @@ export interface CodeSample {
 /** The environment variable of the API key in samples. */
 const KEY = 'SWITCHYARD_API_KEY'
 
-type Sampled = Pick<Surface, 'id' | 'method' | 'path' | 'status'>
+type Sampled = Pick<Surface, 'handler' | 'method' | 'path' | 'status'>
 
 /** The example of a surface as programs, for the gateway at this origin. */
 export function codeSamples(surface: Sampled, origin: string): CodeSample[] {
@@ -25,8 +25,8 @@ export function codeSamples(surface: Sampled, origin: string): CodeSample[] {
 
 type SampleRequest = ReturnType<typeof sampleRequest>
 
-function sampleRequest({ id, method, path, status }: Sampled, origin: string) {
-  const { path: values = {}, query, ...content } = SURFACE_EXAMPLES[id] ?? {}
+function sampleRequest({ handler, method, path, status }: Sampled, origin: string) {
+  const { path: values = {}, query, ...content } = SURFACE_EXAMPLES[handler] ?? {}
   const filled = path.replace(/\{(\w+)\}/g, (name, field) => values[field] ?? name)
   const search = query ? `?${new URLSearchParams(query)}` : ''
   return { ...content, method, url: origin + filled + search, hasKey: status !== 'Public' }

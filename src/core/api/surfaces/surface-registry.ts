@@ -21,6 +21,10 @@ export type SurfaceMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 /** One operation of the API. */
 export interface Surface {
   id: SurfaceId
+  /** The surface whose handler serves it: its own id, or for a surface of `EXTENDED` that of the one under /v1. */
+  handler: HandlerId
+  /** It is part of the extended contract: one base address, /v2, with everything open. */
+  isExtended: boolean
   method: SurfaceMethod
   /** With parameters in braces: `/v1/generations/{id}`. */
   path: string
@@ -194,15 +198,59 @@ const ENTRIES = {
   videos: ['POST /v1/videos', 'Not implemented', 'closed', 'Video is on the roadmap and has no endpoint.'],
 } satisfies Record<string, Entry>
 
-export type SurfaceId = keyof typeof ENTRIES
+type HandlerId = keyof typeof ENTRIES
 
-/** Every surface, in the order of the documentation. The router, the documents and the status page are built from it. */
-export const SURFACES: readonly Surface[] = Object.entries<Entry>(ENTRIES).map(
+/**
+ * The surfaces that are also mounted under /v2, open to every key, by the handler of the one under /v1, with their
+ * behaviour there. `embeddings` is there as the surface `embeddings.extended`.
+ */
+const EXTENDED = {
+  messages: 'A message on the messages wire, by a target that speaks it.',
+  'messages.count-tokens': "The tokens of a prompt, by the gateway's own tokenizer.",
+  responses: 'One stateless turn on the responses wire, for every chat model.',
+  embeddings: 'Vectors of texts.',
+  rerank: 'Documents by their relevance to a query.',
+  'images.generations': 'Images from a prompt.',
+  'images.edits': 'Images from images and a prompt.',
+  'audio.speech': 'Speech from a text.',
+  'audio.transcriptions': 'The text of a recording.',
+  'audio.translations': 'The text of a recording, in English.',
+  moderations: 'Verdicts on texts and images.',
+  generation: 'One call of the account: usage, cost, timings.',
+  key: 'Limits of the calling key, what remains of them, and the balance.',
+  credits: 'Credit, usage and spendable balance of the account.',
+} satisfies Partial<Record<HandlerId, string>>
+
+export type SurfaceId = HandlerId | `${keyof typeof EXTENDED}.extended`
+
+const REGISTERED: readonly Surface[] = Object.entries<Entry>(ENTRIES).map(
   ([id, [operation, status, access, behaviour, lifecycle = {}]]) => {
+    const handler = id as HandlerId
     const [method, path] = operation.split(' ') as [SurfaceMethod, string]
-    return { id: id as SurfaceId, method, path, status, access, behaviour, lifecycle }
+    const isExtended = path.startsWith('/v2/')
+    return { id: handler, handler, isExtended, method, path, status, access, behaviour, lifecycle }
   },
 )
+
+function extendedSurface(surface: Surface): Surface[] {
+  const behaviours: Partial<Record<HandlerId, string>> = EXTENDED
+  const behaviour = behaviours[surface.handler]
+  if (behaviour === undefined) return []
+  return [
+    {
+      ...surface,
+      id: `${surface.handler}.extended` as SurfaceId,
+      isExtended: true,
+      path: surface.path.replace('/v1/', '/v2/'),
+      status: 'Limited',
+      access: 'open',
+      behaviour,
+    },
+  ]
+}
+
+/** Every surface, in the order of the documentation. The router, the documents and the status page are built from it. */
+export const SURFACES: readonly Surface[] = [...REGISTERED, ...REGISTERED.flatMap(extendedSurface)]
 
 /** Whether a key with these grants may use a surface. */
 export const mayUse = ({ access, id }: Pick<Surface, 'access' | 'id'>, granted: readonly string[]): boolean =>
