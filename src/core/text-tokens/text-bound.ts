@@ -38,16 +38,17 @@ export function textTokensBound(text: string): number {
     const code = text.charCodeAt(index)
     const start = index++
     if (isLowerCase(code)) {
-      index = lettersEnd(text, index)
-      tokens += lowerCaseWordBound(text, start, index, 'other')
+      readWord(text, start)
+      tokens += wordBound(text, 'other')
+      index = word.end
     } else if (code === SPACE) {
-      while (text.charCodeAt(index) === SPACE) index++
+      while (index < text.length && text.charCodeAt(index) === SPACE) index++
       // The last space of a run merges with the following text; the earlier ones are separate tokens.
       const runLength = index - start - 1
       if (runLength > 0) tokens += 1 + (runLength - 1) / SPACES_PER_TOKEN
-      const end = lettersEnd(text, index)
-      tokens += end === index ? 1 : lowerCaseWordBound(text, index, end, runLength > 0 ? 'spaces' : 'space')
-      index = end
+      readWord(text, index)
+      tokens += word.end === index ? 1 : wordBound(text, runLength > 0 ? 'spaces' : 'space')
+      index = word.end
     } else {
       tokens += code < 128 ? 1 : characterBound(text, start)
     }
@@ -55,10 +56,25 @@ export function textTokensBound(text: string): number {
   return Math.ceil(tokens)
 }
 
-function lettersEnd(text: string, start: number): number {
+const PACKED_LETTERS = 6
+/** The run of lower-case letters that was read last, and its first and next six letters, in five bits each. */
+const word = { start: 0, end: 0, head: 0, tail: 0 }
+
+function readWord(text: string, start: number): void {
   let end = start
-  while (isLowerCase(text.charCodeAt(end))) end++
-  return end
+  let head = 0
+  let tail = 0
+  // A character beyond the end would be NaN, with which the loop takes twice the time.
+  for (; end < text.length; end++) {
+    const code = text.charCodeAt(end)
+    if (!isLowerCase(code)) break
+    if (end - start < PACKED_LETTERS) head = (head << 5) | (code - 96)
+    else tail = (tail << 5) | (code - 96)
+  }
+  word.start = start
+  word.end = end
+  word.head = head
+  word.tail = tail
 }
 
 /**
@@ -126,17 +142,40 @@ const APOSTROPHE = 39
 const NONE = -0x20000000
 
 /**
- * Maximum tokens of a run of lower-case letters, together with the last space before it.
+ * The bounds of words that were met lately, since most words of a text repeat and computing a bound takes four times as
+ * long. Two numbers identify a word of up to twelve letters, so that no two words are confused; a word takes the place
+ * of another with the same hash. Of each word three bounds, 0 if unknown: after no space, after spaces, and after one
+ * where it may be a common word.
+ */
+const KNOWN_WORDS_BITS = 14
+const KNOWN_HEADS = new Int32Array(1 << KNOWN_WORDS_BITS)
+const KNOWN_TAILS = new Int32Array(1 << KNOWN_WORDS_BITS)
+const KNOWN_BOUNDS = new Uint8Array(3 << KNOWN_WORDS_BITS)
+
+/**
+ * Maximum tokens of the word that was read last, together with the last space before it.
  * @param after what precedes the word: one space, several, or something else
  */
-function lowerCaseWordBound(
-  text: string,
-  start: number,
-  end: number,
-  after: 'space' | 'spaces' | 'other',
-): number {
-  if (after === 'space' && endsWord(text, end) && isCommonWord(text, start, end)) return 1
-  return longestCut(text, start, end, after !== 'other')
+function wordBound(text: string, after: 'space' | 'spaces' | 'other'): number {
+  const { start, end, head, tail } = word
+  const mayBeCommon = after === 'space' && endsWord(text, end)
+  if (end - start > 2 * PACKED_LETTERS) return computedBound(text, after, mayBeCommon)
+  const place = (Math.imul(head, 0x9e3779b1) ^ Math.imul(tail, 0x85ebca6b)) >>> (32 - KNOWN_WORDS_BITS)
+  const slot = 3 * place + (after === 'other' ? 0 : mayBeCommon ? 2 : 1)
+  if (KNOWN_HEADS[place] !== head || KNOWN_TAILS[place] !== tail) {
+    KNOWN_HEADS[place] = head
+    KNOWN_TAILS[place] = tail
+    KNOWN_BOUNDS[3 * place] = 0
+    KNOWN_BOUNDS[3 * place + 1] = 0
+    KNOWN_BOUNDS[3 * place + 2] = 0
+  }
+  if (KNOWN_BOUNDS[slot] === 0) KNOWN_BOUNDS[slot] = computedBound(text, after, mayBeCommon)
+  return KNOWN_BOUNDS[slot]!
+}
+
+function computedBound(text: string, after: 'space' | 'spaces' | 'other', mayBeCommon: boolean): number {
+  const { start, end } = word
+  return mayBeCommon && isCommonWord(text, start, end) ? 1 : longestCut(text, start, end, after !== 'other')
 }
 
 /** Whether no vocabulary has a token that begins with a word and continues here. */

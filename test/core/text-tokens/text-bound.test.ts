@@ -139,3 +139,9 @@ describe('the bound of ordinary text', () => {
     expect(textTokensBound(code) / TOKENIZERS.o200k!(code)).toBeLessThan(2.5)
   })
 })
+
+test('the bound of a word does not depend on the words before it', () => {
+  const all = fc.sample(fc.stringMatching(/^ ?[a-z]{1,14}[ .']?$/), { numRuns: 20_000, seed: 7 })
+  const first = all.map(textTokensBound)
+  expect(all.toReversed().map(textTokensBound).toReversed()).toEqual(first)
+})
