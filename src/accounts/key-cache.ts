@@ -38,7 +38,7 @@ export interface KeyRecord extends LimitSettings {
   expiresAt: number | null
   /** The account's BYOK keys without their secrets, for planning a call. */
   byokKeys: readonly ByokKey[]
-  /** Ids of the surfaces that were granted to the key or its account. */
+  /** Ids of the surfaces that were granted to the key, its account or all accounts. */
   surfaces: readonly string[]
   /** The permitted models and providers. Absent: all. */
   allowList?: AllowList
@@ -159,6 +159,7 @@ export async function startKeyCache(options: KeyCacheOptions) {
     entries.clear()
   }
   const drop = (change: KeyChange): void => {
+    if ('everyAccount' in change) return dropAll()
     drops += 1
     const ids = named.get('keyId' in change ? change.keyId : change.accountId)
     for (const id of ids ? [...ids] : []) entries.delete(id)

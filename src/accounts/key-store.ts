@@ -28,7 +28,7 @@ export interface KeyWithAccount extends StoredKey {
   creator: KeyCreator | null
   /** The spend cap of the account. */
   accountLimitPico: bigint | null
-  /** Ids of the surfaces that were granted to the key or its account. */
+  /** Ids of the surfaces that were granted to the key, its account or all accounts. */
   surfaces: string[]
 }
 
@@ -137,6 +137,18 @@ export function createKeyStore(
     return { key, secret }
   }
 
+  const withRelations = async <
+    Key extends Parameters<typeof withAccount>[0] & Parameters<typeof keyCreatorOf>[1],
+  >(
+    key: Key,
+  ) => {
+    const [creator, grantsToAll] = await Promise.all([
+      keyCreatorOf(postgres, key),
+      postgres.surfaceGrant.findMany({ where: { accountId: null, keyId: null }, ...GRANTS }),
+    ])
+    return withAccount(key, creator, grantsToAll)
+  }
+
   return {
     /** Issues a key of an account. Only this result contains the secret. */
     create: (accountId: string, settings: NewKey): Promise<{ key: StoredKey; secret: string }> =>
@@ -204,7 +216,7 @@ export function createKeyStore(
       if (!found) return null
       const { hashMasterKeyId, ...key } = found
       if (hashMasterKeyId !== hasher.masterKeyId) await moveHash(postgres, key.id, secret, hasher)
-      return withAccount(key, await keyCreatorOf(postgres, key))
+      return withRelations(key)
     },
 
     async find(keyId: string): Promise<KeyWithAccount | null> {
@@ -213,7 +225,7 @@ export function createKeyStore(
         omit: HIDDEN,
         include: BESIDE,
       })
-      return found && withAccount(found, await keyCreatorOf(postgres, found))
+      return found && withRelations(found)
     },
   }
 }
@@ -230,6 +242,7 @@ type AccountOfKey = RateLimits & {
 const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: Grants }>(
   { account, surfaceGrants, ...key }: Key,
   creator: KeyCreator | null,
+  grantsToAll: Grants,
 ) => ({
   ...key,
   creator,
@@ -240,7 +253,9 @@ const withAccount = <Key extends { account: AccountOfKey | null; surfaceGrants: 
   },
   accountLimitPico: account?.monthlyLimitPico ?? null,
   byokKeys: account?.providerKeys ?? [],
-  surfaces: [...surfaceGrants, ...(account?.surfaceGrants ?? [])].map(({ surface }) => surface),
+  surfaces: [...surfaceGrants, ...(account ? [...account.surfaceGrants, ...grantsToAll] : [])].map(
+    ({ surface }) => surface,
+  ),
 })
 
 /** A slowed account has at most the limit of the slowdown. */

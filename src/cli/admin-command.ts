@@ -35,6 +35,7 @@ export const ADMIN_OPTIONS = {
   tolerance: { type: 'string' },
   directory: { type: 'string' },
   force: { type: 'boolean' },
+  'every-account': { type: 'boolean' },
 } as const
 
 /** The input and services of an `admin` command. */

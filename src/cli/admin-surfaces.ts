@@ -7,15 +7,24 @@ const SURFACE = 'name the surface: its id, as in surface list'
 
 const holderOf = ({ surfaceManagement, input }: AdminContext) => {
   const [account, keyId] = [input.option('account'), input.option('key')]
-  return surfaceManagement.findHolder({ ...(account && { account }), ...(keyId && { keyId }) })
+  const everyAccount = input.flag('every-account')
+  return surfaceManagement.findHolder({
+    ...(account && { account }),
+    ...(keyId && { keyId }),
+    ...(everyAccount && { everyAccount }),
+  })
 }
 const view = (grant: Parameters<typeof grantView>[0]) => named('grant_id', grantView(grant))
 
-/** Surfaces that operators open to accounts and keys. */
+/** Surfaces that operators open to accounts, keys and all accounts. */
 export const surfaceCommands: AdminCommands = {
   async 'surface list'(context) {
     const { surfaceManagement, input } = context
-    if (input.option('account') !== undefined || input.option('key') !== undefined) {
+    const isOfHolder =
+      input.option('account') !== undefined ||
+      input.option('key') !== undefined ||
+      input.flag('every-account')
+    if (isOfHolder) {
       const grants = await surfaceManagement.list(await holderOf(context))
       return list('grants', grants.map(view), 'Nothing is opened to it.')
     }

@@ -65,8 +65,9 @@ const USAGE = `Usage: npm run admin -- COMMAND [--json]
   provider-key revoke PROVIDER_KEY_ID
   rotate-sealed                                   seals stored secrets under the present MASTER_KEY
   provider enable PROVIDER | offer enable OFFER   closes a breaker: what refused us is tried again at once
-  surface list [--account ACCOUNT | --key KEY_ID]  surfaces and their status; with a holder, what is opened to it
-  surface open | close SURFACE --account ACCOUNT | --key KEY_ID
+  surface list [--account ACCOUNT | --key KEY_ID | --every-account]   surfaces and their status; with a holder,
+                                                  what is opened to it
+  surface open | close SURFACE --account ACCOUNT | --key KEY_ID | --every-account
   quarantine list | retry CALL_ID | waive CALL_ID
   conflict list | close CALL_ID --reason TEXT     calls whose records contradict each other
   archive MONTH --directory DIR                   moves the calls and postings of an old month, 2026-03, to files

@@ -3,8 +3,13 @@ import { newId } from '../core/kernel/ids.ts'
 import type { Postgres } from '../platform/postgres/postgres.ts'
 import type { SurfaceGrant as SurfaceGrantRow } from '../platform/prisma-client/client.ts'
 
-/** The holder of a grant: an account with all its keys, or one key. */
-export type SurfaceHolder = { accountId: string } | { keyId: string }
+/** The holder of a grant: an account with all its keys, one key, or all accounts. */
+export type SurfaceHolder = { accountId: string } | { keyId: string } | { everyAccount: true }
+
+const columnsOf = (holder: SurfaceHolder) => ({
+  accountId: 'accountId' in holder ? holder.accountId : null,
+  keyId: 'keyId' in holder ? holder.keyId : null,
+})
 
 export type SurfaceGrant = SurfaceGrantRow
 
@@ -15,15 +20,15 @@ export const createSurfaceGrantStore = (postgres: Postgres) => ({
   /** Idempotent. */
   async open(surface: SurfaceId, holder: SurfaceHolder): Promise<SurfaceGrant> {
     await postgres.surfaceGrant.createMany({
-      data: { id: newId('grant'), surface, ...holder },
+      data: { id: newId('grant'), surface, ...columnsOf(holder) },
       skipDuplicates: true,
     })
-    return postgres.surfaceGrant.findFirstOrThrow({ where: { surface, ...holder } })
+    return postgres.surfaceGrant.findFirstOrThrow({ where: { surface, ...columnsOf(holder) } })
   },
 
   /** Returns the removed grant; null if there was none. */
   async close(surface: string, holder: SurfaceHolder): Promise<SurfaceGrant | null> {
-    const where = { surface, ...holder }
+    const where = { surface, ...columnsOf(holder) }
     const found = await postgres.surfaceGrant.findFirst({ where })
     await postgres.surfaceGrant.deleteMany({ where })
     return found
@@ -31,12 +36,12 @@ export const createSurfaceGrantStore = (postgres: Postgres) => ({
 
   /** Oldest first; of one holder, or all. */
   list: (holder?: SurfaceHolder): Promise<SurfaceGrant[]> =>
-    postgres.surfaceGrant.findMany({ ...(holder && { where: holder }), orderBy: { id: 'asc' } }),
+    postgres.surfaceGrant.findMany({ ...(holder && { where: columnsOf(holder) }), orderBy: { id: 'asc' } }),
 
-  /** Oldest first; of an account and its keys. */
+  /** Oldest first; of an account and its keys, and of all accounts. */
   listOfAccount: (accountId: string): Promise<SurfaceGrant[]> =>
     postgres.surfaceGrant.findMany({
-      where: { OR: [{ accountId }, { key: { accountId } }] },
+      where: { OR: [{ accountId }, { key: { accountId } }, { accountId: null, keyId: null }] },
       orderBy: { id: 'asc' },
     }),
 })

@@ -12,9 +12,13 @@ export interface OpenableSurface extends Surface {
   grants: Array<SurfaceGrant & { openedBy: string | null }>
 }
 
-const holderOf = ({ keyId, accountId }: Pick<SurfaceGrant, 'keyId' | 'accountId'>) => keyId ?? accountId ?? ''
+/** The target of a grant to all accounts in the audit log. */
+const EVERY_ACCOUNT = 'every account'
 
-/** Grants surfaces to accounts and keys, and revokes grants. Every change is recorded in the audit log. Throws ApiError. */
+const holderOf = ({ keyId, accountId }: Pick<SurfaceGrant, 'keyId' | 'accountId'>) =>
+  keyId ?? accountId ?? EVERY_ACCOUNT
+
+/** Grants surfaces to accounts, keys and all accounts, and revokes grants. Every change is recorded in the audit log. Throws ApiError. */
 export function createSurfaceManagement(options: {
   grants: SurfaceGrantStore
   directory: Pick<AccountDirectory, 'find'>
@@ -31,7 +35,7 @@ export function createSurfaceManagement(options: {
     holder: SurfaceHolder,
     work: () => Promise<T>,
   ): Promise<T> => {
-    const target = 'keyId' in holder ? holder.keyId : holder.accountId
+    const target = 'keyId' in holder ? holder.keyId : 'accountId' in holder ? holder.accountId : EVERY_ACCOUNT
     const action = { action: `surface.${verb}`, target, details: { surface: surface.id } }
     return auditLog.auditedAction(operator, action, async () => {
       const done = await work()
@@ -42,10 +46,16 @@ export function createSurfaceManagement(options: {
   }
 
   return {
-    /** An account by id or email, or a key by id. */
-    async findHolder({ account, keyId }: { account?: string; keyId?: string }): Promise<SurfaceHolder> {
-      if ((account === undefined) === (keyId === undefined))
-        throw new ApiError('invalid_request', 'Name either an account or a key.')
+    /** An account by id or email, a key by id, or all accounts. */
+    async findHolder(named: {
+      account?: string
+      keyId?: string
+      everyAccount?: boolean
+    }): Promise<SurfaceHolder> {
+      const { account, keyId, everyAccount = false } = named
+      if (Number(account !== undefined) + Number(keyId !== undefined) + Number(everyAccount) !== 1)
+        throw new ApiError('invalid_request', 'Name either an account or a key, or every account.')
+      if (everyAccount) return { everyAccount }
       if (keyId === undefined) {
         const found = await directory.find(account!)
         if (!found) throw new ApiError('not_found', 'There is no such account.')
@@ -83,7 +93,7 @@ export function createSurfaceManagement(options: {
 
     list: grants.list,
 
-    /** All surfaces that can be granted, with the grants within an account and their authors. */
+    /** All surfaces that can be granted, with the grants that an account and its keys have, and their authors. */
     async listOfAccount(accountId: string): Promise<OpenableSurface[]> {
       const held = await grants.listOfAccount(accountId)
       const opened = await auditLog.latest('surface.open', [...new Set(held.map(holderOf))])

@@ -182,6 +182,9 @@ describe('the audit log of commands', () => {
       grants: [opened],
     })
     await expectAdminRow(`surface close embeddings --account ${account}`, 'surface.close', account, details)
+    const toAll = ['surface open', 'surface close'].map((verb) => `${verb} embeddings --every-account`)
+    await expectAdminRow(toAll[0]!, 'surface.open', 'every account', details)
+    await expectAdminRow(toAll[1]!, 'surface.close', 'every account', details)
   })
 
   test('commands that close breakers are recorded', async () => {

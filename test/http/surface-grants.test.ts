@@ -140,6 +140,24 @@ test('a surface opened to one key is open to that key alone', async () => {
   expect(await actionsOn(opened.key.id)).toMatchObject([{ action: 'surface.open' }])
 })
 
+test('a surface opened to every account is open to all their keys, and closes again, at every instance', async () => {
+  const account = await openTestAccount(ledger.postgres, 1n)
+  const [first, second] = [
+    await keys.create(account, PLAIN_KEY),
+    await keys.create(await openTestAccount(ledger.postgres, 1n), PLAIN_KEY),
+  ]
+  for (const { secret } of [first, second]) await expectEverywhere(secret, 404)
+  const everyone = await surfaces.findHolder({ everyAccount: true })
+  const opened = await surfaces.open(OPERATOR, 'embeddings', everyone)
+  expect(await surfaces.open(OPERATOR, 'embeddings', everyone)).toEqual(opened)
+  for (const { secret } of [first, second]) await expectEverywhere(secret, 200)
+  expect(await surfaces.list(everyone)).toEqual([opened])
+  const found = (await surfaces.listOfAccount(account)).find(({ id }) => id === 'embeddings')
+  expect(found?.grants).toMatchObject([{ accountId: null, keyId: null, openedBy: OPERATOR.actor }])
+  await surfaces.close(OPERATOR, 'embeddings', everyone)
+  for (const { secret } of [first, second]) await expectEverywhere(secret, 404)
+})
+
 test('only surfaces that wait for it are opened, and only to what may use them', async () => {
   const account = await openTestAccount(ledger.postgres, 1n)
   const admin = await keys.createOfOperator(await openTestOperator(ledger.postgres), PLAIN_KEY)
@@ -150,5 +168,6 @@ test('only surfaces that wait for it are opened, and only to what may use them',
   await expect(surfaces.close(OPERATOR, 'embeddings', holder)).rejects.toThrow('was not open')
   await expect(surfaces.findHolder({ keyId: admin.key.id })).rejects.toThrow('Admin keys')
   await expect(surfaces.findHolder({ account, keyId: admin.key.id })).rejects.toThrow('Name either')
+  await expect(surfaces.findHolder({ account, everyAccount: true })).rejects.toThrow('Name either')
   await expect(surfaces.findHolder({ account: 'nobody@example.test' })).rejects.toThrow('no such account')
 })

@@ -3,8 +3,11 @@ import { followRedis } from './follow-redis.ts'
 import { defineScript, type Redis } from './redis.ts'
 import { KEYS_CHANNEL, KEYS_VERSION } from './redis-keys.ts'
 
-/** A change of one key, or of an account, which covers all its keys and those that its holder created in other accounts. */
-export type KeyChange = { keyId: string } | { accountId: string }
+/**
+ * A change of one key, of an account, which covers all its keys and those that its holder created in other accounts, or of
+ * what all accounts may use.
+ */
+export type KeyChange = { keyId: string } | { accountId: string } | { everyAccount: true }
 
 interface KeyChangeMessage {
   /** The sequence number of this change; a gap means a lost message. */

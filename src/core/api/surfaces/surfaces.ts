@@ -56,7 +56,7 @@ export const OpenableSurface = Type.Object({
   method: Type.String(),
   path: Type.String(),
   behaviour: Type.String(),
-  /** Grants of the account and of its keys, oldest first. */
+  /** Grants of the account, of its keys and of every account (both ids are null), oldest first. */
   grants: Type.Array(
     Type.Object({
       ...SurfaceGrant.properties,
@@ -67,9 +67,13 @@ export const OpenableSurface = Type.Object({
 })
 export type OpenableSurface = Static<typeof OpenableSurface>
 
-/** POST /admin/api/surfaces/:id/open and /close: names the account, by id or email, or the key. */
+/** POST /admin/api/surfaces/:id/open and /close: names the account, by id or email, the key, or every account. */
 export const SurfaceHolderRequest = Type.Object(
-  { account: Type.Optional(Type.String()), key_id: Type.Optional(Type.String()) },
+  {
+    account: Type.Optional(Type.String()),
+    key_id: Type.Optional(Type.String()),
+    every_account: Type.Optional(Type.Literal(true)),
+  },
   CLOSED,
 )
 export type SurfaceHolderRequest = Static<typeof SurfaceHolderRequest>

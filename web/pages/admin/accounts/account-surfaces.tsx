@@ -48,7 +48,7 @@ function Grants({ account, grants }: { account: Account; grants: readonly Grant[
   return (
     <ul className="stack gap-2">
       {grants.map((grant) => {
-        const holder = holderName(account, grant.key_id)
+        const holder = holderName(account, holderOf(grant))
         return (
           <li key={grant.id} className="row justify-between gap-3">
             <TwoLines
@@ -80,14 +80,19 @@ function Grants({ account, grants }: { account: Account; grants: readonly Grant[
   )
 }
 
-/** Stands for the account in the choice of a holder; no key has this id. */
+/** Stand for the account, and for all accounts, in the choice of a holder; no key has these ids. */
 const WHOLE_ACCOUNT = 'account'
+const EVERY_ACCOUNT = 'every_account'
+
+const holderOf = ({ account_id, key_id }: Grant): string =>
+  key_id ?? (account_id === null ? EVERY_ACCOUNT : WHOLE_ACCOUNT)
 
 function OpenDialog(props: { account: Account; surface: OpenableSurface; onClose: () => void }) {
   const { account, surface, onClose } = props
-  const holders = [null, ...account.keys.flatMap(({ id, state }) => (state === 'active' ? [id] : []))]
-    .filter((keyId) => surface.grants.every((grant) => grant.key_id !== keyId))
-    .map((keyId) => ({ value: keyId ?? WHOLE_ACCOUNT, name: holderName(account, keyId) }))
+  const keys = account.keys.flatMap(({ id, state }) => (state === 'active' ? [id] : []))
+  const holders = [WHOLE_ACCOUNT, ...keys, EVERY_ACCOUNT]
+    .filter((holder) => surface.grants.every((grant) => holderOf(grant) !== holder))
+    .map((holder) => ({ value: holder, name: holderName(account, holder) }))
   return (
     <FormDialog
       title={`Open ${surface.id}?`}
@@ -101,7 +106,7 @@ function OpenDialog(props: { account: Account; surface: OpenableSurface; onClose
           required: 'It is open to all of them.',
         },
       }}
-      send={({ holder }) => change('open', surface.id, account, holder === WHOLE_ACCOUNT ? null : holder)}
+      send={({ holder }) => change('open', surface.id, account, holder)}
       stale={['/admin/api/accounts/']}
       done={`${surface.id} is open.`}
       onClose={onClose}
@@ -120,28 +125,30 @@ function CloseDialog(props: { account: Account; grant: Grant; onClose: () => voi
     <ConfirmDialog
       title={`Close ${grant.surface}?`}
       confirm="Close the surface"
-      send={() => change('close', grant.surface, account, grant.key_id)}
+      send={() => change('close', grant.surface, account, holderOf(grant))}
       stale={['/admin/api/accounts/']}
       done={`${grant.surface} is closed.`}
       onClose={onClose}
     >
       <p>
-        From the next second on it is an unknown path for <strong>{holderName(account, grant.key_id)}</strong>
-        . Running calls complete.
+        From the next second on it is an unknown path for{' '}
+        <strong>{holderName(account, holderOf(grant))}</strong>. Running calls complete.
       </p>
     </ConfirmDialog>
   )
 }
 
-const change = (verb: 'open' | 'close', surface: string, account: Account, keyId: string | null) =>
-  requestJson(
-    'POST',
-    path`/admin/api/surfaces/${surface}/${verb}`,
-    (keyId === null ? { account: account.id } : { key_id: keyId }) satisfies SurfaceHolderRequest,
-  )
+const change = (verb: 'open' | 'close', surface: string, account: Account, holder: string) =>
+  requestJson('POST', path`/admin/api/surfaces/${surface}/${verb}`, requestFor(account, holder))
 
-function holderName({ keys }: Account, keyId: string | null): string {
-  if (keyId === null) return 'the account, with all its keys'
-  const key = keys.find(({ id }) => id === keyId)
-  return key ? `the key ${key.name || key.hint}` : keyId
+function requestFor(account: Account, holder: string): SurfaceHolderRequest {
+  if (holder === EVERY_ACCOUNT) return { every_account: true }
+  return holder === WHOLE_ACCOUNT ? { account: account.id } : { key_id: holder }
+}
+
+function holderName({ keys }: Account, holder: string): string {
+  if (holder === EVERY_ACCOUNT) return 'every account'
+  if (holder === WHOLE_ACCOUNT) return 'the account, with all its keys'
+  const key = keys.find(({ id }) => id === holder)
+  return key ? `the key ${key.name || key.hint}` : holder
 }
