@@ -3,10 +3,18 @@ import { ulid } from 'ulid'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createHoldStore } from '../../src/billing/holds/hold-store.ts'
 import type { QueuesView } from '../../src/core/api/operations.ts'
-import type { CallId } from '../../src/core/kernel/ids.ts'
+import { type CallId, newId } from '../../src/core/kernel/ids.ts'
 import { MINUTE_MS } from '../../src/core/kernel/time.ts'
 import { createDispatchQueue } from '../../src/platform/queues/queues.ts'
-import { epochKey, queuePrefix, shardNumbers, shardOf } from '../../src/platform/redis/redis-keys.ts'
+import {
+  endingChannels,
+  epochKey,
+  queuePrefix,
+  replyChannel,
+  shardNumbers,
+  shardOf,
+  unacknowledgedEndsKey,
+} from '../../src/platform/redis/redis-keys.ts'
 import { freePort } from '../../tools/launcher/ports.ts'
 import { ask, type StreamSoFar, stream, streamed, type WholeAnswer } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -34,6 +42,7 @@ describe('four shards over two servers', () => {
     models: {
       'test/one': [{ at: 'alpha', model: `words-${WORDS}` }],
       'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-40` }],
+      'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
     },
     environment: {
       REDIS_SHARDS: String(SHARDS),
@@ -114,6 +123,8 @@ describe('four shards over two servers', () => {
 
   test('maintenance closes the lost calls of every shard, and none that waits or runs', async () => {
     const callMadeAgo = (ms: number): CallId => `chatcmpl_${ulid(Date.now() - ms)}`
+    const balanceOf = async (id: string) =>
+      (await stack.postgres.account.findUniqueOrThrow({ where: { id } })).balancePico
     const held = await Promise.all(
       callers.map(async ({ accountId }, shard) => {
         const client = stack.redis.shard(shard)
@@ -123,6 +134,13 @@ describe('four shards over two servers', () => {
           epochKey(shard),
           epoch!.replace(/\d+$/, (since) => String(Number(since) - 2 * MINUTE_MS)),
         )
+        // An API instance that is gone did not acknowledge the end of a charged call.
+        const before = await balanceOf(accountId)
+        const { id } = await ask(callers[shard]!, { model: 'test/one' })
+        await stack.settled(accountId)
+        const channel = replyChannel(newId('api'), shard)
+        await client.sadd(endingChannels(shard), channel)
+        await client.hset(unacknowledgedEndsKey(channel), id!, `0:${Date.now() - 2 * MINUTE_MS}:worker_gone`)
         const [lost, waiting] = [callMadeAgo(2 * MINUTE_MS), callMadeAgo(2 * MINUTE_MS)]
         for (const callId of [lost, waiting]) await openHold(stack.redis, accountId, callId, 100n)
         const queue = createDispatchQueue(stack.redis, shard)
@@ -131,7 +149,7 @@ describe('four shards over two servers', () => {
           await job.remove()
           await queue.close()
         }
-        return { accountId, lost, waiting, close }
+        return { accountId, lost, waiting, before, close }
       }),
     )
     const holds = createHoldStore(stack.redis)
@@ -141,6 +159,8 @@ describe('four shards over two servers', () => {
     const another = await stack.startSettlement()
     for (const { accountId, waiting } of held)
       await eventually(async () => expect(await left(accountId)).toEqual([waiting]))
+    for (const { accountId, before } of held)
+      await eventually(async () => expect(await balanceOf(accountId)).toBe(before))
     await another.stop()
     for (const { lost } of held)
       expect(await stack.postgres.callRecord.findUnique({ where: { id: lost } })).toMatchObject({
@@ -148,15 +168,27 @@ describe('four shards over two servers', () => {
         chargePico: 0n,
       })
     // A run of a minute later finds that calls run.
-    const streams = await Promise.all(callers.map((caller) => stream(caller, { model: 'test/steady' })))
+    const calls = callers.map((caller) => ask(caller, { model: 'test/held' }))
+    await eventually(async () => {
+      for (const { accountId } of held) expect(await left(accountId)).toHaveLength(2)
+    })
     expect(await sweepNow(stack)).toBe(0)
+    for (const { accountId, waiting } of held) {
+      const running = (await left(accountId)).find((callId) => callId !== waiting)!
+      const place = { id: running, queue: 'dispatch' }
+      expect(await stack.command('trace', running)).toMatchObject({ code: 0, json: place })
+      expect(await operator.get(`/calls/${running}/timeline`)).toMatchObject(place)
+    }
+    const figures = { dispatch_jobs: 2 * SHARDS, open_holds: 2 * SHARDS }
+    expect(await stack.command('audit')).toMatchObject({ code: 0, json: { ok: true, figures } })
     for (const { close } of held) await close()
     expect(await sweepNow(stack)).toBe(SHARDS)
-    for (const [shard, open] of streams.entries()) {
-      expect(await open.end).toMatchObject({ status: 200, done: true, errorCode: null })
-      const { accountId } = callers[shard]!
-      await stack.settled(accountId)
-      const record = await stack.postgres.callRecord.findUnique({ where: { id: open.soFar.id! } })
+    stack.providers.release()
+    for (const [shard, call] of calls.entries()) {
+      const { status, id } = await call
+      expect(status).toBe(200)
+      await stack.settled(callers[shard]!.accountId)
+      const record = await stack.postgres.callRecord.findUnique({ where: { id: id! } })
       expect(record).toMatchObject({ status: 'completed', completionTokens: WORDS })
       expect(record!.chargePico).toBeGreaterThan(0n)
     }

@@ -14,6 +14,7 @@ import { admin } from '../../src/cli/admin.ts'
 import { audit } from '../../src/cli/audit.ts'
 import { catalog } from '../../src/cli/catalog.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
+import { trace } from '../../src/cli/trace.ts'
 import { readConfig } from '../../src/config.ts'
 import type { OperatorRole } from '../../src/core/accounts/operator-permissions.ts'
 import { parseUsd } from '../../src/core/kernel/money.ts'
@@ -33,7 +34,7 @@ import { inlinePart, type Part, spawnPart } from './stack-part.ts'
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 import { catalogDocument, type TestModels } from './test-catalog.ts'
 
-const COMMANDS = { admin, audit, catalog }
+const COMMANDS = { admin, audit, catalog, trace }
 const ENTRIES = {
   api: ['src/main.ts', []],
   dispatch: ['workers/main.ts', ['dispatch']],
