@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { queuePrefix } from '../../src/platform/redis/redis-keys.ts'
+import { type AgentSurface, agentHistory } from '../helpers/agent-history.ts'
 import { allAtOnce } from '../helpers/all-at-once.ts'
 import { pngUrl } from '../helpers/content-parts.ts'
 import { expectLedgerInOrder, untilIdle } from '../helpers/ledger.ts'
@@ -11,15 +12,26 @@ const MEGABYTE = 1024 * 1024
 const BODY_BYTES = 15 * MEGABYTE
 const CALLS = 12
 const KEY_BYTES = 32 * MEGABYTE
+const LONG = { context_length: 10_000_000, input_modalities: ['text', 'image'] }
+/** With two calls of tools at each turn, 2,041 messages. */
+const MANY_TURNS = 680
+/** A call that is not the first of its kind takes this much of the processor in one turn of an event loop, at most. */
+const TURN_MS_MAX = 50
+const ADMISSION_TURN_MS_MAX = 20
 
 let stack: TestStack
 
 beforeAll(async () => {
   const models = {
     'test/sees': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-4' }] },
+    'test/agent': { ...LONG, offers: [{ at: 'alpha', model: 'words-4' }] },
+    'test/native': {
+      ...LONG,
+      offers: [{ at: 'beta', model: 'words-4', wire: 'anthropic-messages' as const }],
+    },
     'test/held': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-4.held' }] },
   }
-  const environment = { BODY_BYTES_PER_KEY: String(KEY_BYTES) }
+  const environment = { BODY_BYTES_PER_KEY: String(KEY_BYTES), TOKENS_PER_MINUTE: '1000000000' }
   stack = await startStack({
     models,
     environment,
@@ -64,6 +76,47 @@ async function apiPeakBytes(): Promise<number> {
   const status = await readFile(`/proc/${stack.apis[0]!.pid}/status`, 'utf8')
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024
 }
+
+/** Makes some calls, and gives the longest turns of an event loop in the best of them, in ms of processor time. */
+async function turnsOf(surface: AgentSurface, key: string, body: string, calls: number) {
+  const parts = { api: stack.apis[0]!, dispatch: stack.dispatch[0]! }
+  const best = { api: Number.POSITIVE_INFINITY, dispatch: Number.POSITIVE_INFINITY }
+  for (let call = 0; call < calls; call++) {
+    for (const part of Object.values(parts)) await part.longestTurnMs()
+    const response = await fetch(`${stack.url}${surface}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body,
+    })
+    expect({ status: response.status, text: await response.text() }).toMatchObject({ status: 200 })
+    for (const role of ['api', 'dispatch'] as const)
+      best[role] = Math.min(best[role], await parts[role].longestTurnMs())
+  }
+  return best
+}
+
+test.each<[AgentSurface, string]>([
+  ['/v2/chat/completions', 'test/agent'],
+  ['/v2/messages', 'test/native'],
+  ['/v2/responses', 'test/agent'],
+])(
+  'a history of an agent through %s, of 1 MB and of 10 MB, holds up no event loop',
+  async (surface, model) => {
+    const { key } = await stack.account('500.00')
+    const megabyte = agentHistory(surface, { model, textBytes: 1_000_000, turns: 200 })
+    const { api } = await turnsOf(surface, key, megabyte, 3)
+    expect(api).toBeLessThan(ADMISSION_TURN_MS_MAX)
+    const long = agentHistory(surface, {
+      model,
+      textBytes: 3.3 * MEGABYTE,
+      turns: MANY_TURNS,
+      imageBytes: 6.3 * MEGABYTE,
+    })
+    const turns = await turnsOf(surface, key, long, 2)
+    expect(turns.api).toBeLessThan(TURN_MS_MAX)
+    expect(turns.dispatch).toBeLessThan(TURN_MS_MAX)
+  },
+)
 
 test('a large body waits sealed beside the queue, is answered, and is gone when its call has ended', async () => {
   const { key } = await stack.account('20.00')

@@ -54,7 +54,11 @@ export function createCallBodies(options: CallBodiesOptions) {
     async read(callId: CallId, sealedBody: CallJob['sealedBody']) {
       if (sealedBody !== null) return sealer.open(sealedBody, callId)
       const sealed = await readSlices(pool, callId)
-      return sealed && sealer.openBytes(sealed, callId)
+      if (sealed === null) return null
+      await nextTurn()
+      const body = sealer.openBytes(sealed, callId)
+      await nextTurn()
+      return body
     },
 
     /** Deletes a body that was stored beside the queue, if it was. */

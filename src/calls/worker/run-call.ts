@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { settlementOf } from '../../core/billing/settlement.ts'
 import { readBody } from '../../core/calls/call-body.ts'
 import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
@@ -244,7 +245,12 @@ async function bodyOf(
 ): Promise<CallContent | null> {
   try {
     const text = await bodies.read(envelope.id, sealedBody)
-    if (text !== null) return readBody(text)
+    if (text !== null) {
+      const content = readBody(text)
+      // Parsing a large body takes tens of milliseconds, and so does writing it for a provider.
+      if (sealedBody === null) await nextTurn()
+      return content
+    }
     logger.error({ callId: envelope.id }, 'call body missing')
   } catch (error) {
     if (sealedBody !== null) throw error
