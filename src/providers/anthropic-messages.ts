@@ -8,6 +8,7 @@ import { portableId, toConversation, withToolIds } from './conversation.ts'
 import { NativeReader, nativeFields } from './native-messages.ts'
 import { promptParts } from './prompt-parts.ts'
 import { anthropicThinking } from './reasoning-effort.ts'
+import { structuredOutput } from './structured-output.ts'
 import {
   type AttemptOf,
   type AttemptTerms,
@@ -85,14 +86,18 @@ function bodyOf({ offer, completionLimit }: AttemptTerms, fields: Fields): strin
   return JSON.stringify(body)
 }
 
-/** The fields of a chat completion. JSON is requested by an instruction, because not every model has a field for it. */
+/**
+ * The fields of a chat completion. JSON is requested by an instruction, except for an extended request with a schema that
+ * the model's structured output can express.
+ */
 function chatFields(request: ChatAttempt): Fields {
   const { offer, messages, completionLimit } = request
   const parameters = acceptedParameters(request)
   const conversation = toConversation(withToolIds(messages, portableId))
   const { system, turns } = conversation
   const cachesPrompt = request.cachesPrompt === true
-  const instruction = jsonInstruction(request.parameters.response_format)
+  const format = request.extended ? structuredOutput(parameters.response_format, offer.upstreamModel) : null
+  const instruction = format === null ? jsonInstruction(request.parameters.response_format) : null
   if (instruction !== null) system.push(instruction)
   const { temperature, topP } = samplingFor(request, { temperatureMax: TEMPERATURE_MAX })
   const toolChoice = toToolChoice(parameters)
@@ -113,6 +118,7 @@ function chatFields(request: ChatAttempt): Fields {
     tool_choice: toolChoice,
     stop_sequences: stops.length > 0 ? stops : undefined,
     ...thinking,
+    ...(format && { output_config: { ...thinking.output_config, format } }),
   }
 }
 

@@ -21,6 +21,7 @@ import {
 } from './error-words.ts'
 import { PatternReader } from './pattern-reader.ts'
 import { chatPromptParts } from './prompt-parts.ts'
+import { lacksStructuredOutput } from './structured-output.ts'
 import {
   type ChatAttempt,
   type CompletionReader,
@@ -67,7 +68,9 @@ export function requestBody(request: ChatAttempt): string {
   const { offer, messages, parameters, exactJson, completionLimit } = request
   const { limitParameter, quirks = {} } = offer.provider
   const { temperature, topP } = samplingFor(request)
-  const needsInstruction = losesSchema(parameters, quirks)
+  const isFormatless = request.extended === true && lacksStructuredOutput(offer.upstreamModel)
+  const needsInstruction = isFormatless || losesSchema(parameters, quirks)
+  const format = needsInstruction ? { type: 'json_object' } : parameters.response_format
   const body: Record<string, unknown> = {
     ...quirks.fixedFields,
     model: offer.upstreamModel,
@@ -82,7 +85,7 @@ export function requestBody(request: ChatAttempt): string {
     temperature,
     top_p: topP,
     tools: parameters.tools,
-    response_format: needsInstruction ? { type: 'json_object' } : parameters.response_format,
+    response_format: isFormatless ? undefined : format,
     ...extendedFields(parameters),
   }
   for (const field of quirks.omit ?? []) delete body[field]

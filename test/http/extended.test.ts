@@ -56,6 +56,16 @@ const stack = testStack({
       supported_parameters: ['tools'],
       offers: [{ at: 'epsilon', model: 'words-12.tag-reasons' }],
     },
+    'plain/claude': {
+      supported_parameters: ['tools', 'response_format'],
+      offers: [
+        {
+          at: at('anthropic-messages', '5'),
+          model: 'words-12.tag-claude-sonnet-5',
+          wire: 'anthropic-messages',
+        },
+      ],
+    },
     'plain/fixed': { supported_parameters: ['tools'], offers: [{ at: 'epsilon', model: 'words-12' }] },
   },
   environment: { RETRY_BUDGET_PERCENT: '100', RETRY_BUDGET_FLOOR: '10000' },
@@ -256,6 +266,27 @@ describe('the fields of an extended request', () => {
     if (name !== 'top_logprobs') expect(error.param).toBe(name)
     const loose = await post({ model, ...fields, provider: { require_parameters: false } })
     expect(loose.status).toBe(200)
+  })
+
+  test('a schema is the structured output of a model on the messages wire', async () => {
+    const schema = {
+      type: 'object',
+      properties: { town: { type: 'string' }, platform: { type: 'integer', minimum: 1 } },
+      required: ['town', 'platform'],
+    }
+    const format = { type: 'json_schema', json_schema: { name: 'place', strict: true, schema } }
+    const response = await post({ model: 'plain/claude', response_format: format })
+    expect(response.status).toBe(200)
+    const { choices } = (await response.json()) as { choices: Array<{ message: { content: string } }> }
+    expect(JSON.parse(choices[0]!.message.content)).toEqual({
+      town: expect.any(String),
+      platform: expect.any(Number),
+    })
+    const [sent] = stack.providers.log.requests
+      .filter(({ model }) => model === 'words-12.tag-claude-sonnet-5')
+      .map(({ body }) => body as { output_config: unknown; system?: unknown })
+    expect(sent!.output_config).toMatchObject({ format: { type: 'json_schema' } })
+    expect(sent!.system).toBeUndefined()
   })
 
   test('are left out and named where a reasoning model fixes them, unless they are required', async () => {

@@ -216,6 +216,35 @@ describe('the parameters of an extended request', () => {
     for (const name of ['seed', 'stop', 'logprobs', 'top_logprobs']) expect(omitted).not.toHaveProperty(name)
   })
 
+  test.each([
+    ['anthropic-messages', 'claude-sonnet-5', true],
+    ['anthropic-messages', 'claude-sonnet-4-20250514', false],
+    ['anthropic-messages', 'kimi-k3', false],
+  ])('a schema goes to %s as structured output of %s: %s', (_wire, model, isNative) => {
+    const schema = { type: 'object', properties: { town: { type: 'string' } }, required: ['town'] }
+    const format = { type: 'json_schema', json_schema: { name: 'place', schema } }
+    const body = anthropicBody({
+      parameters: { response_format: format, reasoning_effort: 'high' },
+      model,
+      completionLimit: 40_000,
+    })
+    const closed = { type: 'json_schema', schema: { ...schema, additionalProperties: false } }
+    expect(body.output_config?.format).toEqual(isNative ? closed : undefined)
+    expect(JSON.stringify(body.system ?? '').includes('JSON Schema')).toBe(!isNative)
+    const any = anthropicBody({ parameters: { response_format: { type: 'json_object' } }, model })
+    expect(any.output_config).toBeUndefined()
+    expect(JSON.stringify(any.system)).toContain('one JSON value')
+  })
+
+  test('a schema goes to Claude models before structured output in words on every wire', () => {
+    const format = { type: 'json_schema', json_schema: { name: 'place', schema: { type: 'object' } } }
+    const parameters = { response_format: format }
+    const old = chatBody({ parameters, model: 'anthropic/claude-3.5-sonnet' })
+    expect(old).not.toHaveProperty('response_format')
+    expect(JSON.stringify(old.messages)).toContain('JSON Schema')
+    expect(chatBody({ parameters, model: 'anthropic/claude-sonnet-4.5' })).toMatchObject(parameters)
+  })
+
   test('go to anthropic-messages as far as it has fields for them', () => {
     const body = anthropicBody({ parameters, model: 'claude-opus-4-5' })
     expect(body).toMatchObject({

@@ -161,8 +161,8 @@ function supportedParameters(
 ): string[] {
   const tools = anyOf(all, 'tools')
   const parameters = tools ? ['tools'] : []
-  // Anthropic's chat-completions surface ignores `response_format`.
-  if (vendor !== 'anthropic' && (tools || anyOf(all, 'responseFormat'))) parameters.push('response_format')
+  // Claude models without structured output are instructed to write JSON.
+  if (vendor === 'anthropic' || tools || anyOf(all, 'responseFormat')) parameters.push('response_format')
   // Closed reasoning models of these makers take no sampling parameters.
   const fixed = reasoning && !openWeights && (vendor === 'openai' || vendor === 'anthropic')
   return fixed ? parameters : [...parameters, 'temperature', 'top_p']

@@ -80,6 +80,8 @@ function readRequest(body: unknown, _: unknown, headers: IncomingHttpHeaders): S
   if (!isKnown || !isEnabled || !isLimit || !isWarm || typeof model !== 'string' || !areTurns(messages))
     return null
   if (!areToolsUsable(messages, tools) || !isThinking(body)) return null
+  const format = isObject(body.output_config) ? body.output_config.format : undefined
+  if (format != null && !isSchemaFormat(format)) return null
   const choice = isObject(body.tool_choice) ? body.tool_choice : {}
   const systemText = textOf(system)
   return {
@@ -91,7 +93,7 @@ function readRequest(body: unknown, _: unknown, headers: IncomingHttpHeaders): S
     ]),
     completionLimit: limit as number,
     tools: readTools(listOf(tools), 'input_schema'),
-    responseFormat: askedJson(systemText),
+    responseFormat: format == null ? askedJson(systemText) : { type: 'json', schema: format.schema },
     ...PLAIN_REQUEST,
     toolChoice:
       CHOICES[String(choice.type)] ?? (choice.type === 'tool' ? { name: String(choice.name) } : 'auto'),
@@ -135,6 +137,27 @@ function areToolsUsable(messages: readonly Turn[], tools: unknown): boolean {
     }
   }
   return new Set(ids).size === ids.length && (ids.length === 0 || listOf(tools).length > 0)
+}
+
+const SCHEMA_KEYWORDS = new Set(
+  [
+    'type properties additionalProperties required items minItems anyOf allOf enum const',
+    '$ref $defs definitions title description format',
+  ].flatMap((names) => names.split(' ')),
+)
+
+function isSchemaFormat(format: unknown): format is { schema: unknown } {
+  return isObject(format) && format.type === 'json_schema' && isClosedSchema(format.schema)
+}
+
+/** Objects are closed, and there are no keywords outside the subset of structured output. */
+function isClosedSchema(schema: unknown): boolean {
+  if (!isObject(schema) || !Object.keys(schema).every((name) => SCHEMA_KEYWORDS.has(name))) return false
+  if (schema.type === 'object' && schema.additionalProperties !== false) return false
+  const { properties = {}, $defs = {}, definitions = {}, items, anyOf, allOf } = schema
+  const named = [properties, $defs, definitions].flatMap((group) => Object.values(group as Block))
+  const parts = [...named, ...(items === undefined ? [] : [items]), ...listOf(anyOf), ...listOf(allOf)]
+  return parts.every(isClosedSchema)
 }
 
 /** Reads a system prompt as an obedient model does: whether it asks for JSON, and by which schema. */

@@ -1,0 +1,114 @@
+import { type Fields, isObject, jsonSchemaOf } from './wire.ts'
+
+/** Names of Claude models before structured output: 3, 4.0 and 4.1. */
+const BEFORE_STRUCTURED_OUTPUT = /claude-(3|4-|[a-z]+-4([-.][01])?(-\d{8})?$)/
+
+/** Whether an upstream model is of a family that has no field for a schema on any wire. */
+export const lacksStructuredOutput = (model: string): boolean => BEFORE_STRUCTURED_OUTPUT.test(model)
+
+/**
+ * A `response_format` as `output_config.format` of the messages wire. Null if the request asks for no schema, if the
+ * model has no structured output, or if its subset of JSON Schema cannot express the schema.
+ */
+export function structuredOutput(
+  responseFormat: Record<string, unknown> | undefined,
+  model: string,
+): object | null {
+  if (responseFormat?.type !== 'json_schema') return null
+  if (!model.includes('claude-') || lacksStructuredOutput(model)) return null
+  const given = jsonSchemaOf(responseFormat)
+  const schema = isObject(given) && !isRecursive(given) ? closedSchema(given) : null
+  return schema && { type: 'json_schema', schema }
+}
+
+/** The formats of texts that the wire's subset has. */
+const STRING_FORMATS = 'date-time time date duration email hostname uri ipv4 ipv6 uuid'.split(' ')
+/** Keywords with their value as it is. */
+const COPIED = ['$ref', 'title', 'required', 'const', 'enum'] as const
+
+/**
+ * A schema in the subset of the wire, which admits a part of the given schema's values: objects have no further
+ * properties. Other constraints are added to the description, as the maker's client library does. Null if only
+ * values would be left that the client did not mean.
+ */
+function closedSchema(given: Fields): Fields | null {
+  const { type, $schema: _dialect, description, ...rest } = given
+  if (Array.isArray(type)) {
+    const { title, $defs, definitions, ...constraints } = rest
+    const branches = type.map((each) => closedSchema({ ...constraintsOf(each, constraints), type: each }))
+    const named = withDefinitions({ title, description, anyOf: branches }, { $defs, definitions })
+    return branches.includes(null) ? null : named
+  }
+  const { $defs, definitions, properties, additionalProperties, items, anyOf, oneOf, allOf, ...others } = rest
+  const schema: Fields = { type }
+  if (type === 'object') {
+    // A map has names that the wire cannot leave open.
+    if (!isObject(properties) || (additionalProperties ?? false) !== false) return null
+    schema.properties = mapSchemas(properties)
+    schema.additionalProperties = false
+  }
+  if (items !== undefined) schema.items = isObject(items) ? closedSchema(items) : null
+  const choices = anyOf ?? oneOf
+  if (Array.isArray(choices)) schema.anyOf = choices.map(branchOf)
+  if (Array.isArray(allOf)) schema.allOf = allOf.map(branchOf)
+  for (const name of COPIED) {
+    if (others[name] !== undefined) schema[name] = others[name]
+    delete others[name]
+  }
+  if (STRING_FORMATS.includes(String(others.format))) {
+    schema.format = others.format
+    delete others.format
+  }
+  if (others.minItems === 0 || others.minItems === 1) {
+    schema.minItems = others.minItems
+    delete others.minItems
+  }
+  const told = Object.entries(others).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+  const texts = [description, ...(told.length > 0 ? [`{${told.join(', ')}}`] : [])]
+  const described = texts.filter((text) => typeof text === 'string' && text !== '').join('\n\n')
+  if (described !== '') schema.description = described
+  const parts = [schema.properties, schema.items, schema.anyOf, schema.allOf]
+  return parts.some(lacksPart) ? null : withDefinitions(schema, { $defs, definitions })
+}
+
+const branchOf = (branch: unknown): Fields | null => (isObject(branch) ? closedSchema(branch) : null)
+
+const mapSchemas = (schemas: Fields): Fields =>
+  Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, branchOf(schema)]))
+
+/** Whether a group of subschemas has one that cannot be expressed. */
+const lacksPart = (part: unknown): boolean =>
+  part === null || (typeof part === 'object' && Object.values(part).includes(null))
+
+/** The constraints that a schema of several types puts on one of them. */
+function constraintsOf(type: unknown, constraints: Fields): Fields {
+  const { properties, required, additionalProperties, items, minItems, ...others } = constraints
+  if (type === 'object') return { properties, required, additionalProperties, ...others }
+  return type === 'array' ? { items, minItems, ...others } : others
+}
+
+function withDefinitions(schema: Fields, groups: { $defs: unknown; definitions: unknown }): Fields | null {
+  for (const [name, definitions] of Object.entries(groups)) {
+    if (!isObject(definitions)) continue
+    const mapped = mapSchemas(definitions)
+    if (lacksPart(mapped)) return null
+    schema[name] = mapped
+  }
+  return schema
+}
+
+/** Whether a schema contains itself, which the wire refuses: its definitions are followed by their names. */
+function isRecursive(schema: Fields): boolean {
+  const definitions = [schema.$defs, schema.definitions].filter(isObject)
+  const reaches = (value: unknown, open: readonly string[]): boolean => {
+    for (const [, path] of JSON.stringify(value).matchAll(/"\$ref":"#([^"]*)"/g)) {
+      const name = path!.split('/').at(-1)!
+      if (path === '' || open.includes(name)) return true
+      const found = definitions.map((group) => group[name]).find((group) => group !== undefined)
+      if (found !== undefined && reaches(found, [...open, name])) return true
+    }
+    return false
+  }
+  const { $defs: _defs, definitions: _definitions, ...root } = schema
+  return reaches(root, [])
+}
