@@ -10,6 +10,7 @@ import type { Readiness } from '../platform/observability/readiness.ts'
 import { operatorSessionReader } from './account/sessions/operator-session-routes.ts'
 import { accessLog } from './plugins/access-log.ts'
 import { authenticate } from './plugins/authenticate.ts'
+import { messagesWire } from './plugins/messages-wire.ts'
 import { observeRequests } from './plugins/observe-requests.ts'
 import { openapi } from './plugins/openapi.ts'
 import { operatorAccess } from './plugins/operator-access.ts'
@@ -93,6 +94,7 @@ export async function buildApp(
     reply.header('x-request-id', request.id)
     done()
   })
+  await app.register(messagesWire)
   await app.register(provideServices, { services })
   await app.register(observeRequests, options)
   await app.register(accessLog, options)

@@ -1,6 +1,6 @@
 import type { CompletionEvent } from '../core/calls/completion.ts'
 import type { NativeContent } from '../core/calls/messages-request.ts'
-import { foldSystemTurns } from '../core/calls/native-content.ts'
+import { foldSystemTurns, withoutUnsignedThinking } from '../core/calls/native-content.ts'
 import type { NativeBlock, NativeBlockDelta, NativeEvent, NativeStop } from '../core/calls/native-message.ts'
 import type { Usage } from '../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../core/json/json-text.ts'
@@ -26,7 +26,7 @@ import {
 export function nativeFields({ offer, content, completionLimit }: AttemptOf<NativeContent>): Fields {
   const { request, parameters } = content
   const { temperature, topP } = samplingFor({ offer, parameters })
-  const { thinking, ...fields } = foldSystemTurns(request)
+  const { thinking, ...fields } = foldSystemTurns(withoutUnsignedThinking(request))
   return { ...fields, temperature, top_p: topP, thinking: boundedThinking(thinking, completionLimit) }
 }
 

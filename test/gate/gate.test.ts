@@ -352,6 +352,11 @@ const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
   ['limits of responses', 'nothing says when to come back', withoutHeader('retry-after')],
   ['responses by openai for Node', 'an unknown model has another status', statusInstead(404, 400)],
   ['path, and targets of the wire alone', 'another status is told', statusInstead(404, 422)],
+  [
+    'path, and targets of every wire',
+    'the message is of another type',
+    replaced('"type":"message"', '"type":"chat"'),
+  ],
   ['x-api-key or bearer key', 'there is no challenge', withoutHeader('www-authenticate')],
   ['required native fields', 'the field is not named', replaced(/"param":"[^"]*"/, '"param":null')],
   [

@@ -2,7 +2,7 @@
 export interface SimulatedRequest {
   model: string
   stream: boolean
-  /** The text of the last user message. */
+  /** The text of the last user message that does not add to results of tools. */
   prompt: string
   /** Who speaks, message by message, as on the chat-completions wire. */
   roles: string[]
@@ -44,7 +44,10 @@ const CHARACTERS_PER_TOKEN = 4
 export function readMessages(
   messages: ReadonlyArray<Fields>,
 ): Pick<SimulatedRequest, 'prompt' | 'roles' | 'prefill' | 'images' | 'promptTokens' | 'toolResults'> {
-  const lastUserAt = messages.findLastIndex((message) => message.role === 'user')
+  // A user's message directly after results of tools adds to them: their images, or notes of an agent.
+  const lastUserAt = messages.findLastIndex(
+    ({ role }, index) => role === 'user' && messages[index - 1]?.role !== 'tool',
+  )
   const lastUser = messages[lastUserAt]
   const last = messages.at(-1)
   let characters = 0

@@ -139,7 +139,26 @@ export const CatalogModel = Type.Object(
   },
   { additionalProperties: true },
 )
+export type CatalogModel = Static<typeof CatalogModel>
 export const CatalogModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(CatalogModel) })
+
+/** A model as clients of the messages wire read it. */
+export const MessagesModel = Type.Object({
+  type: Type.Literal('model'),
+  id: Type.String(),
+  display_name: Type.String(),
+  created_at: IsoTime,
+  max_input_tokens: nullable(Type.Integer()),
+  max_tokens: nullable(Type.Integer()),
+})
+export type MessagesModel = Static<typeof MessagesModel>
+/** GET /v2/models?limit&after_id&before_id with the header `anthropic-version`. */
+export const MessagesModelList = Type.Object({
+  data: Type.Array(MessagesModel),
+  has_more: Type.Boolean(),
+  first_id: nullable(Type.String()),
+  last_id: nullable(Type.String()),
+})
 
 /** GET /pricing.json. */
 export const PricingFeedBody = Type.Object({

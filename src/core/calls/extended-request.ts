@@ -197,26 +197,30 @@ function readToolCall(value: unknown, path: string): ToolCall {
   return { id, type: 'function', function: { name: name!, arguments: text } }
 }
 
-/** Checks that the tool messages right after an assistant's turn have exactly one result for each of its calls. */
-function checkPairs(messages: readonly ChatMessage[]): void {
+/**
+ * Checks that the tool messages right after an assistant's turn have exactly one result for each of its calls.
+ * @param param the field that errors name; absent: the path of the message
+ */
+export function checkPairs(messages: readonly ChatMessage[], param?: string): void {
   /** The paths of the calls without a result yet, by id. */
   const open = new Map<string, string>()
   const refuseOpen = () => {
     for (const [id, path] of open)
-      throw invalid(path, `The tool call ${id} has no tool message that answers it.`)
+      throw invalid(param ?? path, `The tool call ${id} has no result in the turn after it.`)
   }
   for (const [index, { role, tool_calls: calls, tool_call_id: id }] of messages.entries()) {
     if (role === 'tool') {
       if (open.delete(id!)) continue
       throw invalid(
-        `messages[${index}].tool_call_id`,
+        param ?? `messages[${index}].tool_call_id`,
         `The assistant's turn before this message has no tool call ${id} without a result.`,
       )
     }
     refuseOpen()
     for (const [position, call] of (calls ?? []).entries()) {
       const path = `messages[${index}].tool_calls[${position}].id`
-      if (open.has(call.id)) throw invalid(path, `Two tool calls of one turn have the id ${call.id}.`)
+      if (open.has(call.id))
+        throw invalid(param ?? path, `Two tool calls of one turn have the id ${call.id}.`)
       open.set(call.id, path)
     }
   }

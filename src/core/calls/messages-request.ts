@@ -10,21 +10,25 @@ import {
   ChatBody,
   type ChatMessage,
   nestedTooDeep,
-  normalizeChatRequest,
+  requestOf,
   type SamplingParameters,
   toolDefinitions,
 } from './chat-request.ts'
+import { checkPairs } from './extended-request.ts'
 import { refuseCacheCost, toChatMessages } from './native-content.ts'
 import type { NativeRequest } from './native-message.ts'
+import { chatParameters } from './native-parameters.ts'
 
-/** What a call asks whose client speaks its provider's wire. */
+/** What a call asks whose client speaks the messages wire. */
 export interface NativeContent {
   kind: 'native'
-  /** What is forwarded. */
+  /** Whether providers of other wires may serve it too. They get `messages` and `parameters`. Absent: false. */
+  anyWire?: true
+  /** What a provider of the messages wire gets. */
   request: NativeRequest
   /** The features of the wire to enable, as its header `anthropic-beta` names them. */
   betas?: readonly string[] | undefined
-  /** The prompt of the request, read as that of a chat. */
+  /** The prompt of the request, read as that of an extended chat request. */
   messages: ChatMessage[]
   parameters: SamplingParameters
   /** See ChatContent. */
@@ -126,19 +130,34 @@ const freeBetas = (header: string): string[] =>
   header.split(',').flatMap((name) => (FREE_BETAS.has(name.trim()) ? [name.trim()] : []))
 
 /**
- * Validates and normalizes the body of POST /v1/messages: the fields for routing and the hold are read as for chat
+ * Validates and normalizes a body of the messages wire: the fields for routing and the hold are read as for chat
  * completions, and the rest is kept to be forwarded. Throws ApiError `invalid_request` whose `param` is the JSON path
  * of the first offending field.
+ * @param anyWire whether providers of other wires may serve the call; models must then support what it asks, as for an
+ *   extended chat request
  */
-export function parseMessagesRequest(body: MessagesBody, betaHeader = ''): RequestOf<NativeContent> {
+export function parseMessagesRequest(
+  body: MessagesBody,
+  { betaHeader = '', anyWire = false }: { betaHeader?: string; anyWire?: boolean } = {},
+): RequestOf<NativeContent> {
   const request = readNative(body)
   const edits = request.context_management === undefined ? [] : [CONTEXT_MANAGEMENT_BETA]
   const native = nativeContent(request, [...new Set([...freeBetas(betaHeader), ...edits])])
+  // Targets of this wire check it themselves.
+  if (anyWire) checkPairs(native.messages, 'messages')
   const { model, models, routing_profile, provider, stream, max_tokens } = body
   const routed = { model, models, routing_profile, provider, stream, max_tokens, tools: body.tools ?? null }
-  const { content, ...rest } = normalizeChatRequest({ ...routed, messages: [] })
+  const required = anyWire ? 'but-sampling' : 'none'
+  const { content, ...rest } = requestOf({ ...routed, messages: [] }, noMessage, undefined, required)
   const { routingProfile } = content
-  return { ...rest, content: { ...native, ...(routingProfile && { routingProfile }) } }
+  return {
+    ...rest,
+    content: { ...native, ...(anyWire && { anyWire }), ...(routingProfile && { routingProfile }) },
+  }
+}
+
+const noMessage = (): never => {
+  throw new Error('the messages of a native request are read by nativeContent')
 }
 
 /** Validates the body of a token count. Throws as `parseMessagesRequest`. */
@@ -150,7 +169,7 @@ export const nativeContent = (request: NativeRequest, betas: readonly string[] =
   request,
   ...(betas.length > 0 && { betas }),
   messages: toChatMessages(request.system, request.messages),
-  parameters: parametersOf(request),
+  parameters: chatParameters(request),
 })
 
 function readNative(body: object): NativeRequest {
@@ -203,18 +222,4 @@ function checkTool(tool: Record<string, unknown>, path: string): void {
   if (typeof tool.name !== 'string' || tool.name === '') throw invalid(`${path}.name`, 'A tool has a name.')
   if (!isObject(tool.input_schema))
     throw invalid(`${path}.input_schema`, 'A tool has an `input_schema`, a JSON schema of an object.')
-}
-
-/** The parameters that decide about models, and that count as part of the prompt. */
-function parametersOf(native: NativeRequest): SamplingParameters {
-  const { temperature, top_p, output_config: config, output_format } = native
-  const tools = toolsOf(native)
-  const format = (config as { format?: unknown } | undefined)?.format ?? output_format
-  return {
-    ...(typeof temperature === 'number' && { temperature }),
-    ...(typeof top_p === 'number' && { top_p }),
-    ...(tools.length > 0 && { tools }),
-    ...(typeof format === 'object' &&
-      format !== null && { response_format: format as Record<string, unknown> }),
-  }
 }

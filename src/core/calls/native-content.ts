@@ -1,6 +1,8 @@
 import { type Fields, isObject } from '../json/json-object.ts'
 import { invalid } from '../kernel/errors.ts'
+import { createTextBound } from '../text-tokens/text-bound.ts'
 import type { ChatMessage } from './chat-request.ts'
+import type { ToolCall } from './completion.ts'
 import { type ContentPart, parseSource, partOfData } from './content-part.ts'
 import type { NativeRequest } from './native-message.ts'
 
@@ -21,9 +23,10 @@ const BLOCKS = {
 } as const satisfies Record<string, readonly string[]>
 
 /**
- * Reads the prompt of a request on the messages wire as chat messages: the hold, the token count and `auto` use its
- * text and media. Other blocks count as their JSON. The request itself is forwarded. Throws ApiError `invalid_request`
- * with the path of the problem.
+ * Reads the prompt of a request on the messages wire as messages of an extended chat request: targets of other wires get
+ * these, and the hold, the token count and `auto` use them for every target. Thinking becomes the reasoning of its turn,
+ * without signatures, which only the model that made them can read. Throws ApiError `invalid_request` with the path of
+ * the problem.
  */
 export function toChatMessages(system: unknown, messages: unknown): ChatMessage[] {
   const first = system == null ? [] : toMessages('system', system, 'system')
@@ -34,7 +37,22 @@ export function toChatMessages(system: unknown, messages: unknown): ChatMessage[
     if (!role) throw invalid(`${path}.role`, `\`role\` must be one of ${ROLES.join(', ')}.`)
     return toMessages(role, message.content, `${path}.content`)
   })
-  return [...first, ...turns]
+  return [...first, ...resultsFirst(turns)]
+}
+
+/** Puts results of tools directly after their calls, before other messages of the same turn. */
+function resultsFirst(messages: readonly ChatMessage[]): ChatMessage[] {
+  const sorted: ChatMessage[] = []
+  let others: ChatMessage[] = []
+  for (const message of messages) {
+    if (message.role === 'tool') sorted.push(message)
+    else if (message.role !== 'assistant') others.push(message)
+    else {
+      sorted.push(...others, message)
+      others = []
+    }
+  }
+  return [...sorted, ...others]
 }
 
 /** The messages of one turn: results of tools are separate messages. */
@@ -42,23 +60,83 @@ function toMessages(role: NativeRole, content: unknown, path: string): ChatMessa
   if (typeof content === 'string') return [{ role, content }]
   if (!Array.isArray(content))
     throw invalid(path, `\`${path}\` must be a string or an array of content blocks.`)
-  const results: ChatMessage[] = []
-  const parts: ContentPart[] = []
-  for (const [index, block] of content.entries()) {
-    const at = `${path}[${index}]`
-    const known = readBlock(block, BLOCKS[role], at)
-    if (known.type === 'tool_result') results.push(toToolMessage(known, at))
-    else parts.push(...toParts(known, at))
+  const blocks = content.map((block, index) => readBlock(block, BLOCKS[role], `${path}[${index}]`))
+  switch (role) {
+    case 'system':
+      return blocks.length > 0 ? [{ role, content: joined(toText(blocks, path), '\n\n') }] : []
+    case 'user':
+      return toUserMessages(blocks, path)
+    case 'assistant':
+      return toAssistantMessage(blocks, path)
+    default:
+      return role satisfies never
   }
-  return [...results, ...(parts.length > 0 ? [{ role, content: parts } as const] : [])]
 }
 
-function toToolMessage({ tool_use_id: id, content = [] }: Fields, path: string): ChatMessage {
+/** Media in results of tools follow in the user's message, because a tool message has only text. */
+function toUserMessages(blocks: readonly Fields[], path: string): ChatMessage[] {
+  const results: ChatMessage[] = []
+  const parts: ContentPart[] = []
+  for (const [index, block] of blocks.entries()) {
+    const at = `${path}[${index}]`
+    if (block.type !== 'tool_result') {
+      parts.push(...toParts(block, at))
+      continue
+    }
+    const { message, media } = toToolMessage(block, at)
+    results.push(message)
+    if (media.length > 0) parts.push(text(`Content of the tool result ${message.tool_call_id}:`), ...media)
+  }
+  return [...results, ...(parts.length > 0 ? [{ role: 'user', content: parts } as const] : [])]
+}
+
+function toToolMessage({ tool_use_id: id, content = [], is_error: isError }: Fields, path: string) {
   if (typeof id !== 'string')
     throw invalid(`${path}.tool_use_id`, 'A tool result names the `tool_use_id` it answers.')
-  if (typeof content === 'string') return { role: 'tool', content, tool_call_id: id }
-  return { role: 'tool', content: partsOf(content, BLOCKS.tool_result, `${path}.content`), tool_call_id: id }
+  const parts =
+    typeof content === 'string' ? [text(content)] : partsOf(content, BLOCKS.tool_result, `${path}.content`)
+  const said = joined(parts, '\n')
+  const message = {
+    role: 'tool' as const,
+    content: isError === true ? `Error: ${said}` : said,
+    tool_call_id: id,
+  }
+  return { message, media: parts.filter((part) => part.type !== 'text') }
 }
+
+function toAssistantMessage(blocks: readonly Fields[], path: string): ChatMessage[] {
+  if (blocks.length === 0) return []
+  const texts: ContentPart[] = []
+  const calls: ToolCall[] = []
+  let reasoning = ''
+  for (const [index, block] of blocks.entries()) {
+    const at = `${path}[${index}]`
+    if (block.type === 'tool_use') calls.push(toToolCall(block, at))
+    else if (block.type === 'thinking') reasoning += string(block.thinking ?? '', `${at}.thinking`)
+    else if (block.type === 'text') texts.push(...toParts(block, at))
+  }
+  return [
+    {
+      role: 'assistant',
+      content: joined(texts, ''),
+      ...(calls.length > 0 && { tool_calls: calls }),
+      ...(reasoning !== '' && { reasoning }),
+    },
+  ]
+}
+
+const toToolCall = ({ id, name, input }: Fields, path: string): ToolCall => ({
+  id: string(id, `${path}.id`),
+  type: 'function',
+  function: { name: string(name, `${path}.name`), arguments: JSON.stringify(input ?? {}) },
+})
+
+const toText = (blocks: readonly Fields[], path: string): ContentPart[] =>
+  blocks.flatMap((block, index) => toParts(block, `${path}[${index}]`))
+
+/** The text of the text parts. */
+const joined = (parts: readonly ContentPart[], separator: string): string =>
+  parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join(separator)
 
 function readBlock(block: unknown, known: readonly string[], path: string): Fields {
   if (!isObject(block)) throw invalid(path, 'Each content block must be an object with a `type`.')
@@ -84,17 +162,22 @@ function toParts(block: Fields, path: string): ContentPart[] {
       return [text(string(block.text, `${path}.text`))]
     case 'image':
       return toMedia(block.source, 'image', `${path}.source`)
-    case 'document': {
-      const { source, ...beside } = block
-      return [text(JSON.stringify(beside)), ...toMedia(source, 'file', `${path}.source`)]
-    }
-    case 'search_result': {
-      const { content, ...beside } = block
-      return [text(JSON.stringify(beside)), ...partsOf(content, BLOCKS.search_result, `${path}.content`)]
-    }
+    case 'document':
+      return [...headings(block, ['title', 'context']), ...toMedia(block.source, 'file', `${path}.source`)]
+    case 'search_result':
+      return [
+        ...headings(block, ['title', 'source']),
+        ...partsOf(block.content, BLOCKS.search_result, `${path}.content`),
+      ]
     default:
-      return [text(JSON.stringify(block))]
+      throw new Error(`a block of type ${String(block.type)} has no parts`)
   }
+}
+
+/** What describes a block beside its content, as one text. */
+function headings(block: Fields, names: readonly string[]): ContentPart[] {
+  const lines = names.flatMap((name) => (typeof block[name] === 'string' ? `${name}: ${block[name]}` : []))
+  return lines.length > 0 ? [text(lines.join('\n'))] : []
 }
 
 function toMedia(source: unknown, named: 'image' | 'file', path: string): ContentPart[] {
@@ -128,15 +211,37 @@ const TOKENS_OF_THINKING = 200
 const TOKENS_OF_SCHEMA = 600
 const TOKENS_OF_CITATIONS = 1_500
 
-/** A bound of the tokens that a native request adds to those of its prompt. */
-export function extrasBound({ thinking, output_config, output_format, messages }: NativeRequest): number {
+/**
+ * What a native target counts and `toChatMessages` leaves out, as texts: redacted thinking, thinking of turns without
+ * calls, and fields of tools.
+ */
+function* unreadTexts({ messages, tools }: NativeRequest): Iterable<string> {
+  for (const { name: _n, description: _d, input_schema: _s, cache_control: _c, ...rest } of (tools ??
+    []) as Fields[])
+    if (Object.keys(rest).length > 0) yield JSON.stringify(rest)
+  for (const { content } of messages as Fields[]) {
+    if (!Array.isArray(content)) continue
+    for (const block of content as Fields[]) {
+      if (block.type === 'redacted_thinking') yield String(block.data)
+      if (block.type === 'thinking') yield String(block.thinking)
+    }
+  }
+}
+
+/** A bound of the tokens that a native request adds to those of its messages. */
+export function extrasBound(request: NativeRequest): number {
+  const { thinking, output_config, output_format, messages } = request
   const hasSchema = output_format !== undefined || (isObject(output_config) && output_config.format != null)
   const cites = (messages as Fields[]).some(
     ({ content }) =>
       Array.isArray(content) &&
       content.some(({ citations }: Fields) => isObject(citations) && citations.enabled === true),
   )
+  const boundOf = createTextBound()
+  let unread = 0
+  for (const unreadText of unreadTexts(request)) unread += boundOf(unreadText)
   return (
+    unread +
     (thinking === undefined ? 0 : TOKENS_OF_THINKING) +
     (hasSchema ? TOKENS_OF_SCHEMA : 0) +
     (cites ? TOKENS_OF_CITATIONS : 0)
@@ -210,6 +315,26 @@ export function foldSystemTurns(native: NativeRequest): NativeRequest {
 function blocksOf(content: unknown): Fields[] {
   if (content == null) return []
   return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as Fields[])
+}
+
+/**
+ * A request without thinking that has no signature: a model of another wire made it, and targets of this wire refuse it.
+ * They also refuse a budget of thinking within a loop of tools whose thinking is missing, so that it is left out there.
+ */
+export function withoutUnsignedThinking(native: NativeRequest): NativeRequest {
+  const messages = native.messages as Fields[]
+  const isUnsigned = ({ type, signature }: Fields) => type === 'thinking' && !signature
+  const hasUnsigned = ({ content }: Fields) => Array.isArray(content) && content.some(isUnsigned)
+  if (!messages.some(hasUnsigned)) return native
+  const signed = messages.flatMap((message) => {
+    if (!hasUnsigned(message)) return message
+    const content = (message.content as Fields[]).filter((block) => !isUnsigned(block))
+    return content.length > 0 ? { ...message, content } : []
+  })
+  const { thinking, ...rest } = native
+  const isInLoop = blocksOf(messages.at(-1)?.content).some(({ type }) => type === 'tool_result')
+  const isBudget = isObject(thinking) && thinking.type === 'enabled'
+  return { ...rest, ...(thinking !== undefined && !(isInLoop && isBudget) && { thinking }), messages: signed }
 }
 
 const partition = (blocks: readonly Fields[], isFirst: (block: Fields) => boolean) =>

@@ -1,6 +1,9 @@
 import type { Fields } from '../json/json-object.ts'
 import type { Usage } from './usage.ts'
 
+/** The messages wire: the wire of providers that get native requests as they are. */
+export const NATIVE_WIRE = 'anthropic-messages'
+
 /** The fields of a request on the messages wire that are forwarded as the client wrote them. */
 export type NativeRequest = Readonly<Fields>
 

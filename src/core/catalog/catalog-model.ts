@@ -177,6 +177,7 @@ function toOffer(
     ...(lossCache && { lossCache }),
     ...(offer.max_output_tokens !== undefined && { maxOutputTokens: offer.max_output_tokens }),
     ...(refusedSampling.length > 0 && { refusedSampling }),
+    ...(model.reasoning && { reasons: true as const }),
     priority: offer.priority ?? DEFAULT_PRIORITY,
     exactTools: offer.exact_tools ?? false,
     assistantPrefill: offer.assistant_prefill ?? false,

@@ -117,6 +117,8 @@ export interface Offer {
   maxOutputTokens?: number
   /** Sampling parameters that its model rejects and that are therefore omitted; absent: none. */
   refusedSampling?: readonly SamplingParameter[]
+  /** Its model reasons, so that it may get `reasoning_effort`. Absent: false. */
+  reasons?: true
   /** Lower values are tried first; equal ones are load-balanced. */
   priority: number
   /** Honours tool definitions exactly; `:exacto` uses only such offers. */

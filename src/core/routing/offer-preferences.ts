@@ -32,8 +32,9 @@ export interface OfferFilter extends Privacy {
   /** Offers that do not get a sampling parameter, because their model rejects it, meet it nevertheless. */
   leavesOutSampling: boolean
   maxPrice: ProviderPreferences['maxPrice']
-  /** The wire that providers must speak; undefined: any. */
+  /** The client's wire, see CallNeeds. */
   wire: Wire | undefined
+  onlyWire: boolean
   /** The media of the prompt that may have separate prices. */
   media: readonly PricedMedia[]
   /** Whether tokens of the prompt cache are charged at their own rates. */
@@ -43,7 +44,7 @@ export interface OfferFilter extends Privacy {
 /** Builds the filter of a request's preferences. Unknown names select nothing, and exclude nothing. */
 export function offerFilter(
   preferences: ProviderPreferences,
-  { parameters, wire, modalities, pricesCache }: CallNeeds,
+  { parameters, wire, onlyWire, modalities, pricesCache }: CallNeeds,
   catalog: CatalogSnapshot,
   allowList?: Pick<AllowList, 'providers'>,
 ): OfferFilter {
@@ -58,6 +59,7 @@ export function offerFilter(
     leavesOutSampling: preferences.requireParameters === 'but-sampling',
     maxPrice: preferences.maxPrice,
     wire,
+    onlyWire: onlyWire === true,
     media: pricedMediaIn(modalities),
     pricesCache,
   }
@@ -79,16 +81,23 @@ export const keepsPrivate = (
 ): boolean => (!privacy.zdr || zdr) && (!privacy.denyDataCollection || dataCollection === 'deny')
 
 /** Whether a provider speaks the wire that a request requires, if any. */
-export const speaks = (provider: Pick<Provider, 'wire'>, { wire }: Pick<OfferFilter, 'wire'>): boolean =>
-  wire === undefined || provider.wire === wire
+export const speaks = (
+  provider: Pick<Provider, 'wire'>,
+  { wire, onlyWire }: Pick<OfferFilter, 'wire' | 'onlyWire'>,
+): boolean => !onlyWire || provider.wire === wire
 
-/** Whether an offer honours a required parameter, or may leave it out. */
+/**
+ * Whether an offer honours a required parameter, or may leave it out. Providers of the client's wire get its parameters
+ * as they are, and answer for them.
+ */
 export const meetsParameter = (
   offer: Offer,
   model: Model,
   name: string,
-  { leavesOutSampling }: Pick<OfferFilter, 'leavesOutSampling'>,
-): boolean => supportsParameter(offer, model, name) || (leavesOutSampling && leavesOut(offer, name))
+  { leavesOutSampling, wire }: Pick<OfferFilter, 'leavesOutSampling' | 'wire'>,
+): boolean =>
+  supportsParameter(offer, model, name) ||
+  (leavesOutSampling && (leavesOut(offer, name) || offer.provider.wire === wire))
 
 /** Whether a parameter is not sent to an offer, because its model rejects it. */
 export const leavesOut = ({ refusedSampling }: Offer, name: string): boolean =>
@@ -153,6 +162,8 @@ export interface OfferOrder {
   sort: Sort | undefined
   /** False: only the pinned providers, or only the first choice if none is pinned. */
   allowFallbacks: boolean
+  /** The client's wire: offers of its providers come first, unless the request sorts them itself. */
+  wire?: Wire | undefined
 }
 
 /** How often a sort by measurement starts with an unmeasured offer, so that it gets measured. */
@@ -165,13 +176,13 @@ export const EXPLORED_SHARE = 0.05
  */
 export function orderOffers(
   offers: readonly Offer[],
-  { pinned, sort, allowFallbacks }: OfferOrder,
+  { pinned, sort, allowFallbacks, wire }: OfferOrder,
   stateOf: OfferStates,
   random: () => number,
 ): readonly Offer[] {
   if (offers.length < 2 && pinned.length === 0) return offers
   const known = offers.map((offer) => ({ offer, state: stateOf(offer.id), draw: random() }))
-  const sorted = sortKnown(known, sort, random)
+  const sorted = sortKnown(known, sort, random, wire)
   const ranked = [
     ...sorted.filter(({ state }) => isHealthy(state)),
     ...sorted.filter(({ state }) => !isHealthy(state)),
@@ -192,11 +203,15 @@ function sortKnown(
   offers: readonly KnownOffer[],
   sort: Sort | undefined,
   random: () => number,
-): KnownOffer[] {
+  wire: Wire | undefined,
+): readonly KnownOffer[] {
   switch (sort) {
     case undefined:
       // An exponential variate with rate 1/price²: sorting by it draws without replacement by weight.
-      return byPriority(byKey(offers, ({ offer, draw }) => -Math.log(1 - draw) * priceOf(offer) ** 2))
+      return byWire(
+        byPriority(byKey(offers, ({ offer, draw }) => -Math.log(1 - draw) * priceOf(offer) ** 2)),
+        wire,
+      )
     case 'price':
       return byKey(offers, ({ offer }) => priceOf(offer))
     case 'throughput':
@@ -211,6 +226,13 @@ function sortKnown(
 /** Stable: equal ones keep their order. */
 const byPriority = (offers: readonly KnownOffer[]): KnownOffer[] =>
   [...offers].sort((a, b) => a.offer.priority - b.offer.priority)
+
+/** Stable: offers of the client's wire come first. */
+const byWire = (offers: readonly KnownOffer[], wire: Wire | undefined): readonly KnownOffer[] => {
+  if (wire === undefined) return offers
+  const isSpoken = ({ offer }: KnownOffer) => offer.provider.wire === wire
+  return [...offers.filter(isSpoken), ...offers.filter((known) => !isSpoken(known))]
+}
 
 /** Our price of an offer, three prompt tokens to one completion token; never 0, so that it can be a divisor. */
 const priceOf = ({ cost }: Offer): number => Number(cost.prompt * 3n + cost.completion) + 1

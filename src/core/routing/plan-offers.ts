@@ -68,7 +68,7 @@ export function choicesOf(
     obstacles.add('allow-list')
     return []
   }
-  if (filter.wire !== undefined && !usableOffers(capacity).some(({ provider }) => speaks(provider, filter))) {
+  if (filter.onlyWire && !usableOffers(capacity).some(({ provider }) => speaks(provider, filter))) {
     obstacles.add('wire')
     return []
   }
@@ -85,7 +85,7 @@ export function choicesOf(
     return []
   }
   const { sort, allowFallbacks } = request.preferences
-  const order = { pinned, sort: entry.sort ?? sort, allowFallbacks }
+  const order = { pinned, sort: entry.sort ?? sort, allowFallbacks, wire: filter.wire }
   const shared = capacity.shared.filter(({ id }) => !stateOf(id).excludes?.(contentKinds))
   const tokensAt = (offer: Offer) => promptTokensAt(offer, model, needs.prompt)
   // With the client's BYOK key the tokens cause no cost for us, so that no prompt costs more than its rate.

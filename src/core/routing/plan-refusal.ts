@@ -78,7 +78,7 @@ export function planRefusal(
 export const messagesWireUnspoken = (who: string): ApiError =>
   new ApiError(
     'surface_unavailable',
-    `${who} speaks the messages wire. Use POST /v1/chat/completions, which supports every model.`,
+    `${who} speaks the messages wire. POST /v2/messages supports every model, as does POST /v1/chat/completions.`,
   )
 
 /** The ApiError for an extended request with a parameter that no offer supports. */

@@ -1,6 +1,7 @@
 import type { Delta } from '../../core/calls/completion.ts'
 import type { FinishFrame } from '../../core/calls/frames.ts'
-import type { NativeBlock, NativeStop } from '../../core/calls/native-message.ts'
+import { NativeEvents, nativeBlocks, nativeStop } from '../../core/calls/native-events.ts'
+import type { NativeBlock, NativeEvent } from '../../core/calls/native-message.ts'
 import type { Usage } from '../../core/calls/usage.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../../core/json/json-text.ts'
 import { type ApiError, errorObject } from '../../core/kernel/errors.ts'
@@ -24,25 +25,26 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
   504: 'timeout_error',
 }
 
-/**
- * The body of an error on the messages wire, with the gateway's code, field and details beside the wire's type. An
- * unavailable surface has the same body as elsewhere.
- */
+/** The body of an error on the messages wire, with the gateway's code, field and details beside the wire's type. */
 export function messagesError(error: ApiError, requestId: string): object {
-  const known = errorObject(error, requestId)
-  if (error.code === 'surface_unavailable') return { error: known }
   const type = ERROR_TYPES[error.status] ?? 'api_error'
-  return { type: 'error', error: { ...known, type }, request_id: requestId }
+  return { type: 'error', error: { ...errorObject(error, requestId), type }, request_id: requestId }
 }
+
+/** The same under /v1, where an unavailable surface has the same body as every other. */
+export const stableMessagesError = (error: ApiError, requestId: string): object =>
+  error.code === 'surface_unavailable'
+    ? { error: errorObject(error, requestId) }
+    : messagesError(error, requestId)
 
 /** The format of the messages wire. */
 export const MESSAGES_FORMAT: ResponseFormat = {
   stream: (head) => new EventRenderer(head),
-  whole: (head, [, , { native = [] }, , usage, stop]) =>
+  whole: (head, [, , message, reason, usage, stop]) =>
     JSON.stringify({
       ...messageHead(head),
-      content: native.map(wholeBlock),
-      ...stopBody(stop),
+      content: (message.native ?? nativeBlocks(message)).map(wholeBlock),
+      ...(stop ?? nativeStop(reason, message.tool_calls !== undefined)),
       usage: usageBody(usage),
     }),
 }
@@ -57,7 +59,7 @@ const messageHead = ({ id, model }: CompletionHead) => ({
   model,
 })
 
-const stopBody = (stop?: NativeStop) => stop ?? { stop_reason: null, stop_sequence: null }
+const UNSTOPPED = { stop_reason: null, stop_sequence: null }
 
 /** The wire counts tokens that were read from the prompt cache or written to it separately from the prompt's other tokens. */
 function usageBody(usage: Usage | null): object {
@@ -99,24 +101,38 @@ const event = (type: string, fields: object = {}): string =>
 class EventRenderer implements StreamRenderer {
   readonly keepAlive = event('ping')
   readonly #head: CompletionHead
+  /** Of a completion of another wire. */
+  readonly #converted = new NativeEvents()
   #isStarted = false
 
   constructor(head: CompletionHead) {
     this.#head = head
   }
 
-  delta([kind, native]: Delta): string {
-    if (kind !== 'native') throw new Error(`a native answer got a ${kind} delta`)
+  delta(delta: Delta): string {
+    switch (delta[0]) {
+      case 'native':
+        return this.#event(delta[1])
+      case 'result':
+        throw new Error('a message got the result of another kind of call')
+      default:
+        return this.#events(this.#converted.add(delta))
+    }
+  }
+
+  finish([, reason, usage, stop = nativeStop(reason, this.#converted.callsTools)]: FinishFrame): string {
+    const ended = this.#start(usage) + this.#events(this.#converted.end())
+    return ended + event('message_delta', { delta: stop, usage: usageBody(usage) }) + event('message_stop')
+  }
+
+  #events = (events: readonly NativeEvent[]): string => events.map((native) => this.#event(native)).join('')
+
+  #event(native: NativeEvent): string {
     if (native.type === 'message_start') return this.#start(native.usage)
     const { type, ...fields } = native
     const shown =
       'content_block' in fields ? { ...fields, content_block: openedBlock(fields.content_block) } : fields
     return this.#start(null) + event(type, shown)
-  }
-
-  finish([, , usage, stop]: FinishFrame): string {
-    const delta = event('message_delta', { delta: stopBody(stop), usage: usageBody(usage) })
-    return this.#start(usage) + delta + event('message_stop')
   }
 
   /** Sends no `message_stop`, so that the client notices the truncation. */
@@ -128,7 +144,7 @@ class EventRenderer implements StreamRenderer {
   #start(usage: Usage | null): string {
     if (this.#isStarted) return ''
     this.#isStarted = true
-    const message = { ...messageHead(this.#head), content: [], ...stopBody(), usage: usageBody(usage) }
+    const message = { ...messageHead(this.#head), content: [], ...UNSTOPPED, usage: usageBody(usage) }
     return event('message_start', { message })
   }
 }

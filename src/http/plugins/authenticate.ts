@@ -7,6 +7,7 @@ import { effectiveLimits, type LimitDefaults } from '../../core/accounts/api-key
 import { ApiError } from '../../core/kernel/errors.ts'
 import { whenResponseCloses } from '../calls/event-stream.ts'
 import { createLimitedCallers } from '../limited-callers.ts'
+import { isMessagesClient } from './messages-wire.ts'
 
 export interface AuthenticateOptions {
   keys: Pick<KeyCache, 'lookup'>
@@ -32,7 +33,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** An onRequest hook: 401 or 403 unless the request has a valid key. */
     requireKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
-    /** The same for clients of the messages wire, whose key may be in `x-api-key`. */
+    /** The same for a path of the messages wire under /v1, whose key may be in `x-api-key`; under /v2 that is `requireKey`. */
     requireMessagesKey(request: FastifyRequest, reply: FastifyReply): Promise<void>
   }
 }
@@ -79,7 +80,9 @@ export const authenticate = plugin<AuthenticateOptions>(
     }
     app.decorate(
       'requireKey',
-      requireKeyOf(({ headers }) => bearerToken(headers.authorization)),
+      requireKeyOf((request) =>
+        isMessagesClient(request) ? tokenOfEither(request) : bearerToken(request.headers.authorization),
+      ),
     )
     app.decorate('requireMessagesKey', requireKeyOf(tokenOfEither))
     app.addHook('onSend', (request, reply, _payload, done) => {

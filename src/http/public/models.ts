@@ -1,12 +1,20 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { messagesModel, messagesModelPage } from '../../catalog/messages-model-list.ts'
 import { catalogModelList, opaqueModelList, publicModelList } from '../../catalog/model-list.ts'
-import { CatalogModel, CatalogModelList, ModelList } from '../../core/api/catalog.ts'
+import {
+  CatalogModel,
+  CatalogModelList,
+  MessagesModel,
+  MessagesModelList,
+  ModelList,
+} from '../../core/api/catalog.ts'
 import type { CatalogSnapshot } from '../../core/catalog/catalog.ts'
 import { ApiError } from '../../core/kernel/errors.ts'
 import { allowsModel } from '../../core/routing/allow-list.ts'
 import { askingKey } from '../plugins/authenticate.ts'
+import { isMessagesClient } from '../plugins/messages-wire.ts'
 
 /** GET /v1/models: one opaque entry for ordinary keys that may use a model of it; the catalog for admin keys. */
 export const modelsRoute =
@@ -25,15 +33,20 @@ export const modelsRoute =
     })
   }
 
-/** GET /v2/models: `auto` and the models that the key may name. */
+/** GET /v2/models: `auto` and the models that the key may name; in pages of the messages wire for its clients. */
 export const catalogModelsRoute =
   (path: string): FastifyPluginAsyncTypebox =>
   async (app) => {
     const { catalog } = app.services
-    const schema = { summary: 'The models that the key may name', response: { 200: CatalogModelList } }
-    app.get(path, { onRequest: [app.requireKey], schema }, async (request) =>
-      allowedModels(catalog(), request),
-    )
+    const schema = {
+      summary: 'The models that the key may name',
+      response: { 200: Type.Union([CatalogModelList, MessagesModelList]) },
+    }
+    app.get(path, { onRequest: [app.requireKey], schema }, async (request) => {
+      const { data, ...list } = allowedModels(catalog(), request)
+      if (!isMessagesClient(request)) return { ...list, data }
+      return messagesModelPage(data, request.query as Record<string, string | string[] | undefined>)
+    })
   }
 
 /** GET /v2/models/{id}: one of them. The slash of an id may be percent-encoded. */
@@ -44,12 +57,12 @@ export const catalogModelRoute =
     const schema = {
       summary: 'One model',
       params: Type.Object({ id: Type.String() }),
-      response: { 200: CatalogModel },
+      response: { 200: Type.Union([CatalogModel, MessagesModel]) },
     }
     app.get(path, { onRequest: [app.requireKey], schema }, async (request) => {
       const { id } = request.params
       const model = allowedModels(catalog(), request).data.find((entry) => entry.id === id)
-      if (model) return model
+      if (model) return isMessagesClient(request) ? messagesModel(model) : model
       throw new ApiError(
         'model_not_found',
         `Model "${id.slice(0, 120)}" not found. GET /v2/models lists every id.`,

@@ -1,7 +1,12 @@
+import type { SamplingParameters } from '../../core/calls/chat-request.ts'
 import type { ContentOf, ResultContent } from '../../core/calls/kinds/call-kinds.ts'
+import { isRelayed } from '../../core/calls/kinds/native.ts'
+import type { NativeContent } from '../../core/calls/messages-request.ts'
+import type { Offer } from '../../core/catalog/catalog.ts'
 import { nativeMessages } from '../anthropic-messages.ts'
 import { failureOfErrorObject, failureOfStatus } from '../chat-completions.ts'
 import { formBody } from '../http/form-body.ts'
+import { restoringNames, withPortableNames } from '../portable-names.ts'
 import type { FilePlace, ResponseFile } from '../response-files.ts'
 import {
   type AttemptOf,
@@ -42,10 +47,27 @@ export function wireFor({ content, ...terms }: AttemptRequest, wireOfChats: Wire
     case 'chat':
       return bound(wireOfChats, { ...terms, ...content })
     case 'native':
-      return bound(nativeMessages, { ...terms, content })
+      return isRelayed(content, terms.offer)
+        ? bound(nativeMessages, { ...terms, content })
+        : boundTranslated(wireOfChats, { ...terms, content })
     default:
       return bound(results, { ...terms, content })
   }
+}
+
+/** A native request as a chat, for the other wires. */
+function boundTranslated(wire: WireMapping, { content, ...terms }: AttemptOf<NativeContent>): BoundWire {
+  const { messages } = content
+  const parameters = parametersAt(terms.offer, content)
+  const translated = bound(wire, withPortableNames({ ...terms, messages, parameters }))
+  return { ...translated, openReader: () => restoringNames(translated.openReader(), parameters) }
+}
+
+/** Clients of the messages wire ask every model for thinking; models that cannot think may refuse the parameter. */
+function parametersAt({ reasons }: Offer, { parameters }: NativeContent): SamplingParameters {
+  if (reasons) return parameters
+  const { reasoning_effort: _, ...others } = parameters
+  return others
 }
 
 const RESULT_KINDS: { [K in ResultContent['kind']]: ResultKind<ContentOf<K>> } = {

@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'vitest'
+import { kindOf } from '../../../src/core/calls/kinds/call-kinds.ts'
 import {
   type MessagesBody,
   nativeContent,
   parseMessagesRequest,
 } from '../../../src/core/calls/messages-request.ts'
-import { extrasBound, foldSystemTurns, withoutCaching } from '../../../src/core/calls/native-content.ts'
+import {
+  extrasBound,
+  foldSystemTurns,
+  withoutCaching,
+  withoutUnsignedThinking,
+} from '../../../src/core/calls/native-content.ts'
 import type { ApiError } from '../../../src/core/kernel/errors.ts'
-import { promptTokensBound } from '../../../src/core/text-tokens/prompt-tokens.ts'
 
 const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -53,7 +58,15 @@ describe('a request on the messages wire', () => {
       stream: true,
       completionLimit: 9,
       preferences: { only: ['acme'] },
-      content: { parameters: { temperature: 0.5, top_p: 0.9, tools: kept.tools } },
+      content: {
+        parameters: {
+          temperature: 0.5,
+          top_p: 0.9,
+          tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }],
+          stop: ['END'],
+          reasoning_effort: 'low',
+        },
+      },
     })
   })
 
@@ -78,16 +91,17 @@ describe('a request on the messages wire', () => {
     ]
     const { messages: read } = parse({ system: 'Be brief.', messages }).content
     expect(read.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool', 'user'])
-    expect(JSON.stringify(read[2])).toContain('toolu_1')
-    expect(read[3]).toMatchObject({
-      tool_call_id: 'toolu_1',
-      content: [
-        { type: 'text', text: 'done' },
-        { type: 'image', size: { width: 1, height: 1 } },
-      ],
+    expect(read[2]).toEqual({
+      role: 'assistant',
+      content: '',
+      reasoning: 'Hm',
+      tool_calls: [{ id: 'toolu_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }],
     })
-    expect(read[4]!.content).toEqual([
-      { type: 'text', text: '{"type":"document","title":"T"}' },
+    expect(read[3]).toEqual({ role: 'tool', tool_call_id: 'toolu_1', content: 'done' })
+    expect(read[4]!.content).toMatchObject([
+      { type: 'text', text: 'Content of the tool result toolu_1:' },
+      { type: 'image', size: { width: 1, height: 1 } },
+      { type: 'text', text: 'title: T' },
       { type: 'text', text: 'D' },
     ])
   })
@@ -99,8 +113,7 @@ describe('a request on the messages wire', () => {
 
   test('counts every kind of block in the bound of its prompt', () => {
     const bound = (changes: object) => {
-      const { messages, parameters } = parse(changes).content
-      return promptTokensBound(messages, parameters)
+      return kindOf(parse(changes).content).needs(parse(changes).content).prompt.textTokens
     }
     const text = 'abc '.repeat(400)
     const least = bound({})
@@ -213,11 +226,62 @@ test('turns of the system become what every target takes: its field, or text of 
   })
 })
 
+test('thinking without a signature, which a model of another wire made, is left out for targets of this one', () => {
+  const said = (...content: object[]) => ({ role: 'assistant', content })
+  const unsigned = { type: 'thinking', thinking: 'Hm', signature: '' }
+  const signed = { type: 'thinking', thinking: 'Hm', signature: 's' }
+  const use = { type: 'tool_use', id: 'a', name: 'f', input: {} }
+  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: '1' }] }
+  const hi = { role: 'user', content: 'Hi' }
+  const kept = {
+    thinking: { type: 'enabled', budget_tokens: 2_000 },
+    messages: [hi, said(signed, use), result],
+  }
+  expect(withoutUnsignedThinking(kept)).toBe(kept)
+  const messages = [hi, said(unsigned), said(unsigned, use), result]
+  expect(withoutUnsignedThinking({ thinking: kept.thinking, messages })).toEqual({
+    messages: [hi, said(use), result],
+  })
+  const adaptive = { thinking: { type: 'adaptive' }, messages }
+  expect(withoutUnsignedThinking(adaptive)).toHaveProperty('thinking', { type: 'adaptive' })
+})
+
+test.each<[string, object, object]>([
+  ['adaptive thinking', { thinking: { type: 'adaptive' } }, { reasoning_effort: 'medium' }],
+  ['thinking turned off', { thinking: { type: 'disabled' } }, {}],
+  ['a large budget', { thinking: { type: 'enabled', budget_tokens: 31_999 } }, { reasoning_effort: 'high' }],
+  [
+    'an effort, which wins',
+    { thinking: { type: 'adaptive' }, output_config: { effort: 'max' } },
+    { reasoning_effort: 'xhigh' },
+  ],
+  ['a choice of no tool at all', { tool_choice: { type: 'any' } }, {}],
+  ['any tool', { tools: [TOOL], tool_choice: { type: 'any' } }, { tool_choice: 'required' }],
+  [
+    'one tool, one at a time',
+    { tools: [TOOL], tool_choice: { type: 'tool', name: 'f', disable_parallel_tool_use: true } },
+    { tool_choice: { type: 'function', function: { name: 'f' } }, parallel_tool_calls: false },
+  ],
+  [
+    'a schema',
+    { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } },
+    {
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'output', schema: { type: 'object' }, strict: true },
+      },
+    },
+  ],
+])('is read as parameters of a chat: %s', (_, changes, expected) => {
+  const { tools: _t, ...parameters } = parse(changes).content.parameters
+  expect(parameters).toEqual(expected)
+})
+
 test('forwards the features of the wire that cost nothing, and what its edits of the context need', () => {
   const betas = (header: string, changes = {}) =>
     parseMessagesRequest(
       { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], ...changes } as MessagesBody,
-      header,
+      { betaHeader: header },
     ).content
   expect(betas('claude-code-20250219, context-1m-2025-08-07').betas).toEqual(['claude-code-20250219'])
   expect(betas('context-1m-2025-08-07')).not.toHaveProperty('betas')

@@ -12,13 +12,17 @@ const rate = { ...rates(1_000_000, 2_000_000), cacheWrite: picoUsdPerToken(1_250
 const catalog = snapshot([
   model('v/both', [offer(other, 1), offer(spoken, 2)], { rate }),
   model('v/chat', [offer(other, 1, {}, 'chat')]),
+  model('v/plain', [offer(other, 1, {}, 'plain'), offer(spoken, 2, {}, 'plain')], {
+    supportedParameters: [],
+  }),
+  model('v/no-tools', [offer(other, 1, {}, 'no-tools')], { supportedParameters: [] }),
   model('v/own', [offer(other, 1, {}, 'own'), offer(spoken, 1, { shared: false }, 'own')]),
 ])
 const OPTIONS = { defaultCompletionLimit: 100, byokFeePercent: 5, maxCandidates: 8, random: () => 0.5 }
 
-const plan = (changes: object, byokKeys: ByokKey[] = []) => {
+const plan = (changes: object, byokKeys: ByokKey[] = [], anyWire = false) => {
   const body = { max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }], ...changes } as MessagesBody
-  return planOf(parseMessagesRequest(body), 10, catalog, { ...OPTIONS, byokKeys })
+  return planOf(parseMessagesRequest(body, { anyWire }), 10, catalog, { ...OPTIONS, byokKeys })
 }
 const offers = (...asked: Parameters<typeof plan>) => plan(...asked).candidates.map(({ offerId }) => offerId)
 const refused = (code: string) => expect.objectContaining({ code })
@@ -28,6 +32,17 @@ test('a native call goes to offers whose provider speaks its wire, and to no oth
   expect(offers({ models: ['v/chat', 'v/both'] })).toEqual(['spoken/up'])
   const own: ByokKey = { id: 'pkey_1', providerId: 'spoken', allowFallback: true }
   expect(offers({ model: 'v/own' }, [own])).toEqual(['spoken/own'])
+})
+
+test('where any wire may serve, offers of the wire come first, and thinking is no requirement', () => {
+  const any = (changes: object) => offers(changes, [], true)
+  expect(any({ model: 'v/both' })).toEqual(['spoken/up', 'other/up'])
+  expect(any({ model: 'v/both', provider: { sort: 'price' } })).toEqual(['other/up', 'spoken/up'])
+  expect(any({ models: ['v/chat', 'v/both'] })).toEqual(['other/chat', 'spoken/up', 'other/up'])
+  expect(any({ model: 'v/chat', thinking: { type: 'adaptive' } })).toEqual(['other/chat'])
+  const tools = [{ name: 'f', input_schema: { type: 'object' } }]
+  expect(any({ model: 'v/plain', tools })).toEqual(['spoken/plain'])
+  expect(() => any({ model: 'v/no-tools', tools })).toThrow(refused('unsupported_shape'))
 })
 
 test('a native call names models as their developer does, with a date or without', () => {

@@ -74,6 +74,22 @@ const exactPath = async (context: GateContext) => {
   expectError(elsewhere, 'surface_unavailable', 404)
 }
 
+/** Under /v2: also by targets of other wires. */
+const anyWire = async (context: GateContext) => {
+  for (const model of [BODY.model, 'gate/plain']) {
+    const body = { ...BODY, model }
+    const message = await messageOf(context, body)
+    assert.deepEqual([message.type, message.model], ['message', model])
+    const text = (await eventsOf(context, body)).map((event) =>
+      event.type === 'content_block_delta' && event.delta.type === 'text_delta' ? event.delta.text : '',
+    )
+    assert.equal(text.join(''), textOf(message))
+  }
+  const refused = await ask(context, PATH, { method: 'GET' })
+  expectNativeError(refused, 'method_not_allowed', 405)
+  assert.equal((await ask(context, '/messages', { body: BODY })).status, 404)
+}
+
 const authHeader = async (context: GateContext) => {
   const { key } = context
   const by = (headers: Record<string, string>) => ask(context, PATH, { body: BODY, key: null, headers })
@@ -210,9 +226,8 @@ async function client({ url, key, fetch }: GateContext): Promise<string> {
   return `@anthropic-ai/sdk ${VERSION}`
 }
 
-/** What a native message has to be. */
-export const MESSAGES_CHECKS: readonly Check[] = [
-  { name: 'path, and targets of the wire alone', subject: 'exact path', run: exactPath },
+/** What a native message has to be, whatever its targets. */
+const COMMON_CHECKS: readonly Check[] = [
   { name: 'x-api-key or bearer key', subject: 'auth header', run: authHeader },
   { name: 'required native fields', subject: 'required fields', run: requiredFields },
   { name: 'other native fields change nothing', subject: 'ignored fields', run: ignoredFields },
@@ -223,4 +238,16 @@ export const MESSAGES_CHECKS: readonly Check[] = [
   { name: 'native error body', subject: 'errors', run: errors },
   { name: 'limits of native calls', subject: 'rate limits', run: rateLimits },
   { name: '@anthropic-ai/sdk for Node', subject: 'client libraries', run: client },
+]
+
+/** Under /v1. */
+export const MESSAGES_CHECKS: readonly Check[] = [
+  { name: 'path, and targets of the wire alone', subject: 'exact path', run: exactPath },
+  ...COMMON_CHECKS,
+]
+
+/** Under /v2. */
+export const EXTENDED_MESSAGES_CHECKS: readonly Check[] = [
+  { name: 'path, and targets of every wire', subject: 'exact path', run: anyWire },
+  ...COMMON_CHECKS,
 ]

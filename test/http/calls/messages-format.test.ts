@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
 import { ApiError } from '../../../src/core/kernel/errors.ts'
-import { MESSAGES_FORMAT, messagesError } from '../../../src/http/calls/messages-format.ts'
+import {
+  MESSAGES_FORMAT,
+  messagesError,
+  stableMessagesError,
+} from '../../../src/http/calls/messages-format.ts'
 
 const HEAD = { id: 'chatcmpl_1', created: 7, model: 'auto' } as const
 const STOP = { stop_reason: 'end_turn', stop_sequence: null }
@@ -107,8 +111,8 @@ test.each([
   })
 })
 
-test('a surface that is not available answers as everywhere', () => {
-  expect(messagesError(new ApiError('surface_unavailable', 'm'), 'r')).toEqual({
+test('under /v1 a surface that is not available answers as everywhere', () => {
+  expect(stableMessagesError(new ApiError('surface_unavailable', 'm'), 'r')).toEqual({
     error: {
       type: 'not_found_error',
       message: 'm',

@@ -1,6 +1,7 @@
 import { type AttemptOutcome, factsOf } from '../../../core/calls/attempt-outcome.ts'
 import type { Candidate } from '../../../core/calls/call-job.ts'
 import { type CallContent, messagesOf } from '../../../core/calls/kinds/call-kinds.ts'
+import { isRelayed } from '../../../core/calls/kinds/native.ts'
 import type { Offer } from '../../../core/catalog/catalog.ts'
 import { type AttemptFailure, attemptFailure } from '../../../core/failover/attempt-failure.ts'
 import type { PastAttempt } from '../../../core/failover/failover-state.ts'
@@ -29,7 +30,7 @@ export function planRescue(
   const wasRefused = failures.some(
     (past) => past.routeIndex === routeIndex && past.failure.kind === 'prefill-refused',
   )
-  const isTaken = messagesOf(content).at(-1)?.role === 'assistant'
+  const isTaken = messagesOf(content).at(-1)?.role === 'assistant' || isRelayed(content, offer)
   const mayContinue = offer.assistantPrefill && isTextOnly && !wasRefused && !isTaken
   return { candidate, rescue: mayContinue ? 'continue' : 'repeat' }
 }

@@ -205,8 +205,9 @@ type HandlerId = keyof typeof ENTRIES
  * behaviour there. `embeddings` is there as the surface `embeddings.extended`.
  */
 const EXTENDED = {
-  messages: 'A message on the messages wire, by a target that speaks it.',
-  'messages.count-tokens': "The tokens of a prompt, by the gateway's own tokenizer.",
+  messages: 'A message on the messages wire, by any model; also at /v2/v1/messages, the path of its clients.',
+  'messages.count-tokens':
+    'The tokens of a prompt for a model: exact where its tokenizer is known, else an upper bound.',
   responses: 'One stateless turn on the responses wire, for every chat model.',
   embeddings: 'Vectors of texts.',
   rerank: 'Documents by their relevance to a query.',

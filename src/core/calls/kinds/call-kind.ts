@@ -53,8 +53,10 @@ export interface CallNeeds {
   byAddress: ReadonlyArray<'file' | 'video'>
   /** Used parameters that a model may not support, named as in the catalog. */
   parameters: readonly string[]
-  /** The wire that the provider must speak. Absent: any. */
+  /** The wire that the client speaks: providers that speak it come first. Absent: any. */
   wire?: Wire
+  /** Only providers that speak `wire` serve the call. */
+  onlyWire?: true
   prompt: PromptSize
   /** Tokens of the provider's prompt cache are charged at their own rates. */
   pricesCache: boolean

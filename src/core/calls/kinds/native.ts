@@ -1,11 +1,25 @@
+import type { Offer } from '../../catalog/catalog.ts'
 import { mediaParts } from '../chat-request.ts'
 import { type NativeContent, nativeContent } from '../messages-request.ts'
 import { extrasBound, withoutCaching } from '../native-content.ts'
-import { NATIVE_AT_LIMIT, type NativeRequest } from '../native-message.ts'
+import { NATIVE_AT_LIMIT, NATIVE_WIRE, type NativeRequest } from '../native-message.ts'
+import { stopsBeyond } from '../native-parameters.ts'
 import type { CallKind } from './call-kind.ts'
 import { chatNeeds, chatTexts, modalitiesOf } from './chat.ts'
 
-/** A call whose client uses its provider's wire: planned and counted as a chat, but forwarded unchanged. */
+/** Whether an offer gets the request of a content as the client wrote it, and its completion is relayed. */
+export const isRelayed = ({ kind }: { kind: string }, { provider }: Pick<Offer, 'provider'>): boolean =>
+  kind === 'native' && provider.wire === NATIVE_WIRE
+
+/** The parameters that a provider of the wire may not support. */
+const NATIVE = ['temperature', 'top_p', 'tools', 'response_format']
+/** The same for other providers; thinking and calls at the same time are hints, which models may ignore. */
+const REQUIRED = [...NATIVE, 'tool_choice', 'stop']
+
+/**
+ * A call whose client uses the messages wire: planned and counted as a chat. Providers of that wire get the request
+ * unchanged; the others, if they may serve it, get its messages and parameters.
+ */
 export const native: CallKind<NativeContent> = {
   surface: 'POST /v1/messages',
   asksFor: 'completion',
@@ -15,11 +29,17 @@ export const native: CallKind<NativeContent> = {
   media: ({ messages }) => mediaParts(messages),
   needs(content) {
     const needs = chatNeeds(content)
+    const required = content.anyWire ? REQUIRED : NATIVE
     const textTokens = needs.prompt.textTokens + extrasBound(content.request)
     return {
       ...needs,
+      parameters: [
+        ...needs.parameters.filter((name) => required.includes(name)),
+        ...(content.anyWire && stopsBeyond(content.request) ? ['stop_sequences'] : []),
+      ],
       prompt: { ...needs.prompt, textTokens },
-      wire: 'anthropic-messages',
+      wire: NATIVE_WIRE,
+      ...(content.anyWire ? { extended: true as const } : { onlyWire: true as const }),
       pricesCache: true,
     }
   },
