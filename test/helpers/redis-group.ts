@@ -8,6 +8,7 @@ import { startProcessGuard } from '../../tools/launcher/processes/process-guard.
 import { type RunningProcess, spawnPlan } from '../../tools/launcher/processes/spawn-plan.ts'
 import type { RedisProgram } from '../../tools/launcher/services/redis-program.ts'
 import { eventually } from './eventually.ts'
+import { clockAhead } from './fake-time.ts'
 
 /** One server of a group. */
 export interface RedisMember {
@@ -44,10 +45,12 @@ interface Servers {
   signIn?: { username: string; password: string }
   /** Whether they take connections by TLS, and no others. */
   isTls?: boolean
+  /** What is added to the environment of each. */
+  environments?: ReadonlyArray<Record<string, string>>
 }
 
 /** Starts servers on loopback ports. */
-async function startServers({ settings, args = [], signIn, isTls = false }: Servers) {
+async function startServers({ settings, args = [], signIn, isTls = false, environments }: Servers) {
   const program = JSON.parse(process.env.TEST_REDIS_PROGRAM!) as RedisProgram
   if (program.kind !== 'binary')
     throw new Error('a group of Redis servers needs a redis-server on this machine')
@@ -55,7 +58,7 @@ async function startServers({ settings, args = [], signIn, isTls = false }: Serv
   const guard = startProcessGuard()
   const running: RunningProcess[] = []
   const members = await Promise.all(
-    settings.map(async (lines): Promise<RedisMember> => {
+    settings.map(async (lines, index): Promise<RedisMember> => {
       const port = await freePort()
       const dir = join(folder, String(port))
       await mkdir(dir)
@@ -81,6 +84,7 @@ async function startServers({ settings, args = [], signIn, isTls = false }: Serv
             env: {
               PATH: process.env.PATH,
               ...(program.libraryPath && { LD_LIBRARY_PATH: program.libraryPath }),
+              ...environments?.[index],
             },
             stopSignal: 'SIGTERM',
             stopTimeoutMs: 5_000,
@@ -163,6 +167,23 @@ export async function startSentinelGroup() {
       await data.close()
     },
   }
+}
+
+/** A primary, and replicas of it whose clocks are ahead by so many seconds each. */
+export async function startClocks(aheadSeconds: readonly number[]) {
+  const { members, close } = await startServers({
+    settings: [0, ...aheadSeconds].map(() => [...ONE_SECOND_FSYNC, 'repl-diskless-sync-delay 0']),
+    environments: [{}, ...(await Promise.all(aheadSeconds.map(clockAhead)))],
+  })
+  // Each replicates the one before it, which is the primary when it takes over.
+  for (const [index, { client }] of members.entries()) {
+    if (index > 0) await client.replicaof('127.0.0.1', members[index - 1]!.port)
+  }
+  await eventually(async () => {
+    for (const { client } of members.slice(1))
+      if (!/master_link_status:up/.test(await client.info('replication'))) throw new Error('not yet')
+  })
+  return { members, close }
 }
 
 /** A server, a Sentinel of it, and a cluster of one node, which take TLS alone, with ACL users. */

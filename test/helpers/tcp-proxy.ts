@@ -14,12 +14,14 @@ export interface TcpProxy {
   /** Lets the next request through and breaks the connection on its answer: it is done, and nobody hears of it. */
   loseNextAnswer(): void
   restore(): void
+  /** Breaks every connection, and leads new ones to another service of the same kind. */
+  moveTo(targetUrl: string): void
   close(): Promise<void>
 }
 
 /** Starts a proxy in front of a service on loopback, or of a Redis at `unix://…`. */
 export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
-  const target = new URL(targetUrl)
+  let target = new URL(targetUrl)
   const isSocket = target.protocol === 'unix:'
   const sockets = new Set<Socket>()
   let mode: 'through' | 'refuse' | 'swallow' | 'hold' | 'lose-answer' = 'through'
@@ -80,6 +82,10 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
       if (mode === 'swallow') breakAll()
       mode = 'through'
       for (const socket of sockets) socket.resume()
+    },
+    moveTo(targetUrl) {
+      target = new URL(targetUrl)
+      breakAll()
     },
     async close() {
       breakAll()

@@ -33,10 +33,15 @@ interface FleetJob extends Job {
 
 const LOCK_MS = 60_000
 
-/** Renews or releases a lock that this process holds. KEYS 1 lock; ARGV 1 token, 2 ms, or 0 to release; returns 1 if held. */
-const KEEP = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+/**
+ * Renews or releases a lock of this process. One that is gone is taken again: Redis lost it, or the clock of the server that
+ * took over is ahead. KEYS 1 lock; ARGV 1 token, 2 ms, or 0 to release; returns 1 if held.
+ */
+const KEEP = `local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
 if ARGV[2] == '0' then return redis.call('DEL', KEYS[1]) end
-return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`
 
 const NEVER_LOST = new AbortController().signal
 

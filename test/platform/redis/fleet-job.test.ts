@@ -63,6 +63,27 @@ test('a job for a few processes runs at so many, and at others once some stop or
   expect(await isRunning(redis, 'few')).toBe(false)
 })
 
+test('a lock that Redis lost is taken again by the process that runs the job, if no other has it', async () => {
+  let runs = 0
+  let isLost = false
+  const job = runOnOneProcess({
+    ...{ redis, name: 'kept', everyMs: 10, lockMs: 90 },
+    async run(over) {
+      runs += 1
+      over.addEventListener('abort', () => {
+        isLost = true
+      })
+      await new Promise((resolve) => over.addEventListener('abort', resolve))
+    },
+    onFailure: (error) => expect.unreachable(String(error)),
+  })
+  await eventually(() => expect(runs).toBe(1))
+  await redis.flushall()
+  await eventually(async () => expect(await isRunning(redis, 'kept')).toBe(true))
+  expect({ runs, isLost }).toEqual({ runs: 1, isLost: false })
+  await job.stop()
+})
+
 test('a job that is not due takes no lock; one that another process made not due does not run', async () => {
   let [asked, runs] = [0, 0]
   const job = runOnOneProcess({
