@@ -57,6 +57,19 @@ export const GATE_MODELS: TestModels = {
   'gate/moderation-failing': { ...MODERATION, ...at('lantern', 'status-500.words-2') },
 }
 
+/**
+ * A model of each wire for the command-line agents. It makes the calls that a prompt scripts, then repeats the prompt,
+ * so that an agent without tools finds the edit in the text.
+ */
+export const AGENT_MODELS = {
+  'agent/chat': { ...ALONE, offers: [{ at: 'quillon', model: 'echo.tag-agent' }] },
+  'agent/messages': { ...ALONE, offers: [{ at: 'carillon', model: 'echo.tag-agent', wire }] },
+  'agent/generate': {
+    ...ALONE,
+    offers: [{ at: 'marimba', model: 'echo.tag-agent', wire: 'google-generate-content' }],
+  },
+} as const satisfies TestModels
+
 /** Words that name a provider or its target; no answer may hold one. */
 export const HIDDEN_WORDS = [
   'words-12',

@@ -1,7 +1,7 @@
 /**
- * `npm run gate [-- SURFACE …]`: the release gate. Brings up a gateway of this checkout on throwaway data, runs the checks
- * of each surface against it and writes what it found into the evidence that is checked in. Exits non-zero if a check
- * failed.
+ * `npm run gate [-- SURFACE … | --agents [AGENT …]]`: the release gate. Brings up a gateway of this checkout on throwaway data, runs
+ * the checks of each surface, or the command-line agents, against it and writes what it found into the evidence that is
+ * checked in. Exits non-zero if a check failed.
  */
 import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -14,8 +14,10 @@ import { listenForStop } from '../../tools/launcher/processes/stop-request.ts'
 import { startSimulatedProviders } from '../../tools/simulated-providers/start-simulated-providers.ts'
 import { startGateway } from '../bench/targets/gateway.ts'
 import { catalogDocument } from '../helpers/test-catalog.ts'
+import { CODING_AGENTS, type CodingAgent } from './agents/coding-agents.ts'
+import { tryAgents } from './agents/try-agents.ts'
 import type { GateContext } from './check.ts'
-import { GATE_MODELS, LIMITED_REQUESTS_PER_MINUTE } from './gate-models.ts'
+import { AGENT_MODELS, GATE_MODELS, LIMITED_REQUESTS_PER_MINUTE } from './gate-models.ts'
 import { installPythonClients } from './python-clients.ts'
 import { type CheckResult, evidenceOf, renderResults, runGate } from './run-gate.ts'
 import { SURFACE_GATES } from './surface-gates.ts'
@@ -23,8 +25,9 @@ import { SURFACE_GATES } from './surface-gates.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const EVIDENCE = 'src/core/api/surfaces/surface-evidence.json'
 
-async function main(): Promise<number> {
-  const surfaces = selectSurfaces(process.argv.slice(2))
+async function main([first, ...others]: string[]): Promise<number> {
+  const agents = first === '--agents' ? selectAgents(others) : []
+  const surfaces = agents.length > 0 ? [] : selectSurfaces(first === undefined ? [] : [first, ...others])
   const guard = startProcessGuard()
   const stop = listenForStop(() => process.exit(130))
   const resources = new AsyncDisposableStack()
@@ -33,16 +36,19 @@ async function main(): Promise<number> {
     guard.close()
   })
   try {
-    log('installing the Python clients …')
-    const installing = installPythonClients()
-    resources.defer(async () => (await installing).remove())
     const providers = resources.adopt(await startSimulatedProviders(), (server) => server.close())
-    const catalog = catalogDocument(GATE_MODELS, providers.url)
+    const catalog = catalogDocument({ ...GATE_MODELS, ...AGENT_MODELS }, providers.url)
     log('starting a gateway …')
     const gateway = await startGateway({ name: 'gate', root: ROOT, catalog, isOneProcess: false, guard, log })
     resources.defer(gateway.stop)
     const url = new URL(gateway.url).origin
-    const { python } = await installing
+    if (agents.length > 0) {
+      const { key } = await createKeys('agents', gateway.gateway.operate)
+      return (await tryAgents(agents, { url, key }, log)) ? 0 : 1
+    }
+    log('installing the Python clients …')
+    const { python, remove } = await installPythonClients()
+    resources.defer(remove)
     const { data } = (await (await fetch(`${url}/surfaces.json`)).json()) as PublishedSurfaceList
 
     const results = new Map<SurfaceId, CheckResult[]>()
@@ -76,17 +82,28 @@ async function main(): Promise<number> {
   }
 }
 
-function selectSurfaces(args: readonly string[]): SurfaceId[] {
-  const known = Object.keys(SURFACE_GATES) as SurfaceId[]
-  const unknown = args.filter((id) => !known.includes(id as SurfaceId))
-  if (unknown.length > 0)
-    throw new Error(`no checks for ${unknown.join(', ')}. There are: ${known.join(', ')}`)
-  return args.length > 0 ? (args as SurfaceId[]) : known
+const selectSurfaces = (args: readonly string[]): readonly SurfaceId[] =>
+  select(args, Object.keys(SURFACE_GATES) as SurfaceId[])
+
+const selectAgents = (args: readonly string[]): readonly CodingAgent[] => {
+  const ids = select(
+    args,
+    CODING_AGENTS.map(({ id }) => id),
+  )
+  return CODING_AGENTS.filter(({ id }) => ids.includes(id))
 }
 
-/** An account of its own for each surface, opened to it, with a free key and a limited one. */
+/** Those that are named; all if none is. Throws for one that is not known. */
+function select<Id extends string>(args: readonly string[], known: readonly Id[]): readonly Id[] {
+  const unknown = args.filter((id) => !known.includes(id as Id))
+  if (unknown.length > 0)
+    throw new Error(`no checks for ${unknown.join(', ')}. There are: ${known.join(', ')}`)
+  return args.length > 0 ? (args as Id[]) : known
+}
+
+/** An account of its own for each surface, opened to it, or for the agents, with a free key and a limited one. */
 async function createKeys(
-  id: SurfaceId,
+  id: SurfaceId | 'agents',
   operate: (command: 'admin', ...args: string[]) => Promise<Record<string, unknown>>,
 ): Promise<Pick<GateContext, 'key' | 'limitedKey'>> {
   const admin = (words: string) => operate('admin', ...words.split(' '))
@@ -111,7 +128,7 @@ function presentCommit(): string {
 
 const log = (line: string): void => void process.stderr.write(`${line}\n`)
 
-process.exitCode = await main().catch((error: Error) => {
+process.exitCode = await main(process.argv.slice(2)).catch((error: Error) => {
   log(error.message)
   return 1
 })

@@ -1,5 +1,5 @@
 import type { Behaviour } from './behaviour.ts'
-import type { SimulatedRequest } from './simulated-request.ts'
+import { type SimulatedRequest, scriptedCalls } from './simulated-request.ts'
 
 /** A whole completion, before it is put on the wire. The text is in pieces of about one token each. */
 export interface Completion {
@@ -55,9 +55,7 @@ export function composeCompletion(
   const whole =
     calls.length > 0 ? [] : untilStop(completionPieces(request, behaviour, provider), request.stop)
   const text = behaviour.continuesPrefill && request.prefill ? afterPrefill(whole, request.prefill) : whole
-  const argumentPieces = calls.map(({ tool, from }) =>
-    pieces(JSON.stringify(schemaInstance(tool.parameters ?? {}, from))),
-  )
+  const argumentPieces = calls.map((call) => pieces(call.arguments))
 
   const { completionLimit } = request
   const limit = behaviour.ignoresLimit
@@ -71,7 +69,7 @@ export function composeCompletion(
     reasoning: keptReasoning,
     text: behaviour.refuses ? [] : keptText,
     refusal: behaviour.refuses ? keptText : [],
-    toolCalls: calls.map(({ tool: { name } }, at) => ({
+    toolCalls: calls.map(({ name }, at) => ({
       id: `call_${textHash(before + at === 0 ? request.prompt : `${request.prompt} ${before + at}`)}`,
       name,
       arguments: keptArguments[at]!,
@@ -85,37 +83,46 @@ export function composeCompletion(
 
 type Tool = SimulatedRequest['tools'][number]
 
-/** A tool to call, and the text that its arguments are taken from. */
+/** A call to make, with its arguments as JSON. */
 interface WantedCall {
-  tool: Tool
-  from: string
+  name: string
+  arguments: string
 }
 
 /** A loop of tools ends after so many calls, whatever they return. */
 const CALLS_MAX = 16
 
 /**
- * The calls of a turn: each tool as often as the prompt or a result names it, in that order, one a turn; those that
- * have returned are done. A call that is demanded is made in any case.
+ * The calls of a turn, one a turn; those that have returned are done. They are those that the prompt scripts, else each
+ * tool as often as the prompt or a result names it, in that order. A call that is demanded is made in any case.
  */
-function callsOf(
-  { tools, prompt, toolResults, toolChoice, oneCall }: SimulatedRequest,
-  { parallelCalls }: Behaviour,
-): WantedCall[] {
+function callsOf(request: SimulatedRequest, { parallelCalls }: Behaviour): WantedCall[] {
+  const { tools, prompt, toolResults, toolChoice, oneCall } = request
   if (toolChoice === 'none') return []
-  const wanted = [prompt, ...toolResults].flatMap((from) =>
-    (from.match(/[A-Za-z0-9_-]+/g) ?? []).flatMap((word) => {
-      const tool = tools.find(({ name }) => name === word)
-      return tool ? { tool, from } : []
-    }),
-  )
+  const scripted = scriptedCalls(prompt)
+  const wanted =
+    scripted.length > 0
+      ? scripted.filter(({ name }) => tools.some((tool) => tool.name === name))
+      : [prompt, ...toolResults].flatMap((from) => namedCalls(tools, from))
   const left = wanted.slice(0, CALLS_MAX).slice(toolResults.length)
   const demanded =
     typeof toolChoice === 'object' ? tools.find(({ name }) => name === toolChoice.name) : undefined
   const [tool] = demanded ? [demanded] : toolChoice === 'required' && left.length === 0 ? tools : []
-  if (tool) return [{ tool, from: prompt }]
+  if (tool) return [callOf(tool, prompt)]
   return parallelCalls && !oneCall ? left : left.slice(0, 1)
 }
+
+/** A call for each mention of a tool in a text. */
+const namedCalls = (tools: readonly Tool[], text: string): WantedCall[] =>
+  (text.match(/[A-Za-z0-9_-]+/g) ?? []).flatMap((word) => {
+    const tool = tools.find(({ name }) => name === word)
+    return tool ? [callOf(tool, text)] : []
+  })
+
+const callOf = ({ name, parameters }: Tool, from: string): WantedCall => ({
+  name,
+  arguments: JSON.stringify(schemaInstance(parameters ?? {}, from)),
+})
 
 /** A text up to the first of these; they are left out. */
 function untilStop(whole: string[], stop: readonly string[]): string[] {

@@ -2,7 +2,7 @@
 export interface SimulatedRequest {
   model: string
   stream: boolean
-  /** The text of the last user message that does not add to results of tools. */
+  /** The text of the last user message that scripts calls, else of the last that does not add to results of tools. */
   prompt: string
   /** Who speaks, message by message, as on the chat-completions wire. */
   roles: string[]
@@ -44,11 +44,13 @@ const CHARACTERS_PER_TOKEN = 4
 export function readMessages(
   messages: ReadonlyArray<Fields>,
 ): Pick<SimulatedRequest, 'prompt' | 'roles' | 'prefill' | 'images' | 'promptTokens' | 'toolResults'> {
+  const texts = messages.map(({ role, content }) => (role === 'user' ? contentText(content) : ''))
+  const scriptAt = texts.findLastIndex((text) => scriptedCalls(text).length > 0)
   // A user's message directly after results of tools adds to them: their images, or notes of an agent.
   const lastUserAt = messages.findLastIndex(
     ({ role }, index) => role === 'user' && messages[index - 1]?.role !== 'tool',
   )
-  const lastUser = messages[lastUserAt]
+  const promptAt = scriptAt < 0 ? lastUserAt : scriptAt
   const last = messages.at(-1)
   let characters = 0
   let images = 0
@@ -57,12 +59,12 @@ export function readMessages(
     images += countImages(message.content)
   }
   return {
-    prompt: contentText(lastUser?.content),
+    prompt: texts[promptAt] ?? '',
     roles: messages.map(({ role }) => String(role)),
     prefill: last?.role === 'assistant' ? contentText(last.content) : '',
     images,
     toolResults: messages
-      .slice(lastUserAt + 1)
+      .slice(promptAt + 1)
       .flatMap(({ role, content }) => (role === 'tool' ? contentText(content) : [])),
     promptTokens:
       Math.ceil(characters / CHARACTERS_PER_TOKEN) +
@@ -70,6 +72,13 @@ export function readMessages(
       images * TOKENS_PER_IMAGE,
   }
 }
+
+/** The calls that a prompt scripts: each on a line of its own, as `tool({"argument":1})`. */
+export const scriptedCalls = (prompt: string): Array<{ name: string; arguments: string }> =>
+  [...prompt.matchAll(/^([\w-]+)\((\{.*\})\)$/gm)].map(([, name = '', json = '']) => ({
+    name,
+    arguments: json,
+  }))
 
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content

@@ -56,4 +56,4 @@ print(completion.choices[0].message.content)`
 }
 
 /** For a POSIX shell: nothing inside single quotes means anything but a single quote. */
-const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+export const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

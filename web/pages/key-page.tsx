@@ -11,7 +11,7 @@ import { Button } from '../components/form/button.tsx'
 import { PageHead, Panel } from '../components/layout/page.tsx'
 import { CallTable } from '../components/table/call-table.tsx'
 import { ListPanel } from '../components/table/data-table.tsx'
-import { Snippets } from '../components/text/snippets.tsx'
+import { AgentSetups, Snippets } from '../components/text/snippets.tsx'
 import { useShownZone, zoneOffset } from '../lib/time-zone.ts'
 import { readUsageChoice, seriesQuery } from '../lib/usage-view.ts'
 import { EditKeyDialog, RevokeKeyDialog, RotateSecretDialog } from './keys/key-dialogs.tsx'
@@ -56,6 +56,8 @@ export function KeyPage() {
               <KeyFacts apiKey={found} />
               <Panel title="Use this key" padded>
                 <Snippets apiKey={found.hint} />
+                <h3 className="mt-4">Use it with</h3>
+                <AgentSetups apiKey={found.hint} />
               </Panel>
             </div>
             <KeyUsage keyId={id} />

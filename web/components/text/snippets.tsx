@@ -1,4 +1,5 @@
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components'
+import { AGENTS, agentSetup } from '../../lib/agent-setups.ts'
 import { gatewayAddress } from '../../lib/gateway-address.ts'
 import { SNIPPET_LANGUAGES, type SnippetLanguage, snippet } from '../../lib/snippets.ts'
 import { CodeBlock } from './copy.tsx'
@@ -8,6 +9,19 @@ export function Snippets({ apiKey, model = 'auto' }: { apiKey: string; model?: s
   const facts = { origin: gatewayAddress(), apiKey, model }
   return <CodeTabs codeOf={(language) => snippet(language, facts)} />
 }
+
+/** How each command-line agent is pointed at this gateway. */
+export const AgentSetups = ({ apiKey }: { apiKey: string }) => (
+  <TabbedCode
+    label="Agent"
+    about="setup"
+    codes={AGENTS.map(({ id, name, model }) => ({
+      id,
+      name,
+      code: agentSetup(id, { origin: gatewayAddress(), apiKey, model }),
+    }))}
+  />
+)
 
 /** A program in each language. */
 export const CodeTabs = ({ codeOf }: { codeOf: (language: SnippetLanguage) => string }) => (

@@ -79,6 +79,47 @@ const GROUPS: ReadonlyArray<{ name: string; pages: Array<Omit<DocPage, 'file'> &
     ],
   },
   {
+    name: 'Agents',
+    pages: [
+      {
+        slug: 'agents',
+        title: 'Agents',
+        about: 'Which agents were tried, with which models.',
+        load: () => import('../../../docs/agents.md?raw'),
+      },
+      {
+        slug: 'claude-code',
+        title: 'Claude Code',
+        about: 'Set up Claude Code.',
+        load: () => import('../../../docs/claude-code.md?raw'),
+      },
+      {
+        slug: 'codex',
+        title: 'Codex',
+        about: 'Set up Codex.',
+        load: () => import('../../../docs/codex.md?raw'),
+      },
+      {
+        slug: 'opencode',
+        title: 'OpenCode',
+        about: 'Set up OpenCode.',
+        load: () => import('../../../docs/opencode.md?raw'),
+      },
+      {
+        slug: 'aider',
+        title: 'aider',
+        about: 'Set up aider.',
+        load: () => import('../../../docs/aider.md?raw'),
+      },
+      {
+        slug: 'cline',
+        title: 'Cline',
+        about: 'Set up Cline.',
+        load: () => import('../../../docs/cline.md?raw'),
+      },
+    ],
+  },
+  {
     name: 'Account',
     pages: [
       {

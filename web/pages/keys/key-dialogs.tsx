@@ -1,7 +1,7 @@
 import type { CreatedKey, KeyList, KeyView, NewKeyBody } from '../../../src/core/api/keys.ts'
 import { path, requestJson } from '../../api/request.ts'
 import { ConfirmDialog, FormDialog, SecretDialog } from '../../components/feedback/dialogs.tsx'
-import { Snippets } from '../../components/text/snippets.tsx'
+import { AgentSetups, Snippets } from '../../components/text/snippets.tsx'
 import { changedSettings, KeyInputs, keyFields, NEW_KEY, valuesOf } from './key-fields.tsx'
 
 const STALE = ['/console/api/keys']
@@ -26,6 +26,8 @@ export function NewKeyDialog(props: { defaults: KeyList['defaults'] | undefined;
         <SecretDialog {...SECRET} title="Save your API key" wide secret={secret} onClose={close}>
           <h3>Make a first call</h3>
           <Snippets apiKey={secret} />
+          <h3>Use it with</h3>
+          <AgentSetups apiKey={secret} />
         </SecretDialog>
       )}
       onClose={onClose}

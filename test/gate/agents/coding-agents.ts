@@ -1,0 +1,89 @@
+import type { AgentId } from '../../../web/lib/agent-setups.ts'
+
+/** The task: a sum that subtracts is corrected, and its test runs. */
+export const SOURCE_FILE = 'sum.mjs'
+export const TEST_FILE = 'sum.test.mjs'
+export const WRONG = 'a - b'
+export const RIGHT = 'a + b'
+const TEST_COMMAND = `node ${TEST_FILE}`
+
+/** A command-line agent as the gate runs it, after the setup that its guide shows. */
+export interface CodingAgent {
+  id: AgentId
+  /** Of npm, or of PyPI. */
+  package: { registry: 'npm' | 'pypi'; name: string; version: string }
+  /** The shell command; the prompt is its input, or `$PROMPT`. */
+  command: string
+  /** What keeps a run without a terminal, updates and data of its own; nothing that points it anywhere. */
+  env?: Record<string, string>
+  /** What the prompt holds for the simulated model: calls of the agent's tools, or an edit as text. */
+  script: (folder: string) => string
+}
+
+const call = (tool: string, input: object): string => `${tool}(${JSON.stringify(input)})`
+
+export const CODING_AGENTS: readonly CodingAgent[] = [
+  {
+    id: 'claude-code',
+    package: { registry: 'npm', name: '@anthropic-ai/claude-code', version: '2.1.332' },
+    command: 'claude -p "$PROMPT" --permission-mode acceptEdits --allowedTools Bash < /dev/null',
+    env: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
+    script: (folder) =>
+      [
+        call('Read', { file_path: `${folder}/${SOURCE_FILE}` }),
+        call('Edit', { file_path: `${folder}/${SOURCE_FILE}`, old_string: WRONG, new_string: RIGHT }),
+        call('Bash', { command: TEST_COMMAND, description: 'Run the test' }),
+      ].join('\n'),
+  },
+  {
+    id: 'codex',
+    package: { registry: 'npm', name: '@openai/codex', version: '0.169.0' },
+    command: 'codex exec --dangerously-bypass-approvals-and-sandbox "$PROMPT" < /dev/null',
+    script: () =>
+      [`cat ${SOURCE_FILE}`, `sed -i 's/${WRONG}/${RIGHT}/' ${SOURCE_FILE}`, TEST_COMMAND]
+        .map((cmd) => call('exec_command', { cmd }))
+        .join('\n'),
+  },
+  {
+    id: 'opencode',
+    package: { registry: 'npm', name: 'opencode-ai', version: '1.18.33' },
+    command: 'printf %s "$PROMPT" | opencode run',
+    env: { OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1' },
+    script: (folder) =>
+      [
+        call('read', { filePath: `${folder}/${SOURCE_FILE}` }),
+        call('edit', { filePath: `${folder}/${SOURCE_FILE}`, oldString: WRONG, newString: RIGHT }),
+        call('bash', { command: TEST_COMMAND, description: 'Run the test' }),
+      ].join('\n'),
+  },
+  {
+    id: 'aider',
+    package: { registry: 'pypi', name: 'aider-chat', version: '0.86.2' },
+    command: `aider --no-check-update --no-show-model-warnings --analytics-disable --yes-always --no-gitignore \
+--edit-format diff --auto-test --test-cmd "${TEST_COMMAND}" --message "$PROMPT" ${SOURCE_FILE} < /dev/null`,
+    script: () =>
+      `\n${SOURCE_FILE}\n<<<<<<< SEARCH\nexport const sum = (a, b) => ${WRONG}\n=======
+export const sum = (a, b) => ${RIGHT}\n>>>>>>> REPLACE\n`,
+  },
+  {
+    id: 'cline',
+    package: { registry: 'npm', name: 'cline', version: '3.0.65' },
+    command: 'cline "$PROMPT" < /dev/null',
+    env: { CLINE_SANDBOX: '1', CLINE_DATA_DIR: '.cline' },
+    script: (folder) =>
+      [
+        call('read_files', { files: [{ path: `${folder}/${SOURCE_FILE}` }] }),
+        call('editor', { path: `${folder}/${SOURCE_FILE}`, old_text: WRONG, new_text: RIGHT }),
+        call('run_commands', { commands: [TEST_COMMAND] }),
+      ].join('\n'),
+  },
+]
+
+/** Agents of the registries that the gate does not run. */
+export const AGENTS_NOT_RUN = [
+  {
+    name: 'Gemini CLI',
+    package: '@google/gemini-cli 0.61.0',
+    reason: 'it speaks generateContent only, a surface that the gateway does not serve',
+  },
+] as const
