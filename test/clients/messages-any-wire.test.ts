@@ -239,3 +239,78 @@ describe('counts', () => {
     await expect(count('none')).rejects.toMatchObject({ status: 404, type: 'not_found_error' })
   })
 })
+
+describe('clients of the messages wire under /v2', () => {
+  const asClient = (path: string, { key = owner.key, ...init }: RequestInit & { key?: string } = {}) =>
+    fetch(stack.url + path, {
+      ...init,
+      headers: { 'anthropic-version': '2023-06-01', 'content-type': 'application/json', 'x-api-key': key },
+    })
+  const message = { model: 'chat-completions/plain', max_tokens: 9, messages: QUESTION }
+
+  test.each([
+    ['an unknown key', 'POST', '/v2/messages', 401, 'authentication_error', { key: 'sk-sy-none' }],
+    ['another method', 'GET', '/v2/v1/messages', 405, 'invalid_request_error', {}],
+    ['a path of the wire that is missing', 'POST', '/v2/v1/messages/batches', 404, 'not_found_error', {}],
+    ['any other path', 'GET', '/v2/v1/files', 404, 'not_found_error', {}],
+    ['an unknown model', 'GET', '/v2/v1/models/none', 404, 'not_found_error', {}],
+    ['broken JSON', 'POST', '/v2/messages/count_tokens', 400, 'invalid_request_error', { body: '{' }],
+  ])('get the error of %s in the format of the wire', async (_, method, path, status, type, init) => {
+    const response = await asClient(path, { method, ...init })
+    expect(response.status).toBe(status)
+    const id = response.headers.get('request-id')
+    expect(await response.json()).toMatchObject({ type: 'error', error: { type }, request_id: id })
+  })
+
+  test('get models in its format, page by page, and may probe with HEAD', async () => {
+    const ids: string[] = []
+    for await (const { id, type, max_input_tokens } of client.models.list({ limit: 5 })) {
+      expect([type, max_input_tokens]).toEqual(['model', id === 'auto' ? null : 100_000])
+      ids.push(id)
+    }
+    expect(ids).toHaveLength(WIRES.length * 4 + (ids.includes('auto') ? 1 : 0))
+    expect(await client.models.retrieve('chat-completions/plain')).toMatchObject({
+      type: 'model',
+      display_name: 'chat-completions/plain',
+    })
+    expect((await asClient('/v2/v1/models', { method: 'HEAD' })).status).toBe(200)
+    await expect(client.models.list({ after_id: 'none' })).rejects.toMatchObject({ status: 400 })
+    const plain = await fetch(`${stack.url}/v2/models`, { headers: { authorization: `Bearer ${owner.key}` } })
+    expect(await plain.json()).toMatchObject({ object: 'list' })
+  })
+
+  test('other clients under /v2 need a bearer key and get the error body of all routes', async () => {
+    const refused = await fetch(`${stack.url}/v2/models`, { headers: { 'x-api-key': owner.key } })
+    expect(refused.status).toBe(401)
+    expect(await refused.json()).toMatchObject({ error: { code: 'missing_api_key' } })
+  })
+
+  test('more stop sequences than a target takes are a 422 that names them', async () => {
+    const stop_sequences = ['a1', 'b1', 'c1', 'd1', 'e1']
+    const ask = (body: object) =>
+      asClient('/v2/messages', { method: 'POST', body: JSON.stringify({ ...message, ...body }) })
+    const refused = await ask({ stop_sequences })
+    expect(refused.status).toBe(422)
+    expect(await refused.json()).toMatchObject({ type: 'error', error: { param: 'stop_sequences' } })
+    expect((await ask({ stop_sequences, model: 'anthropic-messages/plain' })).status).toBe(200)
+    expect(lastSent()).toMatchObject({ stop_sequences })
+    const ignored = await ask({ stop_sequences, provider: { require_parameters: false } })
+    expect(ignored.status).toBe(200)
+    expect(lastSent()).toMatchObject({ stop: stop_sequences.slice(0, 4) })
+  })
+
+  test('tools with names that the target refuses are called by their own names', async () => {
+    const name = `mcp__trains__${'find_a_train_'.repeat(6)}now`
+    for (const wire of ['chat-completions', 'google-generate-content']) {
+      const { content } = await client.messages.create({
+        model: `${wire}/plain`,
+        max_tokens: 99,
+        messages: QUESTION,
+        tools: [{ name, input_schema: SCHEMA }],
+        tool_choice: { type: 'tool', name },
+      })
+      expect(content).toMatchObject([{ type: 'tool_use', name }])
+      expect(JSON.stringify(lastSent())).not.toContain(name)
+    }
+  })
+})
