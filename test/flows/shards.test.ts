@@ -18,7 +18,7 @@ import {
 import { freePort } from '../../tools/launcher/ports.ts'
 import { ask, type StreamSoFar, stream, streamed, type WholeAnswer } from '../helpers/chat-client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { expectLedgerInOrder, sweepNow } from '../helpers/ledger.ts'
+import { expectLedgerInOrder, sweepNow, untilIdle } from '../helpers/ledger.ts'
 import { openHold } from '../helpers/open-hold.ts'
 import { filled, testOperator, testStack } from '../helpers/resources.ts'
 import { createTestRedis } from '../helpers/services.ts'
@@ -43,6 +43,8 @@ describe('four shards over two servers', () => {
       'test/one': [{ at: 'alpha', model: `words-${WORDS}` }],
       'test/steady': [{ at: 'alpha', model: `words-${WORDS}.rate-40` }],
       'test/held': [{ at: 'alpha', model: `words-${WORDS}.held` }],
+      'test/twice': [{ at: 'alpha', model: `words-${2 * WORDS}` }],
+      'test/long': [{ at: 'alpha', model: `words-${2 * WORDS}.rate-40` }],
     },
     environment: {
       REDIS_SHARDS: String(SHARDS),
@@ -219,6 +221,36 @@ describe('four shards over two servers', () => {
     for (const { end } of open) expect(whole!.startsWith((await end).text)).toBe(true)
     for (const answer of await Promise.all(wholes)) expect(answer).toMatchObject({ status: 200, text: whole })
     await expectLedgerInOrder(stack)
+  })
+
+  test('a server loses its last writes while a worker dies: every call of every shard is settled once', async () => {
+    const { text: whole } = await ask(callers[0]!, { model: 'test/twice' })
+    const dying = await stack.startDispatch()
+    await second.keepState()
+    const wholes = callers.map((caller) => ask(caller, { model: 'test/long' }))
+    // Two of each account, so that each worker has some.
+    const streams = await Promise.all(
+      [...callers, ...callers].map((caller) => stream(caller, { model: 'test/long' })),
+    )
+    await Promise.all(streams.map((open) => open.said(10)))
+    await Promise.all([dying.kill(), second.killAndRollBack()])
+    await second.restart()
+    const answers: Answer[] = await Promise.all([...streams.map(({ end }) => end), ...wholes])
+    await untilIdle(stack)
+    expect(await sweepNow(stack)).toBe(0)
+    await expectLedgerInOrder(stack)
+    const records = await stack.postgres.callRecord.findMany({ where: { requestedModel: 'test/long' } })
+    expect(records).toHaveLength(answers.length)
+    const recordOf = new Map(records.map((record) => [record.id as string, record]))
+    for (const answer of answers) {
+      const record = recordOf.get(answer.id ?? '')
+      if (isWhole(answer)) {
+        expect(answer.text).toBe(whole)
+        expect(record).toMatchObject({ status: 'completed', completionTokens: 2 * WORDS })
+        expect(record!.chargePico).toBeGreaterThan(0n)
+      } else expect(whole!.startsWith(answer.text ?? '')).toBe(true)
+    }
+    expect(answers.filter(isWhole).length).toBeGreaterThanOrEqual(callers.length)
   })
 
   test.each([

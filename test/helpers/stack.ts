@@ -319,8 +319,13 @@ async function waitForAll<T extends readonly unknown[] | []>(started: T) {
 
 /** Ids of the connections over which dispatch workers fetch calls. */
 async function dispatchConnections(redis: Redis): Promise<string[]> {
-  const list = (await Promise.all(serversOf(redis).map(({ client }) => client.client('LIST')))).join('\n')
-  return [...list.matchAll(/^id=(\d+) .*name=switchyard-dispatch-wake .*cmd=bzpopmin/gm)].map(([, id]) => id!)
+  // Each server numbers its connections from 1.
+  const lists = serversOf(redis).map(async ({ shard, client }) => {
+    const list = String(await client.client('LIST'))
+    const waiting = list.matchAll(/^id=(\d+) .*name=switchyard-dispatch-wake .*cmd=bzpopmin/gm)
+    return [...waiting].map(([, id]) => `${shard}:${id}`)
+  })
+  return (await Promise.all(lists)).flat()
 }
 
 async function untilUp(name: string, parts: Part[], isUp: () => Promise<boolean>): Promise<void> {
