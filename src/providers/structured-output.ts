@@ -63,8 +63,8 @@ function closedSchema(given: Fields): Fields | null {
     schema.minItems = others.minItems
     delete others.minItems
   }
-  const told = Object.entries(others).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
-  const texts = [description, ...(told.length > 0 ? [`{${told.join(', ')}}`] : [])]
+  const dropped = Object.entries(others).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+  const texts = [description, ...(dropped.length > 0 ? [`{${dropped.join(', ')}}`] : [])]
   const described = texts.filter((text) => typeof text === 'string' && text !== '').join('\n\n')
   if (described !== '') schema.description = described
   const parts = [schema.properties, schema.items, schema.anyOf, schema.allOf]

@@ -50,7 +50,7 @@ const noIds: Known = { ids: ['chatcmpl_01KB2Q3R4S5T6V7W8X9Y0Z1A2B'], model: 'tes
 const ASKERS: Record<string, Reach & { create: () => Promise<Requester> }> = {
   nobody: { paths: /./, methods: null, create: async () => ({ headers: [], known: noIds }) },
   'an API key': {
-    paths: /^\/(?:v1\/(?:chat|models|generations|key|credits|usage|provider-keys)|billing|pricing)/,
+    paths: /^\/(?:v1\/(?:chat|models|generations|key|credits|usage|provider-keys)|v2\/|billing|pricing)/,
     methods: null,
     create: async () => {
       const { key, keyId, accountId } = await stack.account('1.00', { scopes: [...KEY_SCOPES] })

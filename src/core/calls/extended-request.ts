@@ -4,7 +4,7 @@ import { nullable } from '../api/request-fields.ts'
 import { createValidator } from '../api/schema-validator.ts'
 import { isObject } from '../json/json-object.ts'
 import type { ExactJson } from '../json/json-text.ts'
-import { invalid } from '../kernel/errors.ts'
+import { ApiError, invalid } from '../kernel/errors.ts'
 import {
   ChatBody,
   type ChatMessage,
@@ -122,6 +122,7 @@ export function parseExtendedRequest(body: unknown, exactJson?: ExactJson): Chat
  * the first offending field.
  */
 export function normalizeExtendedRequest(body: ExtendedBody, exactJson?: ExactJson): ChatRequest {
+  if (body.provider?.require_parameters !== false) refuseUnhonoured(body)
   const request = requestOf(body as ChatBody, readExtendedMessage, exactJson, 'but-sampling')
   const { messages, parameters } = request.content
   checkPairs(messages)
@@ -129,6 +130,50 @@ export function normalizeExtendedRequest(body: ExtendedBody, exactJson?: ExactJs
   Object.assign(parameters, extendedParameters(body))
   return { ...request, content: { ...request.content, extended: true } }
 }
+
+/** Fields of the official client library that change what an answer is and that no model is sent, with what to use. */
+const UNHONOURED = {
+  audio: 'Speech has its own surface: POST /v2/audio/speech.',
+  function_call: 'Use `tool_choice`.',
+  functions: 'Use `tools`.',
+  logit_bias: 'Tokens differ between models.',
+  modalities: 'A completion is text.',
+  moderation: 'Verdicts have their own surface: POST /v2/moderations.',
+  web_search_options: 'Declare a function that searches as one of `tools`.',
+}
+/** Fields that concern how the maker of the client library stores, prices and caches calls; they are not sent. */
+const NOT_APPLICABLE = [
+  'prediction',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'service_tier',
+  'store',
+  'user',
+  'verbosity',
+]
+
+/** Whether a field is given with a value that would have an effect. */
+function isGiven(body: object, name: string): boolean {
+  const value = (body as Record<string, unknown>)[name]
+  if (value == null || value === false) return false
+  if (name === 'modalities') return !(Array.isArray(value) && value.every((each) => each === 'text'))
+  if (name === 'functions' || name === 'logit_bias') return Object.keys(value).length > 0
+  return true
+}
+
+function refuseUnhonoured(body: object): void {
+  for (const [name, remedy] of Object.entries(UNHONOURED)) {
+    if (!isGiven(body, name)) continue
+    const message = `\`${name}\` is not supported. ${remedy} Set \`provider.require_parameters\` to false to ignore it.`
+    throw new ApiError('unsupported_shape', message, { param: name })
+  }
+}
+
+/** The known fields of a valid body that have no effect, for `x-ignored-parameters`. */
+export const fieldsWithoutEffect = (body: object): string[] =>
+  [...Object.keys(UNHONOURED), ...NOT_APPLICABLE].filter((name) => isGiven(body, name))
 
 function readExtendedMessage(value: unknown, index: number): ChatMessage {
   const path = `messages[${index}]`

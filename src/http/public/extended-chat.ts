@@ -1,5 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { ExtendedBody, normalizeExtendedRequest } from '../../core/calls/extended-request.ts'
+import {
+  ExtendedBody,
+  fieldsWithoutEffect,
+  normalizeExtendedRequest,
+} from '../../core/calls/extended-request.ts'
 import { extendedFormat } from '../calls/extended-format.ts'
 import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
 
@@ -24,6 +28,7 @@ export const extendedChatRoute =
           call: normalizeExtendedRequest(body, exactJson),
           // The same body is another request on another surface.
           fingerprint: { surface: path, body: { ...body, ...exactJson } },
+          ignored: fieldsWithoutEffect(body),
           format: extendedFormat({ includeUsage: body.stream_options?.include_usage === true }),
         }
         return serveCall(callingKey(request), asked, request, reply, deps)
