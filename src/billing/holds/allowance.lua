@@ -13,9 +13,12 @@
 --
 -- KEYS  1 allowance  2 holds  3 scratch, empty before and after
 -- ARGV  1 'load' or 'check'  2 prefix of the account's Redis keys  3 draw of the budget in the period, see holds.lua
---       4 budget  5 spent  6 when it expires, unix ms, or ''
+--       4 budget  5 spent  6 when it expires, unix ms; '' for one without a period, see KEPT_MS
 --       then per hold that counts: hold id, its charge or '' if it was not settled
 -- Returns {'again'}, or {'known', left, what it should be or false when loading}
+-- An allowance without a period is loaded again after this time, so those of keys that are not used any more are gone by then.
+local KEPT_MS = 30 * 24 * 60 * 60 * 1000
+
 local left, holds, scratch = KEYS[1], KEYS[2], KEYS[3]
 local mode, prefix, draw, budget, spent, expires_at = unpack(ARGV, 1, 6)
 local known = redis.call('GET', left)
@@ -72,5 +75,5 @@ if mode == 'check' then
   return { 'known', known, computed }
 end
 for i = 1, #adopted, 2 do redis.call('HSET', holds, adopted[i], adopted[i + 1]) end
-if expires_at ~= '' then redis.call('PEXPIREAT', left, expires_at) end
+if expires_at ~= '' then redis.call('PEXPIREAT', left, expires_at) else redis.call('PEXPIRE', left, KEPT_MS) end
 return { 'known', computed, false }

@@ -151,11 +151,17 @@ describe('the allowance of a key', () => {
     expect(Math.abs(expiresAt - (period.endsAt! + 3_600_000))).toBeLessThan(10_000)
   })
 
-  test('does not expire where the limit is for good', async () => {
-    const { key, left, leftKey } = await limitedKey(5n)
+  test('expires after thirty days where the limit is for good, and is the same when it is loaded again', async () => {
+    const { key, settle, left, leftKey } = await limitedKey(1_000n)
+    await settle(newCallId())
     await allowances.load(key, TOTAL)
-    expect(await left()).toBe(5n)
-    expect(await redis.pttl(leftKey)).toBe(-1)
+    const before = await left()
+    expect(before).toBe(950n)
+    expect(Math.abs((await redis.pttl(leftKey)) - 30 * 86_400_000)).toBeLessThan(10_000)
+    await redis.pexpire(leftKey, 0)
+    expect(await left()).toBeNull()
+    await allowances.load(key, TOTAL)
+    expect(await left()).toBe(before)
   })
 
   test('stays as it is when it is there', async () => {
