@@ -4,29 +4,37 @@ import { findCallInFlight } from '../billing/call-records/find-call-in-flight.ts
 import { settledTimeline } from '../billing/call-records/operator-call.ts'
 import { readConfig } from '../config.ts'
 import type { SettledTimeline, TimelineEvent } from '../core/api/calls.ts'
+import { DAY_MS } from '../core/kernel/time.ts'
 import { closeCallQueues, openCallQueues } from '../platform/queues/call-queues.ts'
 import type { Redis } from '../platform/redis/redis.ts'
 import { withClients } from './clients.ts'
 import { type CommandOutput, lines, runAsProcess, UsageError } from './run-command.ts'
 
-const USAGE = `Usage: npm run trace -- ID [--json]
+const USAGE = `Usage: npm run trace -- ID [--days N] [--json]
 
-  ID is a call's id (chatcmpl_…) or the x-request-id of a request.`
+  ID is a call's id (chatcmpl_…) or the x-request-id of a request, which is looked for among the calls of the last N
+  days (31 by default): that reads them all.`
 
-/** `npm run trace -- ID [--json]`: the timeline of a call, or the place of a running one. Exits 1 if the call is unknown. */
+const DAYS = 31
+
+/** `npm run trace -- ID [--days N] [--json]`: the timeline of a call, or the place of a running one. Exits 1 if the call is unknown. */
 export async function trace(args: string[], environment: NodeJS.ProcessEnv): Promise<CommandOutput> {
-  const { positionals } = parseArgs({ args, options: { json: { type: 'boolean' } }, allowPositionals: true })
+  const options = { json: { type: 'boolean' }, days: { type: 'string', default: String(DAYS) } } as const
+  const { positionals, values } = parseArgs({ args, options, allowPositionals: true })
   const [id] = positionals
-  if (!id) throw new UsageError(USAGE)
+  const days = Number(values.days)
+  if (!id || !(days > 0)) throw new UsageError(USAGE)
   return withClients(
     readConfig(environment),
     'switchyard-trace',
     async ({ postgres, redis }) => {
       const store = createCallRecords(postgres)
       const record = await store.find(id)
-      const records = record ? [record] : await store.findByRequestId(id)
+      const now = Date.now()
+      const range = { fromMs: now - days * DAY_MS, toMs: now }
+      const records = record ? [record] : await store.findByRequestId(id, range)
       if (records.length === 0 && (await store.isArchived(id))) throw new Error(ARCHIVED_CALL)
-      if (records.length === 0) return traceRunning(id, redis)
+      if (records.length === 0) return traceRunning(id, days, redis)
       const traces = records.map(settledTimeline)
       return {
         data: traces.length === 1 ? traces[0] : { calls: traces },
@@ -38,11 +46,14 @@ export async function trace(args: string[], environment: NodeJS.ProcessEnv): Pro
 }
 
 /** The place of a call that is not settled. An operator may read nothing else of its job. */
-async function traceRunning(id: string, redis: Redis): Promise<CommandOutput> {
+async function traceRunning(id: string, days: number, redis: Redis): Promise<CommandOutput> {
   const queues = openCallQueues(redis)
   try {
     const found = await findCallInFlight(id, queues)
-    if (!found) throw new Error(`call ${id} not found; rejected requests have no record`)
+    if (!found)
+      throw new Error(
+        `call ${id} not found (by request id: in ${days} days); rejected requests have no record`,
+      )
     const { candidates, timeline, ...view } = found
     const targets = candidates.map(({ offer }) => offer).join(', ')
     return { data: found, text: `${lines({ ...view, candidates: targets })}\n\n${eventLines(timeline)}` }

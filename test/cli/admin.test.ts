@@ -10,6 +10,7 @@ import { audit } from '../../src/cli/audit.ts'
 import { type CommandResult, runCommand } from '../../src/cli/run-command.ts'
 import { trace } from '../../src/cli/trace.ts'
 import type { SettlementRecord } from '../../src/core/calls/call-job.ts'
+import type { CallId } from '../../src/core/kernel/ids.ts'
 import type { Redis } from '../../src/platform/redis/redis.ts'
 import { accountKeys, KEYS_CHANNEL } from '../../src/platform/redis/redis-keys.ts'
 import { lostSettlementOf, settlementOf } from '../helpers/billing.ts'
@@ -215,6 +216,20 @@ describe("the operator's commands", () => {
     const outcome = await run('admin', ...args, '--json')
     expect(outcome.code).toBe(code)
     expect(JSON.parse(outcome.out)).toEqual({ error: expect.stringMatching(/./) })
+  })
+
+  test('a request id is looked for in the last 31 days, or in as many as asked for', async () => {
+    const account = await newAccount()
+    const id = `chatcmpl_${ulid(Date.now() - 40 * 86_400_000)}` as CallId
+    const requestId = `request-of-${account}`
+    await createSettlementStore(ledger.postgres).settle([settlementOf(account, { id, requestId })])
+    expect(await json('trace', id)).toMatchObject({ id })
+    const unknown = await run('trace', requestId, '--json')
+    expect({ code: unknown.code, ...JSON.parse(unknown.out) }).toEqual({
+      code: 1,
+      error: expect.stringContaining('by request id: in 31 days'),
+    })
+    expect(await json('trace', requestId, '--days', '60')).toMatchObject({ id })
   })
 
   test('the timeline of a settled call can be traced by its id and by its request id', async () => {

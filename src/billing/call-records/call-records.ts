@@ -89,10 +89,14 @@ export function createCallRecords(postgres: Postgres) {
       return row?.at != null
     },
 
-    /** The latest calls with this request id, at most ten, since clients may repeat an id. Reads the whole table. */
-    async findByRequestId(requestId: string): Promise<CallRecord[]> {
+    /**
+     * The latest calls with this request id since a time, at most ten: clients may repeat an id. Reads all calls of that time,
+     * since request ids have no index.
+     */
+    async findByRequestId(requestId: string, { fromMs, toMs }: TimeRange): Promise<CallRecord[]> {
+      const ids = callIdRange({ fromMs, toMs })
       const rows = await postgres.callRecord.findMany({
-        where: { requestId },
+        where: { requestId, id: { gte: ids.from, lt: ids.to } },
         orderBy: { admittedAtMs: 'desc' },
         take: 10,
       })
