@@ -317,7 +317,7 @@ const Settings = Type.Object({
   refusedBytesPerMinute: integer(256 * MEGABYTE, 'the same in bytes of their bodies'),
   promptLogBytesPerAccount: integer(
     512 * MEGABYTE,
-    '[prompt logs](api-keys.md#prompt-logging) stored per account, encrypted; further ones are not stored until some expire',
+    '[prompt logs](api-keys.md#prompt-logging) stored per account, encrypted; further ones are not stored until some expire. The same, counted separately, for [stored responses](api.md#stored-responses), of which the oldest are evicted',
   ),
   promptLogBytesInAll: integer(
     16_384 * MEGABYTE,

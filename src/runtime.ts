@@ -58,6 +58,7 @@ export async function createApiRuntime(
       // Load balancers see the failed readiness before connections are refused.
       await delay(Math.min(config.shutdownDelayMs, config.shutdownGraceMs))
       await app.close()
+      await services.backgroundCalls.idle()
       clearTimeout(timer)
       // A worker of this process may still run calls: it learns from Redis that the channel has no subscriber.
       hasStopped = true

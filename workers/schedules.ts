@@ -16,6 +16,7 @@ import { pruneSettledKeys } from '../src/billing/settlement/settlement-statement
 import { sweepUnacknowledgedEnds } from '../src/calls/api/end-acknowledgements.ts'
 import { prunePromptLogs } from '../src/calls/prompt-logs/prompt-log-store.ts'
 import { sweepCallBodies } from '../src/calls/protocol/call-bodies.ts'
+import { pruneStoredResponses } from '../src/calls/stored-responses/stored-response-store.ts'
 import type { Clients, openQueues } from '../src/compose/clients.ts'
 import type { Money } from '../src/compose/money.ts'
 import type { Config } from '../src/config.ts'
@@ -123,6 +124,7 @@ async function scheduledJobs(parts: ScheduleParts): Promise<ScheduledJob[]> {
     await pruneSettledKeys(postgres, stopping)
     await sweepCallBodies(postgres, callMs)
     await prunePromptLogs(postgres)
+    await pruneStoredResponses(postgres)
     await costs.prune()
     await pruneAccountActions(postgres)
   }

@@ -174,6 +174,7 @@ async function removePeople(transaction: PostgresTransaction, account: Account):
   await transaction.identity.deleteMany(ofAccount)
   await transaction.signInStep.deleteMany(ofAccount)
   await transaction.promptLog.deleteMany(ofAccount)
+  await transaction.storedResponse.deleteMany(ofAccount)
   await transaction.providerKey.deleteMany(ofAccount)
   // Invoices are kept unchanged, because tax law requires them.
   await transaction.billingDetails.deleteMany(ofAccount)

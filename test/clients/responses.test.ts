@@ -1,8 +1,10 @@
 import OpenAI, { APIError } from 'openai'
 import type { Response, ResponseInputItem, ResponseStreamEvent } from 'openai/resources/responses/responses'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { pruneStoredResponses } from '../../src/calls/stored-responses/stored-response-store.ts'
 import type { Generation } from '../../src/core/api/calls.ts'
 import { formatUsd } from '../../src/core/kernel/money.ts'
+import { onBusyMachine } from '../helpers/eventually.ts'
 import { testAccount, testStack } from '../helpers/resources.ts'
 
 const QUESTION = 'Tell me about rail yards.'
@@ -28,6 +30,8 @@ const stack = testStack({
   models: {
     'test/plain': { input_modalities: ['text', 'image'], offers: [{ at: 'alpha', model: 'words-12' }] },
     'test/reasons': { reasoning: true, offers: [{ at: 'alpha', model: 'reasoning-5.words-12' }] },
+    'test/quick': [{ at: 'alpha', model: 'words-12.rate-40' }],
+    'test/slow': [{ at: 'alpha', model: 'words-400.rate-20' }],
     'test/failing': [{ at: 'alpha', model: 'status-500.tag-failing' }],
     'test/cut': [{ at: 'alpha', model: 'words-12.cut-after-5' }],
     // Its provider reports a third of every prompt as read from its cache.
@@ -171,8 +175,10 @@ describe('the official client library, on POST /v1/responses', () => {
     expect(reasoning.encrypted_content).toBeTruthy()
     expect(reasoning.encrypted_content).not.toContain(reasoning.content![0]!.text)
     const encrypted = { type: 'reasoning' as const, id: reasoning.id, summary: [] }
-    const again = (encrypted_content: string) =>
-      client.responses
+    const other = await stack.account('1.00')
+    const stranger = new OpenAI({ apiKey: other.key, baseURL: `${stack.url}/v2`, maxRetries: 0 })
+    const again = async (by: OpenAI, encrypted_content: string) => {
+      const { response } = await by.responses
         .create({
           model: 'test/reasons',
           input: [
@@ -183,10 +189,12 @@ describe('the official client library, on POST /v1/responses', () => {
           ],
         })
         .withResponse()
-    const own = await again(reasoning.encrypted_content!)
-    expect(own.response.headers.get('x-ignored-parameters')).toBeNull()
-    const altered = await again(`${reasoning.encrypted_content!.slice(0, -6)}AAAA==`)
-    expect(altered.response.headers.get('x-ignored-parameters')).toBe('input[1].encrypted_content')
+      return response.headers.get('x-ignored-parameters')
+    }
+    const own = reasoning.encrypted_content!
+    expect(await again(client, own)).toBeNull()
+    expect(await again(stranger, own)).toBe('input[1].encrypted_content')
+    expect(await again(client, `${own.slice(0, -6)}AAAA==`)).toBe('input[1].encrypted_content')
   })
 
   test('gets the true status of a failure before the stream', async () => {
@@ -216,10 +224,7 @@ describe('the official client library, on POST /v1/responses', () => {
   })
 
   test.each<[string, object, string]>([
-    ['store', { store: true }, 'store'],
-    ['an earlier response', { previous_response_id: 'resp_1' }, 'previous_response_id'],
-    ['work in the background', { background: true }, 'background'],
-    ['a conversation', { conversation: 'conv_1' }, 'conversation'],
+    ['work in the background that is not stored', { background: true, store: false }, 'store'],
     ['an unknown tool', { tools: [{ type: 'teleport' }] }, 'tools[0].type'],
     ['the choice of a tool that no model has', { tool_choice: { type: 'web_search' } }, 'tool_choice'],
     ['an item that is kept elsewhere', { input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].id'],
@@ -240,14 +245,230 @@ describe('the official client library, on POST /v1/responses', () => {
     await expect(client.responses.create(body)).rejects.toMatchObject({ status: 400, param })
   })
 
-  test('finds no resources of responses', async () => {
-    for (const call of [
-      client.responses.retrieve('resp_1'),
-      client.responses.delete('resp_1'),
-      client.responses.cancel('resp_1'),
-      client.responses.inputItems.list('resp_1'),
-    ])
-      await expect(call).rejects.toMatchObject({ status: 404, code: 'surface_unavailable' })
+  test('is refused conversations and prompts that are kept elsewhere', async () => {
+    for (const [param, value] of [
+      ['conversation', 'conv_1'],
+      ['prompt', { id: 'pmpt_1' }],
+    ] as const)
+      await expect(
+        client.responses.create({ model: 'test/plain', input: QUESTION, [param]: value }),
+      ).rejects.toMatchObject({ status: 422, code: 'unsupported_shape', param })
+  })
+})
+
+const MISSING = 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0'
+const notFound = { status: 404, code: 'not_found' }
+
+/** The messages of the last request of a provider. */
+const asked = () => {
+  const { body } = stack.providers.log.requests.at(-1)!
+  return (body as { messages: { role: string; content: unknown }[] }).messages
+}
+const storedOf = (callId: string) => stack.postgres.storedResponse.findUniqueOrThrow({ where: { callId } })
+const until = async (id: string, status: string) => {
+  const statusNow = async () => (await client.responses.retrieve(id)).status
+  await expect.poll(statusNow, { timeout: onBusyMachine(8_000), interval: 50 }).toBe(status)
+  return client.responses.retrieve(id)
+}
+
+describe('a stored response', () => {
+  test('is read as it was sent, whole and as events, with the items of its input', async () => {
+    const metadata = { ticket: '17' }
+    const runner = client.responses.stream({
+      model: 'test/reasons',
+      input: [
+        { role: 'user', content: 'First.' },
+        { role: 'assistant', content: 'Yes.' },
+        { role: 'user', content: [{ type: 'input_text', text: QUESTION }] },
+      ],
+      metadata,
+    })
+    const events = await eventsOf(runner)
+    const final = await runner.finalResponse()
+    const { response: sent } = events.at(-1) as { response: Response }
+    expect(sent).toMatchObject({ store: true, metadata })
+    expect(await client.responses.retrieve(final.id)).toMatchObject({ ...sent })
+    const again = await eventsOf(await client.responses.retrieve(final.id, { stream: true }))
+    expect(again.at(-1)).toEqual({ ...events.at(-1), sequence_number: again.length - 1 })
+    expect(again.filter(({ type }) => /added|done/.test(type)).map(withoutNumber)).toEqual(
+      events.filter(({ type }) => /added|done/.test(type)).map(withoutNumber),
+    )
+    const rest = await eventsOf(
+      await client.responses.retrieve(final.id, { stream: true, starting_after: again.length - 3 }),
+    )
+    expect(rest).toEqual(again.slice(-2))
+    const items: string[] = []
+    for await (const item of client.responses.inputItems.list(final.id, { order: 'asc', limit: 2 }))
+      items.push((item as { content: { text: string }[] }).content[0]!.text)
+    expect(items).toEqual(['First.', 'Yes.', QUESTION])
+    const [last] = (await client.responses.inputItems.list(final.id, { limit: 1 })).data
+    expect(last).toMatchObject({ id: `in_2_${final.id}`, type: 'message', role: 'user' })
+
+    const { sealed } = await storedOf(final.id)
+    expect(Buffer.from(sealed).includes('rail yards')).toBe(false)
+    await expect(client.responses.cancel(final.id)).rejects.toMatchObject({ status: 400 })
+    expect(await client.responses.delete(final.id)).toMatchObject({ id: final.id, deleted: true })
+    await expect(client.responses.retrieve(final.id)).rejects.toMatchObject(notFound)
+  })
+
+  test('is continued, with its tools, by its id or by the ids of its items', async () => {
+    const first = await client.responses.create({
+      model: 'test/plain',
+      input: TOOL_QUESTION,
+      instructions: 'Be brief.',
+      tools: [FIND_TRAIN],
+      tool_choice: 'required',
+    })
+    const [call] = callsOf(first)
+    const output = { type: 'function_call_output' as const, call_id: call!.call_id, output: 'At 10:04.' }
+    const second = await client.responses.create({
+      model: 'test/plain',
+      previous_response_id: first.id,
+      input: [output],
+      tools: [FIND_TRAIN],
+    })
+    expect(second).toMatchObject({ previous_response_id: first.id, status: 'completed' })
+    const third = await client.responses.create({
+      model: 'test/plain',
+      previous_response_id: second.id,
+      input: 'Thanks.',
+    })
+    const turns = [
+      ['user', TOOL_QUESTION],
+      ['assistant', null],
+      ['tool', 'At 10:04.'],
+      ['assistant', second.output_text],
+      ['user', 'Thanks.'],
+    ]
+    const texts = () =>
+      asked().map(({ role, content }) => [role, Array.isArray(content) ? content[0].text : (content ?? null)])
+    expect(texts()).toEqual(turns)
+    await client.responses.create({
+      model: 'test/plain',
+      input: [
+        { role: 'user', content: TOOL_QUESTION },
+        { type: 'item_reference', id: call!.id! },
+        output,
+        { type: 'item_reference', id: second.output[0]!.id! },
+        { role: 'user', content: 'Thanks.' },
+      ],
+    })
+    expect(texts()).toEqual(turns)
+
+    await client.responses.delete(first.id)
+    await expect(
+      client.responses.create({ model: 'test/plain', previous_response_id: third.id, input: 'More.' }),
+    ).rejects.toMatchObject({ ...notFound, param: 'previous_response_id' })
+  })
+
+  test('is not there for another account, once it has expired, or where none was wanted', async () => {
+    const other = await stack.account('1.00')
+    const stranger = new OpenAI({ apiKey: other.key, baseURL: `${stack.url}/v2`, maxRetries: 0 })
+    const { id, output } = await client.responses.create({ model: 'test/plain', input: QUESTION })
+    const { id: unstored } = await client.responses.create({
+      model: 'test/plain',
+      input: QUESTION,
+      store: false,
+    })
+    const expectNone = async (of: OpenAI, missing: string) => {
+      for (const call of [
+        () => of.responses.retrieve(missing),
+        () => of.responses.cancel(missing),
+        () => of.responses.inputItems.list(missing),
+        () => of.responses.create({ model: 'test/plain', previous_response_id: missing, input: 'More.' }),
+        () => of.responses.delete(missing),
+      ])
+        await expect(call()).rejects.toMatchObject(notFound)
+    }
+    for (const missing of [id, MISSING]) await expectNone(stranger, missing)
+    await expect(
+      stranger.responses.create({
+        model: 'test/plain',
+        input: [{ type: 'item_reference', id: output[0]!.id! }],
+      }),
+    ).rejects.toMatchObject({ status: 400, param: 'input[0].id' })
+    await expectNone(client, unstored)
+    expect((await client.responses.retrieve(id)).id).toBe(id)
+    await stack.postgres.storedResponse.update({ where: { callId: id }, data: { expiresAt: new Date(1) } })
+    await expectNone(client, id)
+    await pruneStoredResponses(stack.postgres)
+    expect(await stack.postgres.storedResponse.count({ where: { callId: id } })).toBe(0)
+  })
+
+  test('is told to be stored only if it is: a repeat has the same, and without the table there is none', async () => {
+    const body = { model: 'test/plain', input: QUESTION }
+    const options = { headers: { 'Idempotency-Key': 'the same' } }
+    const first = await client.responses.create(body, options)
+    expect(await client.responses.create(body, options)).toEqual(first)
+    expect(first).toMatchObject({ store: true })
+    await stack.postgres.$executeRaw`ALTER TABLE stored_responses RENAME TO stored_responses_away`
+    try {
+      const whole = await client.responses.create(body)
+      expect(whole).toMatchObject({ status: 'completed', store: false })
+      const streamed = await client.responses.stream(body).finalResponse()
+      expect(streamed).toMatchObject({ status: 'completed', store: false })
+      await expect(client.responses.create({ ...body, background: true })).rejects.toMatchObject({
+        status: 503,
+      })
+    } finally {
+      await stack.postgres.$executeRaw`ALTER TABLE stored_responses_away RENAME TO stored_responses`
+    }
+  })
+})
+
+const withoutNumber = ({ sequence_number: _, ...event }: ResponseStreamEvent) => event
+
+describe('a response in background', () => {
+  test('is read once it has ended, as a stream too, and continued', async () => {
+    const begun = await client.responses.create({ model: 'test/quick', input: QUESTION, background: true })
+    expect(begun).toMatchObject({ status: 'in_progress', background: true, store: true, output: [] })
+    await expect(
+      client.responses.create({ model: 'test/plain', previous_response_id: begun.id, input: 'More.' }),
+    ).rejects.toMatchObject({ status: 400, param: 'previous_response_id' })
+    const ended = await until(begun.id, 'completed')
+    expect(ended.output_text.split(' ')).toHaveLength(12)
+    await client.responses.create({ model: 'test/plain', previous_response_id: begun.id, input: 'More.' })
+    const stream = client.responses.stream({ model: 'test/plain', input: QUESTION, background: true })
+    const { id } = await stream.finalResponse()
+    expect(await client.responses.retrieve(id)).toMatchObject({ status: 'completed' })
+    await expect(
+      client.responses.create({ model: 'test/none', input: QUESTION, background: true }),
+    ).rejects.toMatchObject({ status: 404 })
+    await expect(
+      client.responses.create(
+        { model: 'test/plain', input: QUESTION, background: true },
+        { headers: { 'Idempotency-Key': 'a' } },
+      ),
+    ).rejects.toMatchObject({ status: 400, param: 'Idempotency-Key' })
+    const failing = await client.responses.create({
+      model: 'test/failing',
+      input: QUESTION,
+      background: true,
+    })
+    expect(await until(failing.id, 'failed')).toMatchObject({ error: { code: 'all_providers_failed' } })
+  })
+
+  test('is cancelled, or deleted, and its call ends; one without an instance reads as failed', async () => {
+    const [cancelled, deleted, lost] = await Promise.all(
+      [0, 1, 2].map(() => client.responses.create({ model: 'test/slow', input: QUESTION, background: true })),
+    )
+    expect(await client.responses.cancel(cancelled!.id)).toMatchObject({ status: 'cancelled' })
+    expect((await client.responses.retrieve(cancelled!.id)).status).toBe('cancelled')
+    await client.responses.delete(deleted!.id)
+    await stack.postgres.storedResponse.update({
+      where: { callId: lost!.id },
+      data: { runningUntil: new Date(1) },
+    })
+    expect(await client.responses.retrieve(lost!.id)).toMatchObject({ status: 'failed', output: [] })
+    await client.responses.delete(lost!.id)
+    await stack.settled(owner.accountId)
+    const records = await stack.postgres.callRecord.findMany({
+      where: { requestedModel: 'test/slow' },
+    })
+    expect(records).toHaveLength(3)
+    for (const record of records) expect(record.completionTokens).toBeLessThan(400)
+    expect(await storedOf(cancelled!.id)).toMatchObject({ runningUntil: null, cancelled: true })
+    expect(await stack.command('audit')).toMatchObject({ code: 0 })
   })
 })
 

@@ -137,6 +137,34 @@ describe('an API instance that is killed', () => {
     await expectLedgerInOrder(stack)
   })
 
+  test('leaves a response in background that reads as failed and costs nothing', async () => {
+    await stack.restartApi(1)
+    const send = async (index: number, path: string, body?: object) => {
+      const response = await fetch(`${stack.urls[index]}/v2/responses${path}`, {
+        method: body ? 'POST' : 'GET',
+        headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      return (await response.json()) as { id: string; status: string }
+    }
+    stack.providers.reset()
+    const asked = { model: 'test/hangs', input: 'Tell me about rail yards.', background: true }
+    const { id, status } = await send(1, '', asked)
+    expect(status).toBe('in_progress')
+    await stack.providers.log.arrived((request) => request.model === 'hang')
+    await stack.apis[1]!.kill()
+    expect(await send(2, `/${id}`)).toMatchObject({ id, status: 'in_progress' })
+    await stack.postgres.storedResponse.update({
+      where: { callId: id },
+      data: { runningUntil: new Date(1) },
+    })
+    expect(await send(2, `/${id}`)).toMatchObject({ status: 'failed', output: [] })
+    await untilIdle(stack)
+    const record = await stack.postgres.callRecord.findUniqueOrThrow({ where: { id } })
+    expect(record).toMatchObject({ status: 'failed', chargePico: 0n })
+    await expectLedgerInOrder(stack)
+  })
+
   test('costs the callers of whole answers nothing, also where the answer came while its loss was noticed', async () => {
     stack.providers.reset()
     const callers = Array.from({ length: 20 }, () =>

@@ -315,9 +315,9 @@ const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
     (id) =>
       [`${id}: openai for Node`, 'an unknown model has another status', statusInstead(404, 400)] as const,
   ),
-  ['path, and no resources', 'a resource is found', statusInstead(404, 200)],
+  ['path of responses', 'a resource is found', statusInstead(404, 200)],
   ['bearer key for responses', 'there is no challenge', withoutHeader('www-authenticate')],
-  ['refusals of what is kept', 'the field is not named', replaced(/"param":"[^"]*"/, '"param":null')],
+  ['refusals of responses', 'the field is not named', replaced(/"param":"[^"]*"/, '"param":null')],
   [
     'unknown fields of a response',
     'they are refused',
@@ -342,6 +342,7 @@ const BREAKS: ReadonlyArray<readonly [check: string, what: string, Break]> = [
     'a broken response is completed',
     replaced(/response\.failed/g, 'response.completed'),
   ],
+  ['stored responses', 'another metadata is read', replaced('"ticket":"17"', '"ticket":"18"')],
   ['deltas of a function call', 'arguments are cut', replaced('Basel', 'Bas')],
   [
     'usage and cost of a response',

@@ -6,30 +6,21 @@ import {
 } from '../api/reference/prompt-fields.ts'
 import { nullable } from '../api/request-fields.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
-import { ApiError } from '../kernel/errors.ts'
+import { ApiError, invalid } from '../kernel/errors.ts'
 import { ChatBody, type ChatRequest, nestedTooDeep, REASONING_EFFORTS } from './chat-request.ts'
 import { parseExtendedRequest } from './extended-request.ts'
 import { type InputContext, type InputItems, readInput } from './responses-input.ts'
 import { type ResponsesTools, readTools } from './responses-tools.ts'
 
 /**
- * The dialect of POST /v1/responses: one stateless turn. It is mapped to an extended chat request, which validates it.
+ * The dialect of POST /v1/responses: one turn, which may continue stored ones. It is mapped to an extended chat request,
+ * which validates it.
  */
 
-const notStored = (name: string, instead: string) =>
-  `\`${name}\` is not supported: responses are not stored. ${instead}`
-const off = (name: string, instead: string) =>
-  Type.Optional(
-    Type.Unsafe<false | null>({
-      type: ['boolean', 'null'],
-      enum: [false, null],
-      errorMessage: notStored(name, instead),
-    }),
-  )
-const none = (name: string, instead: string) =>
-  Type.Optional(Type.Null({ errorMessage: notStored(name, instead) }))
-
-const SEND_ITEMS = 'Send the items of earlier turns in `input`.'
+const Metadata = Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), {
+  maxProperties: 16,
+  errorMessage: '`metadata` must be an object of at most 16 texts of at most 512 characters.',
+})
 
 const Format = Type.Object(
   {
@@ -93,11 +84,20 @@ export const ResponsesBody = Type.Object(
     routing_profile: ChatBody.properties.routing_profile,
     provider: ChatBody.properties.provider,
     stream: ChatBody.properties.stream,
-    store: off('store', 'Leave it out, or send false.'),
-    background: off('background', 'Wait for the response, or stream it.'),
-    previous_response_id: none('previous_response_id', SEND_ITEMS),
-    conversation: none('conversation', SEND_ITEMS),
-    prompt: none('prompt', 'Send `instructions` and `input`.'),
+    store: Type.Optional(
+      nullable(
+        Type.Boolean({ description: 'Default true: the response can be read and continued for 30 days' }),
+      ),
+    ),
+    background: Type.Optional(
+      nullable(Type.Boolean({ description: 'Returns at once; the response is read by its id' })),
+    ),
+    previous_response_id: Type.Optional(
+      nullable(Type.String({ maxLength: 200, description: 'The stored response that this one continues' })),
+    ),
+    metadata: Type.Optional(nullable(Metadata)),
+    conversation: Type.Optional(Type.Unknown({ documented: { type: 'null' } })),
+    prompt: Type.Optional(Type.Unknown({ documented: { type: 'null' } })),
   },
   { errorMessage: { type: 'The request body must be a JSON object.' } },
 )
@@ -118,6 +118,7 @@ export interface ResponsesRequest {
  */
 export function normalizeResponsesRequest(body: ResponsesBody, context: InputContext): ResponsesRequest {
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
+  refuseUnsupported(body)
   const { model, models, routing_profile, provider, stream, temperature, top_p, parallel_tool_calls } = body
   const input = readInput(body, context)
   const tools = readTools(body.tools, body.tool_choice)
@@ -143,6 +144,21 @@ export function normalizeResponsesRequest(body: ResponsesBody, context: InputCon
   } catch (error) {
     throw error instanceof ApiError ? inOwnWords(error, input, tools) : error
   }
+}
+
+/** State and options that are kept elsewhere than in stored responses. */
+const UNSUPPORTED = {
+  conversation:
+    'Continue a response with `previous_response_id`, or send the items of earlier turns in `input`.',
+  prompt: 'Send `instructions` and `input`.',
+} as const
+
+function refuseUnsupported(body: ResponsesBody): void {
+  for (const [param, instead] of Object.entries(UNSUPPORTED))
+    if (body[param as keyof typeof UNSUPPORTED] != null)
+      throw new ApiError('unsupported_shape', `\`${param}\` is not supported. ${instead}`, { param })
+  if (!body.background) return
+  if (body.store === false) throw invalid('store', 'A response in `background` is stored. Leave out `store`.')
 }
 
 function toResponseFormat(format: Static<typeof Format> | null | undefined): object | undefined {

@@ -192,7 +192,7 @@ export interface CompletionHead {
   model: string
 }
 
-const headOf = (
+export const headOf = (
   { id, admittedAt, candidates, requestedModel }: ResponseEnvelope,
   candidate: number | null,
 ): CompletionHead => ({

@@ -1,8 +1,10 @@
+import type { ResponseObject } from '../../calls/stored-responses/stored-response-store.ts'
+import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import type { ChatRequest } from '../../core/calls/chat-request.ts'
 import type { CompletionMessage, Delta, FinishReason } from '../../core/calls/completion.ts'
 import type { FinishFrame, ReportedUsage, WholeFrame } from '../../core/calls/frames.ts'
 import type { ApiError } from '../../core/kernel/errors.ts'
-import type { CompletionHead, ResponseFormat, StreamRenderer } from './completion-writer.ts'
+import { type CompletionHead, headOf, type ResponseFormat, type StreamRenderer } from './completion-writer.ts'
 import { costBody } from './extended-format.ts'
 import { type ItemStatus, type OutputEvent, type OutputOptions, ResponseOutput } from './responses-output.ts'
 
@@ -52,9 +54,6 @@ const usageBody = (usage: ReportedUsage) => ({
   ...costBody(usage),
 })
 
-/** A response object. Its output and the rest of its fields are JSON. */
-export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: object[] }
-
 /**
  * The responses of one request, in each of their states. Instructions and tools are not repeated.
  */
@@ -63,6 +62,7 @@ export class ResponsesFormat implements ResponseFormat {
   isStored: boolean
   private readonly asked: Asked
   private readonly options: OutputOptions
+  private renderer: EventRenderer | null = null
 
   constructor(call: ChatRequest, options: OutputOptions, echoed: EchoedFields, isStored: boolean) {
     this.asked = { ...askedOf(call), ...echoed }
@@ -71,7 +71,16 @@ export class ResponsesFormat implements ResponseFormat {
   }
 
   stream(head: CompletionHead): StreamRenderer {
-    return new EventRenderer(head, this)
+    this.renderer = new EventRenderer(head, this)
+    return this.renderer
+  }
+
+  /** The response that ends in this frame, which was not rendered yet. */
+  responseOf(envelope: ResponseEnvelope, frame: FinishFrame | WholeFrame): ResponseObject {
+    if (frame[0] === 'finish') return this.renderer!.ended(frame)
+    const [, candidate, message, reason, usage] = frame
+    const head = headOf(envelope, candidate)
+    return this.ended(head, this.outputOf(head, message), reason, usage)
   }
 
   whole(head: CompletionHead, [, , message, reason, usage]: WholeFrame): string {
@@ -157,11 +166,15 @@ class EventRenderer implements StreamRenderer {
     return this.begun() + this.events(this.output.add(delta))
   }
 
-  finish([, reason, usage]: FinishFrame): string {
-    const status: ItemStatus = endOf(reason).status
+  ended([, reason, usage]: FinishFrame): ResponseObject {
+    return this.format.ended(this.head, this.output, reason, usage)
+  }
+
+  finish(frame: FinishFrame): string {
+    const status: ItemStatus = endOf(frame[1]).status
     const begun = this.begun()
     const done = this.events(this.output.close(status))
-    const response = this.format.ended(this.head, this.output, reason, usage)
+    const response = this.ended(frame)
     return begun + done + this.event(`response.${status}`, { response })
   }
 

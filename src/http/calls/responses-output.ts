@@ -1,4 +1,5 @@
 import type { Delta, ToolCallDelta } from '../../core/calls/completion.ts'
+import type { StoredItem } from '../../core/calls/responses-items.ts'
 import { customInput } from '../../core/calls/responses-tools.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
@@ -62,7 +63,7 @@ export class ResponseOutput {
   }
 
   /** The current items. @param status as in `close` */
-  items(status: ItemStatus): object[] {
+  items(status: ItemStatus): StoredItem[] {
     return this.#items.map((item, index) => item.body(index < this.#items.length - 1 ? 'completed' : status))
   }
 
@@ -113,7 +114,7 @@ interface Place {
 }
 
 interface OutputItem {
-  body(status: ItemStatus): object
+  body(status: ItemStatus): StoredItem
   close(status: ItemStatus): OutputEvent[]
 }
 
@@ -165,7 +166,7 @@ class TextItem implements OutputItem {
     return [...events, [`${event}.delta`, { ...place, delta: text, ...beside }]]
   }
 
-  body(status: ItemStatus): object {
+  body(status: ItemStatus): StoredItem {
     const content = Array.from(this.#texts, ([kind, text]) => partOf(kind, text))
     return { id: this.place.item_id, ...this.#head, status, content }
   }
@@ -201,7 +202,7 @@ class ReasoningItem extends TextItem {
     this.#seal = seal
   }
 
-  override body(status: ItemStatus): object {
+  override body(status: ItemStatus): StoredItem {
     const body = super.body(status)
     if (!this.#seal) return body
     const text = this.textOf('reasoning')
@@ -241,7 +242,7 @@ class FunctionCallItem implements OutputItem {
     return this.#arguments ?? ''
   }
 
-  body(status: ItemStatus): object {
+  body(status: ItemStatus): StoredItem {
     return {
       id: this.place.item_id,
       type: 'function_call',
@@ -264,7 +265,7 @@ class CustomCallItem extends FunctionCallItem {
     return []
   }
 
-  override body(status: ItemStatus): object {
+  override body(status: ItemStatus): StoredItem {
     return {
       id: this.place.item_id,
       type: 'custom_tool_call',

@@ -9,6 +9,7 @@ import {
   startCall,
 } from '../../calls/api/start-call.ts'
 import type { PromptLogs } from '../../calls/prompt-logs/prompt-log-writer.ts'
+import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
 import { readCallLabels } from '../../core/calls/call-labels.ts'
 import { refuseLongText } from '../../core/calls/chat-request.ts'
 import { readConversationId } from '../../core/calls/conversation-id.ts'
@@ -72,8 +73,10 @@ export interface RequestedCall {
   ignored?: readonly string[]
   /** See IncomingCall. */
   planned?: PlannedCall
-  /** Wraps the writer that receives the call's frames. */
-  watch?: (writer: CompletionWriter) => CompletionWriter
+  /** Wraps, or replaces, the writer that receives the call's frames. */
+  watch?: (writer: CompletionWriter, envelope: ResponseEnvelope) => CompletionWriter
+  /** The call continues without its client; it is cancelled when this signal aborts. */
+  background?: AbortSignal
   /** Called when the call is dispatched; the returned function is called when the call is over, for its worker too. */
   dispatched?: () => () => void
 }
@@ -123,9 +126,13 @@ export async function serveCall(
     asking.stream
       ? streamTo(call, format, request, reply, deps)
       : new CompletionCollector(call.envelope, format),
+    call.envelope,
   )
-  const sink = prompt ? logged(call, key, prompt, writer, reply, deps) : writer
-  return send(writer, relay(call, asked, sink, reservation, path), reply, deps.files)
+  const log = prompt ? logged(call, key, prompt, writer, deps) : null
+  const dispatched = relay(call, asked, log?.sink ?? writer, reservation, path, log?.end)
+  if (log && !asked.background) whenResponseCloses(reply.raw, log.end)
+  asked.background?.addEventListener('abort', () => dispatched.cancel(), { once: true })
+  return send(writer, dispatched, { inBackground: asked.background !== undefined }, reply, deps.files)
 }
 
 /** A sink that stores a copy of the completion for a key with prompt logs. A repeat is already stored. */
@@ -134,16 +141,10 @@ function logged(
   { accountId, keyId, promptLogDays: days }: StandardKey,
   request: BoundedJson,
   writer: CompletionWriter,
-  reply: FastifyReply,
   { promptLogs }: CallServices,
-): CallSink {
-  if (call.kind === 'repeat' || days === undefined) return writer
-  const { sink, end } = promptLogs.watch(writer, {
-    ...{ accountId, keyId, request, days },
-    callId: call.envelope.id,
-  })
-  whenResponseCloses(reply.raw, end)
-  return sink
+): ReturnType<PromptLogs['watch']> | null {
+  if (call.kind === 'repeat' || days === undefined) return null
+  return promptLogs.watch(writer, { ...{ accountId, keyId, request, days }, callId: call.envelope.id })
 }
 
 /** Enqueues an admitted call, or attaches to the original of a repeat. The writer receives its frames. */
@@ -153,12 +154,14 @@ function relay(
   sink: CallSink,
   reservation: FastifyRequest['bodyReservation'],
   { dispatch, idempotency }: StartCallDependencies,
+  endLog: (() => void) | undefined,
 ): DispatchedCall {
   if (call.kind === 'repeat') return attachCall(call.envelope, sink, { ...dispatch, idempotency })
   reservation?.hold()
   const over = dispatched?.()
   return dispatchCall(call, content, sink, dispatch, () => {
     reservation?.release()
+    endLog?.()
     over?.()
   })
 }
@@ -175,10 +178,11 @@ function idempotencyKey({ headers }: FastifyRequest): string | null {
 async function send(
   writer: CompletionWriter,
   call: DispatchedCall,
+  { inBackground }: { inBackground: boolean },
   reply: FastifyReply,
   files: BodyStore,
 ): Promise<FastifyReply> {
-  const body = await Promise.race([writer.body, clientGone(reply, call)])
+  const body = await (inBackground ? writer.body : Promise.race([writer.body, clientGone(reply, call)]))
   // From here on the writer of a stream owns the connection.
   if (body === null) return reply.hijack()
   if (typeof body === 'string') return reply.type('application/json; charset=utf-8').send(body)

@@ -1,36 +1,158 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  Chain,
+  StoredResponseStore,
+  StoredTurn,
+} from '../../calls/stored-responses/stored-response-store.ts'
 import type { Surface } from '../../core/api/surfaces/surface-registry.ts'
+import { inputItems, referencedCalls, withReferencedItems } from '../../core/calls/responses-items.ts'
 import { normalizeResponsesRequest, ResponsesBody } from '../../core/calls/responses-request.ts'
+import { ApiError, invalid } from '../../core/kernel/errors.ts'
+import { type CallId, newCallId } from '../../core/kernel/ids.ts'
 import { ResponsesFormat } from '../calls/responses-format.ts'
-import { callingKey, mayCall, serveCall } from '../calls/serve-call.ts'
+import { callingKey, mayCall, type RequestedCall, serveCall } from '../calls/serve-call.ts'
+import { backgroundResponse, type StoredCall, storeBeforeEnd } from '../calls/store-response.ts'
+import { noSuchResponse, streamStoredResponse } from './stored-responses.ts'
 
 const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
 
-/** POST /v1/responses, and under /v2: one stateless turn, as an extended call. */
+/** POST /v1/responses, and under /v2: one turn, as an extended call. Earlier turns are sent again, or read from stored responses. */
 export const responsesRoute =
   (path: string, { id }: Pick<Surface, 'id'>): FastifyPluginAsyncTypebox =>
   async (app) => {
-    const deps = app.services.callPath
-    const { reasoningBox } = app.services
+    const { services } = app
+    const { callPath: deps, reasoningBox, storedResponses: store, backgroundCalls, logger } = services
     app.post(
       path,
       {
         onRequest: [app.requireKey, app.requireSurface(id), mayCall, app.weighBody],
         bodyLimit: deps.limits.bodyLimitBytes,
-        schema: { summary: 'One stateless response, whole or as typed events', body: ResponsesBody },
+        schema: { summary: 'One response, whole, as typed events, or in background', body: ResponsesBody },
       },
       async (request, reply) => {
         const { body } = request
         const key = callingKey(request)
-        const context = { history: [], openReasoning: reasoningBox.opener(key.accountId) }
-        const { call, customTools, ignored } = normalizeResponsesRequest(body, context)
+        const { accountId } = key
+        const earlier = await earlierTurns(request, body, store, deps.limits.bodyLimitBytes)
+        const asked = { ...body, input: withReferencedItems(body.input, earlier.items) }
+        const openReasoning = reasoningBox.opener(accountId)
+        const normalized = normalizeResponsesRequest(asked, { history: earlier.history, openReasoning })
+        const { customTools, ignored } = normalized
+        const isBackground = body.background === true
+        const isKept = body.store !== false
+        // A response in background is streamed once it has ended.
+        const call = isBackground ? { ...normalized.call, stream: false } : normalized.call
         const sealReasoning = body.include?.includes(ENCRYPTED_REASONING)
-          ? reasoningBox.sealer(key.accountId)
+          ? reasoningBox.sealer(accountId)
           : undefined
-        const echoed = { background: false, metadata: null, previous_response_id: null }
-        const format = new ResponsesFormat(call, { customTools, sealReasoning }, echoed, false)
-        const fingerprint = { surface: path, body }
-        return serveCall(key, { call, fingerprint, format, ignored }, request, reply, deps)
+        const previousId = body.previous_response_id ?? null
+        const { metadata = null } = body
+        const echoed = { background: isBackground, metadata, previous_response_id: previousId }
+        const format = new ResponsesFormat(call, { customTools, sealReasoning }, echoed, isKept)
+        const requested: RequestedCall = { call, fingerprint: { surface: path, body }, format, ignored }
+        if (!isKept) return serveCall(key, requested, request, reply, deps)
+        const callId = newCallId(deps.pathOf(accountId).dispatch.clock())
+        const input = JSON.stringify(inputItems(asked.input, callId))
+        const stored: StoredCall = { accountId, previousId, format, input, store, logger }
+        requested.planned = { callId }
+        if (isBackground) return inBackground(requested, callId, stored, request, reply)
+        requested.watch = (writer, envelope) =>
+          storeBeforeEnd(writer, envelope, stored, () => reply.raw.destroyed)
+        return serveCall(key, requested, request, reply, deps)
       },
     )
+
+    /** Stores the response as running, then starts its call. */
+    async function inBackground(
+      requested: RequestedCall,
+      callId: CallId,
+      stored: StoredCall,
+      request: FastifyRequest,
+      reply: FastifyReply,
+    ): Promise<FastifyReply> {
+      const { accountId, previousId } = stored
+      if (request.headers['idempotency-key'] !== undefined)
+        throw invalid(
+          'Idempotency-Key',
+          'A response in `background` is found by its id. Leave out `Idempotency-Key`.',
+        )
+      const isStream = (request.body as ResponsesBody).stream === true
+      const head = { id: callId, created: Math.floor(Date.now() / 1000), model: requested.call.models[0]! }
+      const response = backgroundResponse(head, stored, () => backgroundCalls.remove(callId))
+      const isPut = await store.put({ callId, accountId, previousId, turn: response.turn, isRunning: true })
+      if (!isPut)
+        throw invalid('background', 'The stored responses of this account leave no space for this one.')
+      const background = backgroundCalls.add(callId)
+      const running: RequestedCall = {
+        ...requested,
+        background,
+        dispatched: () => response.over,
+        watch: (_, envelope) => {
+          const writer = response.writer(envelope)
+          if (!isStream) return writer
+          const body = Promise.resolve().then(() => {
+            void streamStoredResponse(reply, store, { accountId, id: callId, after: -1 })
+            return null
+          })
+          return { ...writer, body }
+        },
+      }
+      try {
+        return await serveCall(callingKey(request), running, request, reply, deps)
+      } catch (error) {
+        // The call was not started.
+        backgroundCalls.remove(callId)
+        await store
+          .delete(accountId, callId)
+          .catch((cause) => logger.warn({ err: cause, callId }, 'response not deleted'))
+        throw error
+      }
+    }
   }
+
+interface EarlierTurns {
+  /** The items of the responses that this one continues, in order. */
+  history: StoredTurn['input']
+  /** The items of the responses that its input refers to. */
+  items: StoredTurn['input']
+}
+
+/** Reads what a request continues and refers to; it counts as a part of its body. Throws ApiError. */
+async function earlierTurns(
+  request: FastifyRequest,
+  { previous_response_id: previous, input }: ResponsesBody,
+  store: Pick<StoredResponseStore, 'chain' | 'findAll'>,
+  bytesMax: number,
+): Promise<EarlierTurns> {
+  const { accountId } = callingKey(request)
+  const referenced = referencedCalls(input)
+  const turns = referenced.length > 0 ? await store.findAll(accountId, referenced) : []
+  const items = turns.flatMap(itemsOf)
+  if (previous == null) return { history: [], items }
+  const chain = await store.chain(accountId, previous, bytesMax - request.bodyBytes)
+  if (chain.kind !== 'found') throw notContinued(chain, previous)
+  request.bodyReservation?.grow(chain.bytes)
+  request.bodyBytes += chain.bytes
+  return { history: chain.turns.flatMap(itemsOf), items }
+}
+
+const itemsOf = ({ input, response }: StoredTurn) => [...input, ...response.output]
+
+function notContinued(chain: Exclude<Chain, { kind: 'found' }>, previous: string): ApiError {
+  const param = 'previous_response_id'
+  switch (chain.kind) {
+    case 'missing':
+      return noSuchResponse(chain.id, param)
+    case 'too-long':
+      return new ApiError(
+        'request_too_large',
+        'The responses that this one continues are too long together. Start a new conversation.',
+        { param },
+      )
+    case 'unfinished':
+      return invalid(param, `The response '${previous}' is not complete, so it cannot be continued.`)
+    default:
+      return chain satisfies never
+  }
+}

@@ -28,6 +28,7 @@ import { catalogModelRoute, catalogModelsRoute, modelsRoute } from './models.ts'
 import { openapiRoute } from './openapi.ts'
 import { pricingRoute } from './pricing.ts'
 import { responsesRoute } from './responses.ts'
+import { storedResponsesRoute } from './stored-responses.ts'
 import { publicSurfacesRoute, surfacesRoute } from './surface-list.ts'
 
 /** Registers all surfaces that name it, by the path of the first. What differs under /v2 depends on `surface.isExtended`. */
@@ -37,6 +38,10 @@ type SurfaceRoute = (path: string, surface: Surface) => FastifyPluginAsync
 const ROUTES: Partial<Record<Surface['handler'], SurfaceRoute>> = {
   ...MODEL_ROUTES,
   responses: responsesRoute,
+  'responses.get': storedResponsesRoute,
+  'responses.delete': storedResponsesRoute,
+  'responses.cancel': storedResponsesRoute,
+  'responses.input-items': storedResponsesRoute,
   models: modelsRoute,
   'models.catalog': catalogModelsRoute,
   'models.catalog.get': catalogModelRoute,

@@ -121,8 +121,8 @@ test.each<[Record<string, unknown>, string]>([
   [{ input: 'a', text: { format: { type: 'xml' } } }, 'text.format.type'],
   [{ input: 'a', reasoning: { effort: 'vast' } }, 'reasoning.effort'],
   [{ input: 'a', max_output_tokens: 0 }, 'max_output_tokens'],
-  [{ input: 'a', store: true }, 'store'],
-  [{ input: 'a', previous_response_id: 'x' }, 'previous_response_id'],
+  [{ input: 'a', background: true, store: false }, 'store'],
+  [{ input: 'a', previous_response_id: 7 }, 'previous_response_id'],
 ])('%o is refused by the path of what is wrong', (body, param) => {
   const read = () => {
     const refusal = refusalOf(body)

@@ -60,15 +60,15 @@ const exactPath = async (context: GateContext) => {
     ['DELETE', `${PATH}/resp_1`],
     ['POST', `${PATH}/resp_1/cancel`],
   ] as const)
-    expectError(await ask(context, path, { method }), 'surface_unavailable', 404)
+    expectError(await ask(context, path, { method }), 'not_found', 404)
 }
 
-/** What would be kept between calls is refused, and not ignored. */
+/** What cannot be done is refused, and not ignored. */
 const REFUSED: ReadonlyArray<readonly [body: unknown, param: string]> = [
   [{ model: BODY.model }, 'input'],
-  [{ ...BODY, store: true }, 'store'],
-  [{ ...BODY, previous_response_id: 'resp_1' }, 'previous_response_id'],
-  [{ ...BODY, background: true }, 'background'],
+  [{ ...BODY, store: 'yes' }, 'store'],
+  [{ ...BODY, previous_response_id: 7 }, 'previous_response_id'],
+  [{ ...BODY, background: true, store: false }, 'store'],
   [{ ...BODY, tools: [{ type: 'unheard_of' }] }, 'tools[0].type'],
   [{ ...BODY, tool_choice: { type: 'web_search' } }, 'tool_choice'],
 ]
@@ -146,6 +146,27 @@ const usage = async (context: GateContext) => {
   assert.equal(record.cost_usd, (told as unknown as { cost_usd: string }).cost_usd)
 }
 
+const state = async (context: GateContext) => {
+  const first = await responseOf(context, { ...BODY, metadata: { ticket: '17' } })
+  const { store: isStored, metadata } = first as Response & { store: unknown }
+  assert.deepEqual([isStored, metadata], [true, { ticket: '17' }])
+  const next = await responseOf(context, { ...BODY, input: 'Go on.', previous_response_id: first.id })
+  assert.equal(next.previous_response_id, first.id)
+  const forwarded = context.received('words-12.tag-gate') as { messages: unknown[] }[]
+  const isContinued = forwarded.some(
+    ({ messages }) => messages.length === 3 && /Go on\./.test(JSON.stringify(messages)),
+  )
+  assert.ok(isContinued, 'the earlier turn is lost')
+  const resource = async (method: 'GET' | 'DELETE', path = '') => {
+    const { json } = await ask(context, `${PATH}/${next.id}${path}`, { method })
+    return json as Record<string, unknown>
+  }
+  assert.deepEqual(await resource('GET'), next)
+  assert.equal((await resource('GET', '/input_items')).last_id, `in_0_${next.id}`)
+  assert.equal((await resource('DELETE')).deleted, true)
+  expectError(await ask(context, `${PATH}/${next.id}`, { method: 'GET' }), 'not_found', 404)
+}
+
 const clientLibrary = async ({ url, key, fetch }: GateContext) => {
   const client = new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0, logLevel: 'off', fetch })
   const whole = await client.responses.create(BODY)
@@ -158,15 +179,16 @@ const clientLibrary = async ({ url, key, fetch }: GateContext) => {
   return `openai ${VERSION}`
 }
 
-/** What one turn of a response has to be. */
+/** What a response has to be, and what is kept of it. */
 export const RESPONSES_CHECKS: readonly Check[] = [
-  { name: 'path, and no resources', subject: 'exact path', run: exactPath },
+  { name: 'path of responses', subject: 'exact path', run: exactPath },
   { name: 'bearer key for responses', subject: 'auth header', run: bearerKeyOnly(PATH, BODY) },
-  { name: 'refusals of what is kept', subject: 'required fields', run: fieldsRefused(PATH, REFUSED) },
+  { name: 'refusals of responses', subject: 'required fields', run: fieldsRefused(PATH, REFUSED) },
   { name: 'unknown fields of a response', subject: 'ignored fields', run: ignoredFields },
   { name: 'response object', subject: 'non-stream envelope', run: envelope },
   { name: 'typed events to response.completed', subject: 'streaming protocol', run: stream },
   { name: 'deltas of a function call', subject: 'tool-call deltas', run: toolCalls },
+  { name: 'stored responses', subject: 'non-stream envelope', run: state },
   { name: 'usage and cost of a response', subject: 'usage', run: usage },
   {
     name: 'errors of responses',

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { nullable } from '../request-fields.ts'
 import { COST } from './chat-completion.ts'
 
-const STATUS = Type.Enum(['in_progress', 'completed', 'incomplete', 'failed'])
+const STATUS = Type.Enum(['in_progress', 'completed', 'incomplete', 'failed', 'cancelled'])
 const tokens = Type.Integer({ minimum: 0 })
 
 /** A part of a message, or of reasoning. */
@@ -85,10 +85,27 @@ export const ResponseBody = Type.Object({
     Type.String(),
     Type.Object({ type: Type.Literal('function'), name: Type.String() }),
   ]),
-  store: Type.Literal(false),
+  store: Type.Boolean({ description: 'Whether it is stored. False also if it could not be' }),
+  background: Type.Boolean(),
   truncation: Type.Literal('disabled'),
-  instructions: Type.Null({ description: 'Not returned, like `metadata` and `tools`' }),
-  metadata: Type.Null(),
+  instructions: Type.Null({ description: 'Not returned, like `tools`' }),
+  metadata: nullable(Type.Record(Type.String(), Type.String())),
   tools: Type.Array(Type.Unknown(), { maxItems: 0 }),
-  previous_response_id: Type.Null(),
+  previous_response_id: nullable(Type.String()),
+})
+
+/** DELETE /v1/responses/{id}. For documentation only, as is the following. */
+export const DeletedResponse = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('response'),
+  deleted: Type.Literal(true),
+})
+
+/** GET /v1/responses/{id}/input_items. */
+export const ResponseInputItems = Type.Object({
+  object: Type.Literal('list'),
+  data: Type.Array(Type.Object({ id: Type.String(), type: Type.String() }, { additionalProperties: true })),
+  first_id: nullable(Type.String()),
+  last_id: nullable(Type.String()),
+  has_more: Type.Boolean(),
 })

@@ -13,7 +13,13 @@ export interface FailingOperation {
 
 /** Whether a surface makes calls to models. */
 const makesCalls = ({ handler, method }: Surface): boolean =>
-  method === 'POST' && handler !== 'provider-keys.create' && handler !== 'messages.count-tokens'
+  method === 'POST' && !MAKING_NO_CALL.has(handler)
+
+const MAKING_NO_CALL = new Set<Surface['handler']>([
+  'provider-keys.create',
+  'messages.count-tokens',
+  'responses.cancel',
+])
 
 /** Whether an `Idempotency-Key` is supported: files are not kept for a repeat. */
 export const isRepeatable = (surface: Surface): boolean =>

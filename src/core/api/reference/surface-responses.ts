@@ -1,7 +1,7 @@
 import { referencesOf } from '../../calls/kinds/call-kinds.ts'
 import { ChatCompletionBody, ExtendedCompletionBody } from '../completions/chat-completion.ts'
 import { MessageBody } from '../completions/message.ts'
-import { ResponseBody } from '../completions/response.ts'
+import { DeletedResponse, ResponseBody, ResponseInputItems } from '../completions/response.ts'
 import type { SurfaceId } from '../surfaces/surface-registry.ts'
 import { ChatEvents, ExtendedEvents, eventSchema, MessagesEvents, ResponsesEvents } from './stream-events.ts'
 import type { DescribedResponse } from './surface-reference.ts'
@@ -22,7 +22,15 @@ export const SURFACE_RESPONSES: Readonly<Partial<Record<SurfaceId, DescribedResp
     ResponseBody,
     ResponsesEvents,
   ),
+  'responses.get': streamed('The response', 'typed events', ResponseBody, ResponsesEvents),
+  'responses.cancel': json('The response', ResponseBody),
+  'responses.delete': json('The response is deleted', DeletedResponse),
+  'responses.input-items': json('The items', ResponseInputItems),
   ...referencesOf('response'),
+}
+
+function json(description: string, schema: object): DescribedResponse {
+  return { description, content: { 'application/json': { schema } } }
 }
 
 /** With `stream: true`, server-sent events; the schema describes one event. */

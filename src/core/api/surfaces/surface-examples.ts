@@ -3,6 +3,7 @@ import type { SurfaceExample } from '../reference/surface-reference.ts'
 import type { SurfaceId } from './surface-registry.ts'
 
 const QUESTION = [{ role: 'user', content: 'Why do trains need switchyards?' }]
+const STORED_RESPONSE = { path: { id: 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0' } }
 const PROVIDER_KEY = { id: 'pkey_01JABCDEFGHJKMNPQRSTVWXYZ0' }
 
 /** Examples of the surfaces whose request has more than a method and a path. */
@@ -15,6 +16,10 @@ export const SURFACE_EXAMPLES: Readonly<Partial<Record<SurfaceId, SurfaceExample
   'messages.count-tokens': { body: { model: 'auto', messages: QUESTION } },
   ...referencesOf('request'),
   responses: { body: { model: 'auto', input: 'Why do trains need switchyards?' } },
+  'responses.get': STORED_RESPONSE,
+  'responses.delete': STORED_RESPONSE,
+  'responses.cancel': STORED_RESPONSE,
+  'responses.input-items': STORED_RESPONSE,
   'models.catalog.get': { path: { id: 'auto' } },
   generation: { path: { id: 'chatcmpl_01JABCDEFGHJKMNPQRSTVWXYZ0' } },
   usage: { query: { group_by: 'model' } },

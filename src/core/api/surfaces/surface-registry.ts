@@ -52,7 +52,6 @@ type Entry = readonly [
 ]
 
 const ISOLATED = 'Its handlers are isolated from public routing.'
-const USE_CHAT = 'Not implemented end to end. Use chat completions.'
 
 /** Every surface by its id. An entry whose access is not `closed` needs a route in src/http/public/surfaces.ts. */
 const ENTRIES = {
@@ -125,16 +124,31 @@ const ENTRIES = {
     'POST /v1/responses',
     'Not a product-key surface',
     'granted',
-    'One stateless turn for client libraries. Use chat completions.',
+    'One turn for client libraries, stored for the next. Use chat completions.',
   ],
-  'responses.get': ['GET /v1/responses/{id}', 'Not a product-key surface', 'closed', USE_CHAT],
-  'responses.delete': ['DELETE /v1/responses/{id}', 'Not a product-key surface', 'closed', USE_CHAT],
-  'responses.cancel': ['POST /v1/responses/{id}/cancel', 'Not a product-key surface', 'closed', USE_CHAT],
+  'responses.get': [
+    'GET /v1/responses/{id}',
+    'Not a product-key surface',
+    'granted',
+    'A stored response. Open where `responses` is.',
+  ],
+  'responses.delete': [
+    'DELETE /v1/responses/{id}',
+    'Not a product-key surface',
+    'granted',
+    'Deletes a stored response. Open where `responses` is.',
+  ],
+  'responses.cancel': [
+    'POST /v1/responses/{id}/cancel',
+    'Not a product-key surface',
+    'granted',
+    'Cancels a response in background. Open where `responses` is.',
+  ],
   'responses.input-items': [
     'GET /v1/responses/{id}/input_items',
     'Not a product-key surface',
-    'closed',
-    USE_CHAT,
+    'granted',
+    'The input of a stored response. Open where `responses` is.',
   ],
   embeddings: [
     'POST /v1/embeddings',
@@ -208,7 +222,11 @@ const EXTENDED = {
   messages: 'A message on the messages wire, by any model; also at /v2/v1/messages, the path of its clients.',
   'messages.count-tokens':
     'The tokens of a prompt for a model: exact where its tokenizer is known, else an upper bound.',
-  responses: 'One stateless turn on the responses wire, for every chat model.',
+  responses: 'One turn on the responses wire, for every chat model; it can continue stored ones.',
+  'responses.get': 'A stored response.',
+  'responses.delete': 'Deletes a stored response.',
+  'responses.cancel': 'Cancels a response in background.',
+  'responses.input-items': 'The items of the input of a stored response.',
   embeddings: 'Vectors of texts.',
   rerank: 'Documents by their relevance to a query.',
   'images.generations': 'Images from a prompt.',
@@ -253,9 +271,10 @@ function extendedSurface(surface: Surface): Surface[] {
 /** Every surface, in the order of the documentation. The router, the documents and the status page are built from it. */
 export const SURFACES: readonly Surface[] = [...REGISTERED, ...REGISTERED.flatMap(extendedSurface)]
 
-/** Whether a key with these grants may use a surface. */
+/** Whether a key with these grants may use a surface. A grant of `responses` opens its resources, such as `responses.get`. */
 export const mayUse = ({ access, id }: Pick<Surface, 'access' | 'id'>, granted: readonly string[]): boolean =>
-  access === 'open' || (access === 'granted' && granted.includes(id))
+  access === 'open' ||
+  (access === 'granted' && granted.some((surface) => surface === id || id.startsWith(`${surface}.`)))
 
 /** The headers of a deprecated surface: `Deprecation` as in RFC 9745, `Sunset` as in RFC 8594. */
 export function lifecycleHeaders({ deprecation, sunset }: SurfaceLifecycle): Record<string, string> {

@@ -1,0 +1,39 @@
+import { type Fields, isObject } from '../json/json-object.ts'
+
+/** An item of a stored response or of its input. */
+export type StoredItem = Fields & { id: string }
+
+/** Ids of items end in the id of the call that they were made by. */
+const CALL_OF_ITEM = /chatcmpl_[0-9A-Z]{26}$/
+
+const isReference = (item: unknown): item is { id: string } =>
+  isObject(item) && item.type === 'item_reference' && typeof item.id === 'string'
+
+/** The calls whose items an input refers to. */
+export function referencedCalls(input: string | readonly unknown[]): string[] {
+  if (typeof input === 'string') return []
+  const ids = input.filter(isReference).flatMap(({ id }) => CALL_OF_ITEM.exec(id)?.[0] ?? [])
+  return [...new Set(ids)]
+}
+
+/** An input with the items that it refers to; references to other items stay. */
+export function withReferencedItems(
+  input: string | unknown[],
+  items: readonly StoredItem[],
+): string | unknown[] {
+  if (typeof input === 'string' || items.length === 0) return input
+  const known = new Map(items.map((item) => [item.id, item]))
+  return input.map((item) => (isReference(item) ? (known.get(item.id) ?? item) : item))
+}
+
+/** The items of an input, each with an id, and with texts as parts. */
+export function inputItems(input: string | readonly unknown[], callId: string): StoredItem[] {
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+  return items.filter(isObject).map((item, index): StoredItem => {
+    const type = typeof item.type === 'string' ? item.type : 'message'
+    const id = typeof item.id === 'string' && item.id !== '' ? item.id : `in_${index}_${callId}`
+    if (type !== 'message' || typeof item.content !== 'string') return { ...item, type, id }
+    const text = { type: item.role === 'assistant' ? 'output_text' : 'input_text', text: item.content }
+    return { ...item, type, id, status: 'completed', content: [text] }
+  })
+}

@@ -1,0 +1,75 @@
+import type { ResponseObject } from '../../calls/stored-responses/stored-response-store.ts'
+import type { Delta } from '../../core/calls/completion.ts'
+import type { StoredItem } from '../../core/calls/responses-items.ts'
+import { type OutputEvent, ResponseOutput } from './responses-output.ts'
+
+/** The first events of a response, which it has before its output. */
+export const BEGINNING = ['response.created', 'response.in_progress']
+
+/** All events of a response that has ended, in order; their sequence numbers are their indexes. */
+export function responseEvents(response: ResponseObject): OutputEvent[] {
+  const begun = {
+    ...response,
+    status: 'in_progress',
+    error: null,
+    incomplete_details: null,
+    output: [],
+    usage: null,
+  }
+  const { status, output: items } = response
+  const output = new ResponseOutput(response.id, {
+    customTools: new Set(
+      items.flatMap(({ type, name }) => (type === 'custom_tool_call' ? [String(name)] : [])),
+    ),
+    ...(items.some((item) => 'encrypted_content' in item) && { sealReasoning: encryptedIn(items) }),
+  })
+  const written = items.flatMap((item) => deltasOf(item).flatMap((delta) => output.add(delta)))
+  const isWhole = status === 'completed' || status === 'incomplete'
+  return [
+    ...BEGINNING.map((type): OutputEvent => [type, { response: begun }]),
+    ...written,
+    ...(isWhole ? output.close(status) : []),
+    [`response.${isWhole ? status : 'failed'}`, { response }],
+  ]
+}
+
+const textsOf = ({ content }: StoredItem) => content as ReadonlyArray<Record<string, string>>
+
+const encryptedIn = (items: readonly StoredItem[]) => (text: string) => {
+  const found = items.find((item) => item.type === 'reasoning' && textsOf(item)[0]?.text === text)
+  return String(found?.encrypted_content)
+}
+
+/** The deltas that make an item of an output. */
+function deltasOf(item: StoredItem): Delta[] {
+  switch (item.type) {
+    case 'message':
+      return textsOf(item).map(({ text, refusal }) =>
+        text === undefined ? ['refusal', refusal ?? ''] : ['text', text],
+      )
+    case 'reasoning':
+      return textsOf(item).map(({ text = '' }) => ['reasoning', text])
+    case 'function_call':
+      return [callDelta(item, String(item.arguments))]
+    case 'custom_tool_call':
+      return [callDelta(item, JSON.stringify({ input: item.input }))]
+    default:
+      throw new Error(`an output has an item of type ${item.type}`)
+  }
+}
+
+/** Ids of calls have their index. */
+const callDelta = ({ id, call_id: callId, name }: StoredItem, text: string): Delta => [
+  'tool-calls',
+  [
+    {
+      index: Number(/^fc_(\d+)_/.exec(id)?.[1]),
+      id: String(callId),
+      function: { name: String(name), arguments: text },
+    },
+  ],
+]
+
+/** One event as text. */
+export const eventText = ([type, fields]: OutputEvent, sequence: number): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence, ...fields })}\n\n`

@@ -1,0 +1,142 @@
+import type { StoredResponseStore, TurnToStore } from '../../calls/stored-responses/stored-response-store.ts'
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
+import type { ResponseEnvelope } from '../../core/calls/call-job.ts'
+import type { FinishFrame, FrameError, WholeFrame } from '../../core/calls/frames.ts'
+import { ApiError } from '../../core/kernel/errors.ts'
+import { causeOf, type Logger } from '../../platform/observability/logger.ts'
+import type { CompletionHead, CompletionWriter } from './completion-writer.ts'
+import type { ResponsesFormat } from './responses-format.ts'
+
+/** A response that is to be stored with its input. */
+export interface StoredCall extends Pick<TurnToStore, 'accountId' | 'previousId'> {
+  format: ResponsesFormat
+  /** The items of the input, JSON. */
+  input: string
+  store: Pick<StoredResponseStore, 'put' | 'end' | 'delete'>
+  logger: Logger
+}
+
+/** The client waits for its response until it is stored. */
+const STORED_WITHIN_MS = 2_000
+
+const turnOf = (response: object, input: string): string =>
+  `{"response":${JSON.stringify(response)},"input":${input}}`
+
+/**
+ * Stores a response before its end is sent, which says whether it is stored: without PostgreSQL it is not, and the call
+ * is complete nevertheless. A response that failed is not stored.
+ * @param isGone whether the client has left
+ */
+export function storeBeforeEnd(
+  writer: CompletionWriter,
+  envelope: ResponseEnvelope,
+  call: StoredCall,
+  isGone: () => boolean,
+): CompletionWriter {
+  const { format, logger } = call
+  const end = async (frame: FinishFrame | WholeFrame) => {
+    format.isStored = true
+    format.isStored =
+      !isGone() && (await isStored(envelope, turnOf(format.responseOf(envelope, frame), call.input), call))
+    writer.frame(frame)
+    writer.flush()
+  }
+  return {
+    body: writer.body,
+    frame(body) {
+      if (body[0] === 'error') format.isStored = false
+      if (body[0] !== 'finish' && body[0] !== 'completion') return writer.frame(body)
+      end(body).catch((error) => {
+        logger.error({ err: error, callId: envelope.id }, 'end of a stored response failed')
+        writer.frame(['error', CALL_ERRORS.failedInside])
+      })
+    },
+    flush: () => writer.flush(),
+    tick: (nowMs) => writer.tick(nowMs),
+  }
+}
+
+/** False if the response could not be stored, or not in time; then it is not stored later either. */
+async function isStored(
+  { id: callId }: ResponseEnvelope,
+  turn: string,
+  { accountId, previousId, store, logger }: StoredCall,
+): Promise<boolean> {
+  const refuse = (cause: string) => {
+    logger.warn({ callId, cause }, 'response not stored')
+    return false
+  }
+  let timer: NodeJS.Timeout | undefined
+  const overdue = new Promise<'overdue'>((resolve) => {
+    timer = setTimeout(() => resolve('overdue'), STORED_WITHIN_MS)
+  })
+  const put = store.put({ callId, accountId, previousId, turn, isRunning: false })
+  try {
+    const result = await Promise.race([put, overdue])
+    if (result !== 'overdue') return result
+    const undo = async () => (await put) && (await store.delete(accountId, callId))
+    undo().catch((error) => refuse(causeOf(error)))
+    return refuse('no response in time')
+  } catch (error) {
+    return refuse(causeOf(error))
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const ENDS_STORED_MAX = 30
+const ENDS_STORED_EVERY_MS = 1_000
+
+/** The response of a call in background, which is stored as running before the call starts. */
+export interface BackgroundResponse {
+  /** The running turn, JSON. */
+  turn: string
+  /** Ends the stored response with a frame of its call. */
+  writer: (envelope: ResponseEnvelope) => CompletionWriter
+  /** The call is over; without an end it was cancelled. */
+  over(): void
+}
+
+/**
+ * @param head of the call that is about to start
+ * @param ended called once the end is stored, or cannot be
+ */
+export function backgroundResponse(
+  head: CompletionHead,
+  call: StoredCall,
+  ended: () => void,
+): BackgroundResponse {
+  const { accountId, format, input, store, logger } = call
+  let hasEnded = false
+  const end = async (response: object) => {
+    if (hasEnded) return
+    hasEnded = true
+    const turn = turnOf(response, input)
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await store.end({ callId: head.id, accountId, turn })
+        break
+      } catch (error) {
+        logger.warn({ callId: head.id, cause: causeOf(error) }, 'end of a background response not stored')
+        if (attempt === ENDS_STORED_MAX) break
+        await new Promise((resolve) => setTimeout(resolve, ENDS_STORED_EVERY_MS))
+      }
+    }
+    ended()
+  }
+  const failed = (error: FrameError) =>
+    format.failed(head, format.output(head), new ApiError(error.code, error.message))
+  return {
+    turn: turnOf(format.response(head, 'in_progress'), input),
+    writer: (envelope) => ({
+      body: Promise.resolve(JSON.stringify(format.response(head, 'in_progress'))),
+      frame(body) {
+        if (body[0] === 'error') void end(failed(body[1]))
+        else if (body[0] === 'completion') void end(format.responseOf(envelope, body))
+      },
+      flush: () => undefined,
+      tick: () => undefined,
+    }),
+    over: () => void end(format.response(head, 'cancelled')),
+  }
+}

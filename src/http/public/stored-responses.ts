@@ -1,0 +1,158 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type {
+  ResponseObject,
+  StoredResponse,
+  StoredResponseStore,
+} from '../../calls/stored-responses/stored-response-store.ts'
+import type { Surface, SurfaceId } from '../../core/api/surfaces/surface-registry.ts'
+import { CALL_ERRORS } from '../../core/calls/call-errors.ts'
+import { ApiError, invalid } from '../../core/kernel/errors.ts'
+import { startEventStream, whenResponseCloses } from '../calls/event-stream.ts'
+import { BEGINNING, eventText, responseEvents } from '../calls/response-events.ts'
+import { callingKey } from '../calls/serve-call.ts'
+import { OfId } from '../page.ts'
+
+/** How often a stream checks whether its response has ended, and sends a keep-alive. */
+const LOOK_EVERY_MS = 1_000
+
+const RetrieveQuery = Type.Object({
+  stream: Type.Optional(
+    Type.Enum(['true', 'false'], { description: 'The events of the response, once it has ended' }),
+  ),
+  starting_after: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'With `stream`: the number of the last known event' }),
+  ),
+})
+const ItemsQuery = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+  order: Type.Enum(['asc', 'desc'], { default: 'desc' }),
+  after: Type.Optional(Type.String({ description: 'The id of the last item of the page before' })),
+})
+
+/** The stored responses of the key's account: read, deleted, cancelled, and the items of their input. */
+export const storedResponsesRoute =
+  (path: string, { id: surface }: Pick<Surface, 'id'>): FastifyPluginAsyncTypebox =>
+  async (app) => {
+    const { storedResponses: store } = app.services
+    const mayRead = (request: FastifyRequest, _reply: FastifyReply, done: () => void) => {
+      callingKey(request)
+      done()
+    }
+    const hooks = (resource: 'get' | 'delete' | 'cancel' | 'input-items') => {
+      const id = surface.replace('.get', `.${resource}`) as SurfaceId
+      return [app.requireKey, app.requireSurface(id), mayRead]
+    }
+    const found = async (request: FastifyRequest, id: string): Promise<StoredResponse> => {
+      const response = await store.find(callingKey(request).accountId, id)
+      if (!response) throw noSuchResponse(id)
+      return response
+    }
+
+    const read = { summary: 'A stored response', params: OfId, querystring: RetrieveQuery }
+    app.get(path, { onRequest: hooks('get'), schema: read }, async (request, reply) => {
+      const { id } = request.params
+      const response = await found(request, id)
+      const { stream, starting_after: after = -1 } = request.query
+      if (stream !== 'true') return currentResponse(response)
+      await streamStoredResponse(reply, store, { accountId: callingKey(request).accountId, id, after })
+      return reply
+    })
+
+    const remove = { summary: 'Deletes a stored response; ends it if it runs', params: OfId }
+    app.delete(path, { onRequest: hooks('delete'), schema: remove }, async (request) => {
+      const { id } = request.params
+      if (!(await store.delete(callingKey(request).accountId, id))) throw noSuchResponse(id)
+      return { id, object: 'response', deleted: true }
+    })
+
+    const cancel = { summary: 'Cancels a response in background', params: OfId }
+    app.post(`${path}/cancel`, { onRequest: hooks('cancel'), schema: cancel }, async (request) => {
+      const { id } = request.params
+      const { response } = await found(request, id)
+      if (response.background !== true)
+        throw invalid(
+          undefined,
+          'Only a response in background can be cancelled. Close the connection of others.',
+        )
+      await store.cancel(callingKey(request).accountId, id)
+      return currentResponse(await found(request, id))
+    })
+
+    const items = {
+      summary: 'The items of the input of a stored response',
+      params: OfId,
+      querystring: ItemsQuery,
+    }
+    app.get(`${path}/input_items`, { onRequest: hooks('input-items'), schema: items }, async (request) => {
+      const { input } = await found(request, request.params.id)
+      const { limit, order, after } = request.query
+      const ordered = order === 'asc' ? input : input.toReversed()
+      const from = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
+      if (after !== undefined && from === 0)
+        throw invalid('after', '`after` is not the id of an item of this input.')
+      const data = ordered.slice(from, from + limit)
+      return {
+        object: 'list',
+        data,
+        first_id: data[0]?.id ?? null,
+        last_id: data.at(-1)?.id ?? null,
+        has_more: from + limit < ordered.length,
+      }
+    })
+  }
+
+export const noSuchResponse = (id: string, param?: string): ApiError =>
+  new ApiError('not_found', `This account has no stored response with the id '${id.slice(0, 100)}'.`, {
+    param,
+  })
+
+/** A stored response in its current state. */
+export function currentResponse({ response, state }: StoredResponse): ResponseObject {
+  switch (state) {
+    case 'ended':
+    case 'running':
+      return response
+    case 'cancelled':
+      return { ...response, status: 'cancelled' }
+    case 'lost': {
+      const { code, message, type } = new ApiError('internal_error', CALL_ERRORS.answerLost.message)
+      return { ...response, status: 'failed', error: { code, message, type } }
+    }
+    default:
+      return state satisfies never
+  }
+}
+
+/** Streams the events of a response. One that runs has its output once it has ended. */
+export async function streamStoredResponse(
+  reply: FastifyReply,
+  store: Pick<StoredResponseStore, 'find' | 'state'>,
+  { accountId, id, after }: { accountId: string; id: string; after: number },
+): Promise<void> {
+  const closed = new AbortController()
+  whenResponseCloses(reply.raw, () => closed.abort())
+  const stream = startEventStream(reply)
+  let next = after + 1
+  const send = (response: ResponseObject, end?: number) => {
+    for (const [index, event] of responseEvents(response).slice(0, end).entries())
+      if (index >= next) stream.write(eventText(event, index))
+    next = Math.max(next, end ?? 0)
+  }
+  try {
+    const first = await store.find(accountId, id)
+    if (first?.state === 'running') send(first.response, BEGINNING.length)
+    while ((await store.state(accountId, id)) === 'running') {
+      stream.write(': keep-alive\n\n')
+      await delay(LOOK_EVERY_MS, undefined, { signal: closed.signal })
+    }
+    const last = await store.find(accountId, id)
+    if (last) send(currentResponse(last))
+  } catch (error) {
+    if (!closed.signal.aborted) reply.log.warn({ err: error }, 'stream of a stored response broken off')
+  } finally {
+    stream.end()
+  }
+}
