@@ -96,7 +96,9 @@ export function outcomeName(outcome: AttemptOutcome): string {
 /** The usage that the provider reported; null if it reported none, or what cannot be a count. */
 export function reportedUsage(outcome: AttemptOutcome): Usage | null {
   const usage = (outcome.kind === 'finished' ? outcome.usage : null) ?? outcome.produced.usage
-  return usage !== null && Object.values(usage).every(isCount) ? usage : null
+  if (usage === null || !Object.values(usage).every(isCount)) return null
+  const { promptTokens, audioTokens = 0, imageTokens = 0, cachedTokens = 0, cacheWriteTokens = 0 } = usage
+  return audioTokens + imageTokens + cachedTokens + cacheWriteTokens <= promptTokens ? usage : null
 }
 
 const isCount = (value: unknown): boolean =>
