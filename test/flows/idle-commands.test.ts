@@ -17,8 +17,12 @@ async function commands(): Promise<Map<string, number>> {
   )
 }
 
-/** Of an API instance, a dispatch worker and a settlement process together, inside scripts as well. Measured: 37. */
-const PER_SECOND_MAX = 45
+/**
+ * Of an API instance, a dispatch worker and a settlement process together, inside scripts as well. Measured: 45. Of these 16
+ * are the readings of the epoch by API and worker every half second, four commands each; 4 compare the version of keys; 3
+ * are process reports. Locks of jobs that are due within the measured seconds make it more in some runs.
+ */
+const PER_SECOND_MAX = 52
 
 test('an idle fleet sends Redis few commands, most of them to notice that it lost data', async () => {
   await ask(caller, { model: 'test/plain' })
