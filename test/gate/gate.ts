@@ -1,6 +1,6 @@
 /**
- * `npm run gate [-- SURFACE … | --agents [AGENT …]]`: the release gate. Brings up a gateway of this checkout on throwaway data, runs
- * the checks of each surface, or the command-line agents, against it and writes what it found into the evidence that is
+ * `npm run gate [-- SURFACE … | --agents [AGENT …] | --sdks]`: the release gate. Brings up a gateway of this checkout on throwaway data, runs
+ * the checks of each surface, the command-line agents or the client libraries against it and writes what it found into the evidence that is
  * checked in. Exits non-zero if a check failed.
  */
 import { execFileSync } from 'node:child_process'
@@ -12,6 +12,7 @@ import type { PublishedSurfaceList } from '../../src/core/api/surfaces/surfaces.
 import { startProcessGuard } from '../../tools/launcher/processes/process-guard.ts'
 import { listenForStop } from '../../tools/launcher/processes/stop-request.ts'
 import { startSimulatedProviders } from '../../tools/simulated-providers/start-simulated-providers.ts'
+import { encodePng } from '../../tools/simulated-providers/tasks/png.ts'
 import { startGateway } from '../bench/targets/gateway.ts'
 import { catalogDocument } from '../helpers/test-catalog.ts'
 import { CODING_AGENTS, type CodingAgent } from './agents/coding-agents.ts'
@@ -20,6 +21,8 @@ import type { GateContext } from './check.ts'
 import { AGENT_MODELS, GATE_MODELS, LIMITED_REQUESTS_PER_MINUTE } from './gate-models.ts'
 import { installPythonClients } from './python-clients.ts'
 import { type CheckResult, evidenceOf, renderResults, runGate } from './run-gate.ts'
+import { SDK_MODELS } from './sdks/sdk-packages.ts'
+import { trySdks } from './sdks/try-sdks.ts'
 import { SURFACE_GATES } from './surface-gates.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -27,7 +30,9 @@ const EVIDENCE = 'src/core/api/surfaces/surface-evidence.json'
 
 async function main([first, ...others]: string[]): Promise<number> {
   const agents = first === '--agents' ? selectAgents(others) : []
-  const surfaces = agents.length > 0 ? [] : selectSurfaces(first === undefined ? [] : [first, ...others])
+  const isOfSdks = first === '--sdks' && others.length === 0
+  const surfaces =
+    agents.length > 0 || isOfSdks ? [] : selectSurfaces(first === undefined ? [] : [first, ...others])
   const guard = startProcessGuard()
   const stop = listenForStop(() => process.exit(130))
   const resources = new AsyncDisposableStack()
@@ -37,7 +42,7 @@ async function main([first, ...others]: string[]): Promise<number> {
   })
   try {
     const providers = resources.adopt(await startSimulatedProviders(), (server) => server.close())
-    const catalog = catalogDocument({ ...GATE_MODELS, ...AGENT_MODELS }, providers.url)
+    const catalog = catalogDocument({ ...GATE_MODELS, ...AGENT_MODELS, ...SDK_MODELS }, providers.url)
     log('starting a gateway …')
     const gateway = await startGateway({ name: 'gate', root: ROOT, catalog, isOneProcess: false, guard, log })
     resources.defer(gateway.stop)
@@ -45,6 +50,11 @@ async function main([first, ...others]: string[]): Promise<number> {
     if (agents.length > 0) {
       const { key } = await createKeys('agents', gateway.gateway.operate)
       return (await tryAgents(agents, { url, key }, log)) ? 0 : 1
+    }
+    if (isOfSdks) {
+      const { key } = await createKeys('sdks', gateway.gateway.operate)
+      const png = encodePng(32, 32, 0).toString('base64')
+      return (await trySdks({ url, key, png }, log)) ? 0 : 1
     }
     log('installing the Python clients …')
     const { python, remove } = await installPythonClients()
@@ -101,9 +111,9 @@ function select<Id extends string>(args: readonly string[], known: readonly Id[]
   return args.length > 0 ? (args as Id[]) : known
 }
 
-/** An account of its own for each surface, opened to it, or for the agents, with a free key and a limited one. */
+/** An account of its own for each surface, opened to it, or for the agents or libraries, with a free key and a limited one. */
 async function createKeys(
-  id: SurfaceId | 'agents',
+  id: SurfaceId | 'agents' | 'sdks',
   operate: (command: 'admin', ...args: string[]) => Promise<Record<string, unknown>>,
 ): Promise<Pick<GateContext, 'key' | 'limitedKey'>> {
   const admin = (words: string) => operate('admin', ...words.split(' '))

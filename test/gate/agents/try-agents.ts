@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { installPackages } from '../install-packages.ts'
 import {
   AGENT_EVIDENCE_FILE,
   AGENT_TARGETS,
@@ -8,7 +9,6 @@ import {
   withAgentTable,
 } from './agent-evidence.ts'
 import type { CodingAgent } from './coding-agents.ts'
-import { installAgent } from './install-agents.ts'
 import { runAgent } from './run-agent.ts'
 
 const REASON_CHARS_MAX = 300
@@ -25,9 +25,9 @@ export async function tryAgents(
   const evidence = readAgentEvidence()
   let isWhole = true
   for (const agent of agents) {
-    const { name, version } = agent.package
+    const { registry, name, version } = agent.package
     log(`${name} ${version}`)
-    const programs = await installAgent(agent)
+    const { programs } = await installPackages({ registry, versions: { [name]: version } })
     const outcomes = {} as Record<AgentTarget, string>
     for (const model of Object.keys(AGENT_TARGETS) as AgentTarget[]) {
       outcomes[model] = await runAgent(agent, { url, key, model, programs }).then(

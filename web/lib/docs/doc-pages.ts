@@ -79,13 +79,19 @@ const GROUPS: ReadonlyArray<{ name: string; pages: Array<Omit<DocPage, 'file'> &
     ],
   },
   {
-    name: 'Agents',
+    name: 'Agents and libraries',
     pages: [
       {
         slug: 'agents',
         title: 'Agents',
         about: 'Which agents were tried, with which models.',
         load: () => import('../../../docs/agents.md?raw'),
+      },
+      {
+        slug: 'client-libraries',
+        title: 'Client libraries',
+        about: 'What works with which library.',
+        load: () => import('../../../docs/client-libraries.md?raw'),
       },
       {
         slug: 'claude-code',
