@@ -29,7 +29,7 @@ ENV NODE_ENV=production HOST=0.0.0.0
 ENV MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY --from=build /app/node_modules node_modules
-COPY package.json ./
+COPY package.json NOTICE ./
 COPY prisma prisma
 COPY workers workers
 COPY src src

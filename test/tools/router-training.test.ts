@@ -188,7 +188,7 @@ describe('training', () => {
 
   test('gives the same weights for the same rows', async () => {
     const examples = await read(madeUpLines(['one', 'two']))
-    const about = { data: 'made up', mixedScores: [] }
+    const about = { data: 'made up' }
     const weights = trainModel(examples, about)
     expect(trainModel(examples, about)).toEqual(weights)
     const score = scorePrompt('river stone cloud?', decodeModel(weights))

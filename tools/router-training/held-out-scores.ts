@@ -95,17 +95,3 @@ export function evenlyDrawn(rows: readonly ScoredRow[], size: number): ScoredRow
   const inOrder = rows.toSorted((a, b) => (a.row.id < b.row.id ? -1 : 1))
   return Array.from({ length: size }, (_, index) => inOrder[Math.floor((index * rows.length) / size)]!)
 }
-
-const STEPS = 100
-
-/** The quantiles of the scores of mixed traffic that was not trained on, 0% to 100%; none of too few families. */
-export function mixedScores(examples: readonly Example[]): number[] {
-  const splits = splitsOf(examples.map(({ row }) => row))['families left out']
-  const scores = equalParts(heldOutScores(examples, splits)).map(({ score }) => score)
-  if (scores.length === 0) return []
-  const sorted = scores.sort((a, b) => a - b)
-  const last = sorted.length - 1
-  return Array.from({ length: STEPS + 1 }, (_, step) =>
-    Number(sorted[Math.round((step * last) / STEPS)]!.toFixed(4)),
-  )
-}

@@ -8,6 +8,7 @@ import {
   splitOptions,
 } from '../../src/core/auto/difficulty/prompt-features.ts'
 import { hashWord, RAREST, RARITY_BITS, slotOf } from '../../src/core/auto/difficulty/scan-text.ts'
+import { meanVector } from './word-vectors.ts'
 
 /** One prompt with the quality of the completions of a weak and a strong tier of models. */
 export interface RouterRow {
@@ -33,12 +34,17 @@ export interface RouterRow {
 export interface Example {
   row: RouterRow
   features: PromptFeatures
+  /** The mean word vector of the question. */
+  vector: Float64Array
 }
 
 /** Reads a file of rows with the features of their prompts. */
 export function readExamples(path: string): Example[] {
   const rarity = rarityTable()
-  return readRouterRows(path).map((row) => ({ row, features: promptFeatures(row.prompt, rarity) }))
+  return readRouterRows(path).map((row) => {
+    const features = promptFeatures(row.prompt, rarity)
+    return { row, features, vector: meanVector(features.questionWords) }
+  })
 }
 
 /** Reads JSON lines, gzipped or not, with `id, ds, fam, cat, prompt, weak, strong` and maybe `pairs`. Throws on other lines. */

@@ -9,10 +9,11 @@ import {
 import { consensusHead, failing, gaining, namedHead, pooledHead, wordHead } from './heads.ts'
 import { deviation, dot, mean } from './linear-fit.ts'
 import { type Example, encodeRarity, type RouterRow, rarityTable } from './router-rows.ts'
+import { wordMeanings } from './word-vectors.ts'
 
 /** How much each head counts; each is scaled to deviation 1 over the training data first. */
 export interface HeadMix {
-  /** Will the weak tier fail: one fit over all rows. */
+  /** Will the weak tier fail, by the features and the mean word vector: one fit over all rows. */
   difficulty: number
   /** The same, fitted in every field of every data set alone and averaged: what holds everywhere. */
   consensus: number
@@ -22,18 +23,20 @@ export interface HeadMix {
   words: number
   /** The number of distinct words of the question. */
   length: number
-  /** What is known beforehand of kinds of work that the data lacks: PRIOR. */
+  /** What is known beforehand of kinds of work that the data lacks: PRIOR, and PRIOR_WITHOUT_OPTIONS unscaled. */
   prior: number
+  everyday: number
 }
 
 /** Chosen by cross-validation over families and fields that were left out; docs/auto-routing.md has the results. */
 export const HEAD_MIX: HeadMix = {
-  difficulty: 0.6,
+  difficulty: 4.5,
   consensus: 1.4,
   gain: 0.2,
   words: 1.2,
   length: 0.4,
-  prior: 0.6,
+  prior: 0.9,
+  everyday: 3,
 }
 
 /**
@@ -83,7 +86,7 @@ const RARITY = encodeRarity(rarityTable())
 /** Trains the weights on examples. Deterministic. */
 export function trainModel(
   examples: readonly Example[],
-  about: Pick<WeightsDocument, 'data' | 'mixedScores'> = { data: '', mixedScores: [] },
+  about: Pick<WeightsDocument, 'data'> = { data: '' },
   mix: HeadMix = HEAD_MIX,
 ): WeightsDocument {
   const used = withoutBrokenSubjects(examples)
@@ -95,16 +98,19 @@ export function trainModel(
     const scale = deviation(inputs.map((input) => dot(input, head))) || 1
     for (let index = 0; index < weights.length; index++) weights[index]! += (share * head[index]!) / scale
   }
-  add(pooledHead(used, inputs, failing), mix.difficulty)
+  const vector = addWithVectors(used, inputs, weights, mix.difficulty)
   add(consensusHead(used, inputs), mix.consensus)
   add(pooledHead(used, inputs, gaining), mix.gain)
   add(namedHead({ distinct_words: 1 }, weights.length), mix.length)
   add(namedHead(PRIOR, weights.length), mix.prior)
   const freely = withoutOptions(namedHead(PRIOR_WITHOUT_OPTIONS, weights.length))
-  for (let index = 0; index < weights.length; index++) weights[index]! += freely[index]!
+  for (let index = 0; index < weights.length; index++) weights[index]! += mix.everyday * freely[index]!
 
   const words = wordHead(used, mix.words)
-  const sums = used.map(({ features }, index) => dot(inputs[index]!, weights) + words.sumOf(features))
+  const sums = used.map(
+    ({ features, vector: own }, index) =>
+      dot(inputs[index]!, weights) + words.sumOf(features) + dot(own, vector),
+  )
   return {
     ...about,
     features: Object.fromEntries(
@@ -114,10 +120,31 @@ export function trainModel(
       }),
     ),
     words: words.table,
+    meanings: wordMeanings(vector),
     rarity: RARITY,
     mean: rounded(mean(sums)),
     deviation: rounded(deviation(sums)),
   }
+}
+
+/**
+ * Fits failure of the weak tier on the inputs and the question's mean word vector together. Adds the part of the inputs
+ * to their weights and returns that of the vector.
+ */
+function addWithVectors(
+  examples: readonly Example[],
+  inputs: readonly Float64Array[],
+  weights: Float64Array,
+  share: number,
+): Float64Array {
+  const spread = deviation(examples.flatMap(({ vector }) => [...vector])) || 1
+  const extended = inputs.map((input, index) =>
+    Float64Array.from([...input, ...examples[index]!.vector.map((value) => value / spread)]),
+  )
+  const head = pooledHead(examples, extended, failing)
+  const scale = deviation(extended.map((input) => dot(input, head))) || 1
+  for (let index = 0; index < weights.length; index++) weights[index]! += (share * head[index]!) / scale
+  return head.slice(weights.length).map((weight) => (share * weight) / scale / spread)
 }
 
 /** Rows of subjects in which the strong tier was graded right. */

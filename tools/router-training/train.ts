@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { WeightsDocument } from '../../src/core/auto/difficulty/score-turns.ts'
-import { mixedScores } from './held-out-scores.ts'
 import { readExamples } from './router-rows.ts'
 import { trainModel } from './train-model.ts'
 
@@ -26,7 +25,6 @@ function main(args: string[]): void {
   const digest = createHash('sha256').update(readFileSync(rows)).digest('hex').slice(0, SHOWN_DIGITS)
   const weights = trainModel(examples, {
     data: `${[...sets].map(([name, rows]) => `${name} ${rows.length}`).join(', ')}; sha256 ${digest}`,
-    mixedScores: mixedScores(examples),
   })
   const out = values.out ?? SHIPPED
   writeFileSync(out, withLineBreaks(weights))

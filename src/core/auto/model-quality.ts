@@ -203,15 +203,15 @@ export interface QualityCurve {
  */
 export const SHIPPED_CURVE: QualityCurve = {
   perAbility: 1,
-  perDifficulty: 0.4,
+  perDifficulty: 0.5,
   ease: {
-    code: 1.8,
-    worded_options: 2.2,
-    numeric_options: 1.1,
-    formulas: 2.8,
-    chat: 2,
-    agentic: 2,
-    other: 2,
+    code: 1.9,
+    worded_options: 2,
+    numeric_options: 1.2,
+    formulas: 3.2,
+    chat: 2.1,
+    agentic: 2.1,
+    other: 2.1,
   },
 }
 const LEAST_SCORE = 0.01

@@ -16,6 +16,8 @@ export interface PromptFeatures {
   values: Float64Array
   /** Hashes of the distinct words, numbers and signs of the question, and of the words of its options. */
   words: readonly number[]
+  /** Hashes of the distinct words of the question alone. */
+  questionWords: readonly number[]
   hasOptions: boolean
 }
 
@@ -148,7 +150,12 @@ export function promptFeatures(prompt: string, rarity: Uint8Array): PromptFeatur
   }
   const values = new Float64Array(FUNCTIONS.length)
   for (let index = 0; index < values.length; index++) values[index] = FUNCTIONS[index]!(scanned)
-  return { values, words: tokens(scanned), hasOptions: scanned.optionLines.length > 0 }
+  return {
+    values,
+    words: tokens(scanned),
+    questionWords: scanned.asked.distinctWords,
+    hasOptions: scanned.optionLines.length > 0,
+  }
 }
 
 /** Distinguishes a word in an option from the same word in the question. */

@@ -4,6 +4,7 @@ import { taskKind } from '../task-kind.ts'
 import weights from './difficulty-weights.json' with { type: 'json' }
 import { clipped, FEATURES, type PromptFeatures, promptFeatures } from './prompt-features.ts'
 import { RARITY_BITS, slotOf } from './scan-text.ts'
+import { decodeMeanings, meanMeaning, type WordMeanings, type WordMeaningsDocument } from './word-meanings.ts'
 
 /** Limits for earlier turns, which are read less completely than the last: their number, and the characters of each. */
 const EARLIER_TURNS = 7
@@ -192,15 +193,12 @@ export function withoutOptions(weights: Float64Array): Float64Array {
 export interface WeightsDocument {
   /** The training data. */
   data: string
-  /**
-   * Mixed traffic: the quantiles, 0% to 100% in steps of 1%, of the scores of equal parts of every family of the data,
-   * each scored by weights that were trained without that family. The default bounds of the tiers are based on them.
-   */
-  mixedScores: number[]
   /** By feature: mean and scale over the training data, then the weights of its inputs, in the order of INPUTS_OF. */
   features: Record<string, number[]>
   /** Signed bytes, base64: the weight of each slot of 2^bits words, in units of `unit`. */
   words: { bits: number; unit: number; weights: string }
+  /** What the words of the question mean for its difficulty. */
+  meanings: WordMeaningsDocument
   /** Half bytes, base64: the rarity of the words of each slot of 2^RARITY_BITS. */
   rarity: string
   /** Mean and standard deviation of the sum over the training data. */
@@ -216,6 +214,7 @@ export interface DifficultyModel {
   weights: Float64Array
   wordBits: number
   wordWeights: Float64Array
+  meanings: WordMeanings
   mean: number
   deviation: number
 }
@@ -229,6 +228,7 @@ export function decodeModel(document: WeightsDocument): DifficultyModel {
     weights: new Float64Array(INPUT_COUNT),
     wordBits: document.words.bits,
     wordWeights: decodeWords(document.words),
+    meanings: decodeMeanings(document.meanings),
     mean: document.mean,
     deviation: document.deviation,
   }
@@ -258,6 +258,7 @@ export function scoreFeatures(features: PromptFeatures, model: DifficultyModel):
   if (features.values[0] === 0) return 0
   const inputs = modelInputs(standardized(features.values, model))
   let sum = wordSum(features, model.wordBits, model.wordWeights)
+  sum += meanMeaning(features.questionWords, model.meanings)
   for (let index = 0; index < inputs.length; index++) sum += inputs[index]! * model.weights[index]!
   return 1 / (1 + Math.exp((-LOGISTIC_OF_NORMAL * (sum - model.mean)) / model.deviation))
 }
