@@ -35,7 +35,7 @@ export const TabbedCode = (props: {
   about?: string
 }) => (
   <Tabs className="stack gap-2">
-    <TabList className="flex gap-1" aria-label={props.label ?? 'Language of the example'}>
+    <TabList className="flex flex-wrap gap-1" aria-label={props.label ?? 'Language of the example'}>
       {props.codes.map(({ id, name }) => (
         <Tab key={id} id={id} className="tab">
           {name}
