@@ -288,6 +288,12 @@ describe('errors have the classes of the library', () => {
       { error: { error: { code: 'invalid_request', param: 'context_management.edits[0].type' } } },
     ],
     [
+      'a conversation that the server would keep',
+      () => ask('test/plain', { thread: { type: 'create' } }),
+      Anthropic.ThreadUnsupportedRequestError,
+      { status: 400, error: { error: { param: 'thread', message: expect.stringContaining('`messages`') } } },
+    ],
+    [
       'a refusal of the provider',
       () => ask('test/refusing'),
       BadRequestError,

@@ -126,6 +126,22 @@ describe.each(WIRES)('the client library of the messages wire and a model on the
     expect(JSON.stringify(lastSent())).toContain(PIXEL)
   })
 
+  test('the tool runner goes on without a thread, and sends the whole history', async () => {
+    const results = ['07:04 on platform 7, now book_seat in "Bern"', 'seat 12 is booked']
+    const final = await client.beta.messages.toolRunner({
+      model: `${wire}/plain`,
+      max_tokens: 500,
+      messages: [{ role: 'user', content: 'Use find_train to "Basel" from platform 7.' }],
+      tools: TOOLS.map((tool) => ({
+        ...tool,
+        run: () => results.shift()!,
+        parse: (input: unknown) => input,
+      })),
+    })
+    expect(JSON.stringify(final.content)).toContain('seat 12 is booked')
+    expect(JSON.stringify(lastSent())).toContain('07:04 on platform 7')
+  })
+
   test('an abort stops the upstream, and errors have the shape of the wire', async () => {
     const stream = client.messages.stream({ model: `${wire}/paced`, max_tokens: 2_000, messages: QUESTION })
     let pieces = 0

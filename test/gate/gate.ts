@@ -1,5 +1,5 @@
 /**
- * `npm run gate [-- SURFACE … | --agents [AGENT …] | --sdks]`: the release gate. Brings up a gateway of this checkout on throwaway data, runs
+ * `npm run gate [-- SURFACE … | --agents [AGENT …] | --sdks [LIBRARY …]]`: the release gate. Brings up a gateway of this checkout on throwaway data, runs
  * the checks of each surface, the command-line agents or the client libraries against it and writes what it found into the evidence that is
  * checked in. Exits non-zero if a check failed.
  */
@@ -21,7 +21,7 @@ import type { GateContext } from './check.ts'
 import { AGENT_MODELS, GATE_MODELS, LIMITED_REQUESTS_PER_MINUTE } from './gate-models.ts'
 import { installPythonClients } from './python-clients.ts'
 import { type CheckResult, evidenceOf, renderResults, runGate } from './run-gate.ts'
-import { SDK_MODELS } from './sdks/sdk-packages.ts'
+import { SDK_MODELS, SDK_NAMES } from './sdks/sdk-packages.ts'
 import { trySdks } from './sdks/try-sdks.ts'
 import { SURFACE_GATES } from './surface-gates.ts'
 
@@ -30,9 +30,9 @@ const EVIDENCE = 'src/core/api/surfaces/surface-evidence.json'
 
 async function main([first, ...others]: string[]): Promise<number> {
   const agents = first === '--agents' ? selectAgents(others) : []
-  const isOfSdks = first === '--sdks' && others.length === 0
+  const sdks = first === '--sdks' ? select(others, SDK_NAMES) : []
   const surfaces =
-    agents.length > 0 || isOfSdks ? [] : selectSurfaces(first === undefined ? [] : [first, ...others])
+    agents.length > 0 || sdks.length > 0 ? [] : selectSurfaces(first === undefined ? [] : [first, ...others])
   const guard = startProcessGuard()
   const stop = listenForStop(() => process.exit(130))
   const resources = new AsyncDisposableStack()
@@ -51,10 +51,10 @@ async function main([first, ...others]: string[]): Promise<number> {
       const { key } = await createKeys('agents', gateway.gateway.operate)
       return (await tryAgents(agents, { url, key }, log)) ? 0 : 1
     }
-    if (isOfSdks) {
+    if (sdks.length > 0) {
       const { key } = await createKeys('sdks', gateway.gateway.operate)
       const png = encodePng(32, 32, 0).toString('base64')
-      return (await trySdks({ url, key, png }, log)) ? 0 : 1
+      return (await trySdks(sdks, { url, key, png }, log)) ? 0 : 1
     }
     log('installing the Python clients …')
     const { python, remove } = await installPythonClients()

@@ -4,7 +4,7 @@ import { nullable } from '../api/request-fields.ts'
 import type { RoutingProfile } from '../auto/tiers.ts'
 import { isObject } from '../json/json-object.ts'
 import { isNestedDeeperThan, MAX_NESTING } from '../json/json-text.ts'
-import { invalid } from '../kernel/errors.ts'
+import { ApiError, invalid } from '../kernel/errors.ts'
 import type { RequestOf } from './call-request.ts'
 import {
   ChatBody,
@@ -175,6 +175,7 @@ export const nativeContent = (request: NativeRequest, betas: readonly string[] =
 function readNative(body: object): NativeRequest {
   if (isNestedDeeperThan(body, MAX_NESTING)) throw nestedTooDeep()
   const fields = body as Record<string, unknown>
+  if (fields.thread != null) throw threadUnsupported()
   for (const [name, free] of Object.entries(COSTLY)) {
     if (fields[name] == null || free.includes(fields[name])) continue
     throw invalid(
@@ -191,6 +192,14 @@ function readNative(body: object): NativeRequest {
   for (const [index, tool] of toolsOf(native).entries()) checkTool(tool, `tools[${index}]`)
   return native
 }
+
+/** The refusal of a conversation that the server keeps. Tool runners of the wire's libraries then send the whole history. */
+const threadUnsupported = (): ApiError =>
+  new ApiError(
+    'invalid_request',
+    '`thread` is not supported here: conversations are not kept. Send all turns in `messages`.',
+    { param: 'thread', wireErrorCode: 'thread_unsupported_request' },
+  )
 
 /** The edits of the context to forward. Keeping all thinking removes nothing. */
 function removingEdits(management: unknown): object[] {

@@ -47,6 +47,8 @@ export interface ErrorDetails {
   param?: string | undefined
   /** Added to the body as `error.metadata`. */
   metadata?: Record<string, string | number> | undefined
+  /** On the messages wire sent as `error.details.error_code`, which its libraries act on. */
+  wireErrorCode?: string | undefined
   /** Sent as `Retry-After`, whole seconds, at most 60. */
   retryAfterSeconds?: number | undefined
   /** Sent as `x-should-retry`, which takes precedence over the status in the official client libraries. */

@@ -28,7 +28,13 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
 /** The body of an error on the messages wire, with the gateway's code, field and details beside the wire's type. */
 export function messagesError(error: ApiError, requestId: string): object {
   const type = ERROR_TYPES[error.status] ?? 'api_error'
-  return { type: 'error', error: { ...errorObject(error, requestId), type }, request_id: requestId }
+  const { wireErrorCode } = error.details
+  const details = wireErrorCode && { details: { error_code: wireErrorCode } }
+  return {
+    type: 'error',
+    error: { ...errorObject(error, requestId), type, ...details },
+    request_id: requestId,
+  }
 }
 
 /** The same under /v1, where an unavailable surface has the same body as every other. */

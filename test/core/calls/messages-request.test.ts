@@ -162,6 +162,8 @@ describe('a request on the messages wire', () => {
     ['tools[0].type', { tools: [{ type: 'code_execution_20250825', name: 'c' }] }],
     ['mcp_servers', { mcp_servers: [] }],
     ['container', { container: 'c' }],
+    ['thread', { thread: { type: 'create' } }],
+    ['thread', { thread: { type: 'continue', previous_message_id: 'msg_1' } }],
     ['context_management', { context_management: 'all' }],
     ['context_management.edits', { context_management: { edits: {} } }],
     ['context_management.edits[0].type', { context_management: { edits: [{ type: 'compact_20260112' }] } }],

@@ -38,6 +38,9 @@ export const PYTHON_SDKS: ReadonlyArray<{ name: string; versions: Readonly<Recor
   { name: 'litellm', versions: { litellm: '1.110.2' } },
 ]
 
+/** The libraries of both languages, as `npm run gate -- --sdks` takes them. */
+export const SDK_NAMES = [...new Set([...NODE_SDKS.names, ...PYTHON_SDKS.map(({ name }) => name)])]
+
 const PLAIN = 'sdk/plain'
 const SLOW = 'sdk/slow'
 const ALONE = { auto: false }
